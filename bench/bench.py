@@ -39,7 +39,7 @@ from deskhand.types.events import MessageReceived, ModelReplied, TurnEnded
 from deskhand.types.identity import Address, Inbound, Said
 from deskhand.types.labels import LOCAL
 from deskhand.types.messages import Message, Text, Usage
-from deskhand.types.tuning import tune
+from deskhand.types.tuning import tune_interpreter
 
 ROUNDS = 5
 TOOL_ROUNDS = 10
@@ -424,7 +424,7 @@ def show(rows: list[Row]) -> None:
 
 
 def main() -> None:
-    tune()
+    tune_interpreter()
     parser = argparse.ArgumentParser(description=__doc__)
     # `million` is not among the usual ones: it writes a database of two gigabytes first.
     parser.add_argument(

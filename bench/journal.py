@@ -12,7 +12,7 @@ import anyio
 import msgspec
 
 from deskhand.config.clock import RandomIds, SystemClock
-from deskhand.config.statements import statements
+from deskhand.config.statements import load_statements
 from deskhand.policy.postures import posture_rules
 from deskhand.policy.rules import Case, decide
 from deskhand.store.blobs import Blobs
@@ -37,9 +37,9 @@ async def figures() -> tuple[float, float]:
         for n in range(FILES):
             (folder / f"f{n % 4}").mkdir(parents=True, exist_ok=True)
             (folder / f"f{n % 4}" / f"{n}.txt").write_text("words\n" * 100)
-        store = SqliteStore(home / "deskhand.db", statements())
+        store = SqliteStore(home / "deskhand.db", load_statements())
         reaches = ToolScopes(store, Blobs(home / "blobs"), SandboxProvider())
-        reach = await reaches.of("bench", folder.resolve())
+        reach = await reaches.open_scope("bench", folder.resolve())
         who = Principal("owner", ("owner",))
         place_ = (
             "bench/terminal:1",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from deskhand.assembly.judge import judge_of
+from deskhand.assembly.judge import make_judge
 from deskhand.config.config import Config, Home, Settings
 from deskhand.policy.rules import Case
 from deskhand.types.effects import Effect
@@ -39,7 +39,7 @@ CALLS: tuple[tuple[str, Effect, bytes], ...] = (
 def figure(home: Path) -> float:
     """Milliseconds of CPU for one call, the dearest of three kinds."""
     config = msgspec.convert({"policy": RULES}, Config)
-    judge = judge_of(Settings(Home(home), config), "default")
+    judge = make_judge(Settings(Home(home), config), "default")
     who = Principal("ann", ("owner",))
     found = []
     for tool, effect, arguments in CALLS:

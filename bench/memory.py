@@ -14,12 +14,12 @@ import numpy as np
 
 from deskhand.agent.state import State
 from deskhand.config.clock import SystemClock
-from deskhand.config.statements import statements
-from deskhand.learning.recall import viewer_of
-from deskhand.memory.facts import Keeping, NewFact, Viewer, added
+from deskhand.config.statements import load_statements
+from deskhand.learning.recall import make_viewer
+from deskhand.memory.facts import Keeping, NewFact, Viewer, add_fact
 from deskhand.memory.meaning import Meanings
 from deskhand.memory.recall import Memory
-from deskhand.models.embeddings import Kind, Vectors
+from deskhand.models.embeddings import TextKind, Vectors
 from deskhand.store.sqlite import SqliteStore
 from deskhand.types.commit import Change
 from deskhand.types.labels import OWNER
@@ -54,7 +54,7 @@ class Ready:
     def __init__(self, dimensions: int) -> None:
         self.name, self._row = f"bench/{dimensions}", vectors(1, dimensions, 1).astype(np.float32)
 
-    async def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+    async def embed(self, texts: Sequence[str], kind: TextKind) -> Vectors:
         return np.repeat(self._row, len(texts), axis=0)
 
 
@@ -85,7 +85,8 @@ async def many(folder: Path) -> dict[str, float]:
     """10,000 facts with vectors of 1,536 numbers, in a real database."""
     store, ready = (
         SqliteStore(
-            folder / "many.db", {**statements(), "bench_fact": "SELECT id FROM fact WHERE key = ?1"}
+            folder / "many.db",
+            {**load_statements(), "bench_fact": "SELECT id FROM fact WHERE key = ?1"},
         ),
         Ready(1536),
     )
@@ -93,13 +94,13 @@ async def many(folder: Path) -> dict[str, float]:
     began = time.perf_counter()
     assert memory.count(viewer) == 0
     empty = [
-        time.perf_counter() for _ in range(1_000) if memory.count(viewer_of("a", State("s"))) == 0
+        time.perf_counter() for _ in range(1_000) if memory.count(make_viewer("a", State("s"))) == 0
     ]
     found = {"recall of nothing, microseconds": (empty[-1] - empty[0]) * 1e6 / len(empty)}
     began = time.perf_counter()
     for start in range(0, MANY, 100):  # as a harvester or an import writes them
         await store.change(
-            [change for n in range(start, start + 100) for change in added(fact(n), 1.0)]
+            [change for n in range(start, start + 100) for change in add_fact(fact(n), 1.0)]
         )
     found["10,000 inserts, s"] = time.perf_counter() - began
     rows = vectors(MANY, 1536, 2)
@@ -109,7 +110,7 @@ async def many(folder: Path) -> dict[str, float]:
     memory.meaning = meaning = Meanings(store, [ready])
 
     async def near() -> None:
-        assert len((await meaning.near("x", ANN, False, 50))[0]) == 50
+        assert len((await meaning.find_nearest("x", ANN, False, 50))[0]) == 50
 
     async def search() -> None:
         assert len(await memory.search("the dentist's code", viewer, 5)) == 5
@@ -117,9 +118,13 @@ async def many(folder: Path) -> dict[str, float]:
     async def after_insert() -> None:
         number = await anyio.to_thread.run_sync(time.perf_counter_ns)
         await store.change(
-            [*added(NewFact(f"new {number}", "user", "ann", OWNER, "tool", str(number)), 1.0, KEEP)]
+            [
+                *add_fact(
+                    NewFact(f"new {number}", "user", "ann", OWNER, "tool", str(number)), 1.0, KEEP
+                )
+            ]
         )
-        (row,) = await store.rows("bench_fact", (str(number),))
+        (row,) = await store.query("bench_fact", (str(number),))
         await store.change([Change("vector_add", (row[0], ready.name, rows[0].tobytes()))])
         began = time.perf_counter()
         await near()
@@ -137,7 +142,7 @@ async def many(folder: Path) -> dict[str, float]:
 
 async def million(folder: Path) -> dict[str, float]:
     """1,000,000 vectors of 384 numbers: bits in memory, the rows themselves in the database."""
-    store = SqliteStore(folder / "million.db", statements())
+    store = SqliteStore(folder / "million.db", load_statements())
     ready = Ready(384)
     pool = vectors(PAGE, 384, 3)
     for start in range(0, MILLION, PAGE):
@@ -146,17 +151,17 @@ async def million(folder: Path) -> dict[str, float]:
         changes = []
         for n, row in enumerate(rows, start):
             changes += [
-                added(fact(n), 1.0, keeping=KEEP)[0],
+                add_fact(fact(n), 1.0, keeping=KEEP)[0],
                 Change("vector_add", (n + 1, ready.name, row.tobytes())),
             ]
         await store.change(changes)
     await store.change([Change("fact_changes_forget", (0,))])
     meaning = Meanings(store, [ready])
-    while await meaning.embed():
+    while await meaning.embed_missing():
         pass
 
     async def near() -> None:
-        assert len((await meaning.near("x", ANN, False, 50))[0]) == 50
+        assert len((await meaning.find_nearest("x", ANN, False, 50))[0]) == 50
 
     await near()
     found = {"1,000,000 x 384 by meaning, ms": await measured(near)}

@@ -24,7 +24,7 @@ from deskhand.types.door import Progress
 from deskhand.types.events import AnyEvent, MessageReceived, ModelReplied, TurnEnded
 from deskhand.types.identity import Address, Inbound, Said
 from deskhand.types.messages import Message, Text
-from deskhand.types.tuning import tune
+from deskhand.types.tuning import tune_interpreter
 
 TOOL = "read_file"
 ARGS = '{"path": "a.txt"}'
@@ -35,7 +35,7 @@ _count = 0
 
 
 async def setup() -> None:
-    tune()
+    tune_interpreter()
     raw: dict[str, Any] = {
         "defaults": {"models": ["fake/fake-model"], "steps": 500, "tokens": 10_000_000}
     }

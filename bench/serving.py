@@ -20,7 +20,7 @@ import anyio
 
 from deskhand.config.config import Config, Home, Settings
 from deskhand.runtime.app import Parts, open_app
-from deskhand.runtime.worker import work
+from deskhand.runtime.worker import run_worker
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel
 from deskhand.types.identity import Inbound, Principal
@@ -103,7 +103,7 @@ async def end_in_mid_turn() -> list[Figure]:
         settings = Settings(Home(Path(folder)), Config()).with_model("scripted/slow")
         parts = Parts(lambda name: model, {}, channels=(channel,), authorise=lambda inbound: owner)
         async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
-            tasks.start_soon(work, app, lambda: None)
+            tasks.start_soon(run_worker, app, lambda: None)
             for number in range(TURNS):
                 channel.write("hello", chat=str(number))
             while len(model.requests) < TURNS:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.config.statements import ROOMS
+from deskhand.config.statements import PACKAGES
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "deskhand"
@@ -59,7 +59,7 @@ def test_broad_excepts_stand_in_seven_kinds_of_places() -> None:
 def test_each_room_with_statements_is_read() -> None:
     """They are listed, as to look for them imports every room; the store has its own."""
     rooms = {path.relative_to(SOURCE).parts[0] for path in SOURCE.rglob("*.sql")} - {"store"}
-    assert rooms == set(ROOMS)
+    assert rooms == set(PACKAGES)
 
 
 def test_fewer_than_five_mocks_per_hundred_tests() -> None:

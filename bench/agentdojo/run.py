@@ -36,7 +36,7 @@ from report import WAYS, WORDS, Outcome, Way, holds, replace_table, report
 
 from deskhand.testing.obedient import Obedient, Order
 from deskhand.testing.person import Hasty, OnlyThese, Talk, nobody
-from deskhand.types.tuning import tune
+from deskhand.types.tuning import tune_interpreter
 
 VERSION = "v1.2.1"
 SUITES = ("workspace", "banking", "slack", "travel")
@@ -193,7 +193,7 @@ def main() -> int:
     CalendarEvent.__hash__ = lambda self: hash(
         self.id_
     )  # a checker puts the attachments of a mail into a set
-    tune()
+    tune_interpreter()
     cases = [
         each
         for path in options.known

@@ -8,9 +8,9 @@ from typing import get_args
 import msgspec
 import pytest
 
-from deskhand.agent.admit import admit
+from deskhand.agent.admit import admit_next
 from deskhand.agent.state import State, fold
-from deskhand.assembly.chat_commands import run
+from deskhand.assembly.chat_commands import run_command
 from deskhand.types import events as e
 from deskhand.types.identity import (
     Address,
@@ -55,7 +55,7 @@ STATES: dict[str, list[e.AnyEvent]] = {
 }
 
 
-COMMANDS = partial(run, lambda principal, session, options: "")
+COMMANDS = partial(run_command, lambda principal, session, options: "")
 
 
 def said(text: str) -> Said:
@@ -76,7 +76,7 @@ def taken(state: str, *rows: Waiting) -> tuple[int, list[str]] | None:
     folded = fold(
         State("s"), (e.Recorded(0, "s", n, 0.0, event) for n, event in enumerate(STATES[state], 1))
     )
-    found = admit(folded, rows, COMMANDS)
+    found = admit_next(folded, rows, COMMANDS)
     if found is None:
         return None
     fold(
@@ -84,7 +84,9 @@ def taken(state: str, *rows: Waiting) -> tuple[int, list[str]] | None:
         (e.Recorded(0, "s", folded.n + n, 0.0, event) for n, event in enumerate(found[1], 1)),
     )
     names = [
-        f"{event.call_id} {event.status}" if isinstance(event, e.CallClosed) else e.kind(event)
+        f"{event.call_id} {event.status}"
+        if isinstance(event, e.CallClosed)
+        else e.event_kind(event)
         for event in found[1]
     ]
     return found[0].inbox_id, names
@@ -229,7 +231,7 @@ def test_what_a_started_call_may_have_done_is_said() -> None:
     folded = fold(
         State("s"), (e.Recorded(0, "s", n, 0.0, event) for n, event in enumerate(events, 1))
     )
-    found = admit(folded, [row(STOP)], COMMANDS)
+    found = admit_next(folded, [row(STOP)], COMMANDS)
     assert found is not None
     reasons = [event.reason for event in found[1] if isinstance(event, e.CallClosed)]
     assert reasons == ["ann stopped it; it may or may not have happened", "ann stopped it"]
@@ -246,5 +248,5 @@ def test_answers_carry_the_choice() -> None:
         folded = fold(
             State("s"), (e.Recorded(0, "s", n, 0.0, event) for n, event in enumerate(APPROVAL, 1))
         )
-        found = admit(folded, [row(Answer("ask", text))], COMMANDS)
+        found = admit_next(folded, [row(Answer("ask", text))], COMMANDS)
         assert found is not None and found[1] == [e.ApprovalAnswered(5, "ask", choice or "no", ANN)]  # type: ignore[arg-type]

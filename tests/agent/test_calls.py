@@ -457,7 +457,7 @@ async def test_rows_of_a_tool_come_with_its_result(bench: MakeBench) -> None:
     b = bench(once(call("remember", b'{"text": "x"}')), [ChangeTool()])
     await b.say("go")
     assert isinstance(b.store, SqliteStore)
-    assert b.store._all("SELECT key, value FROM kv") == [(f"{SESSION}#2.remember", "x")]
+    assert b.store._fetch_all("SELECT key, value FROM kv") == [(f"{SESSION}#2.remember", "x")]
     assert await b.results() == [ToolResult("remember", done("remembered", LOCAL).parts)]
     assert isinstance((await b.results())[0].parts[0], Text)
 

@@ -9,13 +9,13 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskhand.agent.state import State, fold, view
-from deskhand.models.message_variants import MASKED_CHARS, mask_due
-from deskhand.models.tokens import tokens
+from deskhand.agent.state import State, build_context, fold
+from deskhand.models.message_variants import MASKED_CHARS, next_mask_point
+from deskhand.models.tokens import estimate_tokens
 from deskhand.testing.shorten import compact
 from deskhand.types import events as e
 from deskhand.types.identity import Address, Principal
-from deskhand.types.labels import UNNAMED, Label
+from deskhand.types.labels import UNNAMED_SOURCE, Label
 from deskhand.types.messages import File, Image, Message, Text, ToolCall, ToolResult, Usage
 
 ANN = Principal("ann")
@@ -48,7 +48,7 @@ def state_of(*events: e.AnyEvent) -> State:
 
 
 def size(short: e.Compacted) -> int:
-    return sum(tokens(message) for _, message in short.kept)
+    return sum(estimate_tokens(message) for _, message in short.kept)
 
 
 def test_oldest_exchanges_go_whole() -> None:
@@ -113,7 +113,7 @@ def test_pairs_stay_together_and_it_fits_where_it_can(
             assert not open_calls
             open_calls = [call.id for call in message.calls]
     assert not open_calls and short.kept[0][1].role == "user"
-    budget = budget or sum(tokens(shown.message) for shown in state.messages) // 2
+    budget = budget or sum(estimate_tokens(shown.message) for shown in state.messages) // 2
     last = 1 + 3 * len(shape[-1][1]) + 1
     assert size(short) <= max(budget, last * 80) + 20, (
         "the note, and at most its last exchange, cut as short as may be"
@@ -123,7 +123,7 @@ def test_pairs_stay_together_and_it_fits_where_it_can(
 
 
 def due(state: State, window: int) -> int:
-    return mask_due(state.messages, state.masked_up_to, state.context_tokens, window)
+    return next_mask_point(state.messages, state.masked_up_to, state.context_tokens, window)
 
 
 def test_mask_moves_far_or_not_at_all() -> None:
@@ -148,7 +148,7 @@ def test_masked_results_keep_their_place() -> None:
     state = state_of(
         *exchange("go", "long " * 100, "short", "long " * 100, done=False), e.Masked(6)
     )
-    shown = [s.message for s in view(state) if s.message.role == "tool"]
+    shown = [s.message for s in build_context(state) if s.message.role == "tool"]
     texts = [
         part.text for message in shown for part in message.parts if isinstance(part, ToolResult)
     ]
@@ -173,11 +173,11 @@ def test_only_the_newest_picture_has_pixels() -> None:
                 )
             ],
         )
-    shown = [s for s in view(state) if s.message.role == "tool"][-2:]
+    shown = [s for s in build_context(state) if s.message.role == "tool"][-2:]
     old, new = (next(p for p in s.message.parts if isinstance(p, ToolResult)) for s in shown)
     assert isinstance(old.parts[1], Text) and old.parts[1].text == "[image: shot, shown earlier]"
     assert old.parts[1].label.source == "page" and isinstance(new.parts[1], Image)
-    assert set(state.label.sources) == {"page", UNNAMED}
+    assert set(state.label.sources) == {"page", UNNAMED_SOURCE}
 
 
 def test_of_the_pictures_that_a_person_sent_the_newest_has_pixels() -> None:
@@ -194,7 +194,9 @@ def test_of_the_pictures_that_a_person_sent_the_newest_has_pixels() -> None:
             e.TurnEnded("done", (number,)),
         ]
     first, second = (
-        shown.message.parts[1:] for shown in view(state_of(*events)) if shown.message.role == "user"
+        shown.message.parts[1:]
+        for shown in build_context(state_of(*events))
+        if shown.message.role == "user"
     )
     assert [part.text for part in first if isinstance(part, Text)] == [
         "[image: cat, shown earlier]",
@@ -227,10 +229,10 @@ def test_the_words_of_a_file_are_counted_and_cut() -> None:
     file = File("sha256:0", "a.txt", "text/plain", 8000, OWNER, "begin" + "x" * 7990 + "end")
     event = e.MessageReceived(1, ANN, PLACE, Message("user", (Text("see", OWNER), file)))
     state = state_of(event)
-    assert tokens(event.message) > 2000
+    assert estimate_tokens(event.message) > 2000
     ((_, kept),) = compact(state, 600).kept
     (short,) = [part for part in kept.parts if isinstance(part, File)]
     assert (
         short.shown.startswith("begin") and short.shown.endswith("end") and len(short.shown) < 2100
     )
-    assert short.label == OWNER and tokens(kept) <= 600
+    assert short.label == OWNER and estimate_tokens(kept) <= 600

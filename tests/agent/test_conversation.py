@@ -11,11 +11,11 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from deskhand.agent.compact import ledger
+from deskhand.agent.compact import make_ledger
 from deskhand.agent.state import Conversation, State, fold
 from deskhand.assembly.trace import Trace
 from deskhand.models.base import Reply, Request
-from deskhand.models.window import counted
+from deskhand.models.window import estimate_request_tokens
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.bench import ANN, PLACE, SESSION, Bench, said
 from deskhand.testing.scripted import ScriptedModel, say
@@ -85,7 +85,7 @@ async def test_the_first_message_of_a_new_conversation_has_the_whole_window(
 
     def script(request: Request) -> Reply:
         asked.append(request)
-        return Reply(say("Fine."), "stop", Usage(counted(request), 10))
+        return Reply(say("Fine."), "stop", Usage(estimate_request_tokens(request), 10))
 
     b = bench(ScriptedModel(script), [])
     b.configure(limits=Limits(window=WINDOW))
@@ -129,7 +129,7 @@ def test_all_that_is_known_of_an_open_turn_outlasts_a_summary() -> None:
     for field in e.Turn.__struct_fields__:
         assert getattr(turn, field), f"{field} needs a value here"
     state = State(SESSION, turn=turn)
-    short = e.decode_event(e.encode_event(e.Compacted((), "", 0, ledger(state))))
+    short = e.decode_event(e.encode_event(e.Compacted((), "", 0, make_ledger(state))))
     restored = fold(State(SESSION), recorded(short)).turn
     assert restored == turn and restored is not turn
     turn.said.append("later")

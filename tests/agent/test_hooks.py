@@ -126,7 +126,7 @@ async def test_other_messages_are_never_sent_as_bytes_that_were_kept(bench: Make
 
     def script(request: Request) -> Message:
         kept.append(request.encoded)
-        request.encoded.each.update(
+        request.encoded.messages.update(
             {("wire", shown.key): shown.message.text.encode() for shown in request.messages}
         )
         return say("yes")
@@ -138,7 +138,7 @@ async def test_other_messages_are_never_sent_as_bytes_that_were_kept(bench: Make
     b = hooked(bench(ScriptedModel(script), []), {"before_llm_call": [hide]})
     await b.say("secret")
     await b.say("open")
-    assert b"[hidden]" in kept[0].each.values() and b"[hidden]" not in kept[1].each.values()
+    assert b"[hidden]" in kept[0].messages.values() and b"[hidden]" not in kept[1].messages.values()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from deskhand.agent.loop import Driver
-from deskhand.agent.state import State, fold, view
+from deskhand.agent.state import State, build_context, fold
 from deskhand.models.base import Item, Model, Request, TextDelta
 from deskhand.policy.rules import Decision
 from deskhand.testing.bench import ANN, BOB, SESSION, Bench, said
@@ -35,7 +35,7 @@ from deskhand.types.identity import Command, Edit, Reaction, When
 from deskhand.types.labels import LOCAL
 from deskhand.types.limits import Limits
 from deskhand.types.messages import Message, ToolCall
-from deskhand.types.turn import TURN
+from deskhand.types.turn import STOP_TURN_ONLY
 
 MakeBench = Callable[[Model, Sequence[Tool]], Bench]
 
@@ -186,7 +186,7 @@ async def test_a_message_in_the_middle_of_a_turn(
     async def more() -> None:
         await slow.running.wait()
         await b.accept(said("more", who), who, when)
-        b.driver.news = True
+        b.driver.has_news = True
         if when == "interrupt" and who is ANN:
             b.driver.interrupt()
 
@@ -375,12 +375,12 @@ async def test_a_stop_that_comes_too_late_closes_nothing(bench: MakeBench) -> No
     """It was meant for what ran. Only who types /stop at rest means the conversation."""
     b = bench(ScriptedModel(lambda request: say(f"{len(request.messages)} in view")), [])
     await b.say("one")
-    await b.say(Command("stop", TURN))
+    await b.say(Command("stop", STOP_TURN_ONLY))
     assert (await b.sent())[-1] == "There was nothing left to stop."
     await b.say("two")
     assert (await b.sent())[-1] == "3 in view"
     await b.say(Command("stop"))
-    await b.say(Command("stop", TURN))
+    await b.say(Command("stop", STOP_TURN_ONLY))
     await b.say("three")
     assert (await b.sent())[-1] == "1 in view"
 
@@ -408,7 +408,7 @@ async def test_given_up_with_open_calls_it_can_be_used_again(bench: MakeBench) -
     await b.start().give_up("it broke")
     assert (await b.sent())[-1] == "Sorry, I encountered an error and gave this up: it broke"
     state = fold(State(""), await b.store.events(SESSION))
-    keys = [shown.key for shown in view(state)]
+    keys = [shown.key for shown in build_context(state)]
     assert state.turn is None and not state.calls and len(set(keys)) == len(keys)
     assert await b.say("next") is None
     assert (await b.sent())[-1] == "fine"
@@ -424,7 +424,7 @@ async def test_deliveries_enter_the_log(bench: MakeBench) -> None:
     assert [e for e in await b.events() if isinstance(e, MessageDelivered)] == [
         MessageDelivered(row.outgoing.key, "p7")
     ]
-    assert await b.store.delivered(SESSION) == []
+    assert await b.store.list_delivered(SESSION) == []
 
 
 async def test_what_was_folded_is_what_was_written(bench: MakeBench) -> None:
@@ -492,7 +492,9 @@ async def test_reactions_and_edits_are_told_with_the_next_message(bench: MakeBen
     told = "[ann reacted 👍 to your answer “answer 1”]\n[edited an earlier message: one, please]\n"
     assert asked == ["one", f"{told}two", "two"]
     cold = fold(State(SESSION), await b.store.history(SESSION))
-    assert [shown.message.text for shown in view(cold) if shown.message.role == "user"] == [
+    assert [
+        shown.message.text for shown in build_context(cold) if shown.message.role == "user"
+    ] == [
         "one",
         f"{told}two",
         "two",

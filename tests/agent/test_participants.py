@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from deskhand.agent.compact import ledger
+from deskhand.agent.compact import make_ledger
 from deskhand.agent.state import State, fold
 from deskhand.types import events as e
 from deskhand.types.identity import EVERYBODY, Address, Command, Inbound, Principal, Waiting
 from deskhand.types.messages import Message, Text
-from deskhand.types.turn import received
+from deskhand.types.turn import make_message_received
 
 ANN = Principal("ann", ("member",))
 BOSS = Principal("owner", ("owner",))
@@ -35,7 +35,9 @@ class Log:
         self, who: Principal, at: Address = CHAT, sender: str = "42", *, old: bool = False
     ) -> State:
         row = Waiting(1, who, Inbound("1", at, sender, 1.0, Command("x")))
-        event = received(row, Message("user", (Text("hello"),)), self.state.participants)
+        event = make_message_received(
+            row, Message("user", (Text("hello"),)), self.state.participants
+        )
         if old:
             event = replace(event, sender="", succeeds="")
         self.events += [event, e.TurnEnded("done", (1,))]
@@ -46,7 +48,7 @@ class Log:
         return self.state
 
     def shorten(self) -> State:
-        kept = ledger(self.state)
+        kept = make_ledger(self.state)
         stored = e.decode_event(e.encode_event(e.Compacted((), "", 0, kept)))
         self.events.append(stored)
         return self.state

@@ -12,14 +12,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
-from deskhand.agent.admit import admit
-from deskhand.agent.rewind import RewindView, rewound
-from deskhand.agent.state import State, fold, view
+from deskhand.agent.admit import admit_next
+from deskhand.agent.rewind import RewindView, plan_rewind
+from deskhand.agent.state import State, build_context, fold
 from deskhand.agent.step import next_step
-from deskhand.assembly.chat_commands import run
+from deskhand.assembly.chat_commands import run_command
 from deskhand.models.base import ContextMessage
-from deskhand.models.message_variants import mask_due
-from deskhand.models.usable import usable
+from deskhand.models.message_variants import next_mask_point
+from deskhand.models.usable import sanitize_reply
 from deskhand.testing.shorten import compact
 from deskhand.types import events as e
 from deskhand.types.errors import Refused
@@ -46,7 +46,7 @@ from deskhand.types.options import SessionOptions
 from deskhand.types.steps import AskModel, Compact, EndTurn, RunTools, Wait
 from deskhand.types.turn import OpenCall
 
-COMMANDS = partial(run, lambda principal, session, options: "")
+COMMANDS = partial(run_command, lambda principal, session, options: "")
 LIMITS = Limits(steps=6, tokens=6_000, window=2_000)
 PEOPLE = (Principal("ann", ("owner",)), Principal("bob"))
 LABELS = (Label("owner", source="ann"), Label("untrusted", source="https://a.example"), LOCAL)
@@ -82,7 +82,7 @@ class Conversation:
             recorded = e.Recorded(0, "s", self.state.n + 1, self.now, event)
             self.log.append(recorded)
             before = self.state.pictures[:]
-            keys = [shown.key for shown in view(self.state)]
+            keys = [shown.key for shown in build_context(self.state)]
             archived = self.state.archived
             fold(self.state, (recorded,))
             self.check(event, before, keys, archived)
@@ -91,7 +91,7 @@ class Conversation:
         self, event: e.AnyEvent, pictures: list[int], keys: list[int], archived: bool
     ) -> None:
         assert e.decode_event(e.encode_event(event)) == event
-        shown = view(self.state)
+        shown = build_context(self.state)
         after = [s.key for s in shown]
         assert len(set(after)) == len(after), "two messages under one key"
         moved = (
@@ -141,7 +141,7 @@ class Conversation:
         """What the loop does, with outcomes drawn."""
         step = next_step(self.state, LIMITS, self.now)
         if not isinstance(step, EndTurn):
-            while taken := admit(self.state, self.waiting, COMMANDS):
+            while taken := admit_next(self.state, self.waiting, COMMANDS):
                 self.waiting.remove(taken[0])
                 self.record(*(taken[1] or self.go_back(taken[0])))
             step = next_step(self.state, LIMITS, self.now)
@@ -164,16 +164,16 @@ class Conversation:
     def go_back(self, row: Waiting) -> list[e.AnyEvent]:
         past = RewindView("s", self.log)
         try:
-            events = rewound(self.state, row, past)
+            events = plan_rewind(self.state, row, past)
         except Refused as error:
             return [e.CommandRun(row.inbox_id, row.principal, "rewind", "", str(error))]
         to_n = next(event.to_n for event in events if isinstance(event, e.Undone))
         end = next(i for i, event in enumerate(events) if isinstance(event, e.Compacted))
         after = fold(
-            past.state(len(self.log)),
+            past.state_at(len(self.log)),
             [e.Recorded(0, "s", 0, self.now, event) for event in events[: end + 1]],
         )
-        then = past.state(to_n)
+        then = past.state_at(to_n)
         then.n = after.n
         then.usage = self.state.usage
         then.options = self.state.options
@@ -189,7 +189,7 @@ class Conversation:
     def ask_model(self, step: AskModel) -> None:
         self.record(*step.hints)
         used = (self.state.masked_up_to, self.state.context_tokens, LIMITS.window)
-        if up_to := mask_due(self.state.messages, *used):
+        if up_to := next_mask_point(self.state.messages, *used):
             self.record(e.Masked(up_to))
         if self.one(False, False, False, True):
             error = self.one("ModelOverloaded", "ContextOverflow", "MalformedReply")
@@ -204,7 +204,7 @@ class Conversation:
             ToolCall(i, self.one("a", "b"), msgspec.Raw(b"{}"))
             for i in ("c1", "c2", "c2")[: self.one(0, 0, 1, 2, 3)]
         )
-        message = usable(Message("assistant", (Text(self.text()), *calls)), step.tools)
+        message = sanitize_reply(Message("assistant", (Text(self.text()), *calls)), step.tools)
         finish: e.Finish = (
             "calls"
             if message.calls

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from deskhand.agent.rewind import RewindView
-from deskhand.agent.state import State, fold, view
+from deskhand.agent.state import State, build_context, fold
 from deskhand.models.base import Model, Request
 from deskhand.policy.rules import Decision
 from deskhand.testing.bench import ANN, BOB, SESSION, Bench, said
@@ -328,11 +328,11 @@ async def test_the_model_is_sent_what_is_kept(bench: MakeBench) -> None:
     )
     assert talk.driver._journal is not None
     encoded = talk.driver._journal.encoded
-    encoded.each["wire", 4] = b"old"
+    encoded.messages["wire", 4] = b"old"
     await talk.say(Command("undo"))
-    assert not encoded.each
+    assert not encoded.messages
     state = await cold(talk)
-    assert [type(part) for part in view(state)[0].message.parts] == [Text, Image], (
+    assert [type(part) for part in build_context(state)[0].message.parts] == [Text, Image], (
         "it is the newest again"
     )
 
@@ -361,14 +361,19 @@ async def test_past_knows_the_rests(bench: MakeBench) -> None:
     talk = await three(bench)
     past = RewindView(SESSION, await talk.store.events(SESSION))
     first, second, _ = await ends(talk)
-    assert (past.rest(first), past.rest(second - 1), past.rest(1), past.rest(0)) == (
+    assert (
+        past.find_rest(first),
+        past.find_rest(second - 1),
+        past.find_rest(1),
+        past.find_rest(0),
+    ) == (
         first,
         first,
         0,
         0,
     )
     assert past.title == "one"
-    assert [turn.said[0].message.text for turn in past.in_view(second)] == ["two", "one"]
+    assert [turn.said[0].message.text for turn in past.turns_at(second)] == ["two", "one"]
 
 
 # ---------------------------------------------------------- options

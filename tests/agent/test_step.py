@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from deskhand.agent.state import _FOLDS, State, fold
-from deskhand.agent.step import answer, next_step
-from deskhand.policy.guard import loop_guard
+from deskhand.agent.step import answer_text, next_step
+from deskhand.policy.guard import detect_loop
 from deskhand.testing.shorten import compact
 from deskhand.types import events as e
 from deskhand.types.identity import Address, Principal
@@ -179,7 +179,7 @@ def test_cut_off_replies_are_continued_three_times_and_stitched() -> None:
             "after a crash the hint is there already"
         )
     state = state_of(*events, reply("the end"))
-    assert state.turn is not None and answer(state.turn) == "part0 part1 part2 the end"
+    assert state.turn is not None and answer_text(state.turn) == "part0 part1 part2 the end"
     assert next_step(state, LONG, NOW) == EndTurn("done")
     assert step_of(*events, reply("still not", finish="length")) == EndTurn("done")
 
@@ -190,7 +190,7 @@ def test_a_continuation_survives_a_compaction() -> None:
     after = [*before, compact(state_of(*before), 400)]
     assert hinted(step_of(*after)) == ["continue"]
     cold = state_of(after[-1], reply("second half"))
-    assert cold.turn is not None and answer(cold.turn) == "first half second half"
+    assert cold.turn is not None and answer_text(cold.turn) == "first half second half"
 
 
 def test_empty_replies_are_asked_again_twice() -> None:
@@ -270,7 +270,7 @@ def test_the_same_call_again_and_again() -> None:
     turns = rounds(*["c1", "d2"] * 4)
     assert isinstance(step_of(got(), *turns[:-2], limits=wide), AskModel)
     assert isinstance(step_of(got(), *turns, limits=wide), EndTurn)
-    assert loop_guard([b"a", b"b"] * 3 + [b"a", b"c"]) is None and loop_guard([]) is None
+    assert detect_loop([b"a", b"b"] * 3 + [b"a", b"c"]) is None and detect_loop([]) is None
 
 
 def test_every_kind_of_event_is_folded() -> None:

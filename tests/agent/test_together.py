@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deskhand.models.base import Model, Request
-from deskhand.policy.approval import shown
+from deskhand.policy.approval import render_arguments
 from deskhand.policy.rules import Case, Decision, decide
 from deskhand.testing.bench import BOB, Bench
 from deskhand.testing.scripted import ScriptedModel, say
@@ -139,7 +139,7 @@ async def test_typed_answers(bench: MakeBench, sink: Sink, typed: str, ran: int)
     b = await three(bench, sink)
     await b.say(typed)
     assert len(sink.got) == ran
-    assert await b.store.rows("call_grants", ()) == [], "nothing is remembered of several calls"
+    assert await b.store.query("call_grants", ()) == [], "nothing is remembered of several calls"
     chosen = [event.choice for event in await b.events() if isinstance(event, ApprovalAnswered)]
     assert chosen == [
         {"yes": "once", "always": "once", "never": "no", "One by one.": "each"}.get(typed, typed)
@@ -311,7 +311,7 @@ async def test_nothing_runs_that_nobody_saw(
             case ApprovalAnswered(ask_id=ask_id, choice="once"):
                 for call_id, line in asked[ask_id].items():
                     call = made[call_id]
-                    assert line == f"{call.name} {shown(call)}"
+                    assert line == f"{call.name} {render_arguments(call)}"
                     allowed.add(call_id)
             case ToolStarted(call_id=call_id) if made[call_id].name in (
                 "send_other",

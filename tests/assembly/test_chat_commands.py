@@ -128,7 +128,7 @@ async def test_nobody_sees_jobs_that_are_not_theirs(tmp_path: Path) -> None:
             f"---\nschedule: daily 09:00\nperson: {person}\n---\n\nSay it.\n"
         )
     async with running(tmp_path, ScriptedModel(), MemoryChannel(), tools=None) as app:
-        answer = app.works.answers()["jobs"]
+        answer = app.features.command_handlers()["jobs"]
         bob = Principal("bob", ("member",))
 
         def asked(address: Address, args: str = "") -> str:

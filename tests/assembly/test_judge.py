@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from deskhand.assembly.judge import Judge, asking_where_it_fails, judge_of, under_our_names
+from deskhand.assembly.judge import Judge, asking_on_error, make_judge, normalize_case
 from deskhand.config.config import Config, Home, Settings
 from deskhand.policy.rules import Case, Decision
 from deskhand.types.effects import Effect
@@ -25,7 +25,7 @@ def judge(tmp_path: Path) -> Judge:
     config = msgspec.convert(
         {"policy": rules, "defaults": {"commands": ["ls"]}}, Config, strict=False
     )
-    return judge_of(Settings(Home(tmp_path), config), "default")
+    return make_judge(Settings(Home(tmp_path), config), "default")
 
 
 def case(tool: str, arguments: bytes, effect: Effect = "local_write", label: Label = OWNER) -> Case:
@@ -71,7 +71,7 @@ def test_commands(judge: Judge, tool: str, spelling: bytes) -> None:
 def test_names_of_other_systems(judge: Judge) -> None:
     for name in (b"cmd", b"script"):
         assert judge(case("shell", b'{"%s": "rm x"}' % name)).verdict == "deny"
-    assert under_our_names(case("write_file", b'{"file_path": "a", "content": "b"}')).arguments in (
+    assert normalize_case(case("write_file", b'{"file_path": "a", "content": "b"}')).arguments in (
         b'{"path":"a","content":"b"}',
         b'{"content":"b","path":"a"}',
     )
@@ -89,7 +89,7 @@ def test_what_needs_no_change_is_left_and_what_is_refused_too(judge: Judge) -> N
         b'{"a": 1, "a": "\\ud800"}',
         b"[" * 5000,
     ):
-        assert under_our_names(case("read_file", arguments)).arguments == arguments
+        assert normalize_case(case("read_file", arguments)).arguments == arguments
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_what_cannot_be_judged_is_asked_about(error: Exception) -> None:
     def failing(case: Case) -> Decision:
         raise error
 
-    decision = asking_where_it_fails(failing)(case("shell", b'{"command": "ls"}'))
+    decision = asking_on_error(failing)(case("shell", b'{"command": "ls"}'))
     assert decision.verdict == "ask" and type(error).__name__ in decision.reason
 
 

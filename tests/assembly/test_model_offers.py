@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.assembly.model_offers import Machine, look_around, offers_of
+from deskhand.assembly.model_offers import Machine, detect_machine, make_offers
 from deskhand.assembly.models import Models, is_small
 from deskhand.config.config import Settings, read_settings
 from deskhand.models.local_servers import LocalServer
@@ -35,7 +35,7 @@ def shelf_with(home: Path, name: str = "") -> WeightsFolder:
 
 
 def test_nothing_is_here(tmp_path: Path) -> None:
-    (offer,) = offers_of(
+    (offer,) = make_offers(
         settings(tmp_path), Machine(free_bytes=8 * 10**9, engine=True), shelf_with(tmp_path)
     )
     assert (offer.kind, offer.model, offer.ready) == (
@@ -50,7 +50,7 @@ def test_nothing_is_here(tmp_path: Path) -> None:
 def test_everything_is_here(tmp_path: Path) -> None:
     here = settings(tmp_path, ANTHROPIC_API_KEY="secret", OPENAI_API_KEY="")
     machine = Machine(SERVERS, 8 * 10**9, True)
-    found = offers_of(here, machine, shelf_with(tmp_path, "qwen2.5-coder-0.5b"))
+    found = make_offers(here, machine, shelf_with(tmp_path, "qwen2.5-coder-0.5b"))
     assert [offer.kind for offer in found] == ["key", "server", "server", "embedded"]
     assert [offer.model for offer in found[1:]] == [
         "ollama/qwen3:8b",
@@ -63,18 +63,18 @@ def test_everything_is_here(tmp_path: Path) -> None:
 
 
 def test_many_models_do_not_hide_the_embedded_one(tmp_path: Path) -> None:
-    found = offers_of(settings(tmp_path), Machine(MANY, 8 * 10**9, True), shelf_with(tmp_path))
+    found = make_offers(settings(tmp_path), Machine(MANY, 8 * 10**9, True), shelf_with(tmp_path))
     assert [offer.kind for offer in found] == ["server"] * 3 + ["download"]
 
 
 async def test_taking_an_offer(tmp_path: Path) -> None:
-    here = offers_of(
+    here = make_offers(
         settings(tmp_path), Machine(SERVERS, 10**9), shelf_with(tmp_path, "qwen2.5-coder-1.5b")
     )
     assert await here[0].take() == "ollama/qwen3:8b"
     with pytest.raises(ConfigError, match=r"pip install 'deskhand\[local\]'"):
         await here[-1].take()
-    ready = offers_of(
+    ready = make_offers(
         settings(tmp_path), Machine(engine=True), WeightsFolder(tmp_path / "cache" / "models")
     )
     assert await ready[0].take() == "embedded/qwen2.5-coder-1.5b"
@@ -83,7 +83,7 @@ async def test_taking_an_offer(tmp_path: Path) -> None:
 
 async def test_servers_are_found_by_their_answer() -> None:
     async with FakeLLM() as fake:  # it answers, but has no list of models
-        found = await look_around(0.5, {"ollama": fake.url, "lmstudio": "http://127.0.0.1:1/v1"})
+        found = await detect_machine(0.5, {"ollama": fake.url, "lmstudio": "http://127.0.0.1:1/v1"})
     assert found.servers == () and found.free_bytes > 0 and found.engine
 
 

@@ -13,8 +13,8 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.assembly.plugins import available
-from deskhand.assembly.tools import plugins_of
+from deskhand.assembly.plugins import list_plugins
+from deskhand.assembly.tools import load_configured_plugins
 from deskhand.config.config import Config, Home, Settings, read_settings
 from deskhand.models.base import Request
 from deskhand.runtime.app import App, Parts, open_app
@@ -128,8 +128,8 @@ async def test_nothing_is_imported_that_is_not_named(tmp_path: Path) -> None:
         and not told.exists()
         and "# Plugin" not in asked[0].system[0]
     )
-    assert list(available(settings.home)) == ["other"] and not told.exists()
-    plugins_of(settings_of(tmp_path / "home", "other"))
+    assert list(list_plugins(settings.home)) == ["other"] and not told.exists()
+    load_configured_plugins(settings_of(tmp_path / "home", "other"))
     assert told.exists()
 
 
@@ -183,12 +183,12 @@ def tool_called(name: str) -> str:
 @pytest.mark.parametrize("taken", ["shell", "bash", "kv_get"])
 def test_a_tool_cannot_take_the_name_of_another(tmp_path: Path, taken: str) -> None:
     """A rule for `bash` is one for `shell`: a plugin's `bash` would slip past it."""
-    plugins = plugins_of(settings_of(tmp_path, "thief", thief=tool_called(taken)))
+    plugins = load_configured_plugins(settings_of(tmp_path, "thief", thief=tool_called(taken)))
     assert plugins.tools == () and f"a tool is called {taken!r} already" in plugins.failed[0].why
 
 
 def test_the_second_of_two_tools_of_one_name_is_left_out(tmp_path: Path) -> None:
-    plugins = plugins_of(
+    plugins = load_configured_plugins(
         settings_of(tmp_path, "one", "two", one=tool_called("mine"), two=tool_called("mine"))
     )
     assert [p.name for p in plugins.loaded] == ["one"] and plugins.failed[0].name == "two"
@@ -197,32 +197,37 @@ def test_the_second_of_two_tools_of_one_name_is_left_out(tmp_path: Path) -> None
 @pytest.mark.parametrize("name", ["../evil", "a/b", "", "a.b", "-x", "ä"])
 def test_a_name_is_no_path(tmp_path: Path, name: str) -> None:
     (tmp_path / "evil.py").write_text(PLUGIN)
-    plugins = plugins_of(settings_of(tmp_path / "home", name))
+    plugins = load_configured_plugins(settings_of(tmp_path / "home", name))
     assert "is no name of a plugin" in plugins.failed[0].why
 
 
 def test_a_file_that_others_can_write_is_refused(tmp_path: Path) -> None:
     settings = settings_of(tmp_path, "mine", mine=PLUGIN)
     file = tmp_path / "plugins" / "mine.py"
-    assert plugins_of(settings).failed == ()
+    assert load_configured_plugins(settings).failed == ()
     for mode in (0o620, 0o602, 0o666):
         file.chmod(mode)
-        assert plugins_of(settings).failed[0].why == f"others can write it; run: chmod go-w {file}"
+        assert (
+            load_configured_plugins(settings).failed[0].why
+            == f"others can write it; run: chmod go-w {file}"
+        )
     file.chmod(0o600)
     file.parent.chmod(0o770)
     assert (
-        plugins_of(settings).failed[0].why
+        load_configured_plugins(settings).failed[0].why
         == f"others can write its folder; run: chmod go-w {file.parent}"
     )
     file.parent.chmod(0o755)
-    assert plugins_of(settings).failed == ()
+    assert load_configured_plugins(settings).failed == ()
 
 
 def test_a_link_is_refused(tmp_path: Path) -> None:
     settings = settings_of(tmp_path / "home", "mine")
     (tmp_path / "elsewhere.py").write_text(PLUGIN)
     (tmp_path / "home" / "plugins" / "mine.py").symlink_to(tmp_path / "elsewhere.py")
-    assert plugins_of(settings).failed[0].why == "it is a link; put the file itself there"
+    assert (
+        load_configured_plugins(settings).failed[0].why == "it is a link; put the file itself there"
+    )
 
 
 def test_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
@@ -232,7 +237,7 @@ def test_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
     if os.getuid() == 0:
         os.chown(file, 12345, -1)
         assert (
-            plugins_of(settings)
+            load_configured_plugins(settings)
             .failed[0]
             .why.startswith("it belongs to another user; if you trust it, run: ")
         )
@@ -246,7 +251,7 @@ def test_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
 def test_bytes_that_were_compiled_before_are_not_run(tmp_path: Path) -> None:
     settings = settings_of(tmp_path, "mine", mine=PLUGIN)
     cache = tmp_path / "plugins" / "__pycache__"
-    plugins_of(settings)
+    load_configured_plugins(settings)
     assert not cache.exists() and "deskhand_plugin_mine" in sys.modules
 
 
@@ -265,13 +270,13 @@ def test_an_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     )
     monkeypatch.syspath_prepend(str(site))
     assert "far" not in {
-        plugin.name for plugin in plugins_of(settings_of(tmp_path / "home")).loaded
+        plugin.name for plugin in load_configured_plugins(settings_of(tmp_path / "home")).loaded
     }
     assert (
         "far_plugin" not in sys.modules
-        and available(Home(tmp_path / "home"))["far"] == "far_plugin:Far"
+        and list_plugins(Home(tmp_path / "home"))["far"] == "far_plugin:Far"
     )
-    plugins = plugins_of(settings_of(tmp_path / "home", "far", "unknown"))
+    plugins = load_configured_plugins(settings_of(tmp_path / "home", "far", "unknown"))
     assert plugins.prompt == "# Plugin far\nI am far." and plugins.hooks("main") is None
     assert "no installed package has a plugin 'unknown'" in plugins.failed[0].why
 

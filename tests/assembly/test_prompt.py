@@ -11,19 +11,19 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from deskhand.agent.state import State, fold
-from deskhand.assembly.file_cache import FILE_CHARS, LEFT_OUT, words
-from deskhand.assembly.knowledge_index import INDEX_CHARS, LOOK_S
+from deskhand.assembly.file_cache import FILE_CHARS, TRUNCATED_NOTE, decode_prompt_text
+from deskhand.assembly.knowledge_index import INDEX_CHARS, RECHECK_S
 from deskhand.assembly.prompt import (
-    ONE_LINE,
-    SPOKEN,
-    SYSTEM,
+    MINIMAL_PROMPT,
+    SPOKEN_STYLE,
+    SYSTEM_PROMPT,
     WORKSPACE_FILES,
-    WRITTEN,
+    WRITTEN_STYLE,
     Prompt,
     Sources,
-    machine_of,
+    describe_machine,
 )
-from deskhand.assembly.prompt_presets import presets
+from deskhand.assembly.prompt_presets import list_presets
 from deskhand.assembly.workspace_templates import TEMPLATES
 from deskhand.models.base import ContextMessage
 from deskhand.testing.clock import SetClock
@@ -133,13 +133,13 @@ def test_everything_in_its_order(tmp_path: Path) -> None:
         ),
     )
     assert "another day" not in stable and "description" not in stable and "Black" not in stable
-    assert SYSTEM not in stable, "ours is replaced, not added to"
+    assert SYSTEM_PROMPT not in stable, "ours is replaced, not added to"
     context = (
         "You are talking on chat, chat 1.",
         "with ann (owner).",
         f"workspace is {desk.work};",
     )
-    found(place, "# Context", *context, "It runs Linux.", "Nobody else reads chat 1", WRITTEN)
+    found(place, "# Context", *context, "It runs Linux.", "Nobody else reads chat 1", WRITTEN_STYLE)
 
 
 def test_a_job_is_told_that_it_is_one(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_the_same_bytes_until_a_file_changes(tmp_path: Path) -> None:
     )
     for name in names:
         desk.write(name, f"new words in {Path(name).stem} of {len(name)}")
-        desk.clock.advance(LOOK_S)
+        desk.clock.advance(RECHECK_S)
         (after,) = {desk.prompt(state()) for _ in range(3)}
         assert after != before and f"new words in {Path(name).stem} of {len(name)}" in after[0], (
             name
@@ -191,7 +191,7 @@ def test_the_same_bytes_until_a_file_changes(tmp_path: Path) -> None:
         before = after
     for name in names:
         (desk.work / name).unlink()
-    assert desk.prompt(state())[0] == f"{SYSTEM}\n\n# Skills\n- brew"
+    assert desk.prompt(state())[0] == f"{SYSTEM_PROMPT}\n\n# Skills\n- brew"
 
 
 def test_a_file_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
@@ -225,10 +225,10 @@ def test_how_much_it_is_told(tmp_path: Path) -> None:
     stable, place = desk.prompt(state())
     files = [f"# {name}\ntext of {name}" for name in ("RULES.md", "SOUL.md")]
     assert stable == "\n\n".join(["the system", "the agent", *files, "# Skills\n- brew"])
-    assert "# Context" in place and WRITTEN not in place
+    assert "# Context" in place and WRITTEN_STYLE not in place
     desk = Desk(tmp_path / "none", mode="none")
     desk.fill()
-    assert desk.prompt(state()) == (ONE_LINE,) and "\n" not in ONE_LINE
+    assert desk.prompt(state()) == (MINIMAL_PROMPT,) and "\n" not in MINIMAL_PROMPT
 
 
 def test_what_was_spoken_is_answered_for_the_ear(tmp_path: Path) -> None:
@@ -240,8 +240,8 @@ def test_what_was_spoken_is_answered_for_the_ear(tmp_path: Path) -> None:
 
     def voice(*messages: Message) -> bool:
         stable, place = desk.prompt(state(CHAT, ANN, *messages))
-        assert stable.startswith(SYSTEM) and place.count("# Answers") == 1
-        return place.endswith(SPOKEN)
+        assert stable.startswith(SYSTEM_PROMPT) and place.count("# Answers") == 1
+        return place.endswith(SPOKEN_STYLE)
 
     assert voice(spoken) and voice(written, answer, spoken) and voice(spoken, answer, hint)
     assert not voice(written) and not voice(spoken, answer, written) and not voice()
@@ -252,14 +252,14 @@ def test_what_was_spoken_is_answered_for_the_ear(tmp_path: Path) -> None:
 
 
 def test_it_is_asked_to_check_its_work() -> None:
-    assert "check your work" in SYSTEM and "think" in SYSTEM
+    assert "check your work" in SYSTEM_PROMPT and "think" in SYSTEM_PROMPT
 
 
 @pytest.mark.parametrize("name", ["coding", "work"])
 def test_presets_that_come_with_it(tmp_path: Path, name: str) -> None:
     desk = Desk(tmp_path, preset=name)
     stable, _ = desk.prompt(state())
-    body = stable.removeprefix(f"{SYSTEM}\n\n").partition("\n\n# Skills")[0]
+    body = stable.removeprefix(f"{SYSTEM_PROMPT}\n\n").partition("\n\n# Skills")[0]
     assert (
         body.startswith(f"# {name.title()}\n")
         and f"in {desk.work}." in body
@@ -274,9 +274,9 @@ def test_a_preset_of_ones_own_hides_one_that_came_with_it(tmp_path: Path) -> Non
         "../../../prompts/work/PROMPT.md", "---\nname: work\ndescription: Mine.\n---\nWork slowly."
     )
     assert "\n\nWork slowly.\n\n" in desk.prompt(state())[0]
-    found = [(preset.name, preset.source) for preset in presets(tmp_path / "prompts")]
+    found = [(preset.name, preset.source) for preset in list_presets(tmp_path / "prompts")]
     assert found == [("coding", "bundled"), ("mine", "home"), ("work", "home")]
-    assert all(preset.description for preset in presets(tmp_path / "none"))
+    assert all(preset.description for preset in list_presets(tmp_path / "none"))
     for wrong in ("nothing", "../work", "a/b"):
         with pytest.raises(ConfigError, match="choose one of: coding, mine, work, or write"):
             Desk(tmp_path / "other" / wrong.replace("/", "_"), preset=wrong)
@@ -308,15 +308,15 @@ def test_the_index_of_what_is_known(tmp_path: Path) -> None:
         "- d (knowledge/d.md)",
     ]
     desk.write("knowledge/c/context.md", "C, said anew.")
-    desk.clock.advance(LOOK_S)
+    desk.clock.advance(RECHECK_S)
     assert "- c: C, said anew. (knowledge/c/context.md)" in desk.prompt(state())[0]
     desk.write("knowledge/a/context.md", "A, edited in its place.")
-    desk.clock.advance(LOOK_S)
+    desk.clock.advance(RECHECK_S)
     assert "- a: A, edited in its place. (" in desk.prompt(state())[0]
     for name in topics:
         (desk.work / name).unlink()
     (desk.work / "knowledge/c/context.md").unlink()
-    desk.clock.advance(LOOK_S)
+    desk.clock.advance(RECHECK_S)
     assert "# Knowledge" not in desk.prompt(state())[0]
 
 
@@ -352,9 +352,9 @@ def test_a_long_index_ends_with_how_many_more(tmp_path: Path) -> None:
     for number in range(200):
         desk.write(f"knowledge/{number:03}.md", "x" * 500)
     stable, _ = desk.prompt(state())
-    assert len(stable) < len(SYSTEM) + INDEX_CHARS + 500 and stable.splitlines()[-1].startswith(
-        "[and "
-    )
+    assert len(stable) < len(SYSTEM_PROMPT) + INDEX_CHARS + 500 and stable.splitlines()[
+        -1
+    ].startswith("[and ")
 
 
 LINKED = (
@@ -396,27 +396,30 @@ def test_a_file_of_any_kind_breaks_nothing(tmp_path: Path, make: Callable[[Path]
         path = desk.work / name
         path.parent.mkdir(parents=True, exist_ok=True)
         make(path)
-    assert desk.prompt(state())[0] == f"{SYSTEM}\n\n# Skills\n- brew"
+    assert desk.prompt(state())[0] == f"{SYSTEM_PROMPT}\n\n# Skills\n- brew"
 
 
 def test_what_is_read_of_a_file() -> None:
-    assert words(b"\xef\xbb\xbfone <!-- two\n\nthree --> four\r\n\n\n\nfive") == "one  four\n\nfive"
     assert (
-        words(b"# Title\n\n<!-- fill me in -->\n## More\n") == ""
-        and words(b"<!-- not ended\nx") == ""
+        decode_prompt_text(b"\xef\xbb\xbfone <!-- two\n\nthree --> four\r\n\n\n\nfive")
+        == "one  four\n\nfive"
     )
     assert (
-        words(b"a\n```html\n<!-- kept -->\n```\n<!-- not -->b")
+        decode_prompt_text(b"# Title\n\n<!-- fill me in -->\n## More\n") == ""
+        and decode_prompt_text(b"<!-- not ended\nx") == ""
+    )
+    assert (
+        decode_prompt_text(b"a\n```html\n<!-- kept -->\n```\n<!-- not -->b")
         == "a\n```html\n<!-- kept -->\n```\nb"
     )
-    assert words(b"#tag is no heading") == "#tag is no heading"
-    assert words(b"\xff\0a") == "\ufffd\ufffda"
-    long = words(b"x" * 3 * FILE_CHARS)
-    assert long == "x" * FILE_CHARS + "\n" + LEFT_OUT
+    assert decode_prompt_text(b"#tag is no heading") == "#tag is no heading"
+    assert decode_prompt_text(b"\xff\0a") == "\ufffd\ufffda"
+    long = decode_prompt_text(b"x" * 3 * FILE_CHARS)
+    assert long == "x" * FILE_CHARS + "\n" + TRUNCATED_NOTE
 
 
 def test_templates_cost_nothing_but_the_rules() -> None:
-    told = {path.name: words(path.read_bytes()) for path in TEMPLATES.glob("*.md")}
+    told = {path.name: decode_prompt_text(path.read_bytes()) for path in TEMPLATES.glob("*.md")}
     assert {name for name, text in told.items() if text} == {"RULES.md"}
     assert (
         len(told["RULES.md"]) < 700 and "private" in told["RULES.md"] and "yes" in told["RULES.md"]
@@ -437,14 +440,14 @@ def test_names_from_outside_are_one_line(tmp_path: Path) -> None:
 
 
 def test_the_machine() -> None:
-    told = machine_of(Path("/h/.deskhand"), "/h", wide=False)
+    told = describe_machine(Path("/h/.deskhand"), "/h", wide=False)
     assert (
         told.count("\n") == 0
         and "Linux" in told
         and "home is /h" in told
         and "without network" in told
     )
-    assert "/h/.deskhand" in told and "without network" not in machine_of(
+    assert "/h/.deskhand" in told and "without network" not in describe_machine(
         Path("/h"), "/", wide=True
     )
 

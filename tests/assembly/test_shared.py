@@ -11,7 +11,7 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.assembly.workspace_templates import lay_out
+from deskhand.assembly.workspace_templates import create_agent_files
 from deskhand.config.config import Config, Home, Settings
 from deskhand.models.base import Request
 from deskhand.runtime.app import OWNER, App, Parts, open_app
@@ -91,9 +91,11 @@ async def test_every_agent_reads_and_writes_it_with_files_and_commands(world: Wo
         read = await world.call(app, "a", "read_file", path="shared/more.txt")
         assert "milk" in read.results["c"].text
         (effect,) = [
-            each for each in await app.hands.effects.timeline(OWNER) if each.tool == "write_file"
+            each
+            for each in await app.tool_wiring.effects.timeline(OWNER)
+            if each.tool == "write_file"
         ]
-        await app.hands.effects.undo(OWNER, effect)
+        await app.tool_wiring.effects.undo(OWNER, effect)
         assert not (world.shared / "list.txt").exists()
 
 
@@ -151,7 +153,7 @@ async def test_labels_hold_across_agents(world: World) -> None:
 
 
 async def untrusted(app: App) -> set[str]:
-    rows = await app.store.rows("file_labels", ())
+    rows = await app.store.query("file_labels", ())
     return {
         path
         for path, label in rows
@@ -164,7 +166,7 @@ def test_which_folder_it_is(world: World) -> None:
     is."""
     settings = world.settings
     for agent in AGENTS:
-        lay_out(settings, agent)
+        create_agent_files(settings, agent)
     there = (Allowed(str(world.shared.resolve()), write=True),)
     assert shared_folder(settings, "a") == shared_folder(settings, "b") == there
     assert shared_folder(settings, "elsewhere") == ()
@@ -173,7 +175,7 @@ def test_which_folder_it_is(world: World) -> None:
     link.unlink()
     assert shared_folder(settings, "a") == ()
     link.mkdir()
-    lay_out(settings, "a")
+    create_agent_files(settings, "a")
     assert shared_folder(settings, "a") == (), "a folder of that name takes its place"
     link.rmdir()
     link.symlink_to(world.settings.home.state)

@@ -12,13 +12,13 @@ import pytest
 
 from deskhand.config.config import Config, Home, Settings
 from deskhand.models.base import Request
-from deskhand.policy.unnamed_files import unmeant_loss
+from deskhand.policy.unnamed_files import find_unrequested_loss
 from deskhand.runtime.app import OWNER, Parts, open_app
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.events import ApprovalAsked, TurnEnded
 from deskhand.types.identity import Address, Inbound, Said
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
-from deskhand.types.programs import FileChange, RunArguments, read_rehearsed
+from deskhand.types.programs import FileChange, RunArguments, parse_rehearsal
 
 
 class Programmer:
@@ -38,7 +38,7 @@ class Programmer:
         ]
         if not results:
             return self._call("rehearse_program", {"program": self.program})
-        came = read_rehearsed(results[-1].text)
+        came = parse_rehearsal(results[-1].text)
         if len(results) > 1 or came is None:
             return say("done")
         return self._call(
@@ -130,5 +130,9 @@ HARMLESS = FileChange("diary.md", "changed")
 )
 def test_what_is_meant(changes: tuple[FileChange, ...], said: str, loss: str) -> None:
     given = msgspec.json.encode(RunArguments("x", changes))
-    assert unmeant_loss("run_program", given, said) == loss
-    assert unmeant_loss("shell", given, said) == "" == unmeant_loss("run_program", b"{", said)
+    assert find_unrequested_loss("run_program", given, said) == loss
+    assert (
+        find_unrequested_loss("shell", given, said)
+        == ""
+        == find_unrequested_loss("run_program", b"{", said)
+    )

@@ -11,9 +11,9 @@ import anyio
 import msgspec
 
 from deskhand.config.config import Config, Home, Settings
-from deskhand.importers.jsonl import before_compaction, lines_of
+from deskhand.importers.jsonl import before_compaction, export_lines
 from deskhand.models.base import Reply, Request
-from deskhand.models.window import counted
+from deskhand.models.window import estimate_request_tokens
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.clock import SetClock
@@ -45,7 +45,9 @@ class Long:
         if request.tools:
             self.asked.append(request)
             said = self.answer(request)
-            return Reply(said, "calls" if said.calls else "stop", Usage(counted(request), 10))
+            return Reply(
+                said, "calls" if said.calls else "stop", Usage(estimate_request_tokens(request), 10)
+            )
         self.summed.append("\n".join(request.system))
         if isinstance(self.summary, Exception):
             raise self.summary
@@ -106,7 +108,7 @@ async def test_what_is_summed_up_is_there_and_can_be_seen_again(tmp_path: Path) 
         await long.say(app, "and now?")
         assert "I love otters" in long.view and SUMMARY not in long.view and "go on" in long.view
         before = before_compaction(await app.store.events(SESSION), -1)
-        exported = [line["content"] for line in lines_of(before) if line["role"] == "user"]
+        exported = [line["content"] for line in export_lines(before) if line["role"] == "user"]
         assert exported == ["I love otters, write about them", "and their young", "and fish"]
 
 

@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from deskhand.assembly.judge import rules_of
-from deskhand.assembly.tools import skills_of, toolbox
+from deskhand.assembly.tools import make_tools, skills_of
 from deskhand.config.config import Config, Home, Settings, read_settings
-from deskhand.config.statements import statements
+from deskhand.config.statements import load_statements
 from deskhand.models.base import Request
 from deskhand.policy.rules import Case, decide
 from deskhand.runtime.app import Parts, open_app
@@ -272,8 +272,10 @@ async def test_key_values(desk: Desk) -> None:
     )
     assert told[3:7] == ["yes", "mail", "[not found]", '{"seen/1":"yes"}']
     assert told[8] == "[not found]" and told[-1] == '{"a_1":"x"}', "a prefix is no pattern"
-    store = SqliteStore(desk.settings.home.database, statements())  # as the command line reads it
-    rows = await store.rows("kv_list", ("default", "mail", "", 0.0))
+    store = SqliteStore(
+        desk.settings.home.database, load_statements()
+    )  # as the command line reads it
+    rows = await store.query("kv_list", ("default", "mail", "", 0.0))
     await store.close()
     assert [tuple(row)[:2] for row in rows] == [("seen/1", "mail"), ("soon", "x")]
     expires_at = [row[2] for row in rows]
@@ -310,7 +312,7 @@ async def test_skills_that_are_not_permitted_do_not_exist(tmp_path: Path) -> Non
 def test_what_only_looks_is_free(tmp_path: Path) -> None:
     """Also after something from outside was read."""
     desk = Desk(tmp_path / "home", also_allow=["task_*", "todo_*"])
-    tools = toolbox(desk.settings, "default", skills_of(desk.settings, "default"))
+    tools = make_tools(desk.settings, "default", skills_of(desk.settings, "default"))
     free = {
         "think",
         "read_file",
@@ -491,7 +493,7 @@ def test_one_view_of_the_tasks_unless_another_is_named(tmp_path: Path) -> None:
     def views(**given: object) -> set[str]:
         config = msgspec.convert({"defaults": {"models": ["openai/gpt-5.6-sol"], **given}}, Config)
         settings = Settings(Home(tmp_path), config, environment={"HOME": str(tmp_path)})
-        names = toolbox(settings, "default", skills_of(settings, "default"))
+        names = make_tools(settings, "default", skills_of(settings, "default"))
         return {name for name in names if name.partition("_")[0] in ("manage", "task", "todo")} - {
             "manage_users"
         }
@@ -511,7 +513,7 @@ def test_a_model_with_little_room_gets_what_everybody_needs(tmp_path: Path) -> N
         settings = Settings(
             Home(tmp_path), msgspec.convert(given, Config), environment={"HOME": str(tmp_path)}
         )
-        return {*toolbox(settings, "default", skills_of(settings, "default"))}
+        return {*make_tools(settings, "default", skills_of(settings, "default"))}
 
     few = offered("ollama/some")
     all_ = offered("openai/gpt-5.6-sol")

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from deskhand.assembly.trace import Trace, TraceSpan
-from deskhand.secrets.redaction import secrets_of
+from deskhand.secrets.redaction import find_environment_secrets
 from deskhand.types import events as e
 from deskhand.types.identity import Address, Principal
 from deskhand.types.messages import Message, ResultStatus, Text, ToolCall, ToolResult, Usage
@@ -40,11 +40,14 @@ def traced(
     """Those that ended, and those that run."""
     trace = Trace(
         SecretSearch(
-            {value: f"[{name}]" for value, name in secrets_of(environment or {}).items()}
-        ).hide
+            {
+                value: f"[{name}]"
+                for value, name in find_environment_secrets(environment or {}).items()
+            }
+        ).redact
     )
     events = [e.Recorded(100 + n, "s", n, at, event) for n, (at, event) in enumerate(timed, 1)]
-    return [span for recorded in events for span in trace.add(recorded)], trace.running("s")
+    return [span for recorded in events for span in trace.add(recorded)], trace.open_spans("s")
 
 
 def calls(spans: list[TraceSpan]) -> list[TraceSpan]:

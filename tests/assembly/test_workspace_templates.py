@@ -13,7 +13,12 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.assembly.workspace_templates import ABOUT, IN_WORKSPACE, TEMPLATES, lay_out
+from deskhand.assembly.workspace_templates import (
+    FILE_PURPOSES,
+    TEMPLATES,
+    WORKSPACE_TEMPLATES,
+    create_agent_files,
+)
 from deskhand.config.config import Config, Home, Settings, workspace_of
 from deskhand.models.base import Request
 from deskhand.runtime.app import Parts, open_app
@@ -86,7 +91,9 @@ async def test_the_first_start_makes_what_is_missing(tmp_path: Path) -> None:
     _, requests = await live(chosen)
     for name in ("a", "b"):
         work = tmp_path / "agents" / name / "workspace"
-        assert {path for path in IN_WORKSPACE if (work / path).is_file()} == set(IN_WORKSPACE)
+        assert {path for path in WORKSPACE_TEMPLATES if (work / path).is_file()} == set(
+            WORKSPACE_TEMPLATES
+        )
         assert all(
             (work / folder).is_dir() for folder in ("memory", "knowledge", "skills", "tools")
         )
@@ -117,7 +124,7 @@ async def test_nothing_is_written_over(tmp_path: Path) -> None:
     (work / "shared").unlink()
     (work / "shared").mkdir()
     before = everything(work) | everything(tmp_path / "agents")
-    assert lay_out(chosen, "default") == []
+    assert create_agent_files(chosen, "default") == []
     _, requests = await live(chosen)
     assert everything(work) | everything(tmp_path / "agents") == before
     assert (
@@ -125,7 +132,7 @@ async def test_nothing_is_written_over(tmp_path: Path) -> None:
         and "# RULES.md\nmine: RULES.md" in requests[0].system[0]
     )
     (work / "AGENTS.md").unlink()
-    assert lay_out(chosen, "default") == [work / "AGENTS.md"]
+    assert create_agent_files(chosen, "default") == [work / "AGENTS.md"]
 
 
 def test_many_may_start_at_once(tmp_path: Path) -> None:
@@ -133,11 +140,11 @@ def test_many_may_start_at_once(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as threads:
         made = [
             path
-            for one in threads.map(lambda _: lay_out(chosen, "default"), range(8))
+            for one in threads.map(lambda _: create_agent_files(chosen, "default"), range(8))
             for path in one
         ]
     files = [path for path in made if path.is_file()]
-    assert len(files) == len(set(files)) == len(IN_WORKSPACE) + 2, (
+    assert len(files) == len(set(files)) == len(WORKSPACE_TEMPLATES) + 2, (
         "each file was made by one of them"
     )
     for path in files:
@@ -167,7 +174,9 @@ async def test_it_starts_where_they_cannot_be_made(tmp_path: Path) -> None:
 
 def test_each_template_is_told_of() -> None:
     names = {path.name for path in TEMPLATES.glob("*.md")}
-    assert names == set(ABOUT) and {Path(name).name for name in IN_WORKSPACE} <= names
+    assert (
+        names == set(FILE_PURPOSES) and {Path(name).name for name in WORKSPACE_TEMPLATES} <= names
+    )
 
 
 async def test_what_steers_an_agent_is_out_of_its_reach(tmp_path: Path) -> None:
@@ -218,15 +227,15 @@ def test_no_workspace_and_no_grant_may_hold_it(tmp_path: Path) -> None:
         chosen = settings(home, defaults={"workspace": str(home / wrong)})
         with pytest.raises(ConfigError, match="holds Deskhand's own files"):
             workspace_of(chosen, "default")
-        assert chosen.home.keeps(home / wrong, write=True)
+        assert chosen.home.is_protected(home / wrong, write=True)
     for right in ("shared", "agents/default/other", "elsewhere"):
         assert (
             workspace_of(settings(home, defaults={"workspace": str(home / right)}), "default")
             == home / right
         )
-    assert not Home(home).keeps(home / "prompts", write=False) and not Home(home).keeps(
-        tmp_path.resolve() / "x", True
-    )
-    assert Home(home).keeps(home.parent, write=False) and Home(home).keeps(
+    assert not Home(home).is_protected(home / "prompts", write=False) and not Home(
+        home
+    ).is_protected(tmp_path.resolve() / "x", True)
+    assert Home(home).is_protected(home.parent, write=False) and Home(home).is_protected(
         home / "state", write=False
     )

@@ -125,7 +125,7 @@ async def test_they_run_in_the_sandbox(own: Own) -> None:
         )
         assert [spec.name for spec in own.model.requests[-1].tools if spec.name == "add"] == ["add"]
         assert (own.work / "sum.txt").read_text() == "42"
-        (effect,) = await app.hands.effects.timeline(OWNER)
+        (effect,) = await app.tool_wiring.effects.timeline(OWNER)
         assert effect.tool == "add" and effect.what == """add '{"a":40,"b":2}'"""
         assert (await own.call(app, "say", text="é 'x' $(id)")).results[
             "c"
@@ -234,6 +234,6 @@ async def test_who_is_given_none_is_not_made_again(own: Own) -> None:
         authorise=lambda inbound: OWNER,
     )
     async with open_app(own.settings, parts) as app:
-        assert not app.works.own.changed(own.settings)
+        assert not app.features.own_tools.has_changed(own.settings)
         own.write(SOURCE)
-        assert not app.works.own.changed(own.settings)
+        assert not app.features.own_tools.has_changed(own.settings)

@@ -17,11 +17,11 @@ from msgspec.structs import replace
 from deskhand.agent.profile import Agent
 from deskhand.assembly.side_queries import SideQueries
 from deskhand.budgets.enforcement import BudgetLedger
-from deskhand.budgets.limit_rules import begin_of
+from deskhand.budgets.limit_rules import period_start
 from deskhand.config.clock import RandomIds
 from deskhand.config.config import Config, Home, Settings
 from deskhand.config.sections import Budget, check_budgets
-from deskhand.config.statements import statements
+from deskhand.config.statements import load_statements
 from deskhand.models.base import Item, Model, Reply, Request, TextDelta, ThinkingDelta
 from deskhand.models.side_completion import Aside
 from deskhand.runtime.app import App
@@ -66,7 +66,7 @@ class Desktop:
 
 @asynccontextmanager
 async def desktop(home: Path, budgets: dict[str, Any], zone: str = "UTC") -> AsyncIterator[Desktop]:
-    store = SqliteStore(home / "budgets.db", statements())
+    store = SqliteStore(home / "budgets.db", load_statements())
     try:
         yield Desktop(home, store, budgets, zone)
     finally:
@@ -123,7 +123,8 @@ async def test_a_name_stands_over_its_kind_and_a_month_over_days(tmp_path: Path)
         desk.clock.advance(8 * DAY_S)
         assert await desk.call(ANNA, 200) == ""
     assert (
-        begin_of("month", datetime(2026, 11, 30).toordinal()) == datetime(2026, 11, 1).toordinal()
+        period_start("month", datetime(2026, 11, 30).toordinal())
+        == datetime(2026, 11, 1).toordinal()
     )
 
 
@@ -136,19 +137,21 @@ async def test_what_is_held_and_given_back(tmp_path: Path) -> None:
         await change(ledger.release("a"))
         assert await ledger.reserve(ANNA, 600, "b") == ""
         rows = ledger.settle("b", Usage(100, 50))
-        assert ledger.standings(ANNA)[0].left == 400, "its commit may be lost"
+        assert ledger.list_charge_standings(ANNA)[0].remaining == 400, "its commit may be lost"
         await change(rows)
         assert await ledger.reserve(ANNA, 851, "c") != ""
-        assert [(each.used, each.held) for each in ledger.standings(ANNA)] == [(150, 0)]
+        assert [(each.used, each.held) for each in ledger.list_charge_standings(ANNA)] == [(150, 0)]
         assert await ledger.reserve(ANNA, 850, "c") == ""
         await change(ledger.settle("c", Usage()))
-        assert ledger.used("all", "")[0] == 1000, (
+        assert ledger.sum_used("all", "")[0] == 1000, (
             "a reply that does not say what it used has used what was held"
         )
         await ledger.lift("all", "", OWNER)
         assert await ledger.reserve(ANNA, 500, "d") == ""
         rows = ledger.settle("d", Usage(900, 50))
-        assert ledger.standings(ANNA)[0].left == 50, "more than was held counts at once"
+        assert ledger.list_charge_standings(ANNA)[0].remaining == 50, (
+            "more than was held counts at once"
+        )
         assert ledger.settle("c", Usage(1)) == ledger.release("never") == ()
 
 
@@ -196,17 +199,20 @@ async def test_never_more_than_allowed_however_much_goes_on(tmp_path: Path, seed
 
         def within(ledger: BudgetLedger) -> None:
             for name in range(5):
-                for each in (*ledger.standing("person", f"p{name}"), *ledger.standing("all", "")):
-                    assert each.left >= 0 and each.used <= each.most, each
+                for each in (
+                    *ledger.list_standings("person", f"p{name}"),
+                    *ledger.list_standings("all", ""),
+                ):
+                    assert each.remaining >= 0 and each.used <= each.most, each
 
         async with anyio.create_task_group() as tasks:
             for number in range(60):
                 tasks.start_soon(talk, number)
         assert made > 20 and refused > 20
         desk.ledger = desk.anew()
-        before = desk.ledger.standing("all", "")
-        await desk.ledger.take_over()
-        after = desk.ledger.standing("all", "")
+        before = desk.ledger.list_standings("all", "")
+        await desk.ledger.recover_holds()
+        after = desk.ledger.list_standings("all", "")
         assert [each.used + each.held for each in before] == [each.used for each in after]
         within(desk.ledger)
 
@@ -215,32 +221,34 @@ async def test_a_call_in_which_the_process_dies_counts_in_full(tmp_path: Path) -
     async with desktop(tmp_path, {"all": {"tokens": 1000}}) as desk:
         assert await desk.ledger.reserve(ANNA, 600, "a") == ""
         next_one = desk.ledger = desk.anew()
-        assert next_one.standings(ANNA)[0].left == 400, "before anybody has looked after it"
-        assert await next_one.reserve(ANNA, 300, "b") == ""
-        await next_one.take_over()
-        assert [(each.used, each.held) for each in next_one.standings(ANNA)] == [(600, 300)], (
-            "its own is not taken"
+        assert next_one.list_charge_standings(ANNA)[0].remaining == 400, (
+            "before anybody has looked after it"
         )
-        await next_one.take_over()
-        assert next_one.used("person", "anna")[0] == 600
+        assert await next_one.reserve(ANNA, 300, "b") == ""
+        await next_one.recover_holds()
+        assert [(each.used, each.held) for each in next_one.list_charge_standings(ANNA)] == [
+            (600, 300)
+        ], "its own is not taken"
+        await next_one.recover_holds()
+        assert next_one.sum_used("person", "anna")[0] == 600
 
 
 async def test_nothing_is_written_before_a_call_where_nothing_is_limited(tmp_path: Path) -> None:
     async with desktop(tmp_path, {"person:bert": {"tokens": 1}}) as desk:
         looked: list[str] = []
-        look = desk.store.look
+        look = desk.store.query_sync
 
         def noted(name: str, args: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
             looked.append(name)
             return look(name, args)
 
-        desk.store.look = noted  # type: ignore[assignment, method-assign]
+        desk.store.query_sync = noted  # type: ignore[assignment, method-assign]
         assert await desk.ledger.reserve(ANNA, 10**9, "a") == ""
         rows = desk.ledger.settle("a", Usage(7, 3))
         assert (looked, len(rows)) == ([], 1), "and nothing is looked at"
-        assert desk.store.look("budget_holds") == []
+        assert desk.store.query_sync("budget_holds") == []
         await desk.store.change(rows)
-        assert desk.ledger.used("person", "anna")[0] == 10, (
+        assert desk.ledger.sum_used("person", "anna")[0] == 10, (
             "what is used counts for a budget that is set later"
         )
 
@@ -251,15 +259,15 @@ async def test_money_by_the_prices_of_the_catalogue(tmp_path: Path) -> None:
     )
     async with desktop(tmp_path, {"all": {"usd_per_month": 0.05}}) as desk:
         assert await desk.call(paid, 4_000, Usage(2_000, 2_000)) == ""
-        spent = desk.ledger.used("all", "")[1]
+        spent = desk.ledger.sum_used("all", "")[1]
         assert 0 < spent < 40_000, (
             "the most that it could cost was held, what it did cost is counted"
         )
         assert "the budget of all that is done here is spent: $0.02 of $0.05 this month" in (
             await desk.call(paid, 4_000)
-        ), desk.ledger.standings(paid)
+        ), desk.ledger.list_charge_standings(paid)
         assert await desk.call(free, 10**6) == "" and await desk.call(unknown, 10**6) == ""
-        assert desk.ledger.used("all", "")[1] == spent
+        assert desk.ledger.sum_used("all", "")[1] == spent
 
 
 class Busy(SqliteStore):
@@ -278,12 +286,12 @@ class Busy(SqliteStore):
 
 
 async def test_what_is_held_at_the_same_moment_and_cut_off_is_let_go(tmp_path: Path) -> None:
-    store = Busy(tmp_path / "budgets.db", statements())
+    store = Busy(tmp_path / "budgets.db", load_statements())
     desk = Desktop(tmp_path, store, {"all": {"tokens": 1000}})
     with anyio.CancelScope() as store.scope:
         await desk.ledger.reserve(ANNA, 600, "call")
-    assert [row[0] for row in store.look("budget_holds")] == ["other"]
-    assert desk.ledger.standing("all", "")[0].left == 400
+    assert [row[0] for row in store.query_sync("budget_holds")] == ["other"]
+    assert desk.ledger.list_standings("all", "")[0].remaining == 400
     await store.close()
 
 
@@ -291,14 +299,14 @@ async def test_lifted_until_it_is_fresh(tmp_path: Path) -> None:
     async with desktop(tmp_path, {"person": {"tokens_per_day": 100, "tokens": 1000}}) as desk:
         assert await desk.call(ANNA, 100) == ""
         lifted = await desk.ledger.lift("person", "anna", OWNER, "day")
-        assert [(each.most, each.left) for each in lifted] == [(200, 100)]
+        assert [(each.most, each.remaining) for each in lifted] == [(200, 100)]
         assert await desk.call(ANNA, 100) == "" and await desk.call(ANNA, 1) != ""
         await desk.ledger.lift("person", "anna", OWNER, "day")
         assert await desk.call(ANNA, 100) == ""
         assert await desk.ledger.lift("person", "anna", OWNER, "month") == []
         desk.clock.advance(DAY_S)
         assert await desk.call(ANNA, 101) != "" and await desk.call(ANNA, 100) == ""
-        notes = await desk.store.rows("people_notes", (5,))
+        notes = await desk.store.query("people_notes", (5,))
         assert [note[1:] for note in notes] == [("owner", "budget lifted", "person:anna day")] * 2
 
 
@@ -318,8 +326,8 @@ async def test_questions_away_from_a_conversation_are_paid_too(tmp_path: Path) -
         aside = Aside("Judge.", "Is it done?", output_tokens=200)
         aired = await thinking.ask("default", aside, charge=ANNA)
         assert (aired.text, aired.model) == ("yes", "scripted/up")
-        assert desk.ledger.used("person", "anna")[0] == 42, "the one that was down used nothing"
-        assert desk.store.look("budget_holds") == []
+        assert desk.ledger.sum_used("person", "anna")[0] == 42, "the one that was down used nothing"
+        assert desk.store.query_sync("budget_holds") == []
         await desk.call(ANNA, 300)
         with pytest.raises(BudgetSpent, match="the budget of agent default is spent"):
             await thinking.ask("default", aside)
@@ -379,7 +387,7 @@ async def test_who_comes_near_is_warned_once(tmp_path: Path) -> None:
     )
     session = "default/terminal:1"
     async with desk.running() as app:
-        ledger = app.works.budgets
+        ledger = app.features.budgets
         charge = Charge(session, "owner", "default")
 
         async def notes(name: str) -> list[str]:
@@ -408,7 +416,7 @@ async def test_who_comes_near_is_warned_once(tmp_path: Path) -> None:
         assert "This conversation has used 80,030 tokens." in cost
         assert "owner: 80,030 of 100,000 tokens today (80%)" in cost
         assert "All that is done here: 80,030 of 1,000,000" in cost
-        assert "All that" not in ledger.cost(session, Principal("owner", ("member",)))
+        assert "All that" not in ledger.render_cost(session, Principal("owner", ("member",)))
         assert len(await notes("budget")) == 1 and len(desk.model.requests) == 3
 
 
@@ -429,7 +437,7 @@ async def test_a_conversation_stops_in_words_and_goes_on(tmp_path: Path) -> None
     )
     session = "default/terminal:1"
     async with desk.running() as app:
-        ledger = app.works.budgets
+        ledger = app.features.budgets
 
         async def ended() -> list[str]:
             events = [each.event for each in await app.store.events(session)]
@@ -437,8 +445,10 @@ async def test_a_conversation_stops_in_words_and_goes_on(tmp_path: Path) -> None
 
         await desk.say(app, "hello")
         await wait_for(lambda: at_rest(app, session))
-        assert (await ended(), ledger.used("person", "owner")[0]) == ([""], 20), "as the model says"
-        assert app.store.look("budget_holds") == []
+        assert (await ended(), ledger.sum_used("person", "owner")[0]) == ([""], 20), (
+            "as the model says"
+        )
+        assert app.store.query_sync("budget_holds") == []
         assert await ledger.reserve(Charge("x", "owner", "default"), 99_900, "k") == ""
         await desk.say(app, "hello again")
         await wait_for(lambda: at_rest(app, session))
@@ -470,8 +480,8 @@ async def test_two_processes_cannot_hold_more_than_there_is(tmp_path: Path) -> N
             tasks.start_soon(ask, desk.ledger)
             tasks.start_soon(ask, other)
         assert refused.count("") <= 1 and any("is spent" in each for each in refused)
-        assert all(each.left >= 0 for each in desk.ledger.standing("all", ""))
-        assert sum(row[2] for row in desk.store.look("budget_holds")) <= 600
+        assert all(each.remaining >= 0 for each in desk.ledger.list_standings("all", ""))
+        assert sum(row[2] for row in desk.store.query_sync("budget_holds")) <= 600
 
 
 @pytest.mark.parametrize("ends", ["settled", "released"])
@@ -481,17 +491,19 @@ async def test_who_takes_over_charges_nobody_twice(tmp_path: Path, ends: str) ->
     async with desktop(tmp_path, {"all": {"tokens": 10_000}}) as desk:
         other = desk.anew()
         assert await other.reserve(ANNA, 600, "a") == ""
-        await desk.ledger.take_over()
-        assert desk.ledger.used("person", "anna")[0] == 600
+        await desk.ledger.recover_holds()
+        assert desk.ledger.sum_used("person", "anna")[0] == 600
         rows = other.settle("a", Usage(150, 50)) if ends == "settled" else other.release("a")
         await desk.store.change(rows)
         used = 200 if ends == "settled" else 0
         for ledger in (desk.ledger, other):
-            assert [(each.used, each.held) for each in ledger.standing("all", "")] == [(used, 0)]
-        assert desk.ledger.used("person", "anna")[0] == used
+            assert [(each.used, each.held) for each in ledger.list_standings("all", "")] == [
+                (used, 0)
+            ]
+        assert desk.ledger.sum_used("person", "anna")[0] == used
         assert await other.reserve(ANNA, 600, "b") == ""
         await desk.store.change(other.release("b"))
-        assert desk.store.look("budget_names", ("person", 0, 9)) == [("anna", used, 0)]
+        assert desk.store.query_sync("budget_names", ("person", 0, 9)) == [("anna", used, 0)]
 
 
 async def test_a_call_whose_driver_was_cut_off_is_held_only_once(tmp_path: Path) -> None:
@@ -500,9 +512,13 @@ async def test_a_call_whose_driver_was_cut_off_is_held_only_once(tmp_path: Path)
     async with desktop(tmp_path, {"all": {"tokens": 2000}}) as desk:
         assert await desk.ledger.reserve(ANNA, 600, "a") == ""
         assert await desk.ledger.reserve(ANNA, 500, "a") == ""
-        assert [(each.used, each.held) for each in desk.ledger.standings(ANNA)] == [(600, 500)]
+        assert [(each.used, each.held) for each in desk.ledger.list_charge_standings(ANNA)] == [
+            (600, 500)
+        ]
         await desk.store.change(desk.ledger.settle("a", Usage(100, 0)))
-        assert [(each.used, each.held) for each in desk.ledger.standings(ANNA)] == [(700, 0)]
+        assert [(each.used, each.held) for each in desk.ledger.list_charge_standings(ANNA)] == [
+            (700, 0)
+        ]
 
 
 async def test_a_clock_that_was_ahead_does_not_spend_the_years_to_come(tmp_path: Path) -> None:
@@ -539,7 +555,7 @@ async def test_what_broke_off_while_it_answered_has_cost_something(
         await thinking.ask(
             "default", Aside("Judge.", "Is it done?", output_tokens=200), charge=ANNA
         )
-        assert desk.ledger.used("person", "anna")[0] > 200 + 20, (
+        assert desk.ledger.sum_used("person", "anna")[0] > 200 + 20, (
             "what was held, and the 20 of the other"
         )
     desk2 = Desk(tmp_path / "home", budgets={"person": {"tokens": 1_000_000}})
@@ -550,7 +566,7 @@ async def test_what_broke_off_while_it_answered_has_cost_something(
 
 
 async def _used(app: App) -> int:
-    return app.works.budgets.used("person", "owner")[0]
+    return app.features.budgets.sum_used("person", "owner")[0]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import msgspec
 from deskhand.cli.ask import Question, converse
 from deskhand.cli.chat import Chat
 from deskhand.config.config import read_settings
-from deskhand.config.statements import statements
+from deskhand.config.statements import load_statements
 from deskhand.models.base import Model, Request
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.testing.scripted import ScriptedModel, say
@@ -128,7 +128,7 @@ async def main(home: Path, what: str, args: tuple[str, ...]) -> int:
     tools = {each.spec.name: each for each in (shell, tell, slow, choose, write_file, edit_file)}
     code = 0
     async with (
-        open_app(settings, Parts(open_model, tools, statements())) as app,
+        open_app(settings, Parts(open_model, tools, load_statements())) as app,
         anyio.create_task_group() as tasks,
     ):
         tasks.start_soon(app.run)

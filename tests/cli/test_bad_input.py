@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.store.schema import connect, migrations
+from deskhand.store.schema import connect, load_migrations
 
 pytestmark = pytest.mark.timeout(150)
 DESKHAND = [sys.executable, "-m", "deskhand"]
@@ -127,7 +127,7 @@ def test_any_language(desk: Desk, language: str) -> None:
 def test_no_home_in_the_environment(desk: Desk, tmp_path: Path) -> None:
     """The one of the user database counts, and not the root or the folder in which we happen to
     be."""
-    code = "import sys; from deskhand.config.config import home_of; print(home_of().root)"
+    code = "import sys; from deskhand.config.config import find_home; print(find_home().root)"
     for env in ({}, {"HOME": ""}):
         done = subprocess.run(
             [sys.executable, "-c", code],
@@ -250,7 +250,7 @@ def test_a_database_from_a_newer_version(desk: Desk) -> None:
     db = connect(desk.database, write=True)
     db.execute("INSERT INTO schema_version VALUES(999)").fetchall()
     db.close()
-    known = migrations()[-1][0]
+    known = load_migrations()[-1][0]
     said = (
         f"has schema 999, this Deskhand knows {known}: update Deskhand, or use another "
         "DESKHAND_HOME"

@@ -15,7 +15,7 @@ from deskhand.cli.root import cli
 from deskhand.config.clock import RandomIds, SystemClock
 from deskhand.config.config import read_settings
 from deskhand.config.home import FILE_NAME
-from deskhand.config.statements import statements
+from deskhand.config.statements import load_statements
 from deskhand.store.sqlite import SqliteStore
 from deskhand.types.budget import Charge
 from deskhand.types.messages import Usage
@@ -31,7 +31,7 @@ def _call(home: Path, tokens: int) -> str:
 
     async def main() -> str:
         settings = read_settings(None, {"DESKHAND_HOME": str(home), "HOME": str(home)})
-        store = SqliteStore(settings.home.database, statements())
+        store = SqliteStore(settings.home.database, load_statements())
         try:
             ledger = BudgetLedger(store, SystemClock(), RandomIds(), lambda: settings)
             why = await ledger.reserve(Charge("default/web:anna:1", "anna", "default"), tokens, "k")

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from deskhand.cli.root import cli
 from deskhand.config.config import read_settings
-from deskhand.config.statements import statements
+from deskhand.config.statements import load_statements
 from deskhand.store.sqlite import SqliteStore
 from deskhand.tools.task_rows import imported
 from deskhand.types.commit import Commit
@@ -26,7 +26,7 @@ from deskhand.types.events import (
 from deskhand.types.identity import Address, Principal
 from deskhand.types.messages import Message, Text, Usage
 from deskhand.types.options import SessionOptions
-from deskhand.types.tasks import Status, Task
+from deskhand.types.tasks import Task, TaskStatus
 
 OWNER = Principal("owner", ("owner",))
 PLACE = Address("terminal", chat="x")
@@ -42,8 +42,8 @@ def _deep(home: Path, *args: str) -> Result:
 def _happened(home: Path, session: str, *events: AnyEvent, tasks: tuple[Task, ...] = ()) -> None:
     async def main() -> None:
         settings = read_settings(None, {"DESKHAND_HOME": str(home), "HOME": str(home)})
-        settings.home.make(settings.home.state)
-        store = SqliteStore(settings.home.database, statements())
+        settings.home.make_folder(settings.home.state)
+        store = SqliteStore(settings.home.database, load_statements())
         await store.commit(Commit(session, 1, 1.0, events))
         await store.change(imported(session, tasks, 1.0))
         await store.close()
@@ -116,7 +116,7 @@ def test_what_goes_on_no_more_is_followed_no_longer(
 ) -> None:
     """Also for programs: an object a line, and what is said to people beside it."""
     (tmp_path / "deskhand.yaml").write_text("deep_work: {compactions: 0}\n")
-    status: Status = "blocked" if state == "blocked" else "pending"
+    status: TaskStatus = "blocked" if state == "blocked" else "pending"
     deep = OptionsSet(1, OWNER, SessionOptions(mode="deep_work"))
     ended = () if isinstance(end, TurnEnded) else (TurnEnded("done", (2,)),)
     _happened(

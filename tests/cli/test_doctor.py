@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from deskhand.config.config import Settings, read_settings
-from deskhand.gateway.audit_anchor import note_anchors, read_anchors
-from deskhand.supervision.doctor import PROBES, DoctorFinding, DoctorProbe, examine
+from deskhand.gateway.audit_anchor import append_anchors, read_anchors
+from deskhand.supervision.doctor import PROBES, DoctorFinding, DoctorProbe, run_probes
 from deskhand.testing.llm import FakeLLM
 from deskhand.types.errors import StoreCorrupt
 
@@ -33,7 +33,7 @@ def probe(name: str) -> tuple[DoctorProbe, ...]:
 
 
 async def findings(settings: Settings, name: str) -> list[tuple[str, str, str]]:
-    return [(f.level, f.text, f.remedy) for _, f in await examine(settings, probe(name))]
+    return [(f.level, f.text, f.remedy) for _, f in await run_probes(settings, probe(name))]
 
 
 def test_a_fresh_home_is_repaired(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ async def test_a_probe_that_breaks_is_a_finding(tmp_path: Path) -> None:
     async def breaks(settings: Settings) -> list[DoctorFinding]:
         raise StoreCorrupt("it is broken")
 
-    found = await examine(settings_of(tmp_path), (DoctorProbe("x", breaks),))
+    found = await run_probes(settings_of(tmp_path), (DoctorProbe("x", breaks),))
     assert [(name, finding.level, finding.text) for name, finding in found] == [
         ("x", "bad", "it is broken")
     ]
@@ -131,15 +131,15 @@ async def test_a_probe_that_breaks_is_a_finding(tmp_path: Path) -> None:
 def test_anchors_are_appended_and_survive_a_torn_line(tmp_path: Path) -> None:
     path = tmp_path / "anchor.jsonl"
     assert read_anchors(path) == {}
-    assert note_anchors(path, {"a": (1, b"x"), "b": (2, b"y")}, 1.0) == 2
-    assert note_anchors(path, {"a": (1, b"x"), "b": (2, b"y")}, 2.0) == 0
-    assert note_anchors(path, {"a": (3, b"z"), "b": (2, b"y")}, 3.0) == 1
+    assert append_anchors(path, {"a": (1, b"x"), "b": (2, b"y")}, 1.0) == 2
+    assert append_anchors(path, {"a": (1, b"x"), "b": (2, b"y")}, 2.0) == 0
+    assert append_anchors(path, {"a": (3, b"z"), "b": (2, b"y")}, 3.0) == 1
     with path.open("a") as file:
         file.write('{"at": 4, "heads": {"a": [9, "ff')
-    assert note_anchors(path, {"a": (2, b"!")}, 5.0) == 1, (
+    assert append_anchors(path, {"a": (2, b"!")}, 5.0) == 1, (
         "a tail was cut, and something else has grown"
     )
-    assert note_anchors(path, {"a": (3, b"?")}, 6.0) == 0
+    assert append_anchors(path, {"a": (3, b"?")}, 6.0) == 0
     assert read_anchors(path) == {"a": {1: b"x", 3: b"z", 2: b"!"}, "b": {2: b"y"}}
 
 

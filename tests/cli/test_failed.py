@@ -8,7 +8,7 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.config.statements import statements
+from deskhand.config.statements import load_statements
 from deskhand.store.sqlite import SqliteStore
 from deskhand.types.commit import Change, Commit, Outgoing
 from deskhand.types.events import MessageReceived, TurnEnded
@@ -25,7 +25,7 @@ OWNER = Principal("owner", ("owner",))
 async def give_up(home: Path) -> None:
     """A turn that was given up, and an answer that its platform refused."""
     (home / "state").mkdir(parents=True)
-    store = SqliteStore(home / "state" / "deskhand.db", statements())
+    store = SqliteStore(home / "state" / "deskhand.db", load_statements())
     message = Message("user", (Text("please do it"),))
     accepted = await store.accept(Inbound("1", PLACE, "owner", 1.0, Said(message)), OWNER, SESSION)
     ended = TurnEnded("dead", (accepted.inbox_id,), "Sorry, I gave this up.")
@@ -67,7 +67,7 @@ def test_a_conversation_is_tried_again(desk: Desk) -> None:
 
     async def waiting() -> list[str]:
         store = SqliteStore(desk.home / "state" / "deskhand.db")
-        rows = await store.waiting(SESSION)
+        rows = await store.list_waiting(SESSION)
         await store.close()
         return [row.inbound.body.message.text for row in rows if isinstance(row.inbound.body, Said)]
 

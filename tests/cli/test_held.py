@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deskhand.cli.root import cli
-from deskhand.config.statements import statements
+from deskhand.config.statements import load_statements
 from deskhand.store.sqlite import SqliteStore
 from deskhand.types.commit import Change
 from deskhand.types.labels import Label
@@ -40,7 +40,7 @@ def work(home: Path) -> Path:
 
 def mark(home: Path, path: Path, label: Label = OUTSIDE) -> None:
     async def write() -> None:
-        store = SqliteStore(home / "state" / "deskhand.db", statements())
+        store = SqliteStore(home / "state" / "deskhand.db", load_statements())
         await store.change(
             (Change("file_label_set", (str(path), msgspec.json.encode(label), "s", 1.0)),)
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 from click.testing import CliRunner, Result
 
 from deskhand.cli.root import cli
-from deskhand.importers.report import OFF
+from deskhand.importers.report import WHY_OFF
 from tests.importers.moving import home_of, looks
 
 
@@ -45,7 +45,7 @@ def test_first_a_report_then_the_move(tmp_path: Path) -> None:
         "  keys to .env: OPENAI_API_KEY, SLACK_BOT_TOKEN",
         "Changed:",
         "  job morning-weather",
-        f"    {OFF.format('morning-weather')}",
+        f"    {WHY_OFF.format('morning-weather')}",
         "Left out:",
         "  that ann may do everything",
         "    To do: if that is you, say: --me ann",

@@ -18,13 +18,13 @@ from click.testing import CliRunner, Result
 from deskhand.cli.root import cli
 from deskhand.config.clock import SystemClock
 from deskhand.config.config import read_settings
-from deskhand.config.statements import statements
-from deskhand.jobs.blueprints import BLUEPRINTS, command
-from deskhand.jobs.triggers.signatures import delivered, signed
+from deskhand.config.statements import load_statements
+from deskhand.jobs.blueprints import BLUEPRINTS, render_command
+from deskhand.jobs.triggers.signatures import sign_webhook, verify_webhook
 from deskhand.secrets.keyring import Keyring
 from deskhand.secrets.secrets import Secrets
 from deskhand.store.sqlite import SqliteStore
-from deskhand.supervision.lock import Holder, take
+from deskhand.supervision.lock import Holder, acquire_lock
 from deskhand.types.commit import Change
 from deskhand.users.owner_alerts import Alerts
 
@@ -128,7 +128,7 @@ def test_what_fails_here_says_why_and_ends_with_1(home: Path) -> None:
 
 def test_beside_a_terminal_that_drives_it_is_not_promised(home: Path) -> None:
     run(home, "jobs", "add", "brief", "-p", "What is on?")
-    lock = take(home / "state" / "driver.lock", Holder(1, 0.0))
+    lock = acquire_lock(home / "state" / "driver.lock", Holder(1, 0.0))
     assert lock is not None
     refused = run(home, "jobs", "run", "brief")
     assert (
@@ -181,8 +181,8 @@ def test_each_blueprint_is_made_by_the_command_that_it_names(home: Path) -> None
     listed = run(home, "jobs", "blueprints").output
     for each in BLUEPRINTS:
         slots = {slot.name: given[slot.name] for slot in each.slots if slot.required}
-        assert command(each) in listed
-        words = shlex.split(command(each, slots, "telegram:1"))[1:]
+        assert render_command(each) in listed
+        words = shlex.split(render_command(each, slots, "telegram:1"))[1:]
         tried = run(home, *words, "--dry-run")
         assert (
             tried.exit_code == 0 and "Forecast" in tried.output
@@ -225,14 +225,14 @@ def test_a_hook_is_opened_with_a_secret_that_is_shown_once(home: Path) -> None:
     secret = said.split("Secret:")[1].split()[0]
     assert "/api/hooks/door" in said and secret.startswith("whsec_")
     settings = read_settings(None, {"DESKHAND_HOME": str(home), "HOME": str(home)})
-    held = Secrets(settings.home, dict, lambda: Keyring("x")).held()
+    held = Secrets(settings.home, dict, lambda: Keyring("x")).list_secrets()
     assert [(each.name, each.value) for each in held] == [("webhook.door", secret)]
-    assert delivered(secret, signed(secret, "1", 1e9, b"x"), b"x", 1e9) == "1"
+    assert verify_webhook(secret, sign_webhook(secret, "1", 1e9, b"x"), b"x", 1e9) == "1"
     shown = run(home, "jobs", "show", "door").output
     assert secret not in shown and "no secret" not in shown
     github = run(home, "jobs", "hook", "door", "--github").output.split("Secret:")[1].split()[0]
     code = hmac.digest(github.encode(), b"x", "sha256").hex()
-    assert delivered(github, {"x-hub-signature-256": f"sha256={code}"}, b"x", 1e9)
+    assert verify_webhook(github, {"x-hub-signature-256": f"sha256={code}"}, b"x", 1e9)
 
 
 def test_a_pause_stops_all(home: Path) -> None:
@@ -259,7 +259,7 @@ def _count(home: Path, job: str, *, runs: int, errors: int, gates: int, skips: i
     """As if it had come so often."""
 
     async def main() -> None:
-        store = SqliteStore(home / "state" / "deskhand.db", statements())
+        store = SqliteStore(home / "state" / "deskhand.db", load_statements())
         await store.change([Change("job_state_count", (job, runs, errors, gates, skips))])
         await store.close()
 
@@ -270,8 +270,8 @@ def test_alerts_are_listed_and_seen(home: Path) -> None:
     assert run(home, "alerts").output == "No alerts.\n"
 
     async def main() -> None:
-        store = SqliteStore(home / "state" / "deskhand.db", statements())
-        await store.change(await Alerts(store, SystemClock()).tell("k", "It burns."))
+        store = SqliteStore(home / "state" / "deskhand.db", load_statements())
+        await store.change(await Alerts(store, SystemClock()).alert_owners("k", "It burns."))
         await store.close()
 
     anyio.run(main)

@@ -12,8 +12,8 @@ import anyio
 import pytest
 
 from deskhand.cli.times import moment
-from deskhand.config.statements import statements
-from deskhand.memory.facts import Keeping, NewFact, added, everything
+from deskhand.config.statements import load_statements
+from deskhand.memory.facts import Keeping, NewFact, add_fact, make_unrestricted_viewer
 from deskhand.memory.recall import Memory
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
@@ -34,7 +34,7 @@ PAGE = Label("untrusted", source="https://evil.test/")
 
 async def fill(home: Path) -> None:
     (home / "state").mkdir(parents=True)
-    store = SqliteStore(home / "state" / "deskhand.db", statements())
+    store = SqliteStore(home / "state" / "deskhand.db", load_statements())
     said = Message("user", (Text("Please keep in mind:\nthe garage code is 7719"),))
     await store.commit(
         Commit(SESSION, 1, T0, (MessageReceived(1, ANN, Address("terminal"), said, "1"),))
@@ -59,7 +59,7 @@ async def fill(home: Path) -> None:
         ),
     )
     for number, fact in enumerate(facts):
-        await store.change(added(fact, T0 + number, Keeping(candidate_days=36_500)))
+        await store.change(add_fact(fact, T0 + number, Keeping(candidate_days=36_500)))
     await store.close()
 
 
@@ -73,8 +73,10 @@ def desk(tmp_path: Path) -> Desk:
 
 def open_ids(desk: Desk) -> list[int]:
     async def main() -> list[int]:
-        store = SqliteStore(desk.home / "state" / "deskhand.db", statements())
-        facts = await Memory(store, SetClock(T0)).facts(everything(), limit=20_000)
+        store = SqliteStore(desk.home / "state" / "deskhand.db", load_statements())
+        facts = await Memory(store, SetClock(T0)).list_facts(
+            make_unrestricted_viewer(), limit=20_000
+        )
         await store.close()
         return sorted(fact.id for fact in facts if not fact.held)
 
@@ -235,7 +237,7 @@ def test_memory_as_it_was_before_something_was_forgotten(desk: Desk) -> None:
 
 def test_what_is_erased_leaves_the_log_of_a_running_service_too(desk: Desk) -> None:
     database = desk.home / "state" / "deskhand.db"
-    beside = SqliteStore(database, statements())
+    beside = SqliteStore(database, load_statements())
     desk("memories", "forget", "4", "--erase")
     left = [
         file.name

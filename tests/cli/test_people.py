@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from deskhand.config.clock import SystemClock
-from deskhand.config.statements import statements
+from deskhand.config.statements import load_statements
 from deskhand.store.sqlite import SqliteStore
 from deskhand.types.identity import Address, Inbound, Said
 from deskhand.types.messages import Message, Text
@@ -33,7 +33,7 @@ def in_store(desk: Desk, ask: str, *args: object) -> object:
     """What another process sees there."""
 
     async def main() -> object:
-        store = SqliteStore(desk.home / "state" / "deskhand.db", statements())
+        store = SqliteStore(desk.home / "state" / "deskhand.db", load_statements())
         try:
             found = getattr(open_people(store, SystemClock(), dict, dict), ask)(*args)
             return await found if hasattr(found, "__await__") else found

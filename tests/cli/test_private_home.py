@@ -12,7 +12,7 @@ import apsw
 import pytest
 
 from deskhand.store.schema import connect
-from deskhand.types.folders import make_private
+from deskhand.types.folders import make_private_folder
 
 COMMANDS = (
     ("tools",),
@@ -73,8 +73,8 @@ def test_a_database_that_others_could_read(tmp_path: Path) -> None:
 def test_every_folder_above_that_was_missing(tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:
-        make_private(tmp_path / "a" / "b" / "c")
-        make_private(tmp_path / "a" / "b" / "c")
+        make_private_folder(tmp_path / "a" / "b" / "c")
+        make_private_folder(tmp_path / "a" / "b" / "c")
     finally:
         os.umask(before)
     assert [stat.S_IMODE(path.stat().st_mode) for path in sorted((tmp_path / "a").rglob("*"))] == [
@@ -83,4 +83,4 @@ def test_every_folder_above_that_was_missing(tmp_path: Path) -> None:
     ]
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError):
-        make_private(tmp_path / "file")
+        make_private_folder(tmp_path / "file")

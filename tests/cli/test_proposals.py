@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deskhand.cli.root import cli
-from deskhand.config.statements import statements
-from deskhand.learning.proposals.store import Proposal, proposed
+from deskhand.config.statements import load_statements
+from deskhand.learning.proposals.store import Proposal, add_proposal
 from deskhand.store.sqlite import SqliteStore
 from deskhand.types.labels import LOCAL, Label
 
@@ -34,9 +34,11 @@ def propose(
     home: Path, name: str, body: str = "Write 42 ideas into ideas.txt.", label: Label = LOCAL
 ) -> None:
     async def write() -> None:
-        store = SqliteStore(home / "state" / "deskhand.db", statements())
+        store = SqliteStore(home / "state" / "deskhand.db", load_statements())
         await store.change(
-            proposed(Proposal(name, "How to write ideas.", body, "default", SESSION, 1, label), 1.0)
+            add_proposal(
+                Proposal(name, "How to write ideas.", body, "default", SESSION, 1, label), 1.0
+            )
         )
         await store.close()
 

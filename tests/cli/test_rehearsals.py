@@ -7,9 +7,15 @@ import pytest
 
 from deskhand.cli.paint import Paint
 from deskhand.cli.rehearsals import arguments_of, result_of, styled
-from deskhand.policy.approval import shown
+from deskhand.policy.approval import render_arguments
 from deskhand.types.messages import ToolCall
-from deskhand.types.programs import REHEARSE, RUN, SURVEY, FileChange, Rehearsed
+from deskhand.types.programs import (
+    REHEARSE_PROGRAM,
+    RUN_PROGRAM,
+    SURVEY_FILES,
+    FileChange,
+    Rehearsed,
+)
 
 from .test_view import Talk, asked, finished, replied
 
@@ -26,18 +32,18 @@ def call(name: str, **arguments: object) -> ToolCall:
 @pytest.mark.parametrize(
     ("made", "words"),
     [
-        (call(RUN, program="x", changes=[LOST]), "change diary.txt"),
+        (call(RUN_PROGRAM, program="x", changes=[LOST]), "change diary.txt"),
         (
-            call(RUN, program="x", changes=[LOST, FileChange("b", "new")]),
+            call(RUN_PROGRAM, program="x", changes=[LOST, FileChange("b", "new")]),
             "change diary.txt, make b",
         ),
-        (call(RUN, program=1), None),
-        (call(REHEARSE, program="say(1)", answers=["2"]), "say(1)"),
-        (call(SURVEY, about="how many?", purpose="read"), "how many?"),
-        (call(SURVEY, purpose="read"), None),
+        (call(RUN_PROGRAM, program=1), None),
+        (call(REHEARSE_PROGRAM, program="say(1)", answers=["2"]), "say(1)"),
+        (call(SURVEY_FILES, about="how many?", purpose="read"), "how many?"),
+        (call(SURVEY_FILES, purpose="read"), None),
         (call("shell", command="ls"), None),
-        (ToolCall("c1", REHEARSE, msgspec.Raw(b"{")), None),
-        (ToolCall("c1", SURVEY, msgspec.Raw(b"[]")), None),
+        (ToolCall("c1", REHEARSE_PROGRAM, msgspec.Raw(b"{")), None),
+        (ToolCall("c1", SURVEY_FILES, msgspec.Raw(b"[]")), None),
     ],
 )
 def test_what_is_called(made: ToolCall, words: str | None) -> None:
@@ -46,25 +52,25 @@ def test_what_is_called(made: ToolCall, words: str | None) -> None:
 
 def test_what_came_of_it() -> None:
     came = msgspec.json.encode(Rehearsed("ok", changes=(LOST,))).decode()
-    assert result_of(REHEARSE, came) == "would change diary.txt"
-    assert result_of(REHEARSE, came[:-9]) == "rehearsed"
-    assert result_of(REHEARSE, "the program is empty") == "the program is empty"
+    assert result_of(REHEARSE_PROGRAM, came) == "would change diary.txt"
+    assert result_of(REHEARSE_PROGRAM, came[:-9]) == "rehearsed"
+    assert result_of(REHEARSE_PROGRAM, "the program is empty") == "the program is empty"
     assert result_of("shell", came) == came
 
 
 def test_a_turn_by_programs() -> None:
     talk = Talk(70)
     came = msgspec.json.encode(Rehearsed("ok", changes=(LOST,))).decode()
-    lines = talk.see(replied("", call(REHEARSE, program="say(1)\nsay(2)")), finished(came))
+    lines = talk.see(replied("", call(REHEARSE_PROGRAM, program="say(1)\nsay(2)")), finished(came))
     assert lines == ["✓ rehearse_program  say(1) say(2)", "  would change diary.txt"]
-    run = call(RUN, program="say(1)", changes=[LOST])
+    run = call(RUN_PROGRAM, program="say(1)", changes=[LOST])
     lines = talk.see(replied("", run), finished("It is tidy."))
     assert lines == ["✓ run_program  change diary.txt", "  It is tidy."]
 
 
 def test_the_question_is_coloured() -> None:
-    made = call(RUN, program="x = 1\n-x", changes=[LOST])
-    question = f"{RUN} {shown(made)}"
+    made = call(RUN_PROGRAM, program="x = 1\n-x", changes=[LOST])
+    question = f"{RUN_PROGRAM} {render_arguments(made)}"
     lines = styled(question)
     assert "\n".join(line for line, _ in lines) == question
     assert [(line.strip(), style) for line, style in lines if style] == [

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from deskhand.cli.root import cli
 from deskhand.cli.run import ME
-from deskhand.config.statements import statements
+from deskhand.config.statements import load_statements
 from deskhand.store.sqlite import SqliteStore
 
 KEY = "sk-0123456789-abcdef"
@@ -130,7 +130,7 @@ def test_what_is_erased_is_gone_from_the_case_too(env: dict[str, str], tmp_path:
     deskhand(env, "replay", "talk", "--save", "six")
 
     async def erase() -> None:
-        store = SqliteStore(tmp_path / "state" / "deskhand.db", statements())
+        store = SqliteStore(tmp_path / "state" / "deskhand.db", load_statements())
         await store.erase(ME, "default/terminal:talk", 1.0)
         await store.close()
 

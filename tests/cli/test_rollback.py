@@ -13,9 +13,9 @@ import anyio
 import pytest
 
 from deskhand.config.config import Home, read_settings
-from deskhand.config.statements import statements
+from deskhand.config.statements import load_statements
 from deskhand.store.sqlite import SqliteStore
-from deskhand.supervision.lock import Holder, take
+from deskhand.supervision.lock import Holder, acquire_lock
 from deskhand.testing.beside import Desk
 from deskhand.types.commit import Change
 
@@ -135,7 +135,7 @@ def test_who_goes_on_there_learns_of_it(workshop: Workshop) -> None:
 
     async def owed() -> None:
         settings = read_settings(None, workshop.env)
-        store = SqliteStore(settings.home.database, statements())
+        store = SqliteStore(settings.home.database, load_statements())
         who = json.dumps({"id": "owner", "roles": ["owner"]}).encode()
         place = json.dumps({"channel": "terminal", "chat": "1"}).encode()
         row = ("k", SESSION, who, place, "try the tool", b'{"integrity": "tool_local"}', "run", 0.0)
@@ -194,8 +194,8 @@ def test_a_worker_says_when_it_is_ready(tmp_path: Path, waits: bool) -> None:
     served = Served(tmp_path / "home")
     (told, tells) = os.pipe()
     home = Home(served.home)
-    home.make(home.state)
-    held = take(home.lock, Holder(os.getpid(), 0.0)) if waits else None
+    home.make_folder(home.state)
+    held = acquire_lock(home.lock, Holder(os.getpid(), 0.0)) if waits else None
     argv = [*DESKHAND, "serve", "--worker", str(os.getpid())]
     env = served.env | {"DESKHAND_READY": str(tells)}
     with subprocess.Popen(argv, env=env, pass_fds=(tells,)) as worker:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from deskhand.config.config import read_settings
-from deskhand.config.first_settings import owner_of
+from deskhand.config.first_settings import read_owner_name
 
 from .terminal import Terminal
 from .test_commands import Desk
@@ -74,7 +74,7 @@ def test_everything_is_asked_and_kept_the_next_time(opened: Open, tmp_path: Path
         and "GROQ_API_KEY=gsk-test" in before[".env"]
     )
     assert home.joinpath(".env").stat().st_mode & 0o777 == 0o600
-    assert owner_of(settings, "default") == "Ann"
+    assert read_owner_name(settings, "default") == "Ann"
     again = opened("setup", "--run")
     for shown in (
         "The model is openai/gpt-5.4",

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from deskhand.cli.root import cli
 from deskhand.config.clock import RandomIds, SystemClock
-from deskhand.config.statements import statements
+from deskhand.config.statements import load_statements
 from deskhand.store.blobs import Blobs
 from deskhand.store.sqlite import SqliteStore
 from deskhand.tools.base import Context, Done
@@ -34,10 +34,10 @@ async def wrote(home: Path, *files: tuple[str, str]) -> None:
     workspace = home / "agents/default/workspace"
     workspace.mkdir(parents=True, exist_ok=True)
     (home / "state").mkdir(exist_ok=True)
-    store = SqliteStore(home / "state/deskhand.db", statements())
+    store = SqliteStore(home / "state/deskhand.db", load_statements())
     reaches = ToolScopes(store, Blobs(home / "state/blobs"), SandboxProvider())
     for path, content in files:
-        reach = await reaches.of("default", workspace)
+        reach = await reaches.open_scope("default", workspace)
         ids = RandomIds()
         place = (
             "default/terminal:t",

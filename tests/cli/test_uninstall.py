@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from deskhand.cli.root import cli
 from deskhand.config.config import Home
-from deskhand.supervision.lock import Holder, take
+from deskhand.supervision.lock import Holder, acquire_lock
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_it_asks_and_goes(home: Home) -> None:
 
 
 def test_not_while_it_runs(home: Home) -> None:
-    held = take(home.serving, Holder(4711, 1.0))
+    held = acquire_lock(home.serve_lock, Holder(4711, 1.0))
     assert held is not None
     code, out = run("--purge", "--yes")
     assert code == 1 and "4711 still serves it" in out and home.env.exists()

@@ -17,8 +17,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from deskhand.cli.status import lines_of
-from deskhand.supervision.lock import Holder, take
-from deskhand.supervision.unit import Unit, launchd, systemd
+from deskhand.supervision.lock import Holder, acquire_lock
+from deskhand.supervision.unit import Unit, render_launchd, render_systemd
 from deskhand.types.health import HealthFact
 
 from .test_serve import Served
@@ -155,7 +155,7 @@ def test_a_mistake_in_the_configuration_does_not_stand_in_the_way(linux: Machine
 def test_one_that_somebody_started_by_hand_is_named(linux: Machine) -> None:
     state = linux.root / ".deskhand" / "state"
     state.mkdir(parents=True)
-    fd = take(state / "serve.lock", Holder(77, 5.0))
+    fd = acquire_lock(state / "serve.lock", Holder(77, 5.0))
     assert fd is not None
     assert "process 77 serves" in linux("service", "install", code=1)
     os.close(fd)
@@ -170,7 +170,7 @@ AWKWARD = Unit(
 
 
 def test_the_unit_is_what_systemd_takes(tmp_path: Path) -> None:
-    lines = dict(line.split("=", 1) for line in systemd(AWKWARD).splitlines() if "=" in line)
+    lines = dict(line.split("=", 1) for line in render_systemd(AWKWARD).splitlines() if "=" in line)
     words = shlex.split(lines["ExecStart"].replace("$$", "$").replace("%%", "%"))
     assert tuple(words) == AWKWARD.command
     assert lines["Environment"] == '"PATH=/x y:/z%%"'
@@ -187,7 +187,7 @@ def test_the_unit_is_what_systemd_takes(tmp_path: Path) -> None:
     if tool := shutil.which("systemd-analyze"):
         file = tmp_path / "deskhand.service"
         file.write_text(
-            systemd(
+            render_systemd(
                 Unit(
                     "deskhand",
                     (sys.executable, "-m", "deskhand", "serve"),
@@ -208,7 +208,7 @@ def test_the_unit_is_what_systemd_takes(tmp_path: Path) -> None:
 
 
 def test_the_plist_is_what_launchd_takes() -> None:
-    found = plistlib.loads(launchd(AWKWARD).encode())
+    found = plistlib.loads(render_launchd(AWKWARD).encode())
     assert (
         found["ProgramArguments"] == list(AWKWARD.command)
         and found["EnvironmentVariables"] == AWKWARD.environment

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from deskhand.cli.root import cli
 from deskhand.config.clock import RandomIds, SystemClock
-from deskhand.config.statements import statements
+from deskhand.config.statements import load_statements
 from deskhand.store.blobs import Blobs
 from deskhand.store.sqlite import SqliteStore
 from deskhand.tools.base import Context
@@ -50,10 +50,10 @@ class Owner:
     async def _agent(self, script: str, killed: bool) -> None:
         workspace = self.home / "agents/default/workspace"
         workspace.mkdir(parents=True, exist_ok=True)
-        store = SqliteStore(self.home / "state/deskhand.db", statements())
+        store = SqliteStore(self.home / "state/deskhand.db", load_statements())
         reaches = ToolScopes(store, Blobs(self.home / "state/blobs"), SandboxProvider())
         ids = RandomIds()
-        reach = await reaches.of("default", workspace)
+        reach = await reaches.open_scope("default", workspace)
         place = (
             "default/terminal:t",
             Principal("owner", ("owner",)),

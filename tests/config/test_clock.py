@@ -15,7 +15,7 @@ from cryptography import x509
 
 from deskhand.config.clock import SystemClock
 from deskhand.config.config import Config, Home, Settings
-from deskhand.gateway.housekeeping import collect
+from deskhand.gateway.housekeeping import collect_blobs
 from deskhand.models.base import Request
 from deskhand.net.egress_ca import Authority
 from deskhand.net.host_rate_limit import HostRateLimiter
@@ -222,7 +222,7 @@ async def test_a_wait_for_a_model_is_no_longer_wherever_the_clock_is_set(tmp_pat
 async def test_a_host_that_asked_us_to_wait_is_asked_again_in_time() -> None:
     clock = SetClock()
     manners = HostRateLimiter()
-    manners.told("slow.test", clock, {"retry-after": "30"})
+    manners.record_retry_after("slow.test", clock, {"retry-after": "30"})
     clock.at -= DAY_S
     with pytest.raises(NetError, match="for 30 s more"):
         manners.check("slow.test", clock)
@@ -232,9 +232,9 @@ async def test_a_host_that_asked_us_to_wait_is_asked_again_in_time() -> None:
     clock.at -= 2 * DAY_S
     clock.advance(31)
     manners.check("slow.test", clock)
-    assert manners.delay_s("slow.test", clock, 2) == 0
+    assert manners.reserve_delay_s("slow.test", clock, 2) == 0
     clock.at -= DAY_S
-    assert manners.delay_s("slow.test", clock, 2) == 2
+    assert manners.reserve_delay_s("slow.test", clock, 2) == 2
 
 
 @pytest.mark.parametrize("wrong_s", [-2 * DAY_S, 0.0, 2 * DAY_S])
@@ -245,12 +245,12 @@ async def test_a_date_counts_from_the_clock_of_who_says_it(wrong_s: float) -> No
         for name, ahead in (("date", 0), ("retry-after", 90))
     }
     clock.at += wrong_s
-    assert HostRateLimiter().told("slow.test", clock, said) == 90
-    assert HostRateLimiter().told("slow.test", clock, {"retry-after": "soon"}) == 0
+    assert HostRateLimiter().record_retry_after("slow.test", clock, said) == 90
+    assert HostRateLimiter().record_retry_after("slow.test", clock, {"retry-after": "soon"}) == 0
     here = {"retry-after": formatdate(clock.at + 90, usegmt=True), "date": "today"}
-    assert HostRateLimiter().told("slow.test", clock, here) == pytest.approx(90, abs=1), (
-        "ours, where they say nothing of theirs"
-    )
+    assert HostRateLimiter().record_retry_after("slow.test", clock, here) == pytest.approx(
+        90, abs=1
+    ), "ours, where they say nothing of theirs"
 
 
 async def test_what_was_just_stored_is_not_old_because_the_clock_was_set(tmp_path: Path) -> None:
@@ -262,9 +262,9 @@ async def test_what_was_just_stored_is_not_old_because_the_clock_was_set(tmp_pat
     os.utime(blobs.path(digest), (clock.at, clock.at))
     before = clock.now() - clock.monotonic()
     clock.at += 2 * DAY_S
-    await collect(store, blobs, clock, before)
+    await collect_blobs(store, blobs, clock, before)
     assert blobs.size(digest)
-    await collect(store, blobs, clock, clock.now() - clock.monotonic())
+    await collect_blobs(store, blobs, clock, clock.now() - clock.monotonic())
     assert not blobs.size(digest)
     await store.close()
 

@@ -11,15 +11,15 @@ import pytest
 
 from deskhand.agent.state import State
 from deskhand.agent.step import next_step
-from deskhand.assembly.judge import judge_of
+from deskhand.assembly.judge import make_judge
 from deskhand.assembly.models import Models
 from deskhand.config import keys
 from deskhand.config.config import AgentConfig, Config, ProviderConfig, Settings, read_settings
-from deskhand.config.foreign_keys import TABLE, translate
+from deskhand.config.foreign_keys import KEY_TABLE, translate_keys
 from deskhand.config.parse import parse_data, parse_plain
 from deskhand.config.routing import Binding
 from deskhand.config.sections import DeepWorkConfig, HeartbeatConfig
-from deskhand.config.set_key import writable
+from deskhand.config.set_key import list_writable_keys
 from deskhand.memory.reflect import ReflectionConfig
 from deskhand.memory.settings import GatherConfig, MemoryConfig
 from deskhand.models.base import ContextMessage
@@ -194,7 +194,7 @@ def test_what_agent_computer_knows_and_we_do_not(tmp_path: Path) -> None:
     assert any(
         "agent.tools.non_interactive_approval_policy" in warning for warning in settings.warnings
     )
-    left = [path for path, _ in translate(whole).left]
+    left = [path for path, _ in translate_keys(whole).left]
     tools = [f"agent.tools.{name}" for name in theirs if name != "require_approval"]
     assert left == [*tools, "lmstudio.timeout", "pinchtab.port"]
 
@@ -286,7 +286,7 @@ def test_operator_use_by_its_environment(tmp_path: Path) -> None:
     }
     settings = read(tmp_path, "compat: operator-use", **env)
     assert settings.config.defaults.steps == 7
-    assert settings.choose() == "default"
+    assert settings.resolve_agent() == "default"
 
 
 def test_ours_wins_over_theirs_in_one_file(tmp_path: Path) -> None:
@@ -296,18 +296,18 @@ def test_ours_wins_over_theirs_in_one_file(tmp_path: Path) -> None:
 
 
 def test_every_alias_leads_to_a_key() -> None:
-    targets = {ours.replace("*", "NAME") for _, ours in TABLE if ours not in ("", "secret")}
+    targets = {ours.replace("*", "NAME") for _, ours in KEY_TABLE if ours not in ("", "secret")}
     assert {target for target in targets if not keys.exists(target, Config)} == set()
 
 
 def test_which_agent(tmp_path: Path) -> None:
     text = "agents: {a: {}, b: {}, c: {}}"
-    assert read(tmp_path, text).choose() == "a"
-    assert read(tmp_path, text, DESKHAND_AGENT="b", OPERATOR_AGENT="c").choose() == "b"
-    assert read(tmp_path, text, OPERATOR_AGENT="c").choose() == "c"
-    assert read(tmp_path, text, DESKHAND_AGENT="b").choose("a") == "a"
+    assert read(tmp_path, text).resolve_agent() == "a"
+    assert read(tmp_path, text, DESKHAND_AGENT="b", OPERATOR_AGENT="c").resolve_agent() == "b"
+    assert read(tmp_path, text, OPERATOR_AGENT="c").resolve_agent() == "c"
+    assert read(tmp_path, text, DESKHAND_AGENT="b").resolve_agent("a") == "a"
     with pytest.raises(ConfigError, match="there is no agent 'x'; there are: a, b, c"):
-        read(tmp_path, text, DESKHAND_AGENT="x").choose()
+        read(tmp_path, text, DESKHAND_AGENT="x").resolve_agent()
 
 
 def test_the_share_of_the_window(tmp_path: Path) -> None:
@@ -387,16 +387,18 @@ agents:
   c: {tools: [], skills: []}
 """  # noqa: E501
     settings = read(tmp_path, text)
-    assert settings.offered("a") == Offered("coding", ("read_*", "shell"), ("kv_*",), ("shell",))
+    assert settings.offered_tools("a") == Offered(
+        "coding", ("read_*", "shell"), ("kv_*",), ("shell",)
+    )
     assert (
-        settings.offered("b") == Offered()
-        and settings.skills("b") == ("*",)
+        settings.offered_tools("b") == Offered()
+        and settings.skill_patterns("b") == ("*",)
         and not settings.agent("b").commands
     )
-    assert settings.offered("c").tools == () and settings.skills("c") == (), (
+    assert settings.offered_tools("c").tools == () and settings.skill_patterns("c") == (), (
         "a list is only these, and this is none"
     )
-    assert read(tmp_path / "usual").offered("default") == Offered()
+    assert read(tmp_path / "usual").offered_tools("default") == Offered()
 
 
 THEIRS = {"profile": "coding", "alsoAllow": ["kv_get"], "deny": ["terminal"]}
@@ -414,7 +416,7 @@ THEIRS = {"profile": "coding", "alsoAllow": ["kv_get"], "deny": ["terminal"]}
 def test_profiles_of_tools_as_others_write_them(tmp_path: Path, agents: object) -> None:
     settings = read(tmp_path, msgspec.json.encode({"agents": agents}))
     assert (
-        settings.offered("a") == Offered("coding", ("*",), ("kv_get",), ("shell",))
+        settings.offered_tools("a") == Offered("coding", ("*",), ("kv_get",), ("shell",))
         and settings.warnings == ()
     )
 
@@ -430,7 +432,7 @@ roles: {kids: {agents: [a], posture: ask-me}}
     found = {}
     for agent, who in product("ab", ("owner", "kids")):
         case = Case(agent, "shell", "local_write", Principal("x", (who,)), OWNER)
-        found[agent, who] = judge_of(settings, agent)(case).verdict
+        found[agent, who] = make_judge(settings, agent)(case).verdict
     assert found == {
         ("a", "owner"): "allow",
         ("a", "kids"): "ask",
@@ -462,7 +464,7 @@ def test_the_first_agent_of_a_file_stays_the_first(tmp_path: Path, text: str) ->
     """The first agent is the default: one with keys to translate must not become it."""
     settings = read(tmp_path, text)
     assert settings.agents == ("owner", "guest")
-    assert settings.choose() == "owner"
+    assert settings.resolve_agent() == "owner"
 
 
 def test_the_environment_does_not_change_which_agent_is_the_first(tmp_path: Path) -> None:
@@ -608,18 +610,18 @@ def test_a_file_that_was_named_must_exist(tmp_path: Path) -> None:
 def test_every_key_is_documented() -> None:
     page = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text()
     documented = {line.split("`")[1] for line in page.splitlines() if line.startswith("| `")}
-    existing = set(keys.every(Config))
+    existing = set(keys.iter_paths(Config))
     inherited = {key for key in existing if key.startswith("agents.NAME.")}
     assert existing - inherited <= documented
-    assert documented - existing <= {theirs for theirs, _ in TABLE}, "these keys do not exist"
-    assert {theirs for theirs, _ in TABLE} <= documented
+    assert documented - existing <= {theirs for theirs, _ in KEY_TABLE}, "these keys do not exist"
+    assert {theirs for theirs, _ in KEY_TABLE} <= documented
 
 
 def test_the_page_says_of_each_key_what_its_document_says() -> None:
     script = runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "settings_keys.py"))
     made = script["MADE"].read_text()
     assert made == script["module"](script["DOCS"].read_text()), "run scripts/settings_keys.py"
-    shown = {key.replace("agents.NAME.", "defaults.") for key in writable()}
+    shown = {key.replace("agents.NAME.", "defaults.") for key in list_writable_keys()}
     assert all(f'"{key}": [' in made for key in shown)
 
 

@@ -9,13 +9,13 @@ import pytest
 
 from deskhand.config.config import Settings, read_settings
 from deskhand.config.first_settings import (
-    checked_timezone,
-    name_owner,
-    owner_of,
-    store_key,
+    check_timezone,
+    list_env_secrets,
+    read_owner_name,
     store_secret,
-    stored_secrets,
+    store_setting,
     system_timezone,
+    write_owner_name,
 )
 from deskhand.config.parse import read_env_file
 from deskhand.types.errors import ConfigError, ToolError
@@ -36,14 +36,14 @@ def test_the_zone_of_the_machine(tmp_path: Path) -> None:
 
 
 def test_a_zone_that_does_not_exist() -> None:
-    assert checked_timezone("Europe/Berlin") == "Europe/Berlin"
+    assert check_timezone("Europe/Berlin") == "Europe/Berlin"
     for wrong, hint in (
         ("europe berlin", "did you mean 'Europe/Berlin'"),
         ("../../etc/passwd", "there is no timezone"),
         ("", "such as"),
     ):
         with pytest.raises(ConfigError, match=hint):
-            checked_timezone(wrong)
+            check_timezone(wrong)
 
 
 @pytest.mark.parametrize("value", ["sk-1", "two words", "a#b", "it's", 'say "hi"', "a=b", "x # y"])
@@ -60,7 +60,7 @@ def test_a_secret_is_replaced_where_it_stood(tmp_path: Path) -> None:
     store_secret(here, "A_KEY", "new")
     store_secret(here, "B_KEY", "\\1")
     assert here.home.env.read_text() == "# mine\nA_KEY=new\nANOTHER_A_KEY=1\nEMPTY=\nB_KEY=\\1\n"
-    assert stored_secrets(here) == ["A_KEY", "ANOTHER_A_KEY", "B_KEY"]
+    assert list_env_secrets(here) == ["A_KEY", "ANOTHER_A_KEY", "B_KEY"]
 
 
 @pytest.mark.parametrize(
@@ -77,16 +77,16 @@ def test_what_would_be_read_otherwise_is_refused(tmp_path: Path, name: str, valu
 def test_what_the_owner_is_called(tmp_path: Path) -> None:
     here = settings(tmp_path)
     file = tmp_path / "agents/default/workspace/USER.md"
-    assert owner_of(here, "default") == ""
-    name_owner(here, "default", "  Ann   Lee ")
+    assert read_owner_name(here, "default") == ""
+    write_owner_name(here, "default", "  Ann   Lee ")
     assert file.read_text() == "- Name: Ann Lee\n"
     file.write_text("# The user\n- Name: Ann\n- Likes: \\1\n- Name: not this\n")
-    name_owner(here, "default", "B\\1b")
+    write_owner_name(here, "default", "B\\1b")
     assert file.read_text() == "# The user\n- Name: B\\1b\n- Likes: \\1\n- Name: not this\n"
-    assert owner_of(here, "default") == "B\\1b"
+    assert read_owner_name(here, "default") == "B\\1b"
     for wrong in ("", "x" * 81, "a\x1bb"):
         with pytest.raises(ConfigError):
-            name_owner(here, "default", wrong)
+            write_owner_name(here, "default", wrong)
 
 
 def test_a_link_in_the_workspace_leads_nowhere(tmp_path: Path) -> None:
@@ -97,14 +97,14 @@ def test_a_link_in_the_workspace_leads_nowhere(tmp_path: Path) -> None:
     workspace.mkdir(parents=True)
     (workspace / "USER.md").symlink_to(here.home.env)
     with pytest.raises(ToolError):
-        owner_of(here, "default")
+        read_owner_name(here, "default")
     with pytest.raises(ToolError):
-        name_owner(here, "default", "Ann")
+        write_owner_name(here, "default", "Ann")
     assert "Ann" not in here.home.env.read_text()
 
 
 def test_a_key_keeps_what_stands_beside_it(tmp_path: Path) -> None:
     here = settings(tmp_path)
     here.file.write_text("# mine\ntimezone: UTC # now\n")
-    store_key(here, ["timezone"], "Asia/Tokyo")
+    store_setting(here, ["timezone"], "Asia/Tokyo")
     assert here.file.read_text() == "# mine\ntimezone: Asia/Tokyo # now\n"

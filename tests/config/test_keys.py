@@ -36,13 +36,13 @@ from .test_config import read
     ],
 )
 def test_the_key_that_was_meant(written: str, meant: str) -> None:
-    assert keys.near(written, Config) == meant
+    assert keys.find_similar(written, Config) == meant
     assert not meant or keys.exists(meant, Config)
 
 
 def test_what_is_suggested_exists_and_is_something_else() -> None:
     """For every key with a letter too few, too many or another one, and in every other section."""
-    existing = set(keys.every(Config))
+    existing = set(keys.iter_paths(Config))
     sections = {path.rpartition(".")[0] for path in existing}
     leaves = {path.rpartition(".")[2] for path in existing}
     misspelt = {
@@ -50,7 +50,7 @@ def test_what_is_suggested_exists_and_is_something_else() -> None:
     }
     misplaced = {f"{section}.{leaf}".lstrip(".") for section in sections for leaf in leaves}
     for written in misspelt | misplaced | existing:
-        meant = keys.near(written, Config)
+        meant = keys.find_similar(written, Config)
         assert meant != written
         assert not meant or keys.exists(meant, Config), (written, meant)
 

@@ -13,14 +13,19 @@ import pytest
 
 from deskhand.assembly.models import Models
 from deskhand.config.config import Settings, read_settings
-from deskhand.config.last_good import good_copy, keep_copy, read_again, read_or_last_good
+from deskhand.config.last_good import (
+    good_copy_path,
+    read_settings_or_last_good,
+    reread_settings,
+    save_good_copy,
+)
 from deskhand.models.base import Request
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.supervision.logs import logging_to_file
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.errors import ConfigError, ModelKeyRefused
-from deskhand.types.health import HealthFact, State
+from deskhand.types.health import HealthFact, HealthState
 from deskhand.types.identity import Principal
 from deskhand.types.messages import Message, Text
 
@@ -40,7 +45,7 @@ class Home:
         self.file.write_text(text)
 
     def settings(self) -> Settings:
-        return read_or_last_good(None, self.env)
+        return read_settings_or_last_good(None, self.env)
 
 
 @pytest.fixture
@@ -51,15 +56,15 @@ def home(tmp_path: Path) -> Home:
 
 
 def test_the_last_good_one_holds_where_the_file_is_broken(home: Home) -> None:
-    keep_copy(home.settings())
-    copy = good_copy(home.settings().home, home.file)
+    save_good_copy(home.settings())
+    copy = good_copy_path(home.settings().home, home.file)
     assert copy.stat().st_mode & 0o777 == 0o600
     home.write("defaults: {steps: many}\n")
     found = home.settings()
     assert found.config.defaults.steps == 5 and found.file == home.file
     assert str(home.file) in found.problem and "defaults.steps" in found.problem
     with pytest.raises(ConfigError, match=r"defaults\.steps"):
-        keep_copy(found)
+        save_good_copy(found)
     assert copy.read_text() == GOOD, "what is broken is never kept"
     assert [path.name for path in copy.parent.iterdir()] == [copy.name]
     home.write("")
@@ -86,12 +91,12 @@ def test_reading_again_takes_up_what_was_removed_and_keeps_what_was_chosen(home:
     (home.root / ".env").write_text("SOME_KEY=abcdefgh\n")
     settings = home.settings().with_model("scripted/other")
     (home.root / ".env").write_text("")
-    again = read_again(settings)
+    again = reread_settings(settings)
     assert "SOME_KEY" not in again.environment and again.agent("default").models == (
         "scripted/other",
     )
     home.file.unlink()
-    assert read_again(settings).config.defaults.steps is None
+    assert reread_settings(settings).config.defaults.steps is None
 
 
 @asynccontextmanager
@@ -163,7 +168,7 @@ async def test_what_is_broken_changes_nothing_and_is_told(
 ) -> None:
     channel = MemoryChannel()
     async with running(home, channel, lambda request: say("fine")) as (app, _):
-        await until(good_copy(app.settings.home, home.file).exists)
+        await until(good_copy_path(app.settings.home, home.file).exists)
         home.write("defaults: {models: [scripted/echo], steps: many}\n")
         await until(lambda: "the configuration stays as it was" in caplog.text)
         fact = await fact_of(app)
@@ -174,7 +179,7 @@ async def test_what_is_broken_changes_nothing_and_is_told(
             await app.current.reload()
         channel.write("one")
         await until(lambda: len(channel.sent) == 1)
-        assert good_copy(app.settings.home, home.file).read_text() == GOOD
+        assert good_copy_path(app.settings.home, home.file).read_text() == GOOD
         home.write("defaults: {models: [scripted/echo], steps: 6}\n")
         await until(lambda: app.settings.config.defaults.steps == 6)
         assert (await fact_of(app)).state == "ok"
@@ -184,7 +189,7 @@ async def test_what_a_model_failed_at_before_the_change_is_not_held_against_it(h
     def script(request: Request) -> Message:
         raise ModelKeyRefused("no")
 
-    async def state(app: App) -> State:
+    async def state(app: App) -> HealthState:
         return next(
             fact.state for fact in (await app.health()).facts if fact.name == "model scripted"
         )

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from deskhand.runtime.app import App, open_app
-from deskhand.runtime.worker import work
+from deskhand.runtime.worker import run_worker
 from deskhand.supervision.supervise import RESTART
 from deskhand.testing.beside import OWNER, Desk, wait_for
 from deskhand.testing.channel import MemoryChannel
@@ -36,10 +36,10 @@ class Life:
 
     async def until_asked(self, arguments: str) -> None:
         async with self.desk.running() as app:
-            app.restarts = True
+            app.supervised = True
             await self.desk.say(app, f"[['restart', {arguments}]]".replace("'", '"'))
             with anyio.fail_after(30):
-                await app.restart.asked.wait()
+                await app.restart.requested.wait()
             await app.drain()
 
     async def received(self, app: App) -> list[Recorded]:
@@ -55,9 +55,9 @@ async def test_it_goes_on_where_it_was_asked(tmp_path: Path) -> None:
     await life.until_asked("{'continue_with': 'say that all is well'}")
     for _ in range(2):  # and not again with the next start
         async with life.desk.running() as app:
-            app.restarts = True
+            app.supervised = True
             await wait_for(partial(_ended, app, 2))
-            assert await app.store.rows("restart_owed", ()) == []
+            assert await app.store.query("restart_owed", ()) == []
             asked, going_on = (each.event for each in await life.received(app))
             assert isinstance(going_on, MessageReceived) and isinstance(asked, MessageReceived)
             assert going_on.message.text == "[after the restart] say that all is well"
@@ -73,7 +73,7 @@ async def test_it_goes_on_where_it_was_asked(tmp_path: Path) -> None:
                 if isinstance(each.event, TurnEnded)
             ]
             assert [end.reason for end in ends] == ["done", "done"]
-            assert not app.restart.asked.is_set()
+            assert not app.restart.requested.is_set()
 
 
 async def _ended(app: App, number: int) -> bool:
@@ -99,9 +99,9 @@ async def test_it_comes_once_whatever_dies(tmp_path: Path, dies: str) -> None:
     life = Life(tmp_path)
     if dies == "before it ends":  # as `kill -9` leaves it: nobody drains, nobody leaves a word
         async with life.desk.running() as app:
-            app.restarts = True
+            app.supervised = True
             await life.desk.say(app, '[["restart", {"continue_with": "go on"}]]')
-            await wait_for(lambda: app.store.rows("restart_owed", ()))
+            await wait_for(lambda: app.store.query("restart_owed", ()))
     else:
         await life.until_asked('{"continue_with": "go on"}')
         (row,) = await _rows(life.desk)
@@ -115,13 +115,13 @@ async def test_it_comes_once_whatever_dies(tmp_path: Path, dies: str) -> None:
 
 
 async def _nothing_owed(app: App) -> bool:
-    owed = [*await app.store.rows("restart_owed", ()), *await app.store.waiting(SESSION)]
+    owed = [*await app.store.query("restart_owed", ()), *await app.store.list_waiting(SESSION)]
     return not owed and not await app.store.open_sessions()
 
 
 async def _rows(desk: Desk) -> list[tuple[Any, ...]]:
     async with open_app(desk.settings, desk.parts()) as app:
-        return await app.store.rows("restart_owed", ())
+        return await app.store.query("restart_owed", ())
 
 
 class SlowChannel(MemoryChannel):
@@ -146,7 +146,7 @@ async def test_what_is_being_sent_is_sent_before_it_ends(tmp_path: Path, asked_b
         channel.waiting.append(Inbound("1", place, "owner", 1.0, Command("restart")))
     async with open_app(desk.settings, parts) as app:
         with anyio.fail_after(30):
-            assert await work(app, lambda: None) == RESTART
+            assert await run_worker(app, lambda: None) == RESTART
     async with desk.running(channels=(channel,), authorise=lambda inbound: OWNER):
         await wait_for(partial(_sent, channel, 2))
     said = [
@@ -186,7 +186,7 @@ async def test_who_may_not(tmp_path: Path) -> None:
             app.parts.ids,
         )
         mine = Context(*place, lambda text: None, "k")
-        wanted = app.works.continuing.wanted
+        wanted = app.features.continuing.request_restart
         for principal, why in (
             (Principal("anna", ("member",)), "only an owner"),
             (Principal("job:x", ("owner",), "clock", "owner"), "not by a job"),
@@ -200,7 +200,9 @@ async def test_who_may_not(tmp_path: Path) -> None:
             "go on", replace(mine, label=Label("untrusted", None, "https://example.org/"))
         )
         assert b"example.org" in done.changes[0].args[5], "what it had read goes along"  # type: ignore[operator]
-        assert done.end_turn and not app.restart.asked.is_set(), "nothing happens before the commit"
+        assert done.end_turn and not app.restart.requested.is_set(), (
+            "nothing happens before the commit"
+        )
 
 
 async def test_it_is_asked_first(tmp_path: Path) -> None:
@@ -208,7 +210,7 @@ async def test_it_is_asked_first(tmp_path: Path) -> None:
     async with desk.running() as app:
         await desk.say(app, '[["restart", {}]]')
         asks = await wait_for(lambda: app.store.open_asks(OWNER))
-        assert asks[0].tool == "restart" and await app.store.rows("restart_owed", ()) == []
+        assert asks[0].tool == "restart" and await app.store.query("restart_owed", ()) == []
 
 
 async def test_it_does_not_go_on_for_who_is_gone(

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from deskhand.config.sections import DeepWorkConfig
-from deskhand.deepwork.context import context_of, session_summary
-from deskhand.deepwork.progress import STATES, lines, standing, standing_of
+from deskhand.deepwork.context import render_context, render_session_summary
+from deskhand.deepwork.progress import STATES, load_long_work, make_long_work, render_long_work
 from deskhand.deepwork.state import Later, LongRun, Nudge, StateNote, fold_run, next_moves
 from deskhand.models.base import Reply, Request
 from deskhand.models.window import is_hint
@@ -21,11 +21,11 @@ from deskhand.testing.scripted import say
 from deskhand.testing.steadfast import Steadfast
 from deskhand.types import events as e
 from deskhand.types.errors import ModelError, ModelRequestRefused
-from deskhand.types.goals import COMPACTED, LongWork, State
+from deskhand.types.goals import DEEP_WORK_COMPACTED, LongWork, LongWorkState
 from deskhand.types.identity import Address, Principal
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
 from deskhand.types.options import SessionOptions
-from deskhand.types.tasks import Status, Task
+from deskhand.types.tasks import Task, TaskStatus
 
 
 def call(name: str, **arguments: Any) -> ToolCall:
@@ -48,7 +48,7 @@ async def test_it_plans_first_and_then_works_until_all_is_done(tmp_path: Path) -
         house.channel.write("yes", external_id="yes")
         await house.hears("16 of 16 tasks done (100 %)")
         events = await log(app)
-        rows = app.works.deep.graph(SESSION)
+        rows = app.features.deep.graph(SESSION)
     assert house.done.read_text().splitlines() == [f"step {n}" for n in range(1, 17)]
     assert [task.status for task in rows.values()] == ["completed"] * 16 and max(rows) == 16
     pushed = nudges(events)
@@ -197,13 +197,13 @@ async def test_at_three_quarters_it_is_summed_up_and_the_tokens_count_anew(tmp_p
         await house.hears("they count anew (time 2 of 5)")
         await house.hears("3 of 3 tasks done (100 %)")
         events = await log(app)
-        work = await app.works.deep.standing(SESSION)
+        work = await app.features.deep.get_long_work(SESSION)
     assert sum(isinstance(each, e.Compacted) for each in events) == 2
     assert not any(isinstance(each, e.TurnEnded) and each.reason == "stopped" for each in events)
     assert (
         work is not None and (work.compactions, work.max_compactions) == (2, 5) and work.used < 750
     )
-    assert "It was summed up 2 of 5 times; the tokens count anew." in lines(work)
+    assert "It was summed up 2 of 5 times; the tokens count anew." in render_long_work(work)
     told = script.asked[-1].messages
     assert "[x] #1 one" in "".join(shown.message.text for shown in told), "the tasks outlast it"
 
@@ -223,7 +223,9 @@ def spending(*parts: e.AnyEvent | int) -> LongRun:
     return resting(*events)
 
 
-COUNTS_ANEW = e.CommandRun(9, Principal("deskhand", (), "system"), COMPACTED, "", "summed up")
+COUNTS_ANEW = e.CommandRun(
+    9, Principal("deskhand", (), "system"), DEEP_WORK_COMPACTED, "", "summed up"
+)
 
 
 def test_it_is_summed_up_so_often_and_then_it_is_told_and_stopped() -> None:
@@ -326,7 +328,7 @@ def done_up_to(last: int) -> dict[int, Task]:
 def test_what_is_told_of_a_long_work_in_its_order() -> None:
     config = DeepWorkConfig(tokens=1_000, compactions=0)
     graph = {**done_up_to(2), 3: Task(3, "left")}
-    told = context_of(graph, LongRun(SESSION, deep_n=1, used=800), config, left_out=True)
+    told = render_context(graph, LongRun(SESSION, deep_n=1, used=800), config, left_out=True)
     assert told.splitlines()[:3] == [
         "<session_summary>",
         "Done so far: task 2; task 1",
@@ -340,22 +342,22 @@ def test_what_is_told_of_a_long_work_in_its_order() -> None:
         places == sorted(places)
         and "80% of the tokens for this work are used, 200 are left" in told
     )
-    plain = context_of(
+    plain = render_context(
         {3: Task(3, "left")}, LongRun(SESSION, deep_n=1, used=700), config, left_out=False
     )
     assert plain == "<tasks>\n[ ] #3 left\n0 of 1 tasks done (0 %)\n</tasks>"
-    assert context_of({}, LongRun(SESSION), config, left_out=True) == "", (
+    assert render_context({}, LongRun(SESSION), config, left_out=True) == "", (
         "there is no work to tell of"
     )
 
 
 def test_the_summary_of_a_session_names_twenty_titles() -> None:
-    assert session_summary(done_up_to(20)).count("task ") == 20
-    summary = session_summary(done_up_to(27))
+    assert render_session_summary(done_up_to(20)).count("task ") == 20
+    summary = render_session_summary(done_up_to(27))
     assert summary.startswith("Done so far: task 27; task 26; ") and summary.endswith(
         "task 8; and 7 before them"
     )
-    assert session_summary({1: Task(1, "gone", status="deleted"), 2: Task(2, "open")}) == ""
+    assert render_session_summary({1: Task(1, "gone", status="deleted"), 2: Task(2, "open")}) == ""
 
 
 async def test_within_a_long_turn_the_summary_is_told_again_each_ten_steps(tmp_path: Path) -> None:
@@ -614,7 +616,7 @@ async def test_undo_takes_the_tasks_back_and_waits(tmp_path: Path) -> None:
         assert "Put back: task #3, task #1." in await house.hears(
             "Undone: the conversation is as it was before “go on”"
         )
-        assert [task.status for task in app.works.deep.graph(SESSION).values()] == [
+        assert [task.status for task in app.features.deep.graph(SESSION).values()] == [
             "pending",
             "pending",
             "deleted",
@@ -639,7 +641,7 @@ async def test_what_it_is_at_is_told_by_one_who_does_not_drive(tmp_path: Path) -
 
         async def stands(state: str) -> LongWork:
             while (
-                work := await standing_of(app.store, SESSION, CONFIG)
+                work := await load_long_work(app.store, SESSION, CONFIG)
             ) is None or work.state != state:
                 await anyio.sleep(0.01)
             return work
@@ -656,15 +658,18 @@ async def test_what_it_is_at_is_told_by_one_who_does_not_drive(tmp_path: Path) -
         )
         house.channel.write("yes", external_id="yes")
         work = await stands("resting")
-        assert (work.doing, work.used, work.left) == ("#1 one", 80, 1_499_920)
-        assert lines(work)[1] == "Now: #1 one" and await app.works.deep.standing(SESSION) == work
+        assert (work.doing, work.used, work.tokens_left) == ("#1 one", 80, 1_499_920)
+        assert (
+            render_long_work(work)[1] == "Now: #1 one"
+            and await app.features.deep.get_long_work(SESSION) == work
+        )
         house.channel.write("/goal all of it is done", external_id="goal")
         while not (await stands("resting")).goal:
             await anyio.sleep(0.01)
         house.channel.write("/deep off", external_id="off")
         house.channel.write("/goal off", external_id="goal off")
         await house.hears("no goal here any more")
-        assert await standing_of(app.store, SESSION, CONFIG) is None
+        assert await load_long_work(app.store, SESSION, CONFIG) is None
 
 
 @pytest.mark.parametrize(
@@ -684,9 +689,9 @@ async def test_what_it_is_at_is_told_by_one_who_does_not_drive(tmp_path: Path) -
     ],
 )
 def test_each_state_has_its_words(
-    events: list[e.AnyEvent], status: Status, used: int, state: State
+    events: list[e.AnyEvent], status: TaskStatus, used: int, state: LongWorkState
 ) -> None:
     run = resting(*events)
     run.used = used
-    work = standing(run, {1: Task(1, "one", status=status)}, DeepWorkConfig(compactions=0))
-    assert work.state == state and STATES[state] in lines(work)[0]
+    work = make_long_work(run, {1: Task(1, "one", status=status)}, DeepWorkConfig(compactions=0))
+    assert work.state == state and STATES[state] in render_long_work(work)[0]

@@ -15,8 +15,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from deskhand.evals.recordings import Made, Recording, recording, recordings
-from deskhand.evals.replay import NOT_RECORDED, Trial, replay
+from deskhand.evals.recordings import Made, Recording, select_recording, split_recordings
+from deskhand.evals.replay import NOT_RECORDED, Trial, replay_recording
 from deskhand.models.base import Reply, Request
 from deskhand.models.meter import UsageMeter
 from deskhand.models.side_completion import Aside
@@ -128,7 +128,7 @@ class Talk:
                     said("By the way."), said("Also."), Command("stop"), Reaction("1", "x", True)
                 )
             )
-            self.bench.driver.news = True
+            self.bench.driver.has_news = True
             return "over"
 
         @tool(reads=LOCAL)
@@ -182,7 +182,7 @@ class Talk:
         while state is not None and state.turn is not None:
             if self.random.random() < 0.1:
                 bench.clock.advance(90_000.0)
-                bench.driver.news = True
+                bench.driver.has_news = True
                 await bench.driver.drive()
             else:
                 await bench.answer(self.one("once", "once", "no", "a"))
@@ -220,8 +220,10 @@ async def test_a_thousand_turns_come_out_byte_for_byte(quick: Path) -> None:
         sent = [r for r in talk.model.requests if len(r.system) > 1]
         seen = list[Request]()
         meter = UsageMeter()
-        for each in recordings(SESSION, log):
-            found = await replay(each, Trial(bench.agent, nobody, bench.opened, meter=meter))
+        for each in split_recordings(SESSION, log):
+            found = await replay_recording(
+                each, Trial(bench.agent, nobody, bench.opened, meter=meter)
+            )
             assert found.same and not found.differs, (number, each.number, found.differs)
             assert found.now == found.was and found.asked == 0
             seen += found.requests
@@ -229,7 +231,7 @@ async def test_a_thousand_turns_come_out_byte_for_byte(quick: Path) -> None:
         assert talk.ran == ran, "a tool was run again"
         assert [asked_for(request) for request in seen] == [asked_for(request) for request in sent]
         asked += len(seen)
-        kinds |= {e.kind(recorded.event) for recorded in log}
+        kinds |= {e.event_kind(recorded.event) for recorded in log}
         await bench.close()
     assert turns >= 1_000 and asked > turns
     never = {"erased", "recalled", "branched", "message_delivered"}
@@ -286,7 +288,7 @@ async def recorded(tmp_path: Path) -> AsyncIterator[tuple[Bench, Recording]]:
     async def pause(context: Context) -> str:
         """Somebody writes while it runs."""
         await bench.accept(said("And the attic."))
-        bench.driver.news = True
+        bench.driver.has_news = True
         return "over"
 
     SEEN.clear()
@@ -298,7 +300,7 @@ async def recorded(tmp_path: Path) -> AsyncIterator[tuple[Bench, Recording]]:
     bench = Bench(tmp_path / "b.db", ScriptedModel(script(*replies)), (look, pause))
     await bench.say("Count the things.")
     assert SEEN == ["cellar", "roof", "cellar"]
-    yield bench, recording(SESSION, await bench.store.events(SESSION))
+    yield bench, select_recording(SESSION, await bench.store.events(SESSION))
     await bench.close()
 
 
@@ -330,7 +332,9 @@ async def test_another_model_gets_the_recorded_results(recorded: tuple[Bench, Re
         say("", call("look", {"place": "cellar"}), call("look", {"place": "cellar"}, "x")),
         say("There are many."),
     )
-    found = await replay(turn, Trial(bench.agent, asked, bench.opened, model="other/model"))
+    found = await replay_recording(
+        turn, Trial(bench.agent, asked, bench.opened, model="other/model")
+    )
     assert asked.models == ["other/model"] * 3 and asked.requests[0].model == "model"
     assert results(asked.requests[2]) == [
         "there are 1 things in cellar",
@@ -367,11 +371,11 @@ async def test_another_prompt_is_asked_from_the_first_request_that_differs(
 
     other = replace(bench.agent, prompt=brief)
     asked = Asked(say("Three."))
-    found = await replay(turn, Trial(bench.agent, asked, bench.opened, other=other))
+    found = await replay_recording(turn, Trial(bench.agent, asked, bench.opened, other=other))
     assert len(asked.requests) == 1 and asked.requests[0].system[0] == "Be brief."
     assert asked.models == ["test/model"] and found.now.steps == 2 and found.now.answer == "Three."
     assert [d.kind for d in found.differs] == ["unread"], "it was over before that was said"
-    same = await replay(
+    same = await replay_recording(
         turn, Trial(bench.agent, nobody, bench.opened, other=replace(bench.agent, name="twin"))
     )
     assert same.same and not same.asked
@@ -387,7 +391,7 @@ async def test_what_is_tried_may_be_read(recorded: tuple[Bench, Recording]) -> N
         model="m/x",
         serve=lambda c: "Count twice." if c.name == "read_skill" else None,
     )
-    found = await replay(turn, trial)
+    found = await replay_recording(turn, trial)
     assert results(asked.requests[1]) == ["Count twice."] and [d.kind for d in found.differs] == [
         "unread"
     ]
@@ -396,21 +400,25 @@ async def test_what_is_tried_may_be_read(recorded: tuple[Bench, Recording]) -> N
 async def test_it_ends_where_it_may_go_no_further(recorded: tuple[Bench, Recording]) -> None:
     bench, turn = recorded
     again = [say("", call("look", {"place": "roof"}, str(i))) for i in range(9)]
-    few = await replay(turn, Trial(bench.agent, Asked(*again), bench.opened, model="m/x", steps=2))
+    few = await replay_recording(
+        turn, Trial(bench.agent, Asked(*again), bench.opened, model="m/x", steps=2)
+    )
     assert (
         few.asked == 2
         and "2 calls of models" in few.differs[-1].words
         and few.now.reason == "failed"
     )
-    spent = await replay(
+    spent = await replay_recording(
         turn, Trial(bench.agent, Asked(*again), bench.opened, model="m/x", tokens=250)
     )
     assert spent.asked == 3 and "250 tokens" in spent.differs[-1].words
-    away = await replay(
+    away = await replay_recording(
         turn, Trial(bench.agent, Asked(ModelOverloaded("busy")), bench.opened, model="m/x")
     )
     assert away.now.reason == "failed" and "busy" in away.differs[0].words
-    stuck = await replay(turn, Trial(bench.agent, Asked(*again), bench.opened, model="m/x"))
+    stuck = await replay_recording(
+        turn, Trial(bench.agent, Asked(*again), bench.opened, model="m/x")
+    )
     assert stuck.now.reason == "loop", "the guards of the agent hold here too"
 
 
@@ -418,7 +426,7 @@ async def test_a_decision_that_would_be_another_now_is_told(
     recorded: tuple[Bench, Recording],
 ) -> None:
     bench, turn = recorded
-    found = await replay(
+    found = await replay_recording(
         turn, Trial(replace(bench.agent, limits=Limits(steps=1)), nobody, bench.opened)
     )
     assert found.differs and {d.kind for d in found.differs} == {"decision"}
@@ -434,13 +442,13 @@ async def test_a_small_model_that_selects_was_given_all_and_is_again(tmp_path: P
     )
     bench.start()
     await bench.say("Look.")
-    turn = recording(SESSION, await bench.store.events(SESSION))
-    found = await replay(turn, Trial(bench.agent, nobody, bench.opened))
+    turn = select_recording(SESSION, await bench.store.events(SESSION))
+    found = await replay_recording(turn, Trial(bench.agent, nobody, bench.opened))
     assert found.same and [asked_for(each) for each in found.requests] == [
         asked_for(each) for each in model.requests
     ]
     del model.selective  # type: ignore[attr-defined]
-    tight = await replay(turn, Trial(bench.agent, nobody, bench.opened))
+    tight = await replay_recording(turn, Trial(bench.agent, nobody, bench.opened))
     assert tight.was == tight.now and len(tight.requests) == 1, (
         "what would not be asked now is none"
     )
@@ -452,9 +460,9 @@ async def test_which_turn(recorded: tuple[Bench, Recording]) -> None:
     bench, turn = recorded
     await bench.say(Command("stop"))
     log = await bench.store.events(SESSION)
-    assert recording(SESSION, log, 1) == turn and turn.asked == "Count the things."
+    assert select_recording(SESSION, log, 1) == turn and turn.asked == "Count the things."
     for number in (-1, 2):
         with pytest.raises(Refused, match="this conversation has 1"):
-            recording(SESSION, log, number)
+            select_recording(SESSION, log, number)
     with pytest.raises(Refused, match="nothing was said"):
-        recording(SESSION, ())
+        select_recording(SESSION, ())

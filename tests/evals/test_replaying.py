@@ -8,10 +8,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from deskhand.evals.cases import Expect, ExpectedCall, case_of, expected, failing, judge
+from deskhand.evals.cases import (
+    Expect,
+    ExpectedCall,
+    derive_expectations,
+    find_failures,
+    make_case,
+    run_case,
+)
 from deskhand.evals.recordings import Course, Made
-from deskhand.evals.replay import equal
-from deskhand.evals.runner import ReplayOptions, tried_skill
+from deskhand.evals.replay import is_same_request
+from deskhand.evals.runner import ReplayOptions, open_isolated_skill
 from deskhand.models.base import Request
 from deskhand.testing.conversations import Conversations
 from deskhand.testing.person import no
@@ -44,11 +51,11 @@ async def talked(tmp_path: Path) -> AsyncIterator[tuple[Conversations, str]]:
         (one.work / "notes.md").write_text("rain\n")
         talk = await one.hold("a", "Note the weather.", reading, no)
         assert "rain" in talk.said
-        found = await one.app.works.replaying.run(
-            await one.app.works.replaying.recording(talk.session)
+        found = await one.app.features.replaying.run(
+            await one.app.features.replaying.load_recording(talk.session)
         )
         assert found.same and not found.differs and len(found.requests) == 2
-        assert all(map(equal, found.requests, one.model.requests)), (
+        assert all(map(is_same_request, found.requests, one.model.requests)), (
             "it is rebuilt from the log as it was sent"
         )
         one.model.script = reading
@@ -62,9 +69,9 @@ async def test_a_skill_is_tried(talked: tuple[Conversations, str], tmp_path: Pat
     folder.mkdir()
     (folder / "SKILL.md").write_text(SKILL)
     (folder / "more.md").write_text("more of it")
-    replaying = one.app.works.replaying
-    recorded = await replaying.recording(session)
-    with tried_skill(folder) as skills:
+    replaying = one.app.features.replaying
+    recorded = await replaying.load_recording(session)
+    with open_isolated_skill(folder) as skills:
         found = await replaying.run(recorded, ReplayOptions(skills=skills))
     assert [made.tool for made in found.was.calls] == ["read_file"]
     assert [made.tool for made in found.now.calls] == [
@@ -75,14 +82,14 @@ async def test_a_skill_is_tried(talked: tuple[Conversations, str], tmp_path: Pat
     asked = one.model.requests
     assert "- weather-notes: How to note the weather." in asked[0].system[0]
     assert asked[0].tools and asked[0].messages == found.requests[0].messages
-    with pytest.raises(ConfigError, match="is no skill"), tried_skill(tmp_path):
+    with pytest.raises(ConfigError, match="is no skill"), open_isolated_skill(tmp_path):
         pass
 
 
 async def test_a_prompt_is_tried_and_nobody_else_gets_it(talked: tuple[Conversations, str]) -> None:
     one, session = talked
-    replaying = one.app.works.replaying
-    recorded = await replaying.recording(session)
+    replaying = one.app.features.replaying
+    recorded = await replaying.load_recording(session)
     found = await replaying.run(recorded, ReplayOptions(system="Be a parrot."))
     assert one.model.requests[0].system[0].startswith("Be a parrot.") and found.asked == 2
     again = await replaying.run(recorded)
@@ -96,15 +103,15 @@ async def test_a_case_asks_only_where_something_has_changed(
     talked: tuple[Conversations, str],
 ) -> None:
     one, session = talked
-    replaying = one.app.works.replaying
-    found = await replaying.run(await replaying.recording(session))
-    case = case_of(found, "scripted/x", one.app.redact, ("noted",))
+    replaying = one.app.features.replaying
+    found = await replaying.run(await replaying.load_recording(session))
+    case = make_case(found, "scripted/x", one.app.redact, ("noted",))
     assert case.expect == Expect("done", ("read_file",), ("noted", "21.5"))
-    verdict = await judge("a", case, replaying, ReplayOptions())
+    verdict = await run_case("a", case, replaying, ReplayOptions())
     assert verdict.wrong == () and not one.model.requests
     (one.work / "RULES.md").write_text("Never say a number.")
     one.model.script = lambda request: say("I say none.")
-    verdict = await judge("a", case, replaying, ReplayOptions())
+    verdict = await run_case("a", case, replaying, ReplayOptions())
     assert len(one.model.requests) == 1 and verdict.spent == Usage(10, 10)
     assert verdict.wrong == (
         "read_file was not called",
@@ -116,9 +123,9 @@ async def test_a_case_asks_only_where_something_has_changed(
 def test_what_is_expected() -> None:
     calls = (Made("read_file", '{"path":"a","start_line":2}', "ok"), Made("shell", "[]", "error"))
     course = Course("It is **Ready**:\n 40 GB", "done", ("m",), calls, 3, Usage(100, 10))
-    assert failing(Expect("done", ("read_file",), ("ready", "40  gb")), course) == ()
+    assert find_failures(Expect("done", ("read_file",), ("ready", "40  gb")), course) == ()
     assert (
-        failing(
+        find_failures(
             Expect(calls=(ExpectedCall("read_file", {"path": "a"}),), steps=3, tokens=110), course
         )
         == ()
@@ -131,7 +138,7 @@ def test_what_is_expected() -> None:
         2,
         109,
     )
-    assert failing(wrong, course) == (
+    assert find_failures(wrong, course) == (
         "it ended with done, not failed",
         'read_file was not called with {"path":"b"}',
         'shell was not called with {"a":1}',
@@ -140,13 +147,13 @@ def test_what_is_expected() -> None:
         "it took 3 steps, more than 2",
         "it used 110 tokens, more than 109",
     )
-    assert expected(course, str).calls == ("read_file",)
+    assert derive_expectations(course, str).calls == ("read_file",)
 
 
 async def test_an_open_turn_is_no_case(talked: tuple[Conversations, str]) -> None:
     one, session = talked
-    replaying = one.app.works.replaying
-    found = await replaying.run(await replaying.recording(session))
+    replaying = one.app.features.replaying
+    found = await replaying.run(await replaying.load_recording(session))
     open_ = msgspec.structs.replace(found, was=msgspec.structs.replace(found.was, reason="open"))
     with pytest.raises(Refused, match="only a turn that is over"):
-        case_of(open_, "scripted/x", str)
+        make_case(open_, "scripted/x", str)

@@ -73,7 +73,7 @@ async def test_poison_is_given_up_and_the_next_message_answered(tmp_path: Path) 
         ):  # a send that a crash cut off is repeated, and says so
             sent[outgoing.address.chat].append(text)
     store = SqliteStore(Home(tmp_path).database)
-    letters = store._all("SELECT session, reason FROM dead_letter")
+    letters = store._fetch_all("SELECT session, reason FROM dead_letter")
     await store.close()
     assert crashes == 4
     assert sent["1"][0].startswith(

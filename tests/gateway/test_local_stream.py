@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 from deskhand.config.config import Config, Home, Settings
-from deskhand.gateway.local_stream import SocketFrame, SocketRequest, ask_health, serve
+from deskhand.gateway.local_stream import SocketFrame, SocketRequest, ask_health, serve_socket
 from deskhand.runtime.app import OWNER, App, Parts, open_app
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.door import Progress
@@ -110,7 +110,7 @@ async def test_a_follower_that_leaves_breaks_nothing(tmp_path: Path) -> None:
         return HEALTHY
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(serve, path, talk, health)
+        tasks.start_soon(serve_socket, path, talk, health)
         with anyio.fail_after(20):
             while not path.exists():
                 await anyio.sleep(0.001)
@@ -279,7 +279,7 @@ async def test_another_user_is_not_answered(
     """Who asks is what the kernel says, not the peer."""
     path = tmp_path / "other.sock"
     async with beside(tmp_path) as app, anyio.create_task_group() as tasks:
-        tasks.start_soon(serve, path, app.door.follow, app.health, os.getuid() + 1)
+        tasks.start_soon(serve_socket, path, app.door.follow, app.health, os.getuid() + 1)
         with anyio.fail_after(20):
             while "another user of this machine" not in caplog.text:
                 assert await ask_health(path) is None

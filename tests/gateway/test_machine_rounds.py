@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskhand.config.statements import statements
+from deskhand.config.statements import load_statements
 from deskhand.gateway.machine_rounds import WINDOW_S, MachineRounds
 from deskhand.models.base import Request
 from deskhand.runtime.app import OWNER, App
@@ -73,7 +73,7 @@ async def test_other_bots_are_not_heard(world: World) -> None:
         world.chats.says(ANN, "hello from a person")
         await until(lambda: world.chats.said(ANN))
         assert world.chats.said(FAMILY) == [] and world.chats.said(BOT) == []
-        assert list(await app.store.rows("machine_rounds_by", (9,))) == []
+        assert list(await app.store.query("machine_rounds_by", (9,))) == []
 
 
 async def test_two_bots_that_answer_each_other_come_to_an_end(world: World) -> None:
@@ -105,7 +105,7 @@ async def test_what_a_bot_writes_is_from_outside(world: World) -> None:
         (session,) = [row.session for row in await app.store.sessions(OWNER, 9)]
         events = [each.event for each in await app.store.events(session)]
     (received,) = [event for event in events if isinstance(event, MessageReceived)]
-    assert received.message.typed == ""
+    assert received.message.own_text == ""
     assert {part.label.integrity for part in received.message.parts if isinstance(part, Text)} == {
         "untrusted"
     }
@@ -172,28 +172,28 @@ def test_never_more_than_so_many_in_an_hour(script: list[tuple[str, str]], most:
 
 async def _play(folder: Path, script: list[tuple[str, str]], most: int) -> None:
     clock = SetClock()
-    store = SqliteStore(folder / "s.db", statements())
+    store = SqliteStore(folder / "s.db", load_statements())
     alerts = Alerts(store, clock, ())
     rounds = MachineRounds(store, clock, alerts, lambda: most)
     begun: list[float] = []  # by the time that really passes
     for what, detail in script:
         match what:
             case "round":
-                if not await rounds.begin(detail):
+                if not await rounds.begin_round(detail):
                     begun.append(clock.monotonic())
                 lately = [at for at in begun if at > clock.monotonic() - WINDOW_S]
                 assert len(lately) <= most
             case "person":
-                await rounds.person_spoke()
+                await rounds.reset()
                 begun = []
             case "restart":
                 await store.close()
-                store = SqliteStore(folder / "s.db", statements())
+                store = SqliteStore(folder / "s.db", load_statements())
                 rounds = MachineRounds(store, clock, Alerts(store, clock, ()), lambda: most)
             case "passes":
                 clock.advance(float(detail))
             case _:
                 clock.at += float(detail)
     clock.advance(2 * WINDOW_S)
-    assert not await rounds.begin("the end"), "after an hour without any they are heard again"
+    assert not await rounds.begin_round("the end"), "after an hour without any they are heard again"
     await store.close()

@@ -14,7 +14,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskhand.config.statements import statements
+from deskhand.config.statements import load_statements
 from deskhand.gateway.outbox import DUPLICATE, Outbox
 from deskhand.gateway.streamed_replies import Drafts
 from deskhand.store.sqlite import SqliteStore
@@ -101,7 +101,7 @@ class House:
     """A store, a channel, and the sender that is started anew at each restart."""
 
     def __init__(self, folder: Path, outcomes: list[Outcome]) -> None:
-        self.store = SqliteStore(folder / "deskhand.db", statements())
+        self.store = SqliteStore(folder / "deskhand.db", load_statements())
         self.channel, self.clock = Moody(outcomes), SetClock()
         self.said = 0
 
@@ -132,7 +132,7 @@ class House:
         )
 
     def _next(self, chat: str) -> int:
-        return sum(1 for _ in self.store.look("event_of", (f"a/{chat}",))) + 1
+        return sum(1 for _ in self.store.query_sync("event_of", (f"a/{chat}",))) + 1
 
     async def settle(self, outbox: Outbox) -> bool:
         """Until all that is due has been tried. Returns whether something hangs."""
@@ -141,7 +141,7 @@ class House:
                 await self.store.outbox_due(self.clock.now(), 99)
                 and not self.channel.hanging.is_set()
             ):
-                outbox.poke()
+                outbox.wake()
                 await anyio.sleep(0.001)
         return self.channel.hanging.is_set()
 

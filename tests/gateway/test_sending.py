@@ -72,5 +72,5 @@ async def test_a_file_that_was_sent_stays_as_long_as_its_conversation(desk: Conv
         )
         await desk.settled()
         (file,) = [part for each in desk.sent for part in each.parts if isinstance(part, File)]
-        desk.app.blobs.collect(desk.app.store.blob_used, 1e12)
+        desk.app.blobs.collect(desk.app.store.is_blob_used, 1e12)
         assert await desk.app.blobs.get(file.blob) == b"%PDF-1.7"

@@ -96,7 +96,7 @@ async def test_a_session_that_nobody_uses_ends(tmp_path: Path) -> None:
 
 
 async def _over(app: App) -> Process | None:
-    return next((each for each in await rows(app) if not each.live), None)
+    return next((each for each in await rows(app) if not each.is_live), None)
 
 
 async def test_nothing_outlives_a_service_that_ends(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from deskhand.config.config import Config, Home, Settings
-from deskhand.gateway.state_at import judged
+from deskhand.gateway.state_at import list_decisions
 from deskhand.models.base import Request
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.testing.scripted import ScriptedModel, say
@@ -104,7 +104,7 @@ async def test_each_call_and_why(tmp_path: Path) -> None:
     async with running(tmp_path / "h", ScriptedModel(script)) as app:
         await say_to(app, "look reach refused missing risky", e.ApprovalAsked)
         events = await app.store.events(ROOM)
-        now = await app.door.at(ROOM, BOB, len(events))
+        now = await app.door.get_state_at(ROOM, BOB, len(events))
         told = {call.tool: (call.outcome, call.reason) for call in now.judged}
         assert told["look"] == ("allowed", "look stays within the workspace and this conversation")
         assert told["reach"] == ("allowed", "rule 1: allow reach (*)")
@@ -117,15 +117,21 @@ async def test_each_call_and_why(tmp_path: Path) -> None:
         while not isinstance((await app.store.events(ROOM))[-1].event, e.TurnEnded):
             await anyio.sleep(0.003)
         events = await app.store.events(ROOM)
-        last = await app.door.at(ROOM, BOB, len(events))
+        last = await app.door.get_state_at(ROOM, BOB, len(events))
         risk = last.judged[-1]
         assert (risk.outcome, risk.by) == (
             "refused",
             "ann: no",
         ) and "no rule allows it" in risk.reason
         assert not last.busy and last.rest == last.n
-        assert [len((await app.door.at(ROOM, BOB, n)).judged) for n in (0, 1, 2)] == [0, 0, 5]
-        assert {call.outcome for call in (await app.door.at(ROOM, BOB, 2)).judged} == {"open"}
+        assert [len((await app.door.get_state_at(ROOM, BOB, n)).judged) for n in (0, 1, 2)] == [
+            0,
+            0,
+            5,
+        ]
+        assert {call.outcome for call in (await app.door.get_state_at(ROOM, BOB, 2)).judged} == {
+            "open"
+        }
 
 
 async def test_what_the_model_saw_at_every_event(tmp_path: Path) -> None:
@@ -138,21 +144,23 @@ async def test_what_the_model_saw_at_every_event(tmp_path: Path) -> None:
         replies = [r.n for r in events if isinstance(r.event, e.ModelReplied)]
         assert len(replies) == len(model.requests) == 4
         for n, request in zip(replies, model.requests, strict=True):
-            seen = await app.door.at(ROOM, ANN, n - 1)
+            seen = await app.door.get_state_at(ROOM, ANN, n - 1)
             assert seen.messages == tuple(shown.message for shown in request.messages)
             assert seen.prompt == request.system
-        used = [(await app.door.at(ROOM, ANN, n)).usage.input_tokens for n in replies]
+        used = [(await app.door.get_state_at(ROOM, ANN, n)).usage.input_tokens for n in replies]
         assert used == [10, 20, 30, 40]
-        end = await app.door.at(ROOM, ANN, len(events))
+        end = await app.door.get_state_at(ROOM, ANN, len(events))
         assert end.prompt == model.requests[-1].system, "at rest it is that of the turn before"
         assert end.options.system_prompt == "Be brief." and end.context_tokens == 20
-        assert (await app.door.at(ROOM, BOB, len(events))).prompt == (), (
+        assert (await app.door.get_state_at(ROOM, BOB, len(events))).prompt == (), (
             "it is made of files that bob may not read"
         )
-        await app.door.rewind(ROOM, ANN, (await app.door.at(ROOM, ANN, replies[2] - 1)).rest)
+        await app.door.rewind(
+            ROOM, ANN, (await app.door.get_state_at(ROOM, ANN, replies[2] - 1)).rest
+        )
         while not isinstance((await app.store.events(ROOM))[-1].event, e.Compacted):
             await anyio.sleep(0.003)
-        back = await app.door.at(ROOM, ANN, len(await app.store.events(ROOM)))
+        back = await app.door.get_state_at(ROOM, ANN, len(await app.store.events(ROOM)))
         assert len(back.messages) == 4 and len(back.judged) == 3, (
             "what was decided stays to be seen"
         )
@@ -163,11 +171,11 @@ async def test_what_is_not_there(tmp_path: Path) -> None:
         await say_to(app, "look")
         for who, n in ((EVE, 1), (BOB, -1), (BOB, 99)):
             with pytest.raises(Refused):
-                await app.door.at(ROOM, who, n)
+                await app.door.get_state_at(ROOM, who, n)
         await app.store.erase(ANN, ROOM, 1.0)
         with pytest.raises(Refused, match="erased"):
-            await app.door.at(ROOM, ANN, 2)
-        beginning = await app.door.at(ROOM, ANN, 0)
+            await app.door.get_state_at(ROOM, ANN, 2)
+        beginning = await app.door.get_state_at(ROOM, ANN, 0)
         assert (beginning.messages, beginning.judged, beginning.at) == ((), (), 0.0)
 
 
@@ -180,7 +188,7 @@ def test_calls_that_are_asked_about_together_are_judged_each() -> None:
     log: list[e.AnyEvent] = [e.ModelReplied(say("", *calls), "p/m"), both]
 
     def outcomes(*more: e.AnyEvent) -> list[tuple[str, str]]:
-        found = judged(
+        found = list_decisions(
             [e.Recorded(n, "s", n, float(n), event) for n, event in enumerate((*log, *more), 1)]
         )
         return [(each.outcome, each.by) for each in found]

@@ -98,7 +98,7 @@ class World:
             anyio.create_task_group() as tasks,
         ):
             app.drafts.first_s = self.first_s
-            app.drafts.mend_s = 0.02
+            app.drafts.orphan_check_s = 0.02
             tasks.start_soon(app.run)
             yield app
             tasks.cancel_scope.cancel()
@@ -118,7 +118,7 @@ class World:
     async def settled(self, app: App) -> bool:
         if self.channel.waiting or not self.channel.confirmed or await app.store.open_sessions():
             return False
-        return not await app.store.outbox_due(1e12, 10) and not await app.store.rows(
+        return not await app.store.outbox_due(1e12, 10) and not await app.store.query(
             "drafts_left", ()
         )
 
@@ -194,7 +194,7 @@ async def test_a_draft_that_nothing_completes_says_so(tmp_path: Path) -> None:
     world.channel.write("go")
     async with world.running() as app:
         await until(world.shown)
-        assert await app.store.rows("drafts_left", ()) == []
+        assert await app.store.query("drafts_left", ()) == []
     store = SqliteStore(world.settings.home.database)  # somebody closed the session by hand
     await store._writer.run(lambda db: db.execute("DELETE FROM open_session").fetchall())
     await store.close()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.gateway.usage_footer import UsageShown, usage_line
+from deskhand.gateway.usage_footer import UsageShown, render_usage
 from deskhand.store.base import Page
 from deskhand.store.sqlite import SqliteStore
 from deskhand.types.commit import Commit, OutboxRow, Outgoing
@@ -74,6 +74,6 @@ async def test_a_log_that_cannot_be_read_holds_back_no_answer(tmp_path: Path) ->
 
 def test_how_many_are_said() -> None:
     assert (
-        usage_line(Usage(999, 1000, 999_949, 999_950))
+        render_usage(Usage(999, 1000, 999_949, 999_950))
         == "Usage: In 999 / Out 1.0k / Cached 999.9k / Written 1.0M"
     )

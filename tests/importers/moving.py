@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from deskhand.config.config import Settings, read_settings
-from deskhand.config.statements import statements
+from deskhand.config.statements import load_statements
 from deskhand.importers.apply import AppliedPlan, Taking
 from deskhand.importers.detect import read_home
 from deskhand.importers.model import ImportedHome
-from deskhand.importers.plan import plan
+from deskhand.importers.plan import make_plan
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
 
@@ -57,8 +57,8 @@ def settings_in(tmp_path: Path, text: str = "") -> Settings:
 
 
 async def with_store(settings: Settings, use: Callable[[SqliteStore], Awaitable[T]]) -> T:
-    settings.home.make(settings.home.state)
-    store = SqliteStore(settings.home.database, statements())
+    settings.home.make_folder(settings.home.state)
+    store = SqliteStore(settings.home.database, load_statements())
     try:
         return await use(store)
     finally:
@@ -72,7 +72,7 @@ async def move(
     now = read_settings(settings.file if settings.file.exists() else None, settings.started_with)
 
     async def use(store: SqliteStore) -> AppliedPlan:
-        planned = await plan(read(home), now, store, me)
-        return await Taking(planned, now, store, SetClock(NOW), start_jobs=start_jobs).take()
+        planned = await make_plan(read(home), now, store, me)
+        return await Taking(planned, now, store, SetClock(NOW), start_jobs=start_jobs).apply()
 
     return await with_store(settings, use)

@@ -10,10 +10,10 @@ from typing import Any
 import apsw
 import pytest
 
-from deskhand.assembly.judge import judge_of
+from deskhand.assembly.judge import make_judge
 from deskhand.config.config import Settings, read_settings
-from deskhand.importers.plan import plan
-from deskhand.policy.profiles import offers
+from deskhand.importers.plan import make_plan
+from deskhand.policy.profiles import is_offered
 from deskhand.policy.rules import Case
 from deskhand.types.identity import Principal
 from deskhand.types.labels import Label
@@ -48,25 +48,25 @@ def verdict(settings: Settings, tool: str, command: str = "", who: Principal = M
         arguments,
         channel="terminal",
     )
-    return judge_of(settings, "main")(case).verdict
+    return make_judge(settings, "main")(case).verdict
 
 
 async def test_its_python_skills_are_offered(tmp_path: Path) -> None:
     """Whatever its list of tools says, as there; what is not on that list is still not offered."""
     now = await moved(home_of("agent-computer", tmp_path), settings_in(tmp_path))
-    offered = now.offered("main")
+    offered = now.offered_tools("main")
     assert (
-        offers(offered, "count_words")
-        and offers(offered, "shell")
-        and not offers(offered, "send_file")
+        is_offered(offered, "count_words")
+        and is_offered(offered, "shell")
+        and not is_offered(offered, "send_file")
     )
 
 
 async def test_a_skill_for_an_agent_that_is_here_is_named(tmp_path: Path) -> None:
     settings = settings_in(tmp_path, "agents: {main: {tools: [shell]}}\n")
     home = home_of("agent-computer", tmp_path)
-    planned = await with_store(settings, lambda store: plan(read(home), settings, store))
-    (left,) = (each for each in planned.left if each.what == "that main is offered count_words")
+    planned = await with_store(settings, lambda store: make_plan(read(home), settings, store))
+    (left,) = (each for each in planned.left_out if each.what == "that main is offered count_words")
     assert left.todo == "add count_words to agents.main.also_allow"
 
 
@@ -100,7 +100,9 @@ async def test_nothing_approves_by_itself(tmp_path: Path) -> None:
     now = await moved(home, settings_in(tmp_path))
     assert verdict(now, "shell", "true", who=JOB) == "ask"
     (left,) = (
-        each for each in read(home).left if each.what.endswith("non_interactive_approval_policy")
+        each
+        for each in read(home).left_out
+        if each.what.endswith("non_interactive_approval_policy")
     )
     assert "rule" in left.todo
 
@@ -119,7 +121,7 @@ async def test_commands_that_it_refused_are_refused(tmp_path: Path) -> None:
         == "deny"
     )
     assert verdict(now, "shell", "echo hello") == "allow"
-    left = {each.what: each.todo for each in read(home).left}
+    left = {each.what: each.todo for each in read(home).left_out}
     assert "agent.tools.shell_blocked_commands: git push --force" in left
     assert left["agent.tools.shell_allow_absolute_paths"].endswith("agents.main.sandbox false")
     assert now.agent("main").sandbox is not False
@@ -134,9 +136,9 @@ async def test_rules_that_are_here_are_not_weakened(tmp_path: Path) -> None:
     home = with_tools(
         home_of("agent-computer", tmp_path), require_approval=["write_file", "web_fetch", "shell"]
     )
-    planned = await with_store(settings, lambda store: plan(read(home), settings, store))
+    planned = await with_store(settings, lambda store: make_plan(read(home), settings, store))
     (left,) = (
-        each for each in planned.left if each.what == "that main has the rule: ask write_file"
+        each for each in planned.left_out if each.what == "that main has the rule: ask write_file"
     )
     assert "rules that are here count first" in left.why
     now = await moved(home, settings)
@@ -160,7 +162,7 @@ async def test_where_models_are_and_their_keys(tmp_path: Path) -> None:
         now.environment["LMSTUDIO_API_KEY"] == "a-key"
         and "OPENROUTER_API_KEY" not in now.environment
     )
-    assert any(each.what == "pinchtab.enabled" for each in read(home).left)
+    assert any(each.what == "pinchtab.enabled" for each in read(home).left_out)
 
 
 def test_what_only_its_search_index_knows_is_a_memory(tmp_path: Path) -> None:

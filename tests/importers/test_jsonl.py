@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from deskhand.agent.state import State, fold
 from deskhand.agent.step import next_step
 from deskhand.importers.jsonl import (
-    MISSING,
+    MISSING_START,
     Commits,
     JsonlReader,
     before_compaction,
-    lines_of,
+    export_lines,
     read_lines,
 )
 from deskhand.types.errors import ConfigError
@@ -47,7 +47,9 @@ def file(*lines: dict[str, Any]) -> bytes:
 
 
 def read(data: bytes) -> Commits:
-    return JsonlReader(ANN, HERE, "file talk.jsonl", 1e9).commits(read_lines(data, "talk.jsonl"))
+    return JsonlReader(ANN, HERE, "file talk.jsonl", 1e9).make_commits(
+        read_lines(data, "talk.jsonl")
+    )
 
 
 def recorded(commits: Commits) -> list[Recorded]:
@@ -140,8 +142,8 @@ def test_words_alone_are_of_this_machine() -> None:
 
 
 def test_what_is_written_is_read_back_the_same() -> None:
-    first = list(lines_of(recorded(read(TALK))))
-    again = list(lines_of(recorded(read(file(*first)))))
+    first = list(export_lines(recorded(read(TALK))))
+    again = list(export_lines(recorded(read(file(*first)))))
     assert again == first
     assert first[0] == {
         "role": "user",
@@ -163,7 +165,10 @@ def test_what_is_written_is_read_back_the_same() -> None:
 @pytest.mark.parametrize(
     ("lines", "wanted"),
     [
-        ([{"role": "assistant", "content": "hello"}], [("user", MISSING), ("assistant", "hello")]),
+        (
+            [{"role": "assistant", "content": "hello"}],
+            [("user", MISSING_START), ("assistant", "hello")],
+        ),
         (
             [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}],
             [("user", "a"), ("user", "b")],
@@ -178,7 +183,7 @@ def test_what_is_written_is_read_back_the_same() -> None:
         ),
         (
             [{"role": "tool", "content": "orphan"}, {"role": "user", "content": "a"}],
-            [("user", MISSING), ("assistant", ""), ("tool", "orphan"), ("user", "a")],
+            [("user", MISSING_START), ("assistant", ""), ("tool", "orphan"), ("user", "a")],
         ),
         (
             [
@@ -285,8 +290,8 @@ def test_any_lines_make_a_conversation_that_can_go_on(lines: list[dict[str, Any]
         state = folded(read(data))
         assert state.calls == {} and next_step(state, Limits(), 0.0) is None
         assert encode_commits(read(data)) == encode_commits(read(data)), "always the same events"
-        first = list(lines_of(recorded(read(data))))
-        assert list(lines_of(recorded(read(file(*first))))) == first
+        first = list(export_lines(recorded(read(data))))
+        assert list(export_lines(recorded(read(file(*first))))) == first
 
 
 def encode_commits(commits: Commits) -> list[bytes]:
@@ -305,7 +310,7 @@ def test_a_conversation_as_it_was_before_it_was_compacted() -> None:
     events = [Recorded(n, "s", n, float(n), event) for n, event in enumerate(made, 1)]
 
     def texts(number: int) -> list[str]:
-        return [line["content"] for line in lines_of(before_compaction(events, number))]
+        return [line["content"] for line in export_lines(before_compaction(events, number))]
 
     assert texts(1) == texts(-2) == ["one"]
     assert texts(2) == texts(-1) == ["one", "two", "three"]
@@ -329,7 +334,7 @@ def test_what_a_program_says_was_said_before_is_written_too() -> None:
     events = [HistoryMessage(1, ANN, each) for each in earlier]
     log = [Recorded(i, "s", i, 1e9, event) for i, event in enumerate(events, 1)]
 
-    lines = list(lines_of(log))
+    lines = list(export_lines(log))
 
     assert [(line["role"], line["content"]) for line in lines] == [
         ("user", "Will it rain?"),

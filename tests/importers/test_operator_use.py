@@ -13,7 +13,7 @@ from deskhand.config.config import read_settings
 from deskhand.config.routing import route
 from deskhand.gateway.channel_loader import open_channels
 from deskhand.importers.notes import ImportNotes
-from deskhand.importers.operator_use_channels import channels_of
+from deskhand.importers.operator_use_channels import convert_channels
 from deskhand.importers.settings import ImportedKeys
 from deskhand.store.blobs import Blobs
 from deskhand.testing.clock import SetClock
@@ -82,11 +82,11 @@ async def test_only_numbers_admit_somebody_and_telegram_starts(tmp_path: Path) -
     (channel,) = open_channels(now, Blobs(now.home.blobs), SetClock(NOW))
     assert type(channel).__name__ == "TelegramChannel", "it can be started"
     found = read(home)
-    assert not taken.left
+    assert not taken.left_out
     todo = "ask them to write to the bot, then approve them: deskhand pair"
-    assert {each.what: each.todo for each in found.left if "names change hands" in each.why} == {
-        f"that {name} may write to telegram of operator": todo for name in ("@bob", "carol")
-    }
+    assert {
+        each.what: each.todo for each in found.left_out if "names change hands" in each.why
+    } == {f"that {name} may write to telegram of operator": todo for name in ("@bob", "carol")}
     assert [each.what for each in found.changed if "numbers do not" in each.why] == [
         "88|bob of telegram of operator"
     ]
@@ -108,7 +108,7 @@ async def test_what_an_agent_has_written_down_comes_along(tmp_path: Path) -> Non
     assert (here / "knowledge/printer/context.md").read_text() == "# The printer\nIt jams.\n"
     assert (here / "memory/2026-11-20.md").read_text() == "- the printer jammed\n"
     (left,) = (
-        each for each in read(home).left if each.what.startswith("workspaces/operator/tools")
+        each for each in read(home).left_out if each.what.startswith("workspaces/operator/tools")
     )
     assert left.todo == "rewrite it as a skill in Python: docs/extending.md"
 
@@ -120,7 +120,7 @@ async def test_what_an_agent_has_written_down_comes_along(tmp_path: Path) -> Non
     assert (
         again.counts == {"note": 1} and (here / "memory/2026-11-21.md").read_text() == "- mended\n"
     )
-    assert [each.what for each in again.left] == ["memory/2026-11-22.md of operator"]
+    assert [each.what for each in again.left_out] == ["memory/2026-11-22.md of operator"]
     assert (here / "memory/2026-11-22.md").read_text() == "- ours\n"
     assert not (here / "knowledge/printer/context.md").exists(), (
         "what was removed here does not come back"
@@ -144,7 +144,7 @@ def test_a_topic_of_the_agents_own_bot_goes_on(tmp_path: Path) -> None:
     first = json.loads(lines[0]) | {"id": "telegram:-100200:7"}
     (sessions / "telegram_-100200_7.jsonl").write_text("\n".join([json.dumps(first), *lines[1:]]))
     found = read(home)
-    places = {talk.key: talk.place for talk in found.talks}
+    places = {talk.key: talk.place for talk in found.conversations}
     assert places["telegram:-100200:7"] == Address("telegram", BOT, "-100200", "7", group=True)
     assert not [each for each in found.changed if each.what.startswith("telegram")]
 
@@ -167,16 +167,18 @@ def test_the_layout_of_the_document(tmp_path: Path) -> None:
         "operator",
         "scout",
     ]
-    assert {talk.key: talk.agent for talk in found.talks} == {
+    assert {talk.key: talk.agent for talk in found.conversations} == {
         "telegram:4711": "operator",
         "telegram:-100200": "operator",
     }
-    assert found.talks[0].place is not None and len(found.jobs) == 2
+    assert found.conversations[0].place is not None and len(found.jobs) == 2
     assert {memory.owner for memory in found.memories} == {"operator"} and len(found.memories) > 1
     assert "SOUL.md" in found.agents[0].workspace and found.agents[0].notes == {
         "knowledge/printer.md": b"It jams.\n"
     }
-    assert [each.what for each in found.left if "after a restart" in each.why] == ["restart.json"]
+    assert [each.what for each in found.left_out if "after a restart" in each.why] == [
+        "restart.json"
+    ]
 
     (home / "crons.json").unlink()
     (home / "restart.json").unlink()
@@ -208,10 +210,10 @@ def test_a_second_bot_of_an_agent_is_left_out_and_noted() -> None:
     notes = ImportNotes()
     keys = ImportedKeys(config={}, secrets={}, raw={"channels": other}, agents={"operator": own})
 
-    channels, bots = channels_of(notes, keys, ("operator",))
+    channels, bots = convert_channels(notes, keys, ("operator",))
 
     assert list(channels) == ["telegram"]
     assert bots["operator"].id == BOT
     assert list(keys.secrets.values()) == [f"{BOT}:a-token"]
-    (left,) = [each for each in notes.left if "at the top" in each.what]
+    (left,) = [each for each in notes.left_out if "at the top" in each.what]
     assert "operator has a bot of its own" in left.why

@@ -12,10 +12,10 @@ import apsw
 import pytest
 
 from deskhand.importers import safe_files as tree
-from deskhand.importers.detect import homes_in, read_home
+from deskhand.importers.detect import find_homes_in, read_home
 from deskhand.importers.jsonl import JsonlRecord
-from deskhand.importers.model import ImportedHome, counts, in_words
-from deskhand.importers.notes import MOST_NOTES, ImportNotes
+from deskhand.importers.model import ImportedHome, count_items, format_count
+from deskhand.importers.notes import MAX_NOTES, ImportNotes
 from deskhand.types.errors import ConfigError
 from deskhand.types.identity import Address
 from tests.importers.moving import HOMES, NOW, home_of, looks, read
@@ -30,11 +30,11 @@ WHAT_THERE_IS = {
 
 
 def told(found: ImportedHome) -> str:
-    return ", ".join(in_words(number, name) for number, name in counts(found))
+    return ", ".join(format_count(number, name) for number, name in count_items(found))
 
 
 def why_left(found: ImportedHome) -> str:
-    return "\n".join(f"{each.what}: {each.why}" for each in found.left)
+    return "\n".join(f"{each.what}: {each.why}" for each in found.left_out)
 
 
 def why_broken(found: ImportedHome) -> str:
@@ -55,7 +55,7 @@ def test_homes_are_found_where_they_lie(tmp_path: Path) -> None:
     here = home_of("openagent", tmp_path)
     (tmp_path / ".openagent").mkdir()
     (tmp_path / ".operator_use").symlink_to(".operator-use")
-    found = [(system, folder.name) for system, folder in homes_in(tmp_path, here)]
+    found = [(system, folder.name) for system, folder in find_homes_in(tmp_path, here)]
     assert found == [
         ("operator-ai", ".operator"),
         ("operator-use", ".operator-use"),
@@ -70,7 +70,7 @@ def test_homes_are_found_where_they_lie(tmp_path: Path) -> None:
 def test_operator_ai(tmp_path: Path) -> None:
     found = read(home_of("operator-ai-0.7", tmp_path))
     assert (found.system, found.version, found.trusted) == ("operator-ai", "0.7", True)
-    garden = next(talk for talk in found.talks if talk.key.endswith("1760000101.000100"))
+    garden = next(talk for talk in found.conversations if talk.key.endswith("1760000101.000100"))
     assert (
         garden.place == Address("slack", chat="D100", thread="1760000101.000100")
         and garden.agent == "hermes"
@@ -78,9 +78,9 @@ def test_operator_ai(tmp_path: Path) -> None:
     assert [line.role for line in garden.lines] == ["user", "assistant", *["tool"] * 2, "assistant", "user",
         "assistant", *["tool"] * 2, "assistant", *["tool"] * 2, "assistant"]  # fmt: skip
     assert garden.lines[0].by == "ann" and str(garden.lines[0].timestamp).startswith("2026-11-22T")
-    office = next(talk for talk in found.talks if ":C300:" in talk.key)
+    office = next(talk for talk in found.conversations if ":C300:" in talk.key)
     assert office.group and office.lines[0].by == "", "who of a group spoke is not written down"
-    hello = next(talk for talk in found.talks if talk.agent == "scout")
+    hello = next(talk for talk in found.conversations if talk.agent == "scout")
     assert hello.lines[0].content == "hello", "what its memory put before it is no word of theirs"
     assert [(person.name, person.roles, person.owner) for person in found.people] == [
         ("ann", (), True),
@@ -120,7 +120,7 @@ def test_what_was_put_before_the_words_of_a_person(tmp_path: Path) -> None:
     with apsw.Connection(str(home / "state/operator.db")) as db:
         row = json.dumps({"role": "user", "content": blocks})
         db.execute("UPDATE messages SET message_json = ? WHERE message_json LIKE '%hello%'", (row,))
-    line = next(talk for talk in read(home).talks if talk.agent == "scout").lines[0]
+    line = next(talk for talk in read(home).conversations if talk.agent == "scout").lines[0]
     assert line.content == "Look at this\n[image_url]" and line.before == thread
 
 
@@ -147,7 +147,7 @@ def test_ids_that_are_none_name_no_place(tmp_path: Path) -> None:
             "UPDATE conversations SET channel_id = 'D1/../../x' WHERE conversation_id LIKE "
             "'%D1/../../x%'"
         )
-    places = {talk.key: talk.place for talk in read(home).talks}
+    places = {talk.key: talk.place for talk in read(home).conversations}
     assert places["web:owner:main"] is None
     assert next(place for key, place in places.items() if "D1/../../x" in key) is None
 
@@ -161,19 +161,19 @@ def test_what_has_expired_is_left(tmp_path: Path) -> None:
 def test_the_older_schema(tmp_path: Path) -> None:
     found = read(home_of("operator-ai-0.4", tmp_path))
     assert found.version == "0.4"
-    talk = found.talks[0]
+    talk = found.conversations[0]
     assert talk.lines[0].timestamp is None and talk.at is not None and talk.at > 1.7e9
 
 
 def test_operator_use(tmp_path: Path) -> None:
     found = read(home_of("operator-use", tmp_path))
-    places = {talk.key: talk.place for talk in found.talks}
+    places = {talk.key: talk.place for talk in found.conversations}
     assert places == {
         "telegram:4711": Address("telegram", "7000000001", "4711"),
         "telegram:-100200": Address("telegram", "7000000001", "-100200", group=True),
         "discord:9001": None,
     }
-    chat = next(talk for talk in found.talks if talk.key == "telegram:4711")
+    chat = next(talk for talk in found.conversations if talk.key == "telegram:4711")
     assert chat.lines[0] == JsonlRecord(
         "user", "hello", chat.lines[0].timestamp, by="telegram:4711"
     )
@@ -210,20 +210,20 @@ def test_a_folder_for_each_day_and_none_for_an_agent(tmp_path: Path) -> None:
     sessions = home / "workspaces/operator/sessions"
     (sessions / "22-11-2026").mkdir()
     (sessions / "telegram_4711.jsonl").rename(sessions / "22-11-2026/telegram_4711.jsonl")
-    assert "telegram:4711" in [talk.key for talk in read(home).talks]
+    assert "telegram:4711" in [talk.key for talk in read(home).conversations]
     old = tmp_path / ".operator_use"
     (old / "sessions").mkdir(parents=True)
     (old / "crons.json").write_text('{"version": 1, "jobs": []}')
     (sessions / "telegram_-100200.jsonl").rename(old / "sessions/telegram_-100200.jsonl")
     found = read(old)
-    assert [(talk.key, talk.agent, talk.place) for talk in found.talks] == [
+    assert [(talk.key, talk.agent, talk.place) for talk in found.conversations] == [
         ("telegram:-100200", "operator", None)
     ]
 
 
 def test_agent_computer(tmp_path: Path) -> None:
     found = read(home_of("agent-computer", tmp_path))
-    bread = next(talk for talk in found.talks if talk.key == "bread")
+    bread = next(talk for talk in found.conversations if talk.key == "bread")
     assert [line.role for line in bread.lines][:3] == ["user", "assistant", "meta"], (
         "what a reply used stands behind it"
     )
@@ -240,9 +240,9 @@ def test_agent_computer(tmp_path: Path) -> None:
         == "Workspace layout: SOUL.md and USER.md lie at the top."
     )
     assert list(found.skills[0].files) == ["count_words.py"]
-    assert [(tasks.talk, [task.title for task in tasks.tasks]) for tasks in found.tasks] == [
-        ("bread", ["Report on bread", "Find flours", "Compare them"])
-    ]
+    assert [
+        (tasks.conversation, [task.title for task in tasks.tasks]) for tasks in found.tasks
+    ] == [("bread", ["Report on bread", "Find flours", "Compare them"])]
     assert found.agents[0].workspace == {
         "SOUL.md": "You are careful.\n",
         "USER.md": "Ann likes lists.\n",
@@ -252,7 +252,7 @@ def test_agent_computer(tmp_path: Path) -> None:
 
 def test_openagent(tmp_path: Path) -> None:
     found = read(home_of("openagent", tmp_path))
-    shop = next(talk for talk in found.talks if len(talk.lines) > 2)
+    shop = next(talk for talk in found.conversations if len(talk.lines) > 2)
     assert [line.role for line in shop.lines] == ["user", "assistant", "tool", "tool", "assistant", "tool", "tool",
         "assistant", "user", "assistant", "tool", "assistant"]  # fmt: skip
     assert shop.lines[1].tool_calls[1]["arguments"]["subject"] == "Build the basket"
@@ -289,9 +289,9 @@ def test_a_database_in_use(tmp_path: Path) -> None:
     before = looks(home)
     found = read(home)
     assert looks(home) == before
-    assert all(talk.lines[-1].content == "only in the log" for talk in found.talks)
+    assert all(talk.lines[-1].content == "only in the log" for talk in found.conversations)
     theirs.execute("BEGIN IMMEDIATE")  # nobody is held up, and holds up nobody
-    assert len(read(home).talks) == 4
+    assert len(read(home).conversations) == 4
     theirs.execute("ROLLBACK")
     theirs.close()
 
@@ -351,7 +351,7 @@ def test_broken_lines_cost_only_themselves(tmp_path: Path) -> None:
     found = read(home)
     assert [
         (talk.key, len([line for line in talk.lines if line.role == "user"]))
-        for talk in found.talks
+        for talk in found.conversations
     ] == [("main", 2)]
     said = why_left(found)
     assert (
@@ -373,7 +373,7 @@ def test_files_in_other_encodings_are_read(encoding: str, tmp_path: Path) -> Non
     file.write_bytes(
         "\r\n".join(json.dumps(line, ensure_ascii=False) for line in lines).encode(encoding)
     )
-    (talk,) = [each for each in read(home).talks if each.key == "telegram:4711"]
+    (talk,) = [each for each in read(home).conversations if each.key == "telegram:4711"]
     assert talk.lines[0].content in ("Grüße", "Gr\ufffd\ufffde") and len(talk.lines) == 2
 
 
@@ -402,7 +402,7 @@ def test_a_key_in_an_address_is_not_taken(tmp_path: Path) -> None:
     (home / "config.json").write_text(text)
     found = read(home)
     assert "hunter2" not in repr(found.config) and any(
-        "a key in it" in each.why for each in found.left
+        "a key in it" in each.why for each in found.left_out
     )
 
 
@@ -424,7 +424,7 @@ os._exit(0)
     for path in home.rglob("*"):
         path.chmod(0o700 if path.is_dir() else 0o600)
     before = looks(home)
-    talks = read(home).talks
+    talks = read(home).conversations
     assert len(talks) > 1 and talks[0].lines[0].content and looks(home) == before
 
 
@@ -435,7 +435,7 @@ def test_a_file_without_end_is_left(tmp_path: Path) -> None:
         file.truncate(1 << 30)
     os.mkfifo(home / "sessions/pipe.jsonl")
     found = read(home)
-    assert [talk.key for talk in found.talks] == ["bread"]
+    assert [talk.key for talk in found.conversations] == ["bread"]
     assert "sessions/main.jsonl: it is larger than 100 MB" in why_left(found)
 
 
@@ -457,9 +457,9 @@ def test_links_and_names_lead_nowhere(tmp_path: Path) -> None:
     config["agents"]["list"].append({"id": "far", "workspace": str(secret)})
     (home / "config.json").write_text(json.dumps(config))
     found = read(home)
-    assert "secret" not in repr(found.talks) + repr(found.skills) + repr(found.memories) + repr(
-        found.jobs
-    )
+    assert "secret" not in repr(found.conversations) + repr(found.skills) + repr(
+        found.memories
+    ) + repr(found.jobs)
     assert all(
         "top secret" not in text for agent in found.agents for text in agent.workspace.values()
     )
@@ -472,7 +472,7 @@ def test_links_and_names_lead_nowhere(tmp_path: Path) -> None:
     found = read(other)
     assert (
         sorted(each.job.name for each in found.jobs) == ["morning-weather", "old-report"]
-        and not found.talks
+        and not found.conversations
     )
 
 
@@ -550,7 +550,7 @@ def test_what_says_nothing_and_what_belongs_to_nothing_is_named(tmp_path: Path) 
             "INSERT INTO messages(conversation_id, message_json) VALUES('gone', '{\"role\": "
             '"user"}\')'
         )
-    left = {each.what: each.why for each in read(home).left}
+    left = {each.what: each.why for each in read(home).left_out}
     assert left["1 memory"] == "there is no text in it"
     assert left["a memory of the scope 'planet': it is round"] == "there is no such scope"
     assert left["1 message"] == "their conversation is not in the database"
@@ -558,22 +558,22 @@ def test_what_says_nothing_and_what_belongs_to_nothing_is_named(tmp_path: Path) 
 
 def test_notes_beyond_the_most_are_counted() -> None:
     notes = ImportNotes()
-    for number in range(MOST_NOTES + 2):
+    for number in range(MAX_NOTES + 2):
         notes.change(f"setting {number}", "it is another one here")
         notes.fail(f"file {number}", "it is no JSON")
-    assert len(notes.all_changed()) == len(notes.all_broken()) == MOST_NOTES + 1
+    assert len(notes.all_changed()) == len(notes.all_broken()) == MAX_NOTES + 1
     assert notes.all_changed()[-1].what == "2 more"
     assert notes.all_broken()[-1].file == "2 more files"
 
 
 def test_names_beyond_the_most_are_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree, "MOST_NAMES", 3)
+    monkeypatch.setattr(tree, "MAX_NAMES", 3)
     for number in range(4):
         (tmp_path / f"{number}.txt").write_text("x")
     home = tree.Tree(tmp_path)
     try:
-        home.leave_rest({})
-        assert len(home.notes.left) == 4
-        assert "all names in . after the first 3" in [each.what for each in home.notes.left]
+        home.leave_out_rest({})
+        assert len(home.notes.left_out) == 4
+        assert "all names in . after the first 3" in [each.what for each in home.notes.left_out]
     finally:
         home.close()

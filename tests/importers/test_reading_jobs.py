@@ -85,6 +85,6 @@ def test_each_field_of_a_job_of_agent_computer(tmp_path: Path) -> None:
             "main",
             False,
         )
-        assert [each.what for each in found.left if "cron" in each.what] == [
+        assert [each.what for each in found.left_out if "cron" in each.what] == [
             "jobs in workspace/cron.json: the field approval_policy (1)"
         ]

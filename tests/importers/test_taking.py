@@ -12,12 +12,12 @@ import apsw
 import pytest
 
 from deskhand.config.config import Settings, read_settings
-from deskhand.config.statements import statements
+from deskhand.config.statements import load_statements
 from deskhand.importers.apply import Taking
 from deskhand.importers.detect import read_home
-from deskhand.importers.plan import plan
+from deskhand.importers.plan import make_plan
 from deskhand.jobs.job_file import parse_job
-from deskhand.memory.facts import everything
+from deskhand.memory.facts import make_unrestricted_viewer
 from deskhand.memory.recall import Memory
 from deskhand.models.base import Request
 from deskhand.runtime.app import Parts, open_app
@@ -216,7 +216,7 @@ async def test_only_what_is_new_is_added(tmp_path: Path) -> None:
 
     async def values(store: SqliteStore) -> dict[str, str]:
         return {
-            key: value for key, value, *_ in await store.rows("kv_list", ("hermes", "", "", NOW))
+            key: value for key, value, *_ in await store.query("kv_list", ("hermes", "", "", NOW))
         }
 
     assert await with_store(settings, values) == {"station": "roof-2", "roses": "sun"}
@@ -300,7 +300,7 @@ async def test_who_is_called_the_same_is_not_the_same(tmp_path: Path) -> None:
     assert found["ann"] == (Identity("telegram", "1"),)
     assert found["ann-2"] == (Identity("slack", "U100"), Identity("telegram", "4711"))
     facts = await with_store(
-        settings, lambda store: Memory(store, SetClock(NOW)).facts(everything())
+        settings, lambda store: Memory(store, SetClock(NOW)).list_facts(make_unrestricted_viewer())
     )
     assert {fact.owner for fact in facts if fact.scope == "user"} == {"ann-2"}
 
@@ -355,7 +355,7 @@ async def test_facts_belong_to_whom_they_are_about(tmp_path: Path) -> None:
 
     async def facts(store: SqliteStore) -> dict[str, tuple[str, str, bool, str, bool]]:
         memory = Memory(store, SetClock(NOW))
-        found = await memory.facts(everything())
+        found = await memory.list_facts(make_unrestricted_viewer())
         return {
             each.text: (each.scope, each.owner, each.pinned, each.retention, each.held)
             for each in found
@@ -420,7 +420,7 @@ async def test_tasks_go_on_in_their_conversation(tmp_path: Path) -> None:
     async def graph(settings: Settings) -> dict[str, dict[int, Task]]:
         async def use(store: SqliteStore) -> dict[str, dict[int, Task]]:
             names = [row.session for row in await store.sessions(ME, 100)]
-            read = {name: rows_as_graph(await store.rows("task_of", (name,))) for name in names}
+            read = {name: rows_as_graph(await store.query("task_of", (name,))) for name in names}
             return {name: found for name, found in read.items() if found}
 
         return await with_store(settings, use)
@@ -501,9 +501,9 @@ async def test_no_skill_hides_what_it_says(
     (home / "skills/weather-look" / file).write_bytes(
         text if isinstance(text, bytes) else text.encode()
     )
-    planned = await with_store(settings, lambda store: plan(read(home), settings, store))
+    planned = await with_store(settings, lambda store: make_plan(read(home), settings, store))
     assert planned.skills == () and any(
-        why in each.why for each in planned.left if each.what == "skill weather-look"
+        why in each.why for each in planned.left_out if each.what == "skill weather-look"
     )
     assert "skill" not in (await move(home, settings)).counts
 
@@ -515,9 +515,9 @@ async def test_a_skill_takes_the_place_of_none_that_is_here(tmp_path: Path) -> N
     (home / "skills/deskhand-help/SKILL.md").write_text(
         "---\nname: deskhand-help\ndescription: x\n---\nNote it.\n"
     )
-    planned = await with_store(settings, lambda store: plan(read(home), settings, store))
+    planned = await with_store(settings, lambda store: make_plan(read(home), settings, store))
     assert planned.skills == () and "there is a skill of that name already" in [
-        each.why for each in planned.left if each.what == "skill deskhand-help"
+        each.why for each in planned.left_out if each.what == "skill deskhand-help"
     ]
 
 
@@ -528,9 +528,9 @@ async def test_a_key_that_only_a_shell_has_is_taken(tmp_path: Path) -> None:
     settings = read_settings(
         None, {**settings.started_with, "SHELL_KEY": "shell", "OUR_KEY": "shell"}
     )
-    planned = await with_store(settings, lambda store: plan(read(home), settings, store))
+    planned = await with_store(settings, lambda store: make_plan(read(home), settings, store))
     assert planned.secrets == {"SHELL_KEY": "theirs"}
-    assert [each.what for each in planned.left if "another one here" in each.why] == [
+    assert [each.what for each in planned.left_out if "another one here" in each.why] == [
         "the key OUR_KEY"
     ]
 
@@ -539,8 +539,8 @@ async def test_keys_beside_a_skill_stay_there(tmp_path: Path) -> None:
     home, settings = home_of("operator-ai-0.7", tmp_path), settings_in(tmp_path)
     (home / "skills/weather-look/.env").write_text("WEATHER_KEY=abc\n")
     (home / "jobs/old-report/.env.local").write_text("REPORT_KEY=abc\n")
-    planned = await with_store(settings, lambda store: plan(read(home), settings, store))
-    assert {each.what for each in planned.left if "do not come along" in each.why} == {
+    planned = await with_store(settings, lambda store: make_plan(read(home), settings, store))
+    assert {each.what for each in planned.left_out if "do not come along" in each.why} == {
         "skills/weather-look/.env",
         "jobs/old-report/.env.local",
     }
@@ -562,8 +562,8 @@ async def test_a_file_gives_nobody_a_role_that_is_here(tmp_path: Path) -> None:
         text.replace("    agents: [hermes]", "    agents: [hermes, mine]")
     )
     settings = settings_in(tmp_path, "agents: {mine: {}}\nroles: {family: {agents: [mine]}}\n")
-    planned = await with_store(settings, lambda store: plan(read(home), settings, store))
-    assert {each.what for each in planned.left if "already" in each.why} >= {
+    planned = await with_store(settings, lambda store: make_plan(read(home), settings, store))
+    assert {each.what for each in planned.left_out if "already" in each.why} >= {
         "that ann is approver",
         "that ann is family",
     }
@@ -638,7 +638,7 @@ async def test_what_is_set_here_stays(tmp_path: Path) -> None:
     assert (root / "agents/hermes/AGENT.md").read_text() == "Mine.\n"
     assert "You are Scout" in (root / "agents/scout/AGENT.md").read_text()
     assert (
-        any(each.what.endswith("hermes/AGENT.md") for each in taken.left)
+        any(each.what.endswith("hermes/AGENT.md") for each in taken.left_out)
         and taken.counts["job"] == 1
     )
 
@@ -713,7 +713,7 @@ async def test_cut_off_anywhere_it_is_gone_on_with(tmp_path: Path) -> None:
             people = open_people(store, SetClock(NOW), lambda: {"garden": ("hermes",)}, dict)
             users = [(user.name, user.roles, user.identities) for user in await people.users()]
             said = {name: [each.event for each in events] for name, events in sorted(log.items())}
-            return [said, users, await store.rows("moved_all", ("operator-ai",))]
+            return [said, users, await store.query("moved_all", ("operator-ai",))]
 
         root = settings.home.root
         kept = ("deskhand.yaml", ".env", "jobs", "skills")
@@ -760,11 +760,11 @@ async def move_until(home: Path, settings: Settings, writes: int) -> int:
             self.count()
             return await super().change(changes)
 
-    settings.home.make(settings.home.state)
-    store = Breaking(settings.home.database, statements())
+    settings.home.make_folder(settings.home.state)
+    store = Breaking(settings.home.database, load_statements())
     try:
-        planned = await plan(read_home(home, NOW), settings, store)
-        await Taking(planned, settings, store, SetClock(NOW)).take()
+        planned = await make_plan(read_home(home, NOW), settings, store)
+        await Taking(planned, settings, store, SetClock(NOW)).apply()
         return store.left
     finally:
         await store.close()

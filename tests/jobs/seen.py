@@ -16,12 +16,12 @@ async def messages(app: App, session: str) -> list[MessageReceived]:
 
 
 async def states(app: App, name: str) -> list[str]:
-    return [run.state for run in await app.works.jobs.runs(name)]
+    return [run.state for run in await app.features.jobs.runs(name)]
 
 
 async def of_people(app: App) -> list[str]:
     """The jobs that have a file."""
-    return [view.name for view in await app.works.jobs.all() if not view.builtin]
+    return [view.name for view in await app.features.jobs.all() if not view.builtin]
 
 
 def texts(channel: MemoryChannel) -> list[tuple[str, str]]:

@@ -9,13 +9,13 @@ import pytest
 
 from deskhand.jobs.blueprints import (
     BLUEPRINTS,
-    DAYS,
+    CRON_DAYS,
     Blueprint,
-    blueprint,
-    command,
-    fill,
-    form,
-    told,
+    describe_blueprint,
+    fill_blueprint,
+    get_blueprint,
+    make_form_schema,
+    render_command,
 )
 from deskhand.jobs.triggers.spec import parse_trigger
 from deskhand.types.errors import JobInvalid
@@ -47,28 +47,28 @@ def test_there_are_six() -> None:
     with pytest.raises(
         JobInvalid, match=r"no blueprint 'x'; there are: morning-brief, inbox-triage"
     ):
-        blueprint("x")
+        get_blueprint("x")
 
 
 @pytest.mark.parametrize("of", BLUEPRINTS, ids=lambda of: of.name)
 def test_form_command_words_and_prompt_have_the_same_blanks(of: Blueprint) -> None:
     names = [slot.name for slot in of.slots]
-    drawn = form(of)
+    drawn = make_form_schema(of)
     assert list(drawn["properties"]) == names
     assert drawn["required"] == [slot.name for slot in of.slots if slot.required] == list(given(of))
-    lines = told(of).splitlines()[1:]
+    lines = describe_blueprint(of).splitlines()[1:]
     assert [line.split(":")[0].strip().rstrip("?") for line in lines] == names
-    typed = shlex.split(command(of, given(of), "telegram:1"))
+    typed = shlex.split(render_command(of, given(of), "telegram:1"))
     assert typed[:5] == ["deskhand", "jobs", "add", "--blueprint", of.name] and typed[-2:] == [
         "--to",
         "telegram:1",
     ]
     assert dict(word.split("=", 1) for word in typed[6:-2:2]) == given(of)
-    filled = fill(of, given(of))
+    filled = fill_blueprint(of, given(of))
     assert "{" not in filled.prompt + filled.schedule + "".join(filled.on)
     for slot in of.slots:
         if slot.kind == "text":
-            marked = fill(of, {**given(of), slot.name: "MARKED {time} words"})
+            marked = fill_blueprint(of, {**given(of), slot.name: "MARKED {time} words"})
             assert "MARKED {time} words" in marked.prompt, (
                 "a blank says what it says, and is filled in once"
             )
@@ -80,21 +80,23 @@ def test_form_command_words_and_prompt_have_the_same_blanks(of: Blueprint) -> No
 
 
 def test_blanks_become_schedules() -> None:
-    brief = fill(blueprint("morning-brief"), {"time": "7:05", "days": "Weekdays"})
+    brief = fill_blueprint(get_blueprint("morning-brief"), {"time": "7:05", "days": "Weekdays"})
     assert parse_schedule(brief.schedule, "Asia/Tokyo") == Cron("5 7 * * 1-5", "Asia/Tokyo")
-    assert fill(blueprint("weekly-review"), {"days": "sunday"}).schedule == "0 16 * * 0"
-    assert parse_schedule(
-        fill(blueprint("inbox-triage"), {"inbox": "x", "every": "30 m"}).schedule
-    ) == Every(1_800_000)
-    assert fill(blueprint("watch-page"), {"url": "https://x.org/", "every": "2h"}).on == (
-        "page https://x.org/ 2h",
+    assert (
+        fill_blueprint(get_blueprint("weekly-review"), {"days": "sunday"}).schedule == "0 16 * * 0"
     )
-    once = fill(blueprint("reminder"), {"text": "x", "when": "2027-01-31T17:00"})
+    assert parse_schedule(
+        fill_blueprint(get_blueprint("inbox-triage"), {"inbox": "x", "every": "30 m"}).schedule
+    ) == Every(1_800_000)
+    assert fill_blueprint(
+        get_blueprint("watch-page"), {"url": "https://x.org/", "every": "2h"}
+    ).on == ("page https://x.org/ 2h",)
+    once = fill_blueprint(get_blueprint("reminder"), {"text": "x", "when": "2027-01-31T17:00"})
     assert (once.schedule, once.once, once.deliver) == ("at 2027-01-31T17:00", True, True)
-    again = fill(blueprint("reminder"), {"text": "x", "when": "every 2h"})
+    again = fill_blueprint(get_blueprint("reminder"), {"text": "x", "when": "every 2h"})
     assert (again.schedule, again.once) == ("every 2h", False)
-    for day in DAYS:
-        parse_schedule(fill(blueprint("morning-brief"), {"days": day}).schedule)
+    for day in CRON_DAYS:
+        parse_schedule(fill_blueprint(get_blueprint("morning-brief"), {"days": day}).schedule)
 
 
 @pytest.mark.parametrize(
@@ -141,5 +143,5 @@ def test_blanks_become_schedules() -> None:
 )
 def test_a_wrong_blank_is_named(name: str, values: dict[str, str], said: str) -> None:
     with pytest.raises(JobInvalid) as caught:
-        fill(blueprint(name), values)
+        fill_blueprint(get_blueprint(name), values)
     assert said in str(caught.value)

@@ -10,7 +10,7 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.jobs.heartbeat import HeartbeatFile, due_of, items_of
+from deskhand.jobs.heartbeat import HeartbeatFile, parse_items, select_due_items
 from deskhand.models.base import Request
 from deskhand.runtime.app import App
 from deskhand.testing.channel import MemoryChannel
@@ -18,7 +18,7 @@ from deskhand.testing.clock import SetClock
 from deskhand.testing.jobs import JobDesk
 from deskhand.testing.scripted import say
 from deskhand.types.commit import Change
-from deskhand.types.jobs import OPEN
+from deskhand.types.jobs import OPEN_STATES
 from deskhand.types.labels import Label
 from deskhand.types.messages import Message, Text, ToolCall
 from deskhand.types.people import Identity
@@ -47,7 +47,7 @@ def test_what_asks_for_something_and_what_does_not() -> None:
 - [ ]
 -
 """
-    assert [(item.text, item.schedule) for item in items_of(text, "UTC")] == [
+    assert [(item.text, item.schedule) for item in parse_items(text, "UTC")] == [
         ("look at the backups", None),
         ("water the plants", None),
         ("what is on today?", Cron("0 9 * * *")),
@@ -63,17 +63,19 @@ def test_what_asks_for_something_and_what_does_not() -> None:
     "text", ["", "\n\n", "# Heartbeat\n\n## Nothing\n", "<!-- - look -->", "<!-- never ends\n- x"]
 )
 def test_nothing_asks_for_nothing(text: str) -> None:
-    assert items_of(text, "UTC") == []
+    assert parse_items(text, "UTC") == []
 
 
 def test_what_is_due() -> None:
-    always, nine = items_of("- look\n- daily 09:00: brief", "UTC")
-    assert due_of([always, nine], None, "a", BEGIN) == ([always], True)
+    always, nine = parse_items("- look\n- daily 09:00: brief", "UTC")
+    assert select_due_items([always, nine], None, "a", BEGIN) == ([always], True)
     known = HeartbeatFile("a", BEGIN)
-    assert due_of([always, nine], known, "a", BEGIN + HALF_S) == ([], False)
-    assert due_of([always, nine], known, "b", BEGIN + HALF_S) == ([always], True)
-    assert due_of([always, nine], known, "a", BEGIN + 9 * 3600) == ([nine], False)
-    assert due_of([nine], known, "b", BEGIN + HALF_S) == ([], False), "its time alone counts"
+    assert select_due_items([always, nine], known, "a", BEGIN + HALF_S) == ([], False)
+    assert select_due_items([always, nine], known, "b", BEGIN + HALF_S) == ([always], True)
+    assert select_due_items([always, nine], known, "a", BEGIN + 9 * 3600) == ([nine], False)
+    assert select_due_items([nine], known, "b", BEGIN + HALF_S) == ([], False), (
+        "its time alone counts"
+    )
 
 
 class Beating:
@@ -101,12 +103,12 @@ class Beating:
 
     async def passes(self, app: App, hours: float) -> None:
         for _ in range(int(hours * 2)):
-            before = len(await app.works.jobs.runs("heartbeat", 200))
+            before = len(await app.features.jobs.runs("heartbeat", 200))
             await self.desk.pass_time(app, HALF_S)
             with anyio.fail_after(30):
                 while (
-                    len(runs := await app.works.jobs.runs("heartbeat", 200)) == before
-                    or runs[0].state in OPEN
+                    len(runs := await app.features.jobs.runs("heartbeat", 200)) == before
+                    or runs[0].state in OPEN_STATES
                 ):
                     await anyio.sleep(0.005)
             await self._rests(app)
@@ -114,7 +116,7 @@ class Beating:
     async def _rests(self, app: App) -> None:
         """Until all that was asked is answered."""
         with anyio.fail_after(30):
-            while await app.store.open_sessions() or not app.works.automation.heartbeat.settled:
+            while await app.store.open_sessions() or not app.features.automation.heartbeat.settled:
                 await anyio.sleep(0.005)
 
 
@@ -123,7 +125,7 @@ async def test_a_quiet_day_asks_no_model(tmp_path: Path) -> None:
     async with beating.desk.running() as app:
         await beating.passes(app, 24)
         assert (
-            len(await app.works.jobs.runs("heartbeat", 200)) == 48
+            len(await app.features.jobs.runs("heartbeat", 200)) == 48
             and beating.desk.model.requests == []
         )
 
@@ -174,9 +176,9 @@ async def test_it_is_off_by_default_and_stands_in_the_list(tmp_path: Path) -> No
     beating = Beating(tmp_path, "- look\n", enabled=False)
     async with beating.desk.running() as app:
         await beating.desk.pass_time(app, 4 * HALF_S)
-        view = await app.works.jobs.get("heartbeat")
+        view = await app.features.jobs.get("heartbeat")
         assert view.builtin and view.job is not None and not view.job.enabled
-        assert await app.works.jobs.runs("heartbeat") == [] and beating.asked == []
+        assert await app.features.jobs.runs("heartbeat") == [] and beating.asked == []
 
 
 async def test_its_answer_goes_where_it_was_told(tmp_path: Path) -> None:
@@ -200,7 +202,7 @@ async def test_a_file_with_words_from_outside_is_left_alone(tmp_path: Path) -> N
         row = (path, msgspec.json.encode(Label(source="https://evil.example")), "s", 1.0)
         await app.store.change((Change("file_label_set", row),))
         await beating.passes(app, 1)
-        (run, *_) = await app.works.jobs.runs("heartbeat")
+        (run, *_) = await app.features.jobs.runs("heartbeat")
         assert "not an owner's" in run.said and beating.asked == []
 
 

@@ -7,10 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskhand.jobs.job_file import parse_job, with_enabled, written
+from deskhand.jobs.job_file import parse_job, render_job_file, with_enabled
 from deskhand.types.errors import JobInvalid
 from deskhand.types.identity import Address
-from deskhand.types.jobs import Hooks, Job, checked, inside, job_of_session, slot_of
+from deskhand.types.jobs import (
+    Hooks,
+    Job,
+    format_slot,
+    is_contained_path,
+    session_job_name,
+    validate_job,
+)
 
 OPERATOR = """---
 name: daily-summary
@@ -88,7 +95,7 @@ def test_all_that_can_be_said_of_a_job() -> None:
         more={"owner_note": ["kept", "as", "it", "is"]},
     )
     assert parsed.notes == ("the key 'owner_note' means nothing here",)
-    assert parse_job(written(parsed.job), "morning").job == parsed.job
+    assert parse_job(render_job_file(parsed.job), "morning").job == parsed.job
 
 
 @pytest.mark.parametrize(
@@ -154,13 +161,13 @@ def test_what_is_odd_is_noted_and_kept() -> None:
         "it is called like its folder, 'mine', and not 'other'",
         "it has neither a schedule nor an event, so it runs only when somebody runs it",
     )
-    assert parse_job(written(parsed.job), "mine").job == parsed.job
+    assert parse_job(render_job_file(parsed.job), "mine").job == parsed.job
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "-x", "a b", "x" * 65, "a\n"])
 def test_what_cannot_name_a_folder_names_no_job(name: str) -> None:
     with pytest.raises(JobInvalid, match="cannot name a job"):
-        checked(Job(name, "x"))
+        validate_job(Job(name, "x"))
 
 
 def test_switching_off_changes_one_line() -> None:
@@ -211,7 +218,7 @@ def test_what_is_written_is_read_as_the_same(
         alert=alert,
         delete_after_run=once,
     )
-    assert parse_job(written(job), "j").job == job
+    assert parse_job(render_job_file(job), "j").job == job
 
 
 @given(st.text(max_size=60) | st.text("-:\n []{}&*#!|>'\"aschedul", max_size=60))
@@ -225,15 +232,17 @@ def test_any_file_is_a_job_or_a_sentence(text: str) -> None:
 
 
 def test_names_of_paths_slots_and_sessions() -> None:
-    assert [inside(path) for path in ("a.sh", "a/b.sh", "/a", "../a", "a/../../b", "~/a", "")] == [
+    assert [
+        is_contained_path(path) for path in ("a.sh", "a/b.sh", "/a", "../a", "a/../../b", "~/a", "")
+    ] == [
         True,
         True,
     ] + [False] * 5
     assert (
-        slot_of(1773469800.0) == "2026-03-14T06:30:00Z"
-        and slot_of(0.25) == "1970-01-01T00:00:00.250Z"
+        format_slot(1773469800.0) == "2026-03-14T06:30:00Z"
+        and format_slot(0.25) == "1970-01-01T00:00:00.250Z"
     )
     assert (
-        job_of_session("default/job:morning:1773469800") == "morning"
-        and job_of_session("default/web:owner:job:x") == ""
+        session_job_name("default/job:morning:1773469800") == "morning"
+        and session_job_name("default/web:owner:job:x") == ""
     )

@@ -39,7 +39,7 @@ async def test_a_file_becomes_a_message_and_an_answer_every_minute(tmp_path: Pat
         )
         await desk.pass_time(app, 60)
         await desk.ended(app, "hello", 2)
-        view = await app.works.jobs.get("hello")
+        view = await app.features.jobs.get("hello")
         assert (
             view.counters.runs == 2
             and view.last_result == "success"
@@ -75,7 +75,7 @@ async def test_a_changed_time_fires_nothing_of_the_past(tmp_path: Path) -> None:
         await desk.pass_time(app, 60)
         assert (
             await states(app, "day") == []
-            and (await app.works.jobs.get("day")).next_at == 1700086200.0
+            and (await app.features.jobs.get("day")).next_at == 1700086200.0
         )
 
 
@@ -106,7 +106,7 @@ async def test_an_answer_goes_where_it_is_wanted(tmp_path: Path) -> None:
             await desk.ended(app, name)
         await wait_for(lambda: truth(sorted(texts(channel)) == [("7", "done"), ("8", "done")]))
         sessions = [
-            (await app.works.jobs.runs(name))[0].session for name in ("own", "chat", "fixed")
+            (await app.features.jobs.runs(name))[0].session for name in ("own", "chat", "fixed")
         ]
         assert sessions == [
             "default/job:own:1700000040",
@@ -136,13 +136,15 @@ async def test_a_job_has_its_own_model_steps_and_tools(tmp_path: Path) -> None:
         assert {tool.name for tool in request.tools} and all(
             tool.name.startswith("read_") for tool in request.tools
         )
-        agent = app.works.driving(run.session, app.current.agent_of(run.session))
+        agent = app.features.agent_in_session(run.session, app.current.agent_of(run.session))
         assert (agent.limits.steps, agent.limits.tokens, agent.models) == (
             3,
             9000,
             ("scripted/cheap",),
         )
-        other = app.works.driving("default/web:owner:1", app.current.agent_of("default"))
+        other = app.features.agent_in_session(
+            "default/web:owner:1", app.current.agent_of("default")
+        )
         assert other.models == ("scripted/usual",)
 
 
@@ -167,18 +169,18 @@ async def test_somebody_runs_it(tmp_path: Path) -> None:
     desk = JobDesk(tmp_path)
     desk.write("j", "daily 09:00")
     async with desk.running() as app:
-        slot = await app.works.jobs.run_now("j", OWNER)
+        slot = await app.features.jobs.run_now("j", OWNER)
         run = await desk.ended(app, "j")
         assert (run.slot, run.state) == (slot, "done") and slot.endswith(" by owner")
         with pytest.raises(JobInvalid, match="there is no job 'x'"):
-            await app.works.jobs.run_now("x", OWNER)
+            await app.features.jobs.run_now("x", OWNER)
 
 
 async def test_an_event_starts_it_once(tmp_path: Path) -> None:
     desk = JobDesk(tmp_path)
     desk.write("j", prompt="Look at this.", on=["webhook"])
     async with desk.running() as app:
-        jobs = app.works.jobs
+        jobs = app.features.jobs
         payload = Text("<event>the door is open</event>", UNTRUSTED)
         assert await jobs.trigger("j", "webhook 1", payload) and not await jobs.trigger(
             "j", "webhook 1", payload
@@ -204,7 +206,7 @@ async def test_a_chore_is_a_job_without_a_file(tmp_path: Path) -> None:
 
     desk = JobDesk(tmp_path)
     async with desk.running() as app:
-        jobs = app.works.jobs
+        jobs = app.features.jobs
         jobs.chores["sweep"] = sweep
         jobs.builtins.append(
             lambda: [Job("sweeper", kind="chore", chore="sweep", schedule="every 1m")]
@@ -228,15 +230,15 @@ async def test_a_chore_is_a_job_without_a_file(tmp_path: Path) -> None:
 async def test_jobs_are_written_switched_and_removed(tmp_path: Path) -> None:
     desk = JobDesk(tmp_path)
     async with desk.running() as app:
-        jobs = app.works.jobs
-        path = await jobs.put(Job("a", "Do it.", schedule="every 1m"), OWNER)
+        jobs = app.features.jobs
+        path = await jobs.save(Job("a", "Do it.", schedule="every 1m"), OWNER)
         assert path == desk.jobs / "a" / "JOB.md" and path.stat().st_mode & 0o777 == 0o600
         desk.clock.at = path.stat().st_mtime
         await desk.look(app)
         await desk.pass_time(app, 60)
         await desk.ended(app, "a")
         assert jobs.forecast(Job("a", "x", schedule="every 1m", tokens=5)).runs_in_a_week == 10080
-        await jobs.enable("a", False, OWNER)
+        await jobs.set_enabled("a", False, OWNER)
         assert (await jobs.get("a")).next_at is None
         await jobs.remove("a", OWNER)
         assert await of_people(app) == [] and not (desk.jobs / "a").exists()
@@ -248,6 +250,6 @@ async def test_jobs_are_written_switched_and_removed(tmp_path: Path) -> None:
             (Job("b", ""), "it has no text"),
         ):
             with pytest.raises(JobInvalid, match=told):
-                await jobs.put(job, OWNER)
+                await jobs.save(job, OWNER)
         with pytest.raises(JobInvalid, match="there is no job 'zz'"):
-            await jobs.enable("zz", True, OWNER)
+            await jobs.set_enabled("zz", True, OWNER)

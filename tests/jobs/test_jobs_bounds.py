@@ -11,10 +11,10 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.config.statements import statements
-from deskhand.jobs.ledger import RunEntry, RunLedger, added, ended
-from deskhand.jobs.runs import run_of
-from deskhand.jobs.target import heading
+from deskhand.config.statements import load_statements
+from deskhand.jobs.ledger import RunEntry, RunLedger, add_run, end_run
+from deskhand.jobs.runs import new_run
+from deskhand.jobs.target import render_heading
 from deskhand.models.base import Item, Reply, Request
 from deskhand.runtime.app import App
 from deskhand.store.schema import connect
@@ -64,7 +64,9 @@ class Slow:
     ],
 )
 def test_it_is_told_why_it_comes(slot: str, why: str) -> None:
-    assert f"The job 'j' {why}." in heading(RunEntry(Run("j", slot, "waiting", 0.0), Job("j")))
+    assert f"The job 'j' {why}." in render_heading(
+        RunEntry(Run("j", slot, "waiting", 0.0), Job("j"))
+    )
 
 
 async def reasons(app: App, session: str) -> list[str]:
@@ -83,7 +85,7 @@ async def test_a_job_that_waits_behind_a_persons_turn_stops_nothing(tmp_path: Pa
     async with desk.running() as app:
         place = Address("web", "owner", "news")
         said = Said(Message("user", (Text("think long", OWN_WORDS),)))
-        await app.works.waker.hand_in(
+        await app.features.injector.hand_in(
             Inbound("1", place, "owner", desk.clock.now(), said, chat), OWNER
         )
         await wait_for(lambda: truth(slow.calls == 1))
@@ -117,7 +119,7 @@ async def test_a_job_that_waited_most_of_its_time_has_all_of_it(
     async with desk.running() as app:
         place = Address("web", "owner", "news")
         said = Said(Message("user", (Text("think long", OWN_WORDS),)))
-        await app.works.waker.hand_in(
+        await app.features.injector.hand_in(
             Inbound("1", place, "owner", desk.clock.now(), said, chat), OWNER
         )
         await wait_for(lambda: truth(slow.calls == 1))
@@ -133,7 +135,7 @@ async def test_a_job_that_waited_most_of_its_time_has_all_of_it(
         await desk.pass_time(app, 61)
         await wait_for(lambda: _ended(app, chat, 2))
         await desk.look(app)
-        run = (await app.works.jobs.runs("j", 9))[-1]
+        run = (await app.features.jobs.runs("j", 9))[-1]
         assert (run.state, run.said) == ("error", "it took longer than 10 minutes and was stopped")
 
 
@@ -151,7 +153,7 @@ async def test_nobody_waits_for_what_is_paused_and_no_two_wait(tmp_path: Path) -
     desk.model = slow  # type: ignore[assignment]
     desk.write("j", "daily 09:00")
     async with desk.running() as app:
-        jobs = app.works.jobs
+        jobs = app.features.jobs
         await jobs.pause("on holiday")
         with pytest.raises(
             JobInvalid, match="no job runs now: on holiday; `deskhand jobs resume` lets them go on"
@@ -179,26 +181,26 @@ async def test_of_many_events_at_once_one_is_taken(tmp_path: Path) -> None:
     async with desk.running() as app, anyio.create_task_group() as tasks:
         for number in range(20):
             payload = Text(f"event {number} " + "x" * 20_000)
-            tasks.start_soon(app.works.jobs.trigger, "j", f"webhook:{number}", payload)
+            tasks.start_soon(app.features.jobs.trigger, "j", f"webhook:{number}", payload)
         await wait_for(lambda: _so_many(app, 20))
         await wait_for(lambda: truth(slow.calls == 1))
         slow.next()
         await desk.ended(app, "j", 20)
         assert sorted(await states(app, "j")) == ["done", *["skipped"] * 19]
-        rows = await app.store.rows("job_run_list", ("j", 99))
+        rows = await app.store.query("job_run_list", ("j", 99))
         assert {(len(row[10]) < 100, row[11]) for row in rows if row[2] == "skipped"} == {
             (True, None)
         }
 
 
 async def _so_many(app: App, number: int) -> bool:
-    return len(await app.works.jobs.runs("j", 99)) == number
+    return len(await app.features.jobs.runs("j", 99)) == number
 
 
 async def test_a_job_has_so_many_events_and_no_more(tmp_path: Path) -> None:
     desk = JobDesk(tmp_path)
     async with desk.opened() as app:
-        own = app.works.automation.using.own
+        own = app.features.automation.using.jobs
         lines = tuple(f"page https://example.org/{number}" for number in range(21))
         with pytest.raises(JobInvalid, match="it has 21 lines under `on`: at most 20"):
             await own.create(OWNER, Job("j", "x", on=lines))
@@ -214,13 +216,13 @@ async def test_old_runs_are_forgotten_while_it_goes_on(tmp_path: Path) -> None:
             await desk.pass_time(app, HOUR)
             await desk.ended(app, "j", number)
         await desk.pass_time(app, 24 * DAY)
-        assert len(await app.works.jobs.runs("j", 999)) > 120
+        assert len(await app.features.jobs.runs("j", 999)) > 120
         await desk.pass_time(app, 8 * DAY)
-        assert 100 <= len(await app.works.jobs.runs("j", 999)) <= 103
+        assert 100 <= len(await app.features.jobs.runs("j", 999)) <= 103
 
 
 async def test_what_is_forgotten_and_what_is_not(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "x.db", statements())
+    store = SqliteStore(tmp_path / "x.db", load_statements())
     ledger = RunLedger(store, "me")
     job = Job("j", "x" * 5000, on=("webhook",))
     now = 100 * DAY
@@ -228,11 +230,11 @@ async def test_what_is_forgotten_and_what_is_not(tmp_path: Path) -> None:
     for number in range(10_400):
         slot = f"body:{number:05}" if number < 100 else f"mqtt:{number:05}"
         entry = msgspec.structs.replace(
-            run_of(job, slot, now - 3 * DAY + number), payload=Text("y" * 50)
+            new_run(job, slot, now - 3 * DAY + number), payload=Text("y" * 50)
         )
-        rows += [added(entry, "waiting"), ended(entry.run, "done", now - 3 * DAY + number, "")]
+        rows += [add_run(entry, "waiting"), end_run(entry.run, "done", now - 3 * DAY + number, "")]
     await store.change(rows)
-    await ledger.tidy(now)
+    await ledger.prune(now)
     kept = [run.slot for run in await ledger.runs("j", 99_999)]
     assert len(kept) == 10_100 and kept[-100:] == [
         f"body:{number:05}" for number in reversed(range(100))
@@ -241,7 +243,7 @@ async def test_what_is_forgotten_and_what_is_not(tmp_path: Path) -> None:
     assert known is not None and (known.job, known.payload) == (Job("j"), None), (
         "its name stays, and nothing else"
     )
-    await ledger.tidy(now + 40 * DAY)
+    await ledger.prune(now + 40 * DAY)
     kept = [run.slot for run in await ledger.runs("j", 99_999)]
     assert len(kept) == 200 and sum(slot.startswith("body:") for slot in kept) == 100
     await store.close()
@@ -263,7 +265,7 @@ async def test_a_job_that_was_gone_begins_anew(tmp_path: Path) -> None:
         await desk.pass_time(app, 60)
         await desk.pass_time(app, HOUR)
         await desk.ended(app, "j", 2)
-        assert len(await app.works.jobs.runs("j")) == 2
+        assert len(await app.features.jobs.runs("j")) == 2
         path.write_text("---\nschedule: [\n---\nbroken for a while")
         await desk.pass_time(app, 2 * HOUR)
         desk.write("j", "hourly", misfire="run_all", overlap="queue_one")
@@ -297,20 +299,20 @@ async def test_what_is_written_while_the_clock_begins_to_look_is_seen(tmp_path: 
     desk.write("j", "hourly")
     async with desk.running() as app:
         await desk.look(app)
-        clock = app.works.jobs.clock
+        clock = app.features.jobs.scheduler
         store = app.store
         assert isinstance(store, Crossed)
-        row = added(
-            run_of(
-                (await app.works.jobs.get("j")).job or Job("j"), "run_1 by owner", desk.clock.at
+        row = add_run(
+            new_run(
+                (await app.features.jobs.get("j")).job or Job("j"), "run_1 by owner", desk.clock.at
             ),
             "waiting",
         )
         db = connect(desk.settings.home.database, write=True)
-        looks = clock.looks
-        store.wanted = lambda: clock.looks > looks
-        store.write = lambda: db.execute(statements()[row.statement], row.args).fetchall()
-        clock.poke()
+        looks = clock.tick_count
+        store.wanted = lambda: clock.tick_count > looks
+        store.write = lambda: db.execute(load_statements()[row.statement], row.args).fetchall()
+        clock.wake()
         await desk.ended(app, "j")
         db.close()
 
@@ -322,12 +324,12 @@ async def test_a_computer_that_slept_is_late_by_a_moment(tmp_path: Path) -> None
     desk.write("j", "daily 09:00")
     async with desk.running() as app:
         await desk.look(app)
-        clock = app.works.jobs.clock
-        looks = clock.looks
+        clock = app.features.jobs.scheduler
+        looks = clock.tick_count
         desk.clock.advance(30)
         with anyio.fail_after(20):
             await anyio.sleep(2.5)
-            assert clock.looks <= looks + 3, "and in between it rests"
+            assert clock.tick_count <= looks + 3, "and in between it rests"
             desk.clock.advance(8 * HOUR)
             desk.clock.advance(8 * HOUR)
             await desk.ended(app, "j")

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import anyio
 
-from deskhand.jobs.due import due
+from deskhand.jobs.due import find_due
 from deskhand.testing.clock import SetClock
 from deskhand.testing.jobs import JobDesk
 from deskhand.types.jobs import Job
@@ -57,7 +57,7 @@ def test_two_years_in_five_zones_each_time_exactly_once() -> None:
         seen_at = BEGIN.timestamp()
         fired = list[float]()
         while now < END.timestamp():
-            found = due(schedule, seen_at, now, "skip", 3600.0)
+            found = find_due(schedule, seen_at, now, "skip", 3600.0)
             fired += found.fire
             seen_at = found.seen_at
             now = (found.next_at or now) + (len(fired) * 7) % 60
@@ -104,15 +104,15 @@ async def test_each_change_of_the_clocks_in_the_ledger(tmp_path: Path) -> None:
     for begin, end in days:
         desk.clock.at = max(begin, desk.clock.at)
         async with desk.opened() as app:
-            app.works.jobs.chores["note"] = note
-            app.works.jobs.builtins.append(lambda: jobs)
-            clock = app.works.jobs.clock
-            await clock.begin()
+            app.features.jobs.chores["note"] = note
+            app.features.jobs.builtins.append(lambda: jobs)
+            clock = app.features.jobs.scheduler
+            await clock.recover()
             await clock.tick()
             while (at := clock.next_at) is not None and at <= end:
                 desk.clock.at = at + (at // 60) % 60
                 await clock.tick()
-                while app.works.jobs.runs_now.live:
+                while app.features.jobs.runner.live:
                     await anyio.sleep(0.002)
             desk.clock.at = max(desk.clock.at, end)
     for job, zone in zip(jobs, ZONES, strict=True):
@@ -142,15 +142,15 @@ async def test_two_years_in_the_ledger(tmp_path: Path) -> None:
         return ""
 
     async with desk.opened() as app:
-        jobs = app.works.jobs
+        jobs = app.features.jobs
         jobs.chores["note"] = note
         jobs.builtins[:] = [lambda: [job]]
-        await jobs.clock.begin()
-        await jobs.clock.tick()
-        while (at := jobs.clock.next_at) is not None and at <= end:
+        await jobs.scheduler.recover()
+        await jobs.scheduler.tick()
+        while (at := jobs.scheduler.next_at) is not None and at <= end:
             desk.clock.at = at + (at // 3600) % 60
-            await jobs.clock.tick()
-            while jobs.runs_now.live:
+            await jobs.scheduler.tick()
+            while jobs.runner.live:
                 await anyio.sleep(0)
         days = [
             BEGIN.replace(tzinfo=None) + timedelta(days=day, hours=2, minutes=30)
@@ -172,18 +172,18 @@ async def test_a_quiet_day_costs_no_model_call_and_no_write(tmp_path: Path) -> N
     for number in range(20):
         desk.write(f"j{number}", "0 9 * * MON" if number % 2 else "every 1w")  # a Thursday
     async with desk.opened() as app:
-        clock = app.works.jobs.clock
+        clock = app.features.jobs.scheduler
         store = app.store
-        app.works.jobs.builtins.clear()
-        await clock.begin()
+        app.features.jobs.builtins.clear()
+        await clock.recover()
         await clock.tick()
-        before = clock.looks
+        before = clock.tick_count
         version = store.version()
         while desk.clock.at < BEGIN.timestamp() + 86_400:
             wait_s = await clock.tick()
             assert wait_s > 0
             desk.clock.advance(wait_s)
-        assert clock.looks - before <= 24 * 60 + 2
+        assert clock.tick_count - before <= 24 * 60 + 2
         assert (
             store.version() == version
             and not desk.model.requests
@@ -199,10 +199,10 @@ async def test_a_quiet_day_with_gates_and_watchers_asks_no_model(tmp_path: Path)
     desk.write("door", on=["webhook"])
     async with desk.running() as app:
         assert any(
-            view.builtin for view in await app.works.jobs.all()
+            view.builtin for view in await app.features.jobs.all()
         )  # gathering, tidying and the like go on
         for hour in range(1, 25):
             await desk.pass_time(app, 3600)
             assert (await desk.ended(app, "mail", hour)).state == "gated"
-        assert (await app.works.jobs.get("mail")).counters.gates == 24
+        assert (await app.features.jobs.get("mail")).counters.gates == 24
         assert not desk.model.requests

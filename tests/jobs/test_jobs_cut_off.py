@@ -22,7 +22,7 @@ ONCE = '#!/bin/sh\necho x >> state/runs; test "$(wc -l < state/runs)" -ge {} || 
 
 
 async def is_in(app: App, state: str) -> bool:
-    return [run.state for run in await app.works.jobs.runs("j")][:1] == [state]
+    return [run.state for run in await app.features.jobs.runs("j")][:1] == [state]
 
 
 def started(desk: JobDesk, times: int) -> bool:
@@ -57,9 +57,9 @@ async def test_cut_off_in_its_prerun(tmp_path: Path, misfire: str, state: str, r
         assert (run.state, started(desk, runs), len(desk.model.requests)) == (state, True, runs - 1)
         if state == "interrupted":
             assert run.said == "a restart cut it off; it is not tried again"
-            assert (await app.works.jobs.get("j")).last_result == "error"
+            assert (await app.features.jobs.get("j")).last_result == "error"
         await desk.look(app)
-        assert len(await app.works.jobs.runs("j")) == 1
+        assert len(await app.features.jobs.runs("j")) == 1
 
 
 async def test_after_three_times_it_is_given_up(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ async def test_the_conversation_goes_on_by_itself(tmp_path: Path) -> None:
         events = [each.event for each in await app.store.events(run.session)]
         assert sum(isinstance(event, MessageReceived) for event in events) == 1
         assert (desk.jobs / "j" / "state" / "answer").read_text() == "at last"
-        assert (await app.works.jobs.get("j")).counters.runs == 1
+        assert (await app.features.jobs.get("j")).counters.runs == 1
 
 
 async def _called(model: Hanging) -> bool:
@@ -139,7 +139,7 @@ async def test_a_chore_is_tried_again(tmp_path: Path) -> None:
         return "swept"
 
     def prepare(app: App) -> None:
-        app.works.jobs.chores["sweep"] = chore
+        app.features.jobs.chores["sweep"] = chore
 
     async with desk.running(prepare=prepare) as app:
         await desk.pass_time(app, 2800)
@@ -166,7 +166,7 @@ async def test_a_job_that_was_to_go_is_gone_after_a_crash_too(tmp_path: Path) ->
     os.utime(desk.jobs / "j" / "JOB.md", (1700000000, 1700000000))
     async with desk.running() as app:
         await desk.look(app)
-        assert not (desk.jobs / "j").exists() and len(await app.works.jobs.runs("j")) == 1
+        assert not (desk.jobs / "j").exists() and len(await app.features.jobs.runs("j")) == 1
     (desk.jobs / "j").mkdir()
     (desk.jobs / "j" / "JOB.md").write_text(
         kept.replace("22:14", "23:59")

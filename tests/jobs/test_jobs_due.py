@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskhand.jobs.due import ASTRAY_S, COUNTED, due, first_seen
+from deskhand.jobs.due import MAX_CLOCK_SKEW_S, MAX_COUNTED, find_due, initial_seen_at
 from deskhand.types.jobs import Misfire
 from deskhand.types.schedules import due_within, parse_schedule
 
@@ -22,7 +22,7 @@ HOURLY = parse_schedule("hourly")
 )
 def test_down_for_three_hours_over_three_times(misfire: Misfire, times: list[int]) -> None:
     back = NOON + 3.5 * HOUR
-    found = due(HOURLY, NOON, back, misfire, HOUR)
+    found = find_due(HOURLY, NOON, back, misfire, HOUR)
     assert found.fire == tuple(NOON + (4 + n) * HOUR for n in times)
     assert (found.seen_at, found.next_at) == (NOON + 3 * HOUR, NOON + 4 * HOUR)
     assert found.lost == 3 - len(times)
@@ -30,19 +30,19 @@ def test_down_for_three_hours_over_three_times(misfire: Misfire, times: list[int
 
 def test_run_once_is_for_what_is_not_too_late() -> None:
     daily = parse_schedule("daily 12:00")
-    assert due(daily, NOON - 60, NOON + HOUR, "run_once", HOUR).fire == (NOON,)
-    late = due(daily, NOON - 60, NOON + HOUR + 1, "run_once", HOUR)
+    assert find_due(daily, NOON - 60, NOON + HOUR, "run_once", HOUR).fire == (NOON,)
+    late = find_due(daily, NOON - 60, NOON + HOUR + 1, "run_once", HOUR)
     assert (late.fire, late.missed, late.lost) == ((), NOON, 1)
-    assert due(daily, NOON - 60, NOON + 20 * HOUR, "run_once", 24 * HOUR).fire == (NOON,)
+    assert find_due(daily, NOON - 60, NOON + 20 * HOUR, "run_once", 24 * HOUR).fire == (NOON,)
 
 
 def test_a_short_restart_is_no_misfire() -> None:
-    assert due(HOURLY, NOON - HOUR, NOON + 59, "skip", HOUR).fire == (NOON,)
-    assert due(HOURLY, NOON - HOUR, NOON + 61, "skip", HOUR).fire == ()
+    assert find_due(HOURLY, NOON - HOUR, NOON + 59, "skip", HOUR).fire == (NOON,)
+    assert find_due(HOURLY, NOON - HOUR, NOON + 61, "skip", HOUR).fire == ()
 
 
 def test_run_all_makes_up_for_ten_at_most() -> None:
-    found = due(parse_schedule("every 1s"), NOON, NOON + 365 * 24 * HOUR, "run_all", HOUR)
+    found = find_due(parse_schedule("every 1s"), NOON, NOON + 365 * 24 * HOUR, "run_all", HOUR)
     assert len(found.fire) == 10 and found.fire[-1] == NOON + 365 * 24 * HOUR
 
 
@@ -62,24 +62,24 @@ def test_what_is_not_run_is_counted(
     parsed = parse_schedule(schedule)
     since = NOON + after
     now = NOON + after + for_s
-    found = due(parsed, since, now, misfire, HOUR)
+    found = find_due(parsed, since, now, misfire, HOUR)
     came = list(due_within(parsed, since, now))
-    assert found.lost == min(COUNTED, len(came) - len(found.fire))
+    assert found.lost == min(MAX_COUNTED, len(came) - len(found.fire))
     assert (found.missed is None) == (found.lost == 0)
     assert not found.lost or found.missed == [at for at in came if at not in found.fire][-1]
 
 
 def test_a_clock_that_goes_back_fires_nothing_again() -> None:
-    back = due(HOURLY, NOON, NOON - 2 * HOUR, "run_all", HOUR)
+    back = find_due(HOURLY, NOON, NOON - 2 * HOUR, "run_all", HOUR)
     assert (back.fire, back.seen_at, back.next_at) == ((), NOON, NOON + HOUR)
-    wrong = due(HOURLY, NOON + 10 * 365 * 24 * HOUR, NOON, "run_all", HOUR)
+    wrong = find_due(HOURLY, NOON + 10 * 365 * 24 * HOUR, NOON, "run_all", HOUR)
     assert (wrong.fire, wrong.seen_at, wrong.next_at) == ((), NOON, NOON + HOUR)
 
 
 def test_a_new_job_counts_from_when_its_file_was_written_within_reason() -> None:
-    assert first_seen(NOON - 60, NOON) == NOON - 60
-    assert first_seen(0.0, NOON) == NOON - HOUR
-    assert first_seen(NOON + 60, NOON) == NOON
+    assert initial_seen_at(NOON - 60, NOON) == NOON - 60
+    assert initial_seen_at(0.0, NOON) == NOON - HOUR
+    assert initial_seen_at(NOON + 60, NOON) == NOON
 
 
 @given(
@@ -97,11 +97,11 @@ def test_whatever_the_clock_does_no_time_comes_twice(
     fired = list[float]()
     for step in steps:
         now += step
-        found = due(parsed, seen_at, now, misfire, HOUR)
+        found = find_due(parsed, seen_at, now, misfire, HOUR)
         assert all(seen_at < at <= now for at in found.fire)
         if found.next_at is not None:
             assert found.next_at > now
-        assert found.seen_at >= seen_at or seen_at - now > ASTRAY_S
+        assert found.seen_at >= seen_at or seen_at - now > MAX_CLOCK_SKEW_S
         fired += found.fire
         seen_at = found.seen_at
     assert sorted(set(fired)) == fired

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from deskhand.jobs.files import Folder
-from deskhand.store.base import Accepted, First
+from deskhand.store.base import Accepted, FirstCommit
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.beside import wait_for
 from deskhand.testing.jobs import JobDesk
@@ -57,7 +57,7 @@ def test_it_is_switched_however_its_file_is_written(tmp_path: Path, front: str) 
     (tmp_path / "j" / "JOB.md").write_text(f"---\n{front}\n---\n\nDo it.\n")
     folder = Folder(tmp_path, lambda: "UTC")
     for on in (False, True):
-        folder.enable("j", on)
+        folder.set_enabled("j", on)
         job = folder.scan()["j"].job
         assert job == Job("j", "Do it.", schedule="daily 09:00", enabled=on)
 
@@ -74,8 +74,8 @@ async def test_a_folder_that_cannot_be_read_stops_no_clock(tmp_path: Path) -> No
         return ""
 
     async with desk.running() as app:
-        app.works.jobs.chores["sweep"] = sweep
-        app.works.jobs.builtins.append(
+        app.features.jobs.chores["sweep"] = sweep
+        app.features.jobs.builtins.append(
             lambda: [Job("sweeper", kind="chore", chore="sweep", schedule="every 1m")]
         )
         await desk.look(app)
@@ -101,7 +101,7 @@ class FullOnce(SqliteStore):
         inbound: Inbound,
         principal: Principal,
         session: str,
-        first: First | None = None,
+        first: FirstCommit | None = None,
         changes: Sequence[Change] = (),
     ) -> Accepted:
         if self.full:
@@ -118,9 +118,9 @@ async def test_what_waits_is_not_forgotten_when_the_disk_was_full(tmp_path: Path
     async with desk.running() as app:
         await desk.look(app)
         assert isinstance(app.store, FullOnce)
-        await app.works.jobs.run_now("j", OWNER)
+        await app.features.jobs.run_now("j", OWNER)
         await wait_for(partial(_was_full, app.store))
-        app.works.jobs.clock.poke()
+        app.features.jobs.scheduler.wake()
         assert (await desk.ended(app, "j")).state == "done"
 
 

@@ -53,9 +53,9 @@ async def test_a_gate_that_says_no_costs_no_model_call(tmp_path: Path) -> None:
             "gated",
             "exit code: 7: [stderr] nothing new".replace("[stderr] ", ""),
         )
-        view = await app.works.jobs.get("j")
+        view = await app.features.jobs.get("j")
         assert (view.counters.gates, view.counters.runs, view.last_result) == (1, 0, "gated")
-        row = (await app.works.automation.desk.shown(Principal("owner", ("owner",)), "j")).job
+        row = (await app.features.automation.api.get_job(Principal("owner", ("owner",)), "j")).job
         assert (row.runs, row.errors, row.gates, row.skips) == (0, 0, 1, 0)
         assert not desk.model.requests and await app.store.events(run.session) == []
 
@@ -105,7 +105,7 @@ async def test_a_postrun_that_fails_is_an_error_of_the_job(tmp_path: Path) -> No
             "error",
             "its postrun failed: exit code: 1: the printer is on fire",
         )
-        counters = (await app.works.jobs.get("j")).counters
+        counters = (await app.features.jobs.get("j")).counters
         assert (counters.runs, counters.errors) == (1, 1)
 
 

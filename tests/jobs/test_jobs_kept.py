@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from deskhand.jobs.files import Folder
-from deskhand.jobs.history import MOST, JobHistory
-from deskhand.jobs.ledger import planned
+from deskhand.jobs.history import MAX_STEPS, JobHistory
+from deskhand.jobs.ledger import set_plan
 from deskhand.models.base import Request
 from deskhand.runtime.app import App
 from deskhand.testing.jobs import JobDesk
@@ -38,50 +38,50 @@ def all_of(root: Path) -> dict[str, str]:
 def test_each_step_goes_back_and_forth(tmp_path: Path) -> None:
     folder = Folder(tmp_path, lambda: "UTC")
     seen = list[dict[str, str]]()
-    kept = folder.kept
+    kept = folder.history
     seen.append(all_of(tmp_path))
-    folder.put(Job("j", "One.", schedule="daily 09:00"))
+    folder.write(Job("j", "One.", schedule="daily 09:00"))
     seen.append(all_of(tmp_path))
     (tmp_path / "j" / "JOB.md").write_text("---\nschedule: hourly  # by hand\n---\n\nTwo.\n")
     (tmp_path / "j" / "check.sh").write_text("#!/bin/sh\n")
     seen.append(all_of(tmp_path))
-    folder.enable("j", False)
+    folder.set_enabled("j", False)
     seen.append(all_of(tmp_path))
     folder.remove("j")
-    assert all_of(tmp_path) == {} and kept.latest() == "j"
+    assert all_of(tmp_path) == {} and kept.last_changed_job() == "j"
     for earlier in (seen[3], seen[2]):
-        kept.step("j")
+        kept.restore("j")
         assert all_of(tmp_path) == earlier
-    kept.step("j")
+    kept.restore("j")
     assert all_of(tmp_path) == {}, "what was written by hand is no step of its own"
     with pytest.raises(JobInvalid, match="there is no change of the job 'j' to take back"):
-        kept.step("j")
+        kept.restore("j")
     with pytest.raises(NoSuchJob, match="nothing to undo"):
-        kept.latest()
+        kept.last_changed_job()
     for later in (seen[2], seen[3], {}):
-        kept.step("j", "again")
+        kept.restore("j", "again")
         assert all_of(tmp_path) == later
-    kept.step("j")
-    folder.put(Job("j", "Three.", schedule="daily 10:00"))
+    kept.restore("j")
+    folder.write(Job("j", "Three.", schedule="daily 10:00"))
     with pytest.raises(JobInvalid, match="there is no undo of the job 'j' to take back"):
-        kept.step("j", "again")
+        kept.restore("j", "again")
     assert set(folder.scan()) == {"j"}, "what is kept is no job"
 
 
 def test_what_is_kept_has_an_end_and_nothing_is_written_over(tmp_path: Path) -> None:
     folder = Folder(tmp_path, lambda: "UTC")
-    for number in range(MOST + 15):
-        folder.put(Job("j", f"{number}", schedule="hourly"))
-    assert len(list((tmp_path / ".kept/j/back").iterdir())) == MOST
+    for number in range(MAX_STEPS + 15):
+        folder.write(Job("j", f"{number}", schedule="hourly"))
+    assert len(list((tmp_path / ".kept/j/back").iterdir())) == MAX_STEPS
     folder.remove("j")
     (tmp_path / "j").mkdir()
     (tmp_path / "j" / "JOB.md").write_text("by hand")
     with pytest.raises(JobInvalid, match="there is a job 'j' already: move"):
-        folder.kept.step("j")
+        folder.history.restore("j")
     assert (tmp_path / "j" / "JOB.md").read_text() == "by hand"
     for name in ("../x", "", ".kept"):
         with pytest.raises(JobInvalid, match="cannot name a job"):
-            JobHistory(tmp_path).step(name)
+            JobHistory(tmp_path).restore(name)
 
 
 def test_a_linked_folder_is_left_where_it_is(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_linked_folder_is_left_where_it_is(tmp_path: Path) -> None:
         "JOB.md",
         "data",
     ]
-    folder.kept.step("j")
+    folder.history.restore("j")
     assert (root / "j").is_symlink()
     job = folder.scan()["j"].job
     assert job is not None and job.schedule == "hourly"
@@ -114,28 +114,28 @@ def test_a_linked_folder_comes_back_however_it_is_linked(tmp_path: Path) -> None
     Path(root / "j").symlink_to("../theirs")
     folder = Folder(root, lambda: "UTC")
     folder.remove("j")
-    assert "hourly" in (folder.kept.text("j") or "")
-    folder.kept.step("j")
+    assert "hourly" in (folder.history.read_next("j") or "")
+    folder.history.restore("j")
     assert (root / "j").is_symlink() and folder.scan()["j"].job is not None
     folder.remove("j")
     (theirs / "JOB.md").unlink()
-    assert folder.kept.text("j") == "", (
+    assert folder.history.read_next("j") == "", (
         "what cannot be read is not taken for a job that would be gone"
     )
 
 
 def test_a_step_that_was_cut_off_is_none(tmp_path: Path) -> None:
     folder = Folder(tmp_path, lambda: "UTC")
-    folder.put(Job("j", "One.", schedule="hourly"))
-    folder.put(Job("j", "Two.", schedule="hourly"))
+    folder.write(Job("j", "One.", schedule="hourly"))
+    folder.write(Job("j", "Two.", schedule="hourly"))
     cut_off = tmp_path / ".kept/j/back/000000003"
     cut_off.mkdir()
     (cut_off / ".part").write_text("hal")
-    assert "One." in (folder.kept.text("j") or "")
-    folder.kept.step("j")
+    assert "One." in (folder.history.read_next("j") or "")
+    folder.history.restore("j")
     assert "One." in (tmp_path / "j/JOB.md").read_text(), "and the job is not taken away"
-    folder.put(Job("j", "Three.", schedule="hourly"))
-    folder.kept.step("j")
+    folder.write(Job("j", "Three.", schedule="hourly"))
+    folder.history.restore("j")
     assert "One." in (tmp_path / "j/JOB.md").read_text()
 
 
@@ -143,32 +143,32 @@ def test_a_step_that_cannot_be_kept_leaves_nothing(tmp_path: Path) -> None:
     folder = Folder(tmp_path, lambda: "UTC")
     (tmp_path / "j/JOB.md").mkdir(parents=True)
     with pytest.raises(OSError, match="Is a directory"):
-        folder.put(Job("j", "One.", schedule="hourly"))
+        folder.write(Job("j", "One.", schedule="hourly"))
     assert list((tmp_path / ".kept/j/back").iterdir()) == []
 
 
 def test_what_comes_back_counts_from_then_on(tmp_path: Path) -> None:
     """What was due while it was removed is not due at once."""
     folder = Folder(tmp_path, lambda: "UTC")
-    path = folder.put(Job("j", "One.", schedule="hourly"))
+    path = folder.write(Job("j", "One.", schedule="hourly"))
     os.utime(path, (1_000.0, 1_000.0))
     folder.remove("j")
-    folder.kept.step("j")
+    folder.history.restore("j")
     assert path.stat().st_mtime > 1_000_000_000
 
 
 async def test_a_job_that_an_undo_takes_away_is_forgotten_too(tmp_path: Path) -> None:
     desk = JobDesk(tmp_path)
     async with desk.opened() as app:
-        own = app.works.automation.using.own
+        own = app.features.automation.using.jobs
         await own.create(OWNER, Job("j", "One.", schedule="daily 09:00"))
         await own.run(OWNER, "j")
-        await app.store.change([planned("j", 5.0, "daily 09:00 UTC")])
+        await app.store.change([set_plan("j", 5.0, "daily 09:00 UTC")])
         assert await own.undo(OWNER, "j") == ("j", None)
-        assert [(run.state, run.said) for run in await app.works.jobs.runs("j")] == [
+        assert [(run.state, run.said) for run in await app.features.jobs.runs("j")] == [
             ("skipped", "the job was removed")
         ]
-        assert await app.store.rows("job_state_all", ()) == []
+        assert await app.store.query("job_state_all", ()) == []
 
 
 async def test_what_an_agent_did_to_a_job_a_person_takes_back(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ async def test_what_an_agent_did_to_a_job_a_person_takes_back(tmp_path: Path) ->
             for each in desk.model.requests[-1].messages
             if each.message.role == "tool"
         ]
-        own = app.works.automation.using.own
+        own = app.features.automation.using.jobs
         assert await own.undo(OWNER, "") == ("spy", None)
         name, view = await own.undo(OWNER, "")
         assert (
@@ -218,11 +218,11 @@ async def test_what_an_agent_did_to_a_job_a_person_takes_back(tmp_path: Path) ->
         )
         assert (await own.undo(OWNER, "brief"))[1] is not None
         assert all_of(desk.jobs) == before, said
-        assert (await app.works.jobs.get("brief")).next_at is not None
+        assert (await app.features.jobs.get("brief")).next_at is not None
 
 
 async def _names(app: App) -> list[str]:
-    return [view.name for view in await app.works.jobs.all() if not view.builtin]
+    return [view.name for view in await app.features.jobs.all() if not view.builtin]
 
 
 async def test_everybody_undoes_their_own(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ async def test_everybody_undoes_their_own(tmp_path: Path) -> None:
     async with desk.opened() as app:
         await app.people.add_user("ann", "member")
         await app.people.add_user("bob", "member")
-        own = app.works.automation.using.own
+        own = app.features.automation.using.jobs
         await own.create(ANN, Job("hers", "Secret.", schedule="daily 09:00"))
         await own.create(OWNER, Job("mine", "Own.", schedule="daily 09:00"))
         for name in ("hers", "mine", "", "nobodys", "no name"):

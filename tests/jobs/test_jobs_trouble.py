@@ -47,14 +47,14 @@ async def test_what_is_broken_is_told_and_the_others_go_on(tmp_path: Path) -> No
     async with desk.running() as app:
         await desk.pass_time(app, 60)
         await desk.ended(app, "good")
-        problems = {view.name: view.problem for view in await app.works.jobs.all()}
+        problems = {view.name: view.problem for view in await app.features.jobs.all()}
         assert (
             problems["good"] == "" and "no month that it names has such a day" in problems["never"]
         )
         assert "has 4 fields" in problems["four"] and "is not UTF-8" in problems["bytes"]
         assert "no front matter" in problems["empty"] and "it is no file" in problems["folder"]
         with pytest.raises(JobInvalid, match="cannot run as it is written"):
-            await app.works.jobs.run_now("never", OWNER)
+            await app.features.jobs.run_now("never", OWNER)
 
 
 async def test_the_owner_is_told_less_and_less_and_then_that_it_works(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ async def test_the_owner_is_told_less_and_less_and_then_that_it_works(tmp_path: 
         told = [text for _, text in texts(channel)]
         assert told[0].startswith("The job 'j' failed: ") and "the model is out of order" in told[0]
         assert "`deskhand jobs runs j`" in told[0] and "It has failed 6 times in a row." in told[2]
-        assert (await app.works.jobs.get("j")).counters.errors == 7
+        assert (await app.features.jobs.get("j")).counters.errors == 7
         broken = False
         await desk.pass_time(app, HOUR)
         await desk.ended(app, "j", 8)
@@ -98,9 +98,9 @@ class Killed(SqliteStore):
             raise StoreUnavailable("this process is dead")
         return await super().change(changes)
 
-    async def hand_over(self) -> None:
+    async def end_run(self) -> None:
         if not self.dead:
-            await super().hand_over()
+            await super().end_run()
 
 
 @asynccontextmanager
@@ -122,7 +122,7 @@ async def test_a_storm_of_crashes_pauses_all_jobs(
     desk.write("j", "every 1m")
     for _ in range(3):
         async with crashing(desk) as app:
-            assert not (await app.works.jobs.get("j")).paused
+            assert not (await app.features.jobs.get("j")).paused
         desk.clock.advance(120)
     async with desk.opened() as app:
         await _reachable(app)
@@ -132,7 +132,7 @@ async def test_a_storm_of_crashes_pauses_all_jobs(
         assert said.startswith("All jobs are paused: Deskhand crashed 3 times within 10 minutes")
         assert "To resume: `deskhand jobs resume`" in said
         await desk.pass_time(app, 60)
-        view = await app.works.jobs.get("j")
+        view = await app.features.jobs.get("j")
         assert view.paused and "waiting" not in await states(app, "j")
         fact = next(fact for fact in (await app.health()).facts if fact.name == "jobs")
         assert (fact.state, fact.last_error) == ("degraded", "To resume: deskhand jobs resume")
@@ -141,7 +141,7 @@ async def test_a_storm_of_crashes_pauses_all_jobs(
             "No job runs: Deskhand crashed 3 times" in caplog.text
             and "deskhand jobs resume" in caplog.text
         )
-        assert (await app.works.jobs.resume()).startswith("Deskhand crashed 3 times")
+        assert (await app.features.jobs.resume()).startswith("Deskhand crashed 3 times")
         ran = len(await states(app, "j"))
         await desk.pass_time(app, 60)
         await wait_for(lambda: _more(app, "j", ran))
@@ -149,7 +149,7 @@ async def test_a_storm_of_crashes_pauses_all_jobs(
             next(fact for fact in (await app.health()).facts if fact.name == "jobs").state == "ok"
         )
     async with desk.running() as app:  # what was lifted does not come back at the next start
-        assert not (await app.works.jobs.get("j")).paused
+        assert not (await app.features.jobs.get("j")).paused
 
 
 async def _more(app: App, name: str, than: int) -> bool:
@@ -200,7 +200,7 @@ async def test_a_crash_right_after_the_start_counts_too(tmp_path: Path) -> None:
             tasks.cancel_scope.cancel()
     killed.clear()
     async with desk.running() as app:
-        assert (await app.works.jobs.get("j")).paused.startswith("Deskhand crashed 3 times")
+        assert (await app.features.jobs.get("j")).paused.startswith("Deskhand crashed 3 times")
 
 
 async def test_a_part_that_breaks_is_a_crash(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ async def test_a_part_that_breaks_is_a_crash(tmp_path: Path) -> None:
                 channel.go.set()
                 await anyio.sleep_forever()
     async with desk.running() as app:
-        assert (await app.works.jobs.get("j")).paused.startswith("Deskhand crashed 3 times")
+        assert (await app.features.jobs.get("j")).paused.startswith("Deskhand crashed 3 times")
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ async def test_starts_that_were_asked_for_are_no_storm(tmp_path: Path, ends: str
     desk.write("j", "every 1h")
     for _ in range(6):
         async with desk.running() if ends == "in good order" else crashing(desk) as app:
-            assert not (await app.works.jobs.get("j")).paused
+            assert not (await app.features.jobs.get("j")).paused
             await app.drain()
         desk.clock.advance(1)
 
@@ -235,7 +235,7 @@ async def test_crashes_that_are_far_apart_are_no_storm(tmp_path: Path) -> None:
     desk.write("j", "every 1h")
     for _ in range(4):
         async with crashing(desk) as app:
-            assert not (await app.works.jobs.get("j")).paused
+            assert not (await app.features.jobs.get("j")).paused
         desk.clock.advance(301)
 
 
@@ -249,12 +249,12 @@ async def test_a_job_at_each_start_cannot_keep_starts_going(tmp_path: Path) -> N
             await desk.ended(app, "boot", number)
         desk.clock.advance(1)
     async with desk.running() as app:
-        run = (await app.works.jobs.runs("boot"))[0]
+        run = (await app.features.jobs.runs("boot"))[0]
         assert (run.state, run.said) == (
             "skipped",
             "after 3 of its runs within 10 minutes Deskhand was started again at once",
         )
-        assert not (await app.works.jobs.get("j")).paused
+        assert not (await app.features.jobs.get("j")).paused
         assert await states(app, "boot") == ["skipped", "done", "done", "done"]
     desk.clock.advance(600)
     async with desk.running() as app:
@@ -282,13 +282,13 @@ async def test_the_process_in_which_jobs_go_on_may_crash_too(tmp_path: Path, whe
     async with crashing(desk) as app:
         if where == "in another":
             async with desk.opened() as other:
-                await other.works.jobs.resume()
+                await other.features.jobs.resume()
         else:
-            await app.works.jobs.resume()
-        assert await app.store.rows("job_boot_count", (0.0, desk.clock.at)) == [(1,)]
+            await app.features.jobs.resume()
+        assert await app.store.query("job_boot_count", (0.0, desk.clock.at)) == [(1,)]
     async with desk.opened() as other:
-        await other.works.jobs.resume()
-        assert await other.store.rows("job_boot_count", (0.0, desk.clock.at)) == [(0,)], (
+        await other.features.jobs.resume()
+        assert await other.store.query("job_boot_count", (0.0, desk.clock.at)) == [(0,)], (
             "nothing runs"
         )
 
@@ -300,14 +300,14 @@ async def test_a_job_may_not_restart_us(tmp_path: Path) -> None:
         await desk.pass_time(app, 60)
         run = await desk.ended(app, "j")
         assert (
-            run.state == "done" and not app.restart.asked.is_set()
+            run.state == "done" and not app.restart.requested.is_set()
         )  # it is a message like any other
         by = Principal("job:j", ("owner",), "clock", "owner")
         place = Address("job", chat="j")
         order = Inbound("1", place, by.id, desk.clock.at, Command("restart"), run.session)
-        await app.works.waker.hand_in(order, by)
+        await app.features.injector.hand_in(order, by)
         await wait_for(lambda: _refused(app, run.session))
-        assert not app.restart.asked.is_set()
+        assert not app.restart.requested.is_set()
 
 
 async def _refused(app: App, session: str) -> bool:
@@ -426,7 +426,7 @@ async def test_one_that_fails_every_other_time_is_told_no_more_often(tmp_path: P
             await desk.pass_time(app, 60)
             await desk.ended(app, "j", number)
         await wait_for(lambda: truth(len(texts(channel)) == 4))
-        assert (await app.works.jobs.get("j")).counters.errors == 5
+        assert (await app.features.jobs.get("j")).counters.errors == 5
 
 
 async def test_where_all_fail_the_owner_is_told_of_a_few(tmp_path: Path) -> None:

@@ -15,11 +15,11 @@ from msgspec.structs import replace
 from deskhand.jobs.blueprints import BLUEPRINTS
 from deskhand.jobs.cron_tool import NAME as CRON
 from deskhand.jobs.manage_tool import NAME as MANAGE
-from deskhand.jobs.manage_tool import ManageJob, place_hooks
-from deskhand.jobs.per_person import MOST, OwnJobs, Rules
+from deskhand.jobs.manage_tool import ManageJob, write_hook_stubs
+from deskhand.jobs.per_person import MAX_JOBS, OwnJobs, Rules
 from deskhand.policy.postures import POSTURES, posture_rules
 from deskhand.policy.rules import Case, decide
-from deskhand.policy.unattended import MAKE_JOBS, asking_about_jobs
+from deskhand.policy.unattended import JOB_TOOLS, ask_before_jobs
 from deskhand.testing.jobs import JobDesk
 from deskhand.tools.base import Context
 from deskhand.types.errors import JobInvalid, NoSuchJob, Refused, ToolError
@@ -166,12 +166,12 @@ def test_no_script_is_placed_over_another_or_through_a_link(tmp_path: Path) -> N
     outside.mkdir()
     (folder / "scripts").symlink_to(outside)
     with pytest.raises(JobInvalid, match="cannot be made"):
-        place_hooks(folder, Job("x", hooks=Hooks("scripts/check.sh")))
+        write_hook_stubs(folder, Job("x", hooks=Hooks("scripts/check.sh")))
     assert list(outside.iterdir()) == []
     (folder / "own.sh").symlink_to(outside / "new.sh")
-    assert place_hooks(folder, Job("x", hooks=Hooks("own.sh"))) == ""
+    assert write_hook_stubs(folder, Job("x", hooks=Hooks("own.sh"))) == ""
     assert list(outside.iterdir()) == []
-    assert place_hooks(folder, Job("x", hooks=Hooks("a/b.sh", "../../y.sh"))).startswith(
+    assert write_hook_stubs(folder, Job("x", hooks=Hooks("a/b.sh", "../../y.sh"))).startswith(
         " Made a/b.sh, which"
     )
     assert not (tmp_path / "y.sh").exists()
@@ -188,7 +188,7 @@ def test_the_gate_asks_whatever_the_rules_say(tmp_path: Path) -> None:
 
     create = {"action": "create", "name": "x", "config": DAILY}
     for posture in POSTURES:
-        judge = asking_about_jobs(
+        judge = ask_before_jobs(
             lambda each, posture=posture: decide(posture_rules(posture), each)  # type: ignore[misc]
         )
         assert judge(case(Label(), action="list")).verdict == "allow"
@@ -199,7 +199,7 @@ def test_the_gate_asks_whatever_the_rules_say(tmp_path: Path) -> None:
                 posture,
                 action,
             )
-    free = asking_about_jobs(lambda each: decide((), each))
+    free = ask_before_jobs(lambda each: decide((), each))
     assert free(case(OWNER, **create)).verdict == "allow"
     elsewhere = DAILY.replace("---\ns", "---\nto: mail:9\ns", 1)
     assert free(case(OWNER, **{**create, "config": elsewhere})).verdict == "ask", "another chat"
@@ -217,7 +217,7 @@ class Shelf:
         await anyio.lowlevel.checkpoint()
         return [JobView(name, job) for name, job in self.jobs.items()]
 
-    async def put(self, job: Job, by: Principal) -> Path:
+    async def save(self, job: Job, by: Principal) -> Path:
         await anyio.lowlevel.checkpoint()
         self.jobs[job.name] = job
         return Path(job.name)
@@ -225,10 +225,10 @@ class Shelf:
     async def remove(self, name: str, by: Principal) -> None:
         del self.jobs[name]
 
-    async def enable(self, name: str, enabled: bool, by: Principal) -> None:
+    async def set_enabled(self, name: str, enabled: bool, by: Principal) -> None:
         self.jobs[name] = replace(self.jobs[name], enabled=enabled)
 
-    async def earlier(self, name: str, *, again: bool = False) -> tuple[str, Job | None]:
+    async def preview_undo(self, name: str, *, again: bool = False) -> tuple[str, Job | None]:
         return name, None
 
     async def undo(self, name: str, by: Principal, *, again: bool = False) -> None:
@@ -240,7 +240,7 @@ class Shelf:
     async def runs(self, name: str, limit: int = 20) -> list[Run]:
         return []
 
-    async def paused(self) -> tuple[str, bool]:
+    async def pause_status(self) -> tuple[str, bool]:
         return "", False
 
     async def resume(self) -> str:
@@ -265,11 +265,11 @@ async def test_nobody_has_too_many_and_no_name_is_taken_twice() -> None:
     shelf = Shelf()
     jobs = own(shelf)
     shelf.jobs = {f"j{number}": Job(f"j{number}", "x", person="bob") for number in range(10_000)}
-    for number in range(MOST):
+    for number in range(MAX_JOBS):
         await jobs.create(ANN, Job(f"a{number}", "x", schedule="hourly"))
     with pytest.raises(Refused, match="50 jobs already"):
         await jobs.create(ANN, Job("more", "x", schedule="hourly"))
-    assert len(await jobs.listed(ANN)) == MOST
+    assert len(await jobs.list_jobs(ANN)) == MAX_JOBS
     took = list[str]()
 
     async def take(who: Principal) -> None:
@@ -297,21 +297,21 @@ async def test_whose_a_job_is_stays() -> None:
     shelf.jobs["mine"] = Job("mine", "x")
     for who in (ANN, Principal("job:hers", ("member",), "clock", "ann")):
         with pytest.raises(NoSuchJob):
-            await jobs.found(who, "mine")
+            await jobs.get(who, "mine")
     for to, fine in ((Address("memory", "", "ann"), True), (Address("memory", "", "bob"), False)):
         job = Job("t", "x", schedule="hourly", to=to, session=CHAT)
         if fine:
-            await jobs.checked(ANN, job)
+            await jobs.validate(ANN, job)
         else:
             with pytest.raises(Refused, match="take part"):
-                await jobs.checked(ANN, job)
-    await jobs.checked(ANN, Job("t", "x", schedule="hourly", to=Address("web", "ann", "notes")))
+                await jobs.validate(ANN, job)
+    await jobs.validate(ANN, Job("t", "x", schedule="hourly", to=Address("web", "ann", "notes")))
     with pytest.raises(Refused, match="take part"):
-        await jobs.checked(
+        await jobs.validate(
             ANN, Job("t", "x", schedule="hourly", to=Address("web", "owner", "notes"))
         )
 
 
 def test_tools_that_make_jobs_are_known_to_the_policy() -> None:
     """By their names: the rooms below know nothing of jobs."""
-    assert {MANAGE, CRON} == MAKE_JOBS
+    assert {MANAGE, CRON} == JOB_TOOLS

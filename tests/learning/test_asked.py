@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deskhand.memory.facts import NewFact, added, closed, reopened
+from deskhand.memory.facts import NewFact, add_fact, close_fact, reopen_fact
 from deskhand.runtime.app import App
 from deskhand.testing.beside import wait_for
 from deskhand.types.events import CommandRun
@@ -34,7 +34,7 @@ def fact(text: str, **more: Any) -> NewFact:
 
 async def remember(app: App, *new: NewFact) -> None:
     for number, each in enumerate(new):
-        await app.store.change(added(each, app.parts.clock.now() - 100 + number))
+        await app.store.change(add_fact(each, app.parts.clock.now() - 100 + number))
 
 
 async def memory(
@@ -166,7 +166,7 @@ async def test_forget_undo_and_keep(tmp_path: Path) -> None:
         )
         await known(app, "the code is 1", "pay 7")
         assert "#2 holds again" in await memory(app, "undo 2")
-        await app.store.change([closed(1, 1.0, "superseded", 2)])
+        await app.store.change([close_fact(1, 1.0, "superseded", 2)])
         assert "#2, which had come in its place, is taken back" in await memory(app, "undo 1")
         await known(app, "the code is 1", "pay 7")
         assert "#3 is kept, and told from now on" in await memory(app, "keep 3")
@@ -196,15 +196,15 @@ async def test_what_was_promised_is_done_after_a_crash_and_once(
     study = Study(tmp_path)
     async with study.running() as app:
         await remember(app, fact("likes tea"))
-        monkeypatch.setattr(app.works.asked, "see", lambda recorded: None)
+        monkeypatch.setattr(app.features.memory_command, "on_event", lambda recorded: None)
         assert "#1 is forgotten" in await memory(app, "forget 1")
         assert texts(await facts(app)) == ["likes tea"]
     async with study.running() as app:
         await known(app)
-        await app.store.change(reopened(1))
+        await app.store.change(reopen_fact(1))
     async with study.running() as app:
         assert "likes tea" in await memory(app)
-        await app.works.asked.look()
+        await app.features.memory_command.apply_promises()
         assert texts(await facts(app)) == ["likes tea"], "what was done is not done again"
 
 

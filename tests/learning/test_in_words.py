@@ -93,7 +93,7 @@ async def test_remember_forget_and_what_do_you_know(tmp_path: Path) -> None:
                 for n in re.findall(r"\[(\d+)\] owner", text)[-1:]
             ]
         }
-        await app.works.learning.gatherer.harvest()
+        await app.features.learning.gatherer.harvest()
         assert texts(await facts(app)) == ["my sister Ann likes green tea"], (
             "nor is it gathered again"
         )

@@ -16,12 +16,18 @@ from msgspec.structs import replace
 
 from deskhand.agent.state import State
 from deskhand.channels.telegram_text import render
-from deskhand.learning.proposals.review import Reviewing, shown, skills_read, verdict, worse
-from deskhand.learning.proposals.store import Proposal, Row, propose_skill, proposed
+from deskhand.learning.proposals.review import (
+    Reviewing,
+    find_read_skills,
+    is_worse,
+    render_proposal,
+    render_verdict,
+)
+from deskhand.learning.proposals.store import Proposal, Row, add_proposal, propose_skill
 from deskhand.models.base import Request
 from deskhand.runtime.app import OWNER
 from deskhand.skills.settings import SkillsReview
-from deskhand.skills.write import skill_text
+from deskhand.skills.write import render_skill_file
 from deskhand.testing.bad_skills import BAD, GOOD, BadSkill
 from deskhand.testing.conversations import Conversations
 from deskhand.testing.obedient import CONTINUE
@@ -81,7 +87,7 @@ def test_a_skill_is_shown_to_its_last_character(body: str, description: str) -> 
     )
     label = Label("tool_local", by=("bob",))
     row = Row(*stored, label, "tool", 0.0, "proposed", (), None, "", None, "", 0, 0)
-    rich = render(shown(row))
+    rich = render(render_proposal(row))
     said = rich.text
     assert written_out(f"{body}\n.").rstrip() in said and "bob" in said
     assert " ".join(written_out(row.description).split()) in said
@@ -94,7 +100,7 @@ class House:
     def __init__(self, one: Conversations, talk: Talk) -> None:
         self.one = one
         self.talk = talk
-        self.reviewing: Reviewing = one.app.works.reviewing
+        self.reviewing: Reviewing = one.app.features.reviewing
         self.proposals = self.reviewing.proposals
 
     async def propose(
@@ -103,8 +109,8 @@ class House:
         proposal = Proposal(
             name, "How to note the weather.", body, "default", self.talk.session, n, label
         )
-        await self.one.app.store.change(proposed(proposal, 1.0))
-        return (await self.proposals.all(every=True))[0]
+        await self.one.app.store.change(add_proposal(proposal, 1.0))
+        return (await self.proposals.list_proposals(every=True))[0]
 
     def active(self) -> set[str]:
         """The skills that the agent is told of."""
@@ -144,9 +150,11 @@ async def test_no_bad_skill_becomes_active(house: House, skills: tuple[BadSkill,
         proposal = Proposal(
             skill.name, skill.description, skill.body, "default", house.talk.session, n, LOCAL
         )
-        await house.one.app.store.change(proposed(proposal, 1.0))
-        row = (await house.proposals.all(every=True))[0]
-        assert row.n == n and row.state == "refused" and not await house.proposals.all(), skill.why
+        await house.one.app.store.change(add_proposal(proposal, 1.0))
+        row = (await house.proposals.list_proposals(every=True))[0]
+        assert (
+            row.n == n and row.state == "refused" and not await house.proposals.list_proposals()
+        ), skill.why
         with pytest.raises(Refused, match="is not open: it is refused"):
             await house.proposals.accept(row.id, OWNER)
         # Whatever let it wait all the same: it is read again before it is written.
@@ -171,15 +179,15 @@ async def test_a_yes_makes_it_a_skill_and_undo_takes_it_back(house: House, skill
     proposal = Proposal(
         skill.name, skill.description, skill.body, "default", house.talk.session, 1, LOCAL
     )
-    await house.one.app.store.change(proposed(proposal, 1.0))
-    (row,) = await house.proposals.all()
+    await house.one.app.store.change(add_proposal(proposal, 1.0))
+    (row,) = await house.proposals.list_proposals()
     assert house.active() == set(), "a proposal is no skill"
     with pytest.raises(Refused, match="only an owner"):
         await house.proposals.accept(row.id, MEMBER)
     row = await house.proposals.accept(row.id, OWNER)
     assert row.state == "accepted" and row.decided_by == "owner" and house.active() == {skill.name}
     assert skill.body.strip() in (house.one.work / row.file).read_text()
-    effects = house.one.app.hands.effects
+    effects = house.one.app.tool_wiring.effects
     (effect,) = [each for each in await effects.timeline(OWNER) if each.tool == "accept_skill"]
     assert effect.what == row.file and effect.person == "owner"
     await effects.undo(OWNER, effect)
@@ -191,7 +199,7 @@ async def test_what_was_read_outside_is_told_and_does_nothing_by_itself(house: H
     row = await house.propose(label=label)
     config = msgspec.structs.replace(house.one.app.settings.config, skills_review=SkillsReview())
     house.one.app.current.settings = msgspec.structs.replace(house.one.app.settings, config=config)
-    await house.reviewing.look()
+    await house.reviewing.run_due()
     assert (await house.proposals.get(row.id)).card is None and not house.one.model.requests
     with pytest.raises(Refused, match=r"had read https://a\.example.*--untrusted"):
         await house.proposals.accept(row.id, OWNER)
@@ -202,12 +210,17 @@ async def test_what_was_read_outside_is_told_and_does_nothing_by_itself(house: H
 
 async def test_it_is_made_once_and_not_again_after_a_no(house: House) -> None:
     row = await house.propose()
-    assert (await house.propose()).id == row.id and len(await house.proposals.all(every=True)) == 1
+    assert (await house.propose()).id == row.id and len(
+        await house.proposals.list_proposals(every=True)
+    ) == 1
     assert (await house.propose(n=2)).id == row.id, "one of this name waits already"
     await house.proposals.reject(row.id, OWNER, "too special")
     await house.propose(n=3)
-    (only,) = await house.proposals.all(every=True)
-    assert (only.state, only.why) == ("rejected", "too special") and not await house.proposals.all()
+    (only,) = await house.proposals.list_proposals(every=True)
+    assert (only.state, only.why) == (
+        "rejected",
+        "too special",
+    ) and not await house.proposals.list_proposals()
     with pytest.raises(Refused):
         await house.proposals.accept(row.id, OWNER)
 
@@ -232,7 +245,7 @@ async def test_it_is_tried_on_recorded_turns(house: House) -> None:
     assert score.read and score.with_it.solved and score.without.solved and score.unknown == 0
     assert (score.without.calls, score.with_it.calls) == (2, 2)
     assert card.spent.input_tokens == 30 and (await house.proposals.get(row.id)).card == card
-    assert verdict(card) == (
+    assert render_verdict(card) == (
         "Tried on 1 recorded turn: 1 solved as well with it, 1 read it; 60 tokens with it, "
         "60 without."
     )
@@ -265,11 +278,11 @@ async def test_trying_out_keeps_to_its_budget_and_to_its_own_conversation(tmp_pa
 
 
 def test_what_is_worse() -> None:
-    assert not worse((200, 0), 1, 1), "a single one is none"
-    assert not worse((50, 0), 10, 0) and not worse((50, 0), 10, 1), "one may always be"
-    assert worse((50, 0), 5, 2) and worse((50, 1), 3, 2)
-    assert not worse((50, 25), 10, 6) and worse((50, 25), 10, 9)
-    assert not worse((0, 0), 2, 2) and worse((0, 0), 3, 3), "of a new agent nothing is known"
+    assert not is_worse((200, 0), 1, 1), "a single one is none"
+    assert not is_worse((50, 0), 10, 0) and not is_worse((50, 0), 10, 1), "one may always be"
+    assert is_worse((50, 0), 5, 2) and is_worse((50, 1), 3, 2)
+    assert not is_worse((50, 25), 10, 6) and is_worse((50, 25), 10, 9)
+    assert not is_worse((0, 0), 2, 2) and is_worse((0, 0), 3, 3), "of a new agent nothing is known"
 
 
 async def test_what_does_worse_is_taken_out_and_told(house: House) -> None:
@@ -279,23 +292,25 @@ async def test_what_does_worse_is_taken_out_and_told(house: House) -> None:
     house.one.model.script = house.one._say
     for number in range(3):
         await house.use(f"well{number}", well=True)
-    await house.reviewing.look()
+    await house.reviewing.run_due()
     assert house.active() == {"weather-notes"} and len(await uses(house, row)) == 3
     for number in range(6):
         await house.use(f"bad{number}", well=False)
-    await house.reviewing.look()
+    await house.reviewing.run_due()
     assert house.active() == set()
     after = await house.proposals.get(row.id)
     assert (
         after.state == "reverted"
         and "turns that used it ended badly (it ended with failed)" in after.why
     )
-    assert any(each.tool == "undo" for each in await house.one.app.hands.effects.timeline(OWNER))
+    assert any(
+        each.tool == "undo" for each in await house.one.app.tool_wiring.effects.timeline(OWNER)
+    )
     assert (await house.propose(n=9)).id == row.id, "it is not proposed again"
 
 
 async def uses(house: House, row: Row) -> list[tuple[object, ...]]:
-    return await house.one.app.store.rows("skill_uses", (row.id,))
+    return await house.one.app.store.query("skill_uses", (row.id,))
 
 
 async def test_what_was_changed_by_hand_stays(house: House) -> None:
@@ -303,7 +318,7 @@ async def test_what_was_changed_by_hand_stays(house: House) -> None:
     (house.one.work / row.file).write_text(
         "---\nname: weather-notes\ndescription: mine\n---\nmine\n"
     )
-    after = await house.proposals.take_out(row, "it did worse")
+    after = await house.proposals.auto_revert(row, "it did worse")
     assert after.state == "kept" and house.active() == {"weather-notes"}
 
 
@@ -312,9 +327,9 @@ async def test_what_the_journal_has_forgotten_is_taken_out_all_the_same(house: H
     store = house.one.app.store
     await store.change([Change("effect_expire", (2e12, 0)), Change("effect_item_expire", ())])
     assert (
-        await house.proposals.take_out(row, "it did worse")
+        await house.proposals.auto_revert(row, "it did worse")
     ).state == "reverted" and house.active() == set()
-    assert (await house.one.app.hands.effects.live(OWNER, 1))[0].what == row.file, (
+    assert (await house.one.app.tool_wiring.effects.list_undoable(OWNER, 1))[0].what == row.file, (
         "and that can be undone"
     )
 
@@ -327,7 +342,7 @@ async def test_a_person_takes_it_out(house: House) -> None:
     with pytest.raises(Refused, match="was changed since"):
         await house.proposals.revert(row.id, OWNER)
     assert (await house.proposals.get(row.id)).state == "accepted"
-    (house.one.work / row.file).write_bytes(skill_text(row.name, row.description, row.body))
+    (house.one.work / row.file).write_bytes(render_skill_file(row.name, row.description, row.body))
     after = await house.proposals.revert(row.id, OWNER)
     assert (after.state, after.why) == (
         "reverted",
@@ -339,13 +354,13 @@ async def test_a_person_takes_it_out(house: House) -> None:
 
 async def test_what_is_undone_or_put_back_by_hand_says_so(house: House) -> None:
     row = await house.proposals.accept((await house.propose()).id, OWNER)
-    effects = house.one.app.hands.effects
+    effects = house.one.app.tool_wiring.effects
     (effect,) = [each for each in await effects.timeline(OWNER) if each.tool == "accept_skill"]
     undone = await effects.undo(OWNER, effect)
-    await house.reviewing.look()
+    await house.reviewing.run_due()
     assert (await house.proposals.get(row.id)).state == "reverted"
     await effects.undo(OWNER, await effects.get(OWNER, undone.undo or 0))
-    await house.reviewing.look()
+    await house.reviewing.run_due()
     after = await house.proposals.get(row.id)
     assert (after.state, after.why) == ("kept", "it was put back") and house.active() == {
         "weather-notes"
@@ -355,27 +370,27 @@ async def test_what_is_undone_or_put_back_by_hand_says_so(house: House) -> None:
 async def test_a_yes_that_was_cut_off_is_asked_again(house: House) -> None:
     row = await house.propose()
     store = house.one.app.store
-    now = house.one.app.works.ground.clock.now()
+    now = house.one.app.features.host.clock.now()
     decided = [
         Change("proposal_decide", (row.id, "accepted", "owner", now - ago, "", "proposed"))
         for ago in (0, 61)
     ]
     await store.change(decided[:1])
-    await house.reviewing.look()
+    await house.reviewing.run_due()
     assert (await house.proposals.get(row.id)).state == "accepted", "it may be under way"
     await store.change(
         [Change("proposal_decide", (row.id, "proposed", "", now, "", "accepted")), decided[1]]
     )
-    await house.reviewing.look()
+    await house.reviewing.run_due()
     assert (await house.proposals.get(row.id)).state == "proposed" and house.active() == set()
 
 
 async def test_an_agent_that_is_gone_holds_up_no_other(house: House) -> None:
     row = await house.propose()
     gone = Proposal("other-notes", "x", BODY, "gone", "gone/terminal:x", 1, LOCAL)
-    await house.one.app.store.change(proposed(gone, 1.0))
-    other = (await house.proposals.all())[0]
-    assert (await house.proposals.take_out(other, "it did worse")).state == "kept"
+    await house.one.app.store.change(add_proposal(gone, 1.0))
+    other = (await house.proposals.list_proposals())[0]
+    assert (await house.proposals.auto_revert(other, "it did worse")).state == "kept"
     assert "the agent gone is gone" in (await house.proposals.get(other.id)).why
     for one in (other, row):
         await house.reviewing.try_out(one)
@@ -390,8 +405,8 @@ async def test_who_may_not_decide_is_not_told(house: House) -> None:
     session = "default/chat:bob"
     await store.commit(Commit(session, 1, 1.0, (asked, e.TurnEnded("done", (1,))), close=True))
     house.one.model.script = lambda request: say("I say so.")
-    await house.reviewing.tell(replace(row, session=session), "[a skill is proposed: to bob]")
-    await house.reviewing.tell(row, "[a skill is proposed: to the owner]")
+    await house.reviewing.notify(replace(row, session=session), "[a skill is proposed: to bob]")
+    await house.reviewing.notify(row, "[a skill is proposed: to the owner]")
     with anyio.fail_after(20):
         while not (said := [m.message.text for r in house.one.model.requests for m in r.messages]):
             await anyio.sleep(0.01)
@@ -411,8 +426,8 @@ async def test_nothing_that_lies_there_becomes_a_part_of_a_skill(house: House) -
 async def test_what_is_erased_takes_its_proposals_along(house: House) -> None:
     await house.propose()
     await house.one.app.store.erase(OWNER, house.talk.session, 1.0)
-    await house.reviewing.look()
-    assert not await house.proposals.all(every=True)
+    await house.reviewing.run_due()
+    assert not await house.proposals.list_proposals(every=True)
 
 
 async def test_an_agent_proposes_by_a_tool(tmp_path: Path) -> None:
@@ -437,7 +452,7 @@ async def test_an_agent_proposes_by_a_tool(tmp_path: Path) -> None:
         talk = await one.hold("a", "Keep that.", script, no)
         assert talk.results["a"].status == "ok" and talk.results["b"].status == "error"
         assert "around the person's yes" in talk.results["b"].text
-        (row,) = await one.app.works.reviewing.proposals.all(every=True)
+        (row,) = await one.app.features.reviewing.proposals.list_proposals(every=True)
         assert (row.name, row.writer, row.n) == (good.name, "tool", 2)
 
 
@@ -464,7 +479,7 @@ def test_only_what_was_really_read_counts() -> None:
         finished("other"),
     )
     tape = [e.Recorded(0, "s", n, 0.0, event) for n, event in enumerate(events, 1)]
-    assert skills_read(tape) == {"b"}
+    assert find_read_skills(tape) == {"b"}
 
 
 def finished(call_id: str, status: ResultStatus = "ok") -> e.ToolFinished:
@@ -483,9 +498,9 @@ async def test_an_owner_decides_in_a_chat(house: House) -> None:
     assert "deskhand skills show" in answer(OWNER, f"accept {held.id}")
     assert answer(OWNER, f"accept {one.id}") == "weather-notes becomes a skill of default now."
     assert answer(OWNER, f"reject {two.id}") == "rain-notes is turned down."
-    await house.reviewing.look()
+    await house.reviewing.run_due()
     assert house.active() == {"weather-notes"}
-    states = {row.name: row.state for row in await house.proposals.all(every=True)}
+    states = {row.name: row.state for row in await house.proposals.list_proposals(every=True)}
     assert states == {"weather-notes": "accepted", "rain-notes": "rejected", "outside": "proposed"}
     assert answer(OWNER, f"accept {one.id}") == "weather-notes is not open: it is accepted."
     assert COMMANDS["skills"].role == "owner"
@@ -498,7 +513,7 @@ async def test_an_owner_decides_in_a_chat(house: House) -> None:
 
 async def test_in_a_group_nothing_is_said_of_conversations(house: House) -> None:
     await house.propose()
-    asked = house.one.app.works.answers()["skills"]
+    asked = house.one.app.features.command_handlers()["skills"]
 
     def said(person: str, *, group: bool = False) -> str:
         place = Address("chat", chat="x", group=group)

@@ -12,7 +12,7 @@ import pytest
 
 from deskhand.learning.proposals.store import Proposal
 from deskhand.learning.reflection import Reflecting
-from deskhand.memory.facts import NewFact, added, closed
+from deskhand.memory.facts import NewFact, add_fact, close_fact
 from deskhand.models.base import Request
 from deskhand.runtime.app import App
 from deskhand.testing.beside import wait_for
@@ -40,11 +40,11 @@ def with_skills(app: App) -> tuple[Reflecting, list[Proposal]]:
         found.append(proposal)
         return ()
 
-    return Reflecting(app.works.learning.gatherer, propose), found
+    return Reflecting(app.features.learning.gatherer, propose), found
 
 
 async def status(app: App, session: str) -> tuple[Any, ...]:
-    return (await app.store.rows("gathered_get", ("reflect", session)))[0]
+    return (await app.store.query("gathered_get", ("reflect", session)))[0]
 
 
 async def test_a_finished_conversation_teaches(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ async def test_a_finished_conversation_teaches(tmp_path: Path) -> None:
             "tool_local",
         )
         assert (await status(app, session))[:3] == (6, "processed", "The router was restarted.")
-        await app.works.learning.notebook.look()
+        await app.features.learning.notebook.sync()
         memory = study.settings.home.workspace("default") / "memory"
         assert (
             "## router\n5 presses restart it\n*Source: session"
@@ -114,8 +114,8 @@ async def test_a_skill_is_proposed_and_nothing_else(tmp_path: Path) -> None:
     async with study.running() as app:
         session = await study.chat(app, "write the weekly report", "thanks")
         study.clock.advance(QUIET)
-        assert await app.works.learning.reflecting.reflect() == "reflect: 1 from 1"
-        rows = await app.store.rows("proposal_get", (1,))
+        assert await app.features.learning.reflecting.reflect() == "reflect: 1 from 1"
+        rows = await app.store.query("proposal_get", (1,))
         assert {"weekly-report", "default", session, "reflection", "proposed"} <= set(rows[0])
         assert not list(study.settings.home.workspace("default").rglob("SKILL.md"))
 
@@ -129,18 +129,18 @@ async def test_which_conversations_are_looked_back_at(tmp_path: Path) -> None:
         for n in range(3):
             await study.chat(app, "one", "two", chat=f"{n}")
         study.clock.advance(QUIET)
-        while (await app.works.learning.reflecting.reflect()) != "":
+        while (await app.features.learning.reflecting.reflect()) != "":
             pass
         assert len(study.asked) == 3 and (await status(app, short))[:2] == (0, "too_short")
-        await app.works.learning.notebook.look()
+        await app.features.learning.notebook.sync()
         file = study.settings.home.workspace("default") / "memory/index.json"
         assert msgspec.json.decode(file.read_bytes())["sessions"][short]["status"] == "too_short"
         file.write_text("{}")  # somebody else's from now on
         await study.chat(app, "and a second", chat="short")
         study.clock.advance(QUIET)
-        await app.works.learning.reflecting.reflect()
+        await app.features.learning.reflecting.reflect()
         assert len(study.asked) == 4 and "only one" in study.asked[-1][1]
-        await app.works.learning.notebook.look()
+        await app.features.learning.notebook.sync()
         assert file.read_text() == "{}"
 
 
@@ -154,9 +154,9 @@ async def test_nothing_waits_for_a_clock_that_was_set(jump_s: float, tmp_path: P
         session = await study.chat(app, "one", "two")
         study.clock.at += jump_s
         with pytest.raises(DeskhandError, match="is no JSON"):
-            await app.works.learning.reflecting.reflect()
+            await app.features.learning.reflecting.reflect()
         study.clock.at += jump_s
-        await app.works.learning.reflecting.reflect()
+        await app.features.learning.reflecting.reflect()
         assert answers == [] and (await status(app, session))[1] == "processed"
 
 
@@ -166,10 +166,10 @@ async def test_a_conversation_that_goes_on_is_looked_back_at_again(tmp_path: Pat
     async with study.running() as app:
         await study.chat(app, "one", "two")
         study.clock.advance(QUIET)
-        await app.works.learning.reflecting.reflect()
+        await app.features.learning.reflecting.reflect()
         await study.chat(app, "three")
         study.clock.advance(QUIET)
-        await app.works.learning.reflecting.reflect()
+        await app.features.learning.reflecting.reflect()
         earlier, _, new = study.asked[1][1].partition("CONVERSATION")
         assert (
             len(study.asked) == 2
@@ -185,7 +185,7 @@ async def test_a_long_conversation_is_read_from_its_end(tmp_path: Path) -> None:
     async with study.running() as app:
         await study.chat(app, *(f"{n:02} " + "x\n" * 3_000 for n in range(7)))
         study.clock.advance(QUIET)
-        await app.works.learning.reflecting.reflect()
+        await app.features.learning.reflecting.reflect()
         text = study.asked[0][1].partition("KNOWN")[2] or study.asked[0][1]
         assert len(text) <= 30_000 and "06 x" in text and "00 x" not in text
 
@@ -201,14 +201,14 @@ async def test_an_answer_that_is_none_is_told_and_tried_again(tmp_path: Path, an
         session = await study.chat(app, "one", "two")
         study.clock.advance(QUIET)
         if "knowledge" in answer:
-            assert await app.works.learning.reflecting.reflect() == "reflect: 0 from 1"
+            assert await app.features.learning.reflecting.reflect() == "reflect: 0 from 1"
             return
         with pytest.raises(DeskhandError, match=f"reflect failed for {session}"):
-            await app.works.learning.reflecting.reflect()
+            await app.features.learning.reflecting.reflect()
         assert (await status(app, session))[:2] == (0, "error")
         study.clock.advance(3600)
         study.answers["reflect"] = lambda text: learned(session_summary="x")
-        await app.works.learning.reflecting.reflect()
+        await app.features.learning.reflecting.reflect()
         assert (await status(app, session))[1] == "processed"
 
 
@@ -229,7 +229,7 @@ async def test_what_is_learned_from_untrusted_words_is_held(tmp_path: Path) -> N
         found = await facts(app)
         assert len(found) == 2 and all(fact.held for fact in found)
         assert proposals[0].label == Label("untrusted", source="mail")
-        await app.works.learning.notebook.look()
+        await app.features.learning.notebook.sync()
         memory = study.settings.home.workspace("default") / "memory"
         assert not any(" eve" in path.read_text() for path in memory.iterdir())
 
@@ -241,7 +241,7 @@ async def note(app: App, text: str, key: str, at: float, **more: Any) -> None:
     fact = NewFact(
         text, "user", "owner", more.pop("label", OWNER), "file", key, retention="candidate", **more
     )
-    await app.store.change(added(fact, at))
+    await app.store.change(add_fact(fact, at))
 
 
 async def test_notes_of_past_days_are_promoted_to_memory_md(tmp_path: Path) -> None:
@@ -249,16 +249,16 @@ async def test_notes_of_past_days_are_promoted_to_memory_md(tmp_path: Path) -> N
     async with study.running() as app:
         memory = study.settings.home.workspace("default") / "memory"
         (memory / "2025-11-22.md").write_text("- Ann moved to Basel\n- bought milk\n")
-        await app.works.learning.notebook.look()
+        await app.features.learning.notebook.sync()
         assert [fact.retention for fact in await facts(app)] == ["candidate", "candidate"]
-        assert await app.works.learning.reflecting.promote() == ""  # the day is not over
+        assert await app.features.learning.reflecting.promote() == ""  # the day is not over
         study.clock.advance(86_400)
         study.answers["promote"] = lambda text: {
             "keep": [{"id": 1, "text": "Ann lives in Basel"}, {"id": 99, "text": "x"}]
         }
-        assert await app.works.learning.reflecting.promote() == "promote: 1 from 1"
-        assert await app.works.learning.reflecting.promote() == "" and len(study.asked) == 1
-        await app.works.learning.notebook.look()
+        assert await app.features.learning.reflecting.promote() == "promote: 1 from 1"
+        assert await app.features.learning.reflecting.promote() == "" and len(study.asked) == 1
+        await app.features.learning.notebook.sync()
         assert "- Ann lives in Basel\n" in (memory / "MEMORY.md").read_text()
         assert (
             (memory / "2025-11-22.md")
@@ -283,7 +283,7 @@ async def test_what_is_always_known_stays_small_and_nothing_held_gets_there(tmp_
         study.answers["promote"] = lambda text: {
             "keep": [{"id": n, "text": f"{n} " + "é" * 450} for n in range(1, 22)]
         }
-        await app.works.learning.reflecting.promote()
+        await app.features.learning.reflecting.promote()
         assert "eve" not in study.asked[0][1]
         pinned = [fact for fact in await facts(app) if fact.pinned]
         assert pinned and sum(len(fact.text.encode()) + 3 for fact in pinned) <= 4_096
@@ -328,7 +328,7 @@ async def test_what_somebody_ends_is_left_alone_where_that_is_off(tmp_path: Path
         session = await study.chat(app, "one", "two")
         await study.say(app, "/stop")
         await wait_for(partial(closes, app, session))
-        await app.works.learning.look_back(session)
+        await app.features.learning.reflect_if_over(session)
         assert study.asked == []
 
 
@@ -336,7 +336,7 @@ async def test_only_what_is_over_is_looked_back_at_at_once(tmp_path: Path) -> No
     study = Study(tmp_path, reflection={"enabled": True})
     async with study.running() as app:
         session = await study.chat(app, "one", "two")
-        await app.works.learning.look_back(session)
+        await app.features.learning.reflect_if_over(session)
         assert study.asked == []
 
 
@@ -359,7 +359,7 @@ async def test_what_failed_when_it_was_ended_is_looked_back_at_later(
         await wait_for(is_told)
         study.answers["reflect"] = lambda text: learned(session_summary="x")
         study.clock.advance(QUIET)
-        assert await app.works.learning.reflecting.reflect() == "reflect: 0 from 1"
+        assert await app.features.learning.reflecting.reflect() == "reflect: 0 from 1"
         assert (await status(app, session))[1] == "processed"
 
 
@@ -379,8 +379,8 @@ async def test_what_was_forgotten_is_learned_again_only_if_it_is_said_anew(
         reflecting, _ = with_skills(app)
         await study.chat(app, "5 presses restart the router")
         study.clock.advance(5)
-        await app.store.change(added(NewFact(told, "user", "owner", OWNER, "tool", "k"), 1.0))
-        await app.store.change([closed(1, study.clock.now(), "forgotten")])
+        await app.store.change(add_fact(NewFact(told, "user", "owner", OWNER, "tool", "k"), 1.0))
+        await app.store.change([close_fact(1, study.clock.now(), "forgotten")])
         study.clock.advance(5)
         await study.chat(app, last)
         study.clock.advance(QUIET)

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from deskhand.memory.facts import Keeping, NewFact, added, everything
+from deskhand.memory.facts import Keeping, NewFact, add_fact, make_unrestricted_viewer
 from deskhand.memory.meaning import Meanings
 from deskhand.memory.recall import Meaning
 from deskhand.memory.settings import MemoryConfig
@@ -146,7 +146,7 @@ async def test_memory_that_is_switched_off(home: Path) -> None:
         fact = NewFact(
             "The garage code is 7719", "user", "owner", OWNER, "person", "k", pinned=True
         )
-        await app.store.change(added(fact, 1.0))
+        await app.store.change(add_fact(fact, 1.0))
         prompt, shown = await ask(agent, app, "the garage code?")
         assert "7719" not in prompt + shown
         assert not any(tool.name == "save_memory" for tool in agent.model.requests[-1].tools)
@@ -167,9 +167,10 @@ async def test_a_page_plants_no_memory(home: Path) -> None:
         agent.model.script = _read_then(wanted)
         session = await agent.start(app)
         await find(app, session, TurnEnded)
-        assert [fact.held for fact in await app.works.remembering.memory.facts(everything())] == [
-            True
-        ]
+        assert [
+            fact.held
+            for fact in await app.features.remembering.memory.list_facts(make_unrestricted_viewer())
+        ] == [True]
         agent.model.script = agent._script
         prompt, shown = await ask(agent, app, "to which account do I pay?")
         assert "666" not in prompt + shown
@@ -211,14 +212,14 @@ async def test_meaning_in_a_running_app(home: Path) -> None:
         await agent.result(app, "save_memory", content="My hound sleeps a lot")
         await vectors(app, {"fake/local": 1})
         assert "My hound sleeps" in (await ask(agent, app, "tell me about the puppy"))[1]
-        remembering = app.works.remembering
+        remembering = app.features.remembering
         with anyio.fail_after(20):
             while remembering._looked_at != remembering.memory.seq:
                 await anyio.sleep(0.02)
         first._dimensions = 64
         await ask(agent, app, "tell me about my puppy")
         with anyio.fail_after(20):  # a search saw it, and nothing else has changed
-            while len((await app.store.rows("vector_fetch", ("fake/local", "[1]")))[0][1]) != 128:
+            while len((await app.store.query("vector_fetch", ("fake/local", "[1]")))[0][1]) != 128:
                 await anyio.sleep(0.02)
         for model in ("a/b", "broken/x"):
             memory = replace(app.settings.config.memory, embed_model=model)
@@ -232,13 +233,13 @@ async def test_meaning_in_a_running_app(home: Path) -> None:
         assert "My hound sleeps" in (await ask(agent, app, "tell me about the hound"))[1], (
             "by words alone"
         )
-        assert app.works.remembering.memory.meaning is None
+        assert app.features.remembering.memory.meaning is None
         tasks.cancel_scope.cancel()
 
 
 async def vectors(app: App, wanted: dict[str, int]) -> None:
     with anyio.fail_after(20):
-        while dict(await app.store.rows("vector_counts", ())) != wanted:
+        while dict(await app.store.query("vector_counts", ())) != wanted:
             await anyio.sleep(0.02)
 
 
@@ -247,11 +248,11 @@ async def test_candidates_are_swept_and_uses_counted(home: Path) -> None:
     async with agent.running() as app:
         keeping = Keeping(candidate_days=1)
         old = NewFact("Old gossip", "user", "owner", OWNER, "harvester", "k", retention="candidate")
-        await app.store.change(added(old, app.parts.clock.now() - 2 * 86_400, keeping))
+        await app.store.change(add_fact(old, app.parts.clock.now() - 2 * 86_400, keeping))
         await agent.result(app, "save_memory", content="The garage code is 7719")
         await ask(agent, app, "the garage code, please")
-        await app.works.remembering.sweep()
-        found = {row[0]: row for row in await app.store.rows("fact_get", ("[1,2]",))}
+        await app.features.remembering.sweep()
+        found = {row[0]: row for row in await app.store.query("fact_get", ("[1,2]",))}
         assert found[1][18] == "expired" and found[2][20] == 1 and found[2][19] is not None
 
 
@@ -260,9 +261,13 @@ async def test_where_nothing_is_known_a_turn_asks_nothing(home: Path) -> None:
     agent = Agent(home)
     async with agent.running() as app:
         reads = list[str]()
-        look = app.store.look
-        store = app.store
-        store.look = lambda statement, args=(): reads.append(statement) or look(statement, args)  # type: ignore[method-assign, func-returns-value]
+        query_sync = app.store.query_sync
+
+        def counted(statement: str, args: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+            reads.append(statement)
+            return query_sync(statement, args)
+
+        app.store.query_sync = counted  # type: ignore[method-assign]
         _, shown = await ask(agent, app, "What is the code of my garage?")
         assert "context_snapshot" not in shown
         assert reads.count("fact_room") == 1, "once, and from then on it is known"

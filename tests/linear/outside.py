@@ -18,7 +18,7 @@ import telegram
 
 from deskhand.channels.telegram_in import Reader
 from deskhand.models.echo import AnswerCleaner
-from deskhand.net.framing import strict
+from deskhand.net.framing import make_strict
 from deskhand.tools.label_marks import LabelMarks
 from deskhand.types.labels import Label
 from deskhand.types.secret_search import SecretSearch
@@ -65,7 +65,7 @@ CAPPED: Final[dict[str, tuple[int, str]]] = {
         4_096,
         "the kernel knows no longer path, and these name files that there were",
     ),
-    "jobs/triggers/files.py:_above": (
+    "jobs/triggers/files.py:_parent_folders": (
         4_096,
         "the file was looked at before, and the kernel knows no longer path",
     ),
@@ -73,7 +73,7 @@ CAPPED: Final[dict[str, tuple[int, str]]] = {
         4_000,
         "it is called aside, window by window; each search is short, and looked at by itself",
     ),
-    "jobs/job_file.py:written": (
+    "jobs/job_file.py:render_job_file": (
         4_000,
         "what is written is read again, and no longer front matter is",
     ),
@@ -90,19 +90,19 @@ SHORT: Final[dict[str, tuple[int, str]]] = {
 MADE: Final[dict[str, str]] = {
     "channels/telegram_in.py:_is_meant": "the bot's own name; fed below",
     "channels/telegram_in.py:_text": "the bot's own name; fed below",
-    "models/shim_correcting.py:_fact": "a word of a request of at most 160 characters",
-    "models/shim_library.py:follows": "a number or a text, escaped; one word of a request",
-    "models/shim_mending.py:swapping": "a word, escaped",
-    "models/shim_programs.py:without_sample": "a value of a listing, escaped",
-    "types/losses.py:_replaced": "a path of at most 1,000 characters in a request of which at most 8,000 are looked at",  # noqa: E501
-    "types/spoken_words.py:plain": "our own spellings",
+    "models/shim_correcting.py:_correct_fact": "a word of a request of at most 160 characters",
+    "models/shim_library.py:has_example_shape": "a number or a text, escaped; one word",
+    "models/shim_mending.py:make_swap_program": "a word, escaped",
+    "models/shim_programs.py:strip_sample_values": "a value of a listing, escaped",
+    "types/losses.py:_is_replacement_requested": "a path of at most 1,000 characters in a request of which at most 8,000 are looked at",  # noqa: E501
+    "types/spoken_words.py:normalize_words": "our own spellings",
     "types/spoken_words.py:take": "our own words; no text of more than 200 characters is read",
 }
 """Functions that make a regular expression at run time: what stands in it, and what it gets."""
 TOO_DEEP: Final[dict[str, str]] = {
     "tools/define.py:decoded": "it says so, and who calls it refuses the call",
     "agent/tracing.py:read_request": "what our own journal has shown",
-    "memory/rendering.py:said_before": "our own log",
+    "memory/rendering.py:read_source_text": "our own log",
     "jobs/text.py:": "a zone that was checked when the job was written",
     "store/sql.py:load_sql": "names of packages of ours",
     "tools/kv.py:_label": "rows that we wrote",
@@ -118,28 +118,28 @@ _PATH = "a path that the kernel took, or the parts of one"
 UNFED: Final[dict[str, str]] = {
     "tools/names.py:_is_hidden": "one character",
     "agent/calls.py:Calls._judge": "a name of at most 64 characters beside those of our tools",
-    "agent/rewind.py:RewindView.in_view": "once for each turn of a conversation",
+    "agent/rewind.py:RewindView.turns_at": "once for each turn of a conversation",
     "channels/telegram.py:": "calls another method of that name, of Reader: fed by hand",
     "memory/meaning.py:_Side.": "rows of a table, in batches",
     "models/decode.py:make_calls": "looks for a free id among the calls of one reply",
     "models/shim_mending.py:": _TREE,
     "models/shim_programs.py:_text_of": _TREE,
-    "models/sight.py:asked_of_server": "an address of the owner's settings",
+    "models/sight.py:detect_vision": "an address of the owner's settings",
     "models/weights.py:read_weights": "a file of ours",
-    "net/egress.py:_name_in": "the first message of a connection, at most 16 kB",
+    "net/egress.py:_read_server_name": "the first message of a connection, at most 16 kB",
     "net/egress_http.py:Peer.": "h11 with our limits: fed by hand as net/framing.py",
-    "net/egress_secrets.py:SecretRule.lets": "ids of principals",
+    "net/egress_secrets.py:SecretRule.is_usable_by": "ids of principals",
     "net/inflate.py:_Zlib.feed": "zlib, with limits on what comes out",
-    "config/set_key.py:writable": "names of settings",
-    "supervision/doctor.py:reach": "an address of the owner's settings",
+    "config/set_key.py:list_writable_keys": "names of settings",
+    "supervision/doctor.py:fetch_status": "an address of the owner's settings",
     "gateway/feed.py:Follower.take": "a queue",
-    "jobs/chat.py:JobsCommand._one": "a name of at most 64 characters beside our own",
-    "jobs/history.py:JobHistory._next": "a number that is free",
-    "supervision/start_log.py:_parts": "the causes of an exception of ours",
-    "supervision/health_facts.py:sentence": "figures of ours",
+    "jobs/chat.py:JobsCommand._render_job": "a name of at most 64 characters beside our own",
+    "jobs/history.py:JobHistory._next_step": "a number that is free",
+    "supervision/start_log.py:_flatten_group": "the causes of an exception of ours",
+    "supervision/health_facts.py:format_error": "figures of ours",
     "skills/python.py:": "a file of at most 64 kB: see tests/skills/test_python.py",
-    "skills/skill.py:Skills._look": "names of folders",
-    "skills/skill.py:_names": "folders, to a depth of three",
+    "skills/skill.py:Skills._scan_sources": "names of folders",
+    "skills/skill.py:_list_files": "folders, to a depth of three",
     "store/blobs.py:Blobs.adopt": _DISK,
     "store/writer.py:": "a queue",
     "tools/program/source.py:Source.names": "names of folders, each once",
@@ -169,7 +169,7 @@ def drivers() -> dict[str, Feed]:
         "channels/telegram_in.py:Reader": _telegram,
         "models/echo.py:AnswerCleaner": _answer,
         "tools/label_marks.py:LabelMarks": _marked,
-        "net/framing.py:strict": _http,
+        "net/framing.py:make_strict": _http,
         "types/secret_search.py:SecretSearch": _searched,
         "types/secrets.py:Scrubber": _scrubbed,
     }
@@ -216,8 +216,8 @@ def _searched(text: str, data: bytes) -> None:
         text,
         f"{text} %73k-01234&#53;6789abcdefghijklmn c2stMDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1u",
     ):
-        search.hide(form)
-        search.begun(form)
+        search.redact(form)
+        search.count_partial_chars(form)
 
 
 def _scrubbed(text: str, data: bytes) -> None:
@@ -228,7 +228,7 @@ def _scrubbed(text: str, data: bytes) -> None:
 
 
 def _http(text: str, data: bytes) -> None:
-    connection = strict(h11.Connection(h11.SERVER, max_incomplete_event_size=64_000))
+    connection = make_strict(h11.Connection(h11.SERVER, max_incomplete_event_size=64_000))
     with suppress(h11.RemoteProtocolError):
         connection.receive_data(b"GET / HTTP/1.1\r\n")
         for start in range(0, len(data), 1_000):

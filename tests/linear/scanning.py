@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from deskhand.skills.scan import rules
+from deskhand.skills.scan import load_rules
 
 from .feeding import Finding, Measure
 from .outside import CAPPED, KEPT_OFF, MADE, SHORT
@@ -30,7 +30,8 @@ BRIEF = 24
 def all_uses() -> list[Use]:
     """Those of the code, and of the table that skills are searched for."""
     table = (
-        Use("skills/scan.py", 0, "searched", "search", rule.pattern, rule.name) for rule in rules()
+        Use("skills/scan.py", 0, "searched", "search", rule.pattern, rule.name)
+        for rule in load_rules()
     )
     return [use for use in (*uses(), *table) if not use.path.startswith(tuple(KEPT_OFF))]
 

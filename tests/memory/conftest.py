@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.config.statements import statements
+from deskhand.config.statements import load_statements
 from deskhand.store.sqlite import SqliteStore
 
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    opened = SqliteStore(tmp_path / "deskhand.db", statements())
+    opened = SqliteStore(tmp_path / "deskhand.db", load_statements())
     yield opened
     await opened.close()

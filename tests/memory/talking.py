@@ -10,10 +10,10 @@ import msgspec
 
 from deskhand.agent.state import State, fold
 from deskhand.config.clock import RandomIds
-from deskhand.learning.recall import alone, viewer_of
+from deskhand.learning.recall import make_viewer, sole_person
 from deskhand.memory.facts import Keeping, Viewer
 from deskhand.memory.recall import Memory
-from deskhand.memory.rendering import known, recalled
+from deskhand.memory.rendering import make_recalled, render_pinned
 from deskhand.memory.tools import Remembered, memory_tools
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
@@ -37,7 +37,7 @@ class House:
             self.memory,
             lambda: Keeping(most),
             lambda text: text.replace("sk-123", "[hidden]"),
-            alone,
+            sole_person,
         )
         self.tools = {tool.spec.name: tool for tool in memory_tools(ground)}
         self.calls = 0
@@ -64,7 +64,7 @@ class Talk:
 
     @property
     def viewer(self) -> Viewer:
-        return viewer_of(self.agent, self.state)
+        return make_viewer(self.agent, self.state)
 
     async def call(self, name: str, **arguments: Any) -> Done:
         self.house.calls += 1
@@ -100,13 +100,13 @@ class Talk:
     async def recall(self, said: str, top_k: int = 5) -> tuple[tuple[int, ...], str, Label | None]:
         """What is shown beside a message here: ids, text and label."""
         found = await self.house.memory.search(said, self.viewer, top_k)
-        told = recalled([each.fact for each in found])
+        told = make_recalled([each.fact for each in found])
         return (told.facts, told.part.text, told.part.label) if told else ((), "", None)
 
     def pinned(self) -> str:
         """What is always told here."""
         viewer = self.viewer
-        return known(
+        return render_pinned(
             self.house.memory.pinned(
                 Viewer(viewer.person, self.agent, viewer.private, viewer.audience)
             )

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from deskhand.memory.claims import claim_of, contradict
+from deskhand.memory.claims import contradict, parse_claim
 
 PAIRS: dict[str, list[tuple[str, str]]] = msgspec.json.decode(
     (Path(__file__).parent / "contradictions.json").read_bytes(),
@@ -17,8 +17,8 @@ NAMES = [(name, one, two) for name, pairs in PAIRS.items() for one, two in pairs
 
 
 def found(one: str, two: str) -> bool:
-    old = claim_of(one)
-    new = claim_of(two)
+    old = parse_claim(one)
+    new = parse_claim(two)
     return old is not None and new is not None and contradict(new, old)
 
 

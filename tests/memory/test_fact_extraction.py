@@ -13,11 +13,11 @@ from deskhand.memory.fact_extraction import (
     LetGo,
     Stored,
     TranscriptLine,
-    answered,
-    bare,
-    excerpt,
-    let_go,
-    not_anew,
+    drop_mentioned_again,
+    is_forgotten,
+    make_excerpt,
+    normalize_words,
+    parse_answer,
 )
 from deskhand.types.labels import OWNER, Label
 
@@ -33,7 +33,7 @@ def lines(*texts: str) -> list[TranscriptLine]:
 @given(TEXTS, st.integers(0, 12))
 def test_an_excerpt_is_the_end_of_what_is_new_and_bounded(texts: list[str], after: int) -> None:
     said = lines(*texts)
-    shown = excerpt(said, after)
+    shown = make_excerpt(said, after)
     assert all(line.n > after for line in shown.new) and all(
         line.n <= after for line in shown.earlier
     )
@@ -45,11 +45,12 @@ def test_an_excerpt_is_the_end_of_what_is_new_and_bounded(texts: list[str], afte
 
 def test_what_memory_put_in_is_not_a_new_fact() -> None:
     """Also where the model has said it again in its own answer."""
-    shown = excerpt(lines("what does Ann like?", "Ann likes tea."), 0)
+    shown = make_excerpt(lines("what does Ann like?", "Ann likes tea."), 0)
     told = ["Ann likes tea"]
     answer = {"facts": [{"text": "Ann likes tea!", "n": 2}, {"text": "Ann likes it green", "n": 2}]}
     assert [
-        fact.text for fact in answered(msgspec.json.encode(answer).decode(), shown, (), told).facts
+        fact.text
+        for fact in parse_answer(msgspec.json.encode(answer).decode(), shown, (), told).facts
     ] == ["Ann likes it green"]
 
 
@@ -60,14 +61,14 @@ def test_the_label_is_that_of_all_that_was_read() -> None:
     ]
     known = [Stored(7, "y", OWNER), Stored(8, "z", OWNER, pinned=True)]
     answer = '{"facts": [{"text": "x", "n": 1, "replaces": [7, 8, 9]}]}'
-    found = answered(answer, excerpt(said, 0), known)
+    found = parse_answer(answer, make_excerpt(said, 0), known)
     assert found.label == Label("untrusted", source="mail") and found.facts[0].replaces == ()
-    assert answered(answer, excerpt(said[:1], 0), known).facts[0].replaces == (7,)
+    assert parse_answer(answer, make_excerpt(said[:1], 0), known).facts[0].replaces == (7,)
 
 
 @given(st.text())
 def test_bare_words_are_the_same_however_they_are_written(text: str) -> None:
-    assert bare(bare(text)) == bare(text)
+    assert normalize_words(normalize_words(text)) == normalize_words(text)
 
 
 def test_a_correction_of_what_was_forgotten_is_something_else() -> None:
@@ -77,11 +78,11 @@ def test_a_correction_of_what_was_forgotten_is_something_else() -> None:
         "Bob isn\u2019t allergic to nuts",
         "Bob was never allergic to nuts",
     ):
-        assert not let_go(text, 1.0, gone) and let_go(text, 1.0, [LetGo(f"{text} at all", 5.0)]), (
-            text
-        )
-    assert not let_go("Bob hat keine Katze", 1.0, [LetGo("Bob hat eine Katze", 5.0)])
-    assert let_go("Bob is allergic to nuts and soy", 1.0, gone) and not let_go(
+        assert not is_forgotten(text, 1.0, gone) and is_forgotten(
+            text, 1.0, [LetGo(f"{text} at all", 5.0)]
+        ), text
+    assert not is_forgotten("Bob hat keine Katze", 1.0, [LetGo("Bob hat eine Katze", 5.0)])
+    assert is_forgotten("Bob is allergic to nuts and soy", 1.0, gone) and not is_forgotten(
         "Bob is allergic to nuts", 6.0, gone
     )
 
@@ -92,7 +93,7 @@ def test_what_somebody_speaks_of_since_it_was_forgotten_counts() -> None:
     thanks = "thank you"
     model = "Paris is nice"
     assert (
-        not_anew(
+        drop_mentioned_again(
             [
                 before,
                 TranscriptLine(2, "ann", thanks, OWNER, 9.0),
@@ -103,5 +104,8 @@ def test_what_somebody_speaks_of_since_it_was_forgotten_counts() -> None:
         == gone
     )
     assert (
-        not_anew([before, TranscriptLine(2, "ann", "I do live in Paris", OWNER, 9.0)], gone) == []
+        drop_mentioned_again(
+            [before, TranscriptLine(2, "ann", "I do live in Paris", OWNER, 9.0)], gone
+        )
+        == []
     )

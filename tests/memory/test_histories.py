@@ -11,11 +11,16 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskhand.config.statements import statements
-from deskhand.memory.facts import closed, everything, promoted, put_back
+from deskhand.config.statements import load_statements
+from deskhand.memory.facts import (
+    close_fact,
+    make_unrestricted_viewer,
+    promote_fact,
+    undo_last_change,
+)
 from deskhand.memory.recall import Only
 from deskhand.memory.rendering import PINNED_CHARS, RECALLED_CHARS
-from deskhand.memory.words import plain
+from deskhand.memory.words import normalize_text
 from deskhand.store.sqlite import SqliteStore
 from deskhand.types.labels import OWNER, Label
 
@@ -70,7 +75,7 @@ class History:
     async def do(self, step: Step) -> None:
         what, place, number, choice = step
         talk = self.talk(place)
-        facts = await self.house.memory.facts(everything(), limit=1_000)
+        facts = await self.house.memory.list_facts(make_unrestricted_viewer(), limit=1_000)
         fact = facts[number % len(facts)] if facts else None
         scope = ("user", "user", "agent", "global")[choice]
         if what in ("save", "tainted"):
@@ -109,16 +114,18 @@ class History:
                 self.owner[mark] = fact.owner if fact.scope == "user" else "*"
         else:  # the owner, at the command line
             now = self.house.clock.now()
-            rows = promoted(fact, now) if what == "promote" else put_back(fact, now)
+            rows = promote_fact(fact, now) if what == "promote" else undo_last_change(fact, now)
             if number % 3 == 0 and what == "promote":
                 self.planted.discard(fact.text.rpartition(" ")[2])
             await self.house.store.change(
-                rows if number % 3 == 0 else [closed(fact.id, now, "forgotten")]
+                rows if number % 3 == 0 else [close_fact(fact.id, now, "forgotten")]
             )
 
     async def check(self) -> None:
-        facts = await self.house.memory.facts(everything(), limit=1_000)
-        held = await self.house.memory.facts(everything(), limit=1_000, only=Only(held=True))
+        facts = await self.house.memory.list_facts(make_unrestricted_viewer(), limit=1_000)
+        held = await self.house.memory.list_facts(
+            make_unrestricted_viewer(), limit=1_000, only=Only(held=True)
+        )
         for place in range(len(PLACES)):
             talk = self.talk(place)
             ids, text, label = await talk.recall(WORDS, 50)
@@ -139,9 +146,9 @@ class History:
         assert not self.planted & {fact.text.rpartition(" ")[2] for fact in active}, (
             "a person said yes to none of these"
         )
-        said = [(fact.scope, fact.owner, plain(fact.text)) for fact in active]
+        said = [(fact.scope, fact.owner, normalize_text(fact.text)) for fact in active]
         assert len(said) == len({*said}), "nobody has the same twice"
-        words = [plain(fact.text) for fact in active]
+        words = [normalize_text(fact.text) for fact in active]
         assert len(words) == len({*words}), "what was looked up is not saved as new elsewhere"
         for each in {(fact.scope, fact.owner) for fact in facts}:
             assert sum((fact.scope, fact.owner) == each for fact in facts) <= MOST + 4, (
@@ -150,7 +157,7 @@ class History:
 
 
 async def run(steps: list[Step], folder: Path) -> None:
-    store = SqliteStore(folder / "deskhand.db", statements())
+    store = SqliteStore(folder / "deskhand.db", load_statements())
     try:
         history = History(House(store, most=MOST))
         for step in steps:
@@ -179,7 +186,7 @@ MOVES = st.lists(
 
 
 async def moves(steps: list[tuple[str, str, int]], folder: Path) -> None:
-    store = SqliteStore(folder / "deskhand.db", statements())
+    store = SqliteStore(folder / "deskhand.db", load_statements())
     try:
         house = House(store)
         lives = dict[str, list[str]](ann=[], bob=[])
@@ -189,7 +196,7 @@ async def moves(steps: list[tuple[str, str, int]], folder: Path) -> None:
             city = CITIES[number % len(CITIES)]
             mine = [
                 fact
-                for fact in await house.memory.facts(talk.viewer, "user", 100)
+                for fact in await house.memory.list_facts(talk.viewer, "user", 100)
                 if fact.owner == who
             ]
             home = next((fact for fact in mine if fact.text.startswith("lives in")), None)
@@ -201,7 +208,7 @@ async def moves(steps: list[tuple[str, str, int]], folder: Path) -> None:
                 await talk("save_memory", content=f"likes {city}")
                 likes[who].add(f"likes {city}")
             elif home is not None and what == "undo":
-                await store.change(put_back(home, house.clock.now()))
+                await store.change(undo_last_change(home, house.clock.now()))
                 lives[who].pop()
             elif home is not None and what == "forget":
                 await talk("forget_memory", memory_id=home.id)
@@ -209,7 +216,9 @@ async def moves(steps: list[tuple[str, str, int]], folder: Path) -> None:
             known = {
                 person: {
                     fact.text
-                    for fact in await house.memory.facts(everything(), limit=1_000)
+                    for fact in await house.memory.list_facts(
+                        make_unrestricted_viewer(), limit=1_000
+                    )
                     if fact.owner == person
                 }
                 for person in lives

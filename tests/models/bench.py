@@ -98,7 +98,7 @@ async def main(root: str) -> None:
         for name, gap, times, at_once in (("burst", 0.0, 300, 1), ("spread", 0.002, 64, 8)):
             await bench.script(text="word " * 100, chunks=100, gap_s=gap)
             for wire, model, path in both:
-                body = await model.body(talk(1))
+                body = await model.encode_request(talk(1))
                 loop = await cpu_ms(bench.bare(path, body), times, at_once)
                 line = await cpu_ms(bench.bare(path, body, parse=True), times, at_once)
                 ours = await cpu_ms(through(model, talk(1)), times, at_once)
@@ -113,7 +113,7 @@ async def main(root: str) -> None:
         await bench.script(chunks=1)
         request = talk(1000)
         for wire, model, path in both:
-            body = await model.body(request)
+            body = await model.encode_request(request)
             loop = await cpu_ms(bench.bare(path, body), 200)
             ours = await cpu_ms(through(model, request), 200)
             print(f"1,000 messages, {len(body)} bytes, {wire}: bare {loop:.2f} ms, ours {ours:.2f}")

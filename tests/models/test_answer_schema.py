@@ -10,11 +10,11 @@ import pytest
 from deskhand.models import answer_schema
 from deskhand.models.answer_schema import (
     CHECK_S,
-    CHECKERS,
-    checkers,
-    problem_with,
-    problem_with_schema,
-    unfenced,
+    MAX_CHECKS,
+    find_answer_problem,
+    find_schema_problem,
+    make_check_limiter,
+    strip_fence,
 )
 
 PERSON: dict[str, Any] = {
@@ -42,7 +42,7 @@ PERSON: dict[str, Any] = {
     ],
 )
 async def test_what_does_not_fit_is_said(text: str, schema: dict[str, Any], problem: str) -> None:
-    found = await problem_with(text, schema, checkers())
+    found = await find_answer_problem(text, schema, make_check_limiter())
     assert problem in found if problem else found == ""
 
 
@@ -50,34 +50,36 @@ async def test_a_schema_that_grows_without_end_is_given_up() -> None:
     doubled = {f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}] * 2} for i in range(40)}
     schema = {"$defs": {**doubled, "d40": {"type": "integer"}}, "$ref": "#/$defs/d0"}
     with anyio.fail_after(CHECK_S + 10):
-        assert "simpler schema" in await problem_with("1", schema, checkers())
+        assert "simpler schema" in await find_answer_problem("1", schema, make_check_limiter())
 
 
 async def test_patterns_take_time_that_grows_with_the_text() -> None:
     schema = {"type": "string", "pattern": "^(a+)+$"}
     with anyio.fail_after(CHECK_S):
-        assert "simpler" not in await problem_with(f'"{"a" * 50_000}b"', schema, checkers())
+        assert "simpler" not in await find_answer_problem(
+            f'"{"a" * 50_000}b"', schema, make_check_limiter()
+        )
 
 
 async def test_without_the_library_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answer_schema, "find_spec", lambda name: None)
-    assert "deskhand[schema]" in await problem_with_schema(PERSON, checkers())
-    assert await problem_with("{}", {"type": "object"}, checkers()) == "", (
+    assert "deskhand[schema]" in await find_schema_problem(PERSON, make_check_limiter())
+    assert await find_answer_problem("{}", {"type": "object"}, make_check_limiter()) == "", (
         "any object needs no library"
     )
 
 
 def test_only_a_whole_fence_is_taken_off() -> None:
-    assert unfenced("```json\n{}\n``` and more") == "```json\n{}\n``` and more"
-    assert unfenced("  {} ") == "{}"
+    assert strip_fence("```json\n{}\n``` and more") == "```json\n{}\n``` and more"
+    assert strip_fence("  {} ") == "{}"
 
 
 async def test_only_so_many_processes_check_at_one_time() -> None:
-    places = checkers()
+    places = make_check_limiter()
     async with anyio.create_task_group() as tasks:
-        for _ in range(3 * CHECKERS):
-            tasks.start_soon(problem_with_schema, PERSON, places)
+        for _ in range(3 * MAX_CHECKS):
+            tasks.start_soon(find_schema_problem, PERSON, places)
         with anyio.fail_after(CHECK_S):
-            while places.statistics().tasks_waiting != 2 * CHECKERS:
+            while places.statistics().tasks_waiting != 2 * MAX_CHECKS:
                 await anyio.sleep(0.001)
-        assert places.borrowed_tokens == CHECKERS
+        assert places.borrowed_tokens == MAX_CHECKS

@@ -52,7 +52,7 @@ def official() -> TypeAdapter[Any]:
 
 async def sent(request: Request, facts: Facts = FACTS) -> Any:
     """The body for `request`, after the official types have agreed to it."""
-    body = await open_wire("anthropic", Transport(), NOWHERE, facts=facts).body(request)
+    body = await open_wire("anthropic", Transport(), NOWHERE, facts=facts).encode_request(request)
     assert body.count(b'"cache_control"') <= 4
     found = msgspec.json.decode(body)
     official().validate_python(found)
@@ -284,8 +284,8 @@ async def test_options(
 async def test_the_body_is_the_same_from_memory(fake: FakeLLM, transport: Transport) -> None:
     request = ask(*THOUGHT, user("More."))
     model = open_wire("anthropic", transport, fake.url)
-    first = await model.body(request)
-    assert await model.body(request) == first
+    first = await model.encode_request(request)
+    assert await model.encode_request(request) == first
     await reply_of(model, request)
     assert bytes(fake.requests[0].body) == first
     assert fake.requests[0].headers["x-api-key"] == KEY

@@ -7,10 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.assembly.models import catalogue_of
+from deskhand.assembly.models import build_catalogue
 from deskhand.config.config import Config, Home, ProviderConfig, Settings
 from deskhand.models.anthropic import AnthropicModel
-from deskhand.models.catalogue import UNKNOWN, Catalogue, open_model, parse, read_catalogue
+from deskhand.models.catalogue import (
+    DEFAULT_FACTS,
+    Catalogue,
+    open_model,
+    parse_model_name,
+    read_catalogue,
+)
 from deskhand.models.logins import LOGINS
 from deskhand.models.openai import OpenAIModel
 from deskhand.models.settings import EFFORTS
@@ -78,17 +84,17 @@ def test_the_shipped_catalogue_is_read_once_and_nobody_changes_it(tmp_path: Path
         "openai": ProviderConfig(wire="anthropic"),
         "mine": ProviderConfig(base_url="http://127.0.0.1:1/v1"),
     }
-    changed = catalogue_of(Settings(Home(tmp_path), Config(providers=own)))
+    changed = build_catalogue(Settings(Home(tmp_path), Config(providers=own)))
     assert changed.provider("openai").wire == "anthropic"
     assert read_catalogue() is before and before.provider("openai").wire == "openai"
     assert "mine" in changed.providers and "mine" not in before.providers
 
 
 def test_names_may_have_slashes() -> None:
-    assert parse("openrouter/meta/llama-3:free") == ("openrouter", "meta/llama-3:free")
+    assert parse_model_name("openrouter/meta/llama-3:free") == ("openrouter", "meta/llama-3:free")
     for wrong in ("gpt-5", "openai/", "/gpt-5", ""):
         with pytest.raises(ConfigError, match="names no model"):
-            parse(wrong)
+            parse_model_name(wrong)
 
 
 def test_a_model_is_known_by_itself_or_its_family(shipped: Catalogue) -> None:
@@ -97,7 +103,7 @@ def test_a_model_is_known_by_itself_or_its_family(shipped: Catalogue) -> None:
     assert shipped.facts("openai", "gpt-5.7-vega").tools_effort == "none"
     assert shipped.facts("anthropic", "claude-opus-5-5").input_usd == 4
     assert shipped.facts("anthropic", "claude-sonnet-4-5-20250929").thinking == "budget"
-    assert shipped.facts("together", "nobody/knows") == UNKNOWN
+    assert shipped.facts("together", "nobody/knows") == DEFAULT_FACTS
     assert shipped.facts("lmstudio", "mine").window == 8192
 
 
@@ -116,8 +122,10 @@ def test_a_model_is_known_by_itself_or_its_family(shipped: Catalogue) -> None:
     ],
 )
 def test_each_model_thinks_as_hard_as_it_can(shipped: Catalogue, model: str, sent: str) -> None:
-    facts = shipped.facts(*parse(model))
-    assert " ".join(facts.effort(asked) for asked in ("low", "medium", "high", "max")) == sent
+    facts = shipped.facts(*parse_model_name(model))
+    assert (
+        " ".join(facts.nearest_effort(asked) for asked in ("low", "medium", "high", "max")) == sent
+    )
 
 
 def test_what_is_missing_is_said(shipped: Catalogue) -> None:

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand.models.chain import ChainLink, GiveUp, ModelFailure, ModelTry, cooled, decide, warmed
+from deskhand.models.chain import (
+    ChainLink,
+    GiveUp,
+    ModelFailure,
+    ModelTry,
+    decide_next_try,
+    with_cooldown,
+    without_cooldown,
+)
 
 A = ChainLink("a/1", 8_000)
 B = ChainLink("b/2", 100_000)
@@ -56,25 +64,25 @@ def fail(error: str, link: ChainLink = A, after: float | None = None) -> ModelFa
     ],
 )
 def test_decisions(failures: list[ModelFailure], expected: ModelTry | GiveUp) -> None:
-    assert decide([A, B, C], failures, {}, 100, 0.5) == expected
+    assert decide_next_try([A, B, C], failures, {}, 100, 0.5) == expected
 
 
 def test_a_cooling_model_is_passed_over() -> None:
-    assert decide([A, B], [], {"a/1": 130}, 100, 0) == ModelTry("b/2", 100)
-    assert decide([A, B], [], {"a/1": 130, "b/2": 120}, 100, 0) == ModelTry("b/2", 120)
-    assert decide([A], [], {"a/1": 10_000}, 100, 0) == ModelTry("a/1", 160)
-    assert decide([A], [], {"a/1": 90}, 100, 0) == ModelTry("a/1", 100)
-    assert decide([], [], {}, 100, 0) == GiveUp("no model is configured")
+    assert decide_next_try([A, B], [], {"a/1": 130}, 100, 0) == ModelTry("b/2", 100)
+    assert decide_next_try([A, B], [], {"a/1": 130, "b/2": 120}, 100, 0) == ModelTry("b/2", 120)
+    assert decide_next_try([A], [], {"a/1": 10_000}, 100, 0) == ModelTry("a/1", 160)
+    assert decide_next_try([A], [], {"a/1": 90}, 100, 0) == ModelTry("a/1", 100)
+    assert decide_next_try([], [], {}, 100, 0) == GiveUp("no model is configured")
 
 
 def test_cooldowns() -> None:
     before = {"b/2": 101.0, "old": 99.0}
-    assert cooled(before, fail(BUSY, after=7), 100) == {"a/1": 107, "b/2": 101}
-    assert cooled(before, fail(BUSY), 100) == {"a/1": 105, "b/2": 101}
-    assert cooled(before, fail(BUSY, after=9999), 100) == {"a/1": 1000, "b/2": 101}
-    assert cooled(before, fail(DOWN), 100) == {"b/2": 101}
-    assert cooled({"a/1": 500.0}, fail(BUSY, after=1), 100) == {"a/1": 500}
-    assert warmed({"a/1": 500.0, "b/2": 500.0}, "a/1", 100) == {"b/2": 500}
+    assert with_cooldown(before, fail(BUSY, after=7), 100) == {"a/1": 107, "b/2": 101}
+    assert with_cooldown(before, fail(BUSY), 100) == {"a/1": 105, "b/2": 101}
+    assert with_cooldown(before, fail(BUSY, after=9999), 100) == {"a/1": 1000, "b/2": 101}
+    assert with_cooldown(before, fail(DOWN), 100) == {"b/2": 101}
+    assert with_cooldown({"a/1": 500.0}, fail(BUSY, after=1), 100) == {"a/1": 500}
+    assert without_cooldown({"a/1": 500.0, "b/2": 500.0}, "a/1", 100) == {"b/2": 500}
     assert before == {"b/2": 101.0, "old": 99.0}
 
 
@@ -96,14 +104,14 @@ def test_every_turn_ends_politely(
     failures = list[ModelFailure]()
     dead = set[str]()
     for error, after, jitter, took in script:
-        step = decide(chain, failures, cooldowns, now, jitter)
+        step = decide_next_try(chain, failures, cooldowns, now, jitter)
         if isinstance(step, GiveUp):
             break
         assert step.model not in dead
         assert now <= step.at <= now + 3600
         now = step.at + took
         failures.append(ModelFailure(step.model, error, now, after))
-        cooldowns = dict(cooled(cooldowns, failures[-1], now))
+        cooldowns = dict(with_cooldown(cooldowns, failures[-1], now))
         if error not in (BUSY, DOWN, SLOW, ODD):
             dead.add(step.model)
     else:

@@ -8,8 +8,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand.models.decode import TextCleaner, exact_arguments, make_calls
-from deskhand.types.messages import clean
+from deskhand.models.decode import TextCleaner, make_calls, normalize_arguments
+from deskhand.types.messages import clean_text
 
 from .tools import ask, assistant, called, user
 
@@ -26,13 +26,13 @@ JSON = st.recursive(
 @given(JSON, st.sampled_from([b"", b" ", b"\n"]))
 def test_json_is_kept_to_the_byte(value: object, space: bytes) -> None:
     written = msgspec.json.format(msgspec.json.encode(value), indent=2)
-    assert bytes(exact_arguments(space + written + space)) == written
-    assert bytes(exact_arguments(written.decode())) == written
+    assert bytes(normalize_arguments(space + written + space)) == written
+    assert bytes(normalize_arguments(written.decode())) == written
 
 
 @given(st.text() | st.binary())
 def test_anything_else_becomes_a_json_string(written: str | bytes) -> None:
-    kept = bytes(exact_arguments(written))
+    kept = bytes(normalize_arguments(written))
     found = msgspec.json.decode(kept)
     given_bytes = written if isinstance(written, bytes) else written.encode("utf-8", "replace")
     if not given_bytes.strip():
@@ -43,7 +43,7 @@ def test_anything_else_becomes_a_json_string(written: str | bytes) -> None:
 
 def test_nesting_that_would_break_a_decoder_is_text() -> None:
     assert isinstance(
-        msgspec.json.decode(bytes(exact_arguments("[" * 100_000 + "]" * 100_000))), str
+        msgspec.json.decode(bytes(normalize_arguments("[" * 100_000 + "]" * 100_000))), str
     )
 
 
@@ -58,8 +58,8 @@ def test_text_is_clean_however_it_is_cut(text: str, cuts: list[int]) -> None:
     cleaner = TextCleaner()
     pieces = [cleaner.feed("".join(units[a:b])) for a, b in itertools.pairwise(places)]
     found = "".join(pieces) + cleaner.close()
-    assert all(clean(piece) == piece for piece in pieces)
-    assert found == clean(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    assert all(clean_text(piece) == piece for piece in pieces)
+    assert found == clean_text(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
 def test_ids_are_made_where_they_are_missing_or_taken() -> None:

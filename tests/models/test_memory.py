@@ -56,7 +56,9 @@ def test_a_growing_talk_is_sent_as_if_it_were_new(
             if length > masked:  # from here on an early message has another form
                 shown = (ContextMessage(1000, user("[shortened]")), *shown[1:])
             request = ask(messages=shown, encoded=memory, blob=BLOB)
-            assert await model.body(request) == await model.body(ask(messages=shown, blob=BLOB))
+            assert await model.encode_request(request) == await model.encode_request(
+                ask(messages=shown, blob=BLOB)
+            )
 
     anyio.run(check)
 
@@ -65,6 +67,6 @@ async def test_what_was_sent_before_is_one_piece() -> None:
     model = open_wire("openai", Transport(), "http://127.0.0.1:9/v1")
     memory = Encoded()
     shown = ask(user("one"), assistant("two"), user("three"), assistant("four")).messages
-    await model.body(ask(messages=shown, encoded=memory))
-    (start,) = memory.starts.values()
+    await model.encode_request(ask(messages=shown, encoded=memory))
+    (start,) = memory.prefixes.values()
     assert start.messages == shown[:3] and start.data.count(b'"role"') == 3

@@ -15,7 +15,7 @@ from deskhand.models.base import Request, TextDelta, ThinkingDelta, ToolSchema
 from deskhand.models.openai import OpenAIModel
 from deskhand.models.settings import Facts, Quirks
 from deskhand.models.transport import Transport
-from deskhand.models.wire import PROMPTS
+from deskhand.models.wire import MAX_PROMPTS
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour, CallStyle, FakeCall
 from deskhand.types.client import ANY_OBJECT
@@ -30,7 +30,7 @@ from deskhand.types.messages import (
     ToolCall,
     ToolResult,
     Usage,
-    clean,
+    clean_text,
 )
 
 from .tools import (
@@ -57,7 +57,7 @@ PICTURE = Image("sha256:a", "image/png", "a.png")
 async def sent(request: Request, quirks: Quirks | None = None, facts: Facts = FACTS) -> Any:
     """The body for `request`, after the official types have agreed to it."""
     model = open_wire("openai", Transport(), "http://127.0.0.1:9/v1", quirks=quirks, facts=facts)
-    found = msgspec.json.decode(await model.body(request))
+    found = msgspec.json.decode(await model.encode_request(request))
     OFFICIAL.validate_python(found)
     return found
 
@@ -136,11 +136,11 @@ async def test_a_conversation_as_it_is_sent() -> None:
 async def test_the_body_is_the_same_from_memory() -> None:
     model = open_wire("openai", Transport(), "http://127.0.0.1:9/v1")
     request = a_long_talk()
-    first = await model.body(request)
-    assert len(request.encoded.each) == 6
-    assert await model.body(request) == first
+    first = await model.encode_request(request)
+    assert len(request.encoded.messages) == 6
+    assert await model.encode_request(request) == first
     forgetful = msgspec.structs.replace(request, blob=None)
-    assert await model.body(forgetful) == first, "an image is not read twice"
+    assert await model.encode_request(forgetful) == first, "an image is not read twice"
 
 
 @pytest.mark.parametrize("wire", ["openai", "responses"])
@@ -151,14 +151,14 @@ async def test_a_prompt_is_the_same_from_memory(wire: str, system: tuple[str, ..
     """What stands first is kept as JSON, and nobody can tell."""
     model = open_wire(wire, Transport(), "http://127.0.0.1:9/v1")
     asked = ask(user("hello"), system=system)
-    first = await model.body(asked)
-    assert await model.body(asked) == first
+    first = await model.encode_request(asked)
+    assert await model.encode_request(asked) == first
     body = msgspec.json.decode(first)
     told = body.get("instructions", "") if wire == "responses" else body["messages"][0]["content"]
-    assert told == clean("\n\n".join(filter(None, system)))
-    for number in range(2 * PROMPTS):
-        await model.body(ask(user("hello"), system=(f"another {number}", system[-1])))
-    assert await model.body(asked) == first
+    assert told == clean_text("\n\n".join(filter(None, system)))
+    for number in range(2 * MAX_PROMPTS):
+        await model.encode_request(ask(user("hello"), system=(f"another {number}", system[-1])))
+    assert await model.encode_request(asked) == first
 
 
 async def test_a_model_without_eyes_reads_names() -> None:
@@ -472,7 +472,9 @@ async def test_halves_of_emojis_break_nothing_anywhere(fake: FakeLLM, transport:
     )
     reply = await reply_of(model)
     assert [bytes(call.arguments) for call in reply.message.calls] == ['{"a":"\ufffd"}'.encode()]
-    await model.body(ask(user("Hi"), reply.message, result(reply.message.calls[0].id, "ok")))
+    await model.encode_request(
+        ask(user("Hi"), reply.message, result(reply.message.calls[0].id, "ok"))
+    )
     for broken in (
         f'{{"error":{{"message":"{half}"}}}}',
         '{"error":' + "[" * 100_000,

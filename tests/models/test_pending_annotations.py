@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deskhand.models.base import ContextMessage
-from deskhand.models.pending_annotations import KEPT, note, remember
+from deskhand.models.pending_annotations import MAX_ENTRIES, add_annotation, add_sent_answer
 from deskhand.types.events import MessageDelivered, MessageEdited, Reacted
 from deskhand.types.identity import Principal
 from deskhand.types.labels import LOCAL, OWNER, UNTRUSTED
@@ -26,7 +26,7 @@ def edited(text: str, of: str = "m1", label: object = OWNER) -> MessageEdited:
 def told(*events: MessageEdited | Reacted, sent: dict[str, str] | None = None) -> list[str]:
     asides: dict[str, Text] = {}
     for event in events:
-        note(asides, sent or {}, event)
+        add_annotation(asides, sent or {}, event)
     return [aside.text for aside in asides.values()]
 
 
@@ -57,13 +57,15 @@ def test_edits() -> None:
 def test_labels() -> None:
     asides: dict[str, Text] = {}
     for event in (edited("a"), edited("b", "m2", UNTRUSTED), reacted()):
-        note(asides, {}, event)
+        add_annotation(asides, {}, event)
     assert [aside.label for aside in asides.values()] == [OWNER, UNTRUSTED, LOCAL]
 
 
 def test_few_are_kept() -> None:
-    many = told(*(edited(str(i), f"m{i}") for i in range(KEPT + 5)))
-    assert len(many) == KEPT and many[-1] == f"[edited an earlier message: {KEPT + 4}]\n"
+    many = told(*(edited(str(i), f"m{i}") for i in range(MAX_ENTRIES + 5)))
+    assert (
+        len(many) == MAX_ENTRIES and many[-1] == f"[edited an earlier message: {MAX_ENTRIES + 4}]\n"
+    )
 
 
 def said(n: int, text: str, role: str = "assistant") -> ContextMessage:
@@ -95,5 +97,5 @@ def test_answers_are_known_by_the_event_after_which_they_were_said(
         said(6, " "),
     ]
     sent: dict[str, str] = {}
-    remember(sent, MessageDelivered(key, "p1"), messages, 4)
+    add_sent_answer(sent, MessageDelivered(key, "p1"), messages, 4)
     assert sent == ({} if quoted is None else {"p1": quoted})

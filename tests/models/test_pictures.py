@@ -15,11 +15,17 @@ import pytest
 from PIL import Image as Pillow
 
 from deskhand.models.base import Request
-from deskhand.models.pictures import LIMIT_BYTES, LIMIT_SIDE, PictureStore, kind_of, size_of
-from deskhand.models.pictures import shrink as in_a_process
-from deskhand.models.shrink import HALVINGS, ImageTooLarge, shrink
+from deskhand.models.pictures import (
+    LIMIT_BYTES,
+    LIMIT_SIDE,
+    PictureStore,
+    detect_media_type,
+    read_picture_size,
+)
+from deskhand.models.pictures import shrink_in_process as in_a_process
+from deskhand.models.shrink import MAX_HALVINGS, ImageTooLarge, shrink_picture
 from deskhand.models.transport import Transport
-from deskhand.store.blobs import KEPT_S, Blobs
+from deskhand.store.blobs import MIN_AGE_S, Blobs
 from deskhand.types.errors import PictureRefused
 from deskhand.types.messages import Image
 
@@ -64,10 +70,10 @@ def opened(data: bytes) -> Pillow.Image:
 def test_the_header_tells_the_size(kind: str, options: dict[str, object]) -> None:
     made = BytesIO()
     Pillow.new("RGB", (321, 123)).save(made, kind, **options)
-    assert size_of(made.getvalue()) == (321, 123)
-    assert kind_of(made.getvalue()) == f"image/{kind.lower()}"
+    assert read_picture_size(made.getvalue()) == (321, 123)
+    assert detect_media_type(made.getvalue()) == f"image/{kind.lower()}"
     for cut in (0, 3, 11, 20, 29):
-        size_of(made.getvalue()[:cut])
+        read_picture_size(made.getvalue()[:cut])
 
 
 def test_what_is_no_picture_has_no_size() -> None:
@@ -78,7 +84,7 @@ def test_what_is_no_picture_has_no_size() -> None:
         b"\xff\xd8" + b"\xff" * 50,
         b"RIFF....WEBPVP9 " + b"\0" * 20,
     ):
-        assert size_of(data) is None
+        assert read_picture_size(data) is None
 
 
 def test_as_much_quality_as_fits_then_half_the_size() -> None:
@@ -94,18 +100,18 @@ def test_as_much_quality_as_fits_then_half_the_size() -> None:
         return made.tell()
 
     for quality in (80, 60, 40, 25):
-        assert len(shrink(data, size(quality))) == size(quality)
-    assert opened(shrink(data, size(25) - 1)).size == (512, 512)
-    assert len(shrink(data, size(25) - 1)) == size(80, halved=1)
-    assert opened(shrink(data, size(25, HALVINGS))).size == (32, 32)
+        assert len(shrink_picture(data, size(quality))) == size(quality)
+    assert opened(shrink_picture(data, size(25) - 1)).size == (512, 512)
+    assert len(shrink_picture(data, size(25) - 1)) == size(80, halved=1)
+    assert opened(shrink_picture(data, size(25, MAX_HALVINGS))).size == (32, 32)
     with pytest.raises(ImageTooLarge, match="a 32nd of its size"):
-        shrink(data, size(25, HALVINGS) - 1)
+        shrink_picture(data, size(25, MAX_HALVINGS) - 1)
 
 
 def test_what_can_be_seen_through_is_white() -> None:
     made = BytesIO()
     Pillow.new("RGBA", (8, 8), (0, 0, 0, 0)).save(made, "PNG")
-    assert opened(shrink(made.getvalue())).getpixel((4, 4)) == (255, 255, 255)
+    assert opened(shrink_picture(made.getvalue())).getpixel((4, 4)) == (255, 255, 255)
 
 
 async def kept(tmp_path: Path, data: bytes) -> tuple[PictureStore, Blobs, str]:
@@ -118,7 +124,7 @@ async def test_a_large_picture_becomes_a_small_one_once(tmp_path: Path) -> None:
     assert len(data) > LIMIT_BYTES
     pictures, blobs, digest = await kept(tmp_path, data)
     made = await pictures.get(digest)
-    assert len(made) <= LIMIT_BYTES and kind_of(made) == "image/jpeg"
+    assert len(made) <= LIMIT_BYTES and detect_media_type(made) == "image/jpeg"
     assert opened(made).size == (1400, 1300)
     beside = blobs.path(digest).with_suffix(".jpg")
     assert beside.read_bytes() == made
@@ -127,7 +133,7 @@ async def test_a_large_picture_becomes_a_small_one_once(tmp_path: Path) -> None:
     assert await blobs.get(digest) == data, "the picture itself stays whole"
     for path in (beside, blobs.path(digest)):
         os.utime(path, (0, 0))
-    assert blobs.collect(lambda name: name == digest, KEPT_S) == 1
+    assert blobs.collect(lambda name: name == digest, MIN_AGE_S) == 1
     assert not beside.exists() and blobs.path(digest).exists()
 
 
@@ -179,7 +185,7 @@ async def test_without_pillow_small_ones_go_and_large_ones_say_what_to_install(
 
 async def sent(wire: str, request: Request) -> str:
     model = open_wire(wire, Transport(), "http://127.0.0.1:9/v1")
-    return str(msgspec.json.decode(await model.body(request)))
+    return str(msgspec.json.decode(await model.encode_request(request)))
 
 
 @pytest.mark.parametrize("wire", WIRES)

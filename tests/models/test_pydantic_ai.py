@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from deskhand.assembly.models import Models, catalogue_of
+from deskhand.assembly.models import Models, build_catalogue
 from deskhand.config.config import Config, Home, ProviderConfig, Settings
 from deskhand.models.base import Closable, Model, ToolSchema
 from deskhand.models.catalogue import open_model, read_catalogue
@@ -218,7 +218,7 @@ async def test_it_is_opened_by_its_name_or_by_the_configuration(
     models = Models(Settings(Home(tmp_path), chosen, environment={"K": "k"}))
     assert isinstance(models.open("openai-chat/m"), PydanticModel)
     assert (
-        not catalogue_of(
+        not build_catalogue(
             Settings(Home(tmp_path), Config(providers={"x": ProviderConfig(via="pydantic-ai")}))
         )
         .provider("x")

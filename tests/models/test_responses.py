@@ -36,7 +36,7 @@ THINKS = Facts(window=1, thinking="effort", off_effort="none", temperature=False
 async def sent(request: Request, facts: Facts = FACTS) -> Any:
     """The body for `request`, after the official types have agreed to it."""
     model = open_wire("responses", Transport(), "http://127.0.0.1:9/v1", facts=facts)
-    found = msgspec.json.decode(await model.body(request))
+    found = msgspec.json.decode(await model.encode_request(request))
     OFFICIAL.validate_python(found)
     return found
 
@@ -140,8 +140,8 @@ async def test_a_model_without_eyes_reads_names() -> None:
 async def test_the_body_only_grows_and_keeps_its_cache_key() -> None:
     model = open_wire("responses", Transport(), "http://127.0.0.1:9/v1")
     request = a_long_talk()
-    first = await model.body(request)
-    assert await model.body(msgspec.structs.replace(request, blob=None)) == first, (
+    first = await model.encode_request(request)
+    assert await model.encode_request(msgspec.structs.replace(request, blob=None)) == first, (
         "an image is not read twice"
     )
     longer = ask(
@@ -150,7 +150,7 @@ async def test_the_body_only_grows_and_keeps_its_cache_key() -> None:
         system=request.system,
         blob=BLOB,
     )
-    bodies = [msgspec.json.decode(body) for body in (first, await model.body(longer))]
+    bodies = [msgspec.json.decode(body) for body in (first, await model.encode_request(longer))]
     assert bodies[1]["input"][:-1] == bodies[0]["input"]
     assert (
         bodies[0]["prompt_cache_key"]

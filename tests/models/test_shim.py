@@ -21,9 +21,9 @@ from deskhand.models.base import (
     ToolSchema,
 )
 from deskhand.models.openai import OpenAIModel
-from deskhand.models.shim import ASSIST, FILES, NO_PROGRAMS, NO_WAY, SORT, Shim
-from deskhand.models.shim_prompts import ABOUT
-from deskhand.models.shim_tasks import DEEP_WORK
+from deskhand.models.shim import ASSIST_PROMPT, FILES_PROMPT, NO_PROGRAMS, NO_WAY, SORT_PROMPT, Shim
+from deskhand.models.shim_prompts import ABOUT_REPLY
+from deskhand.models.shim_tasks import DEEP_WORK_HEADING
 from deskhand.models.side_completion import Aside, ask_aside
 from deskhand.models.transport import Transport, TransportLimits
 from deskhand.testing import model_suite
@@ -80,7 +80,7 @@ async def items_of(
     shown = tuple(
         ContextMessage(4 * n, message) for n, message in enumerate(messages or (USER,), 1)
     )
-    head = DEEP_WORK if "manage_tasks" in {tool.name for tool in tools} else "s"
+    head = DEEP_WORK_HEADING if "manage_tasks" in {tool.name for tool in tools} else "s"
     async with shim(fake, dialect) as model:
         return [item async for item in model.reply(Request("m", (head,), shown, tools))]
 
@@ -133,13 +133,16 @@ async def test_a_request_is_sorted_surveyed_written_rehearsed_and_done(fake: Fak
     survey = {"about": "write 'hello' into n.txt", "purpose": "change"}
     assert await ask(fake) == ("", [("survey_files", survey)])
     asked = last_asked(fake)
-    assert asked["grammar"].startswith('root ::= "talk"') and asked["id_slot"] == SORT.slot
-    assert asked["messages"][0]["content"] == SORT.system and asked["temperature"] == 0
+    assert asked["grammar"].startswith('root ::= "talk"') and asked["id_slot"] == SORT_PROMPT.slot
+    assert asked["messages"][0]["content"] == SORT_PROMPT.system and asked["temperature"] == 0
 
     fake.script(*say(FENCED))
     assert await ask(fake, USER, *SURVEYED) == ("", [("rehearse_program", {"program": PROGRAM})])
     asked = last_asked(fake)
-    assert asked["id_slot"] == FILES.slot and asked["messages"][0]["content"] == FILES.system
+    assert (
+        asked["id_slot"] == FILES_PROMPT.slot
+        and asked["messages"][0]["content"] == FILES_PROMPT.system
+    )
     assert "Files here: none" in asked["messages"][-1]["content"]
     assert asked["messages"][-1]["content"].endswith("Request: write 'hello' into n.txt")
 
@@ -177,7 +180,7 @@ async def test_without_a_program_it_says_so(fake: FakeLLM) -> None:
 async def test_talk_is_only_words(fake: FakeLLM) -> None:
     fake.script(*say("talk", "Hello — you 👋"))
     assert await ask(fake) == ("Hello — you 👋", [])
-    assert "tools" not in last_asked(fake) and last_asked(fake)["id_slot"] == ASSIST.slot
+    assert "tools" not in last_asked(fake) and last_asked(fake)["id_slot"] == ASSIST_PROMPT.slot
 
 
 async def test_talk_that_claims_a_deed_is_not_passed_on(fake: FakeLLM) -> None:
@@ -190,7 +193,7 @@ async def test_what_needs_no_model_asks_none(fake: FakeLLM) -> None:
     def user(text: str) -> Message:
         return Message("user", (Text(text, OWNER),))
 
-    assert await ask(fake, user("What can you do?")) == (ABOUT, [])
+    assert await ask(fake, user("What can you do?")) == (ABOUT_REPLY, [])
     assert await ask(fake, user("undo that")) == ("", [("undo_change", {})])
     fetch = [("web_fetch", {"url": "https://x.example/a"})]
     assert await ask(fake, user("what does https://x.example/a say?")) == ("", fetch)

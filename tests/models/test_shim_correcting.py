@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deskhand.models.shim_correcting import corrected
+from deskhand.models.shim_correcting import make_correction_program
 from deskhand.models.shim_turn import ShimTurn
 
 BIKE = ("assistant", "I will remember: My bike is in rack 7 at the station.")
@@ -54,4 +54,4 @@ DENTIST = ("assistant", "I will remind you tomorrow, Monday 23 November, 9:00: C
 def test_what_was_said_just_before_is_put_right(
     said: list[tuple[str, str]], request_: str, program: str
 ) -> None:
-    assert corrected(ShimTurn(request_, 9, earlier=tuple(said))) == program
+    assert make_correction_program(ShimTurn(request_, 9, earlier=tuple(said))) == program

@@ -12,13 +12,18 @@ from pathlib import Path
 import pytest
 
 from deskhand.models import shim_library
-from deskhand.models.shim_library import borrowed, follows, likest, shape
-from deskhand.models.shim_prompts import PROGRAM_SHOTS, PROGRAMS
+from deskhand.models.shim_library import (
+    compute_shape,
+    find_borrowed_word,
+    find_similar_examples,
+    has_example_shape,
+)
+from deskhand.models.shim_prompts import PROGRAM_SHOTS, PROGRAMMER
 from deskhand.tools.program.inside.assistant import Assistant
 from deskhand.tools.program.inside.folder import Folder
 from deskhand.tools.program.inside.main import outcome, vocabulary
 
-EXAMPLES = shim_library._examples()
+EXAMPLES = shim_library._load_examples()
 NAMES = vocabulary(Folder(), Assistant([]), date(2026, 11, 23), io.StringIO())
 
 
@@ -77,20 +82,22 @@ def _like(told: str) -> str:
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each.asked[:40])
 def test_a_request_finds_its_own_program(example: shim_library.Example) -> None:
-    assert example.always or likest(example.asked)[-1] == example.shot
+    assert example.always or find_similar_examples(example.asked)[-1] == example.shot
 
 
 def test_an_example_for_files_of_the_same_kind_comes_before_others() -> None:
     request = "sort members by last name please"
     assert (
         "lines("
-        in likest(request, "Files here:\n- members.txt: 13 lines, begins\n    Ada Moss")[-1][1]
+        in find_similar_examples(
+            request, "Files here:\n- members.txt: 13 lines, begins\n    Ada Moss"
+        )[-1][1]
     )
     assert (
         "rows("
-        in likest(request, "Files here:\n- members.csv: a CSV with 3 rows and the columns a, b")[
-            -1
-        ][1]
+        in find_similar_examples(
+            request, "Files here:\n- members.csv: a CSV with 3 rows and the columns a, b"
+        )[-1][1]
     )
 
 
@@ -98,12 +105,14 @@ def test_a_number_that_nobody_named_is_not_followed() -> None:
     program = "found = [c[0] for c in cells('a.txt') if not c[2]]\nwrite('b.txt', found)"
     first = "{0: 'Ada', 1: '040 222', 2: 'ada@x.example'}"
     listing = f"- a.txt: 12 lines of a table without a header; cells('a.txt')[0] is {first}"
-    assert not follows(program, "who in a.txt has no mail? write the names to b.txt", listing)
+    assert not has_example_shape(
+        program, "who in a.txt has no mail? write the names to b.txt", listing
+    )
 
 
 @pytest.mark.parametrize("request_", ["", "?!", "qqq zzz"])
 def test_what_is_like_nothing_finds_nothing(request_: str) -> None:
-    assert likest(request_) == ()
+    assert find_similar_examples(request_) == ()
 
 
 @pytest.mark.parametrize(
@@ -118,11 +127,11 @@ def test_what_is_like_nothing_finds_nothing(request_: str) -> None:
     ],
 )
 def test_a_like_request_finds_a_like_program(request_: str, program: str) -> None:
-    assert any(program in shown for _, shown in likest(request_))
+    assert any(program in shown for _, shown in find_similar_examples(request_))
 
 
 def test_the_functions_of_the_prompt_are_there() -> None:
-    told = PROGRAMS[PROGRAMS.index("read(path)") : PROGRAMS.index("Rules:")]
+    told = PROGRAMMER[PROGRAMMER.index("read(path)") : PROGRAMMER.index("Rules:")]
     assert set(re.findall(r"\b([a-z_]+)\(", told)) <= set(NAMES)
     assert all(
         f"{name}(" in told
@@ -156,9 +165,9 @@ save_rows('race.csv', runners)"""
     ],
 )
 def test_a_program_follows_what_was_shown(program: str, follows_it: bool) -> None:
-    assert follows(program, ASKED, "") is follows_it
-    assert not follows(program, "delete the tmp files in race.csv, points", "")
-    assert not follows(program, ASKED.replace("highest", "lowest"), "")
+    assert has_example_shape(program, ASKED, "") is follows_it
+    assert not has_example_shape(program, "delete the tmp files in race.csv, points", "")
+    assert not has_example_shape(program, ASKED.replace("highest", "lowest"), "")
 
 
 @pytest.mark.parametrize(
@@ -173,16 +182,18 @@ def test_a_program_follows_what_was_shown(program: str, follows_it: bool) -> Non
 )
 def test_a_word_that_is_taken_from_an_example(program: str, word: str) -> None:
     assert (
-        borrowed(program, "put all the photos (jpg) in a folder named pictures, tidy up", "")
+        find_borrowed_word(
+            program, "put all the photos (jpg) in a folder named pictures, tidy up", ""
+        )
         == word
     )
 
 
 def test_what_is_worked_out_for_an_answer_is_part_of_the_shape() -> None:
-    assert shape("x = 1\nsay(f'{x}')") == shape("y = 2\nsay('no')\n")
-    assert shape("say(max(rows('a.csv')))") != shape("say(min(rows('a.csv')))")
+    assert compute_shape("x = 1\nsay(f'{x}')") == compute_shape("y = 2\nsay('no')\n")
+    assert compute_shape("say(max(rows('a.csv')))") != compute_shape("say(min(rows('a.csv')))")
     assert (
-        shape("x = f'{max(y)} of {z}'")
-        == shape("a = f'the most: {max(b)}'")
-        != shape("a = f'{min(b)}'")
+        compute_shape("x = f'{max(y)} of {z}'")
+        == compute_shape("a = f'the most: {max(b)}'")
+        != compute_shape("a = f'{min(b)}'")
     )

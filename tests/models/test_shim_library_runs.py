@@ -20,7 +20,7 @@ import pytest
 from deskhand.models import shim_library
 from tests.tools.program.folder import fill, run, texts
 
-EXAMPLES = [each for each in shim_library._examples() if not each.always]
+EXAMPLES = [each for each in shim_library._load_examples() if not each.always]
 
 
 class Case(msgspec.Struct):

@@ -6,7 +6,12 @@ import re
 
 import pytest
 
-from deskhand.models.shim_mending import by_code, swapping, with_demanded, with_sign
+from deskhand.models.shim_mending import (
+    append_demanded,
+    fix_delimiter,
+    make_swap_program,
+    mend_by_failure,
+)
 from deskhand.models.shim_programs import ProgramTry
 from deskhand.types.programs import FileChange, Rehearsed
 
@@ -35,7 +40,7 @@ BOX: dict[str, object] = {"rows": lambda path: ROWS, "number": float}
     ],
 )
 def test_an_aggregate_of_one_row_is_meant_of_all(program: str, found: object) -> None:
-    better = by_code(ProgramTry(program, (), Rehearsed(failed=NOT_ITERABLE)))
+    better = mend_by_failure(ProgramTry(program, (), Rehearsed(failed=NOT_ITERABLE)))
     scope = dict(BOX)
     exec(better, scope)
     assert scope["found"] == found
@@ -55,23 +60,23 @@ def test_an_aggregate_of_one_row_is_meant_of_all(program: str, found: object) ->
     ],
 )
 def test_what_is_not_plain_is_left_to_the_model(program: str, failed: str) -> None:
-    assert by_code(ProgramTry(program, (), Rehearsed(failed=failed))) == ""
+    assert mend_by_failure(ProgramTry(program, (), Rehearsed(failed=failed))) == ""
 
 
 def test_dates_are_found_whatever_stands_between_their_numbers() -> None:
     program = r"days = re.findall(r'\d{2}/\d{2}/\d{4}', read('a.txt'))"
-    better = by_code(ProgramTry(program, (), Rehearsed(failed=NOTHING)))
+    better = mend_by_failure(ProgramTry(program, (), Rehearsed(failed=NOTHING)))
     assert better == (
         r"days = re.findall(r'\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./](?:\d{4}|\d{2})', "
         r"read('a.txt'))"
     )
-    assert by_code(ProgramTry(program, (), Rehearsed(read=("a.txt",)))) == better, (
+    assert mend_by_failure(ProgramTry(program, (), Rehearsed(read=("a.txt",)))) == better, (
         "nothing came of it"
     )
     text = "from 01.04.2026 or 2026-05-02 or 3/4/26, section 4.2.1, no. 12.4"
     found = re.findall(better.partition("r'")[2].partition("'")[0], text)
     assert found == ["01.04.2026", "2026-05-02", "3/4/26"]
-    assert by_code(ProgramTry(better, (), Rehearsed(failed=NOTHING))) == "", (
+    assert mend_by_failure(ProgramTry(better, (), Rehearsed(failed=NOTHING))) == "", (
         "it is not mended twice"
     )
 
@@ -92,7 +97,7 @@ TEXT = "--- plan.md\nTuesday, gate 12: boarding\n12 seats\n--- end of plan.md"
     ],
 )
 def test_words_that_become_others(request_: str, program: str) -> None:
-    assert swapping(request_, TEXT) == program
+    assert make_swap_program(request_, TEXT) == program
 
 
 @pytest.mark.parametrize(
@@ -118,7 +123,7 @@ def test_what_a_list_is_to_hold_is_added(request_: str, lines: tuple[str, ...], 
         ("--- /dev/null", "+++ bag.txt", "@@ -0,0 +1,3 @@", *(f"+{line}" for line in lines))
     )
     made = Rehearsed(changes=(FileChange("bag.txt", "new", "d", diff),))
-    assert with_demanded(ProgramTry("p", (), made), request_) == (f"p\n{more}" if more else "")
+    assert append_demanded(ProgramTry("p", (), made), request_) == (f"p\n{more}" if more else "")
 
 
 @pytest.mark.parametrize(
@@ -141,4 +146,4 @@ def test_what_a_list_is_to_hold_is_added(request_: str, lines: tuple[str, ...], 
 def test_a_table_has_the_sign_that_was_asked_for(request_: str, head: str, mended: str) -> None:
     diff = f"--- /dev/null\n+++ b.csv\n@@ -0,0 +1,2 @@\n+{head}\n+x"
     made = Rehearsed(changes=(FileChange("b.csv", "new", "d", diff),))
-    assert with_sign(ProgramTry("save_rows('b.csv', found)", (), made), request_) == mended
+    assert fix_delimiter(ProgramTry("save_rows('b.csv', found)", (), made), request_) == mended

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from deskhand.models.shim_outcomes import agreed_on, lost_columns, problem, table_harm
-from deskhand.models.shim_programs import ProgramTry, unasked_column
+from deskhand.models.shim_outcomes import (
+    find_agreed_program,
+    find_lost_columns,
+    find_program_problem,
+    find_table_problem,
+)
+from deskhand.models.shim_programs import ProgramTry, find_unasked_column
 from deskhand.models.shim_turn import Did, Move, ShimTurn
-from deskhand.types.programs import SURVEY, FileChange, Kind, ProgramCall, Rehearsed
+from deskhand.types.programs import SURVEY_FILES, ChangeKind, FileChange, ProgramCall, Rehearsed
 
 HEAD = "--- m.csv\n+++ m.csv\n@@ -1,3 +1,3 @@\n"
 
@@ -16,7 +21,13 @@ def turn(request: str) -> ShimTurn:
     return ShimTurn(
         request,
         1,
-        did=(Did(Move(SURVEY, {"about": request, "purpose": "change"}), "Files here: none", "ok"),),
+        did=(
+            Did(
+                Move(SURVEY_FILES, {"about": request, "purpose": "change"}),
+                "Files here: none",
+                "ok",
+            ),
+        ),
     )
 
 
@@ -31,7 +42,7 @@ def turn(request: str) -> ShimTurn:
     ],
 )
 def test_columns_that_are_gone(diff: str, lost: list[str]) -> None:
-    assert lost_columns(FileChange("m.csv", "changed", "d", diff)) == lost
+    assert find_lost_columns(FileChange("m.csv", "changed", "d", diff)) == lost
 
 
 @pytest.mark.parametrize(
@@ -46,7 +57,7 @@ def test_columns_that_are_gone(diff: str, lost: list[str]) -> None:
     ],
 )
 def test_a_column_that_nobody_named(program: str, request_: str, column: str) -> None:
-    assert unasked_column(program, request_) == column
+    assert find_unasked_column(program, request_) == column
 
 
 @pytest.mark.parametrize(
@@ -65,16 +76,18 @@ def test_more_than_one_reminder_is_cancelled_only_where_that_is_said(
         ProgramCall("cron", {"mode": "remove", "job_id": f"job {n}"}) for n in range(count)
     )
     tried = ProgramTry("cancel('x')", (), Rehearsed(calls=calls))
-    assert bool(problem(tried, turn(request_), wants=True, assist=True)) is wrong
+    assert bool(find_program_problem(tried, turn(request_), wants=True, assist=True)) is wrong
 
 
 def test_a_column_that_is_gone_is_a_problem_unless_it_was_asked_for() -> None:
     change = FileChange("m.csv", "changed", "d", f"{HEAD}-time,temp_f\n+time,temp_c\n 08:00,68")
     tried = ProgramTry("replace('m.csv', 'temp_f', 'temp_c')", (), Rehearsed(changes=(change,)))
-    assert "temp_f is gone" in problem(
+    assert "temp_f is gone" in find_program_problem(
         tried, turn("add a column temp_c to m.csv"), wants=True, assist=False
     )
-    assert not problem(tried, turn("rename temp_f to temp_c in m.csv"), wants=True, assist=False)
+    assert not find_program_problem(
+        tried, turn("rename temp_f to temp_c in m.csv"), wants=True, assist=False
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,7 +109,7 @@ def test_a_file_that_is_named_and_not_there_is_made(
 ) -> None:
     did = (
         Did(
-            Move(SURVEY, {"about": request_, "purpose": "change"}),
+            Move(SURVEY_FILES, {"about": request_, "purpose": "change"}),
             "Files here:\n- m.csv: 3 lines",
             "ok",
         ),
@@ -104,7 +117,7 @@ def test_a_file_that_is_named_and_not_there_is_made(
     tried = ProgramTry("save_rows('m.csv', good)", (), Rehearsed(changes=changes))
     assert (
         "the request names"
-        in problem(tried, ShimTurn(request_, 1, did=did), wants=True, assist=False)
+        in find_program_problem(tried, ShimTurn(request_, 1, did=did), wants=True, assist=False)
     ) is wrong
 
 
@@ -122,12 +135,13 @@ def test_a_file_that_nobody_named_is_not_changed_in_the_place_of_another(
     request_: str, path: str, wrong: bool
 ) -> None:
     listing = "Files here:\n- Labels A4.txt: 3 lines, begins\n    blue: 3\n- jars.txt: 2 lines"
-    did = (Did(Move(SURVEY, {"about": request_, "purpose": "change"}), listing, "ok"),)
+    did = (Did(Move(SURVEY_FILES, {"about": request_, "purpose": "change"}), listing, "ok"),)
     tried = ProgramTry(
         "append('x', 'tea')", (), Rehearsed(changes=(FileChange(path, "changed", "d"),))
     )
     assert (
-        "nobody named" in problem(tried, ShimTurn(request_, 1, did=did), wants=True, assist=False)
+        "nobody named"
+        in find_program_problem(tried, ShimTurn(request_, 1, did=did), wants=True, assist=False)
     ) is wrong
 
 
@@ -153,11 +167,11 @@ def test_of_two_that_agree_the_one_is_said_that_tells_whose_the_figures_are(
     said: tuple[str, ...], chosen: int | None
 ) -> None:
     tries = [ProgramTry(f"say({each!r})", (), Rehearsed(said=each)) for each in said]
-    believed = agreed_on(tries, wants=False, ordered=False)
+    believed = find_agreed_program(tries, wants=False, ordered=False)
     assert believed is (None if chosen is None else tries[chosen])
 
 
-def changed(path: str, kind: Kind, *lines: str) -> Rehearsed:
+def changed(path: str, kind: ChangeKind, *lines: str) -> Rehearsed:
     return Rehearsed(
         changes=(FileChange(path, kind, "d", "\n".join(("--- x", "+++ x", "@@ -1 +1 @@", *lines))),)
     )
@@ -247,9 +261,11 @@ def test_all_of_a_request_is_done_and_no_more(
 ) -> None:
     there = "Files here:\n- a.ini: 2 lines\n- a.md: 2 lines"
     asked = ShimTurn(
-        request_, 1, did=(Did(Move(SURVEY, {"about": request_, "purpose": "change"}), there, "ok"),)
+        request_,
+        1,
+        did=(Did(Move(SURVEY_FILES, {"about": request_, "purpose": "change"}), there, "ok"),),
     )
-    note = problem(ProgramTry(program, (), came), asked, wants=True, assist=False)
+    note = find_program_problem(ProgramTry(program, (), came), asked, wants=True, assist=False)
     assert note.startswith(wrong) and bool(note) == bool(wrong), note
 
 
@@ -276,11 +292,11 @@ def test_who_is_not_named_is_not_taken_from_the_first_row(
     asked = ShimTurn(
         request_,
         1,
-        did=(Did(Move(SURVEY, {"about": request_, "purpose": "change"}), MEMBERS, "ok"),),
+        did=(Did(Move(SURVEY_FILES, {"about": request_, "purpose": "change"}), MEMBERS, "ok"),),
     )
     diff = "@@ -1,4 +1,4 @@\n name,course,paid\n-Lena Abt,pottery,no\n+Lena Abt,pottery,yes"
     came = Rehearsed(changes=(FileChange("m.csv", "changed", "d", diff),))
-    note = problem(ProgramTry(program, (), came), asked, wants=True, assist=False)
+    note = find_program_problem(ProgramTry(program, (), came), asked, wants=True, assist=False)
     assert ("only the first row" in note) == wrong, note
 
 
@@ -306,7 +322,7 @@ CREW = "--- c.csv\n+++ c.csv\n@@ -1,4 +1,4 @@\n name,team\n"
     ],
 )
 def test_a_table_is_changed_where_it_was_meant(request_: str, diff: str, wrong: str) -> None:
-    said = table_harm(FileChange("c.csv", "changed", "d", diff), request_)
+    said = find_table_problem(FileChange("c.csv", "changed", "d", diff), request_)
     assert said.startswith(wrong) and bool(said) == bool(wrong)
 
 
@@ -314,11 +330,14 @@ def test_a_folder_that_is_empty_after_a_move_is_no_other_file() -> None:
     moved = FileChange("old/a/x.txt", "moved", "d", "", "new/a/x.txt")
     came = Rehearsed(changes=(moved, FileChange("old/a", "deleted"), FileChange("old", "deleted")))
     listing = Did(
-        Move(SURVEY, {"about": "x", "purpose": "change"}),
+        Move(SURVEY_FILES, {"about": "x", "purpose": "change"}),
         "Files here:\n- old/a/x.txt: 1 line",
         "ok",
     )
     asked = ShimTurn("rename the folder old to new", 1, did=(listing,))
     assert (
-        problem(ProgramTry("rename('old', 'new')", (), came), asked, wants=True, assist=False) == ""
+        find_program_problem(
+            ProgramTry("rename('old', 'new')", (), came), asked, wants=True, assist=False
+        )
+        == ""
     )

@@ -5,9 +5,15 @@ from __future__ import annotations
 
 import pytest
 
-from deskhand.models.shim_programs import ProgramTry, from_sample, goes_on_and_on, is_plain, pruned
+from deskhand.models.shim_programs import (
+    ProgramTry,
+    find_sample_value,
+    is_enumerating,
+    is_plain,
+    prune_program,
+)
 from deskhand.models.shim_turn import Did, Move, ShimTurn
-from deskhand.types.programs import SURVEY, FileChange, Rehearsed
+from deskhand.types.programs import SURVEY_FILES, FileChange, Rehearsed
 
 # What nobody asked for
 
@@ -42,13 +48,15 @@ from deskhand.types.programs import SURVEY, FileChange, Rehearsed
 )
 def test_what_nobody_asked_for_is_taken_out(request_: str, kept: str, gone: str) -> None:
     assert (
-        pruned(f"{kept}\n{gone}\nsay('done')", request_).splitlines()[: len(kept.splitlines())]
+        prune_program(f"{kept}\n{gone}\nsay('done')", request_).splitlines()[
+            : len(kept.splitlines())
+        ]
         == kept.splitlines()
     )
     last = gone.splitlines()[-1]
     assert (
         last
-        not in pruned(f"{kept}\n{gone}\nsay('done')", request_).splitlines()[
+        not in prune_program(f"{kept}\n{gone}\nsay('done')", request_).splitlines()[
             len(kept.splitlines()) :
         ]
     )
@@ -84,7 +92,7 @@ def test_what_nobody_asked_for_is_taken_out(request_: str, kept: str, gone: str)
     ],
 )
 def test_what_may_be_meant_stays(request_: str, program: str) -> None:
-    assert pruned(program, request_) == program
+    assert prune_program(program, request_) == program
 
 
 # What needs no second program
@@ -125,14 +133,14 @@ def test_what_is_plain(request_: str, program: str, plain: bool) -> None:
 
 def test_one_line_for_each_thing_is_seen() -> None:
     lines = [f"replace('course.txt', '2027-01-{n:02}', '2027-01-{n + 7:02}')" for n in range(1, 12)]
-    assert goes_on_and_on("\n".join(lines))
-    assert not goes_on_and_on("\n".join(lines[:6]))
-    assert not goes_on_and_on(
+    assert is_enumerating("\n".join(lines))
+    assert not is_enumerating("\n".join(lines[:6]))
+    assert not is_enumerating(
         "\n".join(f"line {n} of a text that is written" * (n % 2 + 1) for n in range(3))
     )
     poem = ["The sea is wide,", "the wind is cold,", "a boat at night,", "a story told,"] * 4
-    assert not goes_on_and_on("\n".join(poem))
-    assert not goes_on_and_on(
+    assert not is_enumerating("\n".join(poem))
+    assert not is_enumerating(
         "write('plan.md', [\n" + "\n".join(f"- [ ] Chapter {n}: read it" for n in range(20))
     )
 
@@ -151,8 +159,8 @@ def test_a_value_of_the_row_that_is_shown_is_seen_and_the_name_of_a_column_is_no
     listing = (
         "Files here:\n- c.csv: a CSV; rows('c.csv')[0] is {'item': 'Binoculars', 'price': '189.00'}"
     )
-    did = (Did(Move(SURVEY, {}), listing, "ok"),)
-    assert from_sample(program, ShimTurn("which costs the most?", 1, did=did)) == sample
+    did = (Did(Move(SURVEY_FILES, {}), listing, "ok"),)
+    assert find_sample_value(program, ShimTurn("which costs the most?", 1, did=did)) == sample
 
 
 @pytest.mark.parametrize(
@@ -168,4 +176,4 @@ def test_a_value_of_the_row_that_is_shown_is_seen_and_the_name_of_a_column_is_no
     ],
 )
 def test_a_folder_that_nobody_named_is_no_bound(program: str, request_: str, kept: str) -> None:
-    assert pruned(program, request_) == kept
+    assert prune_program(program, request_) == kept

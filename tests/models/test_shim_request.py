@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from deskhand.models.shim_request import (
-    CHANGE,
+    CHANGE_VERB,
     QUESTION,
-    goes_on,
-    obvious,
-    program_said,
-    questions_in,
-    takes_back,
+    classify_obvious,
+    is_reminder_followup,
+    is_undo,
+    make_reminder_program,
+    split_questions,
 )
 from deskhand.models.shim_turn import ShimTurn
 
@@ -26,7 +26,7 @@ from deskhand.models.shim_turn import ShimTurn
     ],
 )
 def test_a_question_about_deskhand_needs_no_model(request_: str) -> None:
-    assert obvious(request_) == "self"
+    assert classify_obvious(request_) == "self"
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_a_question_about_deskhand_needs_no_model(request_: str) -> None:
     ],
 )
 def test_what_is_no_question_about_deskhand(request_: str) -> None:
-    assert obvious(request_) != "self"
+    assert classify_obvious(request_) != "self"
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_what_is_no_question_about_deskhand(request_: str) -> None:
     ],
 )
 def test_questions_that_stand_on_their_own(request_: str, parts: list[str]) -> None:
-    assert questions_in(request_) == parts
+    assert split_questions(request_) == parts
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,10 @@ def test_questions_that_stand_on_their_own(request_: str, parts: list[str]) -> N
     ],
 )
 def test_a_request_that_goes_on_about_reminders(said: str, request_: str, goes_on_: bool) -> None:
-    assert goes_on(ShimTurn(request_, 3, (("user", "..."), ("assistant", said)))) is goes_on_
+    assert (
+        is_reminder_followup(ShimTurn(request_, 3, (("user", "..."), ("assistant", said))))
+        is goes_on_
+    )
 
 
 @pytest.mark.parametrize(
@@ -101,7 +104,7 @@ def test_a_request_that_goes_on_about_reminders(said: str, request_: str, goes_o
     ],
 )
 def test_what_changes_and_what_asks(request_: str, changes: bool, asks: bool) -> None:
-    assert (bool(CHANGE.search(request_)), bool(QUESTION.search(request_))) == (changes, asks)
+    assert (bool(CHANGE_VERB.search(request_)), bool(QUESTION.search(request_))) == (changes, asks)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +154,7 @@ def test_what_changes_and_what_asks(request_: str, changes: bool, asks: bool) ->
     ],
 )
 def test_what_is_said_so_plainly_that_no_model_is_asked(request_: str, program: str) -> None:
-    assert program_said(request_) == program
+    assert make_reminder_program(request_) == program
 
 
 @pytest.mark.parametrize(
@@ -170,4 +173,4 @@ def test_what_is_said_so_plainly_that_no_model_is_asked(request_: str, program: 
     ],
 )
 def test_a_request_that_takes_back(request_: str, back: bool) -> None:
-    assert takes_back(request_) is back
+    assert is_undo(request_) is back

@@ -7,24 +7,24 @@ from typing import Any
 import msgspec
 import pytest
 
-from deskhand.models.shim_programs import ProgramTry, is_plain, program_in
-from deskhand.models.shim_prompts import ABOUT, Word
-from deskhand.models.shim_request import obvious
+from deskhand.models.shim_programs import ProgramTry, extract_program, is_plain
+from deskhand.models.shim_prompts import ABOUT_REPLY, RequestKind
+from deskhand.models.shim_request import classify_obvious
 from deskhand.models.shim_steps import (
-    STOPS,
-    TRIES,
+    MAX_TRIES,
+    MIN_STOPS,
     AnswerStep,
     Do,
     SayStep,
+    ShimStep,
     Sort,
-    Step,
     Write,
     first_step,
     is_stuck,
     next_step,
 )
 from deskhand.models.shim_turn import Did, Move, ShimTurn
-from deskhand.models.shim_words import done_words, honest
+from deskhand.models.shim_words import render_done, replace_false_claim
 from deskhand.types.programs import FileChange, ProgramCall, Rehearsed
 
 NEW = FileChange("n.txt", "new", "1" * 64, "--- /dev/null\n+++ n.txt\n@@ -0,0 +1 @@\n+hello")
@@ -40,7 +40,7 @@ def tried(program: str, came: Rehearsed, *answers: str) -> Did:
     return Did(Move("rehearse_program", given), msgspec.json.encode(came).decode(), "ok")
 
 
-def after(request: str, *did: Did) -> Step:
+def after(request: str, *did: Did) -> ShimStep:
     return next_step(ShimTurn(request, 4, did=did))
 
 
@@ -49,12 +49,12 @@ def ran(program: str, *changes: FileChange, status: str = "ok", result: str = "d
     return Did(Move("run_program", given), result, status)
 
 
-def tools_of(step: Step) -> list[str]:
+def tools_of(step: ShimStep) -> list[str]:
     assert isinstance(step, Do), step
     return [move.tool for move in step.moves]
 
 
-def said(step: Step) -> str:
+def said(step: ShimStep) -> str:
     assert isinstance(step, SayStep), step
     return step.text
 
@@ -88,14 +88,14 @@ def said(step: Step) -> str:
         *(("Sort every line of a.txt", None), ("What is a remainder?", None)),
     ],
 )
-def test_what_needs_no_model_to_be_sorted(request_: str, word: Word | None) -> None:
-    assert obvious(request_) == word
+def test_what_needs_no_model_to_be_sorted(request_: str, word: RequestKind | None) -> None:
+    assert classify_obvious(request_) == word
 
 
 @pytest.mark.parametrize(
     ("word", "request_", "step"),
     [
-        ("self", "who are you", SayStep(ABOUT, failed=False)),
+        ("self", "who are you", SayStep(ABOUT_REPLY, failed=False)),
         ("talk", "thanks", AnswerStep()),
         ("assist", "undo that", Do((Move("undo_change", {}),))),
         ("assist", "remind me at 9", Write("assistant")),
@@ -121,7 +121,7 @@ def test_what_needs_no_model_to_be_sorted(request_: str, word: Word | None) -> N
         ),
     ],
 )
-def test_how_a_request_begins(word: Word, request_: str, step: Step) -> None:
+def test_how_a_request_begins(word: RequestKind, request_: str, step: ShimStep) -> None:
     assert first_step(word, ShimTurn(request_, 4)) == step
 
 
@@ -216,9 +216,9 @@ def test_two_that_say_the_same_number_agree() -> None:
 
 def test_two_that_stop_refuse_with_their_sentence() -> None:
     stopped = tried("read('b.txt')", Rehearsed(stopped="there is no file b.txt"))
-    step = after("sort b.txt", survey(), *[stopped] * (STOPS - 1))
+    step = after("sort b.txt", survey(), *[stopped] * (MIN_STOPS - 1))
     assert isinstance(step, Write)
-    step = after("sort b.txt", survey(), *[stopped] * STOPS)
+    step = after("sort b.txt", survey(), *[stopped] * MIN_STOPS)
     assert isinstance(step, SayStep) and step.failed
     assert "there is no file b.txt" in step.text and "Nothing was changed" in step.text
 
@@ -229,7 +229,7 @@ def test_it_does_not_try_for_ever() -> None:
         Rehearsed("I did it."),
         Rehearsed("1", needs=None, changes=()),
     ):
-        step = after("sort a.csv", survey(), *[tried("say('I did it.')", came)] * TRIES)
+        step = after("sort a.csv", survey(), *[tried("say('I did it.')", came)] * MAX_TRIES)
         assert isinstance(step, SayStep) and step.failed
 
 
@@ -360,7 +360,7 @@ def test_what_was_done_is_told_by_what_happened() -> None:
         FileChange("c.txt", "moved", to="d/c.txt"),
         FileChange("e", "folder"),
     )
-    words = done_words(
+    words = render_done(
         ProgramTry("say('I made coffee.')", (), Rehearsed("I made coffee.", changes=changes))
     ).lower()
     assert "coffee" not in words
@@ -374,7 +374,7 @@ def test_what_was_done_is_told_by_what_happened() -> None:
         assert part in words
     assert "1 added, 2 removed" in words
     many = tuple(FileChange(f"f{n}", "deleted") for n in range(20))
-    assert "12 more" in done_words(ProgramTry("", (), Rehearsed("", changes=many)))
+    assert "12 more" in render_done(ProgramTry("", (), Rehearsed("", changes=many)))
 
 
 @pytest.mark.parametrize(
@@ -382,7 +382,9 @@ def test_what_was_done_is_told_by_what_happened() -> None:
     [("I wrote 3 names to n.txt.", True), ("I wrote 3 names to names.txt.", False)],
 )
 def test_words_that_name_a_file_that_was_not_touched_are_dropped(words: str, kept: bool) -> None:
-    told = done_words(ProgramTry("say(f'I wrote {n} names')", (), Rehearsed(words, changes=(NEW,))))
+    told = render_done(
+        ProgramTry("say(f'I wrote {n} names')", (), Rehearsed(words, changes=(NEW,)))
+    )
     assert (words in told) is kept and "n.txt" in told
 
 
@@ -424,7 +426,7 @@ def test_what_was_denied_after_a_change_does_not_unsay_the_change() -> None:
 def test_what_is_not_obvious(request_: str) -> None:
     """No undo, no text about ourselves, and no page that is fetched in place of what was asked
     for."""
-    assert obvious(request_) is None
+    assert classify_obvious(request_) is None
 
 
 @pytest.mark.parametrize(
@@ -440,8 +442,8 @@ def test_what_is_not_obvious(request_: str) -> None:
     ],
 )
 def test_a_deed_that_nobody_did_is_not_claimed(words: str, asked: str, kept: bool) -> None:
-    assert (honest(words, asked=asked) == words) is kept
-    assert honest(words, asked=asked)
+    assert (replace_false_claim(words, asked=asked) == words) is kept
+    assert replace_false_claim(words, asked=asked)
 
 
 @pytest.mark.parametrize(
@@ -456,4 +458,4 @@ def test_a_deed_that_nobody_did_is_not_claimed(words: str, asked: str, kept: boo
     ],
 )
 def test_a_program_is_found_in_what_was_written(written: str) -> None:
-    assert program_in(written) == "x()"
+    assert extract_program(written) == "x()"

@@ -10,27 +10,27 @@ from msgspec.structs import replace
 from deskhand.models.base import ContextMessage
 from deskhand.models.shim_steps import SayStep
 from deskhand.models.shim_tasks import (
-    LIST,
+    LIST_TASKS,
     TASKS,
     Hear,
     KnownTasks,
     OnTask,
     Split,
     TaskCalls,
-    ended,
+    collect_tasks,
     is_compound,
-    known,
+    make_end_move,
+    make_task_moves,
     next_work,
-    steps_in,
-    written_down,
+    parse_steps,
 )
 from deskhand.models.shim_turn import Did, Move
 from deskhand.tools.task_graph import create, merged, update
 from deskhand.tools.task_words import line, listed, progress
 from deskhand.types.labels import LOCAL, OWNER, UNTRUSTED
 from deskhand.types.messages import Message, ResultStatus, Text, ToolCall, ToolResult
-from deskhand.types.tasks import Graph, Task
-from deskhand.types.turn import TASK_LIST
+from deskhand.types.tasks import Task, TaskGraph
+from deskhand.types.turn import TASK_LIST_PREFIX
 
 ASKED = Message(
     "user",
@@ -44,7 +44,7 @@ class Talk:
 
     def __init__(self, *messages: Message) -> None:
         self.messages: list[Message] = list(messages)
-        self.graph: Graph = {}
+        self.graph: TaskGraph = {}
 
     def hear(self, message: Message) -> None:
         self.messages.append(message)
@@ -112,7 +112,7 @@ class Talk:
 def planned(*titles: str) -> Talk:
     """A conversation in which the request was split into these tasks, and the first is begun."""
     talk = Talk(ASKED)
-    talk.do(LIST)
+    talk.do(LIST_TASKS)
     talk.do(*(Move(TASKS, {"action": "create", "title": title}) for title in titles))
     talk.follow()
     return talk
@@ -120,15 +120,15 @@ def planned(*titles: str) -> Talk:
 
 def test_what_a_person_says_is_heard_first_and_then_split() -> None:
     talk = Talk(ASKED)
-    assert talk.next() == Hear(TaskCalls((LIST,)))
-    talk.do(LIST)
+    assert talk.next() == Hear(TaskCalls((LIST_TASKS,)))
+    talk.do(LIST_TASKS)
     assert talk.next() == Split("count the lines of a.txt and write them into b.txt")
 
 
 def test_a_plan_is_shown_before_anything_begins() -> None:
     talk = Talk(ASKED)
-    talk.do(LIST)
-    talk.do(*written_down(["Count the lines", "Write them into b.txt"], "asked"))
+    talk.do(LIST_TASKS)
+    talk.do(*make_task_moves(["Count the lines", "Write them into b.txt"], "asked"))
     shown = Move("exit_plan_mode", {"plan": "1. Count the lines\n2. Write them into b.txt"})
     assert talk.next(planning=True) == TaskCalls((shown,))
     talk.result(shown, "no, count the words", "denied")
@@ -137,11 +137,11 @@ def test_a_plan_is_shown_before_anything_begins() -> None:
 
 def test_another_word_makes_another_plan() -> None:
     talk = Talk(ASKED)
-    talk.do(LIST)
-    talk.do(*written_down((), "count them"))
+    talk.do(LIST_TASKS)
+    talk.do(*make_task_moves((), "count them"))
     talk.hear(Message("user", (Text("count the words", OWNER),)))
-    assert talk.next(planning=True) == TaskCalls((LIST,))
-    talk.do(LIST)
+    assert talk.next(planning=True) == TaskCalls((LIST_TASKS,))
+    talk.do(LIST_TASKS)
     assert talk.next(planning=True) == Hear(Split("count the words", drop=(1,)))
 
 
@@ -156,11 +156,11 @@ def test_one_task_after_the_other_with_what_came_of_those_before() -> None:
     talk.result(Move("shell", {"command": "wc -l a.txt"}), "12 a.txt")
     again = talk.next()
     assert isinstance(again, OnTask) and [did.result for did in again.turn.did] == ["12 a.txt"]
-    talk.do(ended(1, "a.txt has 12 lines."))
+    talk.do(make_end_move(1, "a.txt has 12 lines."))
     assert talk.next() == SayStep("a.txt has 12 lines.\n(1 of 2 tasks are done.)")
     talk.hear(NUDGE)
     assert talk.follow() == [
-        LIST,
+        LIST_TASKS,
         Move(TASKS, {"action": "update", "task_id": 2, "status": "in_progress"}),
     ]
     second = talk.next()
@@ -169,7 +169,7 @@ def test_one_task_after_the_other_with_what_came_of_those_before() -> None:
         ("user", "Count the lines of a.txt"),
         ("assistant", "a.txt has 12 lines."),
     )
-    talk.do(ended(2, "b.txt says 12."))
+    talk.do(make_end_move(2, "b.txt says 12."))
     report = (
         "1. Count the lines of a.txt: a.txt has 12 lines.\n2. Write the number into b.txt: "
         "b.txt says 12."
@@ -181,14 +181,14 @@ def test_what_was_begun_before_a_stop_goes_on_where_it_was() -> None:
     talk = planned("Count the lines of a.txt")
     talk.result(Move("shell", {"command": "wc -l a.txt"}), "12 a.txt")
     talk.hear(NUDGE)
-    assert talk.follow() == [LIST]
+    assert talk.follow() == [LIST_TASKS]
     work = talk.next()
     assert isinstance(work, OnTask) and [did.result for did in work.turn.did] == ["12 a.txt"]
 
 
 def test_what_is_blocked_is_asked_about_and_an_answer_sets_it_free() -> None:
     talk = planned("Pay the electrician")
-    talk.do(ended(1, "which account?", blocked=True))
+    talk.do(make_end_move(1, "which account?", blocked=True))
     assert isinstance(talk.next(), SayStep)
     talk.hear(NUDGE)
     talk.follow()
@@ -204,7 +204,7 @@ def test_what_is_blocked_is_asked_about_and_an_answer_sets_it_free() -> None:
 
 def test_one_task_that_is_blocked_does_not_hold_the_others() -> None:
     talk = planned("Pay the electrician", "Count the lines of a.txt")
-    talk.do(ended(1, "which account?", blocked=True))
+    talk.do(make_end_move(1, "which account?", blocked=True))
     assert talk.next() == SayStep("which account?\n(0 of 2 tasks are done.)")
     talk.hear(NUDGE)
     talk.follow()
@@ -214,16 +214,16 @@ def test_one_task_that_is_blocked_does_not_hold_the_others() -> None:
 
 def test_a_list_that_cannot_be_kept_is_said() -> None:
     talk = Talk(NUDGE)
-    talk.result(LIST, "the disk is full", "error")
+    talk.result(LIST_TASKS, "the disk is full", "error")
     assert talk.next() == SayStep("I could not keep the list of tasks: the disk is full")
 
 
 def test_more_that_a_person_asks_for_becomes_more_tasks() -> None:
     talk = planned("Count the lines of a.txt")
-    talk.do(ended(1, "12"))
+    talk.do(make_end_move(1, "12"))
     talk.hear(Message("user", (Text("now delete b.txt", OWNER),)))
-    assert talk.next() == TaskCalls((LIST,))
-    talk.do(LIST)
+    assert talk.next() == TaskCalls((LIST_TASKS,))
+    talk.do(LIST_TASKS)
     assert talk.next() == Hear(Split("now delete b.txt"))
     talk.result(Move("ask_user", {"question": "which b.txt?"}), "the old one")
     assert talk.next() == Split("now delete b.txt the old one")
@@ -231,36 +231,36 @@ def test_more_that_a_person_asks_for_becomes_more_tasks() -> None:
 
 def test_what_is_out_of_view_is_looked_up_again_and_nothing_is_said_to_be_done() -> None:
     talk = planned("Count the lines of a.txt", "Write the number into b.txt")
-    talk.do(ended(1, "12"))
+    talk.do(make_end_move(1, "12"))
     hidden = Message(
         "tool", (ToolResult("c", (Text("[an earlier result; call the tool again]", LOCAL),)),)
     )
     talk.messages[2] = replace(
         hidden, parts=(replace(hidden.parts[0], call_id=talk.messages[1].calls[0].id),)
     )
-    assert talk.next() == TaskCalls((LIST,))
+    assert talk.next() == TaskCalls((LIST_TASKS,))
     talk.follow()
     assert isinstance(work := talk.next(), OnTask) and work.id == 2
 
 
 def test_without_tasks_nothing_is_said_to_be_done() -> None:
     talk = Talk(NUDGE)
-    talk.do(LIST)
+    talk.do(LIST_TASKS)
     assert talk.next() == SayStep("There are no tasks here. Tell me what is to be done.")
 
 
 def test_a_task_that_another_model_began_goes_on() -> None:
     talk = Talk(NUDGE)
     talk.graph = {1: Task(1, "Count the lines of a.txt", status="in_progress")}
-    talk.do(LIST)
+    talk.do(LIST_TASKS)
     talk.result(Move("shell", {"command": "wc -l a.txt"}), "12 a.txt")
     work = talk.next()
     assert isinstance(work, OnTask) and [did.result for did in work.turn.did] == ["12 a.txt"]
 
 
 def test_the_list_that_the_runtime_tells_is_no_persons_word() -> None:
-    told = Text(f"{TASK_LIST}\n[ ] #1 Count the lines of a.txt\n</tasks>", UNTRUSTED)
-    assert Talk(Message("user", (*NUDGE.parts, told))).next() == TaskCalls((LIST,))
+    told = Text(f"{TASK_LIST_PREFIX}\n[ ] #1 Count the lines of a.txt\n</tasks>", UNTRUSTED)
+    assert Talk(Message("user", (*NUDGE.parts, told))).next() == TaskCalls((LIST_TASKS,))
 
 
 def test_a_plan_is_shown_once_in_a_turn() -> None:
@@ -283,18 +283,18 @@ def test_a_plan_is_shown_once_in_a_turn() -> None:
     ],
 )
 def test_what_the_model_makes_of_a_request(written: str, titles: list[str]) -> None:
-    moves = written_down(steps_in(written), "do it\nall", drop=(4,))
+    moves = make_task_moves(parse_steps(written), "do it\nall", drop=(4,))
     assert [move.arguments["title"] for move in moves[1:]] == titles
     assert moves[0] == Move(TASKS, {"action": "delete", "task_id": 4})
 
 
 def test_long_requests_make_short_titles() -> None:
-    (move,) = written_down((), "x" * 5000)
+    (move,) = make_task_moves((), "x" * 5000)
     assert len(move.arguments["title"]) == 200
 
 
 def test_no_more_than_a_small_model_can_do() -> None:
-    assert len(written_down([f"step {n}" for n in range(40)], "asked")) == 12
+    assert len(make_task_moves([f"step {n}" for n in range(40)], "asked")) == 12
 
 
 @pytest.mark.parametrize(
@@ -320,8 +320,8 @@ def test_the_list_is_read_as_it_is_written() -> None:
         Task(5, "Part of it", parent=4),
     )
     graph = {task.id: task for task in tasks}
-    told = Did(LIST, f"{listed(graph)}\n{progress(graph)}", "ok")
-    assert known([told]) == [
+    told = Did(LIST_TASKS, f"{listed(graph)}\n{progress(graph)}", "ok")
+    assert collect_tasks([told]) == [
         KnownTasks(1, "Done (with care)", "completed"),
         KnownTasks(2, "Waiting", "pending", waits=True),
         KnownTasks(3, "Held up", "blocked"),

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from deskhand.models.shim_texts import closed, composing, is_anew, new_text, rewriting
+from deskhand.models.shim_texts import (
+    close_fence,
+    find_new_text_path,
+    is_rewording,
+    make_rewrite_program,
+    make_text_program,
+)
 
 TEXTS = "--- a.md\nOld\n--- end of a.md"
 
@@ -23,7 +29,7 @@ TEXTS = "--- a.md\nOld\n--- end of a.md"
     ],
 )
 def test_a_text_is_written_anew_only_where_all_of_it_came(written: str, new: str) -> None:
-    program = rewriting(TEXTS, written)
+    program = make_rewrite_program(TEXTS, written)
     assert program == (
         f"read('a.md')\nwrite('a.md', {new!r})\nsay('I have changed a.md.')" if new else ""
     )
@@ -42,15 +48,15 @@ def test_a_text_is_written_anew_only_where_all_of_it_came(written: str, new: str
 def test_words_are_made_better_by_the_model_and_figures_by_a_program(
     request_: str, anew: bool
 ) -> None:
-    assert is_anew(request_) == anew
+    assert is_rewording(request_) == anew
 
 
 def test_the_frame_of_a_text_is_no_part_of_it_and_a_script_stays_one() -> None:
     shown = "--- a.py\nprint(1)\n--- end of a.py"
-    assert rewriting(shown, "```python\n--- a.py\nprint(2)\n--- end of a.py\n```").startswith(
-        "read('a.py')\nwrite('a.py', 'print(2)')"
-    )
-    assert rewriting(shown, "```\nprint(2\n```") == ""
+    assert make_rewrite_program(
+        shown, "```python\n--- a.py\nprint(2)\n--- end of a.py\n```"
+    ).startswith("read('a.py')\nwrite('a.py', 'print(2)')")
+    assert make_rewrite_program(shown, "```\nprint(2\n```") == ""
 
 
 LISTING = "Files here:\n- notes.txt: 3 lines\n- guests.txt: 4 lines"
@@ -77,21 +83,26 @@ LISTING = "Files here:\n- notes.txt: 3 lines\n- guests.txt: 4 lines"
     ],
 )
 def test_a_text_that_is_made_up_for_a_new_file(request_: str, path: str) -> None:
-    assert new_text(request_, LISTING) == path
+    assert find_new_text_path(request_, LISTING) == path
 
 
 def test_a_new_text_becomes_a_program() -> None:
-    assert composing("a.txt", closed("```letter\nTea\nMilk")) == "write('a.txt', 'Tea\\nMilk')"
-    assert composing("a.txt", "Here:\n```\nTea\nMilk\n```") == "write('a.txt', 'Tea\\nMilk')"
+    assert (
+        make_text_program("a.txt", close_fence("```letter\nTea\nMilk"))
+        == "write('a.txt', 'Tea\\nMilk')"
+    )
+    assert (
+        make_text_program("a.txt", "Here:\n```\nTea\nMilk\n```") == "write('a.txt', 'Tea\\nMilk')"
+    )
     letter = "```\nDear [Guest's Name],\n\nCome at 4.\n[Your Name]\n```"
-    assert composing("a.txt", letter) == "write('a.txt', 'Hello,\\n\\nCome at 4.')"
-    signed = composing(
+    assert make_text_program("a.txt", letter) == "write('a.txt', 'Hello,\\n\\nCome at 4.')"
+    signed = make_text_program(
         "a.txt", "```\nCome at 4.\n\nYours,\n[Your Name]\n```", "write to Bo, sign it as Ida"
     )
     assert signed == "write('a.txt', 'Come at 4.\\n\\nYours,\\nIda')"
-    assert composing("a.txt", "Tea") == composing("a.txt", "```\nTea") == ""
+    assert make_text_program("a.txt", "Tea") == make_text_program("a.txt", "```\nTea") == ""
     assert (
-        composing("a.txt", "Sure, here is the card:\n\nDear Bo,\ncome at 4")
+        make_text_program("a.txt", "Sure, here is the card:\n\nDear Bo,\ncome at 4")
         == "write('a.txt', 'Dear Bo,\\ncome at 4')"
     )
-    assert composing("a.txt", "I'm sorry.\nI cannot do that.") == ""
+    assert make_text_program("a.txt", "I'm sorry.\nI cannot do that.") == ""

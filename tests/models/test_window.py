@@ -9,8 +9,15 @@ from hypothesis import strategies as st
 
 from deskhand.models.base import ContextMessage, Request, ToolSchema
 from deskhand.models.meter import UsageMeter
-from deskhand.models.tokens import length, tokens
-from deskhand.models.window import KEEP, counted, fit, fresh, room, sized
+from deskhand.models.tokens import estimate_tokens, text_size
+from deskhand.models.window import (
+    KEPT_STEPS,
+    estimate_fresh_tokens,
+    estimate_request_tokens,
+    fit_messages,
+    fit_request,
+    request_room,
+)
 from deskhand.types.errors import ContextOverflow
 from deskhand.types.labels import Label
 from deskhand.types.limits import Limits
@@ -62,17 +69,23 @@ def test_no_request_is_larger_than_its_window(
     asked = request(messages, system, 5)
     limits = Limits(window=window)
     context = (
-        max(int(counted(asked) * scale) - int(scale * fresh(asked.messages)), 1) if known else 0
+        max(
+            int(estimate_request_tokens(asked) * scale)
+            - int(scale * estimate_fresh_tokens(asked.messages)),
+            1,
+        )
+        if known
+        else 0
     )
     try:
-        sent = sized(asked, limits, context, scale)
+        sent = fit_request(asked, limits, context, scale)
     except ContextOverflow:
-        least = counted(request([person(turns[-1][0][:120])], system, 5))
-        assert (least + (KEEP + 1) * 200 + 300) * scale > room(window, None), (
+        least = estimate_request_tokens(request([person(turns[-1][0][:120])], system, 5))
+        assert (least + (KEPT_STEPS + 1) * 200 + 300) * scale > request_room(window, None), (
             "that much would have fitted"
         )
         return
-    assert counted(sent) * scale <= room(window, None) + 4 * scale, (
+    assert estimate_request_tokens(sent) * scale <= request_room(window, None) + 4 * scale, (
         "it is larger than what there is room for"
     )
     ids = [call.id for shown in sent.messages for call in shown.message.calls]
@@ -95,17 +108,17 @@ def _steps(steps: list[tuple[str, str]]) -> list[Message]:
 
 def test_a_long_turn_loses_its_oldest_steps_and_keeps_what_was_asked() -> None:
     steps = [message for i in range(60) for message in step(i, f"result {i} " + "x" * 500)]
-    cut = fit(
+    cut = fit_messages(
         [person("old"), Message("assistant", (Text("yes"),)), person("the task"), *steps], 2_000
     )
     kept = [message for _, message in cut.kept]
     assert kept[0].text == "the task" and kept[1].role == "assistant" and kept[-1] == steps[-1]
-    assert len(fit([person("the task"), *steps], 1, 1_000_000).kept) == 1 + 2 * KEEP, (
-        "the last steps stay"
-    )
     assert (
-        sum(map(tokens, kept)) <= 2_000
-        and len(kept) >= 2 * KEEP
+        len(fit_messages([person("the task"), *steps], 1, 1_000_000).kept) == 1 + 2 * KEPT_STEPS
+    ), "the last steps stay"
+    assert (
+        sum(map(estimate_tokens, kept)) <= 2_000
+        and len(kept) >= 2 * KEPT_STEPS
         and len(cut.kept) + len(cut.dropped) == 123
     )
     assert all(
@@ -118,39 +131,44 @@ def test_a_long_turn_loses_its_oldest_steps_and_keeps_what_was_asked() -> None:
 
 def test_a_focus_keeps_the_last_exchange_whole() -> None:
     messages = [person("one"), *step(1, "r" * 5_000), person("two"), *step(2, "s" * 5_000)]
-    cut = fit(messages, 1, 10_000)
+    cut = fit_messages(messages, 1, 10_000)
     assert [message for _, message in cut.kept] == messages[3:] and cut.dropped == (0, 1, 2)
 
 
 def test_a_prompt_that_fills_the_window_is_refused_in_words() -> None:
     with pytest.raises(ContextOverflow, match=r"prompt and the tools take about .*\(/model\)"):
-        sized(request([person("hi")], "p" * 40_000), Limits(window=8_000), 0, 1.0)
+        fit_request(request([person("hi")], "p" * 40_000), Limits(window=8_000), 0, 1.0)
 
 
 def test_what_is_only_guessed_refuses_nothing() -> None:
     """Ollama says nowhere how much it was started with."""
     asked = request([person("hi " * 900), *step(1, "x" * 900), person("now")], "p" * 40_000)
-    sent = sized(asked, Limits(window=8_000, guessed=True), 0, 1.0)
+    sent = fit_request(asked, Limits(window=8_000, guessed=True), 0, 1.0)
     assert [each.message.text for each in sent.messages] == ["now"] and sent.system == asked.system
 
 
 def test_the_room_of_the_model_itself_counts() -> None:
     asked = request([person("w" * 9_000), *step(1, "x" * 9_000), person("now")])
-    assert sized(asked, Limits(window=100_000), 0, 1.0) is asked
-    assert counted(sized(asked, Limits(window=100_000, model_window=4_000), 0, 1.0)) <= 3_000
+    assert fit_request(asked, Limits(window=100_000), 0, 1.0) is asked
+    assert (
+        estimate_request_tokens(
+            fit_request(asked, Limits(window=100_000, model_window=4_000), 0, 1.0)
+        )
+        <= 3_000
+    )
 
 
 def test_other_scripts_count_by_their_bytes() -> None:
-    assert length("word") == 4 and length("слово") == 10 and length("漢字") == 6
+    assert text_size("word") == 4 and text_size("слово") == 10 and text_size("漢字") == 6
 
 
 def test_how_a_model_counts_is_learned() -> None:
     meter = UsageMeter()
     asked = request([person("w" * 3_500)])
     assert meter.scale("m") == 1.0
-    meter.learn("m", asked, 2 * counted(asked))
+    meter.learn("m", asked, 2 * estimate_request_tokens(asked))
     assert 1.9 < meter.scale("m") <= 2.0, "too low is learned at once"
-    meter.learn("m", asked, counted(asked))
+    meter.learn("m", asked, estimate_request_tokens(asked))
     assert 1.7 < meter.scale("m") < 1.9 and meter.scale("other") == 1.0, (
         "too high is learned slowly"
     )

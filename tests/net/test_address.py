@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand.net.address import check_address, is_ours, refused
+from deskhand.net.address import find_address_problem, find_connect_problem, is_own_address
 
 PUBLIC = [
     "1.1.1.1",
@@ -82,40 +82,52 @@ NOT_PUBLIC = [
 
 @pytest.mark.parametrize("address", PUBLIC)
 def test_the_public_web_is_reached(address: str) -> None:
-    assert check_address(address) == ""
+    assert find_address_problem(address) == ""
 
 
 @pytest.mark.parametrize("address", NOT_PUBLIC)
 def test_everything_else_is_refused_with_the_reason(address: str) -> None:
-    assert check_address(address)
+    assert find_address_problem(address)
 
 
 @given(st.ip_addresses(v=4))
 def test_an_ipv4_address_is_judged_alike_in_every_wrapping(address: ipaddress.IPv4Address) -> None:
     inner = str(address)
     mapped = [f"::ffff:{inner}", f"64:ff9b::{inner}"]
-    assert [bool(check_address(each)) for each in mapped] == [bool(check_address(inner))] * 2
+    assert [bool(find_address_problem(each)) for each in mapped] == [
+        bool(find_address_problem(inner))
+    ] * 2
     if not address.is_global:
-        assert check_address(inner)
+        assert find_address_problem(inner)
         number = int(address)
         sixtofour = ipaddress.IPv6Address((0x2002 << 112) | (number << 80) | 1)
         isatap = ipaddress.IPv6Address((0x2A00 << 112) | (0x5EFE << 32) | number)
         assert all(
-            check_address(str(each)) for each in (sixtofour, isatap, ipaddress.IPv6Address(number))
+            find_address_problem(str(each))
+            for each in (sixtofour, isatap, ipaddress.IPv6Address(number))
         )
 
 
 @given(st.ip_addresses(v=6))
 def test_nothing_that_python_calls_local_is_public(address: ipaddress.IPv6Address) -> None:
     if address.ipv4_mapped is None and not address.is_global:
-        assert check_address(str(address)) or address in ipaddress.IPv6Network("64:ff9b::/96")
+        assert find_address_problem(str(address)) or address in ipaddress.IPv6Network(
+            "64:ff9b::/96"
+        )
 
 
 def test_this_machine_is_not_reached_by_its_public_address_either() -> None:
-    assert refused("1.1.1.1", lambda address: address == "1.1.1.1") == "this machine"
-    assert refused("1.1.1.1") == "" and refused("10.0.0.1") == "a private network"
+    assert find_connect_problem("1.1.1.1", lambda address: address == "1.1.1.1") == "this machine"
+    assert (
+        find_connect_problem("1.1.1.1") == ""
+        and find_connect_problem("10.0.0.1") == "a private network"
+    )
 
 
 def test_the_addresses_of_this_machine_are_known_as_such() -> None:
-    assert is_ours("127.0.0.1") and is_ours("127.0.0.2")
-    assert not is_ours("192.0.2.1") and not is_ours("nonsense") and not is_ours("2001:db8::1")
+    assert is_own_address("127.0.0.1") and is_own_address("127.0.0.2")
+    assert (
+        not is_own_address("192.0.2.1")
+        and not is_own_address("nonsense")
+        and not is_own_address("2001:db8::1")
+    )

@@ -144,7 +144,7 @@ async def main():
     net = Net(allow={(address, int(port))})
     if way == "browser":
         from deskhand.net.fingerprint import exchange
-        net = net.through(exchange)
+        net = net.with_exchange(exchange)
     await net.get(f"http://{address}:{port}/")
     before = peak()
     try:

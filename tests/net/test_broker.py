@@ -16,12 +16,12 @@ from deskhand.net.egress_secrets import (
     SecretBroker,
     SecretRule,
     Withheld,
-    checked_rule,
+    normalize_secret_rule,
 )
 from deskhand.testing.egress import Lab, Server, everything, lab
 from deskhand.types.errors import ConfigError
 from deskhand.types.secret_search import SecretSearch
-from deskhand.types.secrets import SHORTEST, Scrubber, forms
+from deskhand.types.secrets import MIN_SECRET_CHARS, Scrubber, list_secret_forms
 
 TOKEN = "canary-token/+7f3a-äß"
 PLAIN = "canary-token-7f3a91"
@@ -136,7 +136,7 @@ async def test_a_server_without_a_valid_certificate_gets_nothing() -> None:
 )
 def test_only_requests_that_the_rule_means(method: str, target: str, given: bool) -> None:
     secret = held(methods=("GET",), paths=("/repos/",))
-    sent = SecretBroker(HOST, [secret], [secret]).dress(
+    sent = SecretBroker(HOST, [secret], [secret]).inject_headers(
         method, target, [(b"Authorization", b"mine"), (b"X", b"1")]
     )
     wanted = [(b"Authorization", b"Bearer " + PLAIN.encode())] if given else []
@@ -146,24 +146,24 @@ def test_only_requests_that_the_rule_means(method: str, target: str, given: bool
 def test_headers_of_other_shapes() -> None:
     basic = held(header="Authorization: Basic {basic:x-access-token}")
     key = held(header="X-Api-Key: {}")
-    assert SecretBroker(HOST, [key], []).dress("GET", "/", [(b"x-api-key", b"mine")]) == [
+    assert SecretBroker(HOST, [key], []).inject_headers("GET", "/", [(b"x-api-key", b"mine")]) == [
         (b"X-Api-Key", PLAIN.encode())
     ]
-    (_, value), *_ = SecretBroker(HOST, [basic], []).dress("GET", "/", [])
+    (_, value), *_ = SecretBroker(HOST, [basic], []).inject_headers("GET", "/", [])
     assert base64.b64decode(value.split()[1]).decode() == f"x-access-token:{PLAIN}"
 
 
 def test_a_handle_is_a_value_only_where_a_rule_says_so() -> None:
     secret = held(paths=("/a/",))
     broker = SecretBroker(HOST, [secret], [secret])
-    assert (b"X-Key", PLAIN.encode()) in broker.dress(
+    assert (b"X-Key", PLAIN.encode()) in broker.inject_headers(
         "GET", "/a/b", [(b"X-Key", b"{{secret:github}}")]
     )
     for target, name in (("/b", "github"), ("/a/b", "other")):
         with pytest.raises(Withheld):
-            broker.dress("GET", target, [(b"X-Key", b"{{secret:%s}}" % name.encode())])
+            broker.inject_headers("GET", target, [(b"X-Key", b"{{secret:%s}}" % name.encode())])
     with pytest.raises(Withheld, match="no header can carry"):
-        SecretBroker(HOST, [held("a\r\nX-Evil: 12345")], []).dress("GET", "/", [])
+        SecretBroker(HOST, [held("a\r\nX-Evil: 12345")], []).inject_headers("GET", "/", [])
 
 
 async def test_a_handle_for_a_host_without_secrets_is_not_sent() -> None:
@@ -205,7 +205,7 @@ async def test_what_a_server_echoes_is_taken_out() -> None:
         )
     assert b"{{secret:github}}" in said
     joined = b"".join(line for line in said.split(b"\r\n"))
-    assert not [form for form in forms(PLAIN) if form.encode() in joined]
+    assert not [form for form in list_secret_forms(PLAIN) if form.encode() in joined]
 
 
 async def test_an_answer_that_cannot_be_looked_through_is_not_given() -> None:
@@ -243,8 +243,8 @@ async def test_an_answer_that_cannot_be_looked_through_is_not_given() -> None:
 )
 def test_a_rule_that_would_not_do_what_it_says(rule: dict[str, object]) -> None:
     with pytest.raises(ConfigError):
-        checked_rule(SecretRule(**rule))  # type: ignore[arg-type]
-    assert checked_rule(SecretRule("API.test.:8443", methods=("get",))) == SecretRule(
+        normalize_secret_rule(SecretRule(**rule))  # type: ignore[arg-type]
+    assert normalize_secret_rule(SecretRule("API.test.:8443", methods=("get",))) == SecretRule(
         HOST, BEARER, ("GET",), port=8443
     )
 
@@ -252,7 +252,9 @@ def test_a_rule_that_would_not_do_what_it_says(rule: dict[str, object]) -> None:
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 64, 10_000])
 def test_a_stream_is_scrubbed_as_a_whole_would_be(size: int) -> None:
     values = [TOKEN, PLAIN, PLAIN + "-longer", "canary-token"]
-    text = "".join(f"x{form}" for value in values for form in forms(value)) + "canary-tok"
+    text = (
+        "".join(f"x{form}" for value in values for form in list_secret_forms(value)) + "canary-tok"
+    )
     data = text.encode()
     named = [(value, f"<{at}>") for at, value in enumerate(values)]
     scrubber = Scrubber(named)
@@ -260,15 +262,17 @@ def test_a_stream_is_scrubbed_as_a_whole_would_be(size: int) -> None:
         b"".join(scrubber.feed(data[at : at + size]) for at in range(0, len(data), size))
         + scrubber.flush()
     )
-    assert out == Scrubber(named).whole(data) and out.endswith(b"xcanary-tok"[1:])
-    assert not [form for value in values for form in forms(value) if form.encode() in out]
+    assert out == Scrubber(named).scrub(data) and out.endswith(b"xcanary-tok"[1:])
+    assert not [
+        form for value in values for form in list_secret_forms(value) if form.encode() in out
+    ]
 
 
 @pytest.mark.parametrize("before", range(4))
 def test_base64_is_found_in_the_middle_of_more(before: int) -> None:
     wrapped = base64.b64encode(b"u" * before + b":" + TOKEN.encode() + b"-and-more").decode()
-    hidden = SecretSearch({TOKEN: "{{secret:x}}"}).hide
+    hidden = SecretSearch({TOKEN: "{{secret:x}}"}).redact
     left = hidden(wrapped).partition("{{secret:x}}")
     assert left[1], wrapped
     assert len(wrapped) - len(left[0]) - len(left[2]) >= len(TOKEN.encode()) * 4 // 3 - 3
-    assert all(len(form) >= SHORTEST for form in forms("12345678"))
+    assert all(len(form) >= MIN_SECRET_CHARS for form in list_secret_forms("12345678"))

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskhand.net.download import DownloadTarget, Pace, download, join_files, sha256_of, take_file
+from deskhand.net.download import DownloadTarget, Pace, copy_file, download, hash_file, join_files
 from deskhand.testing.files import FileServer
 from deskhand.types.errors import NetError
 
@@ -37,15 +37,15 @@ async def test_it_comes_with_progress_and_is_verified(
     path = await download(server.url, wanted, lambda done, size: seen.append((done, size)))
     assert path.read_bytes() == DATA
     assert seen[0] == (0, len(DATA)) and seen[-1] == (len(DATA), len(DATA))
-    assert not wanted.partial.exists()
+    assert not wanted.partial_path.exists()
 
 
 async def test_it_goes_on_where_it_was_stopped(server: FileServer, wanted: DownloadTarget) -> None:
     wanted.path.parent.mkdir()
-    wanted.partial.write_bytes(DATA[:1_000_000])
+    wanted.partial_path.write_bytes(DATA[:1_000_000])
     await download(server.url, wanted)
     assert server.ranges == ["bytes=1000000-"]
-    assert sha256_of(wanted.path) == HASH
+    assert hash_file(wanted.path) == HASH
 
 
 async def test_cut_connections_are_taken_up_again(
@@ -62,7 +62,7 @@ async def test_a_server_without_ranges_starts_anew(
     server: FileServer, wanted: DownloadTarget
 ) -> None:
     wanted.path.parent.mkdir()
-    wanted.partial.write_bytes(DATA[:1_000_000])
+    wanted.partial_path.write_bytes(DATA[:1_000_000])
     server.ranges_work = False
     await download(server.url, wanted)
     assert wanted.path.read_bytes() == DATA
@@ -72,14 +72,14 @@ async def test_a_wrong_file_is_never_used(server: FileServer, wanted: DownloadTa
     wrong = DownloadTarget(wanted.path, "0" * 64, len(DATA))
     with pytest.raises(NetError, match=r"not the file that was wanted.*deleted and never used"):
         await download(server.url, wrong)
-    assert not wanted.path.exists() and not wanted.partial.exists()
+    assert not wanted.path.exists() and not wanted.partial_path.exists()
 
 
 async def test_a_part_of_something_else_is_found_out_and_forgotten(
     server: FileServer, wanted: DownloadTarget
 ) -> None:
     wanted.path.parent.mkdir()
-    wanted.partial.write_bytes(b"x" * 1000)
+    wanted.partial_path.write_bytes(b"x" * 1000)
     with pytest.raises(NetError, match="sha256"):
         await download(server.url, wanted)
     await download(server.url, wanted)
@@ -93,7 +93,7 @@ async def test_what_came_is_kept_when_the_server_goes_away(
     server.dies_after = 3
     with pytest.raises(NetError, match="0 MB of 3 MB are here; run it again to go on"):
         await download(server.url, wanted, pace=QUICK)
-    assert wanted.partial.read_bytes() == DATA[: wanted.partial.stat().st_size] != b""
+    assert wanted.partial_path.read_bytes() == DATA[: wanted.partial_path.stat().st_size] != b""
 
 
 async def test_statuses_and_silence_say_what_to_do(
@@ -110,7 +110,7 @@ async def test_statuses_and_silence_say_what_to_do(
 
 async def test_a_disk_that_becomes_full(server: FileServer, wanted: DownloadTarget) -> None:
     wanted.path.parent.mkdir()
-    wanted.partial.symlink_to("/dev/full")
+    wanted.partial_path.symlink_to("/dev/full")
     with pytest.raises(NetError, match=r"the disk became full.*goes on from there"):
         await download(server.url, wanted)
 
@@ -127,7 +127,7 @@ async def test_two_at_once_do_not_mix(server: FileServer, wanted: DownloadTarget
     server.silent = True
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(download, server.url, wanted)
-        while not wanted.partial.exists():
+        while not wanted.partial_path.exists():
             await anyio.sleep(0.01)
         with pytest.raises(NetError, match="another process is fetching"):
             await download(server.url, wanted)
@@ -137,12 +137,12 @@ async def test_two_at_once_do_not_mix(server: FileServer, wanted: DownloadTarget
 async def test_from_a_file_without_any_network(wanted: DownloadTarget, tmp_path: Path) -> None:
     given = tmp_path / "given"
     given.write_bytes(DATA)
-    assert (await take_file(given, wanted)).read_bytes() == DATA
+    assert (await copy_file(given, wanted)).read_bytes() == DATA
     given.write_bytes(DATA[:-1])
     with pytest.raises(NetError, match="it is another file"):
-        await take_file(given, wanted)
+        await copy_file(given, wanted)
     with pytest.raises(NetError, match="cannot be read"):
-        await take_file(tmp_path / "missing", wanted)
+        await copy_file(tmp_path / "missing", wanted)
 
 
 async def test_from_pieces(wanted: DownloadTarget, tmp_path: Path) -> None:

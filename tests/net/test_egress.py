@@ -11,7 +11,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskhand.net.egress import check_target, parse_authority, parse_entry, server_name
+from deskhand.net.egress import (
+    find_target_problem,
+    parse_authority,
+    parse_egress_host,
+    parse_server_name,
+)
 from deskhand.net.egress_http import HEAD_BYTES
 from deskhand.testing.egress import Server, everything, lab
 from deskhand.types.errors import AddressRefused
@@ -353,11 +358,11 @@ async def test_more_connections_than_there_is_room_for_wait() -> None:
 
 
 def test_entries_mean_what_they_say() -> None:
-    below = parse_entry("*.Example.ORG")
+    below = parse_egress_host("*.Example.ORG")
     assert below.covers("a.example.org", 443) and below.covers("a.b.example.org", 80)
     assert not below.covers("example.org", 443) and not below.covers("badexample.org", 443)
-    assert str(parse_entry("bücher.example:8443")) == "xn--bcher-kva.example:8443"
-    assert parse_entry("192.0.2.7").covers("192.0.2.7", 443) and parse_entry(
+    assert str(parse_egress_host("bücher.example:8443")) == "xn--bcher-kva.example:8443"
+    assert parse_egress_host("192.0.2.7").covers("192.0.2.7", 443) and parse_egress_host(
         "[2001:db8::1]:8443"
     ).ports == (8443,)
     for wrong in (
@@ -373,16 +378,16 @@ def test_entries_mean_what_they_say() -> None:
         "a.test:0",
     ):
         with pytest.raises(AddressRefused):
-            parse_entry(wrong)
+            parse_egress_host(wrong)
 
 
 def test_a_target_is_judged_by_its_one_spelling() -> None:
-    entries = [parse_entry("allowed.test"), parse_entry("192.0.2.7")]
+    entries = [parse_egress_host("allowed.test"), parse_egress_host("192.0.2.7")]
     assert parse_authority("ALLOWED.test.:443") == ("allowed.test", 443)
-    assert not check_target("allowed.test", 443, public=False, entries=entries)
-    assert not check_target("192.0.2.7", 443, public=False, entries=entries)
-    assert "IP address" in check_target("192.0.2.8", 443, public=True, entries=entries)
-    assert "ports 443 and 80" in check_target("a.test", 8080, public=True, entries=entries)
+    assert not find_target_problem("allowed.test", 443, public=False, entries=entries)
+    assert not find_target_problem("192.0.2.7", 443, public=False, entries=entries)
+    assert "IP address" in find_target_problem("192.0.2.8", 443, public=True, entries=entries)
+    assert "ports 443 and 80" in find_target_problem("a.test", 8080, public=True, entries=entries)
 
 
 def _hello(name: str | None) -> bytes:
@@ -398,14 +403,14 @@ def _hello(name: str | None) -> bytes:
 
 def test_the_name_in_a_greeting_is_found_however_it_is_cut() -> None:
     hello = _hello("allowed.test")
-    assert server_name(hello) == "allowed.test" and server_name(_hello(None)) == ""
-    assert all(server_name(hello[:at]) is None for at in range(len(hello)))
+    assert parse_server_name(hello) == "allowed.test" and parse_server_name(_hello(None)) == ""
+    assert all(parse_server_name(hello[:at]) is None for at in range(len(hello)))
     body = hello[5:]
     half = len(hello) // 2
     split = b"".join(
         b"\x16\x03\x01" + len(part).to_bytes(2) + part for part in (body[:half], body[half:])
     )
-    assert server_name(split) == "allowed.test"
+    assert parse_server_name(split) == "allowed.test"
     for wrong in (
         b"GET / HTTP/1.1",
         b"\x16\x03\x01\xff\xff",
@@ -413,4 +418,4 @@ def test_the_name_in_a_greeting_is_found_however_it_is_cut() -> None:
         b"\x17\x03\x03\x00\x01x",
     ):
         with pytest.raises(ValueError, match=r"."):
-            server_name(wrong + b"x" * 10)
+            parse_server_name(wrong + b"x" * 10)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deskhand.net.client import Net
-from deskhand.net.egress_door import Slots, opened
+from deskhand.net.egress_door import Slots, open_egress_socket
 from deskhand.net.egress_proxy import Gate
 from deskhand.types.errors import SandboxUnavailable
 
@@ -22,7 +22,7 @@ async def test_what_goes_wrong_meanwhile_comes_out_as_it_is() -> None:
 
     gate = Gate(permit, Net().connect, lambda *_: None, ssl.create_default_context)
     with pytest.raises(SandboxUnavailable, match="did not come up"):
-        async with opened(gate, Slots()) as path:
+        async with open_egress_socket(gate, Slots()) as path:
             assert Path(path).is_socket()
             raise SandboxUnavailable("the sandbox did not come up")
     assert not Path(path).parent.exists()

@@ -54,7 +54,7 @@ async def test_its_greeting_is_not_that_of_a_program(site: Site) -> None:
     net = Net(resolve=Rebinding([(PUBLIC,)]), allow={(PUBLIC, port)})
     async with listener, anyio.create_task_group() as group:
         group.start_soon(listener.serve, serve)
-        for each in (net, net.through(exchange)):
+        for each in (net, net.with_exchange(exchange)):
             with pytest.raises(NetError):
                 await each.get(f"https://safe.test:{port}/")
         group.cancel_scope.cancel()
@@ -77,7 +77,7 @@ async def test_a_certificate_must_be_right(site: Site) -> None:
     plain = await anyio.create_tcp_listener(local_host=PUBLIC)
     listener = TLSListener(plain, server)
     port = plain.extra(SocketAttribute.local_port)
-    net = Net(resolve=Rebinding([(PUBLIC,)]), allow={(PUBLIC, port)}).through(exchange)
+    net = Net(resolve=Rebinding([(PUBLIC,)]), allow={(PUBLIC, port)}).with_exchange(exchange)
     async with anyio.create_task_group() as group:
         group.start_soon(listener.serve, serve)
         with pytest.raises(NetError, match="certificate is not valid"):

@@ -13,7 +13,7 @@ from anyio.abc import AnyByteStream, SocketAttribute
 from anyio.streams.tls import TLSListener
 
 from deskhand.net.client import Net, NetLimits, OutboundRequest, SystemNames
-from deskhand.net.exchange import _only
+from deskhand.net.exchange import _make_socket_factory
 from deskhand.net.url import parse_url
 from deskhand.testing.site import PRIVATE, PUBLIC, Rebinding, Site
 from deskhand.types.errors import AddressRefused, NetError
@@ -192,7 +192,7 @@ async def test_this_machine_is_not_reached_by_its_public_address_either(site: Si
 
 def test_no_socket_is_made_for_another_address() -> None:
     """The last look, should the library connect to something else than it was told."""
-    make = _only(("1.1.1.1", "2606:4700::1111"))
+    make = _make_socket_factory(("1.1.1.1", "2606:4700::1111"))
     make((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("1.1.1.1", 443))).close()
     for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
         with pytest.raises(OSError, match="was not judged"):
@@ -202,7 +202,7 @@ def test_no_socket_is_made_for_another_address() -> None:
 async def test_what_a_person_allows_is_reached_and_nothing_beside_it(
     site: Site, trap: Site
 ) -> None:
-    net = site.spoken_to(Net()).allowing("LOCALHOST.", trap.port)
+    net = site.spoken_to(Net()).with_allowed_host("LOCALHOST.", trap.port)
     assert (await net.get(f"http://localhost:{trap.port}/")).status == 200
     with pytest.raises(AddressRefused):
         await net.get(f"http://localhost:{trap.port + 1}/")

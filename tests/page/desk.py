@@ -19,10 +19,10 @@ import anyio.to_thread
 import msgspec
 
 from deskhand.assembly.models import Models
-from deskhand.assembly.tools import skills_of, toolbox
+from deskhand.assembly.tools import make_tools, skills_of
 from deskhand.cli.worker import page
 from deskhand.config.config import read_settings
-from deskhand.learning.proposals.store import Card, Proposal, Score, Side, proposed
+from deskhand.learning.proposals.store import Card, Proposal, Score, Side, add_proposal
 from deskhand.models.base import Item, Reply, Request, TextDelta, ThinkingDelta
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.testing.scripted import say
@@ -42,7 +42,7 @@ from deskhand.types.events import (
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import LOCAL, OWNER, Label
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
-from deskhand.types.programs import REHEARSE, RUN, read_rehearsed
+from deskhand.types.programs import REHEARSE_PROGRAM, RUN_PROGRAM, parse_rehearsal
 
 MARKDOWN = """Here is **how it works**, in short:
 
@@ -275,10 +275,10 @@ def _program(name: str, results: list[ToolResult]) -> Message:
     if not results:
         return say("", _call("survey_files", about=name))
     if len(results) <= len(programs):
-        return say("", _call(REHEARSE, len(results), program=programs[len(results) - 1]))
-    came = read_rehearsed(results[-1].text)
+        return say("", _call(REHEARSE_PROGRAM, len(results), program=programs[len(results) - 1]))
+    came = parse_rehearsal(results[-1].text)
     if came is not None and came.changes:
-        return say("", _call(RUN, program=programs[-1], changes=came.changes))
+        return say("", _call(RUN_PROGRAM, program=programs[-1], changes=came.changes))
     return say(came.said if came is not None else results[-1].text)
 
 
@@ -295,7 +295,7 @@ class Scripted:
         text = message.text
         if "halves" in text or "half" in text:
             yield ThinkingDelta("They want it in two halves. ")
-        if message.calls and message.calls[0].name == REHEARSE:
+        if message.calls and message.calls[0].name == REHEARSE_PROGRAM:
             yield ThinkingDelta("```python\n")
             while not (
                 self._home / "go"
@@ -320,7 +320,7 @@ async def main(home: Path) -> None:
         each.spec.name: each
         for each in (post_letter, invite, count_slowly, choose, echo_back, *task_board.TOOLS)
     }
-    tools = {**toolbox(settings, "default", skills_of(settings, "default")), **own}
+    tools = {**make_tools(settings, "default", skills_of(settings, "default")), **own}
     async with Models(settings) as models:
         parts = Parts(lambda name: model, tools, serve=page(models))
         async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
@@ -374,7 +374,7 @@ async def propose(app: App) -> None:
         ),
     )
     for each in given:
-        await app.store.change(proposed(each, 1_760_000_000.0))
+        await app.store.change(add_proposal(each, 1_760_000_000.0))
     sides = Side(True, 5, 4_210, 3), Side(True, 3, 2_950, 2)
     scores = (
         Score(session, 4, "What do I need for the river on Saturday?", *sides, True, 0),

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from deskhand.policy.approval import CallSetting, binding, read_choice, standing
+from deskhand.policy.approval import CallSetting, hash_call, hash_standing_call, parse_choice
 from deskhand.types.identity import Principal
 from deskhand.types.messages import ToolCall
 
@@ -33,18 +33,22 @@ OTHERS = [
 
 @pytest.mark.parametrize("other", OTHERS)
 def test_anything_else_is_another_question(other: tuple[ToolCall, CallSetting, Principal]) -> None:
-    assert binding(*other) != binding(CALL, SETTING, ANN)
-    assert standing(*other) != standing(CALL, SETTING, ANN)
+    assert hash_call(*other) != hash_call(CALL, SETTING, ANN)
+    assert hash_standing_call(*other) != hash_standing_call(CALL, SETTING, ANN)
 
 
 def test_a_binding_is_for_one_call_and_a_standing_one_for_all_like_it() -> None:
     again = replace(CALL, id="c2")
     elsewhere = replace(SETTING, session="t")
     assert (
-        binding(again, SETTING, ANN) != binding(CALL, SETTING, ANN) != binding(CALL, elsewhere, ANN)
+        hash_call(again, SETTING, ANN)
+        != hash_call(CALL, SETTING, ANN)
+        != hash_call(CALL, elsewhere, ANN)
     )
-    assert standing(again, elsewhere, ANN) == standing(CALL, SETTING, ANN)
-    assert binding(CALL, SETTING, ANN) == binding(replace(CALL), replace(SETTING), Principal("ann"))
+    assert hash_standing_call(again, elsewhere, ANN) == hash_standing_call(CALL, SETTING, ANN)
+    assert hash_call(CALL, SETTING, ANN) == hash_call(
+        replace(CALL), replace(SETTING), Principal("ann")
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,4 +75,4 @@ def test_a_binding_is_for_one_call_and_a_standing_one_for_all_like_it() -> None:
     ],
 )
 def test_read_choice(text: str, choice: str | None) -> None:
-    assert read_choice(text) == choice
+    assert parse_choice(text) == choice

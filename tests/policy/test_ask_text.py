@@ -6,7 +6,7 @@ from typing import get_args
 
 from msgspec.structs import replace
 
-from deskhand.policy.ask_text import DOES, about
+from deskhand.policy.ask_text import EFFECT_SENTENCES, render_ask_context
 from deskhand.policy.rules import Case, decide
 from deskhand.types.effects import Effect
 from deskhand.types.identity import Principal
@@ -20,7 +20,7 @@ def test_it_says_who_where_why_and_what() -> None:
         "main", "send_message", "send_other", Principal("clock", ("owner",), "clock", "ann"), PAGE
     )
     case = replace(case, channel="telegram", group=True)
-    assert about([case], decide((), case).reason) == (
+    assert render_ask_context([case], decide((), case).reason) == (
         "Asked because it acts outward, and this conversation has read https://evil.test/page.\n"
         "For clock, for ann on telegram in a group."
         " It sends something to others, and what is sent cannot be taken back."
@@ -28,6 +28,8 @@ def test_it_says_who_where_why_and_what() -> None:
 
 
 def test_every_effect_is_told() -> None:
-    assert set(DOES) == set(get_args(Effect))
-    undone = {effect for effect, words in DOES.items() if "/undo takes it back" in words}
+    assert set(EFFECT_SENTENCES) == set(get_args(Effect))
+    undone = {
+        effect for effect, words in EFFECT_SENTENCES.items() if "/undo takes it back" in words
+    }
     assert undone == {"local_write"}

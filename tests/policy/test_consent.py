@@ -7,7 +7,14 @@ import itertools
 import msgspec
 import pytest
 
-from deskhand.policy.approval import CallSetting, binding, may_approve, read_choice, shown, standing
+from deskhand.policy.approval import (
+    CallSetting,
+    hash_call,
+    hash_standing_call,
+    may_approve,
+    parse_choice,
+    render_arguments,
+)
 from deskhand.types.identity import Principal
 from deskhand.types.messages import ToolCall
 
@@ -42,11 +49,11 @@ ONE_TIME = {
 def test_every_difference_is_another_question() -> None:
     for one, other in itertools.combinations(CASES | ONE_TIME, 2):
         both = CASES | ONE_TIME
-        assert binding(*both[one]) != binding(*both[other]), (one, other)
+        assert hash_call(*both[one]) != hash_call(*both[other]), (one, other)
     for one, other in itertools.combinations(CASES, 2):
-        assert standing(*CASES[one]) != standing(*CASES[other]), (one, other)
+        assert hash_standing_call(*CASES[one]) != hash_standing_call(*CASES[other]), (one, other)
     for each in ONE_TIME.values():
-        assert standing(*each) == standing(*CASES["itself"])
+        assert hash_standing_call(*each) == hash_standing_call(*CASES["itself"])
 
 
 @pytest.mark.parametrize(
@@ -74,7 +81,7 @@ def test_every_difference_is_another_question() -> None:
     ],
 )
 def test_words(text: str, choice: str | None) -> None:
-    assert read_choice(text) == choice
+    assert parse_choice(text) == choice
 
 
 @pytest.mark.parametrize(
@@ -104,4 +111,4 @@ def test_who_may_say_yes(principal: Principal, may: bool) -> None:
     ],
 )
 def test_nothing_hides(arguments: str, expected: str) -> None:
-    assert shown(call(arguments)) == expected
+    assert render_arguments(call(arguments)) == expected

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from deskhand.policy.command_lists import PRESETS
-from deskhand.policy.rules import Case, Rule, RuleTrace, decide, mismatch
+from deskhand.policy.command_lists import COMMAND_LISTS
+from deskhand.policy.rules import Case, Rule, RuleTrace, decide, find_mismatch
 from deskhand.types.effects import Effect
 from deskhand.types.identity import Principal
 from deskhand.types.labels import OWNER
@@ -47,7 +47,7 @@ def shell(command: str) -> Case:
     ],
 )
 def test_who_and_where(rule: Rule, misfit: str) -> None:
-    assert mismatch(rule, RuleTrace(shell("ls"))) == misfit
+    assert find_mismatch(rule, RuleTrace(shell("ls"))) == misfit
 
 
 def test_what_acts_for_somebody_is_judged_as_they_are() -> None:
@@ -82,18 +82,18 @@ def test_what_acts_for_somebody_is_judged_as_they_are() -> None:
 )
 def test_hosts(host: str, url: object, fits: bool) -> None:
     for verdict in ("allow", "deny"):
-        assert (mismatch(Rule(verdict, host=host), RuleTrace(fetch(url))) == "") is fits
-    assert mismatch(Rule("deny", host=host), RuleTrace(case("write_file", url=url))) == "host", (
-        "it goes nowhere"
-    )
+        assert (find_mismatch(Rule(verdict, host=host), RuleTrace(fetch(url))) == "") is fits
+    assert (
+        find_mismatch(Rule("deny", host=host), RuleTrace(case("write_file", url=url))) == "host"
+    ), "it goes nowhere"
 
 
 def test_of_several_addresses_all_must_be_allowed_and_one_is_enough_to_refuse() -> None:
     two = fetch("https://example.org/", more=["https://evil.test/x"])
-    assert mismatch(Rule("allow", host="example.org"), RuleTrace(two)) == "host"
-    assert mismatch(Rule("deny", host="evil.test"), RuleTrace(two)) == ""
+    assert find_mismatch(Rule("allow", host="example.org"), RuleTrace(two)) == "host"
+    assert find_mismatch(Rule("deny", host="evil.test"), RuleTrace(two)) == ""
     assert (
-        mismatch(
+        find_mismatch(
             Rule("allow", host="example.org"),
             RuleTrace(fetch("https://example.org/", urls=["http://[::bad"])),
         )
@@ -103,17 +103,17 @@ def test_of_several_addresses_all_must_be_allowed_and_one_is_enough_to_refuse() 
     for _ in range(20):
         deep = [deep]
     assert (
-        mismatch(
+        find_mismatch(
             Rule("allow", host="example.org"), RuleTrace(fetch("https://example.org/", more=deep))
         )
         == "host"
     )
     assert (
-        mismatch(Rule("allow", host="example.org"), RuleTrace(replace(two, arguments=b"{")))
+        find_mismatch(Rule("allow", host="example.org"), RuleTrace(replace(two, arguments=b"{")))
         == "host"
     )
     assert (
-        mismatch(
+        find_mismatch(
             Rule("deny", host="evil.test"),
             RuleTrace(replace(two, host="evil.test", arguments=b"{}")),
         )
@@ -126,7 +126,7 @@ def test_of_several_addresses_all_must_be_allowed_and_one_is_enough_to_refuse() 
         ("example.org:443", "host"),
     ):
         wanted = case("request_host", "network", host=host)
-        assert mismatch(Rule("allow", host="*.example.org"), RuleTrace(wanted)) == misfit, host
+        assert find_mismatch(Rule("allow", host="*.example.org"), RuleTrace(wanted)) == misfit, host
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_lists_of_other_systems(name: str) -> None:
         ),
     ):
         assert decide(rules, shell(command)).verdict == "allow", command
-    assert {each for each in PRESETS if each != "@looking"} == set(BLOCKED), (
+    assert {each for each in COMMAND_LISTS if each != "@looking"} == set(BLOCKED), (
         "off unless a rule names one"
     )
     assert decide((), shell(BLOCKED[name][0])).verdict == "allow"

@@ -11,12 +11,20 @@ from hypothesis import given as drawn
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from deskhand.policy.gate import STEERING, Given, as_heard, given, shown_to, steers, trusting
+from deskhand.policy.gate import (
+    STEERING_FILES,
+    Given,
+    apply_trust,
+    collect_known_texts,
+    downgrade_label,
+    is_steering_file,
+    withhold_private_parts,
+)
 from deskhand.policy.rules import Case, Rule, decide
 from deskhand.testing.effort import least_cpu_s
 from deskhand.types.effects import OUTWARD, Effect
 from deskhand.types.identity import Principal
-from deskhand.types.labels import LOCAL, OWNER, UNTRUSTED, Label, join
+from deskhand.types.labels import LOCAL, OWNER, UNTRUSTED, Label, join_labels
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
 
 ANN = Principal("ann", ("owner",))
@@ -194,30 +202,30 @@ def test_after_private_words_only_people_and_searches_name_addresses() -> None:
 
 
 def test_trust_reaches_what_is_named_and_nothing_else() -> None:
-    both = join((PAGE, Label("untrusted", source="https://evil.test/")))
-    assert trusting(PAGE, ["page.test"]).integrity == "tool_local"
-    assert trusting(PAGE, ["https://page.test/a"]).integrity == "tool_local"
+    both = join_labels((PAGE, Label("untrusted", source="https://evil.test/")))
+    assert apply_trust(PAGE, ["page.test"]).integrity == "tool_local"
+    assert apply_trust(PAGE, ["https://page.test/a"]).integrity == "tool_local"
     for label in (
         both,
-        join((PAGE, UNTRUSTED)),
+        join_labels((PAGE, UNTRUSTED)),
         UNTRUSTED,
         Label("untrusted", source="https://page.test.evil.test/"),
     ):
-        assert trusting(label, ["page.test"]) == label
-    assert trusting(both, ["page.test", "evil.test"]).integrity == "tool_local"
-    many = join([Label("untrusted", source=f"https://page.test/{i}") for i in range(30)])
-    assert trusting(many, ["page.test"]).integrity == "untrusted"
+        assert apply_trust(label, ["page.test"]) == label
+    assert apply_trust(both, ["page.test", "evil.test"]).integrity == "tool_local"
+    many = join_labels([Label("untrusted", source=f"https://page.test/{i}") for i in range(30)])
+    assert apply_trust(many, ["page.test"]).integrity == "untrusted"
 
 
 def test_what_others_may_not_see_is_withheld() -> None:
     private = Text("ann likes tea", Label("tool_local", ("role:owner",), "file USER.md"))
     plain = Text("public", LOCAL)
-    assert shown_to(("ann", "role:owner"), (private, plain)) == (private, plain)
-    withheld, kept = shown_to(("bob",), (private, plain))
+    assert withhold_private_parts(("ann", "role:owner"), (private, plain)) == (private, plain)
+    withheld, kept = withhold_private_parts(("bob",), (private, plain))
     assert kept == plain and isinstance(withheld, Text)
     assert "tea" not in withheld.text and "it is for the owner alone" in withheld.text
     assert "USER.md" not in withheld.text, "a name is words too"
-    assert shown_to((), (private,)) == (withheld,)
+    assert withhold_private_parts((), (private,)) == (withheld,)
 
 
 WEB = Message("tool", (ToolResult("w", (Text("go to https://page.test/b", PAGE),)),))
@@ -236,7 +244,9 @@ def test_only_people_and_pages_name_addresses() -> None:
     asked = Message(
         "user", (Text("see https://said.test", Label("owner")), Text("https://file.test", PAGE))
     )
-    words = given([asked, CALLS, WEB, ECHO, REFUSED], lambda name: name == "web_fetch")
+    words = collect_known_texts(
+        [asked, CALLS, WEB, ECHO, REFUSED], lambda name: name == "web_fetch"
+    )
     assert words == (
         Given("", "see https://said.test"),
         Given("page.test", "go to https://page.test/b"),
@@ -266,8 +276,8 @@ def test_what_steers_is_found_by_its_parts(path_parts: list[str]) -> None:
     """As the patterns say, which were put to every end of the path."""
     parts = [part.casefold().rstrip(". ") for part in path_parts if part not in ("", ".")]
     ends = ["/".join(parts[i:]) for i in range(len(parts))]
-    expected = any(fnmatchcase(end, pattern) for end in ends for pattern in STEERING)
-    assert steers("/".join(path_parts)) == expected
+    expected = any(fnmatchcase(end, pattern) for end in ends for pattern in STEERING_FILES)
+    assert is_steering_file("/".join(path_parts)) == expected
 
 
 addresses = st.from_regex(r"https?://[a-z]{1,8}\.(test|example)(/[a-z?=]{0,8})?", fullmatch=True)
@@ -298,13 +308,15 @@ def test_no_text_from_outside_frees_a_call(
             Message("tool", (result,)),
             Message("user", (Text(text, UNTRUSTED),)),
         ]
-    known = given(messages, lambda name: name in ("web_fetch", "web_search"))
+    known = collect_known_texts(messages, lambda name: name in ("web_fetch", "web_search"))
     arguments = msgspec.json.encode({"url": url, "text": spoken})
     asked = Case("a", "any", effect, ANN, UNTRUSTED, arguments, said="what is new?", known=known)
     rules = (Rule("allow"),) if allowed else ()
     assert decide(rules, asked).verdict == "ask"
     if effect == "fetch":  # a person's own word does
-        typed = given([*messages, Message("user", (Text(url, OWNER),))], lambda name: False)
+        typed = collect_known_texts(
+            [*messages, Message("user", (Text(url, OWNER),))], lambda name: False
+        )
         assert decide(rules, replace(asked, known=typed)).verdict == "allow"
 
 
@@ -315,8 +327,10 @@ def test_what_others_wrote_is_from_outside_for_who_acts() -> None:
     job = Principal("job:x", ("owner",), "clock", "olga")
     both = Label("tool_local", by=("ann", "bob"))
     mine = Label("member", source="ann", by=("ann",))
-    assert as_heard(mine, ann) == mine and as_heard(LOCAL, owner) == LOCAL
+    assert downgrade_label(mine, ann) == mine and downgrade_label(LOCAL, owner) == LOCAL
     for who, label in ((owner, mine), (bob, mine), (job, mine)):
-        assert as_heard(label, who) == Label("untrusted", source="what ann wrote", by=("ann",))
-    assert as_heard(both, ann).sources == ("what bob wrote",)
-    assert as_heard(replace(both, integrity="untrusted"), owner).integrity == "untrusted"
+        assert downgrade_label(label, who) == Label(
+            "untrusted", source="what ann wrote", by=("ann",)
+        )
+    assert downgrade_label(both, ann).sources == ("what bob wrote",)
+    assert downgrade_label(replace(both, integrity="untrusted"), owner).integrity == "untrusted"

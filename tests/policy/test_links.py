@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand.policy.links import KnownAddresses, live_links, neutralised, stands_in
+from deskhand.policy.links import KnownAddresses, defang_text, find_known_links, is_address_in
 
 SECRET = "https://evil.test/?d=hunter2"
 
@@ -34,7 +34,7 @@ SECRET = "https://evil.test/?d=hunter2"
     ],
 )
 def test_a_whole_address(url: str, text: str, there: bool) -> None:
-    assert stands_in(url, text) is there
+    assert is_address_in(url, text) is there
 
 
 def test_many_addresses_are_known_as_each_of_them_is() -> None:
@@ -50,7 +50,7 @@ def test_many_addresses_are_known_as_each_of_them_is() -> None:
         "https://d.test/",
         "e@f.test",
     ):
-        assert url in known and stands_in(url, text), url
+        assert url in known and is_address_in(url, text), url
     for url in ("https://a.test", "https://a.test/x/y", "test/x", "https://c.test/z2", "f.test"):
         assert url not in known, url
 
@@ -61,7 +61,7 @@ def test_many_addresses_are_known_as_each_of_them_is() -> None:
 )
 def test_nothing_is_known_that_does_not_stand_there(text: str, url: str) -> None:
     if url in KnownAddresses(text):
-        assert stands_in(url, text) or stands_in(f"{url}/", text)
+        assert is_address_in(url, text) or is_address_in(f"{url}/", text)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_nothing_is_known_that_does_not_stand_there(text: str, url: str) -> None
     ],
 )
 def test_what_was_composed_leads_nowhere(text: str, shown: str) -> None:
-    assert neutralised(text, live_links(text, "read https://known.test/a")) == shown
+    assert defang_text(text, find_known_links(text, "read https://known.test/a")) == shown
 
 
 @given(
@@ -93,5 +93,5 @@ def test_what_was_composed_leads_nowhere(text: str, shown: str) -> None:
     st.sampled_from([SECRET, "http://evil.test"]),
 )
 def test_nothing_composed_is_left_outside_code(around: str, url: str) -> None:
-    shown = neutralised(f"{around} {url} {around}", ())
+    shown = defang_text(f"{around} {url} {around}", ())
     assert url not in "".join(piece for i, piece in enumerate(shown.split("`")) if i % 2 == 0)

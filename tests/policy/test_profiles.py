@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand.policy.postures import POSTURES, Posture, posture_rules, role_rules, stricter
-from deskhand.policy.profiles import PROFILES, Offered, offers
+from deskhand.policy.postures import POSTURES, Posture, posture_rules, role_rules, stricter_posture
+from deskhand.policy.profiles import PROFILES, Offered, is_offered
 from deskhand.policy.rules import Case, decide
 from deskhand.types.effects import OUTWARD, Effect
 from deskhand.types.identity import Principal
@@ -33,7 +33,7 @@ from deskhand.types.labels import OWNER
 )
 def test_offered(offered: Offered, names: set[str]) -> None:
     there = ("think", "shell", "read_file", "kv_get", "todo_add")
-    assert {name for name in there if offers(offered, name)} == names
+    assert {name for name in there if is_offered(offered, name)} == names
 
 
 def test_profiles_grow() -> None:
@@ -60,6 +60,6 @@ def test_a_role_only_takes_away_and_the_strictest_counts(
     found = decide((*role_rules(given_roles, agent), *posture_rules(agent)), case).verdict
     strictest = agent
     for role in theirs & set(given_roles):
-        strictest = stricter(strictest, given_roles[role])
+        strictest = stricter_posture(strictest, given_roles[role])
     assert found == decide(posture_rules(strictest), case).verdict
     assert RANK[found] <= RANK[decide(posture_rules(agent), case).verdict]

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from deskhand.policy.approval import shown
+from deskhand.policy.approval import render_arguments
 from deskhand.policy.rehearsal import MESSAGE_CHARS
 from deskhand.types.messages import ToolCall
-from deskhand.types.programs import RUN, FileChange
+from deskhand.types.programs import RUN_PROGRAM, FileChange
 
 A = "a" * 64
 B = "b" * 64
@@ -22,7 +22,7 @@ MADE = FileChange("sum.csv", "new", B, "--- /dev/null\n+++ sum.csv\n@@ -0,0 +1 @
 
 def asked(*changes: FileChange, program: str = "say('hi')", **more: object) -> str:
     given: dict[str, Any] = {"program": program, "changes": changes, **more}
-    return shown(ToolCall("c1", RUN, msgspec.Raw(msgspec.json.encode(given))))
+    return render_arguments(ToolCall("c1", RUN_PROGRAM, msgspec.Raw(msgspec.json.encode(given))))
 
 
 def test_what_is_lost_comes_first_with_its_diff() -> None:
@@ -139,11 +139,11 @@ def test_a_long_program_is_whole_and_its_losses_are_still_seen() -> None:
     ],
 )
 def test_what_the_tool_would_refuse_is_shown_as_it_is(arguments: bytes) -> None:
-    assert shown(ToolCall("c1", RUN, msgspec.Raw(arguments))) == arguments.decode(
-        errors="backslashreplace"
-    )
+    assert render_arguments(
+        ToolCall("c1", RUN_PROGRAM, msgspec.Raw(arguments))
+    ) == arguments.decode(errors="backslashreplace")
 
 
 def test_other_tools_are_shown_as_before() -> None:
     raw = b'{"program":"x"}'
-    assert shown(ToolCall("c1", "shell", msgspec.Raw(raw))) == raw.decode()
+    assert render_arguments(ToolCall("c1", "shell", msgspec.Raw(raw))) == raw.decode()

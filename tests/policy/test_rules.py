@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from deskhand.policy.postures import POSTURES, Posture, posture_rules
-from deskhand.policy.rules import FREE, Case, Rule, Verdict, decide
+from deskhand.policy.rules import FREE_EFFECTS, Case, Rule, Verdict, decide
 from deskhand.types.effects import OUTWARD, Effect
 from deskhand.types.identity import Principal
 from deskhand.types.labels import LOCAL, OWNER, Label
@@ -58,8 +58,8 @@ def test_decide(rules: list[Rule], judged: Case, verdict: Verdict) -> None:
 
 def test_every_effect_is_free_or_asked() -> None:
     for effect in get_args(Effect):
-        assert decide([], case(effect)).verdict == ("allow" if effect in FREE else "ask")
-    assert not FREE & OUTWARD and set(get_args(Effect)) == FREE | OUTWARD
+        assert decide([], case(effect)).verdict == ("allow" if effect in FREE_EFFECTS else "ask")
+    assert not FREE_EFFECTS & OUTWARD and set(get_args(Effect)) == FREE_EFFECTS | OUTWARD
 
 
 def test_the_person_is_told_what_was_read() -> None:

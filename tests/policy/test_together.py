@@ -9,15 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskhand.policy.approval import ASKS_PER_TURN, meant, shown
+from deskhand.policy.approval import ASKS_PER_TURN, interpret_answer, render_arguments
 from deskhand.policy.rules import Case
-from deskhand.policy.together import SHARED, TOGETHER_CHARS, JointAsk, about, reason_of, together
+from deskhand.policy.together import (
+    MAX_QUESTION_CHARS,
+    SHAREABLE_EFFECTS,
+    JointAsk,
+    join_reasons,
+    render_joint_context,
+    select_joint_asks,
+)
 from deskhand.types.effects import OUTWARD, Effect
 from deskhand.types.events import ApprovalAsked, BoundCall
 from deskhand.types.identity import Principal
 from deskhand.types.labels import UNTRUSTED
 from deskhand.types.messages import ToolCall
-from deskhand.types.turn import asked_with
+from deskhand.types.turn import make_pending_ask
 
 ANN = Principal("ann", ("owner",))
 EFFECTS: tuple[Effect, ...] = get_args(Effect)
@@ -34,7 +41,11 @@ def wanted(
     case = Case("main", tool, effect, ANN, UNTRUSTED, strict=strict)
     call = ToolCall("c", tool, msgspec.Raw(msgspec.json.encode({"text": text})))
     return JointAsk(
-        BoundCall("c", "hash"), f"{tool} {shown(call)}", f"it would {effect}", case, alone
+        BoundCall("c", "hash"),
+        f"{tool} {render_arguments(call)}",
+        f"it would {effect}",
+        case,
+        alone,
     )
 
 
@@ -43,7 +54,7 @@ def sizes(*asked: JointAsk, room: int = ASKS_PER_TURN) -> list[int]:
     left = list(asked)
     found = []
     while left:
-        found.append(len(together(left, room)))
+        found.append(len(select_joint_asks(left, room)))
         left = left[found[-1] :]
     return found
 
@@ -81,23 +92,25 @@ def test_who_wants_to_be_asked_about_each_is() -> None:
 
 
 def test_a_turn_asks_about_no_more_calls_than_before() -> None:
-    assert len(together([wanted()] * 9, 5)) == 5
-    assert len(together([wanted()] * 9, 2)) == 2
-    assert len(together([wanted()] * 9, 0)) == 1, "one that was asked about before is asked again"
+    assert len(select_joint_asks([wanted()] * 9, 5)) == 5
+    assert len(select_joint_asks([wanted()] * 9, 2)) == 2
+    assert len(select_joint_asks([wanted()] * 9, 0)) == 1, (
+        "one that was asked about before is asked again"
+    )
 
 
 def test_a_question_is_taken_in_at_one_look() -> None:
-    long = wanted(text="x" * (TOGETHER_CHARS // 2))
+    long = wanted(text="x" * (MAX_QUESTION_CHARS // 2))
     assert sizes(long, long, wanted()) == [1, 2]
-    assert sizes(wanted(text="x" * TOGETHER_CHARS), wanted()) == [1, 1], (
+    assert sizes(wanted(text="x" * MAX_QUESTION_CHARS), wanted()) == [1, 1], (
         "what is too long alone is asked about alone"
     )
 
 
 def test_each_reason_is_said_once() -> None:
     asked = [wanted(), wanted(), wanted("fetch")]
-    assert reason_of(asked) == "it would send_other; it would fetch"
-    assert about(asked) == (
+    assert join_reasons(asked) == "it would send_other; it would fetch"
+    assert render_joint_context(asked) == (
         "Asked because it would send_other; it would fetch.\n"
         "For ann. It sends something to others, and what is sent cannot be taken back. "
         "It reads a page; its address alone tells the other side something."
@@ -105,12 +118,12 @@ def test_each_reason_is_said_once() -> None:
 
 
 def test_to_several_nothing_is_said_for_good() -> None:
-    several = asked_with(
+    several = make_pending_ask(
         ApprovalAsked("a", "c1", "b1", "x\ny", "r", 1.0, others=(BoundCall("c2", "b2"),)), "b1"
     )
-    one = asked_with(ApprovalAsked("a", "c1", "b1", "x", "r", 1.0), "b1")
+    one = make_pending_ask(ApprovalAsked("a", "c1", "b1", "x", "r", 1.0), "b1")
     words = ("yes", "always", "each", "one by one", "no", "never", "perhaps")
-    assert [meant(several, word) for word in words] == [
+    assert [interpret_answer(several, word) for word in words] == [
         "once",
         "once",
         "each",
@@ -119,7 +132,7 @@ def test_to_several_nothing_is_said_for_good() -> None:
         "no",
         None,
     ]
-    assert [meant(one, word) for word in words] == [
+    assert [interpret_answer(one, word) for word in words] == [
         "once",
         "always",
         None,
@@ -142,18 +155,22 @@ def test_no_text_forges_hides_or_moves_a_call(drawn: list[tuple[Effect, str, boo
     """Whatever stands in the arguments, a question has one line for each call that its yes binds,
     which is the line that this call would have alone; and only effects that may share one do."""
     asked = [wanted(effect, text, alone=alone) for effect, text, alone in drawn]
-    taken = together(asked, ASKS_PER_TURN)
+    taken = select_joint_asks(asked, ASKS_PER_TURN)
     assert taken == asked[: len(taken)] and 1 <= len(taken) <= ASKS_PER_TURN
     question = "\n".join(each.question for each in taken)
     assert question.splitlines() == [each.question for each in taken]
     texts = [text for _, text, _ in drawn[: len(taken)]]
     assert len(set(question.splitlines())) == len(set(texts)), "two calls look alike"
     if len(taken) > 1:
-        assert {each.case.effect for each in taken} <= SHARED
+        assert {each.case.effect for each in taken} <= SHAREABLE_EFFECTS
         assert not any(each.alone for each in taken)
 
 
 def test_what_may_share_a_question_is_asked_about_at_all() -> None:
     """None of it is free once something from outside was read, and nothing that cannot be undone is
     among it."""
-    assert OUTWARD | {"fetch"} >= SHARED and not SHARED & {"irreversible", "host", "local_write"}
+    assert OUTWARD | {"fetch"} >= SHAREABLE_EFFECTS and not SHAREABLE_EFFECTS & {
+        "irreversible",
+        "host",
+        "local_write",
+    }

@@ -7,8 +7,8 @@ from typing import Literal
 import msgspec
 import pytest
 
-from deskhand.policy.unnamed_files import unnamed_change
-from deskhand.types.losses import named
+from deskhand.policy.unnamed_files import find_unnamed_change
+from deskhand.types.losses import is_file_mentioned
 
 FILES = {"todo.md", "config.ini", "temp.log", "docs/letter.txt", "docs/temp.log", "report_old.md"}
 FOLDERS = {"docs", "src"}
@@ -19,7 +19,7 @@ def kind(path: str) -> Literal["", "file", "folder"]:
 
 
 def shell(command: str, said: str) -> str:
-    return unnamed_change("shell", msgspec.json.encode({"command": command}), said, kind)
+    return find_unnamed_change("shell", msgspec.json.encode({"command": command}), said, kind)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def shell(command: str, said: str) -> str:
     ],
 )
 def test_named(path: str, said: str, is_named: bool) -> None:
-    assert named(path, said) is is_named
+    assert is_file_mentioned(path, said) is is_named
 
 
 @pytest.mark.parametrize(
@@ -83,12 +83,14 @@ def test_shell(command: str, said: str, changed: str) -> None:
     ],
 )
 def test_files(tool: str, path: str, said: str, changed: str) -> None:
-    assert unnamed_change(tool, msgspec.json.encode({"path": path}), said, kind) == changed
+    assert find_unnamed_change(tool, msgspec.json.encode({"path": path}), said, kind) == changed
 
 
 def test_what_is_no_object_is_left_to_the_tool() -> None:
     assert (
-        unnamed_change("shell", b'"x', "", kind) == unnamed_change("shell", b"[]", "", kind) == ""
+        find_unnamed_change("shell", b'"x', "", kind)
+        == find_unnamed_change("shell", b"[]", "", kind)
+        == ""
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand.policy.visible import visible
+from deskhand.policy.visible import escape_invisible
 
 PLAIN = (
     "rm notes.txt",
@@ -40,13 +40,13 @@ LOOK_ALIKE = (
 
 @pytest.mark.parametrize("text", PLAIN)
 def test_what_people_write_is_shown_as_it_is(text: str) -> None:
-    assert visible(text) == text
+    assert escape_invisible(text) == text
 
 
 @pytest.mark.parametrize(("one", "other"), LOOK_ALIKE)
 def test_what_looks_alike_is_shown_apart(one: str, other: str) -> None:
-    assert normalize("NFC", visible(one)) != normalize("NFC", visible(other))
-    assert "\\" in visible(one) + visible(other)
+    assert normalize("NFC", escape_invisible(one)) != normalize("NFC", escape_invisible(other))
+    assert "\\" in escape_invisible(one) + escape_invisible(other)
 
 
 def test_nothing_that_is_not_seen_gets_through() -> None:
@@ -57,10 +57,10 @@ def test_nothing_that_is_not_seen_gets_through() -> None:
         for n in range(sys.maxunicode + 1)
         if category(chr(n)) in ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")
     ]
-    assert [char for char in hidden if char in visible(f"a{char}b")] == []
+    assert [char for char in hidden if char in escape_invisible(f"a{char}b")] == []
 
 
 @given(st.text())
 def test_two_that_differ_never_look_alike_by_their_normal_form(text: str) -> None:
-    shown = visible(text)
+    shown = escape_invisible(text)
     assert normalize("NFC", shown) == shown

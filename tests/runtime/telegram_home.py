@@ -112,7 +112,7 @@ class World:
         ):
             app.drafts.first_s = 0.01
             app.drafts.work_s = 0.02
-            app.drafts.mend_s = 0.05
+            app.drafts.orphan_check_s = 0.05
             if "ann" not in {user.name for user in await app.people.users()}:
                 await app.people.add_user("ann", "owner", Identity("telegram", str(ANN)))
             tasks.start_soon(app.run)

@@ -12,7 +12,7 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.assembly.prompt import ONE_LINE
+from deskhand.assembly.prompt import MINIMAL_PROMPT
 from deskhand.config.clock import SystemClock
 from deskhand.config.config import Config, Home, Settings
 from deskhand.models.base import Item, Model, Reply, Request
@@ -538,6 +538,6 @@ async def test_how_much_an_agent_is_told_is_a_setting(tmp_path: Path) -> None:
         and "tea" not in stable
         and "spoken" not in place
     )
-    assert await shown(prompt="none") == [ONE_LINE]
+    assert await shown(prompt="none") == [MINIMAL_PROMPT]
     with pytest.raises(ConfigError, match="there is no preset 'codnig'"):
         await shown(preset="codnig")

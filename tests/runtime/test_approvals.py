@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from deskhand.config.config import Config, Home, Settings
-from deskhand.gateway.standing_grants import grants, revoke
+from deskhand.gateway.standing_grants import list_grants, revoke_grant
 from deskhand.models.base import Request
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.testing.crash import Crash, Fuse
@@ -493,7 +493,7 @@ async def test_what_is_allowed_for_good_is_listed_and_taken_back(world: World) -
         ask = await asked(app)
         await app.door.answer(ask.ask_id, "always", Principal("ann", ("owner",)))
         await answered(app)
-        (grant,) = await grants(app.store, OLGA)
+        (grant,) = await list_grants(app.store, OLGA)
         assert (grant.verdict, grant.tool, grant.arguments, grant.by) == (
             "always",
             "act",
@@ -501,12 +501,12 @@ async def test_what_is_allowed_for_good_is_listed_and_taken_back(world: World) -
             "ann",
         )
         bob = Principal("bob", ("approver",))
-        assert await grants(app.store, bob) == []
+        assert await list_grants(app.store, bob) == []
         for who, beginning in ((bob, grant.id), (OLGA, ""), (OLGA, "xyz")):
             with pytest.raises(Refused):
-                await revoke(app.store, who, beginning)
-        assert await revoke(app.store, Principal("ann", ("approver",)), grant.id[:8]) == grant
-        assert await grants(app.store, OLGA) == []
+                await revoke_grant(app.store, who, beginning)
+        assert await revoke_grant(app.store, Principal("ann", ("approver",)), grant.id[:8]) == grant
+        assert await list_grants(app.store, OLGA) == []
         await world.write(app, CALL)
         assert (await asked(app, number=2)).question == ask.question, "it is asked again"
 

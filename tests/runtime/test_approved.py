@@ -20,7 +20,7 @@ from deskhand.assembly.factory import Able
 from deskhand.assembly.file_cache import Texts
 from deskhand.assembly.knowledge_index import Knowledge
 from deskhand.config.clock import SystemClock
-from deskhand.learning.proposals.store import Proposal, proposed
+from deskhand.learning.proposals.store import Proposal, add_proposal
 from deskhand.runtime.app import OWNER, App
 from deskhand.runtime.held_files import Approving
 from deskhand.skills.skill import Skills, SkillSource, read_skill
@@ -29,7 +29,7 @@ from deskhand.types.commit import Change
 from deskhand.types.errors import Refused, ToolError
 from deskhand.types.events import ToolFinished, TurnEnded
 from deskhand.types.labels import LOCAL, Label
-from deskhand.workspace.quarantine import NOTHING, Held
+from deskhand.workspace.quarantine import NOTHING_HELD, Held
 
 from ..workspace.test_rank import BOB, CAROL, OLGA, Shared
 from .test_hands import Agent, find
@@ -72,19 +72,19 @@ async def heard(agent: Agent, app: App) -> str:
 
 async def accepted(app: App, body: str = BODY) -> Path:
     proposal = Proposal("weather-notes", "How to note it.", body, "default", SESSION, 1, LOCAL)
-    await app.store.change(proposed(proposal, 1.0))
-    proposals = app.works.reviewing.proposals
-    row = await proposals.accept((await proposals.all())[0].id, OWNER)
+    await app.store.change(add_proposal(proposal, 1.0))
+    proposals = app.features.reviewing.proposals
+    row = await proposals.accept((await proposals.list_proposals())[0].id, OWNER)
     return app.settings.home.workspace("default").resolve() / row.file
 
 
 async def approve(app: App, path: Path) -> None:
     approving = Approving(app.settings, app.store)
-    await approving.approve(await approving.see(str(path)), "owner", app.parts.clock.now())
+    await approving.approve(await approving.view(str(path)), "owner", app.parts.clock.now())
 
 
 async def approved(app: App) -> list[str]:
-    return [row[0] for row in await app.store.rows("approved_files", ())]
+    return [row[0] for row in await app.store.query("approved_files", ())]
 
 
 def in_place(path: Path) -> None:
@@ -167,13 +167,13 @@ async def test_a_changed_skill_is_heard_when_it_is_approved_anew(home: Path) -> 
         file.write_text(file.read_text() + "And say please.\n")
         refused = (await agent.results(app, ("read_skill", {"skill": "weather-notes"})))[0]
         assert refused.status == "error" and "was changed since it was approved" in refused.text
-        (one,) = await Approving(app.settings, app.store).held(1.0)
+        (one,) = await Approving(app.settings, app.store).list_held(1.0)
         assert one.path == str(file.parent) and one.why.startswith(
             "changed since owner approved it on "
         )
         await approve(app, file)
         assert "And say please." in await heard(agent, app)
-        assert await Approving(app.settings, app.store).held(1.0) == []
+        assert await Approving(app.settings, app.store).list_held(1.0) == []
 
 
 async def test_it_says_once_in_the_log_that_something_has_changed(
@@ -204,18 +204,20 @@ async def test_what_is_approved_follows_undo_and_redo(home: Path) -> None:
     async with agent.running() as app:
         file = await accepted(app)
         assert await approved(app) == [str(file.parent)]
-        proposals = app.works.reviewing.proposals
-        effect = (await app.hands.effects.timeline(OWNER))[0]
-        undone = await app.hands.effects.undo(OWNER, effect)
-        await proposals.settle()
+        proposals = app.features.reviewing.proposals
+        effect = (await app.tool_wiring.effects.timeline(OWNER))[0]
+        undone = await app.tool_wiring.effects.undo(OWNER, effect)
+        await proposals.reconcile()
         assert await approved(app) == [] and not file.exists() and undone.undo is not None
         file.parent.mkdir(exist_ok=True)
         file.write_text("---\nname: weather-notes\ndescription: Mine.\n---\nMine.\n")
         assert "Mine." in await heard(agent, app), "another skill of this name is another"
         file.unlink()
-        await app.hands.effects.undo(OWNER, await app.hands.effects.get(OWNER, undone.undo))
+        await app.tool_wiring.effects.undo(
+            OWNER, await app.tool_wiring.effects.get(OWNER, undone.undo)
+        )
         assert WORD in await heard(agent, app)
-        await proposals.settle()
+        await proposals.reconcile()
         assert await approved(app) == [str(file.parent)] and WORD in await heard(agent, app)
         in_place(file)
         assert WORD not in await heard(agent, app)
@@ -225,8 +227,8 @@ async def test_what_is_taken_out_is_not_approved_any_more(home: Path) -> None:
     agent = Agent(home)
     async with agent.running() as app:
         await accepted(app)
-        proposals = app.works.reviewing.proposals
-        (row,) = await proposals.taken()
+        proposals = app.features.reviewing.proposals
+        (row,) = await proposals.list_active()
         await proposals.revert(row.id, OWNER)
         assert await approved(app) == []
 
@@ -250,7 +252,7 @@ async def test_a_skill_is_bound_before_it_is_there(home: Path, planted: bool) ->
     agent = Agent(home)
     async with agent.running() as app:
         proposal = Proposal("weather-notes", "How to note it.", BODY, "default", SESSION, 1, LOCAL)
-        await app.store.change(proposed(proposal, 1.0))
+        await app.store.change(add_proposal(proposal, 1.0))
         (work(agent) / "skills").mkdir(exist_ok=True)
     environment = {
         **os.environ,
@@ -261,7 +263,7 @@ async def test_a_skill_is_bound_before_it_is_there(home: Path, planted: bool) ->
     killed = await anyio.run_process([sys.executable, "-c", KILLED], env=environment, check=False)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     async with agent.running() as app:
-        proposals = app.works.reviewing.proposals
+        proposals = app.features.reviewing.proposals
         folder = work(agent) / "skills" / "weather-notes"
         assert await approved(app) == [str(folder)] and not folder.exists()
         if planted:
@@ -273,7 +275,7 @@ async def test_a_skill_is_bound_before_it_is_there(home: Path, planted: bool) ->
             return
         long_ago = Change("proposal_decide", (1, "accepted", "owner", 1.0, "", "accepted"))
         await app.store.change([long_ago])
-        await proposals.settle()
+        await proposals.reconcile()
         assert (await proposals.get(1)).state == "proposed" and await approved(app) == []
         await proposals.accept(1, OWNER)
         assert WORD in await heard(agent, app)
@@ -302,7 +304,7 @@ async def test_a_file_of_the_prompt(home: Path, name: str, change: Callable[[Pat
         await approve(app, file)
         assert WORD in await heard(agent, app)
         assert (
-            await Approving(app.settings, app.store).forget(str(file)) and await approved(app) == []
+            await Approving(app.settings, app.store).revoke(str(file)) and await approved(app) == []
         )
         change(file)
         assert WORD in await heard(agent, app)
@@ -369,13 +371,13 @@ async def test_what_was_held_back_is_heard_when_it_is_approved(
         prompt = await heard(agent, app)
         assert WORD not in prompt.split("<skill-loaded")[0]
         approving = Approving(app.settings, app.store)
-        (one,) = await approving.held(app.parts.clock.now())
+        (one,) = await approving.list_held(app.parts.clock.now())
         why = "written by bob" if label.by else "content from outside: https://evil.test/"
         assert one.why == why and str(file).startswith(one.path)
         await approve(app, file)
         assert WORD in await heard(agent, app)
-        assert await approving.held(app.parts.clock.now()) == []
-        assert await app.store.rows("file_label_get", (str(file),)) == []
+        assert await approving.list_held(app.parts.clock.now()) == []
+        assert await app.store.query("file_label_get", (str(file),)) == []
         bound = not place.startswith(("memory", "knowledge"))
         assert (await approved(app) != []) is bound, (
             "what Deskhand writes itself is let in, and not bound"
@@ -400,7 +402,7 @@ async def test_what_was_seen_is_what_is_approved(home: Path) -> None:
         file = work(agent) / "SOUL.md"
         file.write_text(WORD)
         approving = Approving(app.settings, app.store)
-        seen = await approving.see("SOUL.md")
+        seen = await approving.view("SOUL.md")
         assert seen.path == str(file) and seen.text == WORD and seen.bound
         file.write_text(f"{WORD} Obey.")
         with pytest.raises(Refused, match="was changed just now"):
@@ -414,7 +416,7 @@ async def test_what_was_seen_is_what_is_approved(home: Path) -> None:
             ("/etc/passwd", "in no workspace"),
         ):
             with pytest.raises(Refused, match=why):
-                await approving.approve(await approving.see(path), "owner", 1.0)
+                await approving.approve(await approving.view(path), "owner", 1.0)
         assert await approved(app) == []
 
 
@@ -510,11 +512,17 @@ def test_what_is_swapped_between_the_look_and_the_read_is_not_heard(tmp_path: Pa
     knowledge = Knowledge(workspace, SystemClock())
     skills = Skills((SkillSource("agent", workspace, "skills"),))
     able = Able(skills, "")
-    assert WORD in texts("SOUL.md") and WORD in knowledge.index() and WORD in able(NOTHING)
+    assert (
+        WORD in texts("SOUL.md") and WORD in knowledge.render_index() and WORD in able(NOTHING_HELD)
+    )
     held = seen_as(soul, topic, skill)
     assert (
-        not texts("SOUL.md", held) and WORD not in knowledge.index(held) and WORD not in able(held)
+        not texts("SOUL.md", held)
+        and WORD not in knowledge.render_index(held)
+        and WORD not in able(held)
     )
     with pytest.raises(ToolError, match="was changed since it was approved"):
         read_skill(skills.find()["weather-notes"], bound=held.bound)
-    assert WORD in texts("SOUL.md") and WORD in knowledge.index() and WORD in able(NOTHING)
+    assert (
+        WORD in texts("SOUL.md") and WORD in knowledge.render_index() and WORD in able(NOTHING_HELD)
+    )

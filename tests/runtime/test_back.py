@@ -163,13 +163,13 @@ async def test_branch_through_the_door(tmp_path: Path) -> None:
         assert await last(app, receipt.session) == "heard one / three"
         assert await last(app) == "heard one / two"
         await store.erase(ANN, WEB, 1.0)
-        assert store.blob_used(PICTURE), "the branch still shows it"
+        assert store.is_blob_used(PICTURE), "the branch still shows it"
         gone = await app.door.branch(WEB, ANN, first)
         assert gone.status == "refused" and "erased" in gone.reason
         count, breaks = await store.audit()
         assert count and not breaks
         sessions = await store.sessions(ANN)
-        await store.rebuild()
+        await store.rebuild_projections()
         assert await store.sessions(ANN) == sessions
         assert (await store.history(receipt.session))[0].n == 2
 

@@ -98,7 +98,7 @@ async def check(home: Path) -> None:
     store = SqliteStore(Home(home).database)
     log = await store.events(SESSION)
     state = fold(State(SESSION), log)
-    kinds = [e.kind(recorded.event) for recorded in log]
+    kinds = [e.event_kind(recorded.event) for recorded in log]
     results = [
         part for m in state.messages for part in m.message.parts if isinstance(part, ToolResult)
     ]

@@ -48,7 +48,7 @@ async def test_other_commands_start_while_bombs_go_off_beside(tmp_path: Path) ->
 
 
 async def _all_over(app: App, number: int) -> list[Process]:
-    found = [each for each in await rows(app) if not each.live]
+    found = [each for each in await rows(app) if not each.is_live]
     return found if len(found) == number else []
 
 

@@ -107,7 +107,7 @@ class World:
             if self.writes.exists()
             else []
         )
-        rows = store._all("SELECT value FROM kv ORDER BY value")
+        rows = store._fetch_all("SELECT value FROM kv ORDER BY value")
         assert state.turn is None and not state.calls and sessions[0].turns == 1
         assert max(collections.Counter(written).values(), default=1) == 1, "a write was repeated"
         assert set(written) | interrupted == {"w0", "w1", "w2"}, "a write was lost without a word"
@@ -122,7 +122,7 @@ class World:
         ]
         assert finals and sum(not mark for _, mark in finals) <= 1, "an answer twice, unmarked"
         assert self.channel.confirmed == ["1"]
-        assert not (await store.audit())[1] and not store.check()
+        assert not (await store.audit())[1] and not store.check_integrity()
         await store.close()
         return len(interrupted)
 

@@ -9,11 +9,11 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.assembly.tools import FURTHER_TOKENS
+from deskhand.assembly.tools import FOREIGN_TOOLS_TOKENS
 from deskhand.config.config import Config, Home, Settings
-from deskhand.evals.replay import equal
+from deskhand.evals.replay import is_same_request
 from deskhand.models.base import Request
-from deskhand.policy.profiles import CORE, DEFERRED
+from deskhand.policy.profiles import CORE_TOOLS, DEFERRED_TOOLS
 from deskhand.runtime.app import OWNER, App, Parts, open_app
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say
@@ -71,10 +71,10 @@ class Desk:
         return told
 
     async def _replayed(self, app: App) -> None:
-        replaying = app.works.replaying
-        found = await replaying.run(await replaying.recording("default/memory:1"))
+        replaying = app.features.replaying
+        found = await replaying.run(await replaying.load_recording("default/memory:1"))
         assert found.same and not found.differs
-        assert all(map(equal, found.requests, self.asked[-len(found.requests) :]))
+        assert all(map(is_same_request, found.requests, self.asked[-len(found.requests) :]))
 
     async def tools(self) -> dict[str, int]:
         """What is offered first, each with its tokens."""
@@ -89,11 +89,11 @@ def names(request: Request) -> list[str]:
 async def test_a_request_with_the_usual_settings_is_short(tmp_path: Path) -> None:
     offered = await Desk(tmp_path / "h").tools()
     assert sum(offered.values()) <= MOST_TOKENS, offered
-    assert CORE - {"manage_users"} <= {*offered} and not {*DEFERRED} & {*offered}
+    assert CORE_TOOLS - {"manage_users"} <= {*offered} and not {*DEFERRED_TOOLS} & {*offered}
     everything = await Desk(
         tmp_path / "all", defaults={"models": ["openai/x"], "deferred_tools": []}
     ).tools()
-    assert {*everything} == {*offered, *DEFERRED} - {SEARCH}
+    assert {*everything} == {*offered, *DEFERRED_TOOLS} - {SEARCH}
     assert sum(everything.values()) > 1.5 * sum(offered.values())
 
 
@@ -184,7 +184,7 @@ async def test_what_is_named_is_never_deferred(tmp_path: Path) -> None:
     every = await Desk(
         tmp_path / "d", defaults={"models": ["openai/x"], "deferred_tools": ["*"]}
     ).tools()
-    assert {*every} == CORE | {SEARCH}, "some are needed by every conversation"
+    assert {*every} == CORE_TOOLS | {SEARCH}, "some are needed by every conversation"
     chosen = await Desk(
         tmp_path / "e", defaults={"models": ["openai/x"], "deferred_tools": ["web_*", "cron"]}
     ).tools()
@@ -221,7 +221,7 @@ async def test_tools_of_plugins_are_deferred_where_they_would_take_much(
     desk = Desk(tmp_path / "h", plugins=["weather"])
     offered = await desk.tools()
     assert ("weather_2" not in offered) is deferred
-    assert sum(offered.values()) < MOST_TOKENS + FURTHER_TOKENS
+    assert sum(offered.values()) < MOST_TOKENS + FOREIGN_TOOLS_TOKENS
     if deferred:
         loaded, said = await desk.turn(
             (SEARCH, {"query": "weather_7"}), ("weather_7", {"city": "Ulm"})

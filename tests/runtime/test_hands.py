@@ -15,9 +15,9 @@ import pytest
 
 from deskhand.assembly.judge import rules_of
 from deskhand.config.config import Config, Home, Settings, workspace_of
-from deskhand.gateway.door import _read
+from deskhand.gateway.door import _normalize_body
 from deskhand.models.base import Request
-from deskhand.policy.profiles import offers
+from deskhand.policy.profiles import is_offered
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.sandbox.probes import Proven, open_sandbox
 from deskhand.testing.effort import least_cpu_s
@@ -27,7 +27,7 @@ from deskhand.types.errors import ConfigError
 from deskhand.types.events import ApprovalAsked, ToolFinished, TurnEnded
 from deskhand.types.identity import Address, Answer, Body, Inbound, Principal, Said
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
-from deskhand.workspace.scope import without_secrets
+from deskhand.workspace.scope import folders_without_secrets
 
 
 class Agent:
@@ -145,7 +145,10 @@ async def test_what_is_not_permitted_is_not_served_under_another_name(home: Path
 def test_one_table_of_names_for_lists_and_rules(home: Path) -> None:
     for names, offered in ((["bash"], True), (["sh*"], True), (["ba*", "read_file"], False)):
         assert (
-            offers(Agent(home, {"defaults": {"tools": names}}).settings.offered("default"), "shell")
+            is_offered(
+                Agent(home, {"defaults": {"tools": names}}).settings.offered_tools("default"),
+                "shell",
+            )
             is offered
         )
     settings = Agent(home, {"policy": [{"verdict": "deny", "tool": "terminal"}]}).settings
@@ -164,7 +167,7 @@ async def test_several_calls_of_one_reply(home: Path) -> None:
             )
         ]
         assert texts[3:] == ["1 | 0", "1 | 1", "1 | 2", "012"]
-        effects = await app.store.rows("effect_list", (1, "", "", 1 << 60, 10))
+        effects = await app.store.query("effect_list", (1, "", "", 1 << 60, 10))
         assert [row[7] for row in effects] == ["2", "1", "0"]
 
 
@@ -230,7 +233,7 @@ def test_which_folders_hold_no_secrets(tmp_path: Path) -> None:
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "file").write_text("")
     (tmp_path / "link").symlink_to("a")
-    found = [each.path for each in without_secrets(tmp_path, tmp_path / "own" / "deskhand")]
+    found = [each.path for each in folders_without_secrets(tmp_path, tmp_path / "own" / "deskhand")]
     assert found == [str(tmp_path.resolve() / "a"), str(tmp_path.resolve() / "z")]
 
 
@@ -300,4 +303,4 @@ def test_a_megabyte_of_message_takes_no_time(filler: str) -> None:
     text = filler * (1_000_000 // len(filler))
     for start in ("", "/", "/help ", "!stop\n"):
         said = Said(Message("user", (Text(start + text),)))
-        assert least_cpu_s(partial(_read, said, Principal("owner", ("owner",)))) < 0.25
+        assert least_cpu_s(partial(_normalize_body, said, Principal("owner", ("owner",)))) < 0.25

@@ -15,7 +15,7 @@ from deskhand.testing.obedient import Deed, Obedient, Order, orders
 from deskhand.testing.person import OnlyThese, Talk
 from deskhand.tools.define import tool
 from deskhand.types.effects import OUTWARD
-from deskhand.types.labels import LOCAL, MORE
+from deskhand.types.labels import LOCAL, MORE_SOURCES
 
 STEERING = ("AGENT.md", "SYSTEM.md", "RULES.md")
 
@@ -73,7 +73,7 @@ class House:
         wrong += [
             asked.source
             for asked, _ in told.asks
-            if not {source, MORE} & {*asked.source.split("\n")}
+            if not {source, MORE_SOURCES} & {*asked.source.split("\n")}
         ]
         return [f"{scenario.name}: {each}" for each in wrong]
 

@@ -91,9 +91,13 @@ def containers(root: object) -> dict[int, tuple[str, int]]:
 async def test_nothing_grows_with_the_conversations_there_have_been(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module, name in ((budgets, "PLACES"), (drafts, "PLACES"), (remembering, "PEOPLE_KNOWN")):
+    for module, name in (
+        (budgets, "MAX_PLACES"),
+        (drafts, "MAX_PLACES"),
+        (remembering, "PEOPLE_KNOWN"),
+    ):
         monkeypatch.setattr(module, name, FEW)
-    for module, name in ((door, "OWN_ROWS"), (door, "NAMES")):
+    for module, name in ((door, "MAX_OWN_ROWS"), (door, "MAX_CHECKED_NAMES")):
         monkeypatch.setattr(module, name, FEW)
     desk = Desk(tmp_path / "home")
     async with desk.running() as app:

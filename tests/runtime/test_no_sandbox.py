@@ -14,7 +14,7 @@ import anyio.to_thread
 import msgspec
 import pytest
 
-from deskhand.sandbox.kernel import numbers
+from deskhand.sandbox.kernel import syscall_numbers
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour, FakeCall
 
@@ -42,7 +42,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 def deskhand(home: Path, *args: str, bare: bool = True) -> subprocess.CompletedProcess[str]:
     """Run the command line there."""
-    table = numbers(platform.machine())
+    table = syscall_numbers(platform.machine())
     blocked = ",".join(
         str(number) for number in (444, table["unshare"], table["clone"], table["clone3"])
     )

@@ -14,7 +14,7 @@ from deskhand.assembly.models import Models, facts_of
 from deskhand.config.config import read_settings
 from deskhand.models.weights import WeightsFolder
 from deskhand.runtime.app import App, Parts, open_app
-from deskhand.runtime.onboarding import DEMO, EXAMPLES, Onboarding
+from deskhand.runtime.onboarding import DEMO_MODEL, EXAMPLE_REQUESTS, Onboarding
 from deskhand.testing import tour
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour, FakeCall
@@ -31,7 +31,7 @@ async def beginning(home: Path, config: str = "") -> AsyncIterator[tuple[App, On
     settings = read_settings(
         None, {"DESKHAND_HOME": str(home), "DESKHAND_CACHE": str(home / "cache"), "HOME": str(home)}
     )
-    async with Models(settings, demo=DEMO) as models, anyio.create_task_group() as tasks:
+    async with Models(settings, demo=DEMO_MODEL) as models, anyio.create_task_group() as tasks:
         async with open_app(settings, Parts(models.open, renew=models.renew)) as app:
             yield app, Onboarding(app, models, tasks, app.current.reload)
         tasks.cancel_scope.cancel()
@@ -41,10 +41,10 @@ async def test_before_anything_is_chosen_a_script_answers(tmp_path: Path) -> Non
     async with beginning(tmp_path) as (_, steps):
         view = await steps.view()
         assert (view.model, view.demo, view.posture) == ("", True, "workspace-free")
-        assert view.examples == list(EXAMPLES) == list(tour.EXAMPLES)
+        assert view.examples == list(EXAMPLE_REQUESTS) == list(tour.EXAMPLES)
         assert {"openai", "anthropic"} <= {provider.name for provider in view.providers}
         assert [offer.kind for offer in view.offers][-1] == "download"
-        assert (await steps.probe("")).ok
+        assert (await steps.probe_model("")).ok
 
 
 async def test_what_was_used_before_is_offered_until_it_was_taken_over(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ async def test_a_key_is_kept_tried_and_used_at_once(tmp_path: Path) -> None:
             _,
             steps,
         ):
-            probe = await steps.key(Key("groq", "gsk-secret-value"))
+            probe = await steps.add_provider(Key("groq", "gsk-secret-value"))
             model = probe.model
             view = await steps.view()
     assert probe.ok and probe.tools and probe.whole_s >= probe.first_s > 0
@@ -88,10 +88,10 @@ async def test_a_key_that_is_refused_changes_nothing_and_the_answer_is_told(tmp_
             _,
             steps,
         ):
-            before = (await steps.key(Key("groq", "gsk-good-value"))).model
+            before = (await steps.add_provider(Key("groq", "gsk-good-value"))).model
             files = [(tmp_path / name).read_text() for name in (".env", "deskhand.yaml")]
-            probe = await steps.key(Key("groq", "gsk-wrong-value", "other"))
-            unreachable = await steps.key(
+            probe = await steps.add_provider(Key("groq", "gsk-wrong-value", "other"))
+            unreachable = await steps.add_provider(
                 Key("groq", "gsk-third-value", "", "http://127.0.0.1:9/v1")
             )
             assert (await steps.view()).model == before
@@ -107,12 +107,16 @@ async def test_an_address_of_ones_own_and_whether_its_model_sees_are_kept_with_t
         fake.script(Behaviour(text="hello"), Behaviour(text="hello"))
         async with beginning(tmp_path) as (app, steps):
             with pytest.raises(ConfigError, match="name a model"):
-                await steps.key(Key("proxy", "p-secret", "", fake.url))
-            probe = await steps.key(Key("proxy", "p-secret", "seer-1", fake.url, vision=True))
+                await steps.add_provider(Key("proxy", "p-secret", "", fake.url))
+            probe = await steps.add_provider(
+                Key("proxy", "p-secret", "seer-1", fake.url, vision=True)
+            )
             assert (probe.ok, (await steps.view()).model) == (True, "proxy/seer-1")
             assert facts_of(app.settings, "proxy/seer-1").vision
             assert (
-                await steps.key(Key("proxy", vision=False, model="seer-1", base_url=fake.url))
+                await steps.add_provider(
+                    Key("proxy", vision=False, model="seer-1", base_url=fake.url)
+                )
             ).ok
             assert not facts_of(app.settings, "proxy/seer-1").vision
     assert "PROXY_API_KEY=p-secret" in (tmp_path / ".env").read_text()
@@ -128,7 +132,7 @@ async def test_a_key_that_cannot_be_changes_nothing(
 ) -> None:
     async with beginning(tmp_path) as (_, steps):
         with pytest.raises(ConfigError, match=error):
-            await steps.key(Key(provider, key))
+            await steps.add_provider(Key(provider, key))
         assert (await steps.view()).demo
     assert not (tmp_path / ".env").exists() or "GROQ" not in (tmp_path / ".env").read_text()
 
@@ -137,10 +141,10 @@ async def test_a_model_that_is_here_is_used_and_one_that_cannot_be_is_refused(
     tmp_path: Path,
 ) -> None:
     async with beginning(tmp_path) as (app, steps):
-        await steps.take("scripted/echo")
+        await steps.choose_model("scripted/echo")
         assert app.settings.agent("default").models == ("scripted/echo",)
         with pytest.raises((ConfigError, ModelUnknown)):
-            await steps.take("nobody/none")
+            await steps.choose_model("nobody/none")
         assert app.settings.agent("default").models == ("scripted/echo",)
 
 
@@ -150,7 +154,7 @@ async def test_a_download_that_fails_says_why_and_the_model_stays(tmp_path: Path
     blocked.write_text("not a folder")
     async with beginning(tmp_path) as (app, steps):
         name = next(iter(WeightsFolder(tmp_path).known))
-        await steps.take(f"embedded/{name}")
+        await steps.choose_model(f"embedded/{name}")
         with anyio.fail_after(20):
             while not ((view := await steps.view()).pull and view.pull.problem):
                 await anyio.sleep(0.01)
@@ -159,22 +163,22 @@ async def test_a_download_that_fails_says_why_and_the_model_stays(tmp_path: Path
 
 async def test_who_and_how_free(tmp_path: Path) -> None:
     async with beginning(tmp_path) as (app, steps):
-        await steps.person("Ada", "Europe/Berlin")
-        await steps.posture("ask-me")
+        await steps.set_owner("Ada", "Europe/Berlin")
+        await steps.set_posture("ask-me")
         view = await steps.view()
         assert (view.person, view.timezone, view.posture) == ("Ada", "Europe/Berlin", "ask-me")
         assert app.settings.config.posture == "ask-me"
         with pytest.raises(ConfigError, match="read-only"):
-            await steps.posture("reckless")
+            await steps.set_posture("reckless")
         with pytest.raises(ConfigError, match="did you mean"):
-            await steps.person("", "Europe/Berlim")
+            await steps.set_owner("", "Europe/Berlim")
         assert (await steps.view()).posture == "ask-me"
     assert "ask-me" in (tmp_path / "deskhand.yaml").read_text()
 
 
 async def test_the_examination_has_remedies(tmp_path: Path) -> None:
     async with beginning(tmp_path) as (_, steps):
-        found = await steps.examine()
+        found = await steps.run_checks()
     assert {check.level for check in found} <= {"good", "note", "bad"} and len(found) > 5
 
 
@@ -184,12 +188,12 @@ async def test_a_bot_is_met_before_its_token_is_kept(tmp_path: Path) -> None:
         config = f"channels: {{telegram: {{base_url: '{url}', enabled: false}}}}\n"
         async with beginning(tmp_path, config) as (app, steps):
             with pytest.raises(ConfigError, match="token"):
-                await steps.bot("1:no-such-token")
-            assert not (tmp_path / ".env").exists() and not app.restart.asked.is_set()
-            met = await steps.bot(server.token)
+                await steps.connect_bot("1:no-such-token")
+            assert not (tmp_path / ".env").exists() and not app.restart.requested.is_set()
+            met = await steps.connect_bot(server.token)
             assert met.link == f"https://t.me/{met.name}" and met.qr_svg.startswith("<svg")
             assert app.settings.config.channels["telegram"].enabled
             with anyio.fail_after(10):
-                await app.restart.asked.wait()
+                await app.restart.requested.wait()
     assert server.token in (tmp_path / ".env").read_text()
     assert server.token not in (tmp_path / "deskhand.yaml").read_text()

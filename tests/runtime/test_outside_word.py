@@ -6,8 +6,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskhand.gateway.door import labelled
-from deskhand.types.identity import Principal, label_of
+from deskhand.gateway.door import label_parts
+from deskhand.types.identity import Principal, principal_label
 from deskhand.types.labels import Label
 from deskhand.types.messages import Audio, File, Image, Message, Part, Text
 
@@ -39,14 +39,14 @@ def rank(label: Label) -> int:
 @settings(max_examples=500)
 @given(st.lists(parts, min_size=1, max_size=4), st.sampled_from(PEOPLE))
 def test_a_channel_can_only_lower_whose_word_it_is(sent: list[Part], principal: Principal) -> None:
-    message = labelled(Message("user", tuple(sent)), principal)
+    message = label_parts(Message("user", tuple(sent)), principal)
     for was, part in zip(sent, message.parts, strict=True):
         assert isinstance(was, Text | Image | Audio | File) and isinstance(
             part, Text | Image | Audio | File
         )
         assert part.label.readers is None and part.label.source, "somebody is named"
-        most = rank(label_of(principal)) if isinstance(part, Text) else 0
+        most = rank(principal_label(principal)) if isinstance(part, Text) else 0
         lowered = was.label.integrity == "untrusted" and was.label.source
         assert rank(part.label) == (0 if lowered else most), "no claim of a channel lifts it"
     own = [part.text for part in message.parts if isinstance(part, Text) and rank(part.label) > 0]
-    assert message.typed == "".join(own)
+    assert message.own_text == "".join(own)

@@ -164,10 +164,10 @@ async def test_a_plain_turn_on_a_channel_has_two_commits_too(
         tasks.start_soon(app.run)
 
         async def answered() -> None:
-            before = await app.store.delivered(SESSION)
+            before = await app.store.list_delivered(SESSION)
             channel.write("hello")
             with anyio.fail_after(10):
-                while (now := await app.store.delivered(SESSION)) == before or len(now) != 1:
+                while (now := await app.store.list_delivered(SESSION)) == before or len(now) != 1:
                     await anyio.sleep(0.002)
 
         for _ in range(3):

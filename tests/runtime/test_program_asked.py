@@ -17,7 +17,7 @@ from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.identity import Principal
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
-from deskhand.types.programs import REHEARSE, RUN, read_rehearsed
+from deskhand.types.programs import REHEARSE_PROGRAM, RUN_PROGRAM, parse_rehearsal
 
 PROGRAM = "write('diary.txt', ['a sunny day'])\nsay('It is tidy now.')"
 CONFIG = {"defaults": {"models": ["weak/m"]}, "providers": {"weak": {"tools": "fenced"}}}
@@ -29,10 +29,10 @@ def script(request: Request) -> Message:
         p for shown in request.messages for p in shown.message.parts if isinstance(p, ToolResult)
     ]
     if not found:
-        return say("", call(REHEARSE, program=PROGRAM))
-    came = read_rehearsed(found[0].text)
+        return say("", call(REHEARSE_PROGRAM, program=PROGRAM))
+    came = parse_rehearsal(found[0].text)
     if len(found) == 1 and came is not None:
-        return say("", call(RUN, program=PROGRAM, changes=came.changes))
+        return say("", call(RUN_PROGRAM, program=PROGRAM, changes=came.changes))
     return say(found[-1].text)
 
 

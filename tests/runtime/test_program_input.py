@@ -10,8 +10,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand.gateway.door import HISTORY_CHARS, HISTORY_MESSAGES, _read, _too_long
-from deskhand.secrets.inbound_redaction import hidden_body
+from deskhand.gateway.door import HISTORY_CHARS, HISTORY_MESSAGES, _history_problem, _normalize_body
+from deskhand.secrets.inbound_redaction import redact_body
 from deskhand.types.identity import Body, Principal, Said, ToolResults
 from deskhand.types.labels import OWNER, Label
 from deskhand.types.messages import Image, Message, Text, ToolCall, ToolResult
@@ -44,7 +44,7 @@ def labels(message: Message) -> list[tuple[str, str]]:
 
 
 def test_nothing_of_a_history_has_a_label_that_its_program_chose() -> None:
-    said = _read(Said(Message("user", (Text("And now?"),)), HISTORY), ANN)
+    said = _normalize_body(Said(Message("user", (Text("And now?"),)), HISTORY), ANN)
     assert isinstance(said, Said)
     person, assistant, tool = said.earlier
     assert labels(person) == [("owner", "ann"), ("untrusted", "a page")]
@@ -56,10 +56,10 @@ def test_nothing_of_a_history_has_a_label_that_its_program_chose() -> None:
 
 
 def test_a_result_at_the_end_and_returned_results_are_from_outside() -> None:
-    said = _read(Said(HISTORY[2], HISTORY[:2]), ANN)
+    said = _normalize_body(Said(HISTORY[2], HISTORY[:2]), ANN)
     assert isinstance(said, Said) and labels(said.message) == [("untrusted", "client tool find")]
     bare = ToolResult("c2", (Text("x", OWNER), Image("sha256:b", "image/png", "", OWNER)))
-    given = _read(ToolResults((RESULT, bare), Message("user", (Text("go on"),))), ANN)
+    given = _normalize_body(ToolResults((RESULT, bare), Message("user", (Text("go on"),))), ANN)
     assert isinstance(given, ToolResults) and given.message is not None
     assert [labels(Message("tool", (each,))) for each in given.results] == [
         [("untrusted", "client tool find")],
@@ -102,13 +102,13 @@ def filled(kind: Any, deep: int = 0) -> st.SearchStrategy[Any]:
 def test_no_string_of_what_is_handed_in_keeps_a_secret(body: Any) -> None:
     """Whatever is added to a body: fields, and what lies in them."""
     stored = msgspec.json.encode(
-        hidden_body(body, lambda text: text.replace("hunter2", "[secret]"))
+        redact_body(body, lambda text: text.replace("hunter2", "[secret]"))
     )
     assert b"hunter2" not in stored
 
 
 def test_a_history_without_end_is_refused() -> None:
     long = Message("user", (Text("x" * 1_000_000),))
-    assert "characters" in _too_long((long,) * (HISTORY_CHARS // 1_000_000 + 1))
-    assert "messages" in _too_long((HISTORY[0],) * (HISTORY_MESSAGES + 1))
-    assert _too_long(HISTORY) == ""
+    assert "characters" in _history_problem((long,) * (HISTORY_CHARS // 1_000_000 + 1))
+    assert "messages" in _history_problem((HISTORY[0],) * (HISTORY_MESSAGES + 1))
+    assert _history_problem(HISTORY) == ""

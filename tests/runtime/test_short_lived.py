@@ -113,12 +113,12 @@ async def test_what_comes_in_meanwhile_is_left_to_others(tmp_path: Path) -> None
     ):
         tasks.start_soon(lambda: chat.run(takes=of_terminal))
         with anyio.fail_after(30):
-            while not chat.dispatch.driving:
+            while not chat.dispatch.is_driving:
                 await anyio.sleep(0.01)
         await submit(other, Address("memory", chat="open"), "of a channel")
         await submit(other, Address("terminal", chat="t"), "of a terminal")
         await until_owed(chat, {OPEN}, 0)
-        assert len(await chat.store.waiting(OPEN)) == 1
+        assert len(await chat.store.list_waiting(OPEN)) == 1
         chat.dispatch.adopt(OPEN)  # somebody opens it here
         await until_owed(chat, set(), 1)
         await submit(other, Address("memory", chat="open"), "once more")

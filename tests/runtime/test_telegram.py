@@ -330,7 +330,7 @@ async def test_it_finds_back_when_telegram_was_away(world: World) -> None:
         world.chats.says(ANN, "one")
         await until(lambda: world.chats.said(ANN))
         await world.server.stop()
-        await until(lambda: app.vitals.of("channel telegram").failures)
+        await until(lambda: app.vitals.get("channel telegram").failures)
         await world.server.start(world.server.port)
         world.chats.says(ANN, "two")
         await until(lambda: len(world.chats.said(ANN)) == 2)
@@ -408,10 +408,10 @@ async def test_a_channel_that_cannot_work_says_why_and_the_rest_runs(
 ) -> None:
     world.channel |= channel
     async with world.running() as app:
-        await until(lambda: app.vitals.of("channel telegram").failures)
+        await until(lambda: app.vitals.get("channel telegram").failures)
         fact = next(fact for fact in (await app.health()).facts if fact.name == "channel telegram")
         assert fact.state == "down" and why in fact.last_error
-        assert app.dispatch.driving and not world.server.calls
+        assert app.dispatch.is_driving and not world.server.calls
 
 
 @pytest.mark.timeout(240)

@@ -44,7 +44,7 @@ async def test_what_is_being_done_stands_there_until_the_answer_does(world: Worl
         await until(lambda: world.chats.said(ANN) == ["so: read"])
         assert not world.chats.last(ANN).silent and world.chats.removed == [doing]
         await until(lambda: not app.drafts._live)
-        assert (await app.store.rows("drafts_left", ())) == []
+        assert (await app.store.query("drafts_left", ())) == []
 
 
 async def test_one_line_tells_of_each_step_within_the_limits(world: World) -> None:
@@ -102,7 +102,7 @@ async def test_the_next_process_takes_the_line_away(world: World) -> None:
         with anyio.fail_after(30):  # until it is known to have been posted
             while not [
                 1
-                for _, platform_id, _ in await app.store.rows("draft_before", (ANNS, 2**62))
+                for _, platform_id, _ in await app.store.query("draft_before", (ANNS, 2**62))
                 if platform_id
             ]:
                 await anyio.sleep(0.01)

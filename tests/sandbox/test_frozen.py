@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from deskhand.sandbox.base import Exit, Mount, SandboxCommand
-from deskhand.sandbox.launcher import Launch, Python, launch, orders_for
+from deskhand.sandbox.launcher import Launch, Python, launch, make_orders
 from deskhand.sandbox.probes import open_sandbox
 from deskhand.testing.beside import processes_with
 from deskhand.types.errors import SandboxUnavailable
@@ -89,7 +89,7 @@ async def test_nobody_waits_for_who_holds_its_pipes(tmp_path: Path, left: str) -
     long."""
     where = str(tmp_path.resolve())
     wanted = SandboxCommand(("true",), where, (Mount(where, write=True),))
-    orders = orders_for(wanted, where)
+    orders = make_orders(wanted, where)
     born = ("/bin/sh", "-c", f"cd {where}; {left} exit 0")
     orders.alone = True
     started = Launch(lambda _: born, orders, Python("", "", ""))

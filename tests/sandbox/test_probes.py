@@ -11,7 +11,7 @@ from deskhand.sandbox.base import Mount, SandboxCommand
 from deskhand.sandbox.bubblewrap import Bubblewrap
 from deskhand.sandbox.landlocked import Landlocked
 from deskhand.sandbox.launcher import Python
-from deskhand.sandbox.probes import Proven, open_sandbox, prove
+from deskhand.sandbox.probes import Proven, open_sandbox, probe_sandbox
 from deskhand.types.errors import SandboxUnavailable
 
 
@@ -69,7 +69,7 @@ async def test_an_old_landlock_does_not_do() -> None:
 async def test_an_interpreter_of_another_version_gets_the_text(tmp_path: Path) -> None:
     """It could not read what ours compiled."""
     bwrap = _program(tmp_path, "bwrap", 'exec /usr/bin/bwrap "$@"')
-    verdict = await prove(
+    verdict = await probe_sandbox(
         Bubblewrap(bwrap, Python("/usr/bin/python3", "/usr", "/usr"), True), "/usr/bin/python3"
     )
     assert verdict.problem == "" and len(verdict.probes) == 24

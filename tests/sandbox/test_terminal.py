@@ -68,7 +68,7 @@ async def test_a_terminal(tmp_path: Path, kind: str) -> None:
         )
         assert "Operation not permitted" in at.shown, "it can type for whoever is there"
         await at.type("exit 5\r", "exit")
-    assert at.ended[0].code == 5 and not at.terminal.open
+    assert at.ended[0].code == 5 and not at.terminal.is_open
     assert await at.terminal.write(b"x") == 0
 
 
@@ -114,4 +114,4 @@ async def test_what_nobody_reads_is_not_waited_for_long(tmp_path: Path) -> None:
         await terminal.attached.wait()
         assert 0 < await terminal.write(b"x\r" * 100_000) < 200_000
         tasks.cancel_scope.cancel()
-    assert not terminal.open and len(list(Path("/proc/self/fd").iterdir())) == before
+    assert not terminal.is_open and len(list(Path("/proc/self/fd").iterdir())) == before

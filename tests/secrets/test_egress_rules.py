@@ -21,7 +21,7 @@ from deskhand.net.egress_secrets import SecretRule
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.sandbox.probes import Proven, open_sandbox
 from deskhand.secrets.keyring import Keyring
-from deskhand.secrets.redaction import Redactor, secrets_in
+from deskhand.secrets.redaction import Redactor, open_secrets
 from deskhand.secrets.secrets import Secrets
 from deskhand.supervision.logs import logging_to_file
 from deskhand.testing.egress import Server
@@ -32,7 +32,7 @@ from deskhand.types.events import ApprovalAsked, ToolFinished, TurnEnded
 from deskhand.types.identity import Address, Answer, Body, Inbound, Said
 from deskhand.types.labels import Label
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
-from deskhand.types.secrets import forms
+from deskhand.types.secrets import list_secret_forms
 
 CANARIES = {f"service-{at}": f'canary/{at:02}+of-20 "äß" {at * 7919:x}' for at in range(20)}
 HOST = "api.test"
@@ -66,7 +66,7 @@ class World:
 
     @property
     def secrets(self) -> Secrets:
-        return secrets_in(self.settings)
+        return open_secrets(self.settings)
 
     @property
     def settings(self) -> Settings:
@@ -92,7 +92,7 @@ class World:
             return self._proven
 
         async with anyio.create_task_group() as tasks:
-            await tasks.start(self.server.serve, self.authority.context(HOST))
+            await tasks.start(self.server.serve, self.authority.server_context(HOST))
             trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             trust.load_verify_locations(cadata=self.authority.pem)
             net = Net(resolve=resolve, allow=[(HOST, self.server.port)], tls=trust)
@@ -179,7 +179,7 @@ async def test_a_person_is_asked_and_what_they_say_holds(world: World) -> None:
         assert "may reach" in await world.request(app, "two", "always")
         assert "answered" in await world.shell(app, "three", curl(world)), "any other, from now on"
 
-        rows = await app.store.rows("egress_grants", ())
+        rows = await app.store.query("egress_grants", ())
         assert [(row[1], row[2]) for row in rows] == [
             ("default/terminal:one", world.where),
             ("default/terminal:two", world.where),
@@ -190,7 +190,7 @@ async def test_a_person_is_asked_and_what_they_say_holds(world: World) -> None:
         text = await world.shell(app, "five", curl(world))
         assert f"a person said never to {HOST}" in text
         assert "said never" in await world.request(app, "five", "once"), "it is not asked again"
-        uses = {row[1:4] + row[4:5] for row in await app.store.rows("egress_uses", (100,))}
+        uses = {row[1:4] + row[4:5] for row in await app.store.query("egress_uses", (100,))}
         assert {use[0] for use in uses} == {HOST} and any(use[2] == "" for use in uses)
 
 
@@ -354,7 +354,7 @@ async def test_twenty_secrets_are_used_and_found_nowhere(world: World) -> None:
         if path.is_file() and path not in own
     )
     for value in CANARIES.values():
-        assert not [form for form in forms(value) if form.encode() in heard + kept]
+        assert not [form for form in list_secret_forms(value) if form.encode() in heard + kept]
 
 
 async def test_only_whom_a_rule_names_may_use_it(world: World) -> None:
@@ -392,10 +392,10 @@ def test_the_file_is_its_owners_alone(world: World) -> None:
     assert hidden("a canary-in-a-file") == "a {{secret:github}}"
     world.home.secrets.chmod(0o644)
     with pytest.raises(ConfigError, match=r"others may read .* chmod 600"):
-        secrets.entries()
-    assert "chmod 600" in (secrets.held(), secrets.problem)[1]
+        secrets.read_entries()
+    assert "chmod 600" in (secrets.list_secrets(), secrets.problem)[1]
     assert hidden("a canary-in-a-file") == "a {{secret:github}}", "what was known stays hidden"
-    assert "canary" not in repr(secrets.held()) + repr(secrets)
+    assert "canary" not in repr(secrets.list_secrets()) + repr(secrets)
 
 
 def test_what_is_no_secret(world: World) -> None:
@@ -424,7 +424,7 @@ class Ring:
     def set(self, name: str, value: str) -> None:
         self.kept[name] = value
 
-    def drop(self, name: str) -> None:
+    def delete(self, name: str) -> None:
         del self.kept[name]
 
 
@@ -435,7 +435,7 @@ def test_the_keyring_and_the_environment_hold_values(world: World) -> None:
     secrets.set("one", "canary-of-the-ring", "keyring")
     secrets.set("two", "", "env", "A_TOKEN")
     secrets.set("three", "", "env", "NOT_SET")
-    assert {each.name: each.value for each in secrets.held()} == {
+    assert {each.name: each.value for each in secrets.list_secrets()} == {
         "one": "canary-of-the-ring",
         "two": "canary-of-the-environment",
     }
@@ -444,7 +444,7 @@ def test_the_keyring_and_the_environment_hold_values(world: World) -> None:
     secrets.set("one", "canary-in-the-file", "file")
     assert not ring.kept, "it is in one place alone"
     secrets.remove("two")
-    assert [each.name for each in secrets.held()] == ["one"]
+    assert [each.name for each in secrets.list_secrets()] == ["one"]
 
 
 def test_a_keyring_that_does_not_answer_says_what_to_do(

@@ -13,7 +13,7 @@ from deskhand.skills.python import (
     PythonSkill,
     PythonSkills,
     PythonSkillScan,
-    parse,
+    parse_skills,
     python_tools,
 )
 
@@ -42,7 +42,7 @@ async def bare(text, *, at: "int" = LATER): ...
 
 
 def test_public_async_functions_are_tools() -> None:
-    found = parse(SOURCE.encode(), "skills/weather.py")
+    found = parse_skills(SOURCE.encode(), "skills/weather.py")
     assert found.problems == ()
     forecast, bare = found.skills
     assert forecast == PythonSkill(
@@ -94,14 +94,17 @@ def test_public_async_functions_are_tools() -> None:
     ],
 )
 def test_what_is_no_tool_says_why(source: str, why: str) -> None:
-    found = parse(source.encode(), "skills/x.py")
+    found = parse_skills(source.encode(), "skills/x.py")
     assert found.skills == () and (why in found.problems[0] if why or found.problems else True)
 
 
 def test_the_last_of_a_name_counts_and_names_are_not_taken_twice() -> None:
-    twice = parse(b"async def f(a: int): 'one'\nasync def f(b: str): 'two'", "skills/a.py")
+    twice = parse_skills(b"async def f(a: int): 'one'\nasync def f(b: str): 'two'", "skills/a.py")
     assert [each.description for each in twice.skills] == ["[skill] two"]
-    assert parse(b"async def f(a: int): 'one'\nasync def f(*b): 'two'", "skills/a.py").skills == ()
+    assert (
+        parse_skills(b"async def f(a: int): 'one'\nasync def f(*b): 'two'", "skills/a.py").skills
+        == ()
+    )
     other = PythonSkill("f", "[skill] other", "skills/b.py", ())
     shell, bash = (PythonSkill(name, "", "skills/b.py", ()) for name in ("shell", "bash"))
     tools, problems = python_tools(PythonSkillScan((*twice.skills, other, shell, bash)), {"shell"})
@@ -114,13 +117,15 @@ def test_the_last_of_a_name_counts_and_names_are_not_taken_twice() -> None:
 
 
 def test_what_nobody_sees_is_written_out() -> None:
-    (skill,) = parse("async def f():\n    'Do\u200b it.\U000e0041'".encode(), "skills/a.py").skills
+    (skill,) = parse_skills(
+        "async def f():\n    'Do\u200b it.\U000e0041'".encode(), "skills/a.py"
+    ).skills
     assert skill.description == "[skill] Do\\u200b it.\\U000e0041"
-    (skill,) = parse(
+    (skill,) = parse_skills(
         "async def f(a: str = 'x\u200b', b: str = 'x'): ...".encode(), "skills/a.py"
     ).skills
     assert [each.default for each in skill.parameters] == [None, "x"]
-    (skill,) = parse(f"async def f():\n    '{'long ' * 200}'".encode(), "skills/a.py").skills
+    (skill,) = parse_skills(f"async def f():\n    '{'long ' * 200}'".encode(), "skills/a.py").skills
     assert len(skill.description) <= 310
 
 
@@ -130,7 +135,7 @@ def test_models_are_told_no_default_that_cannot_be_said() -> None:
         f"async def f(a: float = 1e999, b: int = 10 ** 9, {long}, d: str = '\\ud800', g: bool = "
         "True): ..."
     )
-    found = parse(source.encode(), "skills/a.py")
+    found = parse_skills(source.encode(), "skills/a.py")
     assert [each.default for each in found.skills[0].parameters] == [None] * 5 + [True]
     (tool,), _ = python_tools(found, ())
     assert msgspec.json.encode(tool.spec.parameters)

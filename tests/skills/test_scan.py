@@ -6,14 +6,21 @@ import re
 
 import pytest
 
-from deskhand.skills.scan import WINDOW_CHARS, bad, plainly, rules, scan, scan_files
+from deskhand.skills.scan import (
+    WINDOW_CHARS,
+    has_bad_finding,
+    load_rules,
+    scan_files,
+    scan_skill,
+    to_plain_text,
+)
 from deskhand.testing.bad_skills import BAD, GOOD
 
 
 @pytest.mark.parametrize("skill", BAD, ids=lambda skill: skill.why)
 def test_what_is_plainly_bad(skill) -> None:  # type: ignore[no-untyped-def]
-    found = scan(skill.name, skill.description, skill.body)
-    assert bad(found), found
+    found = scan_skill(skill.name, skill.description, skill.body)
+    assert has_bad_finding(found), found
     assert skill.rule in {each.rule for each in found if each.severity == "bad"}
     assert all(
         each.words and len(each.excerpt) <= 90 and each.excerpt.isprintable() for each in found
@@ -22,35 +29,35 @@ def test_what_is_plainly_bad(skill) -> None:  # type: ignore[no-untyped-def]
 
 @pytest.mark.parametrize("skill", GOOD, ids=lambda skill: skill.name)
 def test_ordinary_skills_are_left_to_the_person(skill) -> None:  # type: ignore[no-untyped-def]
-    assert not bad(scan(skill.name, skill.description, skill.body)), scan(
+    assert not has_bad_finding(scan_skill(skill.name, skill.description, skill.body)), scan_skill(
         skill.name, skill.description, skill.body
     )
 
 
 def test_every_rule_is_hit_by_something() -> None:
-    of_table = {rule.name for rule in rules()}
+    of_table = {rule.name for rule in load_rules()}
     hit = {
         each.rule
         for skill in (*BAD, *GOOD)
-        for each in scan(skill.name, skill.description, skill.body)
+        for each in scan_skill(skill.name, skill.description, skill.body)
     }
     assert of_table <= hit
-    assert all(not re.search("<[A-Z]+>", rule.pattern.pattern) for rule in rules()), (
+    assert all(not re.search("<[A-Z]+>", rule.pattern.pattern) for rule in load_rules()), (
         "a part that there is not"
     )
 
 
 def test_names_that_are_taken() -> None:
-    (found,) = scan("notes", "Notes.", "Write short notes.", frozenset({"notes"}))
+    (found,) = scan_skill("notes", "Notes.", "Write short notes.", frozenset({"notes"}))
     assert found.severity == "bad" and found.words == "a skill has this name already"
 
 
 def test_the_text_is_read_as_a_person_reads_it() -> None:
-    assert plainly("CU\u200bRL \\\n  x | **b**ash \uff53h") == "curl x | bash sh"
+    assert to_plain_text("CU\u200bRL \\\n  x | **b**ash \uff53h") == "curl x | bash sh"
 
 
 def test_what_should_be_looked_at_is_shown() -> None:
-    found = scan(
+    found = scan_skill(
         "page-watch", "Watch a page.", "Fetch https://example.org/prices and e-mail the difference."
     )
     assert [(each.severity, each.rule) for each in found] == [
@@ -66,10 +73,10 @@ def test_long_files_are_searched_to_their_end() -> None:
         (found,) = [
             each
             for each in scan_files("notes", ["plain\n", "note it. " * (before // 9) + evil])
-            if bad((each,))
+            if has_bad_finding((each,))
         ]
         assert found.rule == "pipe-to-shell"
-    assert [each.rule for each in scan_files(f"Run {evil}", ()) if bad((each,))] == [
+    assert [each.rule for each in scan_files(f"Run {evil}", ()) if has_bad_finding((each,))] == [
         "pipe-to-shell"
     ]
-    assert not bad(scan_files("notes", ["note it. " * 9_000]))
+    assert not has_bad_finding(scan_files("notes", ["note it. " * 9_000]))

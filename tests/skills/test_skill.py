@@ -12,9 +12,9 @@ from deskhand.skills.skill import (
     FRONT_CHARS,
     Skills,
     SkillSource,
-    front_matter,
-    index,
+    parse_front_matter,
     read_skill,
+    render_skill_index,
 )
 from deskhand.testing.effort import least_cpu_s
 from deskhand.types.errors import ToolError
@@ -59,7 +59,7 @@ def test_the_nearest_source_wins(sources: tuple[SkillSource, ...]) -> None:
 def test_changes_are_seen_at_once(sources: tuple[SkillSource, ...]) -> None:
     skills = Skills(sources)
     folder = sources[2].root / "skills"
-    assert skills.find() == {} and index(skills.find()) == ""
+    assert skills.find() == {} and render_skill_index(skills.find()) == ""
     path = put(folder, "one", "first")
     assert skills.find()["one"].description == "first"
     path.write_text(path.read_text().replace("first", "other"))
@@ -157,8 +157,8 @@ MEGABYTES = {
 
 @pytest.mark.parametrize("name", MEGABYTES)
 def test_a_megabyte_takes_no_time(name: str) -> None:
-    front, _ = front_matter(MEGABYTES[name])
-    assert least_cpu_s(lambda: front_matter(MEGABYTES[name])) < 0.25
+    front, _ = parse_front_matter(MEGABYTES[name])
+    assert least_cpu_s(lambda: parse_front_matter(MEGABYTES[name])) < 0.25
     assert sum(len(value) for value in front.values()) <= 2 * FRONT_CHARS
 
 
@@ -233,7 +233,7 @@ def test_reading(sources: tuple[SkillSource, ...]) -> None:
 def test_the_index_has_bounds(tmp_path: Path) -> None:
     for number in range(60):
         put(tmp_path, f"skill-{number:02}", "d" * 1000)
-    text = index(Skills([SkillSource("shared", tmp_path)]).find())
+    text = render_skill_index(Skills([SkillSource("shared", tmp_path)]).find())
     assert text.startswith("# Skills\n") and "- skill-00: ddd" in text and len(text) < 26_000
     assert text.endswith("more: list_skills]")
 

@@ -38,7 +38,7 @@ async def rival(path: str, count: str) -> None:
     taken = 0
     for i in range(int(count)):
         row = await store.accept(inbound(str(i)), ANN, S)
-        while any(waiting.inbox_id == row.inbox_id for waiting in await store.waiting(S)):
+        while any(waiting.inbox_id == row.inbox_id for waiting in await store.list_waiting(S)):
             n = len(await store.events(S)) + 1
             try:
                 await store.commit(Commit(S, n, 0.0, (received(row.inbox_id),), (row.inbox_id,)))
@@ -122,7 +122,7 @@ async def full_disk(folder: str) -> None:
     for _ in range(3):
         before = len(acknowledged)
         await _write_until_full(store, acknowledged)
-        waiting = [row.inbound.body.message.text for row in await store.waiting(S)]  # type: ignore[union-attr]
+        waiting = [row.inbound.body.message.text for row in await store.list_waiting(S)]  # type: ignore[union-attr]
         assert waiting == acknowledged and len(acknowledged) - before < 3
     (disk / "ballast").unlink()
     with anyio.fail_after(10):
@@ -131,8 +131,8 @@ async def full_disk(folder: str) -> None:
     await store.close()
     store = SqliteStore(disk / "deskhand.db")
     assert (
-        len(await store.waiting(S)) == len(acknowledged)
-        and not store.check()
+        len(await store.list_waiting(S)) == len(acknowledged)
+        and not store.check_integrity()
         and not (await store.audit())[1]
     )
     assert [row.session for row in await store.sessions(OWNER)] == [S]
@@ -143,7 +143,7 @@ async def full_disk(folder: str) -> None:
         await store.accept(inbound("one more"), ANN, S)
         raise AssertionError("written on a disk that cannot be written")
     except StoreReadOnly:
-        assert len(await store.waiting(S)) == len(acknowledged), "it can be read"
+        assert len(await store.list_waiting(S)) == len(acknowledged), "it can be read"
     print(len(acknowledged), flush=True)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskhand.store.blobs import KEPT_S, Blobs
+from deskhand.store.blobs import MIN_AGE_S, Blobs
 from deskhand.types.errors import BlobMissing, StoreFull
 
 
@@ -83,7 +83,7 @@ async def test_only_what_is_old_and_unused_is_collected(tmp_path: Path) -> None:
     part.write_bytes(b"half")
     now = blobs.path(young).stat().st_mtime
     for path in (*map(blobs.path, (used, old, again)), part):
-        os.utime(path, (now - 2 * KEPT_S, now - 2 * KEPT_S))
+        os.utime(path, (now - 2 * MIN_AGE_S, now - 2 * MIN_AGE_S))
     await blobs.put(b"again")  # its commit is on its way
     assert blobs.collect(lambda digest: digest == used, now) == 2
     assert {path.name for path in kept(tmp_path)} == {
@@ -123,7 +123,7 @@ async def test_killed_in_the_middle_of_a_put(tmp_path: Path) -> None:
     with pytest.raises(BlobMissing):
         await blobs.get(f"sha256:{sha256(b'data' * 100000).hexdigest()}")
     assert await blobs.get(await blobs.put(b"data" * 100000)) == b"data" * 100000
-    assert blobs.collect(lambda digest: True, part.stat().st_mtime + KEPT_S) == 1
+    assert blobs.collect(lambda digest: True, part.stat().st_mtime + MIN_AGE_S) == 1
 
 
 async def test_no_room_is_said_and_leaves_nothing(tmp_path: Path) -> None:

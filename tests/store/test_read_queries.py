@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deskhand.store.read_queries import BATCH, excerpt, words_of
+from deskhand.store.read_queries import BATCH, make_excerpt, split_query
 from deskhand.store.schema import connect
 from deskhand.store.sql import load_sql
 from deskhand.store.sqlite import SqliteStore
@@ -133,13 +133,17 @@ async def test_any_text_and_any_query(store: SqliteStore, said: str, query: str)
     st.text(alphabet="abcé ß\n._-", max_size=400), st.text(alphabet="abcé", min_size=1, max_size=3)
 )
 def test_marks_lie_in_the_excerpt(said: str, word: str) -> None:
-    piece, marks = excerpt(said, [word])
+    piece, marks = make_excerpt(said, [word])
     assert len(piece) <= 242 and "\n" not in piece
     assert all(piece[a:b].strip("…") == piece[a:b] for a, b in marks)
 
 
 def test_a_query_is_bounded() -> None:
-    assert len(words_of("word " * 1000)) == 12 and words_of("foo_bar-baz") == ["foo", "bar", "baz"]
+    assert len(split_query("word " * 1000)) == 12 and split_query("foo_bar-baz") == [
+        "foo",
+        "bar",
+        "baz",
+    ]
 
 
 async def test_what_is_erased_is_found_no_more(store: SqliteStore) -> None:
@@ -166,7 +170,7 @@ async def test_what_is_looked_up_can_be_made_anew(store: SqliteStore) -> None:
     await write(store, ROOM, received("one"), replied("two"))
     await write(store, DESK, received("one", ANN), replied("three"))
     before = await store.search(ANN, "one"), await store.usage(ANN), await store.activity(ANN)
-    await store.rebuild()
+    await store.rebuild_projections()
     assert before == (
         await store.search(ANN, "one"),
         await store.usage(ANN),

@@ -15,7 +15,7 @@ import apsw
 import pytest
 
 from deskhand.agent.state import State, fold
-from deskhand.store.schema import connect, migrate, migrations
+from deskhand.store.schema import connect, load_migrations, migrate
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.store_suite import ANN, OWNER, T0, S, commit, inbound, received
 from deskhand.types.errors import StoreCorrupt, StoreError, StoreNewer, StoreReadOnly
@@ -50,7 +50,7 @@ async def test_every_released_schema_is_brought_up_to_date(golden: Path, tmp_pat
     talk = await store.events("default/terminal:golden")
     gone = await store.events("default/terminal:erased")
     state = fold(State(""), await store.history("default/terminal:golden"))
-    assert store.schema == migrations()[-1][0] and not breaks and not store.check()
+    assert store.schema == load_migrations()[-1][0] and not breaks and not store.check_integrity()
     assert [row.session for row in sessions] == ["default/terminal:golden"] and sessions[
         0
     ].turns == 1
@@ -59,9 +59,9 @@ async def test_every_released_schema_is_brought_up_to_date(golden: Path, tmp_pat
     assert (
         state.turn is not None and "call_2" in state.calls and state.calls["call_2"].ask is not None
     )
-    assert [row.inbound.external_id for row in await store.waiting("default/terminal:golden")] == [
-        "m3"
-    ]
+    assert [
+        row.inbound.external_id for row in await store.list_waiting("default/terminal:golden")
+    ] == ["m3"]
     assert [row.outgoing.key for row in await store.outbox_due(2e9, 9)] == ["k1"]
     assert [(row.session, row.wake_at) for row in await store.open_sessions()] == [
         ("default/terminal:golden", None)
@@ -71,20 +71,20 @@ async def test_every_released_schema_is_brought_up_to_date(golden: Path, tmp_pat
     assert [ask.ask_id for ask in asks] == ["ask_1"] and used[0].calls == 3
     hits = await store.search(OWNER, "picture")
     assert [(hit.session, hit.n) for hit in hits] == [("default/terminal:golden", 4)]
-    await store.rebuild()
+    await store.rebuild_projections()
     assert await store.sessions(OWNER) == sessions and await store.open_asks(OWNER) == asks
     assert await store.usage(OWNER) == used and await store.search(OWNER, "picture") == hits
     await store.close()
 
 
 def test_there_is_a_golden_database_of_every_schema() -> None:
-    assert [path.stem for path in GOLDEN] == [f"schema_{number}" for number, _ in migrations()]
+    assert [path.stem for path in GOLDEN] == [f"schema_{number}" for number, _ in load_migrations()]
 
 
 async def test_newer_schema_is_refused_untouched(tmp_path: Path) -> None:
     path = tmp_path / "deskhand.db"
     await filled(path)
-    newer = migrations()[-1][0] + 1
+    newer = load_migrations()[-1][0] + 1
     db = connect(path, write=True)
     db.execute("INSERT INTO schema_version VALUES(?)", (newer,))
     db.close()
@@ -95,9 +95,9 @@ async def test_newer_schema_is_refused_untouched(tmp_path: Path) -> None:
 
 
 NEXT = [
-    *migrations(),
+    *load_migrations(),
     (
-        migrations()[-1][0] + 1,
+        load_migrations()[-1][0] + 1,
         "CREATE TABLE next(x); INSERT INTO next VALUES(1); SELECT maybe_die();",
     ),
 ]
@@ -135,14 +135,14 @@ def test_two_migrate_at_once(tmp_path: Path) -> None:
     """The second has read the old version, and waits for the lock that the first holds in the
     middle of its work."""
     path, versions, threads = tmp_path / "deskhand.db", list[int](), list[threading.Thread]()
-    migrate(connect(path, write=True), path, migrations())
+    migrate(connect(path, write=True), path, load_migrations())
 
     def second() -> None:
         versions.append(
             migrate(
                 connect(path, write=True),
                 path,
-                [*migrations(), (NEXT[-1][0], "CREATE TABLE next(x);")],
+                [*load_migrations(), (NEXT[-1][0], "CREATE TABLE next(x);")],
             )
         )
 
@@ -163,11 +163,11 @@ def test_a_migration_that_fails_is_taken_back(tmp_path: Path) -> None:
         migrate(
             connect(path, write=True),
             path,
-            [*migrations(), (NEXT[-1][0], "CREATE TABLE next(x); SELECT no_such();")],
+            [*load_migrations(), (NEXT[-1][0], "CREATE TABLE next(x); SELECT no_such();")],
         )
     db = connect(path, write=True)
     assert db.execute("SELECT max(version) FROM schema_version").fetchone() == (
-        migrations()[-1][0],
+        load_migrations()[-1][0],
     )
     assert db.execute("SELECT * FROM sqlite_schema WHERE name = 'next'").fetchall() == []
 
@@ -186,7 +186,7 @@ def test_many_processes_open_a_new_file_at_once(tmp_path: Path) -> None:
         child.stdin.close()
         child.stdin = None
     assert [child.communicate()[0].strip() for child in children] == [
-        b"%d" % migrations()[-1][0]
+        b"%d" % load_migrations()[-1][0]
     ] * 5
 
 
@@ -212,7 +212,7 @@ async def test_damage_is_said_plainly(tmp_path: Path) -> None:
                 await store.events(S)
                 await store.sessions(OWNER)
                 await store.accept(inbound(f"more {what}"), ANN, S)
-                if found := store.check():
+                if found := store.check_integrity():
                     raise StoreCorrupt(f"damaged ({found[0]}): restore a backup")
             finally:
                 await store.close()

@@ -29,14 +29,14 @@ from deskhand.testing.store_suite import (
 from deskhand.types.commit import Commit, Outgoing
 from deskhand.types.errors import StoreCorrupt
 from deskhand.types.events import AnyEvent, Hinted, MessageReceived, TurnEnded
-from deskhand.types.messages import Image, Message, Text, clean
+from deskhand.types.messages import Image, Message, Text, clean_text
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 async def test_conformance(case: Case, tmp_path: Path) -> None:
     await case(lambda: SqliteStore(tmp_path / "deskhand.db"))
     store = SqliteStore(tmp_path / "deskhand.db")
-    assert not (await store.audit())[1] and not store.check()
+    assert not (await store.audit())[1] and not store.check_integrity()
     await store.close()
 
 
@@ -67,7 +67,7 @@ async def test_erased_words_leave_the_files(tmp_path: Path) -> None:
     assert await store.erase(ANN, S, T0) == 40
     for file in tmp_path.iterdir():
         assert secret.encode() not in file.read_bytes(), file.name
-    assert not (await store.audit())[1] and not store.check()
+    assert not (await store.audit())[1] and not store.check_integrity()
     assert len(await store.events("agent/kept")) == 40
     await store.close()
 
@@ -91,18 +91,18 @@ def test_rebuilt_projections_equal_the_live_ones(steps: list[Any]) -> None:
             store = SqliteStore(Path(folder) / "deskhand.db")
             for i, (session, what, who, text, blobs) in enumerate(steps):
                 n = len(await store.events(session)) + 1
-                message = Message("user", (Text(clean(text)), *blobs))
+                message = Message("user", (Text(clean_text(text)), *blobs))
                 if what == "erase":
                     await store.erase(OWNER, session, T0 + i)
                     continue
                 events: dict[str, AnyEvent] = {
                     "received": MessageReceived(i, who, PLACE, message),
-                    "ended": TurnEnded("done", (), clean(text)),
-                    "hinted": Hinted("loop", clean(text)),
+                    "ended": TurnEnded("done", (), clean_text(text)),
+                    "hinted": Hinted("loop", clean_text(text)),
                 }
                 await store.commit(Commit(session, n, T0 + i, (events[what],)))
             before = projections(store)
-            await store.rebuild()
+            await store.rebuild_projections()
             assert projections(store) == before
             assert not (await store.audit())[1]
             await store.close()
@@ -112,7 +112,7 @@ def test_rebuilt_projections_equal_the_live_ones(steps: list[Any]) -> None:
 
 def projections(store: SqliteStore) -> list[list[Any]]:
     return [
-        store._all(f"SELECT * FROM {name} ORDER BY 1, 2")
+        store._fetch_all(f"SELECT * FROM {name} ORDER BY 1, 2")
         for name in ("session", "session_member", "blob_use")
     ]
 

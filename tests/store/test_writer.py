@@ -50,13 +50,13 @@ async def held(path: Path, seconds: float) -> None:
         tasks.start_soon(write)
         while not done.is_set():
             tick = time.monotonic()
-            assert len(await store.waiting(S)) in (1, 2)
+            assert len(await store.list_waiting(S)) in (1, 2)
             await anyio.sleep(0.02)
             worst = max(worst, time.monotonic() - tick)
     waited = time.monotonic() - began
     child.communicate()
     assert seconds - 0.5 < waited and worst < seconds * 0.8
-    assert [row.inbound.external_id for row in await store.waiting(S)] == ["before", "during"]
+    assert [row.inbound.external_id for row in await store.list_waiting(S)] == ["before", "during"]
     await store.close()
 
 
@@ -82,7 +82,11 @@ def test_two_processes_take_each_message_in_once(tmp_path: Path) -> None:
     async def look() -> None:
         store = SqliteStore(path)
         assert [event.n for event in await store.events(S)] == list(range(1, count + 1))
-        assert not await store.waiting(S) and not (await store.audit())[1] and not store.check()
+        assert (
+            not await store.list_waiting(S)
+            and not (await store.audit())[1]
+            and not store.check_integrity()
+        )
         await store.close()
 
     anyio.run(look)
@@ -97,7 +101,11 @@ async def test_a_disk_that_does_not_confirm_stops_the_process(tmp_path: Path) ->
     assert child.returncode == os.EX_IOERR, child.stderr
     assert child.stdout.split() == ["1", "2", "3", "4", "5"] and "did not confirm" in child.stderr
     store = SqliteStore(path)
-    assert len(await store.events(S)) >= 5 and not store.check() and not (await store.audit())[1]
+    assert (
+        len(await store.events(S)) >= 5
+        and not store.check_integrity()
+        and not (await store.audit())[1]
+    )
     await store.close()
 
 
@@ -140,7 +148,7 @@ async def test_a_caller_that_goes_away_does_not_stop_the_writer(tmp_path: Path) 
         with anyio.move_on_after(0):
             await store.accept(inbound(f"gone {i}"), ANN, S)
     await store.accept(inbound("stays"), ANN, S)
-    assert "stays" in [row.inbound.external_id for row in await store.waiting(S)]
+    assert "stays" in [row.inbound.external_id for row in await store.list_waiting(S)]
     await store.close()
 
 
@@ -152,10 +160,10 @@ async def test_closing_writes_what_is_queued(tmp_path: Path) -> None:
         await anyio.lowlevel.checkpoint()
         await store.close()
     store = SqliteStore(tmp_path / "deskhand.db")
-    assert len(await store.waiting(S)) == 10
+    assert len(await store.list_waiting(S)) == 10
     await store.close()
     with pytest.raises(Exception, match="closed"):
-        await store.waiting(S)
+        await store.list_waiting(S)
 
 
 async def test_what_comes_after_closing_is_refused_at_once(tmp_path: Path) -> None:
@@ -197,7 +205,7 @@ def test_everybody_who_writes_while_it_is_closed_gets_an_answer(tmp_path: Path) 
 
     async def look() -> None:
         store = SqliteStore(path)
-        assert len(await store.waiting(S)) == sum(written)
+        assert len(await store.list_waiting(S)) == sum(written)
         await store.close()
 
     anyio.run(look)

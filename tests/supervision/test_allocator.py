@@ -8,10 +8,10 @@ import sys
 THREADS = """
 import random, sys, threading
 from pathlib import Path
-from deskhand.supervision.allocator import give_memory_back
+from deskhand.supervision.allocator import tune_malloc
 
 if sys.argv[1] == "given back":
-    give_memory_back()
+    tune_malloc()
 
 def anon_mb():
     for line in Path("/proc/self/status").read_text().splitlines():

@@ -24,17 +24,17 @@ from deskhand.store.sqlite import SqliteStore
 from deskhand.supervision.health_checks import (
     PROVIDER_FAULT_S,
     driver_fact,
-    models_renewed,
-    note_models,
+    record_model_event,
+    reset_model_health,
 )
 from deskhand.supervision.health_facts import DOWN_AFTER, Vitals
-from deskhand.supervision.lock import Holder, held, holder_of, take
+from deskhand.supervision.lock import Holder, acquire_lock, hold_lock, read_holder
 from deskhand.supervision.restart_with_backoff import (
     LONGEST_PAUSE_S,
     REFUSED_PAUSE_S,
     Child,
     keep_running,
-    pause_s,
+    restart_backoff_s,
 )
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.clock import SetClock
@@ -51,7 +51,7 @@ from deskhand.types.errors import (
     ToolError,
 )
 from deskhand.types.events import ModelFailed
-from deskhand.types.health import Health, HealthFact, State, overall
+from deskhand.types.health import Health, HealthFact, HealthState, combine_states
 from deskhand.types.identity import Inbound, Principal
 from deskhand.types.messages import Message
 
@@ -73,16 +73,20 @@ def vitals_of(folder: Path, clock: SetClock) -> Vitals:
         ((), "ok"),
     ],
 )
-def test_what_the_parts_come_to(states: Sequence[tuple[State, bool]], whole: State) -> None:
+def test_what_the_parts_come_to(
+    states: Sequence[tuple[HealthState, bool]], whole: HealthState
+) -> None:
     assert (
-        overall(HealthFact(str(n), state, vital=vital) for n, (state, vital) in enumerate(states))
+        combine_states(
+            HealthFact(str(n), state, vital=vital) for n, (state, vital) in enumerate(states)
+        )
         == whole
     )
 
 
 def test_pauses_grow_and_end_growing() -> None:
-    assert [pause_s(failures) for failures in range(1, 6)] == [0.5, 1, 2, 4, 8]
-    assert pause_s(100_000) == LONGEST_PAUSE_S
+    assert [restart_backoff_s(failures) for failures in range(1, 6)] == [0.5, 1, 2, 4, 8]
+    assert restart_backoff_s(100_000) == LONGEST_PAUSE_S
 
 
 def test_a_part_that_fails_is_degraded_then_down_and_well_again(tmp_path: Path) -> None:
@@ -93,22 +97,22 @@ def test_a_part_that_fails_is_degraded_then_down_and_well_again(tmp_path: Path) 
         (found,) = vitals.facts()
         return found
 
-    vitals.began("web", awaited=True)
+    vitals.record_start("web", awaited=True)
     assert (fact().state, fact().since, fact().last_success_at) == ("starting", 1000.0, None)
-    vitals.ready("web", "http://127.0.0.1:8000")
+    vitals.record_ready("web", "http://127.0.0.1:8000")
     assert (fact().state, fact().detail) == ("ok", "http://127.0.0.1:8000")
     for number in range(3):
         clock.advance(1)
-        vitals.failed("web", ValueError("with s3cret"))
+        vitals.record_failure("web", ValueError("with s3cret"))
         assert fact().state == ("down" if number == 2 else "degraded")
     assert (fact().last_error, fact().last_error_at) == ("ValueError: with [KEY]", 1003.0)
-    vitals.began("web")
+    vitals.record_start("web")
     assert fact().state == "down", "it has only just begun again"
     clock.advance(10)
     assert fact().state == "ok" and fact().last_error_at == 1003.0, "it stays told"
-    vitals.failed("web", "once more")
+    vitals.record_failure("web", "once more")
     assert fact().state == "degraded", "it had come through its start, so this is the first"
-    vitals.succeeded("web")
+    vitals.record_success("web")
     assert (fact().state, fact().last_success_at) == ("ok", 1013.0)
 
 
@@ -169,9 +173,9 @@ async def test_the_file_is_written_soon_after_a_failure_and_read_at_the_next_sta
 ) -> None:
     clock = SetClock(1000.0)
     vitals = vitals_of(tmp_path, clock)
-    vitals.failed("channel mail", LoginRefused("wrong key s3cret"))
+    vitals.record_failure("channel mail", LoginRefused("wrong key s3cret"))
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(vitals.keep)
+        tasks.start_soon(vitals.run)
         with anyio.fail_after(10):
             while not (tmp_path / "health.json").exists():
                 await anyio.sleep(0.01)
@@ -179,33 +183,33 @@ async def test_the_file_is_written_soon_after_a_failure_and_read_at_the_next_sta
     assert (tmp_path / "health.json").stat().st_mode & 0o777 == 0o600
     assert "s3cret" not in (tmp_path / "health.json").read_text()
     after = vitals_of(tmp_path, SetClock(2000.0))
-    after.recall()
-    after.began("channel mail")
+    after.load()
+    after.record_start("channel mail")
     (fact,) = after.facts()
     assert (fact.state, fact.last_error) == ("down", "LoginRefused: wrong key [KEY]"), (
         "a new start mends no key"
     )
-    after.succeeded("channel mail")
+    after.record_success("channel mail")
     assert after.facts()[0].state == "ok"
     (tmp_path / "health.json").write_text("{torn")
-    vitals_of(tmp_path, clock).recall()
+    vitals_of(tmp_path, clock).load()
 
 
 def test_a_lock_says_who_has_it(tmp_path: Path) -> None:
     path = tmp_path / "x.lock"
-    assert holder_of(path) is None
-    fd = take(path, Holder(77, 5.0))
+    assert read_holder(path) is None
+    fd = acquire_lock(path, Holder(77, 5.0))
     assert (
         fd is not None
-        and take(path, Holder(78, 6.0)) is None
-        and holder_of(path) == Holder(77, 5.0)
+        and acquire_lock(path, Holder(78, 6.0)) is None
+        and read_holder(path) == Holder(77, 5.0)
     )
     os.close(fd)
-    assert holder_of(path) is None, "what it says counts only while it is held"
+    assert read_holder(path) is None, "what it says counts only while it is held"
     path.write_text("")
-    fd = take(path, Holder(1))
+    fd = acquire_lock(path, Holder(1))
     path.write_text("?")
-    assert fd is not None and holder_of(path) == Holder()
+    assert fd is not None and read_holder(path) == Holder()
     os.close(fd)
 
 
@@ -213,11 +217,11 @@ async def test_a_lock_is_left_to_who_is_to_have_it_for_a_while(tmp_path: Path) -
     path, asked = tmp_path / "x.lock", list[bool]()
 
     def first() -> bool:
-        asked.append(holder_of(path) is None)
+        asked.append(read_holder(path) is None)
         return True
 
-    async with held(path, Holder(77), first, 0.5):
-        assert holder_of(path) == Holder(77) and asked == [True], "nobody came"
+    async with hold_lock(path, Holder(77), first, 0.5):
+        assert read_holder(path) == Holder(77) and asked == [True], "nobody came"
 
 
 # ---------------------------------------------------------------------- a whole Deskhand
@@ -306,12 +310,12 @@ async def test_the_page_runs_beside_whoever_drives_and_is_started_again(tmp_path
         lives.append(app)
         if len(lives) == 1:
             raise OSError("the port is taken")
-        app.vitals.ready("web", "http://127.0.0.1:8000")
+        app.vitals.record_ready("web", "http://127.0.0.1:8000")
         await anyio.sleep_forever()
 
     home = Home(tmp_path)
-    home.make(home.state)
-    fd = take(home.lock, Holder(77, 5.0))
+    home.make_folder(home.state)
+    fd = acquire_lock(home.lock, Holder(77, 5.0))
     assert fd is not None
     async with running(tmp_path, serve=page) as app:
         _, facts = await health(
@@ -322,7 +326,7 @@ async def test_the_page_runs_beside_whoever_drives_and_is_started_again(tmp_path
         assert "process 77 drives" in facts["driver"].detail
         os.close(fd)
         _, facts = await health(
-            app, lambda facts: facts["driver"].detail == "" and app.dispatch.driving
+            app, lambda facts: facts["driver"].detail == "" and app.dispatch.is_driving
         )
         _, facts = await health(app, lambda facts: facts["web"].detail != "")
         assert len(lives) == 2 and facts["web"].restarts == 1
@@ -332,13 +336,13 @@ async def test_a_terminal_leaves_the_driving_to_a_service_whose_worker_is_on_its
     tmp_path: Path,
 ) -> None:
     home = Home(tmp_path)
-    home.make(home.state)
-    service = take(home.serving, Holder(77, 5.0))
+    home.make_folder(home.state)
+    service = acquire_lock(home.serve_lock, Holder(77, 5.0))
     assert service is not None
     async with running(tmp_path) as app, running(tmp_path) as worker:
-        worker.restarts = True
-        await health(worker, lambda facts: worker.dispatch.driving)
-        assert not app.dispatch.driving
+        worker.supervised = True
+        await health(worker, lambda facts: worker.dispatch.is_driving)
+        assert not app.dispatch.is_driving
         os.close(service)
 
 
@@ -348,10 +352,10 @@ class Failing(SqliteStore):
     begins: list[Exception]
     faults: list[Exception]
 
-    async def take_over(self, now: float) -> str:
+    async def begin_run(self, now: float) -> str:
         if self.begins:
             raise self.begins.pop(0)
-        return await super().take_over(now)
+        return await super().begin_run(now)
 
     async def change(self, changes: Sequence[Change]) -> list[int]:
         if self.faults:
@@ -472,16 +476,16 @@ def test_what_a_person_must_mend_counts_until_the_configuration_is_another(
     clock = SetClock(1000.0)
     vitals = vitals_of(tmp_path, clock)
 
-    def state() -> State:
+    def state() -> HealthState:
         (fact,) = vitals.facts()
         return fact.state
 
-    note_models(vitals, ModelFailed("openai/x", error, "no"), lambda: {"openai/x"})
+    record_model_event(vitals, ModelFailed("openai/x", error, "no"), lambda: {"openai/x"})
     clock.advance(100 * PROVIDER_FAULT_S)
     assert state() == "degraded"
-    models_renewed(vitals)
+    reset_model_health(vitals)
     assert state() == "ok"
-    note_models(vitals, ModelFailed("openai/chosen-once", error, "no"), lambda: {"openai/x"})
+    record_model_event(vitals, ModelFailed("openai/chosen-once", error, "no"), lambda: {"openai/x"})
     assert state() == "degraded"
     clock.advance(PROVIDER_FAULT_S)
     assert state() == "ok", "no agent is set to use it"
@@ -491,17 +495,17 @@ def test_a_failure_that_counts_no_more_is_not_the_first_of_a_row(tmp_path: Path)
     clock = SetClock(1000.0)
     vitals = vitals_of(tmp_path, clock)
     for _ in range(DOWN_AFTER):
-        note_models(vitals, ModelFailed("openai/x", "ModelTimeout", "slow"), set)
+        record_model_event(vitals, ModelFailed("openai/x", "ModelTimeout", "slow"), set)
         clock.advance(PROVIDER_FAULT_S)
-    note_models(vitals, ModelFailed("openai/x", "ModelTimeout", "slow"), set)
+    record_model_event(vitals, ModelFailed("openai/x", "ModelTimeout", "slow"), set)
     assert [fact.state for fact in vitals.facts()] == ["degraded"]
 
 
 @pytest.mark.parametrize("error", ["ContextOverflow", "BudgetSpent", "AnswerUnfit"])
 def test_what_is_no_fault_of_the_provider(tmp_path: Path, error: str) -> None:
     vitals = vitals_of(tmp_path, SetClock(1000.0))
-    note_models(vitals, ModelFailed("openai/x", error, "too long"), lambda: {"openai/x"})
-    assert overall(vitals.facts()) == "ok"
+    record_model_event(vitals, ModelFailed("openai/x", error, "too long"), lambda: {"openai/x"})
+    assert combine_states(vitals.facts()) == "ok"
 
 
 async def test_a_channel_that_knows_when_the_platform_answered(tmp_path: Path) -> None:
@@ -530,7 +534,7 @@ async def test_a_sandbox_that_does_not_hold_is_told_with_its_reason(tmp_path: Pa
             "proven before the first command",
         )
         with pytest.raises((SandboxUnavailable, ToolError)):
-            await app.room()
+            await app.sandbox()
         _, facts = await health(app)
     assert (facts["sandbox"].state, facts["sandbox"].last_error) == (
         "degraded",

@@ -15,23 +15,23 @@ import pytest
 from deskhand.config.config import Home, read_settings, worker_environment
 from deskhand.models.base import Item, Request
 from deskhand.runtime.app import App, Parts, open_app
-from deskhand.runtime.worker import guarded, work
-from deskhand.supervision.lock import Holder, take
+from deskhand.runtime.worker import run_guarded, run_worker
+from deskhand.supervision.lock import Holder, acquire_lock
 from deskhand.supervision.start_log import (
-    last_start,
-    newer_startup_error,
-    note_start,
+    read_last_start,
+    read_startup_error,
+    record_start,
     write_startup_error,
 )
 from deskhand.supervision.supervise import (
     CRASHED,
     DRAIN_S,
     LONGEST_PAUSE_S,
-    MOST_QUICK,
+    MAX_QUICK_CRASHES,
     RESTART,
     Mending,
     Supervisor,
-    pause_s,
+    worker_backoff_s,
 )
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say
@@ -112,12 +112,12 @@ async def test_a_worker_that_crashes_is_started_again(tmp_path: Path, crash: str
 async def test_one_that_always_crashes_at_its_start_is_left(tmp_path: Path) -> None:
     children = Children(tmp_path, "os.kill(os.getpid(), 9)")
     assert await children.parent.run() == 137
-    assert children.lives == MOST_QUICK + 1
+    assert children.lives == MAX_QUICK_CRASHES + 1
 
 
 def test_pauses_grow_and_end_growing() -> None:
-    assert [pause_s(quick) for quick in range(5)] == [0, 1, 2, 4, 8]
-    assert pause_s(1000) == LONGEST_PAUSE_S
+    assert [worker_backoff_s(quick) for quick in range(5)] == [0, 1, 2, 4, 8]
+    assert worker_backoff_s(1000) == LONGEST_PAUSE_S
 
 
 HANGS_ONCE = """
@@ -219,12 +219,12 @@ async def test_it_is_up_while_what_crashed_is_driven_alone(tmp_path: Path) -> No
     async with open_app(settings, Parts(lambda name: model)) as app:
         await submit(app)
         for _ in range(3):
-            await app.store.take_over(1.0)
+            await app.store.begin_run(1.0)
     async with (
         open_app(settings, Parts(lambda name: model)) as app,
         anyio.create_task_group() as tasks,
     ):
-        app.up = up.set
+        app.on_up = up.set
         tasks.start_soon(app.run, started.set)
         with anyio.fail_after(10):
             await up.wait()
@@ -242,9 +242,9 @@ async def test_one_that_waits_for_another_is_up(tmp_path: Path) -> None:
         open_app(settings, Parts(lambda name: ScriptedModel())) as app,
         anyio.create_task_group() as tasks,
     ):
-        fd = take(settings.home.lock, Holder(os.getpid(), 0.0))
+        fd = acquire_lock(settings.home.lock, Holder(os.getpid(), 0.0))
         assert fd is not None
-        app.up = up.set
+        app.on_up = up.set
         tasks.start_soon(app.run, started.set)
         with anyio.fail_after(10):
             await up.wait()
@@ -293,7 +293,7 @@ async def work_until(home: Path, model: ScriptedModel, orders: int) -> tuple[int
     async with open_app(settings, Parts(lambda name: model)) as app:
 
         async def worker() -> None:
-            codes.append(await work(app, lambda: note_start(settings.home, 1.0)))
+            codes.append(await run_worker(app, lambda: record_start(settings.home, 1.0)))
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(worker)
@@ -305,7 +305,7 @@ async def work_until(home: Path, model: ScriptedModel, orders: int) -> tuple[int
                 os.kill(os.getpid(), signal.SIGTERM)
                 await anyio.sleep(0.1)
         events = [recorded.event for recorded in await app.store.events("default/terminal:t")]
-    assert last_start(settings.home) == 1.0
+    assert read_last_start(settings.home) == 1.0
     return codes[0], any(isinstance(event, TurnEnded) for event in events)
 
 
@@ -323,7 +323,7 @@ async def test_the_intake_is_closed_within_a_tenth_of_a_second(tmp_path: Path) -
             authorise=lambda inbound: owner,
         )
         async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
-            tasks.start_soon(work, app, lambda: None)
+            tasks.start_soon(run_worker, app, lambda: None)
             for number in range(20):
                 channel.write("go", chat=f"{attempt}.{number}", external_id=f"{attempt}.{number}")
             with anyio.fail_after(30):
@@ -331,7 +331,7 @@ async def test_the_intake_is_closed_within_a_tenth_of_a_second(tmp_path: Path) -
                     await anyio.sleep(0.01)
                 told = anyio.current_time()
                 os.kill(os.getpid(), signal.SIGTERM)
-                while not app.dispatch.draining:
+                while not app.dispatch.is_draining:
                     await anyio.sleep(0.002)
                 took.append(anyio.current_time() - told)
             os.kill(os.getpid(), signal.SIGTERM)  # the others would take too long
@@ -377,7 +377,7 @@ async def test_nothing_is_begun_while_it_ends(tmp_path: Path) -> None:
         await anyio.sleep(0.2)
         tasks.cancel_scope.cancel()
         assert model.requests == []
-        assert len(await app.store.waiting("default/terminal:t")) == 1
+        assert len(await app.store.list_waiting("default/terminal:t")) == 1
 
 
 async def test_why_it_broke_is_written_down(tmp_path: Path) -> None:
@@ -387,8 +387,8 @@ async def test_why_it_broke_is_written_down(tmp_path: Path) -> None:
     async def breaks() -> int:
         raise ExceptionGroup("of a task group", [ValueError("with sk-abcdefgh")])
 
-    assert newer_startup_error(home) is None
-    assert await guarded(settings, breaks, lambda: 1_700_000_000.0) == CRASHED
+    assert read_startup_error(home) is None
+    assert await run_guarded(settings, breaks, lambda: 1_700_000_000.0) == CRASHED
     written = msgspec.json.decode(home.startup_error.read_bytes())
     assert (written["type"], written["message"], written["time"]) == (
         "ValueError",
@@ -397,11 +397,11 @@ async def test_why_it_broke_is_written_down(tmp_path: Path) -> None:
     )
     assert "in breaks" in written["traceback"] and "sk-abcdefgh" not in written["traceback"]
     assert home.startup_error.stat().st_mode & 0o777 == 0o600
-    assert newer_startup_error(home) is not None
-    note_start(home, 1_700_000_001.0)
-    assert newer_startup_error(home) is None, "it has begun well since"
+    assert read_startup_error(home) is not None
+    record_start(home, 1_700_000_001.0)
+    assert read_startup_error(home) is None, "it has begun well since"
     write_startup_error(home, OSError("again"), 1_700_000_002.0, str)
-    assert newer_startup_error(home) is not None
+    assert read_startup_error(home) is not None
 
 
 async def test_an_ordinary_end_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -410,7 +410,7 @@ async def test_an_ordinary_end_leaves_nothing_behind(tmp_path: Path) -> None:
     async def ends() -> int:
         return RESTART
 
-    assert await guarded(settings, ends, lambda: 0.0) == RESTART
+    assert await run_guarded(settings, ends, lambda: 0.0) == RESTART
     assert not Home(tmp_path).startup_error.exists()
 
 
@@ -430,7 +430,7 @@ async def restarted(
     async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
 
         async def worker() -> None:
-            codes.append(await work(app, lambda: None))
+            codes.append(await run_worker(app, lambda: None))
             tasks.cancel_scope.cancel()
 
         tasks.start_soon(worker)
@@ -510,7 +510,7 @@ async def test_twenty_turns_that_are_under_way_lose_nothing(tmp_path: Path) -> N
     owner = Principal("ann", ("owner",))
     parts = Parts(lambda name: model, channels=(channel,), authorise=lambda inbound: owner)
     async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
-        tasks.start_soon(work, app, lambda: None)
+        tasks.start_soon(run_worker, app, lambda: None)
         for number in range(20):
             channel.write(f"{number} {'q' if number % 2 else 's'}", chat=str(number))
         with anyio.fail_after(30):

@@ -30,7 +30,7 @@ async def test_what_is_beyond_ten_is_told_from_what_is_lost(tmp_path: Path) -> N
     async with desk.running() as app:
         await desk.look(app)
         await desk.ended(app, "j", 12)
-        runs = {run.due_at: run for run in await app.works.jobs.runs("j", 99)}
+        runs = {run.due_at: run for run in await app.features.jobs.runs("j", 99)}
     expected = list(due_within(parse_schedule("every 1m"), min(runs) - 1, max(runs)))
     missed = {at: run.said for at, run in runs.items() if run.state == "missed"}
     assert [said.rpartition("; ")[2] for said in missed.values()] == ["19 earlier ones too"]

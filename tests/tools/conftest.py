@@ -12,12 +12,12 @@ import msgspec
 import pytest
 
 from deskhand.config.clock import RandomIds, SystemClock
-from deskhand.config.statements import statements
+from deskhand.config.statements import load_statements
 from deskhand.store.blobs import Blobs
 from deskhand.store.sqlite import SqliteStore
 from deskhand.tools.base import Context, Done, Outcome, Tool
 from deskhand.types.commit import Change
-from deskhand.types.identity import Address, Principal, readers_of
+from deskhand.types.identity import Address, Principal, list_reader_names
 from deskhand.types.labels import OWNER
 from deskhand.types.messages import Text
 from deskhand.workspace.scope import SandboxProvider, ToolScopes
@@ -31,17 +31,17 @@ class Hands:
     def __init__(self, home: Path, room: SandboxProvider) -> None:
         self.folder = (home / "workspace").resolve()
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.store = SqliteStore(home / "deskhand.db", statements())
+        self.store = SqliteStore(home / "deskhand.db", load_statements())
         self.reaches = ToolScopes(self.store, Blobs(home / "blobs"), room)
         self.address = Address("memory", chat="1")
         self.session = "default/memory:1"
-        self.label, self.audience = OWNER, readers_of(ANN)
+        self.label, self.audience = OWNER, list_reader_names(ANN)
         self.emitted: deque[str] = deque(maxlen=100)
         self._calls = 0
 
     async def context(self) -> Context:
         self._calls += 1
-        reach = await self.reaches.of("default", self.folder)
+        reach = await self.reaches.open_scope("default", self.folder)
         key = f"{self.session}#{self._calls}.c"
         ids = RandomIds()
         clock = SystemClock()

@@ -458,7 +458,7 @@ class Owned:
     """A sandbox in which the document has taken over the program that reads it."""
 
     name = "owned"
-    connects = False
+    has_egress = False
 
     def __init__(self, said: bytes, ended: Exit) -> None:
         self._said = said

@@ -83,9 +83,9 @@ def test_plan_mode_and_modes_hold_for_what_is_loaded() -> None:
 def test_only_more_is_loaded() -> None:
     first = SessionOptions(loaded_tools=("a", "b"))
     second = SessionOptions(loaded_tools=("c", "a"))
-    assert first.updated(second).loaded_tools == ("a", "b", "c")
-    assert first.updated(SessionOptions(title="x")).loaded_tools == ("a", "b")
-    assert first.updated(SessionOptions(loaded_tools=())).loaded_tools == ("a", "b")
+    assert first.merge(second).loaded_tools == ("a", "b", "c")
+    assert first.merge(SessionOptions(title="x")).loaded_tools == ("a", "b")
+    assert first.merge(SessionOptions(loaded_tools=())).loaded_tools == ("a", "b")
 
 
 def test_who_names_tools_has_all_of_them() -> None:

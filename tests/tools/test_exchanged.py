@@ -25,14 +25,14 @@ from deskhand.tools.symbols import find_references, list_symbols
 from deskhand.tools.watch import Watch
 from deskhand.types.commit import Change
 from deskhand.types.errors import ToolError
-from deskhand.types.identity import Principal, readers_of
+from deskhand.types.identity import Principal, list_reader_names
 from deskhand.types.labels import LOCAL, Label
 from deskhand.types.messages import File, Text
 
 from .conftest import Hands
 
 PAGE = Label("untrusted", source="https://page.test/")
-BOB = readers_of(Principal("bob", ("member",)))
+BOB = list_reader_names(Principal("bob", ("member",)))
 WORD = "kanari"
 SOURCE = Path(__file__).parents[2] / "src" / "deskhand"
 

@@ -22,8 +22,8 @@ async def undone(hands: Hands) -> list[tuple[str, bytes | None]]:
     """The undo rows, the latest first: path, and what was there."""
     reach = (await hands.context()).reach
     found = []
-    for effect in await hands.store.rows("effect_list", (1, "", "", 1 << 60, 100)):
-        for place, before, after, blob in await hands.store.rows(
+    for effect in await hands.store.query("effect_list", (1, "", "", 1 << 60, 100)):
+        for place, before, after, blob in await hands.store.query(
             "effect_items", (effect[0], 100, 0)
         ):
             if not (after or before).startswith("d"):

@@ -39,7 +39,7 @@ from deskhand.tools.watch import Watch
 from deskhand.tools.watched_folder import FolderLook
 from deskhand.types.commit import Change
 from deskhand.types.identity import Principal
-from deskhand.types.labels import LOCAL, Label, join
+from deskhand.types.labels import LOCAL, Label, join_labels
 from deskhand.types.messages import Text
 from deskhand.workspace.change_tools import change_tools
 from deskhand.workspace.quarantine import Quarantine
@@ -85,7 +85,7 @@ class House:
 
     def _begun(self) -> None:
         async def reach(agent: str) -> ToolScope:
-            return await self.hands.reaches.of(agent, self.work)
+            return await self.hands.reaches.open_scope(agent, self.work)
 
         self.effects = Effects(self.hands.store, reach, SystemClock(), RandomIds())
         self.quarantine = Quarantine(self.hands.store)
@@ -130,7 +130,7 @@ class House:
     async def over(self, command: Command) -> FolderLook:
         self.running.remove(command)
         looked = await command.watch.over()
-        label = join((command.label, looked.label))
+        label = join_labels((command.label, looked.label))
         assert WORD not in command.said + looked.said or label.integrity == "untrusted", (
             "said",
             command.said,
@@ -161,7 +161,7 @@ class House:
 
     async def kill(self) -> None:
         """The process is gone, and with it whatever was not written down."""
-        self.hands.reaches.shadow(str(self.work)).notes.close()  # as the kernel does
+        self.hands.reaches.snapshots_of(str(self.work)).notes.close()  # as the kernel does
         self.hands.reaches.close()
         self.hands.reaches = ToolScopes(self.hands.store, Blobs(self.home / "blobs"), self.room)
         self.running = []
@@ -176,7 +176,7 @@ class House:
 
     async def undo(self, n: int, force: bool) -> None:
         """The n-th of all changes; and what is told of it."""
-        found = await self.effects.live(OLGA, 50)
+        found = await self.effects.list_undoable(OLGA, 50)
         if found:
             outcome = await self.effects.undo(OLGA, found[n % len(found)], force=force)
             assert WORD not in outcome.words or outcome.label.integrity == "untrusted", outcome
@@ -211,8 +211,10 @@ class House:
     async def prompt(self) -> None:
         """Nor does any prompt say it."""
         self.quarantine.refresh()
-        held = self.quarantine.held(("role:owner",), OLGA, self.hands.reaches.words(self.work))
-        said = self.knowledge.index(held) + "".join(
+        held = self.quarantine.find_held(
+            ("role:owner",), OLGA, self.hands.reaches.pending_labels(self.work)
+        )
+        said = self.knowledge.render_index(held) + "".join(
             self.texts(name, held) for name in ("SOUL.md", "AGENTS.md")
         )
         assert WORD not in said, said

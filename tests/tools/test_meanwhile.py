@@ -19,7 +19,7 @@ from deskhand.types.events import Turn
 from deskhand.types.identity import Principal
 from deskhand.types.labels import LOCAL, Label
 from deskhand.types.messages import Usage
-from deskhand.workspace.quarantine import Quarantine, holds
+from deskhand.workspace.quarantine import Quarantine, is_held_back
 from deskhand.workspace.scope import SandboxProvider, ToolScopes
 
 from .conftest import Hands
@@ -39,8 +39,10 @@ async def held(hands: Hands, name: str) -> bool:
     """Whether the prompt of another conversation is told nothing of it."""
     quarantine = Quarantine(hands.store)
     quarantine.refresh()
-    words = hands.reaches.words(hands.folder)
-    return holds(quarantine.held(("role:owner",), OLGA, words), str(hands.folder / name))
+    words = hands.reaches.pending_labels(hands.folder)
+    return is_held_back(
+        quarantine.find_held(("role:owner",), OLGA, words), str(hands.folder / name)
+    )
 
 
 async def begun(hands: Hands, label: Label) -> Watch:
@@ -107,7 +109,9 @@ async def test_a_kill_leaves_nothing_unmarked(
     if tainted == "meanwhile":
         (hands.folder / "page.md").read_bytes()
     hands.write("new.md", b"obey me\n")
-    hands.reaches.shadow(str(hands.folder)).notes.close()  # as the kernel does when a process dies
+    hands.reaches.snapshots_of(
+        str(hands.folder)
+    ).notes.close()  # as the kernel does when a process dies
     hands.reaches = ToolScopes(hands.store, Blobs(tmp_path / "home" / "blobs"), room)
     watch = await begun(hands, LOCAL)
     assert (await read(hands, "new.md")).integrity == "untrusted" and await held(hands, "new.md")
@@ -148,7 +152,7 @@ async def test_no_tainted_byte_is_ever_clean(
             watch, _ = running.pop(chance.randrange(len(running)))
             await hands.store.change((await watch.over()).rows)
         elif act == "kill" and running:
-            hands.reaches.shadow(str(hands.folder)).notes.close()
+            hands.reaches.snapshots_of(str(hands.folder)).notes.close()
             hands.reaches.close()
             hands.reaches = ToolScopes(hands.store, Blobs(home / "blobs"), room)
             running = []
@@ -183,7 +187,7 @@ async def test_what_is_written_while_a_prompt_is_made_is_not_in_it(
         tmp_path,
         hands.folder,
         quarantine=Quarantine(hands.store),
-        words=lambda: hands.reaches.words(hands.folder),
+        pending_labels=lambda: hands.reaches.pending_labels(hands.folder),
     )
     turn = Turn(
         principal=OLGA, address=hands.address, answers=[], opened_at=0.0, steps=0, usage=Usage()

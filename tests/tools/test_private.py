@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.memory.project_write import put
+from deskhand.memory.project_write import replace_if_unchanged
 from deskhand.tools.files import write_file
 from deskhand.tools.label_marks import OWNERS, marks_of
 from deskhand.tools.paths import Workspace
@@ -103,6 +103,6 @@ async def test_what_is_kept_in_a_file_is_judged_by_where_it_is_written(
     (hands.folder / "memory").symlink_to("m2")
     told = list[str]()
     with Workspace(str(hands.folder)) as files:
-        assert put(files, "memory/day.md", None, b"1", told.append)
-        assert put(files, "memory/day.md", b"1", b"2", told.append)
+        assert replace_if_unchanged(files, "memory/day.md", None, b"1", told.append)
+        assert replace_if_unchanged(files, "memory/day.md", b"1", b"2", told.append)
     assert set(told) == {str(hands.folder / "m2/day.md")}

@@ -197,7 +197,7 @@ async def test_changes_can_be_undone(hands: Hands) -> None:
         "$'odd\\n' $'\\xff'"
     )
     await hands(shell, command=command)
-    (effect,) = await hands.store.rows("effect_list", (1, "", "", 1 << 60, 100))
+    (effect,) = await hands.store.query("effect_list", (1, "", "", 1 << 60, 100))
     assert effect[1:7] == (
         f"{hands.session}#1.c",
         "default",
@@ -208,7 +208,7 @@ async def test_changes_can_be_undone(hands: Hands) -> None:
     )
     reach = (await hands.context()).reach
     found = {}
-    for place, _, _, blob in await hands.store.rows("effect_items", (effect[0], 100, 0)):
+    for place, _, _, blob in await hands.store.query("effect_items", (effect[0], 100, 0)):
         found[place] = None if blob is None else await reach.kept(blob)
     assert found == {
         b"changed.txt": b"changed.txt",
@@ -229,8 +229,8 @@ async def test_what_is_too_large_to_be_kept_is_told(hands: Hands) -> None:
         await hands(shell, command="echo x >> large; rm one")
         == "[no output]\n[not undoable: 1 file over 100 MB]"
     )
-    (effect,) = await hands.store.rows("effect_list", (1, "", "", 1 << 60, 100))
-    items = await hands.store.rows("effect_items", (effect[0], 100, 0))
+    (effect,) = await hands.store.query("effect_list", (1, "", "", 1 << 60, 100))
+    items = await hands.store.query("effect_items", (effect[0], 100, 0))
     assert [(place, blob is not None) for place, _, _, blob in items] == [
         (b"large", False),
         (b"one", True),

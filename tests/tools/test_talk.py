@@ -89,7 +89,7 @@ async def test_what_has_expired_is_gone_for_good(hands: Hands) -> None:
         await hands(kv_list) == '{"long":"2"}' and await hands(kv_get, key="short") == "[not found]"
     )
     await hands(kv_set, key="any", value="3")
-    found = await hands.store.rows("kv_get", ("default", "", "short", 0.0))
+    found = await hands.store.query("kv_get", ("default", "", "short", 0.0))
     assert found == []  # not even for a clock that is behind
 
 

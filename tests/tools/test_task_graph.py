@@ -11,7 +11,7 @@ from deskhand.tools.task_nodes import resolved, validate
 from deskhand.tools.task_words import listed, of_openagent, percent, progress
 from deskhand.types.errors import ToolError
 from deskhand.types.labels import LOCAL, UNTRUSTED
-from deskhand.types.tasks import Graph, Task
+from deskhand.types.tasks import Task, TaskGraph
 
 IDS = st.integers(0, 9)
 STATUS = st.sampled_from(["pending", "in_progress", "completed", "blocked"])
@@ -32,15 +32,15 @@ def made(*titles: str) -> dict[int, Task]:
     return graph
 
 
-def after(graph: Graph, changed: graphs.Changed) -> dict[int, Task]:
+def after(graph: TaskGraph, changed: graphs.Changed) -> dict[int, Task]:
     return graphs.merged(graph, changed)
 
 
-def complete(graph: Graph, id_: int) -> dict[int, Task]:
+def complete(graph: TaskGraph, id_: int) -> dict[int, Task]:
     return after(graph, graphs.update(graph, id_, LOCAL, status="completed"))
 
 
-def apply(graph: Graph, step: tuple[str, int, object]) -> graphs.Changed:
+def apply(graph: TaskGraph, step: tuple[str, int, object]) -> graphs.Changed:
     """Do this to tasks that are there; 0 stays 0, and 9 is nobody."""
 
     def meant(number: int) -> int:
@@ -88,7 +88,7 @@ def test_what_always_holds(steps: list[tuple[str, int, object]]) -> None:
                 assert not graphs.waits_for(graph, task)
             if task.status != "deleted" and task.parent:
                 assert task.parent in there
-        assert percent(graph) == 100 or not there or any(not graph[id_].closed for id_ in there)
+        assert percent(graph) == 100 or not there or any(not graph[id_].is_closed for id_ in there)
         assert len(listed(graph).splitlines()) == len(there)
 
 

@@ -69,7 +69,7 @@ async def test_a_crash_before_the_commit_gives_the_same_id_again(hands: Hands) -
     before = await hands.outcome(board.task_create, {"subject": "one"})
     again = await hands.done(board.task_create, subject="one")
     assert before.parts[0] == again.parts[0]  # type: ignore[union-attr]
-    assert len(await hands.store.rows("task_of", (hands.session,))) == 1
+    assert len(await hands.store.query("task_of", (hands.session,))) == 1
 
 
 async def test_tasks_that_block_each_other(hands: Hands) -> None:
@@ -183,9 +183,9 @@ async def test_the_state_ledger_and_what_is_imported(hands: Hands) -> None:
     )
     await hands.store.change(imported(hands.session, tasks, 1.0))
     await hands.store.change(imported(hands.session, (Task(1, "other"), Task(4, "four")), 2.0))
-    graph = read(await hands.store.rows("task_of", (hands.session,)))
+    graph = read(await hands.store.query("task_of", (hands.session,)))
     assert [task.title for task in graph.values()] == ["one", "two", "three", "four"]
-    lines = await hands.store.rows("ledger_tasks", (hands.session, 2))
+    lines = await hands.store.query("ledger_tasks", (hands.session, 2))
     assert lines == [("[>] #3 three",), ("[!] #2 two",)]
 
 
@@ -193,8 +193,8 @@ async def test_what_is_erased_is_gone(hands: Hands) -> None:
     await deep(hands)
     await hands(manage_tasks, action="create", title="secret")
     await hands.store.erase(ANN, hands.session, 1.0)
-    assert not await hands.store.rows("task_of", (hands.session,))
-    assert not await hands.store.rows("long_work_of", (hands.session,))
+    assert not await hands.store.query("task_of", (hands.session,))
+    assert not await hands.store.query("long_work_of", (hands.session,))
     assert b"secret" not in hands.store.path.read_bytes()
 
 

@@ -13,8 +13,8 @@ import pytest
 from msgspec.structs import replace
 
 from deskhand.net.client import NetLimits
-from deskhand.net.egress import EgressHost, check_target
-from deskhand.net.egress_door import Slots, opened
+from deskhand.net.egress import EgressHost, find_target_problem
+from deskhand.net.egress_door import Slots, open_egress_socket
 from deskhand.net.egress_proxy import Gate, Use
 from deskhand.testing.site import PRIVATE, PUBLIC, Site
 from deskhand.tools.base import Done
@@ -60,7 +60,7 @@ class Web:
                 EgressHost(name, ports=(self._site.port,))
                 for name in (self._site.host, "other.test", "evil.test")
             ]
-            return check_target(host, port, public=traveller.public, entries=entries)
+            return find_target_problem(host, port, public=traveller.public, entries=entries)
 
         def told(use: Use) -> None:
             self.uses.append(use)
@@ -68,7 +68,7 @@ class Web:
                 way.refused[use.host] = use.refused
 
         gate = Gate(permit, self.net.connect, told, lambda: ssl.create_default_context())
-        async with opened(gate, Slots()) as way.path:
+        async with open_egress_socket(gate, Slots()) as way.path:
             yield way
 
     async def done(self, path: str, tier: str = "rendered", **arguments: Any) -> Done:

@@ -30,8 +30,8 @@ Item = tuple[bytes, str | None, str | None]
 async def effects(hands: Hands) -> list[tuple[str, list[Item]]]:
     """What was done, the latest first: the tool, and the kinds of what it changed."""
     found = []
-    for row in await hands.store.rows("effect_list", (1, "", "", 1 << 60, 100)):
-        items = await hands.store.rows("effect_items", (row[0], 1000, 0))
+    for row in await hands.store.query("effect_list", (1, "", "", 1 << 60, 100)):
+        items = await hands.store.query("effect_items", (row[0], 1000, 0))
         found.append(
             (row[5], [(place, _short(before), _short(after)) for place, before, after, _ in items])
         )
@@ -171,7 +171,7 @@ async def test_a_kill_loses_nothing(tmp_path: Path, when: str) -> None:
     assert await effects(hands) == [("shell", items)]
     assert (hands.folder / "RULES.md").read_bytes() == b"before"
     reach = (await hands.context()).reach
-    rows = await hands.store.rows("effect_items", (1, 10, 0))
+    rows = await hands.store.query("effect_items", (1, 10, 0))
     assert [await reach.kept(blob) for _, _, _, blob in rows if blob] == [b"before", b"before"]
     assert list((tmp_path / "home").rglob("running/*")) != [] and len(await effects(hands)) == 1
     hands.reaches.close()

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from deskhand.models.side_completion import Aside
 from deskhand.net.client import Fetched, Net, NetLimits
 from deskhand.net.url import Url
-from deskhand.policy.gate import given
+from deskhand.policy.gate import collect_known_texts
 from deskhand.testing.site import PRIVATE, Site, on_one_port
 from deskhand.tools.aliases import called
 from deskhand.tools.base import Context, Done
@@ -265,7 +265,7 @@ async def test_an_answer_names_no_address_but_a_page_does(web: Web, site: Site) 
     for asked, named in (({**arguments}, False), ({"url": site.url("/")}, True)):
         done = await web.done(**asked)
         call = ToolCall("1", "web_fetch", msgspec.Raw(msgspec.json.encode(asked)))
-        words = given(
+        words = collect_known_texts(
             [Message("assistant", (call,)), Message("tool", (ToolResult("1", done.parts),))],
             "web_fetch".__eq__,
         )

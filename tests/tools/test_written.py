@@ -22,7 +22,7 @@ from deskhand.tools.watch import Watch
 from deskhand.types.commit import Change
 from deskhand.types.errors import ToolError
 from deskhand.types.labels import OWNER, Label
-from deskhand.workspace.owner_folder_review import Unreviewed, Written, discard
+from deskhand.workspace.owner_folder_review import Unreviewed, Written, discard_changes
 from deskhand.workspace.undo_journal import Effects
 
 from .conftest import ANN, Hands
@@ -45,7 +45,8 @@ def written(hands: Hands) -> Written:
 
 async def listed(hands: Hands, where: str = "") -> dict[str, str]:
     return {
-        each.path.rpartition("/")[2]: each.did for each in await written(hands).unreviewed(where)
+        each.path.rpartition("/")[2]: each.change_kind
+        for each in await written(hands).list_unreviewed(where)
     }
 
 
@@ -69,13 +70,13 @@ async def test_a_command_is_listed_with_its_diff_until_it_is_accepted(
         await listed(hands, f"{repo}/new") == {"new": "made"}
         and await listed(hands, f"{repo}/ne") == {}
     )
-    found = await written(hands).unreviewed(str(repo))
+    found = await written(hands).list_unreviewed(str(repo))
     diff = await written(hands).diff(found)
     assert "+\techo evil" in diff.files[0].diff and diff.files[1].why == "It may be executed."
     assert not any(each.outside for each in found)
     assert await written(hands).accept(found) == 2 and await listed(hands) == {}
     await hands(shell, command=f"echo more >> {repo}/new")
-    (one,) = await written(hands).unreviewed()
+    (one,) = await written(hands).list_unreviewed()
     assert (await written(hands).diff([one])).files[0].diff.endswith(" x\n+more")
 
 
@@ -83,7 +84,7 @@ async def test_what_was_changed_since_it_was_shown_is_not_accepted(
     hands: Hands, repo: Path
 ) -> None:
     await hands(shell, command=f"echo a > {repo}/a; echo b > {repo}/b")
-    shown = await written(hands).unreviewed()
+    shown = await written(hands).list_unreviewed()
     await hands(shell, command=f"echo evil >> {repo}/a")
     assert await written(hands).accept(shown) == 1
     assert await listed(hands) == {"a": "made"}
@@ -98,7 +99,7 @@ async def test_what_is_as_it_was_is_not_listed(hands: Hands, repo: Path) -> None
     )
     await hands(shell, command=f"echo x > {repo}/a")
     await hands(shell, command=f"rm {repo}/a")
-    assert await listed(hands) == {} and await hands.store.rows("written_list", (b"",)) == []
+    assert await listed(hands) == {} and await hands.store.query("written_list", (b"",)) == []
 
 
 async def test_tools_for_files_are_listed_too(hands: Hands, repo: Path) -> None:
@@ -147,7 +148,7 @@ async def test_the_owner_can_allow_it_for_good(hands: Hands, repo: Path) -> None
     hands.label = OUTSIDE
     said = await hands(shell, command=f"echo evil >> {repo}/Makefile")
     assert "only to be read" not in said
-    (one,) = await written(hands).unreviewed()
+    (one,) = await written(hands).list_unreviewed()
     assert one.outside and one.path == f"{repo}/Makefile"
     await hands.allow(repo, write=True)
     assert "Read-only" in await hands(shell, command=f"echo evil >> {repo}/Makefile")
@@ -160,7 +161,7 @@ async def test_a_person_may_allow_exactly_this_call(hands: Hands, repo: Path) ->
         msgspec.Raw(msgspec.json.encode({"command": f"echo x > {repo}/x"})), context
     )
     await hands.store.change(outcome.changes)  # type: ignore[union-attr]
-    (one,) = await written(hands).unreviewed()
+    (one,) = await written(hands).list_unreviewed()
     assert one.outside and one.path == f"{repo}/x"
 
 
@@ -171,7 +172,7 @@ async def test_a_command_that_reads_from_outside_itself_is_listed_as_that(
     row = (str(hands.folder / "mail.txt"), msgspec.json.encode(OUTSIDE), "s", 0.0)
     await hands.store.change((Change("file_label_set", row),))
     await hands(shell, command=f"cp mail.txt {repo}/Makefile")
-    (one,) = await written(hands).unreviewed()
+    (one,) = await written(hands).list_unreviewed()
     assert one.outside
 
 
@@ -218,7 +219,7 @@ async def test_folders_that_programs_make_are_told_of(hands: Hands, repo: Path) 
         ),
     )
     assert await listed(hands) == {"node_modules": "changed", ".venv": "changed", ".tox": "made"}
-    await written(hands).accept(await written(hands).unreviewed())
+    await written(hands).accept(await written(hands).list_unreviewed())
     await ticked()
     await hands(shell, command=f"cat {repo}/node_modules/a/f")
     assert await listed(hands) == {}
@@ -245,26 +246,26 @@ async def test_what_git_obeys_is_put_back_and_kept_beside(hands: Hands, repo: Pa
 
 async def test_it_can_be_undone_and_put_back(hands: Hands, repo: Path) -> None:
     async def reach(agent: str) -> object:
-        return await hands.reaches.of(agent, hands.folder)
+        return await hands.reaches.open_scope(agent, hands.folder)
 
     context = await hands.context()
     effects = Effects(hands.store, reach, context.clock, context.ids)  # type: ignore[arg-type]
     await hands(shell, command=f"echo x >> {repo}/Makefile; echo y > {repo}/new; echo z > w")
-    for effect in await effects.live(ANN, 2):
+    for effect in await effects.list_undoable(ANN, 2):
         await effects.undo(ANN, effect)
     assert (repo / "Makefile").read_text() == "all:\n\techo built\n" and [*repo.iterdir()] == [
         repo / "Makefile"
     ]
     assert not (hands.folder / "w").exists() and await listed(hands) == {}
-    for effect in await effects.live(ANN, 2, again=True):
+    for effect in await effects.list_undoable(ANN, 2, again=True):
         await effects.undo(ANN, effect)
     assert await listed(hands) == {"Makefile": "changed", "new": "made"}
-    found = await written(hands).unreviewed()
+    found = await written(hands).list_unreviewed()
     (repo / "new").write_text("mine")
-    assert (await discard(effects, ANN, found)) == [
+    assert (await discard_changes(effects, ANN, found)) == [
         f"Nothing is put back in {repo}: changed since you looked: new."
     ]
-    assert await discard(effects, ANN, await written(hands).unreviewed()) == [
+    assert await discard_changes(effects, ANN, await written(hands).list_unreviewed()) == [
         f"Put back in {repo}: 2."
     ]
     assert [*repo.iterdir()] == [repo / "Makefile"] and await listed(hands) == {}
@@ -286,7 +287,7 @@ async def test_what_a_killed_command_did_is_listed(hands: Hands, repo: Path) -> 
         hands.store, Blobs(hands.folder.parent / "blobs"), hands.reaches._room
     )
     await Watch.of(await hands.context(), "next")
-    found: list[Unreviewed] = await written(hands).unreviewed()
+    found: list[Unreviewed] = await written(hands).list_unreviewed()
     assert {(each.path.rpartition("/")[2], each.outside) for each in found} == {
         ("Makefile", True),
         ("node_modules", True),
@@ -301,7 +302,7 @@ async def test_a_name_that_is_no_text_is_listed(hands: Hands, repo: Path) -> Non
         shell,
         command=f"cd {repo}; echo x > $'\\xff'; mkdir node_modules; echo x > node_modules/$'\\xfe'",
     )
-    assert {each.place.rpartition(b"/")[2] for each in await written(hands).unreviewed()} == {
+    assert {each.place.rpartition(b"/")[2] for each in await written(hands).list_unreviewed()} == {
         b"\xff",
         b"node_modules",
     }

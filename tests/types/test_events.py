@@ -11,7 +11,7 @@ from deskhand.types.events import (
     MessageReceived,
     decode_event,
     encode_event,
-    kind,
+    event_kind,
 )
 
 GOLDEN = (Path(__file__).parent / "golden_events.jsonl").read_bytes().splitlines()
@@ -27,7 +27,7 @@ def test_every_kind_is_stored_as_it_was() -> None:
 
 
 def test_every_kind_has_a_line() -> None:
-    kinds = {kind(decode_event(line)) for line in GOLDEN}
+    kinds = {event_kind(decode_event(line)) for line in GOLDEN}
     assert kinds == {str(event.__struct_config__.tag) for event in get_args(AnyEvent)}
 
 

@@ -7,7 +7,7 @@ import asyncio
 import anyio
 import pytest
 
-from deskhand.types.interrupt import meanwhile
+from deskhand.types.interrupt import run_if_slow
 
 
 async def test_a_quick_block_begins_nothing() -> None:
@@ -16,7 +16,7 @@ async def test_a_quick_block_begins_nothing() -> None:
     async def work() -> None:
         begun.append(True)
 
-    async with meanwhile(0.05, work):
+    async with run_if_slow(0.05, work):
         pass
     await anyio.sleep(0.1)
     assert not begun
@@ -30,7 +30,7 @@ async def test_a_slow_block_has_company_and_both_end() -> None:
         await anyio.sleep(0.05)
         order.append("ended")
 
-    async with meanwhile(0.0, work):
+    async with run_if_slow(0.0, work):
         while not order:
             await anyio.sleep(0.001)
         order.append("block")
@@ -42,10 +42,10 @@ async def test_the_error_of_either_comes_as_it_is() -> None:
         raise KeyError("work")
 
     with pytest.raises(KeyError, match="work"):
-        async with meanwhile(0.0, fails):
+        async with run_if_slow(0.0, fails):
             await anyio.sleep(0.05)
     with pytest.raises(ValueError, match="block"):
-        async with meanwhile(5.0, fails):
+        async with run_if_slow(5.0, fails):
             raise ValueError("block")
 
 
@@ -58,7 +58,7 @@ async def test_who_is_cancelled_waits_for_what_was_begun() -> None:
         order.append("ended")
 
     with anyio.move_on_after(0.02):
-        async with meanwhile(0.0, work):
+        async with run_if_slow(0.0, work):
             await anyio.sleep(60)
     assert order == ["begun", "ended"]
 
@@ -71,7 +71,7 @@ def test_a_program_that_only_knows_asyncio_may_use_it() -> None:
             begun.append(True)
 
     async def program() -> None:
-        async with meanwhile(0.0, work):
+        async with run_if_slow(0.0, work):
             await asyncio.sleep(0.02)
 
     asyncio.run(program())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deskhand.types.losses import meant
+from deskhand.types.losses import is_loss_requested
 from deskhand.types.programs import FileChange
 
 
@@ -23,7 +23,7 @@ from deskhand.types.programs import FileChange
     ],
 )
 def test_what_may_be_deleted(path: str, said: str, is_meant: bool) -> None:
-    assert meant(FileChange(path, "deleted"), said) is is_meant
+    assert is_loss_requested(FileChange(path, "deleted"), said) is is_meant
 
 
 @pytest.mark.parametrize(
@@ -39,4 +39,4 @@ def test_what_may_be_deleted(path: str, said: str, is_meant: bool) -> None:
     ],
 )
 def test_what_may_be_overwritten(said: str, is_meant: bool) -> None:
-    assert meant(FileChange("a.txt", "changed"), said) is is_meant
+    assert is_loss_requested(FileChange("a.txt", "changed"), said) is is_meant

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand.types.messages import clean
+from deskhand.types.messages import clean_text
 
 anything = st.text(st.characters(codec=None, exclude_categories=()))
 
@@ -24,11 +24,11 @@ anything = st.text(st.characters(codec=None, exclude_categories=()))
     ],
 )
 def test_clean(dirty: str, text: str) -> None:
-    assert clean(dirty) == text
+    assert clean_text(dirty) == text
 
 
 @given(anything)
 def test_cleaned_text_can_be_stored_anywhere(text: str) -> None:
-    cleaned = clean(text)
-    assert "\0" not in cleaned and clean(cleaned) == cleaned and len(cleaned) == len(text)
+    cleaned = clean_text(text)
+    assert "\0" not in cleaned and clean_text(cleaned) == cleaned and len(cleaned) == len(text)
     assert msgspec.json.decode(msgspec.json.encode(cleaned)) == cleaned

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deskhand.types.program_words import changed, outcome
+from deskhand.types.program_words import summarize_changes, summarize_rehearsal
 from deskhand.types.programs import FileChange, ProgramCall, Rehearsed
 
 NEW = FileChange("a.txt", "new")
@@ -29,7 +29,7 @@ FOLDER = FileChange("docs", "folder")
     ],
 )
 def test_changes(changes: tuple[FileChange, ...], words: str) -> None:
-    assert changed(changes) == words
+    assert summarize_changes(changes) == words
 
 
 @pytest.mark.parametrize(
@@ -52,4 +52,4 @@ def test_changes(changes: tuple[FileChange, ...], words: str) -> None:
     ],
 )
 def test_outcomes(came: Rehearsed, words: str) -> None:
-    assert outcome(came) == words
+    assert summarize_rehearsal(came) == words

@@ -18,10 +18,10 @@ from deskhand.types.schedules import (
     Every,
     Schedule,
     Startup,
-    described,
+    describe_schedule,
     due_within,
-    last_due,
-    next_after,
+    last_due_times,
+    next_due_after,
     parse_schedule,
 )
 
@@ -119,9 +119,9 @@ def test_any_text_is_a_schedule_or_a_sentence(text: str) -> None:
     except JobInvalid as error:
         assert len(str(error)) > 20
         return
-    following = next_after(schedule, 1_800_000_000.0)
+    following = next_due_after(schedule, 1_800_000_000.0)
     assert following is None or following > 1_800_000_000.0
-    assert described(schedule)
+    assert describe_schedule(schedule)
 
 
 def test_half_past_two_in_the_gap_comes_once_at_the_first_moment_that_exists() -> None:
@@ -140,10 +140,10 @@ def test_half_past_one_that_is_shown_twice_comes_once_the_first_time() -> None:
         "11-01 05:30",
         "11-02 06:30",
     ]
-    assert next_after(schedule, at("2026-11-01T05:45Z")) == at(
+    assert next_due_after(schedule, at("2026-11-01T05:45Z")) == at(
         "2026-11-02T06:30Z"
     )  # asked between the two
-    assert next_after(schedule, at("2026-11-01T06:15Z")) == at("2026-11-02T06:30Z")
+    assert next_due_after(schedule, at("2026-11-01T06:15Z")) == at("2026-11-02T06:30Z")
 
 
 def test_several_wall_times_in_the_gap_come_once_together() -> None:
@@ -162,26 +162,26 @@ def test_wildcard_hours_follow_utc() -> None:
 
 def test_intervals_do_not_care_about_clocks_or_restarts() -> None:
     every = parse_schedule("every 90m", NEW_YORK)
-    assert next_after(every, 0.0) == 5400.0 and next_after(every, 5399.999) == 5400.0
-    assert next_after(every, 5400.0) == 10800.0
+    assert next_due_after(every, 0.0) == 5400.0 and next_due_after(every, 5399.999) == 5400.0
+    assert next_due_after(every, 5400.0) == 10800.0
     anchored = parse_schedule("every 2h from 2026-01-01T09:30", "UTC")
     assert due(anchored, "2025-12-31T00:00Z", "2026-01-01T12:00Z") == ["01-01 09:30", "01-01 11:30"]
-    assert next_after(parse_schedule("at 2026-01-01", "UTC"), at("2026-01-01T00:00Z")) is None
+    assert next_due_after(parse_schedule("at 2026-01-01", "UTC"), at("2026-01-01T00:00Z")) is None
 
 
 def test_the_last_times_are_found_from_years_away() -> None:
     schedule = parse_schedule("0 9 * * MON", "Europe/Berlin")
-    found = last_due(schedule, 0.0, at("2026-11-22T00:00Z"), 3)
+    found = last_due_times(schedule, 0.0, at("2026-11-22T00:00Z"), 3)
     assert [f"{datetime.fromtimestamp(t, UTC):%m-%d %H}" for t in found] == [
         "11-02 08",
         "11-09 08",
         "11-16 08",
     ]
-    assert last_due(parse_schedule("every 1s"), 0.0, 1_800_000_000.0, 2) == [
+    assert last_due_times(parse_schedule("every 1s"), 0.0, 1_800_000_000.0, 2) == [
         1_799_999_999.0,
         1_800_000_000.0,
     ]
-    assert last_due(parse_schedule("0 0 29 2 *"), at("2026-01-01"), at("2026-11-22"), 5) == []
+    assert last_due_times(parse_schedule("0 0 29 2 *"), at("2026-01-01"), at("2026-11-22"), 5) == []
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_the_last_times_are_found_from_years_away() -> None:
     ],
 )
 def test_in_words(text: str, words: str) -> None:
-    assert described(parse_schedule(text, "Europe/Berlin")) == words
+    assert describe_schedule(parse_schedule(text, "Europe/Berlin")) == words
 
 
 # ---------------------------------------------------------------- an independent definition, minute

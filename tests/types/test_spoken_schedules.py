@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from deskhand.types.errors import JobInvalid, TimeUnclear
-from deskhand.types.schedules import next_after, parse_schedule
-from deskhand.types.spoken_schedules import schedule_in, schedule_words
+from deskhand.types.schedules import next_due_after, parse_schedule
+from deskhand.types.spoken_schedules import format_spoken_schedule, parse_spoken_schedule
 from deskhand.types.spoken_times import is_recurring
 
 MONDAY = datetime(2026, 11, 23, 14, 0, tzinfo=ZoneInfo("Europe/Berlin"))
@@ -170,9 +170,9 @@ def test_what_people_say_becomes_a_schedule_and_is_told(
     said: str, schedule: str, words: str
 ) -> None:
     assert is_recurring(said)
-    assert schedule_in(said, MONDAY) == schedule
-    assert schedule_words(schedule) == words
-    assert schedule_in(words, MONDAY) == schedule
+    assert parse_spoken_schedule(said, MONDAY) == schedule
+    assert format_spoken_schedule(schedule) == words
+    assert parse_spoken_schedule(words, MONDAY) == schedule
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_what_people_say_becomes_a_schedule_and_is_told(
 )
 def test_what_is_not_clear_is_refused_with_what_would_be(said: str, why: str) -> None:
     with pytest.raises(TimeUnclear) as refused:
-        schedule_in(said, MONDAY)
+        parse_spoken_schedule(said, MONDAY)
     assert why in str(refused.value)
     assert "Write a time such as `every Monday at 8:00`" in str(refused.value)
 
@@ -221,16 +221,19 @@ def test_one_moment_does_not_come_again(said: str) -> None:
 )
 def test_without_a_day_it_is_the_day_of_today(today: str, monthly: str, weekly: str) -> None:
     now = datetime.fromisoformat(f"{today} 23:00").replace(tzinfo=MONDAY.tzinfo)
-    assert schedule_in("every month", now) == monthly
-    assert schedule_in("every week", now) == weekly
+    assert parse_spoken_schedule("every month", now) == monthly
+    assert parse_spoken_schedule("every week", now) == weekly
 
 
 def test_other_schedules_are_told_as_the_schedule_does() -> None:
-    assert schedule_words("*/5 8-18 * * *") == "every fifth minute from 08:00 through 18:59 (UTC)"
-    assert schedule_words("0 9 1 5 1").endswith("(UTC)")
-    assert schedule_words("startup") == "at each start"
+    assert (
+        format_spoken_schedule("*/5 8-18 * * *")
+        == "every fifth minute from 08:00 through 18:59 (UTC)"
+    )
+    assert format_spoken_schedule("0 9 1 5 1").endswith("(UTC)")
+    assert format_spoken_schedule("startup") == "at each start"
     with pytest.raises(JobInvalid):
-        schedule_words("0 99 * * *")
+        format_spoken_schedule("0 99 * * *")
 
 
 @given(
@@ -241,9 +244,9 @@ def test_other_schedules_are_told_as_the_schedule_does() -> None:
 @settings(max_examples=1500, deadline=None)
 def test_any_text_is_a_schedule_or_a_sentence(text: str) -> None:
     try:
-        schedule = schedule_in(text, MONDAY)
+        schedule = parse_spoken_schedule(text, MONDAY)
     except TimeUnclear as error:
         assert "Write a time such as" in str(error)
         return
-    assert next_after(parse_schedule(schedule, "Europe/Berlin"), MONDAY.timestamp())
-    assert schedule_in(schedule_words(schedule), MONDAY) == schedule
+    assert next_due_after(parse_schedule(schedule, "Europe/Berlin"), MONDAY.timestamp())
+    assert parse_spoken_schedule(format_spoken_schedule(schedule), MONDAY) == schedule

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from deskhand.types.errors import TimeUnclear
-from deskhand.types.spoken_times import in_words, moment_in
+from deskhand.types.spoken_times import format_spoken_moment, parse_spoken_moment
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NEW_YORK = ZoneInfo("America/New_York")
@@ -301,7 +301,7 @@ def test_what_people_say_is_understood(now: datetime, said: str, meant: str) -> 
     moment = datetime.fromisoformat(meant)
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=now.tzinfo)
-    heard = moment_in(said, now)
+    heard = parse_spoken_moment(said, now)
     assert heard.timestamp() == moment.timestamp()
     assert heard.tzinfo == now.tzinfo
 
@@ -350,7 +350,7 @@ def test_what_people_say_is_understood(now: datetime, said: str, meant: str) -> 
 )
 def test_what_is_not_clear_is_refused_with_what_would_be(said: str, why: str) -> None:
     with pytest.raises(TimeUnclear) as refused:
-        moment_in(said, MONDAY)
+        parse_spoken_moment(said, MONDAY)
     assert why in str(refused.value)
     assert "Write a time such as `tomorrow at 9:00`" in str(refused.value)
 
@@ -366,17 +366,17 @@ def test_what_is_not_clear_is_refused_with_what_would_be(said: str, why: str) ->
 )
 def test_a_moment_is_told_with_its_date(moment: str, words: str) -> None:
     told = datetime.fromisoformat(moment).replace(tzinfo=BERLIN)
-    assert in_words(told, MONDAY) == words
-    assert in_words(told.astimezone(NEW_YORK), MONDAY) == words
+    assert format_spoken_moment(told, MONDAY) == words
+    assert format_spoken_moment(told.astimezone(NEW_YORK), MONDAY) == words
 
 
 def test_an_hour_that_comes_twice_is_the_one_still_to_come() -> None:
     between = datetime(2026, 11, 1, 1, 45, tzinfo=NEW_YORK)
-    assert moment_in("today at 1:30", between) == datetime(
+    assert parse_spoken_moment("today at 1:30", between) == datetime(
         2026, 11, 1, 1, 30, tzinfo=NEW_YORK, fold=1
     )
     assert (
-        moment_in("in half an hour", between.replace(fold=1)).isoformat()
+        parse_spoken_moment("in half an hour", between.replace(fold=1)).isoformat()
         == "2026-11-01T02:15:00-05:00"
     )
 
@@ -400,7 +400,7 @@ def test_what_is_told_is_understood_again(now: datetime, minutes: int) -> None:
     moment = datetime.fromtimestamp(at, now.tzinfo)
     if moment.fold and moment.replace(fold=0).timestamp() > now.timestamp():
         return  # the words fit both, and the first is meant
-    assert moment_in(in_words(moment, now), now).timestamp() == at
+    assert parse_spoken_moment(format_spoken_moment(moment, now), now).timestamp() == at
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=7).map(" ".join) | st.text(max_size=30), nows)
@@ -410,7 +410,7 @@ def test_what_is_told_is_understood_again(now: datetime, minutes: int) -> None:
 @settings(max_examples=1500, deadline=None)
 def test_any_text_is_a_moment_to_come_or_a_sentence(text: str, now: datetime) -> None:
     try:
-        moment = moment_in(text, now)
+        moment = parse_spoken_moment(text, now)
     except TimeUnclear as error:
         assert "Write a time such as" in str(error)
         return

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from deskhand.agent.state import State
-from deskhand.assembly.chat_commands import run
+from deskhand.assembly.chat_commands import run_command
 from deskhand.config.config import Config, Home, Settings
 from deskhand.models.base import Request
 from deskhand.runtime.app import App, Parts, open_app
@@ -187,7 +187,7 @@ def test_a_command_of_owners_is_refused_to_all_others(roles: tuple[str, ...]) ->
     for name, command in COMMANDS.items():
         row = Waiting(1, Principal("x", roles), Inbound("1", place, "x", T0, Command(name)))
         refused = bool(command.role) and command.role not in roles
-        done = run(lambda principal, session, options: "", State("s"), row) or []
+        done = run_command(lambda principal, session, options: "", State("s"), row) or []
         replies = [event.reply for event in done if isinstance(event, CommandRun)]
         assert (replies == [f"/{name} is for {command.role}s."]) == refused
 
@@ -354,7 +354,9 @@ async def test_what_is_anothers_is_refused_and_written_down(tmp_path: Path) -> N
         ]
         assert not (tmp_path / "acts.txt").exists()
         notes = [
-            (note.what, note.subject) for note in await app.people.notes() if note.who == "eve"
+            (note.what, note.subject)
+            for note in await app.people.list_audit_notes()
+            if note.who == "eve"
         ]
         assert sorted(notes) == sorted(
             [("follow", bobs), ("stop", bobs), *(("write in", session) for session in ids)]
@@ -373,13 +375,15 @@ async def test_an_agent_is_for_those_whose_roles_name_it(tmp_path: Path) -> None
             "accepted",
         )
         _, secret = await app.people.make_token("kid", "tablet")
-        grant = await app.people.grant_of(secret)
+        grant = await app.people.authenticate(secret)
         assert grant is not None and grant.agents == ("kitchen",)
         assert not app.people.may_talk(grant.principal, "main") and app.people.may_talk(
             grant.principal, "kitchen"
         )
         notes = [
-            (note.what, note.subject) for note in await app.people.notes() if note.who == "kid"
+            (note.what, note.subject)
+            for note in await app.people.list_audit_notes()
+            if note.who == "kid"
         ]
         assert sorted(notes) == [("write to agent", "main"), ("write to agent", "other")]
 

@@ -58,13 +58,13 @@ class Life:
         )
         async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(app.run)
-            await wait_for(lambda: _true(app.dispatch.driving))
+            await wait_for(lambda: _true(app.dispatch.is_driving))
             yield app
             tasks.cancel_scope.cancel()
 
     async def alert(self, app: App, text: str) -> None:
-        await app.store.change(await app.alerts.tell(text, text))
-        app.outbox.poke()
+        await app.store.change(await app.alerts.alert_owners(text, text))
+        app.outbox.wake()
 
     async def wrote(
         self, app: App, channel: MemoryChannel, sender: str, chat: str, *, group: bool = False
@@ -196,7 +196,7 @@ async def test_one_that_reaches_nobody_is_told_by_the_health_until_it_is_over(
             await life.wrote(app, life.one, "1", "chat-1")
             life.one.closed = {"chat-1"} if why == "the platform refuses" else set()
         if why == "it is not sent for five minutes":
-            changes = await app.alerts.tell("k", "It burns.")
+            changes = await app.alerts.alert_owners("k", "It burns.")
             rows = [each for each in changes if each.statement != "alert_send"]
             late = [replace_due(each) for each in changes if each.statement == "alert_send"]
             await app.store.change([*rows, *late])
@@ -211,7 +211,7 @@ async def test_one_that_reaches_nobody_is_told_by_the_health_until_it_is_over(
         )
         assert [each.text for each in await app.alerts.unreached()] == ["It burns."]
         assert (await app.health()).state == "degraded"
-        await app.alerts.see()
+        await app.alerts.mark_seen()
         assert await fact(app) is None, "an owner has seen it"
         await life.alert(app, "It burns again.")
         life.one.closed.clear()
@@ -236,11 +236,11 @@ async def test_only_what_an_owner_reads_counts_as_said(
         said = Outgoing("said", Address("memory", "", chat), (Text("It burns."),))
         row = ("said", "", msgspec.json.encode(said), life.clock.at, "memory")
         await app.store.change([Change("outbox_insert", row)])
-        app.outbox.poke()
+        app.outbox.wake()
         await wait_for(lambda: _true(any(out.key == "said" for out, _ in life.one.sent)))
         life.one.closed = {"chat-1"}
-        await app.store.change(await app.alerts.tell("k", "It burns.", said_as="said"))
-        app.outbox.poke()
+        await app.store.change(await app.alerts.alert_owners("k", "It burns.", said_as="said"))
+        app.outbox.wake()
         await wait_for(lambda: _is(app, state))
         assert life.alerts(life.one) == []
 
@@ -252,8 +252,8 @@ async def test_telling_twice_is_telling_once(tmp_path: Path) -> None:
         await life.wrote(app, life.one, "1", "chat-1")
         await life.alert(app, "It burns.")
         await life.alert(app, "It burns.")
-        await app.store.change(await app.alerts.note("n", "It is out."))
-        await app.store.change(await app.alerts.note("n", "It is out."))
+        await app.store.change(await app.alerts.notify_owners("n", "It is out."))
+        await app.store.change(await app.alerts.notify_owners("n", "It is out."))
         await life.alert(app, "The end.")
         await wait_for(lambda: _true("The end." in str(life.alerts(life.one))))
         assert life.alerts(life.one) == [("chat-1", "It burns."), ("chat-1", "The end.")]

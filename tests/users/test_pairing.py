@@ -20,7 +20,14 @@ from deskhand.types.errors import ConfigError, Refused
 from deskhand.types.identity import OWN_SURFACES, Address, Inbound, Principal, Reaction, Said
 from deskhand.types.messages import Message, Text
 from deskhand.types.people import Identity
-from deskhand.users.pairing import BAD_CODES, HOLDS_S, LETTERS, LOCKED_S, PENDING, RESERVED
+from deskhand.users.pairing import (
+    CODE_TTL_S,
+    LETTERS,
+    LOCKOUT_S,
+    MAX_BAD_CODES,
+    MAX_PENDING,
+    RESERVED_CHANNELS,
+)
 
 from .test_users import T0, people_in, wrote
 
@@ -61,7 +68,7 @@ async def test_the_first_is_the_owner_and_the_next_a_member(tmp_path: Path) -> N
         assert (asked.channel, asked.external_id, asked.expires_at) == (
             "memory",
             "42",
-            T0 + HOLDS_S,
+            T0 + CODE_TTL_S,
         )
         assert len(asked.code) == 8 and set(asked.code) <= set(LETTERS)
         assert (
@@ -84,13 +91,13 @@ async def test_the_first_is_the_owner_and_the_next_a_member(tmp_path: Path) -> N
         await until(lambda: len(channel.sent) == 4)
         (asked,) = await app.people.pairings()
         bob = await app.people.approve(asked.code, "bob")
-        assert (bob.roles, app.people.authorise(wrote("43", "memory"))) == (
+        assert (bob.roles, app.people.authorize(wrote("43", "memory"))) == (
             ("member",),
             Principal("bob", ("member",)),
         )
         channel.write("hello", chat="of 43", sender="43")
         await until(lambda: "You said: hello" in texts(channel, "of 43"))
-        assert [(note.what, note.subject) for note in await app.people.notes()] == [
+        assert [(note.what, note.subject) for note in await app.people.list_audit_notes()] == [
             ("paired", "bob memory:43"),
             ("paired", "owner memory:42"),
         ]
@@ -110,7 +117,9 @@ async def test_one_reply_and_then_silence(tmp_path: Path) -> None:
             channel.write("me too", chat=f"of {sender}", sender=sender)
         await until(lambda: not channel.waiting)
         told = [outgoing.address.chat for outgoing, _ in channel.sent]
-        assert told == ["of 42", "of 43", "of 44"] and len(await app.people.pairings()) == PENDING
+        assert (
+            told == ["of 42", "of 43", "of 44"] and len(await app.people.pairings()) == MAX_PENDING
+        )
         codes = {each.external_id: each.code for each in await app.people.pairings()}
         await app.people.refuse(codes["42"])
         channel.write("please", chat="of 42", sender="42")
@@ -119,7 +128,7 @@ async def test_one_reply_and_then_silence(tmp_path: Path) -> None:
         clock.advance(600)
         channel.write("please", chat="of 42", sender="42")
         await until(lambda: len(channel.sent) == 4)
-        assert len(await app.people.pairings()) == PENDING
+        assert len(await app.people.pairings()) == MAX_PENDING
 
 
 async def test_a_thousand_guesses(tmp_path: Path) -> None:
@@ -139,8 +148,8 @@ async def test_a_thousand_guesses(tmp_path: Path) -> None:
                 await app.people.approve(guess, "mallory", "owner")
             refused.append(str(error.value))
         assert ["tries left" in text for text in refused[:4]] == [True] * 4
-        assert "for an hour" in refused[BAD_CODES - 1] and all(
-            "the next in" in text for text in refused[BAD_CODES:]
+        assert "for an hour" in refused[MAX_BAD_CODES - 1] and all(
+            "the next in" in text for text in refused[MAX_BAD_CODES:]
         )
         with pytest.raises(Refused, match="the next in 60 minutes"):
             await app.people.approve(asked.code)
@@ -150,7 +159,7 @@ async def test_a_thousand_guesses(tmp_path: Path) -> None:
         await until(lambda: any("Was it you?" in text for text in texts(channel, "of 42")))
         assert len(texts(channel, "of 42")) == 3, "once"
         assert [user.name for user in await app.people.users()] == ["owner"]
-        clock.advance(LOCKED_S)
+        clock.advance(LOCKOUT_S)
         channel.write("still here", chat="of 43", sender="43")
         await until(lambda: len(texts(channel, "of 43")) == 2)
         (again,) = await app.people.pairings()
@@ -163,41 +172,41 @@ async def test_a_code_holds_once_for_an_hour_and_for_one(tmp_path: Path) -> None
     async with people_in(tmp_path, clock) as people:
         await people.link("owner", Identity("chat", "1"))
         used, late, other = [
-            await people.ask_in(wrote(str(n), account="bot")) for n in (42, 43, 44)
+            await people.request_pairing(wrote(str(n), account="bot")) for n in (42, 43, 44)
         ]
         assert len({used, late, other}) == 3 and "" not in (used, late, other)
         ann = await people.approve(used, "ann")
-        assert people.authorise(wrote("42", account="bot")) == Principal("ann", ("member",))
+        assert people.authorize(wrote("42", account="bot")) == Principal("ann", ("member",))
         for elsewhere in (
             wrote("42", account="bot2"),
             wrote("42"),
             wrote("42", "mail", "bot"),
             wrote("43", account="bot"),
         ):
-            assert people.authorise(elsewhere) is None, elsewhere
+            assert people.authorize(elsewhere) is None, elsewhere
         with pytest.raises(Refused, match="does not hold"):
             await people.approve(used, "mallory")
         await people.refuse(other)
         with pytest.raises(Refused, match="does not hold"):
             await people.approve(other, "mallory")
-        clock.advance(HOLDS_S)
+        clock.advance(CODE_TTL_S)
         with pytest.raises(Refused, match="does not hold"):
             await people.approve(late, "mallory")
         assert await people.pairings() == [] and ann.identities == (Identity("chat", "42", "bot"),)
         with pytest.raises(Refused, match="nobody waits"):
             await people.refuse(late)
-        again = await people.ask_in(wrote("43", account="bot"))
+        again = await people.request_pairing(wrote("43", account="bot"))
         assert again not in ("", late), "an hour later they may ask again"
 
 
 async def test_under_which_name(tmp_path: Path) -> None:
     async with people_in(tmp_path, SetClock(T0)) as people:
-        first = await people.ask_in(wrote("42"))
+        first = await people.request_pairing(wrote("42"))
         assert (await people.approve(first, "ann")).name == "ann", (
             "who is named is not the owner, though the first"
         )
-        second = await people.ask_in(wrote("A@b.C"))
-        third = await people.ask_in(wrote("a_b.c"))
+        second = await people.request_pairing(wrote("A@b.C"))
+        third = await people.request_pairing(wrote("a_b.c"))
         assert (await people.approve(second)).name == "chat-a-b.c"
         assert (await people.approve(third, role="approver")) == (await people.users())[2]
         assert [user.name for user in await people.users()] == [
@@ -206,7 +215,7 @@ async def test_under_which_name(tmp_path: Path) -> None:
             "chat-a-b.c-2",
             "owner",
         ]
-        more = await people.ask_in(wrote("77"))
+        more = await people.request_pairing(wrote("77"))
         for bad in (people.approve(more, "Not A Name"), people.approve(more, role="boss")):
             with pytest.raises(ConfigError):
                 await bad
@@ -242,4 +251,4 @@ async def test_health_says_that_users_are_missing(tmp_path: Path) -> None:
 
 
 def test_no_surface_of_our_own_can_be_a_channel() -> None:
-    assert OWN_SURFACES <= RESERVED
+    assert OWN_SURFACES <= RESERVED_CHANNELS

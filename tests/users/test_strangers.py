@@ -19,7 +19,7 @@ from deskhand.types.commit import Outgoing
 from deskhand.types.errors import ChannelError, ConfigError
 from deskhand.types.identity import Address, Inbound, Principal, Said
 from deskhand.types.messages import Message, Text
-from deskhand.users.strangers import AGAIN_S, SENTENCE
+from deskhand.users.strangers import REJECTION, REPEAT_AFTER_S
 
 ANN = Principal("ann", ("owner",))
 KID = Principal("kid", ("family",))
@@ -76,14 +76,14 @@ async def test_a_stranger_is_told_once_in_a_while(tmp_path: Path) -> None:
             channel.write(f"let me in {number}", chat="eve", sender="eve")
         channel.write("me too", chat="bob", sender="bob")
         await until(lambda: not channel.waiting)
-        assert texts(channel) == [("eve", SENTENCE), ("bob", SENTENCE)]
-        clock.advance(AGAIN_S)
+        assert texts(channel) == [("eve", REJECTION), ("bob", REJECTION)]
+        clock.advance(REPEAT_AFTER_S)
         words = Said(Message("user", (Text("and now?"),)))
         channel.waiting.append(
             Inbound("99", Address("memory", chat="all", group=True), "eve", 1.0, words)
         )
         await until(lambda: not channel.waiting)
-        assert texts(channel)[2:] == [("all", SENTENCE)] and channel.sent[-1][0].reply_to == "99"
+        assert texts(channel)[2:] == [("all", REJECTION)] and channel.sent[-1][0].reply_to == "99"
         assert await app.store.sessions(ANN) == [] and app.store.last_inbox_id() == 0, (
             "nothing of theirs is stored"
         )
@@ -129,9 +129,9 @@ async def test_who_is_known_hears_that_an_agent_is_not_for_them(
         await until(lambda: not channel.waiting)
         assert texts(channel) == [("kid", "You don't have access to this agent.")] * told
         assert app.store.last_inbox_id() == 0, "nothing of theirs is stored"
-        assert [(note.who, note.what, note.subject) for note in await app.people.notes()] == [
-            ("kid", "write to agent", "default")
-        ]
+        assert [
+            (note.who, note.what, note.subject) for note in await app.people.list_audit_notes()
+        ] == [("kid", "write to agent", "default")]
 
 
 async def test_a_channel_speaks_for_no_other(tmp_path: Path) -> None:

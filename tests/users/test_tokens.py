@@ -11,7 +11,7 @@ from deskhand.testing.clock import SetClock
 from deskhand.types.errors import ConfigError, Refused
 from deskhand.types.identity import Principal
 from deskhand.types.people import SCOPES
-from deskhand.users.tokens import BROWSER_S, LOGIN_S
+from deskhand.users.tokens import BROWSER_TTL_S, LOGIN_TTL_S
 
 from .test_users import FAMILY, T0, people_in, wrote
 
@@ -27,7 +27,7 @@ async def test_a_token_is_worth_what_it_was_made_for(tmp_path: Path) -> None:
             ("read", "chat"),
         )
         assert secret.startswith("dh_") and len(secret) == 46
-        grant = await people.grant_of(secret)
+        grant = await people.authenticate(secret)
         assert grant is not None
         assert (grant.principal, grant.scopes, grant.token_id) == (
             Principal("ann", ("member",)),
@@ -37,7 +37,7 @@ async def test_a_token_is_worth_what_it_was_made_for(tmp_path: Path) -> None:
         assert (grant.expires_at, grant.agents, grant.browser) == (T0 + 60, None, False)
         await people.add_user("kid", "family")
         _, theirs = await people.make_token("kid", "tablet")
-        kid = await people.grant_of(theirs)
+        kid = await people.authenticate(theirs)
         assert kid is not None and kid.agents == ("garden", "kitchen") and kid.expires_at is None
 
 
@@ -69,7 +69,7 @@ async def test_what_is_no_secret_is_nothing(tmp_path: Path) -> None:
         wrong += [secret[:-1] + ("a" if secret[-1] != "a" else "b"), "dh_" + "a" * 43]
         for made_up in wrong:
             assert (
-                await people.grant_of(made_up) is None
+                await people.authenticate(made_up) is None
                 and await people.redeem_login(made_up) is None
             )
         assert await people.redeem_login(secret) is None, "a token is no link"
@@ -84,19 +84,19 @@ async def test_what_was_taken_back_is_dead(tmp_path: Path) -> None:
         rotated, three = await people.make_token("ann", "rotated", ("read",), 600)
         _, four = await people.make_token("ann", "the last")
         clock.advance(59)
-        assert all([await people.grant_of(secret) for secret in (one, two, three, four)])
+        assert all([await people.authenticate(secret) for secret in (one, two, three, four)])
         clock.advance(1)
-        assert await people.grant_of(one) is None
+        assert await people.authenticate(one) is None
         await people.revoke(revoked.id)
-        assert await people.grant_of(two) is None
+        assert await people.authenticate(two) is None
         again, fresh = await people.rotate(rotated.id)
-        assert await people.grant_of(three) is None and again.id != rotated.id
+        assert await people.authenticate(three) is None and again.id != rotated.id
         assert (again.scopes, again.expires_at) == (("read",), T0 + 60 + 600)
-        renewed = await people.grant_of(fresh)
+        renewed = await people.authenticate(fresh)
         assert renewed is not None and renewed.principal == Principal("ann", ("viewer",))
         await people.add_role("ann", "viewer")
         await people.remove_role("ann", "member")
-        left = await people.grant_of(four)
+        left = await people.authenticate(four)
         assert left is not None and left.scopes == ("read",), (
             "it gives no more than its user has now"
         )
@@ -105,13 +105,15 @@ async def test_what_was_taken_back_is_dead(tmp_path: Path) -> None:
         bobs = (await people.make_token("bob", "only talks", ("chat",)))[1]
         await people.add_role("bob", "viewer")
         await people.remove_role("bob", "member")
-        assert await people.grant_of(bobs) is None and await people.grant_of(talks) is not None
+        assert (
+            await people.authenticate(bobs) is None and await people.authenticate(talks) is not None
+        )
         await people.remove_user("bob")
         await people.remove_role("ann", "viewer")
-        assert await people.grant_of(four) is None
+        assert await people.authenticate(four) is None
         await people.add_role("ann", "member")
         await people.remove_user("ann")
-        assert await people.grant_of(four) is None and [
+        assert await people.authenticate(four) is None and [
             row.user for row in await people.tokens()
         ] == ["owner"]
         with pytest.raises(Refused, match="no token 'tok_x'"):
@@ -125,15 +127,15 @@ async def test_own_tokens_may_be_seen_and_revoked(tmp_path: Path) -> None:
         await owner.add_user("ann", "member")
         mine, secret = await owner.make_token("ann", "phone")
         await owner.make_token("owner", "desk")
-        ann = owner.acting(Principal("ann", ("member",)))
+        ann = owner.acting_as(Principal("ann", ("member",)))
         clock.advance(5)
-        await owner.grant_of(secret)
+        await owner.authenticate(secret)
         assert [(row.id, row.last_used_at) for row in await ann.tokens("ann")] == [
             (mine.id, T0 + 5)
         ]
         await ann.revoke(mine.id)
         assert await ann.tokens("ann") == [] and len(await owner.tokens()) == 1
-        assert (await owner.notes())[0].who == "ann"
+        assert (await owner.list_audit_notes())[0].who == "ann"
 
 
 async def test_a_link_lets_one_browser_in_once(tmp_path: Path) -> None:
@@ -151,17 +153,17 @@ async def test_a_link_lets_one_browser_in_once(tmp_path: Path) -> None:
                 tasks.start_soon(redeem)
         (won,) = [each for each in got if each is not None]
         row, secret = won
-        assert (row.user, row.kind, row.expires_at) == ("ann", "browser", T0 + BROWSER_S)
-        grant = await people.grant_of(secret)
+        assert (row.user, row.kind, row.expires_at) == ("ann", "browser", T0 + BROWSER_TTL_S)
+        grant = await people.authenticate(secret)
         assert (
             grant is not None and grant.browser and grant.principal == Principal("ann", ("member",))
         )
-        clock.advance(LOGIN_S)
+        clock.advance(LOGIN_TTL_S)
         assert await people.redeem_login(late) is None, "too late"
-        assert await people.grant_of(link) is None, "a link is no credential"
-        clock.advance(BROWSER_S)
-        assert await people.grant_of(secret) is None
-        assert "logged in" in [note.what for note in await people.notes()]
+        assert await people.authenticate(link) is None, "a link is no credential"
+        clock.advance(BROWSER_TTL_S)
+        assert await people.authenticate(secret) is None
+        assert "logged in" in [note.what for note in await people.list_audit_notes()]
 
 
 async def test_what_cannot_be_made(tmp_path: Path) -> None:
@@ -189,12 +191,12 @@ async def test_a_credential_speaks_with_no_more_than_its_scopes(tmp_path: Path) 
         roles = []
         for scopes in (SCOPES, SCOPES[:3], SCOPES[:2], SCOPES[:1]):
             _, secret = await people.make_token("owner", "a", scopes)
-            grant = await people.grant_of(secret)
+            grant = await people.authenticate(secret)
             assert (
                 grant is not None
-                and people.authorise(wrote(grant.sender, "api")) == grant.principal
+                and people.authorize(wrote(grant.sender, "api")) == grant.principal
             )
             roles.append(grant.principal.roles)
         assert roles == [("owner",), ("approver",), ("member",), ("viewer",)]
         for made_up in ("owner/x", "owner/owner/x", "/owner", "owner/ "):
-            assert people.authorise(wrote(made_up, "web")) is None, made_up
+            assert people.authorize(wrote(made_up, "web")) is None, made_up

@@ -10,7 +10,7 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.assembly.tools import skills_of, toolbox
+from deskhand.assembly.tools import make_tools, skills_of
 from deskhand.config.config import Config, Home, Settings
 from deskhand.models.base import Request
 from deskhand.policy.postures import POSTURES, posture_rules
@@ -23,7 +23,7 @@ from deskhand.types.events import ApprovalAsked
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import OWNER, Label
 from deskhand.types.messages import Message, ToolCall, ToolResult
-from deskhand.users.tool import REFUSED, ManageUsers, asking_about_users
+from deskhand.users.tool import REFUSED, ManageUsers, guard_user_changes
 
 ANN = Principal("ann", ("owner",))
 BOB = Principal("bob", ("member",))
@@ -127,7 +127,7 @@ def case(who: Principal, action: str = "add", context: Label = OWNER) -> Case:
 
 def test_no_posture_lets_an_agent_change_users_alone() -> None:
     for posture in POSTURES:
-        judge = asking_about_users(partial(decide, posture_rules(posture)))
+        judge = guard_user_changes(partial(decide, posture_rules(posture)))
         verdict = "deny" if posture == "read-only" else "ask"
         assert judge(case(ANN)).verdict == verdict
         assert judge(case(ANN, "list")).verdict == "allow"
@@ -136,7 +136,7 @@ def test_no_posture_lets_an_agent_change_users_alone() -> None:
 
 def test_a_job_has_no_user() -> None:
     """Whoever's it is: the tool is reached, and refuses."""
-    judge = asking_about_users(lambda each: decide((), each))
+    judge = guard_user_changes(lambda each: decide((), each))
     for who in (
         Principal("job", ("owner",), "clock", "ann"),
         Principal("sub", ("owner",), "agent", "ann"),
@@ -154,4 +154,4 @@ async def test_what_is_no_person_is_refused(kind: str, tmp_path: Path) -> None:
 
 def test_all_see_it(tmp_path: Path) -> None:
     settings = Settings(Home(tmp_path), Config())
-    assert "manage_users" in toolbox(settings, "default", skills_of(settings, "default"))
+    assert "manage_users" in make_tools(settings, "default", skills_of(settings, "default"))

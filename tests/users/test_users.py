@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.config.statements import statements
-from deskhand.policy.roles import agents_of, may_talk, narrowed, scopes_of
+from deskhand.config.statements import load_statements
+from deskhand.policy.roles import allowed_agents, allowed_scopes, may_talk, narrow_roles
 from deskhand.store.schema import connect
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
@@ -33,7 +33,7 @@ async def people_in(
     roles: Mapping[str, Collection[str]] | None = None,
     guests: Mapping[str, tuple[str, ...]] | None = None,
 ) -> AsyncIterator[LocalPeople]:
-    store = SqliteStore(home / "deskhand.db", statements())
+    store = SqliteStore(home / "deskhand.db", load_statements())
     try:
         yield open_people(store, clock, lambda: roles or {}, lambda: guests or {})
     finally:
@@ -50,7 +50,7 @@ async def test_who_is_who(tmp_path: Path) -> None:
         assert [user.name for user in await people.users()] == ["owner"]
         ann = await people.add_user("ann", "approver", CAT)
         assert (ann.roles, ann.identities, ann.created_at) == (("approver",), (CAT,), T0)
-        assert people.authorise(wrote("42")) == Principal("ann", ("approver",))
+        assert people.authorize(wrote("42")) == Principal("ann", ("approver",))
         for stranger in (
             wrote("43"),
             wrote("ann"),
@@ -58,24 +58,24 @@ async def test_who_is_who(tmp_path: Path) -> None:
             wrote("42", "other"),
             wrote("ann", "door"),
         ):
-            assert people.authorise(stranger) is None, stranger
+            assert people.authorize(stranger) is None, stranger
         assert (
-            people.authorise(wrote("ann", "web"))
-            == people.authorise(wrote("ann", "api"))
+            people.authorize(wrote("ann", "web"))
+            == people.authorize(wrote("ann", "api"))
             == Principal("ann", ann.roles)
         )
-        assert people.authorise(wrote("whoever", "terminal")) == Principal("owner", ("owner",))
+        assert people.authorize(wrote("whoever", "terminal")) == Principal("owner", ("owner",))
         await people.link("ann", Identity("mail", "ann@x", "work"))
-        assert people.authorise(wrote("ann@x", "mail", "work")) is not None
-        assert people.authorise(wrote("ann@x", "mail", "home")) is None, "another account"
+        assert people.authorize(wrote("ann@x", "mail", "work")) is not None
+        assert people.authorize(wrote("ann@x", "mail", "home")) is None, "another account"
         await people.unlink(CAT)
-        assert people.authorise(wrote("42")) is None
+        assert people.authorize(wrote("42")) is None
         await people.remove_user("ann")
         assert (
-            people.authorise(wrote("ann@x", "mail", "work")) is None
-            and people.authorise(wrote("ann", "web")) is None
+            people.authorize(wrote("ann@x", "mail", "work")) is None
+            and people.authorize(wrote("ann", "web")) is None
         )
-        assert [(note.who, note.what) for note in await people.notes()] == [
+        assert [(note.who, note.what) for note in await people.list_audit_notes()] == [
             ("owner", what) for what in ("user removed", "unlinked", "linked", "user added")
         ]
 
@@ -86,7 +86,7 @@ async def test_roles_come_and_go(tmp_path: Path) -> None:
         assert (await people.add_role("bob", "admin")).roles == ("family", "owner")
         assert (await people.remove_role("bob", "admin")).roles == ("family",)
         await people.remove_role("bob", "family")
-        assert people.authorise(wrote("42")) is None, "without a role nobody is let in"
+        assert people.authorize(wrote("42")) is None, "without a role nobody is let in"
         assert (await people.add_role("bob", "viewer")).roles == ("viewer",)
 
 
@@ -128,9 +128,9 @@ async def test_only_an_owner_changes_anything(tmp_path: Path) -> None:
     async with people_in(tmp_path, SetClock(T0), FAMILY) as owner:
         await owner.add_user("eve", "member", CAT)
         token, _ = await owner.make_token("owner", "phone")
-        before = (await owner.users(), await owner.tokens(), await owner.notes())
+        before = (await owner.users(), await owner.tokens(), await owner.list_audit_notes())
         for role in ("approver", "member", "viewer", "guest", "family", ""):
-            eve = owner.acting(Principal("eve", (role,) if role else ()))
+            eve = owner.acting_as(Principal("eve", (role,) if role else ()))
             for attempt in (
                 eve.add_user("mallory", "owner"),
                 eve.remove_user("owner"),
@@ -147,7 +147,7 @@ async def test_only_an_owner_changes_anything(tmp_path: Path) -> None:
                 eve.approve("ABCDEFGH"),
                 eve.refuse("ABCDEFGH"),
                 eve.pairings(),
-                eve.notes(),
+                eve.list_audit_notes(),
             ):
                 with pytest.raises(Refused, match="only an owner may"):
                     await attempt
@@ -156,8 +156,8 @@ async def test_only_an_owner_changes_anything(tmp_path: Path) -> None:
             ) == []
         for kind in ("agent", "clock"):
             with pytest.raises(Refused):
-                await owner.acting(Principal("owner", ("owner",), kind)).add_user("x", "member")
-        assert (await owner.users(), await owner.tokens(), await owner.notes()) == before
+                await owner.acting_as(Principal("owner", ("owner",), kind)).add_user("x", "member")
+        assert (await owner.users(), await owner.tokens(), await owner.list_audit_notes()) == before
 
 
 async def test_another_process_changes_it(tmp_path: Path) -> None:
@@ -166,10 +166,10 @@ import sys, anyio
 from pathlib import Path
 from deskhand.config.clock import SystemClock
 from deskhand.users.users import open_people
-from deskhand.config.statements import statements
+from deskhand.config.statements import load_statements
 from deskhand.store.sqlite import SqliteStore
 async def main():
-    store = SqliteStore(Path(sys.argv[1]), statements())
+    store = SqliteStore(Path(sys.argv[1]), load_statements())
     people = open_people(store, SystemClock(), dict, dict)
     await people.add_role("ann", "approver")
     await people.remove_role("ann", "member")
@@ -179,10 +179,10 @@ anyio.run(main)
     async with people_in(tmp_path, SetClock(T0)) as people:
         await people.add_user("ann", "member", CAT)
         _, secret = await people.make_token("ann", "phone")
-        assert people.authorise(wrote("42")) == Principal("ann", ("member",))
+        assert people.authorize(wrote("42")) == Principal("ann", ("member",))
         subprocess.run([sys.executable, "-c", script, str(tmp_path / "deskhand.db")], check=True)
-        assert people.authorise(wrote("42")) == Principal("ann", ("approver",)), "at once"
-        grant = await people.grant_of(secret)
+        assert people.authorize(wrote("42")) == Principal("ann", ("approver",)), "at once"
+        grant = await people.authenticate(secret)
         assert grant is not None and grant.scopes == ("read", "chat"), (
             "a token gives no more than when it was made"
         )
@@ -193,20 +193,20 @@ async def test_nothing_is_read_while_nothing_changes(tmp_path: Path) -> None:
     asked = []
 
     class Counting(SqliteStore):
-        def look(
+        def query_sync(
             self, statement: str, args: tuple[str | int | float | bytes | None, ...] = ()
         ) -> list[tuple[object, ...]]:
             asked.append(statement)
-            return super().look(statement, args)
+            return super().query_sync(statement, args)
 
-    store = Counting(tmp_path / "deskhand.db", statements())
+    store = Counting(tmp_path / "deskhand.db", load_statements())
     people = open_people(store, SetClock(T0), dict, dict)
     await people.add_user("ann", "member", CAT)
-    people.authorise(wrote("42"))
+    people.authorize(wrote("42"))
     asked.clear()
     for _ in range(5):
-        people.authorise(wrote("42"))
-        people.authorise(wrote("whoever", "terminal"))
+        people.authorize(wrote("42"))
+        people.authorize(wrote("whoever", "terminal"))
     assert asked == ["people_version"] * 5
     await store.close()
 
@@ -226,7 +226,7 @@ async def test_without_users_only_the_terminal_is_let_in(how: str, tmp_path: Pat
         await people.add_user("ann", "owner", CAT)
         _, secret = await people.make_token("ann", "phone")
         assert (
-            people.authorise(wrote("42")) and people.authorise(wrote("7")) and people.health() == ""
+            people.authorize(wrote("42")) and people.authorize(wrote("7")) and people.health() == ""
         )
     path = tmp_path / "deskhand.db"
     if how in DAMAGE:
@@ -245,25 +245,25 @@ async def test_without_users_only_the_terminal_is_let_in(how: str, tmp_path: Pat
         path.write_bytes(raw)
     async with people_in(tmp_path, SetClock(T0), guests={"chat": ("7",)}) as people:
         for stranger in (wrote("42"), wrote("7"), wrote("ann", "web"), wrote("owner", "web")):
-            assert people.authorise(stranger) is None, stranger
-        assert people.authorise(wrote("x", "terminal")) == Principal("owner", ("owner",))
+            assert people.authorize(stranger) is None, stranger
+        assert people.authorize(wrote("x", "terminal")) == Principal("owner", ("owner",))
         assert "only the terminal is let in" in people.health()
         with suppress(StoreError):  # that is no grant either
-            assert await people.grant_of(secret) is None
-        assert await people.ask_in(wrote("9")) == ""
+            assert await people.authenticate(secret) is None
+        assert await people.request_pairing(wrote("9")) == ""
 
 
 async def test_an_empty_list_lets_nobody_in(tmp_path: Path) -> None:
     async with people_in(tmp_path, SetClock(T0), guests={"chat": ()}) as people:
-        assert people.authorise(wrote("42")) is None and not people.anybody()
+        assert people.authorize(wrote("42")) is None and not people.admits_anyone()
         assert people.health().startswith("nobody may write on chat yet")
         await people.add_user("ann", "member", CAT)
-        assert people.health() == "" and people.anybody()
+        assert people.health() == "" and people.admits_anyone()
     async with people_in(tmp_path, SetClock(T0), guests={"chat": ("7",)}) as people:
-        guest = people.authorise(wrote("7"))
+        guest = people.authorize(wrote("7"))
         assert guest == Principal("chat:7", ("guest",)) and people.health() == ""
-        assert people.may_talk(guest, "any") and people.authorise(wrote("7", "other")) is None
-        assert people.authorise(wrote("42")) == Principal("ann", ("member",)), "a user is no guest"
+        assert people.may_talk(guest, "any") and people.authorize(wrote("7", "other")) is None
+        assert people.authorize(wrote("42")) == Principal("ann", ("member",)), "a user is no guest"
 
 
 ROLES: list[tuple[tuple[str, ...], tuple[Scope, ...], tuple[str, ...] | None]] = [
@@ -281,7 +281,7 @@ ROLES: list[tuple[tuple[str, ...], tuple[Scope, ...], tuple[str, ...] | None]] =
 def test_what_a_role_is_worth(
     roles: tuple[str, ...], scopes: tuple[Scope, ...], agents: tuple[str, ...] | None
 ) -> None:
-    assert (scopes_of(roles, FAMILY), agents_of(roles, FAMILY)) == (scopes, agents)
+    assert (allowed_scopes(roles, FAMILY), allowed_agents(roles, FAMILY)) == (scopes, agents)
     who = Principal("x", roles)
     assert may_talk(who, "kitchen", FAMILY) == ("chat" in scopes)
     assert may_talk(who, "cellar", FAMILY) == ("chat" in scopes and agents is None)
@@ -289,11 +289,13 @@ def test_what_a_role_is_worth(
 
 def test_a_role_of_ones_own_may_take_the_name_of_viewer() -> None:
     custom = {"viewer": ("kitchen",), "owner": ("kitchen",), "all": ("*",)}
-    assert scopes_of(("viewer",), custom) == ROLE_SCOPES["member"] and agents_of(
+    assert allowed_scopes(("viewer",), custom) == ROLE_SCOPES["member"] and allowed_agents(
         ("viewer",), custom
     ) == ("kitchen",)
-    assert scopes_of(("owner",), custom) == SCOPES and agents_of(("owner",), custom) is None
-    assert agents_of(("viewer", "all"), custom) is None
+    assert (
+        allowed_scopes(("owner",), custom) == SCOPES and allowed_agents(("owner",), custom) is None
+    )
+    assert allowed_agents(("viewer", "all"), custom) is None
 
 
 NARROWED: list[tuple[tuple[str, ...], tuple[Scope, ...], tuple[str, ...]]] = [
@@ -312,5 +314,5 @@ NARROWED: list[tuple[tuple[str, ...], tuple[Scope, ...], tuple[str, ...]]] = [
 def test_a_smaller_credential_makes_a_smaller_role(
     roles: tuple[str, ...], scopes: tuple[Scope, ...], left: tuple[str, ...]
 ) -> None:
-    assert narrowed(roles, FAMILY, scopes) == left
-    assert set(scopes_of(left, FAMILY)) <= set(scopes)
+    assert narrow_roles(roles, FAMILY, scopes) == left
+    assert set(allowed_scopes(left, FAMILY)) <= set(scopes)

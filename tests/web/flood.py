@@ -17,7 +17,7 @@ from deskhand.types.commit import Commit
 from deskhand.types.events import MessageReceived, TurnEnded
 from deskhand.types.identity import Address, Principal
 from deskhand.types.messages import Message, Text
-from deskhand.types.tuning import tune
+from deskhand.types.tuning import tune_interpreter
 
 from .served import Served, serving
 
@@ -67,5 +67,5 @@ async def main(home: Path) -> None:
 
 
 if __name__ == "__main__":
-    tune()
+    tune_interpreter()
     anyio.run(main, Path(sys.argv[1]))

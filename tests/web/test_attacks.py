@@ -178,7 +178,7 @@ async def test_nobody_becomes_the_owner_because_nothing_was_said(served: Served)
 
     async def asks(sender: str) -> str:
         said = Said(Message("user", (Text("hello"),)))
-        return f"/api/pairings/{await served.people.ask_in(Inbound(sender, Address('memory'), sender, 0.0, said))}"  # noqa: E501
+        return f"/api/pairings/{await served.people.request_pairing(Inbound(sender, Address('memory'), sender, 0.0, said))}"  # noqa: E501
 
     first = await asks("41")
     for body in (

@@ -122,7 +122,7 @@ async def test_members_see_what_was_done_for_them(tmp_path: Path) -> None:
         assert (await eve.ask("POST", f"/api/changes/{number}/undo"))[0] == 200
         assert len((await served.owner.get("/api/changes"))["changes"]) == 5
         assert "undo refused" in {
-            note.what for note in await served.people.notes() if note.who == "eve"
+            note.what for note in await served.people.list_audit_notes() if note.who == "eve"
         }
 
 
@@ -140,7 +140,7 @@ async def test_undo_in_a_conversation(tmp_path: Path) -> None:
             "`deskhand undo --redo` takes that back. Messages sent stay as they are."
         )
         assert (folder / "a.txt").read_text() == "one\n" and not (folder / "b.txt").exists()
-        assert (await served.app.store.rows("kv_get", ("default", "", "last", 0.0)))[0][
+        assert (await served.app.store.query("kv_get", ("default", "", "last", 0.0)))[0][
             0
         ] == "a.txt"
         (folder / "a.txt").write_text("mine")

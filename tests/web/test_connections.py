@@ -8,7 +8,7 @@ from contextlib import suppress
 import anyio
 import msgspec
 
-from deskhand.supervision.connection_limits import CROWD, STRANGERS
+from deskhand.supervision.connection_limits import MAX_CROWD, MAX_STRANGERS
 
 from .served import Served, until
 
@@ -55,8 +55,8 @@ async def test_five_thousand_idle_connections(served: Served) -> None:
             for sock in [each for each in held if not alive(each)]:
                 held.remove(sock)
                 sock.close()
-            assert len(held) <= 250 + CROWD
-        await until(lambda: sum(open_still(sock) for sock in held) <= STRANGERS)
+            assert len(held) <= 250 + MAX_CROWD
+        await until(lambda: sum(open_still(sock) for sock in held) <= MAX_STRANGERS)
     finally:
         for sock in held:
             sock.close()
@@ -67,7 +67,7 @@ async def test_who_was_let_in_is_not_pushed_out(served: Served) -> None:
     async with served.http.get(
         f"{served.url}/api/sessions/a/events", headers=served.owner.headers
     ) as stream:
-        held = [connect(served) for _ in range(3 * STRANGERS)]
+        held = [connect(served) for _ in range(3 * MAX_STRANGERS)]
         await served.owner.ask("POST", "/api/sessions/a/messages", {"text": "two"})
         ended = 0
         async for line in stream.content:
@@ -82,7 +82,7 @@ async def test_one_byte_at_a_time(served: Served) -> None:
     """Slow heads are hung up on, and others are answered meanwhile."""
     host = served.url.removeprefix("http://").encode()
     head = b"GET /health HTTP/1.1\r\nHost: " + host + b"\r\nX-Slow: "
-    held = [connect(served) for _ in range(STRANGERS - 10)]
+    held = [connect(served) for _ in range(MAX_STRANGERS - 10)]
     answers: list[bytes] = []
     try:
         for sock in held:
@@ -113,7 +113,7 @@ async def test_one_byte_at_a_time(served: Served) -> None:
 
 async def test_all_clients_come_back_at_once(served: Served) -> None:
     """After a restart, say: they connect before any of them is heard."""
-    held = [connect(served) for _ in range(5 * STRANGERS)]
+    held = [connect(served) for _ in range(5 * MAX_STRANGERS)]
     host = served.url.removeprefix("http://").encode()
     ask = b"GET /api/status HTTP/1.1\r\nHost: %b\r\nAuthorization: %b\r\n\r\n"
     try:

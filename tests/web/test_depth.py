@@ -11,16 +11,16 @@ import pytest
 
 from deskhand.testing.effort import least_cpu_s
 from deskhand.web.errors import HttpProblem
-from deskhand.web.routing import DEPTH, check_depth
+from deskhand.web.routing import MAX_DEPTH, check_depth
 
 MARKS = ("[[", "]]}", '"', "\\", '\\"', '"[', "é{", "", "\\\\")
 """Texts whose brackets are none."""
 BIG = 2_000_000
 BODIES = {
-    "letters": b'["' + b"a" * BIG + b'"' + b",[]" * DEPTH + b"]",
-    "backslashes": b'["' + b"\\\\" * (BIG // 2) + b'"' + b",[]" * DEPTH + b"]",
-    "quotes": b'["' + b'\\"' * (BIG // 2) + b'"' + b",[]" * DEPTH + b"]",
-    "an open string": b"[" + b"[]," * DEPTH + b'"' + b"a" * BIG,
+    "letters": b'["' + b"a" * BIG + b'"' + b",[]" * MAX_DEPTH + b"]",
+    "backslashes": b'["' + b"\\\\" * (BIG // 2) + b'"' + b",[]" * MAX_DEPTH + b"]",
+    "quotes": b'["' + b'\\"' * (BIG // 2) + b'"' + b",[]" * MAX_DEPTH + b"]",
+    "an open string": b"[" + b"[]," * MAX_DEPTH + b'"' + b"a" * BIG,
     "strings": b'["[",' * (BIG // 5),
     "lists": b"[" + b"[]," * (BIG // 3) + b"1]",
 }
@@ -35,9 +35,9 @@ def nested(depth: int, mark: str) -> bytes:
 
 @pytest.mark.parametrize("mark", MARKS)
 def test_brackets_count_and_those_in_strings_do_not(mark: str) -> None:
-    check_depth(nested(DEPTH, mark))
+    check_depth(nested(MAX_DEPTH, mark))
     check_depth(json.dumps([[mark] * 3] * 100).encode())
-    for depth in (DEPTH + 1, DEPTH + 2, 3 * DEPTH):
+    for depth in (MAX_DEPTH + 1, MAX_DEPTH + 2, 3 * MAX_DEPTH):
         with pytest.raises(HttpProblem):
             check_depth(nested(depth, mark))
 

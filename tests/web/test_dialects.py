@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from deskhand.agent.state import State as Session
-from deskhand.agent.tracing import trace
+from deskhand.agent.tracing import trace_request
 from deskhand.models.base import ContextMessage, Request, ToolSchema
 from deskhand.types import events as e
 from deskhand.types.door import Progress
@@ -465,7 +465,7 @@ def test_a_call_of_the_model_is_shown_before_its_text() -> None:
         thinking="high",
         temperature=0.5,
     )
-    shown = trace("m/x", request, n=2, attempt=0)
+    shown = trace_request("m/x", request, n=2, attempt=0)
     found = as_openagent(
         said("hi"), *shown, Progress("text", 2, text="Do"), replied("Done."), traced=True
     )
@@ -507,7 +507,7 @@ def test_a_call_of_the_model_is_shown_before_its_text() -> None:
 
 
 def test_a_command_in_the_background_has_ended_for_openagent() -> None:
-    state = openagent.OpenAgentDialectState(ended=lambda id_: {"task_id": id_})
+    state = openagent.OpenAgentDialectState(process_notice=lambda id_: {"task_id": id_})
     ended = e.MessageReceived(
         1, ANN, Address("web", "ann", "a"), Message("user", (Text("done"),)), "process:ab12"
     )
@@ -568,7 +568,7 @@ EARLIER = before(
 
 
 def test_the_history_of_agent_computer_has_what_was_said_before() -> None:
-    lines = compat_computer.lines_of(EARLIER, str)
+    lines = compat_computer.history_from_log(EARLIER, str)
     assert [line.role for line in lines] == ["user", "assistant", "tool", "assistant"]
     assert lines[0].content == "Will it rain?"
     assert isinstance(lines[1].content, compat_computer.Replied)
@@ -578,7 +578,7 @@ def test_the_history_of_agent_computer_has_what_was_said_before() -> None:
 
 
 def test_a_conversation_of_openagent_has_what_was_said_before() -> None:
-    lines = blocks.lines_of(EARLIER, str)
+    lines = blocks.messages_from_log(EARLIER, str)
     assert [(line.role, line.content) for line in lines] == [
         ("user", "Will it rain?"),
         ("assistant", [{"type": "tool_use", "id": "c-weather", "name": "weather", "input": {}}]),

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from deskhand.web.errors import Fault
-from deskhand.web.faults import fault_of, no_json
+from deskhand.web.faults import json_fault, parse_fault
 
 
 class Inner(msgspec.Struct):
@@ -38,7 +38,7 @@ def test_the_field_is_named(case: str) -> None:
     given, kind, loc, found = FAULTS[case]
     with pytest.raises(msgspec.ValidationError) as raised:
         msgspec.json.decode(msgspec.json.encode(given), type=Body)
-    fault = fault_of(raised.value, "body", given)
+    fault = parse_fault(raised.value, "body", given)
     assert (fault.type, fault.loc, fault.input) == (kind, loc, found)
     assert fault.msg.endswith(".") and " - at " not in fault.msg
 
@@ -47,14 +47,14 @@ def test_what_lies_deeper_is_named_as_far_as_it_is_known() -> None:
     given = {"name": "x", "inner": [{"size": 1}, {"size": "big"}]}
     with pytest.raises(msgspec.ValidationError) as raised:
         msgspec.convert(given, Body)
-    fault = fault_of(raised.value, "body", given)
+    fault = parse_fault(raised.value, "body", given)
     assert fault.loc[:2] == ("body", "inner") and fault.loc[-1] == "size"
 
 
 def test_a_body_that_is_no_json() -> None:
     with pytest.raises(msgspec.DecodeError) as raised:
         msgspec.json.decode(b"{no json")
-    fault = no_json(raised.value)
+    fault = json_fault(raised.value)
     assert (fault.type, fault.loc, fault.input) == ("json_invalid", ("body", 1), {})
     assert fault.ctx == {"error": str(raised.value)}
     assert "ctx" not in msgspec.to_builtins(Fault("missing", ("body",), "This field is required."))

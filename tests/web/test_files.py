@@ -183,7 +183,7 @@ async def test_attached_and_fetched_by_who_sees_it(served: Served) -> None:
             404,
             "not_found",
         )
-    assert any(note.who == "eve" for note in await served.people.notes())
+    assert any(note.who == "eve" for note in await served.people.list_audit_notes())
     html = {"content-type": "image/png"}
     status, evil = await served.owner.ask(
         "POST", "/api/blobs?name=x.png", data=b"<script>", headers=html

@@ -23,7 +23,7 @@ import pytest
 
 from deskhand.models.base import Item, Request
 from deskhand.runtime.app import App
-from deskhand.runtime.worker import work
+from deskhand.runtime.worker import run_worker
 from deskhand.store.schema import BUSY_MS
 from deskhand.testing.scripted import ScriptedModel
 from deskhand.types.events import MessageReceived, TurnEnded
@@ -347,7 +347,7 @@ async def test_an_end_in_the_midst_of_twenty_turns(tmp_path: Path) -> None:
     model, names, ended = Slow(), [f"t{i}" for i in range(20)], anyio.Event()
 
     async def drive(app: App) -> None:
-        await work(app, lambda: None)
+        await run_worker(app, lambda: None)
         ended.set()
 
     seen: dict[str, list[bytes]] = {name: [] for name in names}
@@ -357,7 +357,7 @@ async def test_an_end_in_the_midst_of_twenty_turns(tmp_path: Path) -> None:
             tasks.start_soon(take_down, served.owner, name, seen[name])
         await until(lambda: all(seen.values()))
         os.kill(os.getpid(), signal.SIGTERM)
-        await until(lambda: served.app.dispatch.draining, 1)
+        await until(lambda: served.app.dispatch.is_draining, 1)
         status, answer = await tell(served, "too late", name="t0", id="late")
         assert (status, answer["error"]["code"]) == (503, "store_unavailable"), answer
         await until(

@@ -15,7 +15,7 @@ import h11
 import msgspec
 import pytest
 
-from deskhand.net.framing import CHUNK_LINE_BYTES, strict
+from deskhand.net.framing import CHUNK_LINE_BYTES, make_strict
 from deskhand.testing.egress import Server, lab
 
 from .served import Served
@@ -189,7 +189,7 @@ CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 )
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_chunks_that_read_in_two_ways_are_refused(body: bytes, size: int) -> None:
-    connection = strict(h11.Connection(h11.SERVER))
+    connection = make_strict(h11.Connection(h11.SERVER))
     data = CHUNKED + body
     with pytest.raises(h11.RemoteProtocolError):
         for at in range(0, len(data), size):
@@ -201,7 +201,7 @@ def test_chunks_that_read_in_two_ways_are_refused(body: bytes, size: int) -> Non
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 1000])
 def test_what_is_plain_is_read_however_it_is_cut(size: int) -> None:
-    connection = strict(h11.Connection(h11.SERVER), own=True)
+    connection = make_strict(h11.Connection(h11.SERVER), own=True)
     data = (
         b"POST /a HTTP/1.1\r\nHost: x\r\nAccept: a\r\nAccept: b\r\nTransfer-Encoding: "
         b"chunked\r\n\r\n"

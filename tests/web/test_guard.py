@@ -16,7 +16,7 @@ import pytest
 
 from deskhand.assembly.models import Models
 from deskhand.config.config import read_settings
-from deskhand.config.statements import statements
+from deskhand.config.statements import load_statements
 from deskhand.runtime.app import Parts, open_app
 from deskhand.runtime.http_server import Site
 from deskhand.store.sqlite import SqliteStore
@@ -352,27 +352,27 @@ class Counted(LocalPeople):
 
     evaluated = 0
 
-    async def grant_of(self, secret: str) -> Grant | None:
+    async def authenticate(self, secret: str) -> Grant | None:
         self.evaluated += 1
         await anyio.sleep(0)
-        return await super().grant_of(secret)
+        return await super().authenticate(secret)
 
 
 async def test_ten_thousand_guesses(tmp_path: Path) -> None:
     """In ten seconds, a hundred at a time, from this machine under both of its names."""
     clock = SetClock()
-    store = SqliteStore(tmp_path / "db", statements())
+    store = SqliteStore(tmp_path / "db", load_statements())
     people = Counted(Roster(store, clock, dict), dict)
     _, secret = await people.make_token("owner", "test")
     login = await people.redeem_login(await people.make_login("owner"))
     assert login is not None
     guesses, page = Guesses(people, clock), Credential(login[1], browser=True)
-    await guesses.grant(page, "127.0.0.1")
+    await guesses.authenticate(page, "127.0.0.1")
     people.evaluated, told = 0, dict.fromkeys((401, 429), 0)
 
     async def guess(number: int, host: str) -> None:
         with pytest.raises(HttpProblem) as refused:
-            await guesses.grant(Credential(f"dh_{number}", browser=False), client_of(host))
+            await guesses.authenticate(Credential(f"dh_{number}", browser=False), client_of(host))
         told[refused.value.status] += 1
 
     for start in range(0, 10_000, 100):
@@ -383,7 +383,7 @@ async def test_ten_thousand_guesses(tmp_path: Path) -> None:
                 )
         clock.advance(0.1)
         if start % 1000 == 0:
-            assert (await guesses.grant(page, "127.0.0.1")).browser, (
+            assert (await guesses.authenticate(page, "127.0.0.1")).browser, (
                 "who was let in before still is"
             )
     asked = people.evaluated - 10
@@ -393,10 +393,10 @@ async def test_ten_thousand_guesses(tmp_path: Path) -> None:
         await guess(number, "127.0.0.1")
     assert people.evaluated - 10 <= 20
     clock.advance(60)
-    right = await guesses.grant(Credential(secret, browser=False), "127.0.0.1")
+    right = await guesses.authenticate(Credential(secret, browser=False), "127.0.0.1")
     assert right.principal == OWNER
     for _ in range(50):
-        await guesses.grant(
+        await guesses.authenticate(
             Credential((await people.make_token("owner", "more"))[1], browser=False), "127.0.0.1"
         )
     await store.close()

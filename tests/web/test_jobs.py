@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from deskhand.jobs.blueprints import BLUEPRINTS
-from deskhand.jobs.triggers.signatures import signed
+from deskhand.jobs.triggers.signatures import sign_webhook
 from deskhand.models.base import Item, Request
 from deskhand.testing.scripted import ScriptedModel
 from deskhand.types.people import Identity
@@ -132,7 +132,7 @@ async def test_an_owner_resumes_paused_jobs(served: Served) -> None:
     member = await ann(served)
     await make(served.owner, name="mine", text=DAILY)
     assert await served.owner.get("/api/scheduler") == {"paused": "", "resumable": False}
-    await served.app.works.jobs.pause("on holiday")
+    await served.app.features.jobs.pause("on holiday")
     paused = {"paused": "on holiday", "resumable": True}
     assert await member.get("/api/scheduler") == paused
     assert (await served.owner.get("/api/jobs/mine"))["job"]["state"] == "paused: on holiday"
@@ -147,7 +147,7 @@ async def test_an_owner_resumes_paused_jobs(served: Served) -> None:
 async def test_an_owner_sees_what_reached_nobody(served: Served) -> None:
     member = await ann(served)
     alerts = served.app.alerts
-    await served.app.store.change(await alerts.tell("k", "It burns."))
+    await served.app.store.change(await alerts.alert_owners("k", "It burns."))
     health = await member.get("/health")
     (fact,) = [each for each in health["components"] if each["name"] == "alerts"]
     assert (
@@ -283,15 +283,19 @@ async def test_a_hook_is_opened_by_its_signature_alone(served: Served) -> None:
         ) as answer:
             return answer.status, msgspec.json.decode(await answer.read())
 
-    good = signed("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", "msg_1", now, body)
+    good = sign_webhook("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", "msg_1", now, body)
     refusals = {said(await send(name, good)) for name in ("door", "other", "none")}
     served.app.secrets.set("webhook.door", "whsec_YSBzZWNyZXQgb2Ygb3Vycw==", "file")
     refusals |= {
         said(await send("door", headers))
-        for headers in ({}, signed("whsec_d3Jvbmc=", "msg_1", now, body))
+        for headers in ({}, sign_webhook("whsec_d3Jvbmc=", "msg_1", now, body))
     }
     refusals.add(
-        said(await send("door", signed("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", "msg_1", now - 600, body)))
+        said(
+            await send(
+                "door", sign_webhook("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", "msg_1", now - 600, body)
+            )
+        )
     )
     assert len(refusals) == 1, "a stranger learns nothing of which jobs there are"
     ((status, words),) = refusals

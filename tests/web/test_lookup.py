@@ -16,7 +16,7 @@ from deskhand.types import events as e
 from deskhand.types.commit import Change
 from deskhand.types.labels import LOCAL
 from deskhand.types.messages import Message, ToolCall, ToolResult
-from deskhand.web.session import decisions
+from deskhand.web.session import iter_decisions
 
 from .served import Client, Served, serving
 from .test_guard import problem
@@ -150,7 +150,7 @@ async def test_approvals_and_grants(tmp_path: Path) -> None:
         )
         assert (await served.owner.ask("DELETE", f"/api/grants/{grants[0]['id']}"))[0] == 200
         assert await served.owner.get("/api/grants") == []
-        said = {(note.who, note.what) for note in await served.people.notes()}
+        said = {(note.who, note.what) for note in await served.people.list_audit_notes()}
         assert {("eve", "conversation refused"), ("amy", "grant refused")} <= said
 
 
@@ -229,7 +229,10 @@ async def test_a_viewer_changes_nothing(served: Served) -> None:
         body: dict[str, str] | None = None if method == "GET" else {}
         assert problem(await viewer.ask(method, path, body)) == (403, "forbidden"), path
     assert await viewer.get("/api/sessions") == {"sessions": []}
-    assert any(note.who == "vic" and note.what == "refused" for note in await served.people.notes())
+    assert any(
+        note.who == "vic" and note.what == "refused"
+        for note in await served.people.list_audit_notes()
+    )
 
 
 async def test_people_over_http(served: Served) -> None:
@@ -282,7 +285,9 @@ def test_a_decision_has_the_reason_that_it_had() -> None:
         e.ApprovalAsked("ask_c", "c", "hash", "act?", "it acts outward", 9.0),
         e.ToolFinished(ToolResult("c", (), "expired")),
     ]
-    found = decisions([e.Recorded(0, "s", n, 0.0, event) for n, event in enumerate(log, 1)], str)
+    found = iter_decisions(
+        [e.Recorded(0, "s", n, 0.0, event) for n, event in enumerate(log, 1)], str
+    )
     assert [(each.call_id, each.verdict, each.reason) for each in found] == [
         ("a", "allowed", "rule 3 of mine"),
         ("b", "asked", "it acts outward"),
@@ -328,7 +333,7 @@ async def test_what_runs_beside(served: Served) -> None:
     assert problem(await eve.ask("DELETE", "/api/processes/11111111")) == (404, "not_found")
     status, ended = await eve.ask("DELETE", "/api/processes/22222222")
     assert status == 200 and ended["id"] == "22222222"
-    assert dict(await served.app.store.rows("process_alive", ())) == {
+    assert dict(await served.app.store.query("process_alive", ())) == {
         "11111111": "",
         "22222222": "stopped by eve",
     }

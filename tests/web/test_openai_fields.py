@@ -12,7 +12,7 @@ import openai
 import pytest
 
 from deskhand.models.base import Reply, Request
-from deskhand.net.client import Answer, Net, NetLimits
+from deskhand.net.client import Net, NetLimits, RawResponse
 from deskhand.net.client import OutboundRequest as NetRequest
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.errors import (
@@ -23,7 +23,7 @@ from deskhand.types.errors import (
     ModelOverloaded,
 )
 from deskhand.types.messages import Image, Text, Usage
-from deskhand.web.openai.parameters import REFUSED
+from deskhand.web.openai.parameters import UNSUPPORTED_FIELDS
 from deskhand.web.openai.schema import ChatBody
 
 from .served import Served, serving
@@ -86,7 +86,7 @@ async def test_an_agents_own_limit_is_the_most(tmp_path: Path) -> None:
     assert [each.max_output_tokens for each in model.requests] == [50, 100]
 
 
-@pytest.mark.parametrize("name", sorted(REFUSED))
+@pytest.mark.parametrize("name", sorted(UNSUPPORTED_FIELDS))
 async def test_what_cannot_be_honoured_is_refused_by_name(served: Served, name: str) -> None:
     values: dict[str, Any] = {
         "n": 2,
@@ -110,13 +110,13 @@ async def test_what_cannot_be_honoured_is_refused_by_name(served: Served, name: 
                 model=MODEL, messages=[user("hi")], extra_body={name: values[name]}
             )
         assert refused.value.param == name and name in refused.value.message
-        harmless = {name: REFUSED[name][0]} if REFUSED[name] else {name: None}
+        harmless = {name: UNSUPPORTED_FIELDS[name][0]} if UNSUPPORTED_FIELDS[name] else {name: None}
         await ai.chat.completions.create(model=MODEL, messages=[user("hi")], extra_body=harmless)
 
 
 def test_every_field_is_honoured_noted_or_refused() -> None:
     names = list(ChatBody.__struct_fields__)
-    assert names[names.index("n") :] == [name for name in names if name in REFUSED]
+    assert names[names.index("n") :] == [name for name in names if name in UNSUPPORTED_FIELDS]
 
 
 @pytest.mark.parametrize(
@@ -370,7 +370,9 @@ def visiting() -> tuple[Net, list[str]]:
     """The web: one picture, one page, and nothing else."""
     asked: list[str] = []
 
-    async def exchange(request: NetRequest, addresses: Sequence[str], limits: NetLimits) -> Answer:
+    async def exchange(
+        request: NetRequest, addresses: Sequence[str], limits: NetLimits
+    ) -> RawResponse:
         asked.append(request.url.target)
         if request.url.target == "/p.png":
             return 200, {"content-type": "image/png"}, b"\x89PNG\r\n\x1a\n" + bytes(20)
@@ -383,7 +385,7 @@ def visiting() -> tuple[Net, list[str]]:
     async def resolve(host: str, port: int) -> Sequence[str]:
         return ["127.0.0.1"] if host == "inside.test" else ["93.184.215.14"]
 
-    return Net(resolve=resolve).through(exchange), asked
+    return Net(resolve=resolve).with_exchange(exchange), asked
 
 
 async def test_pictures(tmp_path: Path) -> None:

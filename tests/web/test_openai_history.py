@@ -17,7 +17,7 @@ from deskhand.tools.define import tool
 from deskhand.types.labels import LOCAL
 from deskhand.types.messages import Message, ToolCall, ToolResult
 from deskhand.web.errors import HttpProblem
-from deskhand.web.openai.history import ClientHistory, conversation
+from deskhand.web.openai.history import ClientHistory, parse_history
 from deskhand.web.openai.schema import MOST_CALLS, MOST_MESSAGES, ChatBody, ChatMessage
 
 from .served import serving
@@ -27,7 +27,7 @@ from .test_openai import MODEL, answered, client, named, round_trip, user
 def read(messages: list[Any]) -> ClientHistory:
     """As the endpoint takes them in; there are no pictures in them."""
     no_pictures: Any = None
-    return anyio.run(conversation, msgspec.convert(messages, list[ChatMessage]), no_pictures)
+    return anyio.run(parse_history, msgspec.convert(messages, list[ChatMessage]), no_pictures)
 
 
 def test_many_calls_of_one_id_take_no_longer_than_others() -> None:

@@ -11,7 +11,7 @@ import anyio
 import openai
 import pytest
 
-from deskhand.net.client import Answer, Net, NetLimits
+from deskhand.net.client import Net, NetLimits, RawResponse
 from deskhand.net.client import OutboundRequest as NetRequest
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.messages import Image
@@ -52,13 +52,15 @@ async def test_many_pictures_have_one_limit_of_time(
 ) -> None:
     monkeypatch.setattr(pictures, "PICTURES_S", 0.5)
 
-    async def exchange(request: NetRequest, addresses: Sequence[str], limits: NetLimits) -> Answer:
+    async def exchange(
+        request: NetRequest, addresses: Sequence[str], limits: NetLimits
+    ) -> RawResponse:
         if request.url.target == "/slow.png":
             await anyio.sleep_forever()
         return 200, {"content-type": "image/png"}, HEAD
 
     async with (
-        serving(tmp_path, net=Net(resolve=anywhere).through(exchange)) as served,
+        serving(tmp_path, net=Net(resolve=anywhere).with_exchange(exchange)) as served,
         client(served) as ai,
     ):
         messages = [pictured(f"https://site.test/{name}.png") for name in ("quick", "slow")]
@@ -69,7 +71,9 @@ async def test_many_pictures_have_one_limit_of_time(
 
 
 async def test_the_source_of_a_picture_is_where_it_was_found(tmp_path: Path) -> None:
-    async def exchange(request: NetRequest, addresses: Sequence[str], limits: NetLimits) -> Answer:
+    async def exchange(
+        request: NetRequest, addresses: Sequence[str], limits: NetLimits
+    ) -> RawResponse:
         match request.url.target:
             case "/moved.png":
                 return 302, {"location": "https://other.test/p.png"}, b""
@@ -78,7 +82,7 @@ async def test_the_source_of_a_picture_is_where_it_was_found(tmp_path: Path) -> 
         return 200, {"content-type": "image/png"}, HEAD
 
     model = ScriptedModel(lambda request: say("A cat."))
-    net = Net(resolve=anywhere).through(exchange)
+    net = Net(resolve=anywhere).with_exchange(exchange)
     async with serving(tmp_path, model, net=net) as served, client(served) as ai:
         await ai.chat.completions.create(
             model=MODEL, messages=[pictured("https://site.test/moved.png")]

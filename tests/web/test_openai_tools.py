@@ -10,7 +10,7 @@ import msgspec
 import openai
 import pytest
 
-from deskhand.agent.client_calls import HANDED_OVER_S
+from deskhand.agent.client_calls import HANDOVER_TIMEOUT_S
 from deskhand.models.base import Request
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel, say
@@ -282,7 +282,7 @@ async def test_calls_that_nobody_returns_expire(tmp_path: Path) -> None:
         first = await ai.chat.completions.create(
             model=MODEL, messages=messages, tools=[WEATHER], extra_headers=named("n")
         )
-        clock.advance(HANDED_OVER_S + 1)
+        clock.advance(HANDOVER_TIMEOUT_S + 1)
         served.app.dispatch.wake("default/web:owner:n")
         events: list[Any] = []
         with anyio.fail_after(20):

@@ -24,7 +24,7 @@ from schemathesis.generation import GenerationMode
 
 from deskhand.config.clock import SystemClock
 from deskhand.web.everything import ENDPOINTS
-from deskhand.web.openapi import document
+from deskhand.web.openapi import build_document
 from deskhand.web.routing import Nothing
 
 from .served import Served, serving
@@ -75,7 +75,7 @@ def schema(running: Served) -> Any:
         generation=GenerationConfig(deterministic=True, database="none"),
     )
     config = SchemathesisConfig(projects=ProjectsConfig(default=project))
-    return schemathesis.openapi.from_dict(document(ENDPOINTS, "1"), config=config)
+    return schemathesis.openapi.from_dict(build_document(ENDPOINTS, "1"), config=config)
 
 
 @pytest.mark.parametrize("endpoint", TRIED, ids=lambda endpoint: endpoint.name)

@@ -61,7 +61,9 @@ async def test_a_conversation_and_all_that_is_under_it(tmp_path: Path) -> None:
             assert tried > 5
             assert await client.get("/api/sessions") == {"sessions": []}
             noted = {
-                note.subject for note in await served.people.notes() if note.who == f"a-{role}"
+                note.subject
+                for note in await served.people.list_audit_notes()
+                if note.who == f"a-{role}"
             }
             assert session in noted
         assert len(await served.app.store.events(session)) == before
@@ -87,6 +89,8 @@ async def test_the_files_of_an_agent_are_for_those_who_may_talk_to_it(tmp_path: 
         )
         assert status == 403
         noted = {
-            (note.what, note.subject) for note in await served.people.notes() if note.who == "kid"
+            (note.what, note.subject)
+            for note in await served.people.list_audit_notes()
+            if note.who == "kid"
         }
         assert noted == {("files refused", "main"), ("write to agent", "main")}

@@ -11,7 +11,7 @@ import pytest
 from deskhand.types.commit import Change
 from deskhand.types.labels import Label
 from deskhand.web.media import picture_type
-from deskhand.web.previews import previewed
+from deskhand.web.previews import make_preview
 
 from .served import Served
 from .test_files import PNG, folder, whole
@@ -60,16 +60,16 @@ def test_a_picture_is_known_by_its_bytes(data: bytes, kind: str) -> None:
     ],
 )
 def test_a_table(name: str, data: bytes, rows: list[list[str]], more: int) -> None:
-    found = previewed(data, len(data), name)
+    found = make_preview(data, len(data), name)
     assert (found.kind, found.rows, found.more_rows) == ("table", rows, more)
 
 
 def test_what_is_no_table_is_text() -> None:
-    assert previewed(b'a,"' + b"x" * 200_000, 200_003, "a.csv").kind == "text"
-    assert previewed(b"a,b\n" * 9, 10_000_000, "a.csv").more_rows is None
-    assert previewed(b"\0\0", 2, "a.csv").kind == "none"
-    assert previewed(b"# A\n", 4, "A.MD").kind == "markdown"
-    assert previewed(b"%PDF-1.4 x", 10, "a.txt").kind == "pdf"
+    assert make_preview(b'a,"' + b"x" * 200_000, 200_003, "a.csv").kind == "text"
+    assert make_preview(b"a,b\n" * 9, 10_000_000, "a.csv").more_rows is None
+    assert make_preview(b"\0\0", 2, "a.csv").kind == "none"
+    assert make_preview(b"# A\n", 4, "A.MD").kind == "markdown"
+    assert make_preview(b"%PDF-1.4 x", 10, "a.txt").kind == "pdf"
 
 
 async def test_pictures_are_shown_and_drawings_run_nothing(served: Served) -> None:
@@ -156,7 +156,7 @@ async def test_a_file_with_other_readers_is_not_for_everybody(
     for path in ("closed.txt", "way"):
         assert problem(await eve.ask("GET", f"/api/workspace/file/{path}"))[0] == 403
     assert "file refused" in {
-        note.what for note in await served.people.notes() if note.who == "eve"
+        note.what for note in await served.people.list_audit_notes() if note.who == "eve"
     }
     for route in ("preview", "raw"):
         assert (await served.owner.ask("GET", f"/api/files/{route}?path=closed.txt"))[0] == 200

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.learning.proposals.store import Proposal, proposed
+from deskhand.learning.proposals.store import Proposal, add_proposal
 from deskhand.types.labels import LOCAL, Label
 from deskhand.types.people import Identity
 
@@ -28,7 +28,7 @@ async def propose(
     proposal = Proposal(
         name, "How to note the weather.", body, "default", "default/web:owner:work", 1, label
     )
-    await served.app.store.change(proposed(proposal, 1.0))
+    await served.app.store.change(add_proposal(proposal, 1.0))
     return int((await served.owner.get("/api/proposals?all=true"))[0]["id"])
 
 

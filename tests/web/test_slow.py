@@ -97,6 +97,6 @@ async def test_a_log_is_read_in_pages(served: Served) -> None:
     assert 0 < len(page) < 5
     rest = await served.app.store.events_since(OWNER, page[-1].seq, 100)
     assert rest[0].seq == page[-1].seq + 1 and len(rest) < 5
-    few = await served.app.store.latest(OWNER, ("call_closed",), 2)
+    few = await served.app.store.latest_events(OWNER, ("call_closed",), 2)
     assert [each.n for each in few] == [11, 12]
     assert await served.app.store.events_since(Principal("eve", ("member",)), 0, 100) == []

@@ -492,7 +492,7 @@ async def test_a_client_that_is_gone_while_it_is_sent_something_is_hung_up_on(
 
     socket = WebSocket({"type": "websocket"}, nothing, lost)
     socket.client_state = socket.application_state = WebSocketState.CONNECTED
-    grant = await served.people.grant_of(
+    grant = await served.people.authenticate(
         served.owner.headers["authorization"].removeprefix("Bearer ")
     )
     assert grant is not None
@@ -500,5 +500,5 @@ async def test_a_client_that_is_gone_while_it_is_sent_something_is_hung_up_on(
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(talk.send, {"type": "text"})
         with anyio.fail_after(5):
-            await talk.stuck()
+            await talk.wait_until_stuck()
         tasks.cancel_scope.cancel()

@@ -132,7 +132,7 @@ class Pair:
     async def background(self, who: str, command: str) -> None:
         session = await self.says(who, ("background_run", {"command": command}))
         with anyio.fail_after(60):
-            while any(each.live for each in await self.app.background.of(session)):
+            while any(each.is_live for each in await self.app.background.list_processes(session)):
                 await anyio.sleep(0.003)
 
     async def upload(self, who: str, path: str, data: str) -> None:

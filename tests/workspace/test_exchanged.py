@@ -89,7 +89,7 @@ def test_prompts_hear_nothing_that_is_held_back(tmp_path: Path, way: str) -> Non
     able = Able(Skills((SkillSource("agent", work, "skills"),)), "")
     prompts: tuple[Callable[[], str], ...] = (
         lambda: texts("SOUL.md", held),
-        lambda: knowledge.index(held),
+        lambda: knowledge.render_index(held),
         lambda: able(held),
     )
     with exchanging(*(work / name for name in EXCHANGED[way])):
@@ -99,7 +99,7 @@ def test_prompts_hear_nothing_that_is_held_back(tmp_path: Path, way: str) -> Non
     after = Held(held.paths)
     for prompt in (
         lambda: texts("SOUL.md", after),
-        lambda: knowledge.index(after),
+        lambda: knowledge.render_index(after),
         lambda: able(after),
     ):
         assert WORD not in prompt()

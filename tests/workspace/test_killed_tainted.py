@@ -23,7 +23,7 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from deskhand.config.home import Home
-from deskhand.config.statements import statements
+from deskhand.config.statements import load_statements
 from deskhand.sandbox.probes import Proven, open_sandbox
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.beside import wait_for
@@ -200,7 +200,7 @@ async def furnished(home: Path) -> Path:
     (work / PAGE).parent.mkdir()
     (work / PAGE).write_text(f"{WORD} says: obey\n")
     Home(home).state.mkdir(mode=0o700)
-    store = SqliteStore(Home(home).database, statements())
+    store = SqliteStore(Home(home).database, load_statements())
     row = (str(work / PAGE), msgspec.json.encode(Label("untrusted", source=SOURCE)), "s", 0.0)
     await store.change((Change("file_label_set", row),))
     await store.close()

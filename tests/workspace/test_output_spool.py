@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from deskhand.tools.base import PendingApproval
-from deskhand.workspace.live_process import ENDED_KEPT, Live, LiveProcess, ProcessEnd
-from deskhand.workspace.output_spool import Spool, left_behind
+from deskhand.workspace.live_process import MAX_ENDED, Live, LiveProcess, ProcessEnd
+from deskhand.workspace.output_spool import Spool, read_leftover
 
 
 def test_it_is_read_from_any_place_while_it_prints_and_after(tmp_path: Path) -> None:
@@ -18,7 +18,7 @@ def test_it_is_read_from_any_place_while_it_prints_and_after(tmp_path: Path) -> 
     spool.close()
     spool.close()
     assert spool.read(4, 8) == (4, b"[stderr]")
-    assert spool.whole() == printed == left_behind(tmp_path / "a.out")
+    assert spool.read_all() == printed == read_leftover(tmp_path / "a.out")
 
 
 def test_what_was_removed_is_answered_by_its_end(tmp_path: Path) -> None:
@@ -27,16 +27,16 @@ def test_what_was_removed_is_answered_by_its_end(tmp_path: Path) -> None:
     spool.close()
     spool.path.unlink()
     assert spool.read(1, 3) == (1, b"ell")
-    assert spool.whole() == b""
+    assert spool.read_all() == b""
 
 
 async def test_those_that_have_ended_hold_no_descriptor(tmp_path: Path) -> None:
     held = LiveProcess()
     before = len([*Path("/proc/self/fd").iterdir()])
-    for n in range(ENDED_KEPT):
+    for n in range(MAX_ENDED):
         live = Live(f"p{n}", "default/x", "session", PendingApproval("true"), tmp_path / f"{n}.out")
         held.add(live)
         live.add(b"said", False)
-        live.end(ProcessEnd("completed", "exit code: 0", 0))
+        live.finish(ProcessEnd("completed", "exit code: 0", 0))
     assert len([*Path("/proc/self/fd").iterdir()]) == before
-    assert [live.spool.read(0, 10)[1] for live in held.all.values()] == [b"said"] * ENDED_KEPT
+    assert [live.spool.read(0, 10)[1] for live in held.all.values()] == [b"said"] * MAX_ENDED

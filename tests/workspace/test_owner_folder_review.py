@@ -19,7 +19,7 @@ from deskhand.types.commit import Change
 from deskhand.types.events import TurnEnded
 from deskhand.types.labels import Label
 from deskhand.types.messages import Text
-from deskhand.workspace.owner_folder_review import Written, told
+from deskhand.workspace.owner_folder_review import Written, describe_unreviewed
 
 SESSION = "default/terminal:1"
 
@@ -40,7 +40,7 @@ async def notes(app: App) -> list[str]:
 
 
 async def places(app: App) -> set[str]:
-    found = await Written(app.store, app.blobs).unreviewed()
+    found = await Written(app.store, app.blobs).list_unreviewed()
     return {each.path.rpartition("/")[2] for each in found}
 
 
@@ -55,10 +55,14 @@ async def test_each_turn_that_wrote_there_says_so(tmp_path: Path, repo: Path) ->
         )
         await desk.call(app, "shell", command="echo y > here")
         await desk.call(app, "shell", command=f"echo z > {repo}/c")
-        assert await notes(app) == [told(str(repo), 2), "", told(str(repo), 3)]
-        assert "3 files in" in told(str(repo), 3) and f"`deskhand written {repo}`" in told(
+        assert await notes(app) == [
+            describe_unreviewed(str(repo), 2),
+            "",
+            describe_unreviewed(str(repo), 3),
+        ]
+        assert "3 files in" in describe_unreviewed(
             str(repo), 3
-        )
+        ) and f"`deskhand written {repo}`" in describe_unreviewed(str(repo), 3)
         await desk.call(app, "shell", chat="2", command="true")
         ended = [each.event for each in await app.store.events("default/terminal:2")]
         assert not any(isinstance(event, TurnEnded) and event.note for event in ended)
@@ -77,7 +81,7 @@ async def test_an_answer_on_a_channel_ends_with_it(tmp_path: Path, repo: Path) -
         )
         await desk.settled()
         said = [part.text for part in desk.sent[-1].parts if isinstance(part, Text)]
-        assert said == [f"it is done\n\n{told(str(repo), 1)}"]
+        assert said == [f"it is done\n\n{describe_unreviewed(str(repo), 1)}"]
 
 
 async def test_what_ran_beside_is_told_with_its_end(tmp_path: Path, repo: Path) -> None:
@@ -85,7 +89,7 @@ async def test_what_ran_beside_is_told_with_its_end(tmp_path: Path, repo: Path) 
     async with desk.running() as app:
         await allow(app, repo)
         await desk.call(app, "background_run", command=f"echo x > {repo}/Makefile")
-        assert await wait_for(partial(_noted, app)) == told(str(repo), 1)
+        assert await wait_for(partial(_noted, app)) == describe_unreviewed(str(repo), 1)
         assert await places(app) == {"Makefile"}
 
 
@@ -146,4 +150,4 @@ async def test_a_restart_forgets_nothing(tmp_path: Path, repo: Path) -> None:
         await app.store.change((Change("written_add", row),))
     async with desk.running() as app:
         await desk.call(app, "shell", command="true")
-        assert await notes(app) == [told(str(repo), 1)]
+        assert await notes(app) == [describe_unreviewed(str(repo), 1)]

@@ -23,7 +23,7 @@ from deskhand.testing.person import OnlyThese, Talk, no
 from deskhand.types.commit import Change
 from deskhand.types.events import TurnEnded
 from deskhand.types.identity import Principal
-from deskhand.workspace.owner_folder_review import Unreviewed, Written, discard
+from deskhand.workspace.owner_folder_review import Unreviewed, Written, discard_changes
 
 EXAMPLES = int(os.environ.get("DESKHAND_EXAMPLES", "12"))
 OWNER = Principal("owner", ("owner",))
@@ -455,7 +455,7 @@ async def test_nothing_of_it_runs_before_it_was_reviewed(machine: Machine, seed:
             machine.looks()
             assert not machine.canary.exists(), what
 
-            found = await known.unreviewed(str(machine.repo))
+            found = await known.list_unreviewed(str(machine.repo))
             if tainted:
                 assert not differs and not found, (what, differs, found)
                 assert any("only to be read" in result.text for result in told.results.values()), (
@@ -463,7 +463,7 @@ async def test_nothing_of_it_runs_before_it_was_reviewed(machine: Machine, seed:
                 )
             else:
                 await all_listed(desk, told, known, differs, found, what)
-                said = await discard(desk.app.effects, OWNER, found)
+                said = await discard_changes(desk.app.effects, OWNER, found)
                 left = machine.snapshot()
                 differs = {
                     path
@@ -477,8 +477,8 @@ async def test_nothing_of_it_runs_before_it_was_reviewed(machine: Machine, seed:
                 )
             machine.works()
             assert not machine.canary.exists(), what
-            await known.accept(await known.unreviewed())
-            assert await known.unreviewed() == []
+            await known.accept(await known.list_unreviewed())
+            assert await known.list_unreviewed() == []
             machine.restore()
     assert changed > EXAMPLES / 4
 
@@ -500,7 +500,7 @@ async def all_listed(
         diff.files
     ) + diff.more == len(found)
     shown = {file.place for file in diff.files}
-    assert diff.more or all(each.shown in shown for each in found)
+    assert diff.more or all(each.display_path in shown for each in found)
     if any((each.after or each.before or "")[0] != "d" for each in found):
         note = await notes_of(desk, told)
         assert "Review" in note and "deskhand written" in note, (what, note)

@@ -21,7 +21,7 @@ from deskhand.types.labels import UNTRUSTED
 from deskhand.types.messages import Text
 from deskhand.types.people import GUEST, User
 from deskhand.types.process import Process
-from deskhand.workspace.processes import as_now
+from deskhand.workspace.processes import with_current_roles
 from deskhand.workspace.scope import Outward
 
 SESSION = "default/terminal:1"
@@ -103,7 +103,7 @@ async def _replied(app: App, words: str) -> bool:
 
 
 async def _ended(app: App, number: int) -> list[Process]:
-    found = [each for each in await rows(app) if not each.live]
+    found = [each for each in await rows(app) if not each.is_live]
     return found if len(found) == number else []
 
 
@@ -201,10 +201,10 @@ async def test_a_rule_about_shell_is_one_about_every_command(tmp_path: Path) -> 
 
 async def test_who_has_fewer_rights_now_acts_with_fewer() -> None:
     ann = Principal("ann", ("owner", "member"))
-    assert as_now(ann, [User("ann", ("owner",))]) == ann
-    assert as_now(ann, [User("ann", ("member",))]).roles == ("member",)
-    assert as_now(ann, [User("bob", ("owner",))]).roles == ()
-    assert as_now(Principal("+49", (GUEST,)), []).roles == (GUEST,)
+    assert with_current_roles(ann, [User("ann", ("owner",))]) == ann
+    assert with_current_roles(ann, [User("ann", ("member",))]).roles == ("member",)
+    assert with_current_roles(ann, [User("bob", ("owner",))]).roles == ()
+    assert with_current_roles(Principal("+49", (GUEST,)), []).roles == (GUEST,)
 
 
 async def test_its_result_leaves_an_open_question_open(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ async def test_its_way_to_the_network(tmp_path: Path) -> None:
 
     desk = Desk(tmp_path)
     async with desk.running() as app:
-        app.reaches._outward = Outward(way)
+        app.scopes._outward = Outward(way)
         await desk.call(app, "background_run", command="echo hello")
         events = await wait_for(partial(_messages, app))
         (part,) = events[0].message.parts

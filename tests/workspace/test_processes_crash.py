@@ -36,7 +36,7 @@ async def _life(desk: Desk, fuse: Fuse) -> bool:
 
 
 async def _settled(app: App) -> bool:
-    owed = await app.store.rows("process_owed", ())
+    owed = await app.store.query("process_owed", ())
     return bool(await heard(app, SESSION)) and not owed and not await app.store.open_sessions()
 
 
@@ -57,7 +57,7 @@ async def _through(home: Path, at: int, proven: Proven) -> tuple[bool, bool]:
         ]
         assert [each.result.text.split()[:2] for each in results] == [["Background", "task"]]
         assert len(told) == 1, "its end was told twice, or not at all"
-        assert not await app.store.rows("process_owed", ())
+        assert not await app.store.query("process_owed", ())
     ran = desk.settings.home.workspace("default") / "ran.txt"
     times = ran.read_text().count("ran") if ran.exists() else 0
     interrupted = "interrupted by a restart; it may or may not have finished" in told[0]
@@ -103,7 +103,7 @@ async def test_nothing_outlives_a_service_that_is_killed(tmp_path: Path) -> None
             "error: interrupted by a restart; it may or may not have finished]" in told
             and "\nsaid it\n" in told
         )
-        ended = {each.kind: each.detail for each in await app.background.of(SESSION)}
+        ended = {each.kind: each.detail for each in await app.background.list_processes(SESSION)}
         assert ended == dict.fromkeys(
             ("background", "session"), "interrupted by a restart; it may or may not have finished"
         )

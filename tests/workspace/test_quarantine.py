@@ -166,7 +166,7 @@ async def test_what_is_typed_into_a_session_keeps_its_label(home: Path) -> None:
             for each in await app.store.events(session)
             if isinstance(each.event, ToolFinished)
         ]
-        ids = [each.id for each in await app.background.of(session)]
+        ids = [each.id for each in await app.background.list_processes(session)]
         assert ids, started[0].result.text
         agent._calls = [
             READ,

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from deskhand.config.config import Config, Home, Settings
-from deskhand.memory.facts import NewFact, added
+from deskhand.memory.facts import NewFact, add_fact
 from deskhand.models.base import Request
 from deskhand.runtime.app import Parts, open_app
 from deskhand.testing.channel import MemoryChannel
@@ -45,7 +45,7 @@ async def test_a_chat_that_is_linked_to_the_owner_is_private_again(
     async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)
         fact = NewFact("The garage code is 7719", "user", "owner", OWNER, "person", "k")
-        await app.store.change(added(fact, app.parts.clock.now()))
+        await app.store.change(add_fact(fact, app.parts.clock.now()))
         people = open_people(app.store, app.parts.clock, lambda: {}, lambda: {})
         await people.add_user("ann", "member", CHAT)
         channel.write("What is my garage code?", sender="42")

@@ -19,7 +19,7 @@ import pytest
 from msgspec.structs import replace
 
 from deskhand.config.clock import RandomIds, SystemClock
-from deskhand.config.statements import statements
+from deskhand.config.statements import load_statements
 from deskhand.store.blobs import Blobs
 from deskhand.store.sqlite import SqliteStore
 from deskhand.tools.base import Context, Done, Tool
@@ -37,7 +37,7 @@ from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import OWNER, Label
 from deskhand.types.tasks import Task
 from deskhand.workspace.scope import SandboxProvider, ToolScopes
-from deskhand.workspace.undo_journal import Effects, summary
+from deskhand.workspace.undo_journal import Effects, summarize_outcomes
 
 ANN = Principal("ann", ("owner",))
 BOB = Principal("bob")
@@ -55,14 +55,14 @@ class World:
 
     def open(self) -> None:
         """As after a restart: nothing is remembered but what is on disk."""
-        self.store = SqliteStore(self.home / "deskhand.db", statements())
+        self.store = SqliteStore(self.home / "deskhand.db", load_statements())
         self.blobs = Blobs(self.home / "blobs")
         self.store._statements["test_kv"] = "SELECT * FROM kv ORDER BY 1, 2, 3"
         self.store._statements["test_after"] = "UPDATE effect_item SET after = ? WHERE effect = ?"
         self.reaches = ToolScopes(self.store, self.blobs, SandboxProvider())
         self.effects = Effects(
             self.store,
-            lambda agent: self.reaches.of(agent, self.folder),
+            lambda agent: self.reaches.open_scope(agent, self.folder),
             SystemClock(),
             RandomIds(),
         )
@@ -73,7 +73,7 @@ class World:
 
     async def context(self, who: Principal = ANN, session: str = "s") -> Context:
         self.calls += 1
-        reach = await self.reaches.of("default", self.folder)
+        reach = await self.reaches.open_scope("default", self.folder)
         key = f"{session}#{self.calls}.c{random.random()}"
         place = (
             session,
@@ -115,12 +115,12 @@ class World:
         context.reach.shadow.notes.close()
         await self.close()
         self.open()
-        await self.effects.make_up(["default"])
+        await self.effects.record_interrupted(["default"])
 
     async def undo(
         self, count: int = 1, *, again: bool = False, force: bool = False, who: Principal = ANN
     ) -> list[Any]:
-        live = await self.effects.live(who, count, again=again)
+        live = await self.effects.list_undoable(who, count, again=again)
         return [await self.effects.undo(who, effect, force=force) for effect in live]
 
     def hash(self) -> str:
@@ -132,7 +132,7 @@ class World:
             what = path.read_bytes() if path.is_file() and not path.is_symlink() else what
             mode = 0 if path.is_symlink() else status.st_mode
             found.append((os.fsencode(path.relative_to(self.folder)), mode, what))
-        kv = self.store.look("test_kv")
+        kv = self.store.query_sync("test_kv")
         return sha256(repr((found, kv)).encode()).hexdigest()
 
 
@@ -170,7 +170,7 @@ async def test_a_file_that_changed_since_is_not_overwritten(world: World) -> Non
     await world.call(write_file, path="a", content="one\n")
     await world.call(write_file, path="a", content="two\n")
     await world.shell("echo three > a")
-    _, first, _ = await world.effects.live(ANN, 3)
+    _, first, _ = await world.effects.list_undoable(ANN, 3)
     done = await world.effects.undo(ANN, first)
     assert (
         done.undo is None
@@ -190,19 +190,19 @@ async def test_values(world: World) -> None:
     await world.store.change(
         (Change("kv_set", ("default", "n", "k", "0", 9e9, msgspec.json.encode(label))),)
     )
-    before = await world.store.rows("kv_get", ("default", "n", "k", 0.0))
+    before = await world.store.query("kv_get", ("default", "n", "k", 0.0))
     await world.call(kv_set, key="k", value="1", namespace="n")
     await world.call(kv_delete, key="k", namespace="n")
     await world.call(kv_delete, key="k", namespace="n")
     assert [each.tool for each in await world.effects.timeline(ANN)] == ["kv_delete", "kv_set"]
     assert [each.words for each in await world.undo(2)] == ["Put back: n/k."] * 2
-    assert await world.store.rows("kv_get", ("default", "n", "k", 0.0)) == before
+    assert await world.store.query("kv_get", ("default", "n", "k", 0.0)) == before
     await world.undo(again=True)
     await world.store.change((Change("kv_set", ("default", "n", "k", "mine", None, None)),))
     (done,) = await world.undo()
     assert done.undo is None and "changed since" in done.words
     await world.undo(force=True)
-    assert await world.store.rows("kv_get", ("default", "n", "k", 0.0)) == before
+    assert await world.store.query("kv_get", ("default", "n", "k", 0.0)) == before
 
 
 async def test_each_sees_their_own(world: World) -> None:
@@ -224,9 +224,9 @@ async def test_the_label_of_the_bytes_comes_back_with_them(world: World) -> None
     await world.call(write_file, path="a", content="good")
     await world.store.change((Change("file_label_drop", (path,)),))
     await world.undo()
-    assert await world.store.rows("file_label_get", (path,)) == [(label,)]
+    assert await world.store.query("file_label_get", (path,)) == [(label,)]
     await world.undo(again=True)
-    assert await world.store.rows("file_label_get", (path,)) == []
+    assert await world.store.query("file_label_get", (path,)) == []
 
 
 async def test_what_was_not_kept_is_told(world: World) -> None:
@@ -237,7 +237,7 @@ async def test_what_was_not_kept_is_told(world: World) -> None:
     await world.shell("rm large; echo 1 > small; rmdir node_modules")
     (done,) = await world.undo()
     assert done.words == "Put back: small. Not put back, as it was not kept: large, node_modules."
-    assert not (world.folder / "small").exists() and summary([done]) == (
+    assert not (world.folder / "small").exists() and summarize_outcomes([done]) == (
         "Put back: small. Not put back, as it was not kept: large, node_modules. `deskhand "
         "undo --redo` takes that "
         "back. Messages sent stay as they are."
@@ -251,9 +251,10 @@ async def test_old_bytes_are_let_go(world: World) -> None:
     assert [each.n for each in await world.effects.timeline(ANN)] == [4]
     await world.effects.expire(world.blobs, -1, 1)
     assert (
-        await world.effects.timeline(ANN) == [] and await world.store.rows("effect_blobs", ()) == []
+        await world.effects.timeline(ANN) == []
+        and await world.store.query("effect_blobs", ()) == []
     )
-    assert world.blobs.collect(world.store.blob_used, 9e9) == 3
+    assert world.blobs.collect(world.store.is_blob_used, 9e9) == 3
 
 
 NAMES = ("a", "b", "d/a", "d/b", "d/e/f", "g", "w x", "\udcff", "d")
@@ -317,7 +318,7 @@ async def test_as_many_undos_as_actions_give_the_same_hash(world: World, seed: i
             world.open()
         if (now := world.hash()) != hashes[-1]:
             hashes.append(now)
-    live = await world.effects.live(ANN, 1000)
+    live = await world.effects.list_undoable(ANN, 1000)
     for effect, wanted in zip(live, hashes[-2::-1], strict=True):
         done = await world.effects.undo(ANN, effect)
         assert world.hash() == wanted, (effect, done)
@@ -365,7 +366,7 @@ async def test_an_undo_that_is_killed_is_finished_by_the_next(tmp_path: Path, st
     ended = subprocess.run([sys.executable, "-c", code, str(world.home), str(step)], check=False)
     assert ended.returncode in (0, -signal.SIGKILL)
     world.open()
-    await world.effects.make_up(["default"])
+    await world.effects.record_interrupted(["default"])
     await world.undo()
     assert world.hash() == before
     await world.undo(again=True)
@@ -386,14 +387,14 @@ def turn(to_n: int) -> list[AnyEvent]:
 async def taken_back(world: World, to_n: int) -> str:
     (reply,) = [
         each
-        for each in await world.effects.back("s", ANN, turn(to_n))
+        for each in await world.effects.undo_turns("s", ANN, turn(to_n))
         if isinstance(each, CommandRun)
     ]
     return reply.reply
 
 
 def graph_of(world: World, session: str = "s") -> dict[int, Task]:
-    return read(world.store.look("task_of", (session,)))
+    return read(world.store.query_sync("task_of", (session,)))
 
 
 async def test_tasks_come_back_with_their_turns_alone(world: World) -> None:
@@ -408,7 +409,7 @@ async def test_tasks_come_back_with_their_turns_alone(world: World) -> None:
     assert [each.tool for each in await world.effects.timeline(ANN)] == ["kv_set"], (
         "the list is not full of tasks"
     )
-    assert await world.store.rows("ledger_files", ("s", 10)) == [], "nor is that of files"
+    assert await world.store.query("ledger_files", ("s", 10)) == [], "nor is that of files"
     (done,) = await world.undo(5)
     assert done.words == "Put back: k."
     assert await taken_back(world, 3) == (
@@ -458,7 +459,7 @@ async def test_nothing_comes_back_that_breaks_the_graph(world: World) -> None:
     await world.call(task_create, subject="two")
     await world.call(task_update, taskId=1, status="completed")
     await world.call(task_update, taskId=1, status="pending")
-    opened = (await world.store.rows("effect_turns", ("s", 1)))[0][0]
+    opened = (await world.store.query("effect_turns", ("s", 1)))[0][0]
     await world.call(manage_tasks, action="update", task_id=2, parent_id=1)
     before = graph_of(world)
     done = await world.effects.undo(ANN, await world.effects.get(ANN, opened))
@@ -473,7 +474,7 @@ async def test_who_changed_a_task_since_is_looked_for_in_its_conversation(world:
         await world.call(task_create, subject="one", session=session)
     first = await world.effects.get(ANN, 1)
     await world.call(task_update, taskId=1, owner="me")
-    now = (await world.store.rows("effect_task_now", ("s", 1)))[0][0]
+    now = (await world.store.query("effect_task_now", ("s", 1)))[0][0]
     await world.call(task_update, taskId=1, owner="me", session="other")
     await world.store.change((Change("test_after", (now, 4)),))  # the same task, word for word
     done = await world.effects.undo(ANN, first)

@@ -12,16 +12,16 @@ from typing import Any
 import anyio
 from msgspec.structs import replace
 
-from ..models.answer_schema import problem_with
-from ..models.base import Model, Reply, Request, TextDelta, selective
+from ..models.answer_schema import find_answer_problem
+from ..models.base import Model, Reply, Request, TextDelta, is_selective
 from ..models.chain import SILENT_WAIT_S
-from ..models.client_request import as_wanted, cut_at
-from ..models.message_variants import mask_due
+from ..models.client_request import apply_client_request, truncate_reply
+from ..models.message_variants import next_mask_point
 from ..models.stops import StopTexts
-from ..models.usable import usable
-from ..models.window import TIGHT, at_most, sized
+from ..models.usable import sanitize_reply
+from ..models.window import TIGHT_WINDOW, estimate_max_tokens, fit_request
 from ..tools.deferred import told_of
-from ..types.budget import after_failure, charge_of
+from ..types.budget import make_charge, settle_failed_call
 from ..types.client import ClientRequest
 from ..types.door import Progress
 from ..types.errors import AnswerUnfit, BudgetSpent, MalformedReply, ModelError, StoreError
@@ -29,20 +29,20 @@ from ..types.events import Hinted, Masked, ModelFailed, ModelReplied, Turn
 from ..types.identity import SYSTEM
 from ..types.interrupt import Interrupt
 from ..types.labels import LOCAL
-from ..types.messages import Message, Text, Usage, clean
+from ..types.messages import Message, Text, Usage, clean_text
 from ..types.secret_search import SecretStream
 from ..types.steps import AskModel
 from .journal import Journal
 from .profile import Agent
-from .state import State, view
-from .step import answer
-from .tracing import trace
+from .state import State, build_context
+from .step import answer_text
+from .tracing import trace_request
 
 REFRESH_STEPS = 10
 """So often a model is told in a long work, within one turn, how far it is."""
 
 
-def request_of(
+def build_request(
     agent: Agent, state: State, bare: Request, scale: float, opened: Callable[[str], Model]
 ) -> Request:
     """What the model `provider/name` of `bare` is asked, with those tools that are offered. Raises
@@ -51,20 +51,22 @@ def request_of(
     told = (
         bare.model.partition("/")[2],
         agent.prompt(state),
-        view(state),
+        build_context(state),
         tools,
         agent.limits.output_tokens,
     )
     request = Request(*told, agent.thinking, agent.temperature, bare.encoded, bare.blob)
     if state.turn is not None and state.turn.request is not None:
-        request = as_wanted(request, state.turn.request, tools="final" not in state.turn.hinted)
+        request = apply_client_request(
+            request, state.turn.request, tools="final" not in state.turn.hinted
+        )
     limits = (
-        agent.fit(bare.model)
-        if agent.fit is not None and bare.model not in agent.models[:1]
+        agent.limits_for(bare.model)
+        if agent.limits_for is not None and bare.model not in agent.models[:1]
         else agent.limits
     )
-    whole = limits.window < TIGHT and selective(opened(bare.model))
-    return request if whole else sized(request, limits, state.context_tokens, scale)
+    whole = limits.window < TIGHT_WINDOW and is_selective(opened(bare.model))
+    return request if whole else fit_request(request, limits, state.context_tokens, scale)
 
 
 class Asking:
@@ -91,7 +93,7 @@ class Asking:
             "snapshot", self._journal.state.n + 1, self._attempt, 0, "".join(self._partial)
         )
 
-    def _said_so_far(self) -> str:
+    def _take_partial_text(self) -> str:
         held = self._secrets.close() if self._secrets is not None else ""
         return "".join(self._partial) + held
 
@@ -104,12 +106,14 @@ class Asking:
         journal.record(*step.hints)
         state = journal.state
         window = agent.limits.window
-        if up_to := mask_due(state.messages, state.masked_up_to, state.context_tokens, window):
+        if up_to := next_mask_point(
+            state.messages, state.masked_up_to, state.context_tokens, window
+        ):
             journal.record(Masked(up_to))
-        if not journal.can_wait:
+        if not journal.can_defer_flush:
             await journal.flush()
         await self._recall()
-        model = step.model or self._first()
+        model = step.model or self._choose_model()
         self._partial = []
         self._key = ""
         self._begun = False
@@ -123,14 +127,14 @@ class Asking:
                 hooks = agent.hooks
                 turn = journal.state.turn
                 bare = Request(model, (), (), tools, encoded=journal.encoded, blob=ports.blob)
-                request = request_of(
-                    agent, journal.state, bare, ports.meter.scale(model), ports.model
+                request = build_request(
+                    agent, journal.state, bare, ports.meter.scale(model), ports.open_model
                 )
                 if hooks is None or turn is None:
-                    reply = await self._call(model, request)
+                    reply = await self._call_model(model, request)
                 else:
                     reply = await hooks.around_llm(
-                        journal.session, turn, request, partial(self._call, model)
+                        journal.session, turn, request, partial(self._call_model, model)
                     )
             except ModelError as error:
                 failed = error
@@ -139,22 +143,26 @@ class Asking:
             except Exception as error:  # noqa: BLE001 -- a model from outside may raise anything; the person is told
                 failed = ModelError(f"{model} broke: {type(error).__name__}: {error}")
         if failed is not None:
-            journal.change(after_failure(journal.ports.budgets, self._key, begun=self._begun))
-            await self._fail(model, failed)
+            journal.add_changes(
+                settle_failed_call(journal.ports.budgets, self._key, begun=self._begun)
+            )
+            await self._record_failure(model, failed)
         elif reply is None and self._partial:
-            reply = Reply(Message("assistant", (Text(self._said_so_far()),)), "interrupted")
+            reply = Reply(Message("assistant", (Text(self._take_partial_text()),)), "interrupted")
         if reply is not None:
             journal.record(
-                ModelReplied(usable(reply.message, step.tools), model, reply.finish, reply.usage)
+                ModelReplied(
+                    sanitize_reply(reply.message, step.tools), model, reply.finish, reply.usage
+                )
             )
         if failed is None:
-            journal.change(
+            journal.add_changes(
                 journal.ports.budgets.settle(self._key, reply.usage if reply else Usage())
             )
         self._partial = []
         self._attempt = 0 if reply is not None else self._attempt + 1
 
-    async def hold_to_schema(self, turn: Turn, wanted: ClientRequest) -> None:
+    async def enforce_schema(self, turn: Turn, wanted: ClientRequest) -> None:
         """Where a program wants an answer of a certain form: have the model repair one that has it
         not, once."""
         journal = self._journal
@@ -165,8 +173,10 @@ class Asking:
             or journal.state.calls
         ):
             return
-        places = journal.ports.checkers
-        problem = clean(await problem_with(answer(turn), wanted.answer_schema, places))
+        places = journal.ports.schema_limiter
+        problem = clean_text(
+            await find_answer_problem(answer_text(turn), wanted.answer_schema, places)
+        )
         if problem and "schema" in turn.hinted:
             said = f"the answer does not fit the schema: {problem}"
             journal.record(ModelFailed(journal.state.model, AnswerUnfit.__name__, said))
@@ -200,13 +210,13 @@ class Asking:
             self._journal.record(found)
             self._recalled = len(found.facts)
 
-    def _first(self) -> str:
+    def _choose_model(self) -> str:
         """The first model of the chain that is not to be left alone now."""
         journal = self._journal
-        chosen = journal.ports.retry(journal.agent.models, (), journal.ports.clock.now())
+        chosen = journal.ports.next_try(journal.agent.models, (), journal.ports.clock.now())
         return chosen[0] if chosen else ""
 
-    async def _call(self, model: str, request: Request) -> Reply:
+    async def _call_model(self, model: str, request: Request) -> Reply:
         journal = self._journal
         n = self._journal.state.n + 1
         offset = said = 0
@@ -214,10 +224,10 @@ class Asking:
         turn = journal.state.turn
         reply = None
         self._key = f"{journal.session}#{n}.{self._attempt}"
-        charge = charge_of(
+        charge = make_charge(
             turn.principal if turn else SYSTEM, journal.session, journal.agent.name, model
         )
-        most = at_most(request, journal.state.context_tokens, ports.meter.scale(model))
+        most = estimate_max_tokens(request, journal.state.context_tokens, ports.meter.scale(model))
         if spent := await ports.budgets.reserve(charge, most, self._key):
             raise BudgetSpent(spent)
         stops = StopTexts(request.stop) if request.stop else None
@@ -226,11 +236,11 @@ class Asking:
             "recalled": self._recalled,
         }  # with the first piece: it costs no more
         if journal.state.options.tracing:
-            for progress in trace(model, request, n=n, attempt=self._attempt):
-                journal.show(progress)
+            for progress in trace_request(model, request, n=n, attempt=self._attempt):
+                journal.publish_progress(progress)
         self._secrets = secrets = ports.secrets.stream()
         thoughts: SecretStream | None = None
-        async with aclosing(ports.model(model).reply(request)) as items:  # type: ignore[type-var]
+        async with aclosing(ports.open_model(model).reply(request)) as items:  # type: ignore[type-var]
             async for item in items:
                 self._begun = True
                 if isinstance(item, TextDelta):
@@ -239,7 +249,9 @@ class Asking:
                     text = text if secrets is None else secrets.feed(text)
                     if text:
                         self._partial.append(text)
-                        journal.show(Progress("text", n, self._attempt, offset, text, **first))
+                        journal.publish_progress(
+                            Progress("text", n, self._attempt, offset, text, **first)
+                        )
                         offset += len(text)
                         first = {}
                 elif isinstance(item, Reply):
@@ -247,33 +259,35 @@ class Asking:
                 else:
                     thoughts = thoughts or ports.secrets.stream()
                     if text := item.text if thoughts is None else thoughts.feed(item.text):
-                        journal.show(Progress("thinking", n, self._attempt, 0, text, **first))
+                        journal.publish_progress(
+                            Progress("thinking", n, self._attempt, 0, text, **first)
+                        )
                         first = {}
         if reply is None:
             raise MalformedReply(f"{model} ended without a reply")
         if stops is not None and stops.stopped:
-            reply = cut_at(reply, said)
+            reply = truncate_reply(reply, said)
         journal.ports.meter.learn(model, request, reply.usage.input_tokens)
         return reply
 
-    async def _fail(self, model: str, error: ModelError) -> None:
+    async def _record_failure(self, model: str, error: ModelError) -> None:
         """Journal the failure and what is to be tried next."""
         journal = self._journal
         now = self._journal.ports.clock.now()
         failed = ModelFailed(
-            model, type(error).__name__, clean(str(error)), retry_after_s=error.retry_after_s
+            model, type(error).__name__, clean_text(str(error)), retry_after_s=error.retry_after_s
         )
         before = journal.state.turn.failures if journal.state.turn else []
-        again = journal.ports.retry(journal.agent.models, (*before, failed), now)
+        again = journal.ports.next_try(journal.agent.models, (*before, failed), now)
         if self._partial:
-            journal.show(Progress("reset", journal.state.n + 1, self._attempt))
+            journal.publish_progress(Progress("reset", journal.state.n + 1, self._attempt))
         if again is not None:
             failed = replace(failed, next_model=again[0], retry_at=again[1])
         journal.record(failed, at=now)
-        self._say_wait(failed, now)
+        self._enqueue_wait_notice(failed, now)
         await journal.flush()
 
-    def _say_wait(self, failed: ModelFailed, now: float) -> None:
+    def _enqueue_wait_notice(self, failed: ModelFailed, now: float) -> None:
         """Tell who waits for an answer on a channel until when that takes; elsewhere people see it
         in the log."""
         journal = self._journal
@@ -290,4 +304,4 @@ class Asking:
         said = (
             f"{failed.next_model} asks to wait. I try again at {moment:%H:%M %Z}; /stop ends that."
         )
-        journal.say(turn.address, (Text(said, LOCAL),))
+        journal.enqueue_message(turn.address, (Text(said, LOCAL),))

@@ -10,17 +10,23 @@ from functools import partial
 import anyio
 from msgspec.structs import replace
 
-from ..models.side_completion import Aside, Paying, ask_aside, cheapest
+from ..models.side_completion import Aside, Paying, ask_aside, cheapest_first
 from ..policy import approval
-from ..policy.approval import CallSetting, shown
-from ..policy.consent import grant, remembered
-from ..policy.gate import Given, as_heard, given, shown_to, trusting
+from ..policy.approval import CallSetting, render_arguments
+from ..policy.consent import find_grant, make_grant_change
+from ..policy.gate import (
+    Given,
+    apply_trust,
+    collect_known_texts,
+    downgrade_label,
+    withhold_private_parts,
+)
 from ..policy.rules import Case
-from ..policy.together import JointAsk, about, reason_of, together
+from ..policy.together import JointAsk, join_reasons, render_joint_context, select_joint_asks
 from ..tools.aliases import TOOLS, called
 from ..tools.attempt import ReadyCall, attempt
 from ..tools.base import Context, Done, PersonQuestion, Tool, judged_by
-from ..types.budget import charge_of
+from ..types.budget import make_charge
 from ..types.commit import Change
 from ..types.door import PREVIEW_CHARS, Progress
 from ..types.errors import ModelError, ToolError
@@ -36,17 +42,17 @@ from ..types.events import (
     ToolStarted,
     Turn,
 )
-from ..types.interrupt import Interrupt, meanwhile
+from ..types.interrupt import Interrupt, run_if_slow
 from ..types.labels import Label
-from ..types.messages import ResultPart, Text, ToolCall, ToolResult, clean
+from ..types.messages import ResultPart, Text, ToolCall, ToolResult, clean_text
 from ..types.steps import RunTools
-from ..types.turn import OpenCall, failed
-from .client_calls import handed_over, split
+from ..types.turn import OpenCall, make_failed_result
+from .client_calls import hand_over_calls, split_calls
 from .journal import Journal
 
 NAME_CHARS = 64
 """Of a name that a model made up, so much is compared with those that there are."""
-SOON_S = 0.02
+FLUSH_DELAY_S = 0.02
 """A tool that may run again and is done sooner has its call and its result written in one
 commit."""
 
@@ -67,13 +73,13 @@ class Calls:
 
         Afterwards each of them has a result or waits for a person, and the log says so.
         """
-        await self._journal.settle()
+        await self._journal.flush_changes()
         group: list[ReadyCall] = []
-        ours, theirs = split(step.calls, turn.request)
+        ours, theirs = split_calls(step.calls, turn.request)
         if turn.request is not None and theirs and not ours:
             ports = self._journal.ports
             now = self._journal.ports.clock.now()
-            self._journal.record(*handed_over(theirs, turn.request, now, ports.ids.new), at=now)
+            self._journal.record(*hand_over_calls(theirs, turn.request, now, ports.ids.new), at=now)
             return
         for i, call in enumerate(ours):
             verdict = await self._judge(call, turn)
@@ -83,12 +89,12 @@ class Calls:
                 case ToolResult():
                     self._journal.record(ToolFinished(verdict))
                 case JointAsk():
-                    asked = await self._asking(verdict, ours[i + 1 :], turn)
+                    asked = await self._make_ask(verdict, ours[i + 1 :], turn)
                     self._journal.record(asked, at=asked.until - approval.ASK_WAIT_S)
                     return
                 case CallClosed():
                     if turn.asked == approval.ASKS_PER_TURN:
-                        self._journal.say(turn.address, (Text(verdict.reason),))
+                        self._journal.enqueue_message(turn.address, (Text(verdict.reason),))
                     self._journal.record(verdict)
                 case ReadyCall():
                     group.append(verdict)
@@ -105,19 +111,19 @@ class Calls:
         if tool is None:
             near = get_close_matches(name[:NAME_CHARS], agent.tools, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(agent.tools)}"
-            return failed(call, "error", f"there is no tool {name!r}; {hint}")
+            return make_failed_result(call, "error", f"there is no tool {name!r}; {hint}")
         if call.answer is not None:
             return ToolResult(
                 call.call.id, tuple(p for p in call.answer.parts if isinstance(p, ResultPart))
             )
         if call.ask is not None:
-            return failed(call, *approval.unanswered(call.ask))
+            return make_failed_result(call, *approval.explain_unanswered(call.ask))
         if call.started and tool.spec.replay == "never":
-            return failed(
+            return make_failed_result(
                 call, "interrupted", "it may or may not have happened; check before you repeat it"
             )
         if call.refusal:
-            return failed(call, "denied", f"not permitted: {call.refusal}")
+            return make_failed_result(call, "denied", f"not permitted: {call.refusal}")
         return await self._ask_policy(call, tool, turn)
 
     async def _ask_policy(self, call: OpenCall, tool: Tool, turn: Turn) -> Verdict:
@@ -125,38 +131,38 @@ class Calls:
         agent = self._journal.agent
         spec = tool.spec
         now = journal.ports.clock.now()
-        setting = self.setting()
-        case = self._case(call, tool, turn)
+        setting = self.make_setting()
+        case = self._make_case(call, tool, turn)
         decision = agent.decide(case)
         if decision.verdict == "ask" and call.yes_at is None:
             decision = (
-                await remembered(journal.ports.store.rows, call.call, setting, turn.principal)
+                await find_grant(journal.ports.store.query, call.call, setting, turn.principal)
                 or decision
             )
         if decision.verdict == "deny":
-            return failed(call, "denied", f"not permitted: {decision.reason}")
-        binds = approval.binding(call.call, setting, turn.principal)
+            return make_failed_result(call, "denied", f"not permitted: {decision.reason}")
+        binds = approval.hash_call(call.call, setting, turn.principal)
         allowed = call.yes_at is not None
         if call.yes_at is not None and (
-            void := approval.lapsed(call.yes_binds == binds, now - call.yes_at)
+            void := approval.find_lapse(call.yes_binds == binds, now - call.yes_at)
         ):
             if not call.together:
-                return failed(call, "denied", void)
+                return make_failed_result(call, "denied", void)
             allowed = (
                 False  # those before it took long, or have read something: it is asked about again
             )
         if decision.verdict == "allow" or allowed:
             return ReadyCall(call, tool, "" if allowed else decision.reason)
-        question = f"{spec.name} {shown(call.call)}"
+        question = f"{spec.name} {render_arguments(call.call)}"
         if len(question) > approval.SHOWN_ARGUMENT_CHARS:
-            return failed(
+            return make_failed_result(
                 call, "denied", "too long for a person to approve: do it in smaller steps"
             )
         if turn.asked >= approval.ASKS_PER_TURN and not call.counted:
-            return CallClosed(call.call.id, "denied", approval.TOO_MANY)
+            return CallClosed(call.call.id, "denied", approval.TOO_MANY_ASKS)
         return JointAsk(BoundCall(call.call.id, binds), question, decision.reason, case, call.alone)
 
-    async def _asking(
+    async def _make_ask(
         self, first: JointAsk, behind: Sequence[OpenCall], turn: Turn
     ) -> ApprovalAsked:
         """The question about this call, and about those behind it that may be asked about with
@@ -164,15 +170,15 @@ class Calls:
         journal = self._journal
         wanted = [first]
         for call in behind:
-            verdict = await self._judge(call, turn) if first.shares else None
+            verdict = await self._judge(call, turn) if first.can_share else None
             if not isinstance(verdict, JointAsk):
                 break
             wanted.append(verdict)
-        wanted = together(wanted, approval.ASKS_PER_TURN - turn.asked)
+        wanted = select_joint_asks(wanted, approval.ASKS_PER_TURN - turn.asked)
         shut_out = not approval.may_approve(turn.principal)
         elsewhere = (
-            await journal.ports.elsewhere(journal.session)
-            if shut_out and journal.ports.elsewhere
+            await journal.ports.find_approvers(journal.session)
+            if shut_out and journal.ports.find_approvers
             else ()
         )
         return ApprovalAsked(
@@ -180,25 +186,25 @@ class Calls:
             call_id=first.call.call_id,
             binds=first.call.binds,
             question="\n".join(each.question for each in wanted),
-            reason=reason_of(wanted),
-            until=approval.expiry(journal.ports.clock.now()),
-            source=self._heard.source,
+            reason=join_reasons(wanted),
+            until=approval.compute_ask_expiry(journal.ports.clock.now()),
+            source=self._turn_label.source,
             elsewhere=elsewhere,
-            about=about(wanted),
+            about=render_joint_context(wanted),
             others=tuple(each.call for each in wanted[1:]),
         )
 
-    def _case(self, call: OpenCall, tool: Tool, turn: Turn) -> Case:
+    def _make_case(self, call: OpenCall, tool: Tool, turn: Turn) -> Case:
         effect = tool.spec.effect
         if (judged := judged_by(tool)) is not None:
             effect = judged(call.call.arguments, turn.address)
         agent = self._journal.agent
         state = self._journal.state
-        label = self._label
+        label = self._gate_label
         known = tuple[Given, ...]()
         if effect == "fetch" and (label.integrity == "untrusted" or label.readers is not None):
             reads = {name for name, each in agent.tools.items() if each.spec.effect == "fetch"}
-            known = given(
+            known = collect_known_texts(
                 (each.message for each in state.messages),
                 lambda name: TOOLS.get(name, name) in reads,
             )
@@ -207,33 +213,35 @@ class Calls:
         case = Case(
             agent.name, tool.spec.name, effect, turn.principal, label, arguments, said, known=known
         )
-        return case.at(turn.address, state.options)
+        return case.with_conversation(turn.address, state.options)
 
     @property
-    def _label(self) -> Label:
+    def _gate_label(self) -> Label:
         """What has been read, as the gate sees it."""
-        return trusting(self._heard, self._journal.state.options.trust or ())
+        return apply_trust(self._turn_label, self._journal.state.options.trust or ())
 
     @property
-    def _heard(self) -> Label:
+    def _turn_label(self) -> Label:
         """The label of all that was read, as it counts for who opened this turn."""
         state = self._journal.state
         return (
-            as_heard(state.label, state.turn.principal) if state.turn is not None else state.label
+            downgrade_label(state.label, state.turn.principal)
+            if state.turn is not None
+            else state.label
         )
 
-    def setting(self) -> CallSetting:
+    def make_setting(self) -> CallSetting:
         """What an approval binds beside the call."""
         agent = self._journal.agent
-        untrusted = self._label.integrity == "untrusted"
+        untrusted = self._gate_label.integrity == "untrusted"
         return CallSetting(
             self._journal.session, agent.name, agent.folder, agent.profile, untrusted
         )
 
-    def grant(self, answered: ApprovalAnswered, call: ToolCall, turn: Turn) -> Change:
+    def make_grant(self, answered: ApprovalAnswered, call: ToolCall, turn: Turn) -> Change:
         """The row that remembers `always` or `never` for exactly this call."""
-        return grant(
-            answered, call, self.setting(), turn.principal, self._journal.ports.clock.now()
+        return make_grant_change(
+            answered, call, self.make_setting(), turn.principal, self._journal.ports.clock.now()
         )
 
     async def _run_group(self, group: list[ReadyCall], turn: Turn) -> None:
@@ -260,8 +268,8 @@ class Calls:
                 )
             ended[i] = clock.monotonic()
             if len(group) > 1 and isinstance(over := outcomes[i], Done):
-                text = clean(ToolResult(call.id, over.parts).text[:PREVIEW_CHARS])
-                journal.show(
+                text = clean_text(ToolResult(call.id, over.parts).text[:PREVIEW_CHARS])
+                journal.publish_progress(
                     Progress(
                         "tool_result",
                         journal.state.n,
@@ -272,7 +280,7 @@ class Calls:
                 )
 
         with self._interrupt:
-            async with meanwhile(SOON_S, self._journal.flush):
+            async with run_if_slow(FLUSH_DELAY_S, self._journal.flush):
                 if len(group) == 1:
                     await run(0, group[0])
                 else:
@@ -281,14 +289,14 @@ class Calls:
                             tasks.start_soon(run, i, ready)
         over = clock.monotonic()
         for ready, outcome, at in zip(group, outcomes, ended, strict=True):
-            self._settle(ready, outcome, round((over if at is None else at) - began, 3))
+            self._record_outcome(ready, outcome, round((over if at is None else at) - began, 3))
 
     async def _run_one(self, ready: ReadyCall, turn: Turn) -> Done | PersonQuestion:
         return await attempt(
-            ready.tool, ready.call.call.arguments, partial(self._context, ready.call, turn)
+            ready.tool, ready.call.call.arguments, partial(self._make_context, ready.call, turn)
         )
 
-    async def _context(self, call: OpenCall, turn: Turn) -> Context:
+    async def _make_context(self, call: OpenCall, turn: Turn) -> Context:
         journal = self._journal
         ports = self._journal.ports
         call_id = call.call.id
@@ -298,50 +306,52 @@ class Calls:
 
         def emit(text: str) -> None:
             text = text if stream is None else stream.feed(text)
-            journal.show(Progress("tool_output", n, text=text, call_id=call_id))
+            journal.publish_progress(Progress("tool_output", n, text=text, call_id=call_id))
 
         async def ask(aside: Aside) -> str:
             agent = journal.agent
-            charge = charge_of(turn.principal, journal.session, journal.agent.name, "")
-            paying = Paying(ports.budgets, charge, partial(ports.ids.new, "aside"), journal.change)
+            charge = make_charge(turn.principal, journal.session, journal.agent.name, "")
+            paying = Paying(
+                ports.budgets, charge, partial(ports.ids.new, "aside"), journal.add_changes
+            )
             began = ports.clock.monotonic()
             try:
                 aired = await ask_aside(
-                    aside, cheapest(agent.cheap_model, agent.models), ports.model, paying
+                    aside, cheapest_first(agent.cheap_model, agent.models), ports.open_model, paying
                 )
             except ModelError as error:
                 raise ToolError(f"no model answered: {error}") from error
             took_s = round(ports.clock.monotonic() - began, 3)
             journal.record(AskedAside(call_id, aired.model, aired.usage, took_s))
-            return clean(aired.text)
+            return clean_text(aired.text)
 
         place = (
             journal.session,
             turn.principal,
             turn.address,
             journal.agent.name,
-            await journal.agent.reach(),
+            await journal.agent.open_scope(),
         )
         key = f"{journal.session}#{call.n}.{call_id}"
         state = journal.state
-        who = (self._heard, ask, state.audience, call.yes_at is not None, state.person)
+        who = (self._turn_label, ask, state.audience, call.yes_at is not None, state.person)
         return Context(*place, ports.clock, ports.ids, emit, key, *who, state.options)
 
-    def _settle(
+    def _record_outcome(
         self, ready: ReadyCall, outcome: Done | PersonQuestion | None, took_s: float
     ) -> None:
         journal = self._journal
         call_id = ready.call.call.id
         match outcome:
             case Done(parts=parts, status=status, end_turn=end_turn):
-                journal.change(outcome.changes, outcome.outbox)
-                kept = shown_to(journal.state.audience, parts)
+                journal.add_changes(outcome.changes, outcome.outbox)
+                kept = withhold_private_parts(journal.state.audience, parts)
                 parts, status = (
                     kept,
                     status if kept == parts else "ok",
                 )  # how it ended would be told as well
                 cleaned = (
-                    replace(part, text=clean(part.text)) if isinstance(part, Text) else part
+                    replace(part, text=clean_text(part.text)) if isinstance(part, Text) else part
                     for part in parts
                 )
                 result = ToolResult(call_id, tuple(cleaned), status)
@@ -352,12 +362,15 @@ class Calls:
                 now = journal.ports.clock.now()
                 ask_id = journal.ports.ids.new("ask")
                 journal.record(
-                    QuestionAsked(ask_id, call_id, clean(question), choices, now + wait_s), at=now
+                    QuestionAsked(ask_id, call_id, clean_text(question), choices, now + wait_s),
+                    at=now,
                 )
             case None:
                 reason = "stopped by a person"
                 if ready.tool.spec.replay == "never":
                     reason += "; it may or may not have happened"
                 journal.record(
-                    ToolFinished(failed(ready.call, "interrupted", reason), took_s=took_s)
+                    ToolFinished(
+                        make_failed_result(ready.call, "interrupted", reason), took_s=took_s
+                    )
                 )

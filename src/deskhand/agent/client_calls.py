@@ -9,11 +9,11 @@ from ..types.client import ClientRequest
 from ..types.events import AnyEvent, CallClosed, CallsHandedOver
 from ..types.turn import OpenCall
 
-HANDED_OVER_S = 3600.0
+HANDOVER_TIMEOUT_S = 3600.0
 """So long a turn waits for the results of a program's tools."""
 
 
-def split(
+def split_calls(
     calls: Sequence[OpenCall], client: ClientRequest | None
 ) -> tuple[list[OpenCall], list[OpenCall]]:
     """The calls that are ours to run, and those of the program's tools."""
@@ -23,13 +23,13 @@ def split(
     return [call for call in calls if call not in theirs], theirs
 
 
-def first_of(calls: Sequence[OpenCall], client: ClientRequest | None) -> OpenCall:
+def next_call(calls: Sequence[OpenCall], client: ClientRequest | None) -> OpenCall:
     """The call that is next: those of the program's tools come last."""
-    ours, theirs = split(calls, client)
+    ours, theirs = split_calls(calls, client)
     return (ours or theirs)[0]
 
 
-def handed_over(
+def hand_over_calls(
     calls: Sequence[OpenCall], client: ClientRequest, now: float, new_id: Callable[[str], str]
 ) -> list[AnyEvent]:
     """The events with which these calls are handed over: all of them together, or the first where
@@ -40,4 +40,4 @@ def handed_over(
         events += [CallClosed(call.call.id, "superseded", later) for call in calls[1:]]
         calls = calls[:1]
     ids = {call.call.id: new_id("call") for call in calls}
-    return [*events, CallsHandedOver(ids, now + HANDED_OVER_S)]
+    return [*events, CallsHandedOver(ids, now + HANDOVER_TIMEOUT_S)]

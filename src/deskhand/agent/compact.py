@@ -3,48 +3,52 @@ others."""
 
 from __future__ import annotations
 
-from ..models.message_variants import FORMS
+from ..models.message_variants import VARIANTS
 from ..models.window import Cut
 from ..types.events import Compacted, Ledger
 from ..types.labels import LOCAL
 from ..types.messages import Message, Text
 from ..types.options import SessionOptions
 from ..types.steps import Condensed
-from ..types.turn import LEFT_OUT
+from ..types.turn import OMITTED_MARKER
 from .state import State
 
 
-def shortened(state: State, cut: Cut, told: Condensed) -> Compacted:
+def make_compaction(state: State, cut: Cut, told: Condensed) -> Compacted:
     """The event with which only what was `cut` is in view, and at its beginning what is `told` of
     the rest."""
-    note = told.note or (f"[{len(cut.dropped)} {LEFT_OUT} no longer shown]" if cut.dropped else "")
-    kept = [(state.messages[i].key // FORMS, message) for i, message in cut.kept]
+    note = told.note or (
+        f"[{len(cut.dropped)} {OMITTED_MARKER} no longer shown]" if cut.dropped else ""
+    )
+    kept = [(state.messages[i].key // VARIANTS, message) for i, message in cut.kept]
     if cut.dropped:  # a message of its own, so that the next time it goes as a whole
-        n = state.messages[cut.dropped[0]].key // FORMS
+        n = state.messages[cut.dropped[0]].key // VARIANTS
         kept.insert(0, (n, Message("user", (Text(note + "\n", LOCAL), *told.parts))))
-    return Compacted(tuple(kept), note or "[long texts were cut]", len(cut.dropped), ledger(state))
+    return Compacted(
+        tuple(kept), note or "[long texts were cut]", len(cut.dropped), make_ledger(state)
+    )
 
 
-def is_left_out(state: State) -> bool:
+def is_compacted(state: State) -> bool:
     """Whether the model is shown less of this conversation than was said."""
     first = state.messages[0].message.parts[:1] if state.messages else ()
     return any(
-        isinstance(part, Text) and part.label == LOCAL and LEFT_OUT in part.text[:80]
+        isinstance(part, Text) and part.label == LOCAL and OMITTED_MARKER in part.text[:80]
         for part in first
     )
 
 
-def compacted(state: State) -> tuple[tuple[int, Message], ...]:
+def number_messages(state: State) -> tuple[tuple[int, Message], ...]:
     """All messages of a state, as a `Compacted` holds them."""
-    return tuple((shown.key // FORMS, shown.message) for shown in state.messages)
+    return tuple((shown.key // VARIANTS, shown.message) for shown in state.messages)
 
 
-def ledger(state: State) -> Ledger:
+def make_ledger(state: State) -> Ledger:
     """What the state knows besides messages, but for the size of a context that is about to
     change."""
     options = state.options
     if options.compact:
-        options = options.updated(SessionOptions(compact=""))
+        options = options.merge(SessionOptions(compact=""))
     return Ledger(
         usage=state.usage,
         masked_up_to=state.masked_up_to,

@@ -8,18 +8,18 @@ import msgspec
 from msgspec.structs import replace
 
 from ..models.base import Encoded, ToolSchema
-from ..policy.gate import as_heard, quieted, trusting
+from ..policy.gate import apply_trust, defang_links, downgrade_label
 from ..types.commit import Change, Choices, Commit, Outgoing, SayPart
 from ..types.door import Progress
 from ..types.events import AnyEvent, Compacted, Recorded
 from ..types.identity import Address
 from ..types.limits import Limits
 from ..types.options import SessionOptions
-from .profile import Agent, Ports, under
+from .profile import Agent, Ports, with_options
 from .state import State, fold
 
-MESSAGE_BYTES = 600
-COPIES = 3
+MESSAGE_OVERHEAD_BYTES = 600
+TEXT_COPIES = 3
 """What the objects of one message take beside its text, which also lies here as a wire has encoded
 it, by itself and in one piece with those before it."""
 _encode = msgspec.json.Encoder().encode
@@ -60,7 +60,7 @@ class Journal:
         """The agent as this session's options make it."""
         if self.state.options is not self._options:
             self._options = self.state.options
-            self._fitted = under(self._agent, self._options)
+            self._fitted = with_options(self._agent, self._options)
         return self._fitted
 
     @property
@@ -77,7 +77,7 @@ class Journal:
             self._weight = 0
         fresh = messages[self._weighed :]
         if fresh:
-            self._weight += len(fresh) * MESSAGE_BYTES + COPIES * len(_encode(fresh))
+            self._weight += len(fresh) * MESSAGE_OVERHEAD_BYTES + TEXT_COPIES * len(_encode(fresh))
         self._weighed = len(messages)
         self._weighed_at = self.state.compacted_at
         return self._weight
@@ -90,12 +90,12 @@ class Journal:
         return limits if scale == limits.scale else replace(limits, scale=scale)
 
     @property
-    def clean(self) -> bool:
+    def is_clean(self) -> bool:
         """Nothing waits to be written."""
         return not (self._pending or self._admitted or self._outbox or self._changes)
 
     @property
-    def can_wait(self) -> bool:
+    def can_defer_flush(self) -> bool:
         """All that waits to be written are reports of deliveries, which the next commit takes
         along."""
         reports = len(self._pending) == len(self._delivered)
@@ -105,21 +105,21 @@ class Journal:
         """Fold these events now; they are written by the next `flush`. `at` is when they happened,
         where something in them is counted from that: the clock may have been set since."""
         at = self.ports.clock.now() if at is None else at
-        for event in map(self.ports.secrets.event, events):
+        for event in map(self.ports.secrets.redact_event, events):
             recorded = Recorded(0, self.session, self.state.n + 1, at, event)
             fold(self.state, (recorded,))
             self._pending.append(recorded)
             if isinstance(event, Compacted):  # the same messages may now read otherwise
                 self.encoded.clear()
 
-    def admit(self, inbox_id: int) -> None:
+    def mark_admitted(self, inbox_id: int) -> None:
         self._admitted.append(inbox_id)
 
-    def deliver(self, key: str) -> None:
+    def mark_delivered(self, key: str) -> None:
         """Note that the log now holds the delivery of this outbox row."""
         self._delivered.append(key)
 
-    def change(self, changes: tuple[Change, ...], outbox: tuple[Outgoing, ...] = ()) -> None:
+    def add_changes(self, changes: tuple[Change, ...], outbox: tuple[Outgoing, ...] = ()) -> None:
         """Rows to be written in the same commit."""
         self._changes += changes
         here = (
@@ -127,11 +127,11 @@ class Journal:
         )  # elsewhere a person saw each byte
         for outgoing in outbox:
             if outgoing.address == here:
-                parts, links = self._quieted(outgoing.parts)
+                parts, links = self._defang_links(outgoing.parts)
                 outgoing = replace(outgoing, parts=parts, links=links)
-            self._outbox.append(self.ports.secrets.outgoing(outgoing))
+            self._outbox.append(self.ports.secrets.redact_outgoing(outgoing))
 
-    def say(
+    def enqueue_message(
         self,
         to: Address,
         parts: tuple[SayPart, ...],
@@ -139,26 +139,26 @@ class Journal:
         ask: Choices | None = None,
     ) -> None:
         """Owe an answer there, if answers there go through the outbox."""
-        if self.ports.posts(to):
+        if self.ports.uses_outbox(to):
             key = f"{self.session}#{self.state.n}.{len(self._outbox)}"
-            quiet, links = self._quieted(parts)
+            quiet, links = self._defang_links(parts)
             outgoing = Outgoing(key, to, quiet, reply_to, ask, links=links)
-            self._outbox.append(self.ports.secrets.outgoing(outgoing))
+            self._outbox.append(self.ports.secrets.redact_outgoing(outgoing))
 
-    def _quieted(
+    def _defang_links(
         self, parts: tuple[SayPart, ...]
     ) -> tuple[tuple[SayPart, ...], tuple[str, ...] | None]:
         label = (
             self.state.label
             if self.state.turn is None
-            else as_heard(self.state.label, self.state.turn.principal)
+            else downgrade_label(self.state.label, self.state.turn.principal)
         )
-        label = trusting(label, self.state.options.trust or ())
-        return quieted(parts, label, (each.message for each in self.state.messages))
+        label = apply_trust(label, self.state.options.trust or ())
+        return defang_links(parts, label, (each.message for each in self.state.messages))
 
     async def flush(self, *, wake_at: float | None = None, close: bool = False) -> None:
         """Write what is pending and show it. Raises StaleSession, StoreUnavailable."""
-        if self.clean and wake_at is None and not close:
+        if self.is_clean and wake_at is None and not close:
             return
         events: list[AnyEvent] = []
         times: list[float] = []
@@ -185,13 +185,13 @@ class Journal:
         self._delivered = []
         with anyio.CancelScope(shield=True):
             last = await self.ports.store.commit(commit)
-        for recorded in commit.recorded(last - len(events) + 1):
+        for recorded in commit.to_recorded(last - len(events) + 1):
             self.ports.publish(self.session, recorded)
 
-    async def settle(self) -> None:
+    async def flush_changes(self) -> None:
         """Write the rows of calls that are over, so that the next one finds them."""
         if self._changes:
             await self.flush()
 
-    def show(self, progress: Progress) -> None:
+    def publish_progress(self, progress: Progress) -> None:
         self.ports.publish(self.session, progress)

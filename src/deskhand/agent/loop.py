@@ -8,9 +8,9 @@ from typing import assert_never
 import msgspec
 from msgspec.structs import replace
 
-from ..models.window import budget, fit
-from ..policy.approval import may_approve, only, others_decide
-from ..store.base import First
+from ..models.window import fit_messages, message_budget
+from ..policy.approval import describe_approvers, may_approve, render_approver_notice
+from ..store.base import FirstCommit
 from ..types.commit import Change, Choices, Commit
 from ..types.door import Progress
 from ..types.errors import Refused
@@ -25,19 +25,19 @@ from ..types.events import (
 )
 from ..types.identity import Address, Answer, Command, Inbound, Principal, Said, Waiting
 from ..types.interrupt import Interrupt
-from ..types.jobs import as_job
+from ..types.jobs import render_turn_end
 from ..types.messages import Text
 from ..types.steps import AskModel, Compact, Condensed, EndTurn, RunTools, Step, Wait
-from ..types.turn import closed, refusal
-from .admit import admit
+from ..types.turn import make_call_closed, make_refusal
+from .admit import admit_next
 from .asking import Asking
 from .calls import Calls
-from .compact import shortened
+from .compact import make_compaction
 from .journal import Journal
 from .profile import Agent, Ports
-from .rewind import MANY, RewindView, branched, rewound, widened
-from .state import State, asked, fold
-from .step import answer, next_step
+from .rewind import MAX_TITLES, RewindView, make_branch, plan_rewind, plan_uncompact
+from .state import State, find_asked_calls, fold
+from .step import answer_text, next_step
 
 
 class Rest(msgspec.Struct, frozen=True):
@@ -57,12 +57,12 @@ class Driver:
 
     def __init__(self, session: str, agent: Agent, ports: Ports) -> None:
         self.session = session
-        self.news = True
+        self.has_news = True
         self._agent = agent
         self._ports = ports
         self._interrupt = Interrupt()
         self._rest: Rest | None = None
-        self._left = False
+        self._has_waiting = False
         self._journal: Journal | None = None
         self._asking: Asking | None = None
         self._calls: Calls | None = None
@@ -70,8 +70,8 @@ class Driver:
     def interrupt(self) -> None:
         """Cut short the model call or tool that is going on; the next step then sees what is
         new."""
-        self.news = True
-        self._interrupt.now()
+        self.has_news = True
+        self._interrupt.cancel()
 
     def snapshot(self) -> Progress | None:
         """What the model has said so far in a call that is going on."""
@@ -92,7 +92,7 @@ class Driver:
         """About how much memory the warm state takes."""
         return self._journal.size_bytes if self._journal else 0
 
-    def first(self, inbound: Inbound, principal: Principal) -> First | None:
+    def prepare_admission(self, inbound: Inbound, principal: Principal) -> FirstCommit | None:
         """For a warm session at rest: the commit that takes this message in, to ride with its
         acceptance."""
         journal = self._journal
@@ -100,7 +100,7 @@ class Driver:
             journal is None
             or journal.state.turn is not None
             or not isinstance(inbound.body, Said)
-            or self.news
+            or self.has_news
         ):
             return None
         state, at = journal.state, self._ports.clock.now()
@@ -108,36 +108,38 @@ class Driver:
         session = self.session
 
         def make(inbox_id: int) -> Commit:
-            taken = admit(state, (Waiting(inbox_id, principal, inbound),), self._agent.commands)
+            taken = admit_next(
+                state, (Waiting(inbox_id, principal, inbound),), self._agent.commands
+            )
             events = taken[1] if taken else []
             return Commit(session, n, at, tuple(events), (inbox_id,))
 
         return make
 
-    def taken(self, commit: Commit, last: int) -> None:
+    def apply_admission(self, commit: Commit, last: int) -> None:
         """The first commit was written, up to this `seq`: fold it."""
         if self._journal is None:
             return
-        for recorded in commit.recorded(last - len(commit.events) + 1):
+        for recorded in commit.to_recorded(last - len(commit.events) + 1):
             fold(self._journal.state, (recorded,))
             self._ports.publish(self.session, recorded)
 
-    def forget(self) -> None:
+    def drop_state(self) -> None:
         """Drop the warm state: the log is read again when it is needed."""
         self._journal = self._asking = self._calls = None
 
     async def give_up(self, reason: str) -> None:
         """End the turn, and all that waits, with a visible failure: the session must be usable
         again."""
-        self.forget()
+        self.drop_state()
         journal = Journal(self.session, self._agent, self._ports)
         await journal.load()
-        waiting = await self._ports.store.waiting(self.session)
-        while taken := admit(journal.state, waiting, self._agent.commands):
+        waiting = await self._ports.store.list_waiting(self.session)
+        while taken := admit_next(journal.state, waiting, self._agent.commands):
             row, events = taken
             waiting.remove(row)
-            journal.record(*(events or (refusal(row, "it failed again and again"),)))
-            journal.admit(row.inbox_id)
+            journal.record(*(events or (make_refusal(row, "it failed again and again"),)))
+            journal.mark_admitted(row.inbox_id)
         turn = journal.state.turn
         if turn is not None:
             said = f"Sorry, I encountered an error and gave this up: {reason}"
@@ -146,11 +148,13 @@ class Driver:
                 *(CallClosed(call_id, "interrupted", lost) for call_id in journal.state.calls)
             )
             journal.record(TurnEnded("dead", tuple(turn.answers), said))
-            journal.say(turn.address, (Text(as_job(turn.principal, "dead", said)),), turn.reply_to)
+            journal.enqueue_message(
+                turn.address, (Text(render_turn_end(turn.principal, "dead", said)),), turn.reply_to
+            )
         letter = Change(
             "dead_insert", (self.session, journal.state.n, self._ports.clock.now(), reason)
         )
-        journal.change((letter,))
+        journal.add_changes((letter,))
         await journal.flush(close=True)
 
     async def drive(self) -> float | None:
@@ -164,7 +168,7 @@ class Driver:
         try:
             return await self._drive()
         except BaseException:
-            self.forget()
+            self.drop_state()
             raise
 
     async def _drive(self) -> float | None:
@@ -172,39 +176,39 @@ class Driver:
             journal = Journal(self.session, self._agent, self._ports)
             await journal.load()
             self._journal = journal
-            self.news = True
+            self.has_news = True
             self._asking, self._calls = (
                 Asking(journal, self._interrupt),
                 Calls(journal, self._interrupt),
             )
         journal = self._journal
-        if journal.state.turn is None or self._ports.posts(journal.state.turn.address):
-            await self._note_delivered(journal)
+        if journal.state.turn is None or self._ports.uses_outbox(journal.state.turn.address):
+            await self._record_deliveries(journal)
         closed = False
         while True:
-            now = self._ports.clock.now() if self._rest is None else self._now()
+            now = self._ports.clock.now() if self._rest is None else self._effective_now()
             step = next_step(journal.state, journal.limits, now)
-            if (self.news or self._left) and not isinstance(
+            if (self.has_news or self._has_waiting) and not isinstance(
                 step, EndTurn
             ):  # an answer that is there is given first
-                await self._admit(journal)
-                now = self._ports.clock.now() if self._rest is None else self._now()
+                await self._admit_waiting(journal)
+                now = self._ports.clock.now() if self._rest is None else self._effective_now()
                 step = next_step(journal.state, journal.limits, now)
             if not isinstance(step, Wait):
                 self._rest = None
             if step is None:
-                if not (closed and journal.clean):
+                if not (closed and journal.is_clean):
                     await journal.flush(close=True)
                 return None
             if isinstance(step, Wait):
                 self._begin_rest(step, now)
                 await journal.flush(wake_at=step.until)
-                if not self.news:  # else it came while this was written
+                if not self.has_news:  # else it came while this was written
                     return step.until
                 continue
-            closed = await self._perform(journal, step, now)
+            closed = await self._run_step(journal, step, now)
 
-    def _now(self) -> float:
+    def _effective_now(self) -> float:
         """The time of day; after a rest that has lasted long enough, not before the end of it."""
         now = self._ports.clock.now()
         rest = self._rest
@@ -221,25 +225,25 @@ class Driver:
             tick = self._ports.clock.monotonic() + min(step.until - now, step.longest_s)
             self._rest = Rest(step.until, tick)
 
-    async def _perform(self, journal: Journal, step: Step, now: float) -> bool:
+    async def _run_step(self, journal: Journal, step: Step, now: float) -> bool:
         """Do one step, which was owed at that time. True when it closed the session."""
         turn = journal.state.turn
         if isinstance(step, Compact):
-            await self._shorten(journal, step)
+            await self._compact(journal, step)
             return False
         if turn is None or self._asking is None or self._calls is None:
             raise AssertionError("a step is owed only while a turn is open")
         match step:
             case AskModel():
-                await self._asking.run(step, step.at - now)
+                await self._asking.run(step, step.not_before - now)
                 if turn.request is not None:
-                    await self._asking.hold_to_schema(turn, turn.request)
-                self._say_between(journal, turn)
+                    await self._asking.enforce_schema(turn, turn.request)
+                self._enqueue_interim_text(journal, turn)
             case RunTools():
                 await self._calls.run(step, turn)
-                await self._say_asks(journal, turn)
+                await self._enqueue_asks(journal, turn)
             case EndTurn():
-                await self._end(journal, step, turn)
+                await self._end_turn(journal, step, turn)
                 return True
             case Wait() | Compact():
                 raise AssertionError("resting is not performed, and shortening needs no turn")
@@ -247,50 +251,50 @@ class Driver:
                 assert_never(step)
         return False
 
-    async def _shorten(self, journal: Journal, step: Compact) -> None:
+    async def _compact(self, journal: Journal, step: Compact) -> None:
         """Shorten the context by rule, and have what goes summed up where somebody can."""
         state = journal.state
         told = Condensed()
         messages = [shown.message for shown in state.messages]
         most = (
-            budget(messages, step.budget, state.context_tokens, journal.limits)
+            message_budget(messages, step.budget, state.context_tokens, journal.limits)
             if step.budget
             else 0
         )
-        cut = fit(messages, 1, most) if step.focus else fit(messages, most)
-        if cut.dropped and journal.agent.condense is not None:
+        cut = fit_messages(messages, 1, most) if step.focus else fit_messages(messages, most)
+        if cut.dropped and journal.agent.summarize is not None:
             with self._interrupt as waited:
-                told = await journal.agent.condense(
+                told = await journal.agent.summarize(
                     state, [messages[i] for i in cut.dropped], step.focus
                 )
             if waited.cancelled_caught:
                 return  # a person stopped it, or said something new: what is in view stays as it is
-        journal.record(*((told.asked,) if told.asked else ()), shortened(state, cut, told))
+        journal.record(*((told.asked,) if told.asked else ()), make_compaction(state, cut, told))
         await journal.flush()
 
-    async def _admit(self, journal: Journal) -> None:
+    async def _admit_waiting(self, journal: Journal) -> None:
         """Take in what may enter now."""
-        self.news = self._interrupt.wanted = False
-        waiting = await self._ports.store.waiting(self.session)
-        while taken := admit(journal.state, waiting, self._agent.commands):
+        self.has_news = self._interrupt.requested = False
+        waiting = await self._ports.store.list_waiting(self.session)
+        while taken := admit_next(journal.state, waiting, self._agent.commands):
             row, events = taken
             waiting.remove(row)
-            events = events or await self._go_back(journal, row)
+            events = events or await self._rewind_or_branch(journal, row)
             self._remember_grants(journal, events)
             journal.record(*events)
-            journal.admit(row.inbox_id)
+            journal.mark_admitted(row.inbox_id)
             stopping = journal.state.turn is not None and journal.state.turn.stopped
             for event in events:
                 if (
                     isinstance(event, CommandRun) and not stopping
                 ):  # a button hears what became of its press
                     to = row.inbound.external_id if isinstance(row.inbound.body, Answer) else ""
-                    journal.say(row.inbound.address, (Text(event.reply),), to)
-        self._left = bool(waiting)
-        if not journal.clean:
+                    journal.enqueue_message(row.inbound.address, (Text(event.reply),), to)
+        self._has_waiting = bool(waiting)
+        if not journal.is_clean:
             await journal.flush()
 
-    async def _go_back(self, journal: Journal, row: Waiting) -> list[AnyEvent]:
+    async def _rewind_or_branch(self, journal: Journal, row: Waiting) -> list[AnyEvent]:
         """What needs the log: to rewind, or to branch. Written at once after a crash, it is found
         done."""
         await journal.flush()
@@ -301,9 +305,12 @@ class Driver:
         try:
             if isinstance(body, Command) and body.name == "branch":
                 taken = {
-                    other.title for other in await store.titled(row.principal, past.heading, MANY)
+                    other.title
+                    for other in await store.search_titles(row.principal, past.heading, MAX_TITLES)
                 }
-                commit = branched(past, row.principal, state.n, "", self._ports.clock.now(), taken)
+                commit = make_branch(
+                    past, row.principal, state.n, "", self._ports.clock.now(), taken
+                )
                 if not await store.history(commit.session):
                     await store.commit(commit)
                 said = (
@@ -312,15 +319,15 @@ class Driver:
                 )
                 return [CommandRun(row.inbox_id, row.principal, body.name, body.args, said)]
             if isinstance(body, Command) and body.name == "uncompact":
-                return widened(state, row, past)
-            events = rewound(state, row, past)
+                return plan_uncompact(state, row, past)
+            events = plan_rewind(state, row, past)
             return (
-                await self._ports.back(self.session, row.principal, events)
-                if self._ports.back
+                await self._ports.revert_effects(self.session, row.principal, events)
+                if self._ports.revert_effects
                 else events
             )
         except Refused as error:
-            return [refusal(row, str(error))]
+            return [make_refusal(row, str(error))]
 
     def _remember_grants(self, journal: Journal, events: Sequence[AnyEvent]) -> None:
         turn = journal.state.turn
@@ -331,12 +338,12 @@ class Driver:
                 and turn
                 and self._calls
             ):
-                call = asked(journal.state, event.ask_id)[0].call
-                journal.change((self._calls.grant(event, call, turn),))
+                call = find_asked_calls(journal.state, event.ask_id)[0].call
+                journal.add_changes((self._calls.make_grant(event, call, turn),))
 
-    async def _end(self, journal: Journal, step: EndTurn, turn: Turn) -> None:
+    async def _end_turn(self, journal: Journal, step: EndTurn, turn: Turn) -> None:
         """The end of a turn and its answer, in one commit."""
-        text = step.said or answer(turn)
+        text = step.said or answer_text(turn)
         said = step.said
         hooks = self._agent.hooks
         if (
@@ -347,37 +354,40 @@ class Driver:
         if journal.state.calls:  # those of a program that took too long
             late = "nobody returned a result in time"
             journal.record(
-                *(closed(call, "expired", late) for call in list(journal.state.calls.values()))
+                *(
+                    make_call_closed(call, "expired", late)
+                    for call in list(journal.state.calls.values())
+                )
             )
-        note = await self._note(journal, turn)
+        note = await self._make_closing_note(journal, turn)
         journal.record(TurnEnded(step.reason, tuple(turn.answers), said, note))
-        words = as_job(turn.principal, step.reason, text) if said else text
+        words = render_turn_end(turn.principal, step.reason, text) if said else text
         if (words := "\n\n".join(filter(str.strip, (words, note)))).strip():
-            journal.say(turn.address, (Text(words),), turn.reply_to)
+            journal.enqueue_message(turn.address, (Text(words),), turn.reply_to)
         await journal.flush(close=True)
         if hooks is not None:
             await hooks.ended(self.session, turn, text, step.reason)
 
-    async def _note(self, journal: Journal, turn: Turn) -> str:
+    async def _make_closing_note(self, journal: Journal, turn: Turn) -> str:
         """What people are told beside the answer."""
-        if self._ports.closing is None:
+        if self._ports.close_turn is None:
             return ""
-        note, changes = await self._ports.closing(self.session, turn)
-        journal.change(changes)
+        note, changes = await self._ports.close_turn(self.session, turn)
+        journal.add_changes(changes)
         return note
 
-    async def _note_delivered(self, journal: Journal) -> None:
-        for sent in await self._ports.store.delivered(self.session):
+    async def _record_deliveries(self, journal: Journal) -> None:
+        for sent in await self._ports.store.list_delivered(self.session):
             journal.record(MessageDelivered(sent.key, sent.platform_id, sent.mark))
-            journal.deliver(sent.key)
+            journal.mark_delivered(sent.key)
 
-    def _say_between(self, journal: Journal, turn: Turn) -> None:
+    def _enqueue_interim_text(self, journal: Journal, turn: Turn) -> None:
         """What the model says beside its calls is a message of its own."""
         shown = journal.state.messages[-1].message if journal.state.messages else None
         if journal.state.calls and shown is not None and shown.text.strip():
-            journal.say(turn.address, (Text(shown.text),))
+            journal.enqueue_message(turn.address, (Text(shown.text),))
 
-    async def _say_asks(self, journal: Journal, turn: Turn) -> None:
+    async def _enqueue_asks(self, journal: Journal, turn: Turn) -> None:
         """Put what is asked to whoever may answer it. Where that is somebody else than those who
         read here, they are told so, and have no buttons."""
         asks = {
@@ -396,15 +406,21 @@ class Driver:
             ):
                 to = await self._ask_owners(journal, turn, shown)
             if to or ask.elsewhere:
-                note = others_decide(ask.elsewhere) if to else only(ask.elsewhere)
+                note = (
+                    render_approver_notice(ask.elsewhere)
+                    if to
+                    else describe_approvers(ask.elsewhere)
+                )
                 here = replace(shown, choices=(), note="\n".join(filter(None, (ask.about, note))))
-            journal.say(turn.address, (Text(here.words),), turn.reply_to, here)
+            journal.enqueue_message(turn.address, (Text(here.text),), turn.reply_to, here)
 
     async def _ask_owners(self, journal: Journal, turn: Turn, ask: Choices) -> Sequence[Address]:
         """Ask owners where they can be asked alone. Returns where that is."""
-        if self._ports.owners_at is None or not self._ports.posts(turn.address):
+        if self._ports.owner_addresses is None or not self._ports.uses_outbox(turn.address):
             return ()
-        owners = [address for address in await self._ports.owners_at() if address != turn.address]
+        owners = [
+            address for address in await self._ports.owner_addresses() if address != turn.address
+        ]
         for address in owners:
-            journal.say(address, (Text(ask.words),), "", ask)
+            journal.enqueue_message(address, (Text(ask.text),), "", ask)
         return owners

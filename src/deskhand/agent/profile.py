@@ -11,9 +11,9 @@ import msgspec
 from anyio import CapacityLimiter
 from msgspec.structs import replace
 
-from ..models.answer_schema import checkers
+from ..models.answer_schema import make_check_limiter
 from ..models.base import Model, ToolSchema
-from ..models.base import Thinking as ThinkingLevel
+from ..models.base import ThinkingLevel as ThinkingLevel
 from ..models.meter import UsageMeter
 from ..policy.rules import Case, Decision
 from ..store.base import Store
@@ -31,7 +31,7 @@ from ..types.messages import Message
 from ..types.options import SessionOptions
 from ..types.secret_search import SecretStream
 from ..types.steps import Condensed
-from .admit import Commands
+from .admit import CommandRunner
 from .state import State
 
 
@@ -52,7 +52,7 @@ class Agent(msgspec.Struct, frozen=True, dict=True):
     prompt: Callable[[State], tuple[str, ...]]
     tools: Tools
     decide: Callable[[Case], Decision]
-    reach: Callable[[], Awaitable[ToolScope]]
+    open_scope: Callable[[], Awaitable[ToolScope]]
     folder: str
     limits: Limits = Limits()
     thinking: ThinkingLevel = "off"
@@ -60,11 +60,11 @@ class Agent(msgspec.Struct, frozen=True, dict=True):
     zone: tzinfo | None = None
     profile: str = "default"
     hooks: PluginHooks | None = None
-    commands: Commands = lambda state, waiting: None
-    fit: Callable[[str], Limits] | None = None
+    commands: CommandRunner = lambda state, waiting: None
+    limits_for: Callable[[str], Limits] | None = None
     cheap_model: str = ""
     recall: Callable[[State], Awaitable[Recalled | None]] | None = None
-    condense: Callable[[State, Sequence[Message], str], Awaitable[Condensed]] | None = None
+    summarize: Callable[[State, Sequence[Message], str], Awaitable[Condensed]] | None = None
 
     @cached_property
     def schemas(self) -> tuple[ToolSchema, ...]:
@@ -72,7 +72,7 @@ class Agent(msgspec.Struct, frozen=True, dict=True):
         return schemas_of(self.tools)
 
 
-def under(agent: Agent, options: SessionOptions) -> Agent:
+def with_options(agent: Agent, options: SessionOptions) -> Agent:
     """The agent as a session with these options has it."""
     model = options.model
     thinking = options.thinking or agent.thinking
@@ -83,18 +83,18 @@ def under(agent: Agent, options: SessionOptions) -> Agent:
         agent,
         models=models,
         thinking=thinking,
-        limits=agent.fit(model) if agent.fit else agent.limits,
+        limits=agent.limits_for(model) if agent.limits_for else agent.limits,
     )
 
 
 class Hiding(Protocol):
     """Takes secrets out of what is about to be remembered or shown."""
 
-    def event(self, event: AnyEvent) -> AnyEvent:
+    def redact_event(self, event: AnyEvent) -> AnyEvent:
         """The event without any."""
         ...
 
-    def outgoing(self, outgoing: Outgoing) -> Outgoing:
+    def redact_outgoing(self, outgoing: Outgoing) -> Outgoing:
         """What is to be said without any."""
         ...
 
@@ -106,10 +106,10 @@ class Hiding(Protocol):
 class NoSecrets:
     """Where there are none."""
 
-    def event(self, event: AnyEvent) -> AnyEvent:
+    def redact_event(self, event: AnyEvent) -> AnyEvent:
         return event
 
-    def outgoing(self, outgoing: Outgoing) -> Outgoing:
+    def redact_outgoing(self, outgoing: Outgoing) -> Outgoing:
         return outgoing
 
     def stream(self) -> SecretStream | None:
@@ -132,18 +132,20 @@ class Ports(msgspec.Struct, frozen=True):
     """
 
     store: Store
-    model: Callable[[str], Model]
-    retry: Callable[[Sequence[str], Sequence[ModelFailed], float], tuple[str, float] | None]
+    open_model: Callable[[str], Model]
+    next_try: Callable[[Sequence[str], Sequence[ModelFailed], float], tuple[str, float] | None]
     clock: Clock
     ids: Ids
     publish: Callable[[str, Recorded | Progress], None]
-    posts: Callable[[Address], bool]
+    uses_outbox: Callable[[Address], bool]
     blob: Callable[[str], Awaitable[bytes]] | None = None
-    elsewhere: Callable[[str], Awaitable[tuple[str, ...]]] | None = None
+    find_approvers: Callable[[str], Awaitable[tuple[str, ...]]] | None = None
     secrets: Hiding = NoSecrets()
-    back: Callable[[str, Principal, list[AnyEvent]], Awaitable[list[AnyEvent]]] | None = None
+    revert_effects: Callable[[str, Principal, list[AnyEvent]], Awaitable[list[AnyEvent]]] | None = (
+        None
+    )
     meter: UsageMeter = msgspec.field(default_factory=UsageMeter)
-    checkers: CapacityLimiter = msgspec.field(default_factory=checkers)
+    schema_limiter: CapacityLimiter = msgspec.field(default_factory=make_check_limiter)
     budgets: Budgets = no_budget
-    owners_at: Callable[[], Awaitable[Sequence[Address]]] | None = None
-    closing: Callable[[str, Turn], Awaitable[tuple[str, tuple[Change, ...]]]] | None = None
+    owner_addresses: Callable[[], Awaitable[Sequence[Address]]] | None = None
+    close_turn: Callable[[str, Turn], Awaitable[tuple[str, tuple[Change, ...]]]] | None = None

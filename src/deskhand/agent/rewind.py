@@ -27,14 +27,14 @@ from ..types.events import (
 from ..types.identity import Command, Principal, Rewind, Waiting
 from ..types.messages import Usage
 from ..types.options import TITLE_CHARS, SessionOptions
-from ..types.turn import interrupted, received, said_again
-from .compact import compacted, ledger
+from ..types.turn import make_interruptions, make_message_received, merge_messages
+from .compact import make_ledger, number_messages
 from .state import State, fold
 
 QUOTE_CHARS = 60
-MANY = 1000
+MAX_TITLES = 1000
 """So many titles are looked at for one that tells a branch apart."""
-_NUMBERED = re.compile(r"(?<=.) \(\d+\)$")
+_BRANCH_NUMBER = re.compile(r"(?<=.) \(\d+\)$")
 
 
 class RewoundMessages(msgspec.Struct):
@@ -50,7 +50,7 @@ class RewindView:
     """The whole log of a session, gone through once. `now` is the state after it."""
 
     def __init__(self, session: str, log: Sequence[Recorded], zone: tzinfo | None = None) -> None:
-        self.session, self.log, self.now, self.turns = (
+        self.session, self.log, self.current, self.turns = (
             session,
             log,
             State(session, zone=zone),
@@ -63,8 +63,8 @@ class RewindView:
         last = -1
         for recorded in log:
             event = recorded.event
-            was_open = self.now.turn is not None
-            fold(self.now, (recorded,))
+            was_open = self.current.turn is not None
+            fold(self.current, (recorded,))
             match event:
                 case MessageReceived() if was_open and last >= 0:
                     self.turns[last].said.append(event)
@@ -80,16 +80,18 @@ class RewindView:
                     self.erased = recorded.n
                 case _:
                     pass
-            last = -1 if self.now.archived else last
+            last = -1 if self.current.archived else last
             self._last.append(last)
-            self._rest.append(self.now.turn is None and not isinstance(event, Undone | Branched))
+            self._rest.append(
+                self.current.turn is None and not isinstance(event, Undone | Branched)
+            )
 
     @property
     def heading(self) -> str:
         """The title, without the number of a branch."""
-        return _NUMBERED.sub("", self.now.options.title or self.title)
+        return _BRANCH_NUMBER.sub("", self.current.options.title or self.title)
 
-    def in_view(self, n: int) -> list[RewoundMessages]:
+    def turns_at(self, n: int) -> list[RewoundMessages]:
         """The turns that the conversation consisted of after event n, the latest first."""
         found = []
         i = self._last[n]
@@ -98,7 +100,7 @@ class RewindView:
             i = self.turns[i].before
         return found
 
-    def rest(self, n: int) -> int:
+    def find_rest(self, n: int) -> int:
         """The last event up to n after which no turn was open; 0 is the beginning. Raises
         Refused."""
         if not 0 <= n <= len(self.log):
@@ -107,31 +109,31 @@ class RewindView:
             raise Refused(f"what was said up to event {self.erased} has been erased")
         return next(each for each in range(n, -1, -1) if self._rest[each])
 
-    def state(self, n: int) -> State:
+    def state_at(self, n: int) -> State:
         """How the conversation was after event n."""
-        return fold(State(self.session, zone=self.now.zone), self.log[:n])
+        return fold(State(self.session, zone=self.current.zone), self.log[:n])
 
 
-def rewound(state: State, row: Waiting, past: RewindView) -> list[AnyEvent]:
+def plan_rewind(state: State, row: Waiting, past: RewindView) -> list[AnyEvent]:
     """The events with which the conversation goes back as this row wants: a `Rewind`, /undo or
     /retry. What is open ends before. Raises Refused with the reason where it cannot."""
     body = row.inbound.body
     n = len(past.log)
     who = row.principal
     message = None
-    turns = past.in_view(n)
+    turns = past.turns_at(n)
     next_ = None
     reply = None
     if isinstance(body, Rewind):
         to_n = body.to_n
         message = body.message
-        if past.rest(to_n) != to_n:
+        if past.find_rest(to_n) != to_n:
             raise Refused(
                 f"event {to_n} is in the middle of a turn; the turn before it ended with "
-                f"{past.rest(to_n)}"
+                f"{past.find_rest(to_n)}"
             )
         if message is not None:
-            next_ = received(row, message, state.participants)
+            next_ = make_message_received(row, message, state.participants)
             group = any(
                 turn.said[0].address.group for turn in past.turns
             )  # the log is read by who was there
@@ -151,13 +153,13 @@ def rewound(state: State, row: Waiting, past: RewindView) -> list[AnyEvent]:
         to_n = 0 if name == "clean" else turns[count - 1].n - 1
         said = turns[count - 1].said
         if retry:
-            next_ = said_again(row, said)
+            next_ = merge_messages(row, said)
         else:
             quote = " ".join(said[0].message.text[: 4 * QUOTE_CHARS].split())[:QUOTE_CHARS]
             done = f"Undone: the conversation is as it was before “{quote}”."
             reply = CommandRun(row.inbox_id, who, "undo", args, done)
-    changed = {turn.n: turn for turn in [*turns, *past.in_view(to_n)]}
-    for kept in {turn.n for turn in turns} & {turn.n for turn in past.in_view(to_n)}:
+    changed = {turn.n: turn for turn in [*turns, *past.turns_at(to_n)]}
+    for kept in {turn.n for turn in turns} & {turn.n for turn in past.turns_at(to_n)}:
         del changed[kept]
     if not changed and message is None and state.turn is None:
         raise Refused(f"nothing has been said since event {to_n}")
@@ -166,22 +168,25 @@ def rewound(state: State, row: Waiting, past: RewindView) -> list[AnyEvent]:
         who.id not in (each.id, each.on_behalf_of) for each in openers
     ):
         raise Refused("others have asked something since then, so only an owner may undo it")
-    back = past.state(to_n)
+    back = past.state_at(to_n)
     # who has taken part reads it still
     back.shared = state.shared
     back.person = state.person or back.person
     back.participants = state.participants or back.participants
     then = replace(
-        ledger(back), usage=state.usage, options=state.options, context_tokens=back.context_tokens
+        make_ledger(back),
+        usage=state.usage,
+        options=state.options,
+        context_tokens=back.context_tokens,
     )
-    events: list[AnyEvent] = [*interrupted(state.calls, f"{who.id} went back")]
+    events: list[AnyEvent] = [*make_interruptions(state.calls, f"{who.id} went back")]
     if state.turn is not None:
         events.append(TurnEnded("stopped", tuple(state.turn.answers)))
-    events += [Undone(row.inbox_id, who, to_n), Compacted(compacted(back), "", 0, then)]
+    events += [Undone(row.inbox_id, who, to_n), Compacted(number_messages(back), "", 0, then)]
     return [*events, *(event for event in (next_, reply) if event is not None)]
 
 
-def widened(state: State, row: Waiting, past: RewindView) -> list[AnyEvent]:
+def plan_uncompact(state: State, row: Waiting, past: RewindView) -> list[AnyEvent]:
     """The events with which all is in view again that was shortened to save room. Raises
     Refused."""
     if state.calls:
@@ -198,18 +203,18 @@ def widened(state: State, row: Waiting, past: RewindView) -> list[AnyEvent]:
         State(past.session, zone=state.zone),
         (each for i, each in enumerate(past.log) if i not in short),
     )
-    then = replace(ledger(full), masked_up_to=0)
+    then = replace(make_ledger(full), masked_up_to=0)
     said = (
         f"All {len(full.messages)} messages are in view again; what is too long for the model "
         "is shortened again."
     )
     return [
-        Compacted(compacted(full), "", 0, then),
+        Compacted(number_messages(full), "", 0, then),
         CommandRun(row.inbox_id, row.principal, "uncompact", "", said),
     ]
 
 
-def branched(
+def make_branch(
     past: RewindView,
     principal: Principal,
     at_n: int,
@@ -219,24 +224,26 @@ def branched(
 ) -> Commit:
     """A session `to` ('': named after this one) that goes on from the last rest up to event `at_n`.
     Its title is none of those that are `taken`. Raises Refused."""
-    n = past.rest(at_n)
-    back = past.state(n)
-    options = past.now.options
+    n = past.find_rest(at_n)
+    back = past.state_at(n)
+    options = past.current.options
     title = ""
     if past.heading:
         numbered = (f"{past.heading} ({number})" for number in itertools.count(2))
         title = next(each for each in numbered if each not in taken)
     if options.title:
-        options = options.updated(SessionOptions(title=title, title_by=options.title_by))
-    then = replace(ledger(back), usage=Usage(), options=options, archived=False, sent={})
-    kept = compacted(back)
-    begun = Branched(past.session, n, principal, title, _times(past, [key for key, _ in kept]))
+        options = options.merge(SessionOptions(title=title, title_by=options.title_by))
+    then = replace(make_ledger(back), usage=Usage(), options=options, archived=False, sent={})
+    kept = number_messages(back)
+    begun = Branched(
+        past.session, n, principal, title, _message_times(past, [key for key, _ in kept])
+    )
     return Commit(
         to or f"{past.session}.b{n}", 1, at, (begun, Compacted(kept, "", 0, then)), close=True
     )
 
 
-def _times(past: RewindView, kept: Sequence[int]) -> tuple[float, ...]:
+def _message_times(past: RewindView, kept: Sequence[int]) -> tuple[float, ...]:
     """When the messages of these events were said. A branch begins with some that are events of
     another log."""
     brought: list[tuple[int, float]] = []

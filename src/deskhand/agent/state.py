@@ -11,29 +11,29 @@ import msgspec
 from msgspec.structs import replace
 
 from ..models.base import ContextMessage
-from ..models.message_variants import FORMS, as_shown
-from ..models.pending_annotations import note, remember
+from ..models.message_variants import VARIANTS, apply_variants
+from ..models.pending_annotations import add_annotation, add_sent_answer
 from ..types import events as e
-from ..types.dates import stamp
+from ..types.dates import format_timestamp
 from ..types.identity import (
     Address,
     Participant,
     Participants,
     Principal,
     Waiting,
-    known_as,
-    label_of,
+    is_read_by_others,
+    list_reader_names,
     only_person,
-    read_by_others,
-    readers_of,
+    participant_key,
+    principal_label,
     with_participant,
 )
-from ..types.labels import LOCAL, OWNER, Label, join
+from ..types.labels import LOCAL, OWNER, Label, join_labels
 from ..types.messages import Audio, File, Image, Message, Part, Text, ToolResult, Usage
-from ..types.options import ALL, SessionOptions
-from ..types.turn import LATE_EDIT, TURN, HandedOver, OpenCall, asked_with
+from ..types.options import FOCUS_ALL, SessionOptions
+from ..types.turn import LATE_EDIT, STOP_TURN_ONLY, HandedOver, OpenCall, make_pending_ask
 
-MARKS = 8
+LOOP_GUARD_CALLS = 8
 """So many last calls are remembered for the loop guard."""
 
 
@@ -92,21 +92,21 @@ class State(Conversation):
             setattr(self, name, getattr(fresh, name))
         self.options = self.options.for_new_conversation()
         self.archived = False
-        self.mark_options()
+        self.join_prompt_label()
 
-    def mark_options(self) -> None:
+    def join_prompt_label(self) -> None:
         """The system prompt of this conversation is read like all else in it."""
         if self.options.system_prompt and self.options.prompt_by:
-            self.label = join((self.label, Label("member", by=self.options.prompt_by)))
+            self.label = join_labels((self.label, Label("member", by=self.options.prompt_by)))
 
     def participants_with(self, row: Waiting) -> Participants:
         """Those who take part once this is taken in; a conversation that is over has nobody."""
         return self._participants_with(row.principal, row.inbound.address, row.inbound.sender)
 
-    def join(self, principal: Principal, address: Address, sender: str) -> None:
+    def add_participant(self, principal: Principal, address: Address, sender: str) -> None:
         """They have said something."""
         self.participants = self._participants_with(principal, address, sender)
-        self.shared = read_by_others(self.participants)
+        self.shared = is_read_by_others(self.participants)
         self.person = only_person(self.participants)
 
     def _participants_with(
@@ -123,7 +123,7 @@ class State(Conversation):
     def audience(self) -> tuple[str, ...]:
         """Who reads this conversation, as the readers of a label name them; () where others than
         owners do."""
-        return () if self.shared or self.turn is None else readers_of(self.turn.principal)
+        return () if self.shared or self.turn is None else list_reader_names(self.turn.principal)
 
 
 def fold(state: State, events: Iterable[e.Recorded]) -> State:
@@ -159,34 +159,35 @@ def _receive(state: State, recorded: e.Recorded, event: e.MessageReceived) -> No
     if event.external_id:
         state.turn.heard.append(event.external_id)
     who = event.principal
-    known = state.participants.get(known_as(who, event.address, event.sender))
+    known = state.participants.get(participant_key(who, event.address, event.sender))
     if event.address.group or known != Participant(
         who.on_behalf_of or who.id, "owner" in who.roles
     ):
-        state.join(who, event.address, event.sender)
+        state.add_participant(who, event.address, event.sender)
     message = event.message
     if message.role == "tool":
-        return _show(state, recorded.n, message)
-    state.turn.said.append(message.typed)
+        return _append_message(state, recorded.n, message)
+    state.turn.said.append(message.own_text)
     if state.asides:
         message = Message("user", (*state.asides.values(), *message.parts))
         state.asides = {}
     if state.zone is not None:
         message = Message(
-            "user", (Text(stamp(recorded.at, state.zone, state.hours), LOCAL), *message.parts)
+            "user",
+            (Text(format_timestamp(recorded.at, state.zone, state.hours), LOCAL), *message.parts),
         )
-    return _show(state, recorded.n, message)
+    return _append_message(state, recorded.n, message)
 
 
-def _bring(state: State, recorded: e.Recorded, event: e.HistoryMessage) -> None:
+def _add_history(state: State, recorded: e.Recorded, event: e.HistoryMessage) -> None:
     if state.turn is None and state.archived:
         state.begin_conversation()
     if (
         event.message.role == "assistant"
     ):  # unlike a reply that was made here, it is not made of what is labelled here
         for part in event.message.parts:
-            _read(state, part)
-    _show(state, recorded.n, event.message)
+            _track_part(state, part)
+    _append_message(state, recorded.n, event.message)
 
 
 def _hand_over(state: State, recorded: e.Recorded, event: e.CallsHandedOver) -> None:
@@ -195,9 +196,9 @@ def _hand_over(state: State, recorded: e.Recorded, event: e.CallsHandedOver) -> 
         state.calls[call_id].rests_since = recorded.at
 
 
-def _go_on(state: State, recorded: e.Recorded, event: e.ResultsReturned) -> None:
+def _add_results(state: State, recorded: e.Recorded, event: e.ResultsReturned) -> None:
     """The program asks again, so it has again all that a turn may use."""
-    turn = _turn(state)
+    turn = _require_turn(state)
     turn.answers.append(event.inbox_id)
     turn.request = event.request
     turn.steps = turn.asked = 0
@@ -206,30 +207,30 @@ def _go_on(state: State, recorded: e.Recorded, event: e.ResultsReturned) -> None
 
 
 def _recall(state: State, recorded: e.Recorded, event: e.Recalled) -> None:
-    _turn(state).recalled = len(_turn(state).said)
+    _require_turn(state).recalled = len(_require_turn(state).said)
     if state.messages[-1].message.role != "user":  # it was rewound meanwhile
-        return _show(state, recorded.n, Message("user", (event.part,)))
+        return _append_message(state, recorded.n, Message("user", (event.part,)))
     said = state.messages.pop()
-    _show(state, said.key // FORMS, Message("user", (*said.message.parts, event.part)))
+    _append_message(state, said.key // VARIANTS, Message("user", (*said.message.parts, event.part)))
     return None
 
 
 def _reply(state: State, recorded: e.Recorded, event: e.ModelReplied) -> None:
     used = event.usage
     calls = event.message.calls
-    _turn(state).reply(event)
+    _require_turn(state).count_reply(event)
     state.usage += used
     state.context_tokens = used.input_tokens + used.output_tokens
     state.model = event.model
     if calls or state.calls:
         state.calls = {call.id: OpenCall(call, recorded.n) for call in calls}
     if calls or event.message.text.strip():
-        _show(state, recorded.n, event.message)
+        _append_message(state, recorded.n, event.message)
 
 
 def _end(state: State, recorded: e.Recorded, event: e.TurnEnded) -> None:
     if event.said:
-        _show(state, recorded.n, Message("assistant", (Text(event.said, LOCAL),)))
+        _append_message(state, recorded.n, Message("assistant", (Text(event.said, LOCAL),)))
     state.turn = None
 
 
@@ -240,15 +241,17 @@ def _start(state: State, recorded: e.Recorded, event: e.ToolStarted) -> None:
 def _finish(state: State, recorded: e.Recorded, event: e.ToolFinished | e.CallClosed) -> None:
     if isinstance(event, e.CallClosed):
         if state.calls[event.call_id].handed is not None:
-            _turn(state).request = None  # the program that asked waits no more
-        _close(
+            _require_turn(state).request = None  # the program that asked waits no more
+        _close_call(
             state, recorded.n, ToolResult(event.call_id, (Text(event.reason, LOCAL),), event.status)
         )
-        _turn(state).asked += event.status == "denied"  # beyond what may be asked: it is told once
+        _require_turn(state).asked += (
+            event.status == "denied"
+        )  # beyond what may be asked: it is told once
     else:
-        _close(state, recorded.n, event.result)
+        _close_call(state, recorded.n, event.result)
         if event.end_turn:
-            _turn(state).ending = event.result.text or "Done."
+            _require_turn(state).ending = event.result.text or "Done."
 
 
 def _spend(state: State, recorded: e.Recorded, event: e.AskedAside) -> None:
@@ -257,13 +260,13 @@ def _spend(state: State, recorded: e.Recorded, event: e.AskedAside) -> None:
         state.turn.usage += event.usage
 
 
-def _close(state: State, n: int, result: ToolResult) -> None:
-    turn = _turn(state)
+def _close_call(state: State, n: int, result: ToolResult) -> None:
+    turn = _require_turn(state)
     closed = state.calls.pop(result.call_id)
-    _show(state, n, Message("tool", (result,)))
+    _append_message(state, n, Message("tool", (result,)))
     mark = blake2b(f"{closed.call.name}\0".encode() + bytes(closed.call.arguments), digest_size=12)
     mark.update(result.text.encode())
-    turn.marks = [*turn.marks[1 - MARKS :], mark.digest()]
+    turn.marks = [*turn.marks[1 - LOOP_GUARD_CALLS :], mark.digest()]
 
 
 def _ask(
@@ -273,25 +276,25 @@ def _ask(
 ) -> None:
     if isinstance(event, e.QuestionAsked):
         call = state.calls[event.call_id]
-        call.ask = asked_with(event)
+        call.ask = make_pending_ask(event)
         call.rests_since = recorded.at
         return
     if isinstance(event, e.ApprovalAsked):
         for bound in event.calls:
             call = state.calls[bound.call_id]
-            call.ask = asked_with(event, bound.binds)
+            call.ask = make_pending_ask(event, bound.binds)
             call.rests_since = recorded.at
-            _turn(state).asked += not call.counted
+            _require_turn(state).asked += not call.counted
             call.counted = True
         return
-    for call in asked(state, event.ask_id):
-        call.hear(event, recorded.at)
-    _turn(state).answers.append(event.inbox_id)
+    for call in find_asked_calls(state, event.ask_id):
+        call.apply_answer(event, recorded.at)
+    _require_turn(state).answers.append(event.inbox_id)
     if isinstance(event, e.QuestionAnswered):
-        _turn(state).said.append(event.message.typed)
+        _require_turn(state).said.append(event.message.own_text)
 
 
-def _note(
+def _apply_notice(
     state: State, recorded: e.Recorded, event: e.ModelFailed | e.Hinted | e.CommandRun
 ) -> None:
     if isinstance(event, e.CommandRun):
@@ -302,12 +305,12 @@ def _note(
         elif event.name == LATE_EDIT:
             state.edit_told = True
         return
-    turn = _turn(state)
+    turn = _require_turn(state)
     if isinstance(event, e.Hinted):
         turn.hinted.add(event.why)
         if event.why == "schema":
             turn.pieces = []
-        _show(state, recorded.n, Message("user", (Text(event.text, LOCAL),)))
+        _append_message(state, recorded.n, Message("user", (Text(event.text, LOCAL),)))
     else:
         turn.failures.append(event)
         turn.failed_at = recorded.at
@@ -317,10 +320,10 @@ def _note(
 def _stop(state: State, args: str) -> None:
     summing_up = bool(state.options.compact)
     if summing_up:  # a summary that was asked for is no longer wanted
-        state.options = state.options.updated(SessionOptions(compact=""))
+        state.options = state.options.merge(SessionOptions(compact=""))
     if state.turn is not None:
         state.turn.stopped = True
-    elif not summing_up and args != TURN:
+    elif not summing_up and args != STOP_TURN_ONLY:
         state.archived = True
 
 
@@ -328,7 +331,7 @@ def _restore(state: State, recorded: e.Recorded, event: e.Compacted) -> None:
     ledger = event.ledger
     state.begin_conversation()
     for n, message in event.kept:
-        _show(state, n, message)
+        _append_message(state, n, message)
     state.context_tokens = ledger.context_tokens
     state.masked_up_to = ledger.masked_up_to
     state.compacted_at = recorded.n
@@ -342,7 +345,7 @@ def _restore(state: State, recorded: e.Recorded, event: e.Compacted) -> None:
     state.usage = ledger.usage
     state.archived = ledger.archived
     state.options = ledger.options
-    state.mark_options()
+    state.join_prompt_label()
     state.turn = None
     if ledger.turn is not None:
         state.turn = ledger.turn.copy()
@@ -355,40 +358,40 @@ def _mask(state: State, recorded: e.Recorded, event: e.Masked) -> None:
 
 def _configure(state: State, recorded: e.Recorded, event: e.OptionsSet) -> None:
     """What somebody has set is their word, and a model obeys some of it."""
-    by = label_of(event.principal).by
+    by = principal_label(event.principal).by
     options = event.options
-    if options.compact not in (None, "", ALL) and by:  # what matters in a summary
-        state.label = join((state.label, Label("member", by=by)))
-    state.options = state.options.updated(replace(options, prompt_by=by, title_by=by))
-    state.mark_options()
+    if options.compact not in (None, "", FOCUS_ALL) and by:  # what matters in a summary
+        state.label = join_labels((state.label, Label("member", by=by)))
+    state.options = state.options.merge(replace(options, prompt_by=by, title_by=by))
+    state.join_prompt_label()
 
 
-def _show(state: State, n: int, message: Message) -> None:
+def _append_message(state: State, n: int, message: Message) -> None:
     if message.role != "assistant":
         for part in message.parts:
-            _read(state, part)
-    state.messages.append(ContextMessage(n * FORMS, message))
+            _track_part(state, part)
+    state.messages.append(ContextMessage(n * VARIANTS, message))
 
 
-def _read(state: State, part: Part) -> None:
+def _track_part(state: State, part: Part) -> None:
     """Lower the label to that of what the model is shown, and note where a picture is."""
     if isinstance(part, ToolResult):
         for piece in part.parts:
-            _read(state, piece)
+            _track_part(state, piece)
     elif isinstance(part, (Text, Image, Audio, File)):
         if part.label is not state.label and part.label != state.label:
-            state.label = join((state.label, part.label))
+            state.label = join_labels((state.label, part.label))
         if isinstance(part, Image) and state.pictures[-1:] != [len(state.messages)]:
             state.pictures.append(len(state.messages))
 
 
-def _turn(state: State) -> e.Turn:
+def _require_turn(state: State) -> e.Turn:
     if state.turn is None:
         raise AssertionError(f"{state.session!r}: an event of a turn while none is open")
     return state.turn
 
 
-def asked(state: State, ask_id: str) -> list[OpenCall]:
+def find_asked_calls(state: State, ask_id: str) -> list[OpenCall]:
     """The calls that wait for this ask. Raises KeyError when none does."""
     found = [
         call for call in state.calls.values() if call.ask is not None and call.ask.ask_id == ask_id
@@ -400,9 +403,9 @@ def asked(state: State, ask_id: str) -> list[OpenCall]:
 
 _FOLDS: dict[type[e.AnyEvent], Callable[[State, e.Recorded, Any], None]] = {
     e.MessageReceived: _receive,
-    e.HistoryMessage: _bring,
+    e.HistoryMessage: _add_history,
     e.CallsHandedOver: _hand_over,
-    e.ResultsReturned: _go_on,
+    e.ResultsReturned: _add_results,
     e.ModelReplied: _reply,
     e.TurnEnded: _end,
     e.ToolStarted: _start,
@@ -413,15 +416,17 @@ _FOLDS: dict[type[e.AnyEvent], Callable[[State, e.Recorded, Any], None]] = {
     e.ApprovalAnswered: _ask,
     e.QuestionAsked: _ask,
     e.QuestionAnswered: _ask,
-    e.ModelFailed: _note,
-    e.Hinted: _note,
+    e.ModelFailed: _apply_notice,
+    e.Hinted: _apply_notice,
     e.Recalled: _recall,
-    e.CommandRun: _note,
+    e.CommandRun: _apply_notice,
     e.Compacted: _restore,
     e.Masked: _mask,
-    e.MessageEdited: lambda state, _, event: note(state.asides, state.sent, event),
-    e.Reacted: lambda state, _, event: note(state.asides, state.sent, event),
-    e.MessageDelivered: lambda state, _, event: remember(state.sent, event, state.messages, FORMS),
+    e.MessageEdited: lambda state, _, event: add_annotation(state.asides, state.sent, event),
+    e.Reacted: lambda state, _, event: add_annotation(state.asides, state.sent, event),
+    e.MessageDelivered: lambda state, _, event: add_sent_answer(
+        state.sent, event, state.messages, VARIANTS
+    ),
     e.OptionsSet: _configure,
     e.Erased: lambda state, _, event: None,  # nothing that the model sees
     e.Undone: lambda state, _, event: None,  # what is left stands in the `Compacted` behind it
@@ -430,7 +435,7 @@ _FOLDS: dict[type[e.AnyEvent], Callable[[State, e.Recorded, Any], None]] = {
 """What each kind of event does; by kind, since a cold start goes through thousands."""
 
 
-def view(state: State) -> tuple[ContextMessage, ...]:
+def build_context(state: State) -> tuple[ContextMessage, ...]:
     """The messages of a request. They only grow at their end, except where a `Masked` or
     `Compacted` event moved them, or a newer picture took the pixels of an older one."""
-    return as_shown(state.messages, state.pictures, state.masked_up_to)
+    return apply_variants(state.messages, state.pictures, state.masked_up_to)

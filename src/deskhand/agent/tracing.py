@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ..models.base import Request, Thinking, ToolSchema
+from ..models.base import Request, ThinkingLevel, ToolSchema
 from ..types.door import Progress
 from ..types.messages import Message
 
@@ -17,11 +17,13 @@ class TracedRequest(msgspec.Struct, frozen=True):
     messages: tuple[Message, ...]
     tools: tuple[ToolSchema, ...]
     max_output_tokens: int | None
-    thinking: Thinking
+    thinking: ThinkingLevel
     temperature: float | None
 
 
-def trace(model: str, request: Request, *, n: int, attempt: int) -> tuple[Progress, Progress]:
+def trace_request(
+    model: str, request: Request, *, n: int, attempt: int
+) -> tuple[Progress, Progress]:
     """The system prompt, which owners alone are shown, and then the request."""
     messages = tuple(shown.message for shown in request.messages)
     traced = TracedRequest(

@@ -8,25 +8,25 @@ from pathlib import Path
 
 from ..agent.state import State
 from ..models.base import Model
-from ..models.tokens import tokens
-from ..models.window import KEEP
+from ..models.tokens import estimate_tokens
+from ..models.window import KEPT_STEPS
 from ..policy.approval import may_approve
-from ..policy.gate import host_of
+from ..policy.gate import source_host
 from ..types.commands import COMMANDS, WELCOME
 from ..types.errors import ModelError
 from ..types.events import AnyEvent, CommandRun, OptionsSet
-from ..types.goals import COMPACTED, OFF
-from ..types.identity import Command, Configure, Principal, Waiting, is_own, label_of
+from ..types.goals import DEEP_WORK_COMPACTED, GOAL_OFF
+from ..types.identity import Command, Configure, Principal, Waiting, is_own_session, principal_label
 from ..types.messages import Message, Text
-from ..types.options import ALL, FOCUS_CHARS, SYSTEM_PROMPT_CHARS, TITLE_CHARS, SessionOptions
-from ..types.turn import TURN, received
-from .prompt_presets import presets
+from ..types.options import FOCUS_ALL, FOCUS_CHARS, SYSTEM_PROMPT_CHARS, TITLE_CHARS, SessionOptions
+from ..types.turn import STOP_TURN_ONLY, make_message_received
+from .prompt_presets import list_presets
 
-BEGINS = frozenset({"deep", "goal"})
+REQUEST_COMMANDS = frozenset({"deep", "goal"})
 """Commands whose words are the next message too."""
-FEW = KEEP
+MIN_MESSAGES = KEPT_STEPS
 """Fewer messages than this are not summed up."""
-Check = Callable[[Principal, str, SessionOptions], str]
+OptionsCheck = Callable[[Principal, str, SessionOptions], str]
 """What speaks against this person's setting these options of this session; '' for nothing."""
 
 
@@ -37,7 +37,7 @@ def _help(state: State, args: str) -> str:
 def _stop(state: State, args: str) -> str | tuple[SessionOptions, str]:
     if state.turn is not None:
         return ""  # the end of the turn says it
-    if args == TURN:
+    if args == STOP_TURN_ONLY:
         return "There was nothing left to stop."
     if state.options.compact:
         return "Stopped: the conversation is as long as it was."
@@ -121,7 +121,7 @@ def _trust(state: State, args: str) -> str | tuple[SessionOptions, str]:
     if args == "off":
         return SessionOptions(trust=()), "From now on nothing from outside is trusted here."
     named = (
-        host_of(args if "://" in args else f"https://{args}")
+        source_host(args if "://" in args else f"https://{args}")
         if not args.startswith("file ")
         else args
     )
@@ -156,7 +156,7 @@ def _context(state: State, args: str) -> str:
     roles = [shown.message.role for shown in state.messages]
     said, mine, results = (roles.count(role) for role in ("user", "assistant", "tool"))
     lines = [f"In view: {said} messages to me, {mine} of mine, {results} results of tools."]
-    used = state.context_tokens or sum(tokens(shown.message) for shown in state.messages)
+    used = state.context_tokens or sum(estimate_tokens(shown.message) for shown in state.messages)
     lines.append(
         f"They take about {used:,} tokens{'' if state.context_tokens else ', by our own count'}."
     )
@@ -174,11 +174,11 @@ def _context(state: State, args: str) -> str:
 
 
 def _compact(state: State, args: str) -> str | tuple[SessionOptions, str]:
-    if len(state.messages) < FEW:
+    if len(state.messages) < MIN_MESSAGES:
         return "There is not enough here to be summed up."
     when = " when this is done" if state.calls else ""
     return SessionOptions(
-        compact=args[:FOCUS_CHARS] or ALL
+        compact=args[:FOCUS_CHARS] or FOCUS_ALL
     ), f"I sum up what was said before{when}."
 
 
@@ -189,7 +189,7 @@ def _deep(state: State, args: str) -> str | tuple[SessionOptions, str]:
             "Deep work is on: I go on by myself while tasks are open" if on else "Deep work is off"
         )
         return f"{now}. Write /deep REQUEST to begin one, /deep on or /deep off."
-    if args == OFF:
+    if args == GOAL_OFF:
         return SessionOptions(
             mode="normal", plan_mode=False
         ), "Deep work is off. The tasks stay as they are."
@@ -205,7 +205,7 @@ def _deep(state: State, args: str) -> str | tuple[SessionOptions, str]:
 def _goal(state: State, args: str) -> str:
     if not args:
         return "Write /goal TEXT to set a goal for this conversation, /goal off to end it."
-    if args.lower() == OFF:
+    if args.lower() == GOAL_OFF:
         return "There is no goal here any more."
     return (
         "That is the goal here now. After each turn I have it judged, and go on until it is "
@@ -217,7 +217,7 @@ def _restart(state: State, args: str) -> str:
     return "I restart, and write here then."
 
 
-Live = Mapping[str, Callable[[State, Waiting, str], str]]
+CommandHandlers = Mapping[str, Callable[[State, Waiting, str], str]]
 """Commands that somebody answers who knows more than the conversation: by name, from it, who asks
 where, and the arguments."""
 
@@ -241,12 +241,12 @@ HANDLERS: dict[str, Callable[[State, str], str | tuple[SessionOptions, str]]] = 
 command changes, the fold changes on `CommandRun`."""
 
 
-def run(
-    check: Check,
+def run_command(
+    check: OptionsCheck,
     state: State,
     row: Waiting,
     beside: Callable[[str], str] = lambda session: "",
-    live: Live = {},  # noqa: B006 -- never changed
+    live: CommandHandlers = {},  # noqa: B006 -- never changed
 ) -> list[AnyEvent] | None:
     """The events of a command or of options to be set, as far as words go; None for what is
     neither, [] for what needs the log. An unknown name or a missing role is answered, never
@@ -263,9 +263,12 @@ def run(
     else:
         if row.principal.kind == "system":  # a note of our own: it says what it says
             note = CommandRun(row.inbox_id, row.principal, body.name, "", body.args)
-            if body.name != COMPACTED:
+            if body.name != DEEP_WORK_COMPACTED:
                 return [note]
-            return [OptionsSet(row.inbox_id, row.principal, SessionOptions(compact=ALL)), note]
+            return [
+                OptionsSet(row.inbox_id, row.principal, SessionOptions(compact=FOCUS_ALL)),
+                note,
+            ]
         name = body.name
         args = body.args
         known = COMMANDS.get(body.name)
@@ -276,24 +279,28 @@ def run(
             and known.role in row.principal.roles
         )
         if known is None or (known.role and not theirs):  # a job acts for an owner, and is none
-            why = _unknown(body) if known is None else f"{body.prefix}{name} is for {known.role}s."
+            why = (
+                _explain_unknown(body)
+                if known is None
+                else f"{body.prefix}{name} is for {known.role}s."
+            )
             return [CommandRun(row.inbox_id, row.principal, name, args, why, refused=True)]
-        if known.back:
+        if known.rewinds:
             return []
-        done = _done(state, row, name, args.strip(), live)
+        done = _call_handler(state, row, name, args.strip(), live)
         options, reply = (None, done) if isinstance(done, str) else done
-        if name == "status" or (name in BEGINS and not args.strip()):
+        if name == "status" or (name in REQUEST_COMMANDS and not args.strip()):
             reply = "\n".join(filter(None, (reply, beside(state.session))))
-    begun = begin(state, row, name, args)
+    begun = begin_request(state, row, name, args)
     if options is None:
         return [CommandRun(row.inbox_id, row.principal, name, args, reply), *begun]
-    if refused := _refused(check, state, row, options):
+    if refused := _why_refused(check, state, row, options):
         return [CommandRun(row.inbox_id, row.principal, name, args, refused, refused=True)]
     told = [CommandRun(row.inbox_id, row.principal, name, args, reply)] if reply else []
     return [OptionsSet(row.inbox_id, row.principal, options), *told, *begun]
 
 
-def _unknown(command: Command) -> str:
+def _explain_unknown(command: Command) -> str:
     """What somebody reads who wrote a command that there is not."""
     prefix = command.prefix
     name = command.name
@@ -308,26 +315,34 @@ def _unknown(command: Command) -> str:
     return said
 
 
-def begin(state: State, row: Waiting, name: str, args: str) -> list[AnyEvent]:
+def begin_request(state: State, row: Waiting, name: str, args: str) -> list[AnyEvent]:
     """The request in `/deep REQUEST` and `/goal TEXT` is also the next message, where nothing else
     is going on."""
     wanted = args.strip()
-    if name not in BEGINS or state.turn is not None or wanted.lower() in ("", "on", OFF):
+    if (
+        name not in REQUEST_COMMANDS
+        or state.turn is not None
+        or wanted.lower() in ("", "on", GOAL_OFF)
+    ):
         return []
     return [
-        received(row, Message("user", (Text(wanted, label_of(row.principal)),)), state.participants)
+        make_message_received(
+            row,
+            Message("user", (Text(wanted, principal_label(row.principal)),)),
+            state.participants,
+        )
     ]
 
 
-def _done(
-    state: State, row: Waiting, name: str, args: str, live: Live
+def _call_handler(
+    state: State, row: Waiting, name: str, args: str, live: CommandHandlers
 ) -> str | tuple[SessionOptions, str]:
     if name in HANDLERS:
         return HANDLERS[name](state, args)
     return live[name](state, row, args) if name in live else "Nobody can say that here."
 
 
-def _refused(check: Check, state: State, row: Waiting, options: SessionOptions) -> str:
+def _why_refused(check: OptionsCheck, state: State, row: Waiting, options: SessionOptions) -> str:
     if row.principal.kind != "person":
         return "Only a person may set how a conversation is held."
     if options.trust and not may_approve(row.principal):
@@ -337,7 +352,7 @@ def _refused(check: Check, state: State, row: Waiting, options: SessionOptions) 
     return check(row.principal, state.session, options)
 
 
-def beyond(
+def why_owner_only(
     principal: Principal, session: str, options: SessionOptions, models: Collection[str]
 ) -> str:
     """What of these options is for owners, in a sentence; '' for nothing. Who pays chooses the
@@ -351,7 +366,7 @@ def beyond(
             f"The model {options.model!r} is for owners to choose. Models that everybody may "
             f"choose here: {named}."
         )
-    if (options.system_prompt is not None or options.preset is not None) and not is_own(
+    if (options.system_prompt is not None or options.preset is not None) and not is_own_session(
         principal, session
     ):
         return (
@@ -361,7 +376,7 @@ def beyond(
     return ""
 
 
-def unusable(options: SessionOptions, model: Callable[[str], Model], prompts: Path) -> str:
+def why_unusable(options: SessionOptions, model: Callable[[str], Model], prompts: Path) -> str:
     """What speaks against these options, in a sentence; '' for nothing. `model` opens
     `provider/name`, `prompts` is the folder of presets."""
     if options.model:
@@ -375,7 +390,7 @@ def unusable(options: SessionOptions, model: Callable[[str], Model], prompts: Pa
             model(options.model)
         except ModelError as error:
             return str(error)
-    names = [preset.name for preset in presets(prompts)] if options.preset else []
+    names = [preset.name for preset in list_presets(prompts)] if options.preset else []
     if options.preset and options.preset not in names:
         return f"There is no preset {options.preset!r}; choose one of: {', '.join(names)}."
     if options.title and len(options.title) > TITLE_CHARS:

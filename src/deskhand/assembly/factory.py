@@ -14,7 +14,7 @@ import msgspec
 from ..agent.profile import Agent
 from ..config.config import AgentConfig, Settings, workspace_of
 from ..models.base import Model
-from ..skills.skill import FILE_NAME, Skill, Skills, index
+from ..skills.skill import FILE_NAME, Skill, Skills, render_skill_index
 from ..tools.base import Tools, ToolScope
 from ..tools.paths import Allowed
 from ..types.clock import Clock
@@ -22,17 +22,17 @@ from ..types.identity import Address, Principal
 from ..types.limits import Limits
 from ..types.options import SessionOptions
 from ..types.people import People
-from ..workspace.quarantine import NOTHING, Held, holds
-from ..workspace.scope import ToolScopes, shared_folder, without_secrets
-from .chat_commands import Check, beyond, run, unusable
+from ..workspace.quarantine import NOTHING_HELD, Held, is_held_back
+from ..workspace.scope import ToolScopes, folders_without_secrets, shared_folder
+from .chat_commands import OptionsCheck, run_command, why_owner_only, why_unusable
 from .features import Features
-from .judge import judge_of
+from .judge import make_judge
 from .models import facts_of, is_local
 from .overrides import Tried
 from .plugins import Plugins
-from .prompt import Prompt, Prompting, Sources, machine_of
-from .tools import skill_folders, skills_of, taken, toolbox, with_search
-from .workspace_templates import lay_out
+from .prompt import Prompt, PromptRenderer, Sources, describe_machine
+from .tools import make_tools, reserved_tool_names, skill_folders, skills_of, with_tool_search
+from .workspace_templates import create_agent_files
 
 log = logging.getLogger(__name__)
 
@@ -42,19 +42,23 @@ class AgentParts(msgspec.Struct, frozen=True):
     what a channel has to say about a place, by the channel's name. `model` opens `provider/name`.
     `beside` says what runs beside a session, `works` what goes on when nobody writes."""
 
-    reaches: ToolScopes
+    scopes: ToolScopes
     plugins: Plugins
     clock: Clock
     tools: Tools | None
-    told: Mapping[str, Callable[[Address], str]]
+    channel_instructions: Mapping[str, Callable[[Address], str]]
     model: Callable[[str], Model]
-    works: Features
+    features: Features
     people: People | None = None
-    beside: Callable[[str], str] = lambda session: ""
+    describe_processes: Callable[[str], str] = lambda session: ""
 
-    def shown(self, session: str) -> str:
+    def describe_activity(self, session: str) -> str:
         """What goes on in a session beside its turns, for people; '' for nothing."""
-        return "\n".join(filter(None, (self.works.shown(session), self.beside(session))))
+        return "\n".join(
+            filter(
+                None, (self.features.describe_progress(session), self.describe_processes(session))
+            )
+        )
 
 
 def make_agent(
@@ -63,32 +67,36 @@ def make_agent(
     """The agent of this name. Raises ConfigError."""
     config = settings.agent(name)
     try:
-        lay_out(settings, name)
+        create_agent_files(settings, name)
     except OSError as error:
         log.warning("the files of agent %r are not made: %s", name, error)
     workspace = workspace_of(settings, name)
     skills = skills_of(settings, name, tried.skills if tried else None)
-    prompt = _prompt(settings, name, house, (skills, tried.system if tried else ""))
+    prompt = _make_prompt(settings, name, house, (skills, tried.system if tried else ""))
 
     home = Path(settings.environment.get("HOME", "/"))
 
-    async def beside() -> tuple[Allowed, ...]:
+    async def list_implicit_folders() -> tuple[Allowed, ...]:
         allowed = (*skill_folders(settings, name, skills), *shared_folder(settings, name))
         if config.sandbox is not False:
             return allowed
-        return *allowed, *await anyio.to_thread.run_sync(without_secrets, home, settings.home.root)
+        return *allowed, *await anyio.to_thread.run_sync(
+            folders_without_secrets, home, settings.home.root
+        )
 
-    async def reach() -> ToolScope:
-        return await house.reaches.of(name, workspace, beside)
+    async def open_scope() -> ToolScope:
+        return await house.scopes.open_scope(name, workspace, list_implicit_folders)
 
-    tools = house.tools if house.tools is not None else _tools(settings, name, house, skills)
+    tools = (
+        house.tools if house.tools is not None else _make_agent_tools(settings, name, house, skills)
+    )
     return Agent(
         name,
         config.models,
         prompt,
         tools,
-        judge_of(settings, name),
-        reach,
+        make_judge(settings, name),
+        open_scope,
         str(workspace),
         limits_of(settings, config, next(iter(config.models), "")),
         config.thinking or "off",
@@ -96,21 +104,26 @@ def make_agent(
         ZoneInfo(settings.config.timezone),
         hooks=house.plugins.hooks(name),
         commands=partial(
-            run, check_of(settings, house.model), beside=house.shown, live=house.works.answers()
+            run_command,
+            make_options_check(settings, house.model),
+            beside=house.describe_activity,
+            live=house.features.command_handlers(),
         ),
         cheap_model=config.cheap_model,
-        recall=partial(house.works.recall, name),
-        condense=partial(house.works.condense, name),
-        fit=partial(limits_of, settings, config),
+        recall=partial(house.features.recall, name),
+        summarize=partial(house.features.summarize, name),
+        limits_for=partial(limits_of, settings, config),
     )
 
 
-def _tools(settings: Settings, name: str, house: AgentParts, skills: Skills) -> Tools:
-    beside = house.works.tools(name)
+def _make_agent_tools(settings: Settings, name: str, house: AgentParts, skills: Skills) -> Tools:
+    beside = house.features.tools(name)
     plugins = house.plugins.tools
-    own = house.works.own.tools(settings, name, taken(settings, name, skills, (*beside, *plugins)))
-    tools = toolbox(settings, name, skills, beside, house.people, plugins) | own
-    return with_search(settings, name, tools, {*own, *(tool.spec.name for tool in plugins)})
+    own = house.features.own_tools.tools(
+        settings, name, reserved_tool_names(settings, name, skills, (*beside, *plugins))
+    )
+    tools = make_tools(settings, name, skills, beside, house.people, plugins) | own
+    return with_tool_search(settings, name, tools, {*own, *(tool.spec.name for tool in plugins)})
 
 
 def limits_of(settings: Settings, config: AgentConfig, model: str) -> Limits:
@@ -120,20 +133,20 @@ def limits_of(settings: Settings, config: AgentConfig, model: str) -> Limits:
     return msgspec.structs.replace(limits, guessed=is_local(settings, model))
 
 
-def check_of(settings: Settings, model: Callable[[str], Model]) -> Check:
+def make_options_check(settings: Settings, model: Callable[[str], Model]) -> OptionsCheck:
     """What speaks against setting options, by these settings."""
     named = {each for agent in settings.agents for each in settings.agent(agent).models}
 
     def check(principal: Principal, session: str, options: SessionOptions) -> str:
-        refused = beyond(principal, session, options, named)
-        return refused or unusable(options, model, settings.home.root / "prompts")
+        refused = why_owner_only(principal, session, options, named)
+        return refused or why_unusable(options, model, settings.home.root / "prompts")
 
     return check
 
 
-def _prompt(
+def _make_prompt(
     settings: Settings, name: str, house: AgentParts, given: tuple[Skills, str]
-) -> Prompting:
+) -> PromptRenderer:
     config = settings.agent(name)
     home = settings.home
     (skills, system) = given
@@ -145,19 +158,21 @@ def _prompt(
         config.preset,
         config.voice,
         ZoneInfo(settings.config.timezone),
-        machine_of(home.root, settings.environment.get("HOME", ""), config.sandbox is False),
-        house.reaches.quarantine,
+        describe_machine(home.root, settings.environment.get("HOME", ""), config.sandbox is False),
+        house.scopes.quarantine,
         system,
-        partial(house.reaches.words, workspace_of(settings, name)),
+        partial(house.scopes.pending_labels, workspace_of(settings, name)),
     )
-    told = house.told
+    told = house.channel_instructions
     learned = house.plugins.prompt
 
     def extras(address: Address) -> str:
         return told[address.channel](address) if address.channel in told else ""
 
     can = Able(skills, learned)
-    return Prompt(sources, can, house.clock, extras, partial(house.works.pinned, name))
+    return Prompt(
+        sources, can, house.clock, extras, partial(house.features.render_pinned_facts, name)
+    )
 
 
 class Able:
@@ -168,7 +183,7 @@ class Able:
         self._skills = skills
         self._learned = learned
         self._found: dict[str, Skill] | None = None
-        self._held = NOTHING
+        self._held = NOTHING_HELD
         self._text = ""
 
     def __call__(self, held: Held) -> str:
@@ -177,7 +192,7 @@ class Able:
             self._found = found
             self._held = held
             free = {name: skill for name, skill in found.items() if not _is_held(skill, held)}
-            self._text = "\n\n".join(filter(None, (index(free), self._learned)))
+            self._text = "\n\n".join(filter(None, (render_skill_index(free), self._learned)))
         return self._text
 
 
@@ -185,7 +200,7 @@ def _is_held(skill: Skill, held: Held) -> bool:
     file = str(skill.folder / FILE_NAME)
     inode = skill.place.inode
     return (
-        holds(held, str(skill.folder), inode)
+        is_held_back(held, str(skill.folder), inode)
         or not held.allows(file, skill.digest)
         or not skill.place.still(file)
     )

@@ -7,7 +7,7 @@ from typing import Protocol
 from ..agent.state import State
 from ..tools.base import Tool
 from ..types.events import Recalled
-from .chat_commands import Live
+from .chat_commands import CommandHandlers
 from .summarise import Condense
 from .workspace_tools import OwnTools
 
@@ -16,22 +16,22 @@ class Features(Protocol):
     """Implemented by `FeatureWiring`, above."""
 
     @property
-    def own(self) -> OwnTools: ...
+    def own_tools(self) -> OwnTools: ...
 
     @property
-    def condense(self) -> Condense: ...
+    def summarize(self) -> Condense: ...
 
     def tools(self, agent: str, /) -> tuple[Tool, ...]:
         """What this agent can do with them."""
 
-    def answers(self) -> Live:
+    def command_handlers(self) -> CommandHandlers:
         """The chat commands that they answer."""
 
-    def pinned(self, agent: str, person: str, /) -> str:
+    def render_pinned_facts(self, agent: str, person: str, /) -> str:
         """What this agent always knows, for the prompt. From memory alone, since it is asked before
         every call."""
 
-    def shown(self, session: str, /) -> str:
+    def describe_progress(self, session: str, /) -> str:
         """How what goes on by itself in this conversation stands, for people; '' for nothing."""
 
     async def recall(self, agent: str, state: State, /) -> Recalled | None:

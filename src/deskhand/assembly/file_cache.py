@@ -13,13 +13,13 @@ from ..tools.approved import MOST_BYTES, UNBOUND
 from ..tools.documents.invisible import written_out
 from ..tools.paths import Workspace
 from ..types.errors import ToolError
-from ..types.messages import clean
-from ..workspace.quarantine import NOTHING, Held, holds
+from ..types.messages import clean_text
+from ..workspace.quarantine import NOTHING_HELD, Held, is_held_back
 
 FILE_CHARS = 20_000
 READ_BYTES = 10 * FILE_CHARS
 """More than the characters, as comments are not counted."""
-LEFT_OUT = f"[the rest is left out: {FILE_CHARS:,} characters fit]"
+TRUNCATED_NOTE = f"[the rest is left out: {FILE_CHARS:,} characters fit]"
 _COMMENT = re.compile(
     r"(^(?:```.*?(?:^```|\Z)|~~~.*?(?:^~~~|\Z)))|<!--.*?(?:-->|\Z)", re.DOTALL | re.MULTILINE
 )
@@ -36,14 +36,14 @@ class Texts:
     def __init__(self, folder: Path, links: bool = False) -> None:
         self._folder = folder
         self._links = links
-        self._look = os.stat if links else os.lstat
+        self._stat = os.stat if links else os.lstat
         self._known: dict[str, tuple[tuple[int, ...], bytes, str]] = {}
 
-    def __call__(self, name: str, held: Held = NOTHING) -> str:
+    def __call__(self, name: str, held: Held = NOTHING_HELD) -> str:
         """What is to be read of the file; '' where it has nothing to say, is none, or is `held`
         back."""
         try:
-            status = self._look(
+            status = self._stat(
                 f"{self._folder}/{name}"
             )  # before every model call, and a third of the cost
         except OSError:
@@ -63,28 +63,30 @@ class Texts:
                 data = self._read(name, held)
             except (OSError, ToolError):
                 return ""
-            if self._is_another(name, status.st_ino):  # whose words were these?
+            if self._is_replaced(name, status.st_ino):  # whose words were these?
                 return ""
-            known = self._known[name] = (version, sha256(data).digest(), words(data))
-        if known[2] and held is not NOTHING:  # asked after it was read: somebody may be writing it
+            known = self._known[name] = (version, sha256(data).digest(), decode_prompt_text(data))
+        if (
+            known[2] and held is not NOTHING_HELD
+        ):  # asked after it was read: somebody may be writing it
             path = f"{self._folder}/{name}"
             inode = status.st_ino
             if (
-                holds(held, path, inode)
+                is_held_back(held, path, inode)
                 or not held.allows(path, known[1])
-                or self._is_another(name, inode)
+                or self._is_replaced(name, inode)
             ):
                 return ""
         return known[2]
 
-    def _is_another(self, name: str, inode: int) -> bool:
+    def _is_replaced(self, name: str, inode: int) -> bool:
         """Whether another file lies there by now than this one."""
         try:
-            return self._look(f"{self._folder}/{name}").st_ino != inode
+            return self._stat(f"{self._folder}/{name}").st_ino != inode
         except OSError:
             return True
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Let go of what was read."""
         self._known.clear()
 
@@ -98,19 +100,19 @@ class Texts:
             return file.read(limit)
 
 
-def words(data: bytes) -> str:
+def decode_prompt_text(data: bytes) -> str:
     """The text without comments, with what nobody sees written out, cut at FILE_CHARS; '' where
     nothing but headings is left: a template that nobody has filled in costs nothing."""
-    text = without_comments(data.decode("utf-8-sig", "replace"))
+    text = strip_comments(data.decode("utf-8-sig", "replace"))
     if all(not line.strip() or _HEADING.match(line) for line in text.split("\n")):
         return ""
     text = written_out(text)
-    return text if len(text) <= FILE_CHARS else f"{text[:FILE_CHARS].rstrip()}\n{LEFT_OUT}"
+    return text if len(text) <= FILE_CHARS else f"{text[:FILE_CHARS].rstrip()}\n{TRUNCATED_NOTE}"
 
 
-def without_comments(text: str) -> str:
+def strip_comments(text: str) -> str:
     """The text, cleaned, without HTML comments; those in fences of code stay. What facts say
     between marks of ours is told from memory, and not from the file as well."""
-    text = _PINNED.sub("", clean(text.replace("\r\n", "\n")))
+    text = _PINNED.sub("", clean_text(text.replace("\r\n", "\n")))
     text = _COMMENT.sub(lambda match: match[1] or "", text)
     return re.sub(r"\n\s*\n\s*\n", "\n\n", text).strip()

@@ -28,7 +28,7 @@ class Host(msgspec.Struct, frozen=True):
 
     store: Store
     blobs: Blobs
-    room: SandboxProvider
+    sandbox: SandboxProvider
     net: Net
     clock: Clock
     ids: Ids
@@ -37,6 +37,6 @@ class Host(msgspec.Struct, frozen=True):
     dispatch: Dispatch
     settings: Callable[[], Settings]
     agent_of: Callable[[str], Agent]
-    as_now: Callable[[Principal], Awaitable[Principal]]
+    with_current_roles: Callable[[Principal], Awaitable[Principal]]
     alerts: Alerts
     rounds: MachineRounds

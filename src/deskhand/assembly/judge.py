@@ -9,17 +9,17 @@ from collections.abc import Callable, Collection, Mapping
 import msgspec
 from msgspec.structs import replace
 
-from ..config.config import Settings, rules_under_our_names, workspace_of
-from ..policy.commands import doubt
-from ..policy.plan import planned
+from ..config.config import Settings, normalize_rules, workspace_of
+from ..policy.commands import find_doubt
+from ..policy.plan import apply_plan_mode
 from ..policy.postures import Posture, posture_rules, role_rules
 from ..policy.rules import COMMAND_TOOLS, Case, Decision, Rule, decide
-from ..policy.unattended import asking_about_jobs
+from ..policy.unattended import ask_before_jobs
 from ..tools.aliases import canonical
 from ..tools.command_line import SHELL
 from ..tools.command_line import command_of as run_by
 from ..tools.define import decoded
-from ..users.tool import asking_about_users
+from ..users.tool import guard_user_changes
 from .models import is_small
 from .small_models import asking_about_unnamed
 
@@ -31,12 +31,12 @@ Judge = Callable[[Case], Decision]
 def rules_of(settings: Settings, agent: str) -> tuple[Rule, ...]:
     """The rules that hold for an agent: those of the configuration, and behind them those of its
     posture, and of the roles."""
-    own = rules_under_our_names(settings.config.policy)
+    own = normalize_rules(settings.config.policy)
     posture = settings.posture(agent)
-    return (*own, *role_rules(_postures(settings), posture), *posture_rules(posture))
+    return (*own, *role_rules(_role_postures(settings), posture), *posture_rules(posture))
 
 
-def _postures(settings: Settings) -> Mapping[str, Posture]:
+def _role_postures(settings: Settings) -> Mapping[str, Posture]:
     return {
         name: role.posture
         for name, role in settings.config.roles.items()
@@ -44,43 +44,43 @@ def _postures(settings: Settings) -> Mapping[str, Posture]:
     }
 
 
-def judge_of(settings: Settings, agent: str) -> Judge:
+def make_judge(settings: Settings, agent: str) -> Judge:
     """Who judges the calls of this agent: what cannot be judged is asked about. Raises ConfigError
     for one that there is not."""
     config = settings.agent(agent)
     rules = rules_of(settings, agent)
 
-    def decided(case: Case) -> Decision:
+    def apply_rules(case: Case) -> Decision:
         return decide(rules, case)
 
-    judge: Judge = decided
+    judge: Judge = apply_rules
     if any(is_small(settings, model) for model in config.models):
         judge = asking_about_unnamed(judge, workspace_of(settings, agent))
     if config.commands:
         judge = asking_about_commands(judge, config.commands)
-    whole = judging_all_commands(asking_about_jobs(asking_about_users(judge)))
+    whole = judging_commands_as_shell(ask_before_jobs(guard_user_changes(judge)))
 
-    def judged(case: Case) -> Decision:
-        case = under_our_names(case)
-        return planned(case, whole(case))
+    def judge_case(case: Case) -> Decision:
+        case = normalize_case(case)
+        return apply_plan_mode(case, whole(case))
 
-    return asking_where_it_fails(judged)
+    return asking_on_error(judge_case)
 
 
-def asking_where_it_fails(judge: Judge) -> Judge:
+def asking_on_error(judge: Judge) -> Judge:
     """The judge, who asks where looking at the call failed: then nothing tells that it may run."""
 
-    def sure(case: Case) -> Decision:
+    def judge_safely(case: Case) -> Decision:
         try:
             return judge(case)
         except Exception as error:  # noqa: BLE001 -- whatever it raises, it is no yes
             _log.exception("A call of %s could not be judged", case.tool)
             return Decision("ask", f"whether it may run could not be told ({type(error).__name__})")
 
-    return sure
+    return judge_safely
 
 
-def judging_all_commands(judge: Judge) -> Judge:
+def judging_commands_as_shell(judge: Judge) -> Judge:
     """The judge, for whom what holds for `shell` holds for every command, whichever tool runs it,
     and for what is typed into one that runs."""
 
@@ -97,7 +97,7 @@ def judging_all_commands(judge: Judge) -> Judge:
     return strictest
 
 
-def under_our_names(case: Case) -> Case:
+def normalize_case(case: Case) -> Case:
     """The case with the arguments as the tool will take them, however the model wrote them: what is
     judged is what is done. What the tool refuses stays as it is."""
     if not case.arguments:
@@ -125,7 +125,7 @@ def asking_about_commands(judge: Judge, commands: Collection[str]) -> Judge:
         decision = judge(case)
         if decision.verdict != "allow" or case.tool not in COMMAND_TOOLS:
             return decision
-        if why := doubt(case.command or "", commands, strict=case.effect != "local_write"):
+        if why := find_doubt(case.command or "", commands, strict=case.effect != "local_write"):
             return Decision("ask", why)
         return decision
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from ..skills.skill import split_front
+from ..skills.skill import split_front_matter
 from ..tools import tree
 from ..tools.approved import MOST_BYTES, UNBOUND
 from ..tools.documents.invisible import written_out
@@ -19,18 +19,18 @@ from ..tools.names import alike, shown_name
 from ..tools.paths import Place, Workspace
 from ..types.clock import Clock
 from ..types.errors import ToolError
-from ..workspace.quarantine import NOTHING, Held, holds
-from .file_cache import without_comments
+from ..workspace.quarantine import NOTHING_HELD, Held, is_held_back
+from .file_cache import strip_comments
 
 FOLDER = "knowledge"
-HEADS = ("context.md", "index.md")
+INDEX_FILES = ("context.md", "index.md")
 """A topic may be a folder: one of these, the first that is there, says what it holds."""
 MOST_TOPICS = 300
 LINE_CHARS = 120
 INDEX_CHARS = 8_000
 HEAD_BYTES = 4_096
-LOOK_S = 1.0
-_NOWHERE = Place("")
+RECHECK_S = 1.0
+_NO_PLACE = Place("")
 _INTRODUCTION = (
     "# Knowledge\nWhat is known of these lies in files. Read the file before you deal with its "
     "topic."
@@ -41,7 +41,7 @@ class Knowledge:
     """The topics in the `knowledge` folder of a workspace."""
 
     def __init__(self, workspace: Path, clock: Clock) -> None:
-        self._held: Held = NOTHING
+        self._held: Held = NOTHING_HELD
         self._workspace = str(workspace)
         self._folder = f"{workspace}/{FOLDER}"
         self._clock = clock
@@ -49,7 +49,7 @@ class Knowledge:
         self._looked_s = 0.0
         self._index = ""
 
-    def index(self, held: Held = NOTHING) -> str:
+    def render_index(self, held: Held = NOTHING_HELD) -> str:
         """The lines for the prompt, without what is `held` back; '' without any topic. A topic that
         came, went or was replaced is seen at once, and one that was edited in its place within
         LOOK_S: there may be hundreds."""
@@ -59,26 +59,26 @@ class Knowledge:
             self._watched = {}
         fresh = (
             self._watched
-            and now - self._looked_s < LOOK_S
-            and _looks(self._folder) == self._watched[self._folder]
+            and now - self._looked_s < RECHECK_S
+            and _fingerprint(self._folder) == self._watched[self._folder]
         )
         if not fresh:
             self._looked_s = now
             if not self._watched or any(
-                _looks(path) != looked for path, looked in self._watched.items()
+                _fingerprint(path) != looked for path, looked in self._watched.items()
             ):
-                self._watched = {path: _looks(path) for path in self._paths()}
+                self._watched = {path: _fingerprint(path) for path in self._watched_paths()}
                 self._index = self._read()  # and notes of what it has read that it is that
         return self._index
 
-    def _paths(self) -> Iterator[str]:
+    def _watched_paths(self) -> Iterator[str]:
         """Whatever changes when a topic comes, goes or gets another first line."""
         yield self._folder
         with suppress(OSError), tree.scanned(self._folder) as inside:
             for path in sorted(f"{self._folder}/{entry.name}" for entry in inside)[:MOST_TOPICS]:
                 yield path
                 if not path.endswith(".md"):
-                    yield from (f"{path}/{head}" for head in HEADS)
+                    yield from (f"{path}/{head}" for head in INDEX_FILES)
 
     def _read(self) -> str:
         lines = [_INTRODUCTION]
@@ -86,15 +86,17 @@ class Knowledge:
         with suppress(ToolError), Workspace(self._workspace) as files:
             names = [each.name for each in files.list(FOLDER, MOST_TOPICS)]
             twins = alike(names)
-            found = [(name, self._topic(files, name, twins.get(name, ""))) for name in names]
+            found = [(name, self._read_topic(files, name, twins.get(name, ""))) for name in names]
             # Asked after it was read.
             heard = [
-                (name, line, place) for name, (line, place) in found if line and self._still(place)
+                (name, line, place)
+                for name, (line, place) in found
+                if line and self._is_unchanged(place)
             ]
             topics = [
                 line
                 for name, line, place in heard
-                if not holds(self._held, self._whole(name), place.inode)
+                if not is_held_back(self._held, self._full_path(name), place.inode)
             ]
             for number, line in enumerate(topics):
                 size += len(line)
@@ -104,29 +106,29 @@ class Knowledge:
                 lines.append(line)
         return "\n".join(lines) if len(lines) > 1 else ""
 
-    def _still(self, place: Place) -> bool:
+    def _is_unchanged(self, place: Place) -> bool:
         """Whether what was read still lies there; else all is read again the next time."""
         self._watched[place.asked] = (place.changed_ns, place.inode)
         return place.still(place.asked)
 
-    def _whole(self, name: str) -> str:
+    def _full_path(self, name: str) -> str:
         return f"{self._folder}/{name}"
 
-    def _topic(self, files: Workspace, name: str, twin: str) -> tuple[str, Place]:
+    def _read_topic(self, files: Workspace, name: str, twin: str) -> tuple[str, Place]:
         """The line of one topic, and where that was read; '' where this is none, or is not what was
         approved. What nobody could read by its name is none."""
         flat = name.endswith(".md")
         bound = self._held.bound
         if name.startswith(".") or not name.isprintable():
-            return "", _NOWHERE
-        for path in (name,) if flat else tuple(f"{name}/{head}" for head in HEADS):
+            return "", _NO_PLACE
+        for path in (name,) if flat else tuple(f"{name}/{head}" for head in INDEX_FILES):
             with suppress(ToolError):
                 read = files.read_opened(
                     f"{FOLDER}/{path}", HEAD_BYTES if bound is UNBOUND else MOST_BYTES
                 )
                 whole = f"{self._folder}/{path}"
                 if not self._held.allows(whole, sha256(read.data).digest()):
-                    return "", _NOWHERE
+                    return "", _NO_PLACE
                 first = _first_line(read.data[:HEAD_BYTES])
                 said = f": {first}" if first else ""
                 note = f" {twin}" if twin else ""
@@ -135,17 +137,17 @@ class Knowledge:
                     f"({FOLDER}/{shown_name(path)}){note}"
                 )
                 return line, replace(read.place, asked=whole)
-        return "", _NOWHERE
+        return "", _NO_PLACE
 
 
 def _first_line(data: bytes) -> str:
-    text = written_out(without_comments(split_front(data.decode("utf-8-sig", "replace"))[1]))
+    text = written_out(strip_comments(split_front_matter(data.decode("utf-8-sig", "replace"))[1]))
     return next((plain for line in text.split("\n") if (plain := line.lstrip("# ").strip())), "")[
         :LINE_CHARS
     ]
 
 
-def _looks(path: str) -> tuple[int, ...]:
+def _fingerprint(path: str) -> tuple[int, ...]:
     try:
         status = os.stat(path)  # noqa: PTH116 -- before every model call, and a third of the cost
     except OSError:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..models.chain import ChainLink, Cooldowns, ModelFailure, ModelTry, cooled, decide
+from ..models.chain import (
+    ChainLink,
+    Cooldowns,
+    ModelFailure,
+    ModelTry,
+    decide_next_try,
+    with_cooldown,
+)
 from ..types.events import ModelFailed
 
 
@@ -28,8 +35,8 @@ class Retries:
             for failure in failures
         ]
         if failed:
-            self._cooldowns = cooled(self._cooldowns, failed[-1], tick)
-        chosen = decide(
+            self._cooldowns = with_cooldown(self._cooldowns, failed[-1], tick)
+        chosen = decide_next_try(
             [ChainLink(model) for model in models], failed, self._cooldowns, tick, self._random()
         )
         return (chosen.model, now + chosen.at - tick) if isinstance(chosen, ModelTry) else None

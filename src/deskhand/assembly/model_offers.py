@@ -10,13 +10,13 @@ import msgspec
 
 from ..config.config import Settings
 from ..models.catalogue import Catalogue
-from ..models.engine import installed
+from ..models.engine import is_installed
 from ..models.local_servers import LocalServer, find_servers
 from ..models.settings import Catalogued
-from ..models.weights import PROVIDER, WeightsFolder, free_memory
-from ..net.download import OnProgress, ignore
+from ..models.weights import PROVIDER, WeightsFolder, read_free_memory
+from ..net.download import OnProgress, ignore_progress
 from ..types.errors import ConfigError
-from .models import catalogue_of
+from .models import build_catalogue
 
 LOOPBACK = {
     "ollama": "http://127.0.0.1:11434/v1",
@@ -24,9 +24,9 @@ LOOPBACK = {
     "llamacpp": "http://127.0.0.1:8080/v1",
 }
 """Where the common local servers listen."""
-MOST = 3
+MAX_PER_SERVER = 3
 """Models of one server that are offered; it may have dozens."""
-LEAST_BYTES = 1_000_000_000
+MIN_MEMORY_BYTES = 1_000_000_000
 """With less free memory than this no embedded model runs well."""
 
 
@@ -55,53 +55,56 @@ class Machine(msgspec.Struct, frozen=True):
     engine: bool = False
 
 
-async def look_around(limit_s: float = 1.0, addresses: dict[str, str] | None = None) -> Machine:
+async def detect_machine(limit_s: float = 1.0, addresses: dict[str, str] | None = None) -> Machine:
     """Look for servers on loopback, free memory and the engine; takes no longer than `limit_s`."""
     servers = await find_servers(LOOPBACK if addresses is None else addresses, limit_s)
-    return Machine(servers, free_memory(), installed())
+    return Machine(servers, read_free_memory(), is_installed())
 
 
-async def offers(settings: Settings, progress: OnProgress = ignore) -> list[Offer]:
+async def list_offers(settings: Settings, progress: OnProgress = ignore_progress) -> list[Offer]:
     """What can be offered on this machine now. `progress` is told of a download that an offer
     starts."""
-    return offers_of(
-        settings, await look_around(), WeightsFolder(settings.cache / "models"), progress
+    return make_offers(
+        settings, await detect_machine(), WeightsFolder(settings.cache_folder / "models"), progress
     )
 
 
-def offers_of(
-    settings: Settings, machine: Machine, shelf: WeightsFolder, progress: OnProgress = ignore
+def make_offers(
+    settings: Settings,
+    machine: Machine,
+    shelf: WeightsFolder,
+    progress: OnProgress = ignore_progress,
 ) -> list[Offer]:
     """The offers, the strongest first; at the end always the embedded model, which needs
     nothing."""
     return [
-        *_by_key(settings, catalogue_of(settings)),
-        *_by_server(machine.servers),
-        *_embedded(machine, shelf, progress),
+        *_offers_by_key(settings, build_catalogue(settings)),
+        *_offers_by_server(machine.servers),
+        *_embedded_offers(machine, shelf, progress),
     ]
 
 
-def _found(kind: Literal["key", "server"], model: str, title: str, detail: str) -> Offer:
+def _make_offer(kind: Literal["key", "server"], model: str, title: str, detail: str) -> Offer:
     async def take() -> str:
         return model
 
     return Offer(kind, model, title, detail, take, f"deskhand model use {model}")
 
 
-def _by_key(settings: Settings, catalogue: Catalogue) -> list[Offer]:
+def _offers_by_key(settings: Settings, catalogue: Catalogue) -> list[Offer]:
     found = []
     for name, provider in catalogue.providers.items():
         own = settings.config.providers.get(name)
         keys = (own.key_env,) if own and own.key_env else provider.keys
         key = next((key for key in keys if settings.environment.get(key)), "")
-        model = usual_model(provider)
+        model = default_model(provider)
         if key and model and (provider.base_url or (own and own.base_url)):
             detail = f"your key in {key} is used; {name} charges for it by its own prices"
-            found.append(_found("key", f"{name}/{model}", f"{model} of {name}", detail))
+            found.append(_make_offer("key", f"{name}/{model}", f"{model} of {name}", detail))
     return found
 
 
-def usual_model(provider: Catalogued) -> str:
+def default_model(provider: Catalogued) -> str:
     """The first model that the catalogue names; a family's name is that of its newest member. ''
     for none."""
     exact = [name for name in provider.models if not name.endswith("*")]
@@ -111,23 +114,23 @@ def usual_model(provider: Catalogued) -> str:
     return next(iter(exact + [name for name in families if name]), "")
 
 
-def _by_server(servers: Sequence[LocalServer]) -> list[Offer]:
+def _offers_by_server(servers: Sequence[LocalServer]) -> list[Offer]:
     return [
-        _found(
+        _make_offer(
             "server",
             f"{server.provider}/{name}",
             f"{name} on {server.provider}",
             "it runs on this machine already",
         )
         for server in servers
-        for name in server.models[:MOST]
+        for name in server.models[:MAX_PER_SERVER]
     ]
 
 
-def _embedded(machine: Machine, shelf: WeightsFolder, progress: OnProgress) -> list[Offer]:
+def _embedded_offers(machine: Machine, shelf: WeightsFolder, progress: OnProgress) -> list[Offer]:
     """Those that are here; else the one that fits into memory. The engine itself may still be
     missing."""
-    names = shelf.present() or [shelf.choose(machine.free_bytes)]
+    names = shelf.list_present() or [shelf.choose(machine.free_bytes)]
     return [_embedded_offer(name, machine, shelf, progress) for name in names]
 
 
@@ -146,10 +149,10 @@ def _embedded_offer(
         await shelf.pull(name, progress)
         return model
 
-    cost = "it is here" if here else f"{gigabytes(weights.size_bytes)} to download once"
+    cost = "it is here" if here else f"{format_gigabytes(weights.size_bytes)} to download once"
     short = (
-        f"; memory is short: {gigabytes(machine.free_bytes)} are free"
-        if machine.free_bytes < LEAST_BYTES
+        f"; memory is short: {format_gigabytes(machine.free_bytes)} are free"
+        if machine.free_bytes < MIN_MEMORY_BYTES
         else ""
     )
     detail = f"{weights.about}; {cost}; needs no key and no network{short}"
@@ -160,6 +163,6 @@ def _embedded_offer(
     )
 
 
-def gigabytes(size_bytes: int) -> str:
+def format_gigabytes(size_bytes: int) -> str:
     """A size in words."""
     return f"{size_bytes / 1e9:.1f} GB"

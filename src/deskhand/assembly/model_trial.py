@@ -13,8 +13,8 @@ from ..types.errors import ConfigError, ModelError
 from ..types.labels import OWNER
 from ..types.messages import Message, Text
 from ..web.steps import ProbeView
-from .model_offers import usual_model
-from .models import Models, catalogue_of
+from .model_offers import default_model
+from .models import Models, build_catalogue
 
 PROBE_S = 120.0
 _TOOL = ToolSchema(
@@ -71,7 +71,7 @@ async def try_key(settings: Settings, variable: str, key: str) -> str:
     variable that is no key of a provider's, or held nothing before."""
     if settings.environment.get(variable, key) == key:
         return ""
-    for name, listed in catalogue_of(settings).providers.items():
+    for name, listed in build_catalogue(settings).providers.items():
         own = settings.config.providers.get(name, ProviderConfig())
         if variable in ((own.key_env,) if own.key_env else listed.keys):
             chosen = [
@@ -79,7 +79,7 @@ async def try_key(settings: Settings, variable: str, key: str) -> str:
                 for model in settings.agent(settings.agents[0]).models
                 if model.startswith(f"{name}/")
             ]
-            model = next(iter(chosen), f"{name}/{usual_model(listed)}")
+            model = next(iter(chosen), f"{name}/{default_model(listed)}")
             probe = await try_provider(settings, name, replace(own, key_env=variable), key, model)
             return probe.problem
     return ""

@@ -12,17 +12,24 @@ from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
 from ..config.config import Settings
-from ..config.foreign_keys import model_name
+from ..config.foreign_keys import normalize_model_name
 from ..memory.recall import Meaning
 from ..memory.settings import LOCAL, WORDS_ALONE, MemoryConfig
 from ..models.base import Closable, Model
-from ..models.catalogue import UNKNOWN, UNKNOWN_LOCAL, Catalogue, open_model, parse, read_catalogue
-from ..models.engine import Engine, EngineFiles, EngineModel, installed
+from ..models.catalogue import (
+    DEFAULT_FACTS,
+    DEFAULT_LOCAL_FACTS,
+    Catalogue,
+    open_model,
+    parse_model_name,
+    read_catalogue,
+)
+from ..models.engine import Engine, EngineFiles, EngineModel, is_installed
 from ..models.openai import OpenAIModel
 from ..models.prefix import Prefixes
 from ..models.settings import Catalogued, Facts
 from ..models.shim import Shim
-from ..models.sight import OPENROUTER, Sighted, asked_of_server
+from ..models.sight import OPENROUTER, Sighted, detect_vision
 from ..models.transport import Transport, TransportLimits
 from ..models.weights import PROVIDER, WeightsFolder
 from ..store.base import Store
@@ -47,14 +54,14 @@ class Models:
     ) -> None:
         self._settings = settings
         self._demo = demo
-        self._catalogue = catalogue_of(settings)
+        self._catalogue = build_catalogue(settings)
         self._transport, self._local = (
             Transport(limits),
             Transport(limits or LOCAL_LIMITS, keep=False),
         )
-        self._shelf = shelf or WeightsFolder(settings.cache / "models")
+        self._shelf = shelf or WeightsFolder(settings.cache_folder / "models")
         self._opened: dict[str, Model] = {}
-        self._old: list[Model] = []
+        self._retired: list[Model] = []
         self._engines: dict[str, Engine] = {}
         self._tasks: TaskGroup | None = None
         self._stack = AsyncExitStack()
@@ -68,7 +75,7 @@ class Models:
 
     async def __aexit__(self, *_: object) -> None:
         """Whoever interrupts this interrupts one of them: the others are closed all the same."""
-        for model in (*self._old, *self._opened.values()):
+        for model in (*self._retired, *self._opened.values()):
             if isinstance(model, Closable):
                 self._stack.push_async_callback(model.aclose)
         await self._stack.aclose()
@@ -83,9 +90,9 @@ class Models:
                 for name, model in self._opened.items()
                 if name.startswith(f"{PROVIDER}/")
             }
-            self._old += [model for name, model in self._opened.items() if name not in stays]
+            self._retired += [model for name, model in self._opened.items() if name not in stays]
             self._opened = stays
-        self._settings, self._catalogue = settings, catalogue_of(settings)
+        self._settings, self._catalogue = settings, build_catalogue(settings)
 
     def open(self, name: str) -> Model:
         """The model `provider/name`. Raises ModelUnknown with the next step."""
@@ -98,19 +105,19 @@ class Models:
             provider, _, model = name.partition("/")
             try:
                 if provider == PROVIDER:
-                    self._opened[name] = Sighted(self._embedded(model), name)
+                    self._opened[name] = Sighted(self._open_embedded(model), name)
                 else:
-                    self._opened[name] = self._provided(name)
+                    self._opened[name] = self._open_hosted(name)
             except ConfigError as error:
                 raise ModelUnknown(f"{error} `deskhand model list` shows what there is.") from error
         return self._opened[name]
 
-    def _provided(self, name: str) -> Model:
+    def _open_hosted(self, name: str) -> Model:
         """A model at a provider. Where it is not known that it sees, its server is asked at the
         first picture."""
         provider, _, model = name.partition("/")
         facts = facts_of(self._settings, name)
-        opened = self._opened_with(self._catalogue, name)
+        opened = self._open_with(self._catalogue, name)
         own = self._settings.config.providers.get(provider)
         if facts.vision or provider not in self._catalogue.providers or (own and own.via):
             return opened  # a library shows its models what it is given
@@ -118,7 +125,7 @@ class Models:
             self._catalogue,
             providers={
                 **self._catalogue.providers,
-                provider: _seeing(self._catalogue.provider(provider), vision=True),
+                provider: _with_vision(self._catalogue.provider(provider), vision=True),
             },
         )
         spec = self._catalogue.spec(
@@ -127,10 +134,10 @@ class Models:
         tells = facts.vision is None and (
             provider == OPENROUTER or is_local(self._settings, name) or (own and own.base_url)
         )
-        ask = partial(asked_of_server, spec) if tells else None
-        return Sighted(opened, name, ask, lambda: self._opened_with(seeing, name))
+        ask = partial(detect_vision, spec) if tells else None
+        return Sighted(opened, name, ask, lambda: self._open_with(seeing, name))
 
-    def _opened_with(self, catalogue: Catalogue, name: str) -> Model:
+    def _open_with(self, catalogue: Catalogue, name: str) -> Model:
         """The model as this catalogue knows it. Raises ConfigError."""
         provider = name.partition("/")[0]
         own = self._settings.config.providers.get(provider)
@@ -158,9 +165,9 @@ class Models:
             else f"its weights are not here yet: deskhand model pull {model}"
         )
 
-    def _embedded(self, name: str) -> Model:
+    def _open_embedded(self, name: str) -> Model:
         """An embedded model. Its engine starts with the first request, or when it is warmed."""
-        if not installed():
+        if not is_installed():
             raise ModelUnknown(
                 "the engine for embedded models is not installed: pip install 'deskhand[local]'."
             )
@@ -186,13 +193,13 @@ class Models:
         for name in names:
             if (
                 name.startswith(f"{PROVIDER}/")
-                and installed()
+                and is_installed()
                 and self._shelf.has(name.partition("/")[2])
             ):
                 self.open(name)
-                self._engines[name.partition("/")[2]].want()
+                self._engines[name.partition("/")[2]].request_start()
 
-    def meaning(self, config: MemoryConfig, store: Store) -> Meaning | None:
+    def open_meaning(self, config: MemoryConfig, store: Store) -> Meaning | None:
         """What compares meanings for memory, by these settings; None where words alone are
         compared, or the extra is not installed. Raises ConfigError."""
         chosen = config.embed_model
@@ -200,13 +207,13 @@ class Models:
             return None
         from ..memory.meaning import Meanings  # noqa: PLC0415 -- needs the extra [memory]
         from ..models.embeddings import ApiEmbedder, Embedder  # noqa: PLC0415
-        from ..models.embeddings_local import open_local  # noqa: PLC0415
+        from ..models.embeddings_local import open_local_embedders  # noqa: PLC0415
 
         provider, _, name = chosen.partition("/")
         if provider == LOCAL:
-            found: tuple[Embedder, ...] = open_local(name)
+            found: tuple[Embedder, ...] = open_local_embedders(name)
         else:
-            provider, name = parse(model_name(chosen))
+            provider, name = parse_model_name(normalize_model_name(chosen))
             own = self._settings.config.providers.get(provider)
             spec = self._catalogue.spec(
                 provider, name, self.key(provider), own.base_url if own else ""
@@ -230,7 +237,7 @@ class Models:
         )
 
 
-def catalogue_of(settings: Settings) -> Catalogue:
+def build_catalogue(settings: Settings) -> Catalogue:
     """The catalogue that we ship, and the providers that the settings add."""
     shipped = read_catalogue()
     providers = dict(shipped.providers)
@@ -246,13 +253,13 @@ def catalogue_of(settings: Settings) -> Catalogue:
             }
             providers[name] = replace(providers[name], wire=wire, models=models)
         if own.vision is not None:
-            providers[name] = _seeing(providers[name], vision=own.vision)
+            providers[name] = _with_vision(providers[name], vision=own.vision)
     return replace(shipped, providers=providers)
 
 
-def _seeing(provider: Catalogued, *, vision: bool) -> Catalogued:
+def _with_vision(provider: Catalogued, *, vision: bool) -> Catalogued:
     """The provider with models that all see, or do not; those too that nobody described."""
-    known = {"*": UNKNOWN_LOCAL if provider.local else UNKNOWN, **provider.models}
+    known = {"*": DEFAULT_LOCAL_FACTS if provider.local else DEFAULT_FACTS, **provider.models}
     return replace(
         provider, models={name: replace(facts, vision=vision) for name, facts in known.items()}
     )
@@ -262,14 +269,14 @@ def facts_of(settings: Settings, model: str) -> Facts:
     """What is known of `provider/name`; a careful guess for a provider that only an installed
     package knows."""
     try:
-        return catalogue_of(settings).facts(*parse(model))
+        return build_catalogue(settings).facts(*parse_model_name(model))
     except ConfigError:
-        return UNKNOWN
+        return DEFAULT_FACTS
 
 
 def is_local(settings: Settings, model: str) -> bool:
     """Whether `provider/name` runs on a server of one's own."""
-    known = catalogue_of(settings).providers.get(model.partition("/")[0])
+    known = build_catalogue(settings).providers.get(model.partition("/")[0])
     return known is not None and known.local
 
 

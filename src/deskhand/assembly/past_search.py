@@ -28,23 +28,23 @@ from ..types.events import (
     ToolFinished,
     TurnEnded,
 )
-from ..types.identity import EVERYBODY, Principal, acts_for, label_of, session_key
-from ..types.labels import LOCAL, OWNER, Label, join
-from ..types.messages import Text, clean
+from ..types.identity import EVERYBODY, Principal, principal_label, responsible_person, session_key
+from ..types.labels import LOCAL, OWNER, Label, join_labels
+from ..types.messages import Text, clean_text
 
-FOUND = 5
-PER_SESSION = 2
-LOOKED_AT = 80
-AROUND = 2
-READ_AROUND = 10
-CLIPPED = 600
-READ_CLIPPED = 4_000
-RESULT_CLIPPED = 200
-THREADS = 50
-EMPTY = "Nothing was found. Try fewer or other words: each place has all of them."
-OWN = ("search_past", "read_past")
+MAX_SESSIONS = 5
+MAX_PER_SESSION = 2
+MAX_HITS = 80
+CONTEXT_LINES = 2
+READ_CONTEXT_LINES = 10
+LINE_CHARS = 600
+READ_LINE_CHARS = 4_000
+RESULT_CHARS = 200
+MAX_THREADS = 50
+NO_HITS_TEXT = "Nothing was found. Try fewer or other words: each place has all of them."
+OWN_TOOLS = ("search_past", "read_past")
 """What these return was said elsewhere."""
-NOTHING = (
+NO_CONVERSATION_TEXT = (
     "There is no conversation of that name that everybody here may read: search_past shows "
     "those that there are."
 )
@@ -107,124 +107,134 @@ class PastSearch:
         if not any(character.isalnum() for character in query):
             raise ToolError("the query has no word in it: write words that were used then")
         chosen: dict[str, list[Hit]] = {}
-        began = await self._began(context.session)
-        for hit in await self._hits(query, context):
+        began = await self._turn_start(context.session)
+        for hit in await self._find_hits(query, context):
             if hit.session == context.session and hit.n > began:
                 continue  # it is what is being said now
-            if hit.session in chosen or len(chosen) < FOUND:
+            if hit.session in chosen or len(chosen) < MAX_SESSIONS:
                 chosen.setdefault(hit.session, []).append(hit)
         parts = []
         for session, hits in chosen.items():
-            talk = await self._talk(session)
-            parts += [self._window(session, talk, hit, context) for hit in hits[:PER_SESSION]]
+            talk = await self._load_conversation(session)
+            parts += [
+                self._render_window(session, talk, hit, context) for hit in hits[:MAX_PER_SESSION]
+            ]
         if not parts:
-            return Done((Text(EMPTY, own(context)),))
+            return Done((Text(NO_HITS_TEXT, own(context)),))
         return Done(tuple(parts))
 
     async def read(self, session: str, n: int, context: Context) -> Done:
         """Raises ToolError for a conversation that is not theirs, in the words for one that does
         not exist."""
-        if session not in await self._open_to(context, session):
-            raise ToolError(NOTHING)
-        lines = (await self._talk(session)).lines
+        if session not in await self._readable_sessions(context, session):
+            raise ToolError(NO_CONVERSATION_TEXT)
+        lines = (await self._load_conversation(session)).lines
         if not lines:
-            raise ToolError(NOTHING)
+            raise ToolError(NO_CONVERSATION_TEXT)
         at = min(range(len(lines)), key=lambda i: abs(lines[i].n - n))
-        shown = lines[max(0, at - READ_AROUND) : at + READ_AROUND + 1]
+        shown = lines[max(0, at - READ_CONTEXT_LINES) : at + READ_CONTEXT_LINES + 1]
         more = f"numbers {lines[0].n} to {lines[-1].n}; this is {shown[0].n} to {shown[-1].n}"
         text = "\n".join(
-            [f"[{session}: {more}]", *(self._told(line, READ_CLIPPED) for line in shown)]
+            [f"[{session}: {more}]", *(self._render_line(line, READ_LINE_CHARS) for line in shown)]
         )
-        return Done((Text(clean(text), self._label(shown, session, context)),))
+        return Done((Text(clean_text(text), self._join_label(shown, session, context)),))
 
     # Who may read what
 
-    async def _hits(self, query: str, context: Context) -> list[Hit]:
+    async def _find_hits(self, query: str, context: Context) -> list[Hit]:
         """Never by the rights of an owner, who may see everything: what is theirs is what they take
         part in."""
-        if self._alone(context):
-            found = await self._store.search(Principal(context.person), query, LOOKED_AT)
+        if self._is_alone(context):
+            found = await self._store.search(Principal(context.person), query, MAX_HITS)
             return [hit for hit in found if hit.session.partition("/")[0] == context.agent]
         here = [
-            await self._store.search(_ALL, query, LOOKED_AT, each)
-            for each in await self._place(context)
+            await self._store.search(_SYSTEM_PRINCIPAL, query, MAX_HITS, each)
+            for each in await self._chat_sessions(context)
         ]
         return [hit for hits in here for hit in hits]
 
-    async def _open_to(self, context: Context, session: str) -> Sequence[str]:
-        if not self._alone(context):
-            return await self._place(context)
+    async def _readable_sessions(self, context: Context, session: str) -> Sequence[str]:
+        if not self._is_alone(context):
+            return await self._chat_sessions(context)
         if session.partition("/")[0] != context.agent:
             return ()
         return (session,) if await self._store.may_see(Principal(context.person), session) else ()
 
-    def _alone(self, context: Context) -> bool:
+    def _is_alone(self, context: Context) -> bool:
         return context.person not in ("", EVERYBODY) and not context.address.group
 
-    async def _place(self, context: Context) -> Sequence[str]:
+    async def _chat_sessions(self, context: Context) -> Sequence[str]:
         """What was said in this very chat. In a group, with the other threads in it: who reads
         there reads them too."""
         if not context.address.group:
             return (context.session,)
         base = session_key(context.agent, replace(context.address, thread=""))
-        rows = await self._store.rows("past_of_place", (context.agent, base, THREADS))
+        rows = await self._store.query("past_of_place", (context.agent, base, MAX_THREADS))
         return list(dict.fromkeys((context.session, *(str(row[0]) for row in rows))))
 
-    def _label(self, lines: Sequence[PastLine], session: str, context: Context) -> Label:
+    def _join_label(self, lines: Sequence[PastLine], session: str, context: Context) -> Label:
         """Never a person's own word here; and where nobody is asked, it stays with the person whose
         it is."""
-        label = join((LOCAL, *(line.label for line in lines)))
+        label = join_labels((LOCAL, *(line.label for line in lines)))
         if (
             session != context.session
             and context.principal.kind != "person"
-            and self._alone(context)
+            and self._is_alone(context)
         ):
-            label = join((label, Label("owner", (context.person, context.principal.id))))
+            label = join_labels((label, Label("owner", (context.person, context.principal.id))))
         return label
 
     # What was said
 
-    async def _talk(self, session: str) -> PastConversation:
+    async def _load_conversation(self, session: str) -> PastConversation:
         """All that was said in it. A long one is gone through in a thread: others go on
         meanwhile."""
-        talk = await anyio.to_thread.run_sync(_talk_of, session, await self._store.events(session))
-        return replace(talk, titled=join((talk.titled, await label_of_name(self._store, session))))
+        talk = await anyio.to_thread.run_sync(
+            _fold_conversation, session, await self._store.events(session)
+        )
+        return replace(
+            talk, titled=join_labels((talk.titled, await label_of_name(self._store, session)))
+        )
 
-    async def _began(self, session: str) -> int:
+    async def _turn_start(self, session: str) -> int:
         """After which number the turn that goes on now began."""
-        return int((await self._store.rows("event_last_of_kind", (session, "turn_ended")))[0][0])
+        return int((await self._store.query("event_last_of_kind", (session, "turn_ended")))[0][0])
 
-    def _window(self, session: str, talk: PastConversation, hit: Hit, context: Context) -> Text:
+    def _render_window(
+        self, session: str, talk: PastConversation, hit: Hit, context: Context
+    ) -> Text:
         lines = talk.lines
         at = next((i for i, line in enumerate(lines) if line.n == hit.n), None)
         if at is None:
             return Text(
-                f"[{session}, number {hit.n}: it is no longer there]", join((LOCAL, talk.titled))
+                f"[{session}, number {hit.n}: it is no longer there]",
+                join_labels((LOCAL, talk.titled)),
             )
-        around = lines[max(0, at - AROUND) : at + AROUND + 1]
+        around = lines[max(0, at - CONTEXT_LINES) : at + CONTEXT_LINES + 1]
         ends = [line for line in (lines[0], lines[-1]) if line not in around]
         told = [f"[{session}{f' “{hit.title}”' if hit.title else ''}, number {hit.n}]"]
         if lines[0] in ends:
-            told.append(f"It began: {self._told(lines[0], RESULT_CLIPPED)}")
+            told.append(f"It began: {self._render_line(lines[0], RESULT_CHARS)}")
         told += [
-            f"{'>' if line.n == hit.n else ' '} {self._told(line, CLIPPED)}" for line in around
+            f"{'>' if line.n == hit.n else ' '} {self._render_line(line, LINE_CHARS)}"
+            for line in around
         ]
         if lines[-1] in ends:
-            told.append(f"It ended: {self._told(lines[-1], RESULT_CLIPPED)}")
-        label = join((self._label((*around, *ends), session, context), talk.titled))
-        return Text(clean("\n".join(told)) + "\n", label)
+            told.append(f"It ended: {self._render_line(lines[-1], RESULT_CHARS)}")
+        label = join_labels((self._join_label((*around, *ends), session, context), talk.titled))
+        return Text(clean_text("\n".join(told)) + "\n", label)
 
-    def _told(self, line: PastLine, most: int) -> str:
+    def _render_line(self, line: PastLine, most: int) -> str:
         when = datetime.fromtimestamp(line.at, ZoneInfo(self._zone())).strftime("%Y-%m-%d %H:%M")
         text = " ".join(line.text.split())
-        most = RESULT_CLIPPED if line.kind == "result" else most
+        most = RESULT_CHARS if line.kind == "result" else most
         return f"{when} {line.who}: {text[:most]}{'…' if len(text) > most else ''}"
 
 
-_ALL = Principal("search_past", ("owner",), "system")
+_SYSTEM_PRINCIPAL = Principal("search_past", ("owner",), "system")
 
 
-def _talk_of(session: str, log: Sequence[Recorded]) -> PastConversation:
+def _fold_conversation(session: str, log: Sequence[Recorded]) -> PastConversation:
     """What was said, by the log. The labels follow from it, as they did when it was said."""
     state = State(session)
     names = dict[str, str]()
@@ -232,23 +242,23 @@ def _talk_of(session: str, log: Sequence[Recorded]) -> PastConversation:
     titled = OWNER
     for recorded in log:
         fold(state, (recorded,))
-        if (line := _line(recorded, state.label, names)) is not None:
+        if (line := _make_line(recorded, state.label, names)) is not None:
             lines.append(line)
         match recorded.event:
             case MessageReceived(message=message) if titled == OWNER:
-                titled = join(part.label for part in message.parts if isinstance(part, Text))
+                titled = join_labels(part.label for part in message.parts if isinstance(part, Text))
             case OptionsSet(options=options, principal=principal) if options.title is not None:
                 titled = (
-                    join((label_of(principal), state.label))
+                    join_labels((principal_label(principal), state.label))
                     if not recorded.event.inbox_id
-                    else label_of(principal)
+                    else principal_label(principal)
                 )
             case Branched(principal=principal):
-                titled = label_of(principal)
+                titled = principal_label(principal)
             case Compacted() if (
                 lines == [] and titled != OWNER
             ):  # of a branch: its title is made of that before
-                titled = join(
+                titled = join_labels(
                     (titled, state.label, Label("owner", by=state.options.title_by or ()))
                 )
             case _:
@@ -256,20 +266,20 @@ def _talk_of(session: str, log: Sequence[Recorded]) -> PastConversation:
     return PastConversation(lines, titled)
 
 
-def _line(recorded: Recorded, label: Label, names: dict[str, str]) -> PastLine | None:
+def _make_line(recorded: Recorded, label: Label, names: dict[str, str]) -> PastLine | None:
     n = recorded.n
     at = recorded.at
     match recorded.event:
         case MessageReceived(message=message, principal=principal) if message.text.strip():
-            own = join(part.label for part in message.parts if isinstance(part, Text))
-            return PastLine(n, at, acts_for(principal), message.text, own)
+            own = join_labels(part.label for part in message.parts if isinstance(part, Text))
+            return PastLine(n, at, responsible_person(principal), message.text, own)
         case ModelReplied(message=message):
             names |= {call.id: call.name for call in message.calls}
             return PastLine(n, at, "you", message.text, label) if message.text.strip() else None
         case ToolFinished(result=result) if (
-            result.text.strip() and names.get(result.call_id) not in OWN
+            result.text.strip() and names.get(result.call_id) not in OWN_TOOLS
         ):
-            read = join(
+            read = join_labels(
                 (label, *(part.label for part in result.parts))
             )  # it repeats what the call said
             return PastLine(

@@ -84,7 +84,7 @@ def load_plugins(settings: Settings, taken: Collection[str], known: Plugins) -> 
         *TOOLS,
     }  # a rule for `bash` is one for `shell`, so a plugin may not have a `bash` beside it
     for name in dict.fromkeys(settings.config.plugins):
-        found = kept.get(name) or load(name, settings.home, names)
+        found = kept.get(name) or load_plugin(name, settings.home, names)
         if isinstance(found, FailedPlugin):
             log.warning("%s", found)
             failed.append(found)
@@ -94,18 +94,18 @@ def load_plugins(settings: Settings, taken: Collection[str], known: Plugins) -> 
     return Plugins(tuple(loaded), tuple(failed))
 
 
-def load(name: str, home: Home, taken: Collection[str]) -> LoadedPlugins | FailedPlugin:
+def load_plugin(name: str, home: Home, taken: Collection[str]) -> LoadedPlugins | FailedPlugin:
     """One plugin, whatever its code does."""
     place = str(home.plugins)
     try:
-        source = find(name, home)
+        source = find_plugin(name, home)
         place = source.value if isinstance(source, EntryPoint) else str(source)
         made = (
             source.load()
             if isinstance(source, EntryPoint)
             else getattr(_run(source), "plugin", None)
         )
-        return _given(name, place, made, taken)
+        return _validate_plugin(name, place, made, taken)
     except ConfigError as error:
         return FailedPlugin(name, place, str(error))
     except (Exception, SystemExit) as error:
@@ -115,7 +115,7 @@ def load(name: str, home: Home, taken: Collection[str]) -> LoadedPlugins | Faile
         )
 
 
-def find(name: str, home: Home) -> Path | EntryPoint:
+def find_plugin(name: str, home: Home) -> Path | EntryPoint:
     """Where the plugin of this name is: the home's own file, else an installed package. Raises
     ConfigError."""
     if not NAME.fullmatch(name):
@@ -132,7 +132,7 @@ def find(name: str, home: Home) -> Path | EntryPoint:
     )
 
 
-def available(home: Home) -> dict[str, str]:
+def list_plugins(home: Home) -> dict[str, str]:
     """name -> place of every plugin that could be named; none of them is imported."""
     found = {entry.name: entry.value for entry in entry_points(group=ENTRY_POINTS)}
     files = sorted(home.plugins.glob("*.py")) if home.plugins.is_dir() else []
@@ -156,7 +156,7 @@ def _run(file: Path) -> ModuleType:
 
 def _read(file: Path) -> bytes:
     """The source, if nobody but this user can have written it. Raises ConfigError."""
-    _check(file.parent, os.stat(file.parent))  # noqa: PTH116 -- beside fstat, the same kind of answer
+    _check_permissions(file.parent, os.stat(file.parent))  # noqa: PTH116 -- beside fstat, the same kind of answer
     try:
         fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
@@ -165,11 +165,11 @@ def _read(file: Path) -> bytes:
         )
         raise ConfigError(reason) from error
     with os.fdopen(fd, "rb") as opened:
-        _check(file, os.fstat(fd))
+        _check_permissions(file, os.fstat(fd))
         return opened.read()
 
 
-def _check(path: Path, found: os.stat_result) -> None:
+def _check_permissions(path: Path, found: os.stat_result) -> None:
     what = "the folder" if stat.S_ISDIR(found.st_mode) else "it"
     if found.st_uid != os.getuid():
         raise ConfigError(
@@ -181,7 +181,7 @@ def _check(path: Path, found: os.stat_result) -> None:
         )
 
 
-def _given(name: str, place: str, made: Any, taken: Collection[str]) -> LoadedPlugins:
+def _validate_plugin(name: str, place: str, made: Any, taken: Collection[str]) -> LoadedPlugins:
     """What a plugin gives, as far as anybody can check it. Raises ConfigError, or whatever its
     methods raise."""
     plugin = made() if isinstance(made, type) else made
@@ -200,7 +200,7 @@ def _given(name: str, place: str, made: Any, taken: Collection[str]) -> LoadedPl
     return LoadedPlugins(name, place, tools, written_out(prompt.strip())[:PROMPT_CHARS], hooks)
 
 
-def named(settings: Settings, add: str = "", drop: str = "") -> Sequence[str]:
+def edit_plugin_names(settings: Settings, add: str = "", drop: str = "") -> Sequence[str]:
     """The names of the configuration with one more, or without one."""
     names = [name for name in dict.fromkeys(settings.config.plugins) if name != drop]
     return [*names, add] if add and add not in names else names

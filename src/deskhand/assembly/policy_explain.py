@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from ..config.config import Settings, workspace_of
 from ..policy.approval import CallSetting
-from ..policy.consent import remembered
-from ..policy.explain import ExplainedRules, looked_at
+from ..policy.consent import find_grant
+from ..policy.explain import ExplainedRules, explain_rules
 from ..policy.rules import Case, Decision, Rule, Verdict
 from ..store.base import Store
 from ..tools.aliases import TOOLS
@@ -23,9 +23,9 @@ from ..types.labels import OWNER, Label
 from ..types.messages import ToolCall
 from ..types.people import OWNER_NAME, ROLE_SCOPES, User
 from ..users.user_cache import OWNER as OWNER_HERE
-from .judge import judge_of, rules_of, under_our_names
+from .judge import make_judge, normalize_case, rules_of
 
-HERE = "here"
+DRY_RUN_CHAT = "here"
 """The chat of a call that nobody makes."""
 
 
@@ -64,7 +64,7 @@ class Why(msgspec.Struct, frozen=True):
     opens: Rule | None = None
 
 
-def principal_of(settings: Settings, who: str, users: Sequence[User] = ()) -> Principal:
+def parse_principal(settings: Settings, who: str, users: Sequence[User] = ()) -> Principal:
     """Who is meant: a user, NAME:ROLE, or a role alone."""
     name, _, role = who.partition(":")
     if role:
@@ -81,32 +81,34 @@ def principal_of(settings: Settings, who: str, users: Sequence[User] = ()) -> Pr
     )
 
 
-def case_of(
+def make_case(
     settings: Settings, tools: Tools, call: ExplainedCall, users: Sequence[User] = ()
 ) -> Case:
     """The call as the judge would get it. Raises ConfigError for a tool that the agent does not
     have."""
-    agent = settings.choose(call.agent)
+    agent = settings.resolve_agent(call.agent)
     tool = tools.get(call.tool) or tools.get(TOOLS.get(call.tool, call.tool))
     if tool is None:
         raise ConfigError(f"{agent} has no tool {call.tool!r}; it has: {', '.join(tools)}")
-    arguments = arguments_of(tool, call.arguments)
+    arguments = encode_arguments(tool, call.arguments)
     effect = tool.spec.effect
     if arguments and (judged := judged_by(tool)) is not None:
-        effect = judged(msgspec.Raw(arguments), Address(call.channel, chat=HERE, group=call.group))
+        effect = judged(
+            msgspec.Raw(arguments), Address(call.channel, chat=DRY_RUN_CHAT, group=call.group)
+        )
     label = OWNER
     if call.untrusted:
         label = Label("untrusted", source=call.untrusted if isinstance(call.untrusted, str) else "")
     case = Case(
-        agent, tool.spec.name, effect, principal_of(settings, call.as_, users), label, arguments
+        agent, tool.spec.name, effect, parse_principal(settings, call.as_, users), label, arguments
     )
     place = replace(
         case, channel=call.channel, group=call.group, host=call.host, planning=call.planning
     )
-    return under_our_names(place)
+    return normalize_case(place)
 
 
-def arguments_of(tool: Tool, given: dict[str, Any] | str) -> bytes:
+def encode_arguments(tool: Tool, given: dict[str, Any] | str) -> bytes:
     """The arguments as JSON; a text alone is that of the first parameter."""
     if isinstance(given, dict):
         return msgspec.json.encode(given)
@@ -118,12 +120,12 @@ def arguments_of(tool: Tool, given: dict[str, Any] | str) -> bytes:
     return msgspec.json.encode({first: given})
 
 
-async def why(settings: Settings, case: Case, store: Store | None = None) -> Why:
+async def explain_case(settings: Settings, case: Case, store: Store | None = None) -> Why:
     """The verdict on this case and all that led to it. Without a `store` nothing was said for
     good."""
     rules = rules_of(settings, case.agent)
-    judge = judge_of(settings, case.agent)
-    looked = tuple(looked_at(rules, case))
+    judge = make_judge(settings, case.agent)
+    looked = tuple(explain_rules(rules, case))
     decision = judge(case)
     said = None
     if store is not None and decision.verdict == "ask" and case.arguments:
@@ -132,33 +134,35 @@ async def why(settings: Settings, case: Case, store: Store | None = None) -> Why
         setting = CallSetting(
             "", case.agent, str(workspace_of(settings, case.agent)), "default", untrusted
         )
-        said = await remembered(store.rows, call, setting, case.principal)
+        said = await find_grant(store.query, call, setting, case.principal)
     opens = (
-        _opening(settings, case) if (said or decision).verdict != "allow" and said is None else None
+        _find_allowing_rule(settings, case)
+        if (said or decision).verdict != "allow" and said is None
+        else None
     )
     return Why(case, said or decision, looked, said, opens)
 
 
-def _opening(settings: Settings, case: Case) -> Rule | None:
+def _find_allowing_rule(settings: Settings, case: Case) -> Rule | None:
     """The rule for exactly this tool and person that allows it, if there can be one."""
     rule = Rule("allow", case.agent, case.tool, who=case.principal.id)
     config = replace(settings.config, policy=(rule, *settings.config.policy))
     return (
         rule
-        if judge_of(replace(settings, config=config), case.agent)(case).verdict == "allow"
+        if make_judge(replace(settings, config=config), case.agent)(case).verdict == "allow"
         else None
     )
 
 
-def failing(
+def check_expectation(
     settings: Settings, tools: Tools, expected: Expected, users: Sequence[User] = ()
 ) -> str:
     """What is other than expected, in a sentence; '' where it is as it should be."""
     try:
-        case = case_of(settings, tools, expected, users)
+        case = make_case(settings, tools, expected, users)
     except ConfigError as error:
         return str(error)
-    decision = judge_of(settings, case.agent)(case)
+    decision = make_judge(settings, case.agent)(case)
     if decision.verdict != expected.expect:
         return f"expected {expected.expect}, and it is {decision.verdict}: {decision.reason}"
     if expected.because not in decision.reason:

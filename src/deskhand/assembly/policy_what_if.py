@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from ..agent.state import State, fold
 from ..config import keys
-from ..config.config import Config, Settings, convert
-from ..policy.gate import as_heard, given, trusting
+from ..config.config import Config, Settings, parse_config
+from ..policy.gate import apply_trust, collect_known_texts, downgrade_label
 from ..policy.rules import Case, Decision, Verdict
 from ..store.base import Store
 from ..tools.aliases import TOOLS
@@ -27,13 +27,13 @@ from ..types.messages import ToolCall
 from ..types.turn import OpenCall
 from ..users.tool import NAME as USERS
 from ..users.tool import REFUSED
-from .judge import judge_of
+from .judge import make_judge
 
 DAY_S = 86_400.0
 MOST_SESSIONS = 10_000
-STRANGE = b'{"url":"https://nobody-named.example/"}'
+UNKNOWN_URL_ARGUMENTS = b'{"url":"https://nobody-named.example/"}'
 """Arguments with an address that no person wrote."""
-OF_RULES = ("policy", "posture", "agents", "defaults", "roles")
+RULE_KEYS = ("policy", "posture", "agents", "defaults", "roles")
 """What a file of other rules may set."""
 
 
@@ -68,25 +68,27 @@ def with_rules(settings: Settings, other: Any, file: Path) -> Settings:
         raise ConfigError(
             f"{str(file)!r} holds neither a list of rules nor keys of the configuration"
         )
-    if strange := next((key for key in wanted if key not in OF_RULES), ""):
+    if strange := next((key for key in wanted if key not in RULE_KEYS), ""):
         raise ConfigError(
             f"{str(file)!r}: {strange!r} decides nothing about calls; what may stand there: "
-            f"{', '.join(OF_RULES)}"
+            f"{', '.join(RULE_KEYS)}"
         )
     now: dict[str, Any] = msgspec.to_builtins(settings.config)
     data = keys.overlay(now, wanted)
-    keys.normalise(data)
-    config: Config = convert(data, file)
+    keys.normalize(data)
+    config: Config = parse_config(data, file)
     return replace(settings, config=config)
 
 
-async def replayed(
+async def replay_calls(
     settings: Settings, other: Settings, tools: Mapping[str, Tools], store: Store, since: float
 ) -> AsyncIterator[Then]:
     """Each call since then that the log holds, judged as it was made: what had been read, by whom
     and where. `tools` are those of each agent; calls of agents and tools that are gone are left
     out."""
-    judges = {name: (judge_of(settings, name), judge_of(other, name)) for name in settings.agents}
+    judges = {
+        name: (make_judge(settings, name), make_judge(other, name)) for name in settings.agents
+    }
     for row in await store.sessions(Principal("owner", ("owner",)), MOST_SESSIONS):
         agent = row.session.partition("/")[0]
         if row.last_at < since or agent not in judges:
@@ -116,16 +118,16 @@ def _cases(
     state = State(session)
     known = set[tuple[int, str]]()
     for recorded in log:
-        for call_id in _decided(recorded.event):
+        for call_id in _decided_calls(recorded.event):
             if (open_ := state.calls.get(call_id)) is not None and (open_.n, call_id) not in known:
                 known.add((open_.n, call_id))
                 tool = tools.get(open_.call.name) or tools.get(TOOLS.get(open_.call.name, ""))
                 if tool is not None and state.turn is not None:
-                    yield recorded, _case(agent, state, open_, tool, tools)
+                    yield recorded, _make_case(agent, state, open_, tool, tools)
         fold(state, (recorded,))
 
 
-def _decided(event: AnyEvent) -> list[str]:
+def _decided_calls(event: AnyEvent) -> list[str]:
     """The calls about which this event tells that something was decided."""
     match event:
         case ToolFinished(result=result):
@@ -138,13 +140,13 @@ def _decided(event: AnyEvent) -> list[str]:
             return []
 
 
-def _case(agent: str, state: State, open_: OpenCall, tool: Tool, tools: Tools) -> Case:
+def _make_case(agent: str, state: State, open_: OpenCall, tool: Tool, tools: Tools) -> Case:
     turn = state.turn
     call = open_.call
     options = state.options
     assert turn is not None
     effect = effect_of(tool, call, turn.address)
-    label = trusting(as_heard(state.label, turn.principal), options.trust or ())
+    label = apply_trust(downgrade_label(state.label, turn.principal), options.trust or ())
     case = Case(
         agent,
         tool.spec.name,
@@ -157,7 +159,10 @@ def _case(agent: str, state: State, open_: OpenCall, tool: Tool, tools: Tools) -
     if effect == "fetch" and label.integrity == "untrusted":
         reads = {name for name, each in tools.items() if each.spec.effect == "fetch"}
         case = replace(
-            case, known=given((each.message for each in state.messages), lambda name: name in reads)
+            case,
+            known=collect_known_texts(
+                (each.message for each in state.messages), lambda name: name in reads
+            ),
         )
     how = {"strict": bool(options.approval), "planning": bool(options.plan_mode)}
     return replace(case, channel=turn.address.channel, group=turn.address.group, **how)
@@ -169,17 +174,17 @@ def effect_of(tool: Tool, call: ToolCall, address: Address) -> Effect:
     return tool.spec.effect if judged is None else judged(call.arguments, address)
 
 
-def could(
+def list_capabilities(
     settings: Settings, agent: str, tools: Tools, who: Principal, channel: str, *, group: bool
 ) -> list[Could]:
     """What this person could make the agent do there, tool by tool and effect by effect."""
-    judge = judge_of(settings, agent)
+    judge = make_judge(settings, agent)
     word = OWNER if "owner" in who.roles else Label("member")
     found = []
     for name, tool in tools.items():
         for effect in effects_of(tool):
             place = Case(agent, name, effect, who, word, channel=channel, group=group)
-            after = judge(replace(place, context=UNTRUSTED, arguments=STRANGE))
+            after = judge(replace(place, context=UNTRUSTED, arguments=UNKNOWN_URL_ARGUMENTS))
             first = judge(place)
             if name == USERS and "owner" not in who.roles:
                 first = after = Decision("deny", REFUSED)  # by the tool itself, which all are shown

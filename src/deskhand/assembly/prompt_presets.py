@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from ..skills.skill import front_matter, split_front
+from ..skills.skill import parse_front_matter, split_front_matter
 from ..types.errors import ConfigError
 from .file_cache import Texts
 
@@ -25,14 +25,14 @@ class Preset(msgspec.Struct, frozen=True):
     source: str
 
 
-def presets(folder: Path) -> list[Preset]:
+def list_presets(folder: Path) -> list[Preset]:
     """Those in `folder` and the bundled ones, by name; one in `folder` hides a bundled one of its
     name."""
     found = {}
     for source, place in (("bundled", BUNDLED), ("home", folder)):
         for file in sorted(place.glob(f"*/{FILE_NAME}")):
             if file.is_file() and _NAME.fullmatch(file.parent.name):
-                front, _ = front_matter(file.read_text(errors="replace"))
+                front, _ = parse_front_matter(file.read_text(errors="replace"))
                 found[file.parent.name] = Preset(
                     file.parent.name, front.get("description", ""), source
                 )
@@ -43,7 +43,7 @@ class Body:
     """What a preset says, as it is now. Raises ConfigError when there is none of that name."""
 
     def __init__(self, folder: Path, name: str, workspace: Path) -> None:
-        names = [preset.name for preset in presets(folder)] if name else []
+        names = [preset.name for preset in list_presets(folder)] if name else []
         if name and name not in names:
             wanted = f"choose one of: {', '.join(names)}, or write {folder}/{name}/{FILE_NAME}"
             raise ConfigError(f"there is no preset {name!r}; {wanted}")
@@ -54,4 +54,4 @@ class Body:
     def __call__(self) -> str:
         """Without its front matter; `{workspace}` is the folder in which the agent works."""
         text = self._texts(self._file) or self._bundled if self._file else ""
-        return split_front(text)[1].strip().replace("{workspace}", self._workspace)
+        return split_front_matter(text)[1].strip().replace("{workspace}", self._workspace)

@@ -11,13 +11,13 @@ import msgspec
 from ..agent.profile import Agent
 from ..config.clock import RandomIds
 from ..models.base import Model
-from ..models.side_completion import Aired, Aside, Paying, ask_aside, cheapest
+from ..models.side_completion import Aired, Aside, Paying, ask_aside, cheapest_first
 from ..types.budget import Budgets, Charge, no_budget
 from ..types.clock import Ids
 from ..types.commit import Change
 
 
-async def nowhere(changes: Sequence[Change]) -> list[int]:
+async def ignore_changes(changes: Sequence[Change]) -> list[int]:
     """Where nothing is written down."""
     return []
 
@@ -29,7 +29,7 @@ class SideQueries(msgspec.Struct, frozen=True):
     agent: Callable[[str], Agent]
     model: Callable[[str], Model]
     budgets: Budgets = no_budget
-    change: Callable[[Sequence[Change]], Awaitable[list[int]]] = nowhere
+    change: Callable[[Sequence[Change]], Awaitable[list[int]]] = ignore_changes
     ids: Ids = RandomIds()
 
     async def ask(
@@ -40,7 +40,7 @@ class SideQueries(msgspec.Struct, frozen=True):
         BudgetSpent, and ModelError where none answered."""
         agent = self.agent(name)
         rows = list[Change]()
-        models = models or cheapest(agent.cheap_model, agent.models)
+        models = models or cheapest_first(agent.cheap_model, agent.models)
         paying = Paying(
             self.budgets,
             charge or Charge("", "", name),

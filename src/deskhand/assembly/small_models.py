@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..policy.rules import Case, Decision
-from ..policy.unnamed_files import unmeant_loss, unnamed_change
+from ..policy.unnamed_files import find_unnamed_change, find_unrequested_loss
 
 
 def asking_about_unnamed(
@@ -27,11 +27,11 @@ def asking_about_unnamed(
     def careful(case: Case) -> Decision:
         decision = judge(case)
         if decision.verdict == "allow" and (
-            loss := unmeant_loss(case.tool, case.arguments, case.said)
+            loss := find_unrequested_loss(case.tool, case.arguments, case.said)
         ):
             return Decision("ask", f"it {loss}, and nobody asked for that")
         if decision.verdict == "allow" and (
-            path := unnamed_change(case.tool, case.arguments, case.said, kind)
+            path := find_unnamed_change(case.tool, case.arguments, case.said, kind)
         ):
             return Decision(
                 "ask", f"it would change {path!r}, which nobody named, and this is a small model"

@@ -12,15 +12,15 @@ import anyio
 from ..agent.state import State
 from ..models.side_completion import Aside
 from ..store.base import Store
-from ..types.budget import charge_of
+from ..types.budget import make_charge
 from ..types.clock import Clock
 from ..types.errors import DeskhandError
 from ..types.events import AskedAside
-from ..types.labels import LOCAL, Label, join
-from ..types.messages import Audio, File, Image, Message, Text, ToolCall, ToolResult, clean
-from ..types.options import ALL
+from ..types.labels import LOCAL, Label, join_labels
+from ..types.messages import Audio, File, Image, Message, Text, ToolCall, ToolResult, clean_text
+from ..types.options import FOCUS_ALL
 from ..types.steps import Condensed
-from ..types.turn import LEFT_OUT
+from ..types.turn import OMITTED_MARKER
 from .side_queries import SideQueries
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ MOST_FILES = 30
 MOST_TASKS = 40
 MOST_PROCESSES = 10
 LINE_CHARS = 200
-READ = (Text, File, Image, Audio)
+LABELED_PARTS = (Text, File, Image, Audio)
 _SYSTEM = """You sum up the earlier part of a conversation between a person and their assistant, for the assistant,
 who will no longer see it. Keep, in the language of the person: what they want and why; what was decided, and what was
 refused; facts, names, paths, addresses and numbers exactly as they stand; what was done and how it came out; what
@@ -57,45 +57,47 @@ class Condense:
         self, agent: str, state: State, dropped: Sequence[Message], focus: str
     ) -> Condensed:
         """See `Agent.condense`."""
-        label = label_of(dropped)
+        label = label_of_messages(dropped)
         count = len(dropped)
-        known = await self._known(state)
+        known = await self._known_facts(state)
         began = self._clock.monotonic()
         try:
             with anyio.fail_after(WAIT_S):
                 charge = (
-                    charge_of(state.turn.principal, state.session, agent, "")
+                    make_charge(state.turn.principal, state.session, agent, "")
                     if state.turn
                     else None
                 )
-                aired = await self._thinking.ask(agent, _asked(dropped, focus), charge=charge)
+                aired = await self._thinking.ask(agent, _make_aside(dropped, focus), charge=charge)
         except (DeskhandError, TimeoutError) as error:
             why = str(error).rstrip(".") or f"nothing came within {WAIT_S:.0f} s"
             log.warning("%s is shortened without a summary: %s", state.session, why)
-            note = f"[{count} {LEFT_OUT} no longer shown; they could not be summed up: {why}]"
-            return Condensed(_parts(known, "", label), note)
-        note = f"[{count} {LEFT_OUT} summed up here; search_past finds the words themselves]"
+            note = f"[{count} {OMITTED_MARKER} no longer shown; they could not be summed up: {why}]"
+            return Condensed(_render_parts(known, "", label), note)
+        note = f"[{count} {OMITTED_MARKER} summed up here; search_past finds the words themselves]"
         took_s = round(self._clock.monotonic() - began, 3)
         asked = AskedAside("", aired.model, aired.usage, took_s)
-        return Condensed(_parts(known, clean(aired.text)[:SUMMARY_CHARS], label), note, asked)
+        return Condensed(
+            _render_parts(known, clean_text(aired.text)[:SUMMARY_CHARS], label), note, asked
+        )
 
-    async def _known(self, state: State) -> list[str]:
+    async def _known_facts(self, state: State) -> list[str]:
         """What is sure without any model."""
         lines = [
-            f"Task {_line(text)}"
-            for (text,) in await self._rows("ledger_tasks", state.session, MOST_TASKS)
+            f"Task {_one_line(text)}"
+            for (text,) in await self._query("ledger_tasks", state.session, MOST_TASKS)
         ]
         changed = [
-            place for (place,) in await self._rows("ledger_files", state.session, MOST_FILES)
+            place for (place,) in await self._query("ledger_files", state.session, MOST_FILES)
         ]
         if changed:
             lines.append(
                 "Files changed here: "
-                + ", ".join(_line(bytes(each).decode(errors="replace")) for each in changed)
+                + ", ".join(_one_line(bytes(each).decode(errors="replace")) for each in changed)
             )
         lines += [
-            f"Running beside: {_line(text)}"
-            for (text,) in await self._rows("ledger_processes", state.session, 10)
+            f"Running beside: {_one_line(text)}"
+            for (text,) in await self._query("ledger_processes", state.session, 10)
         ]
         options = state.options
         lines += [
@@ -104,22 +106,26 @@ class Condense:
         lines += [f"Trusted here: {', '.join(options.trust)}"] if options.trust else []
         return lines
 
-    async def _rows(self, statement: str, session: str, most: int) -> list[tuple[Any, ...]]:
-        return await self._store.rows(statement, (session, most))
+    async def _query(self, statement: str, session: str, most: int) -> list[tuple[Any, ...]]:
+        return await self._store.query(statement, (session, most))
 
 
-def label_of(messages: Sequence[Message]) -> Label:
+def label_of_messages(messages: Sequence[Message]) -> Label:
     """The lowest label in these messages, and never that of a person's own words: a model tells of
     them."""
     found = [LOCAL]
     for message in messages:
         for part in message.parts:
             found += [piece.label for piece in part.parts] if isinstance(part, ToolResult) else []
-            found += [part.label] if isinstance(part, READ) and message.role != "assistant" else []
-    return join(found)
+            found += (
+                [part.label]
+                if isinstance(part, LABELED_PARTS) and message.role != "assistant"
+                else []
+            )
+    return join_labels(found)
 
 
-def _parts(known: list[str], summary: str, label: Label) -> tuple[Text, ...]:
+def _render_parts(known: list[str], summary: str, label: Label) -> tuple[Text, ...]:
     parts = []
     if known:
         parts.append(Text("[What holds now]\n" + "\n".join(known) + "\n", label))
@@ -130,44 +136,47 @@ def _parts(known: list[str], summary: str, label: Label) -> tuple[Text, ...]:
     return tuple(parts)
 
 
-def _asked(dropped: Sequence[Message], focus: str) -> Aside:
-    wanted = "" if focus in ("", ALL) else f"\n\nAbove all keep what matters for: {focus}"
-    return Aside(_SYSTEM + wanted, transcript(dropped, TRANSCRIPT_CHARS), None, SUMMARY_TOKENS)
+def _make_aside(dropped: Sequence[Message], focus: str) -> Aside:
+    wanted = "" if focus in ("", FOCUS_ALL) else f"\n\nAbove all keep what matters for: {focus}"
+    return Aside(
+        _SYSTEM + wanted, render_transcript(dropped, TRANSCRIPT_CHARS), None, SUMMARY_TOKENS
+    )
 
 
-def transcript(messages: Sequence[Message], limit: int) -> str:
+def render_transcript(messages: Sequence[Message], limit: int) -> str:
     """The messages as text, each shortened; of what is still too long the middle is left out."""
-    lines = [line for message in messages for line in _lines(message)]
+    lines = [line for message in messages for line in _render_message(message)]
     text = "\n".join(lines)
     if len(text) <= limit:
         return text
     return f"{text[: limit // 3]}\n[…]\n{text[-2 * limit // 3 :]}"
 
 
-def _lines(message: Message) -> list[str]:
+def _render_message(message: Message) -> list[str]:
     who = {"user": "PERSON", "assistant": "ASSISTANT", "tool": "RESULT"}[message.role]
     lines = []
     for part in message.parts:
         match part:
             case Text(text=text) if text.strip():
-                lines.append(f"{who}: {_cut(text.strip(), SAID_CHARS)}")
+                lines.append(f"{who}: {_truncate(text.strip(), SAID_CHARS)}")
             case ToolCall(name=name, arguments=arguments):
                 lines.append(
-                    f"CALL {name} {_cut(bytes(arguments).decode(errors='replace'), CALL_CHARS)}"
+                    f"CALL {name} "
+                    f"{_truncate(bytes(arguments).decode(errors='replace'), CALL_CHARS)}"
                 )
             case ToolResult(status=status):
-                lines.append(f"RESULT ({status}): {_cut(part.text.strip(), RESULT_CHARS)}")
+                lines.append(f"RESULT ({status}): {_truncate(part.text.strip(), RESULT_CHARS)}")
             case File(name=name, shown=shown):
-                lines.append(f"{who} sent the file {name}: {_cut(shown, RESULT_CHARS)}")
+                lines.append(f"{who} sent the file {name}: {_truncate(shown, RESULT_CHARS)}")
             case _:
                 pass
     return lines
 
 
-def _cut(text: str, most: int) -> str:
+def _truncate(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most * 2 // 3]} […] {text[-most // 3 :]}"
 
 
-def _line(text: str | bytes) -> str:
+def _one_line(text: str | bytes) -> str:
     words = text.decode(errors="replace") if isinstance(text, bytes) else text
     return " ".join(words.split())[:LINE_CHARS]

@@ -9,7 +9,14 @@ from pathlib import Path
 import msgspec
 
 from ..config.config import Settings, workspace_of
-from ..policy.profiles import CORE, DEFERRED, Offered, covered, named, offers
+from ..policy.profiles import (
+    CORE_TOOLS,
+    DEFERRED_TOOLS,
+    Offered,
+    is_explicitly_offered,
+    is_name_matched,
+    is_offered,
+)
 from ..skills.skill import BUNDLED, Skills, SkillSource
 from ..skills.tools import skill_tools
 from ..tools import (
@@ -37,19 +44,19 @@ from ..tools.tiers import further_tiers
 from ..tools.web import WebFetch
 from ..types.identity import OWN_SURFACES
 from ..types.people import People
-from ..types.programs import REHEARSE, RUN, SURVEY
+from ..types.programs import REHEARSE_PROGRAM, RUN_PROGRAM, SURVEY_FILES
 from ..users.tool import ManageUsers
 from .models import facts_of, is_small
 from .plugins import Plugins, load_plugins
 
-ROOMY = 16_000
+SMALL_WINDOW_TOKENS = 16_000
 """Tokens of a window in which all tools and a conversation have room. They take about 3,000, and
 5,500 once all are loaded."""
-FURTHER_TOKENS = 2_000
+FOREIGN_TOOLS_TOKENS = 2_000
 """What tools that are not ours may take of each request; where they take more together, they are
 deferred."""
 
-BY_PROGRAM = frozenset({RUN, REHEARSE, SURVEY})
+SMALL_MODEL_TOOLS = frozenset({RUN_PROGRAM, REHEARSE_PROGRAM, SURVEY_FILES})
 """What only small models are offered."""
 
 _BUNDLED = Allowed(str(BUNDLED.resolve()))
@@ -70,15 +77,15 @@ def skills_of(settings: Settings, agent: str, tried: Path | None = None) -> Skil
     name."""
     sources = skill_sources(settings, agent)
     if tried is None:
-        return Skills(sources, settings.skills(agent))
+        return Skills(sources, settings.skill_patterns(agent))
     more = SkillSource("tried", tried, links=True)
-    return Skills((*sources, more), (*settings.skills(agent), *Skills((more,)).find()))
+    return Skills((*sources, more), (*settings.skill_patterns(agent), *Skills((more,)).find()))
 
 
 def skill_folders(settings: Settings, agent: str, skills: Skills) -> tuple[Allowed, ...]:
     """The folders of skills outside the workspace, to be read and run from: no others than the
     agent may read."""
-    if settings.skills(agent) != ("*",):
+    if settings.skill_patterns(agent) != ("*",):
         folders = [skill.folder for skill in skills.find().values() if skill.source != "agent"]
         return tuple(Allowed(str(folder.resolve())) for folder in folders if folder.is_dir())
     own = str(settings.skills_folder)
@@ -87,7 +94,7 @@ def skill_folders(settings: Settings, agent: str, skills: Skills) -> tuple[Allow
     return _BUNDLED, Allowed(os.path.realpath(own))
 
 
-def toolbox(
+def make_tools(
     settings: Settings,
     agent: str,
     skills: Skills,
@@ -97,56 +104,73 @@ def toolbox(
 ) -> dict[str, Tool]:
     """The agent's tools by name, in the order in which the model is shown them. `beside` are tools
     of ours that are not made here."""
-    offered = _offered(settings, agent)
-    chosen = settings.offered(agent)
+    offered = _offered_tools(settings, agent)
+    chosen = settings.offered_tools(agent)
     small = any(is_small(settings, model) for model in settings.agent(agent).models)
-    known = ours(settings, agent, skills, people)
-    own = (tool for tool in (*known, *beside) if offers(offered, tool.spec.name))
-    own = (tool for tool in own if small or tool.spec.name not in BY_PROGRAM)
-    theirs = (tool for tool in plugins if offers(chosen, tool.spec.name))
+    known = builtin_tools(settings, agent, skills, people)
+    own = (tool for tool in (*known, *beside) if is_offered(offered, tool.spec.name))
+    own = (tool for tool in own if small or tool.spec.name not in SMALL_MODEL_TOOLS)
+    theirs = (tool for tool in plugins if is_offered(chosen, tool.spec.name))
     return {tool.spec.name: tool for tool in (*own, *theirs)}
 
 
-def with_search(
+def with_tool_search(
     settings: Settings, agent: str, tools: dict[str, Tool], theirs: Collection[str]
 ) -> dict[str, Tool]:
     """The tools of an agent, those deferred that most conversations never use: so each request is
     shorter. `theirs` are names of those that are not ours."""
-    usual = _offered(settings, agent)
+    usual = _offered_tools(settings, agent)
     wanted = settings.agent(agent).deferred_tools
-    if covered(SEARCH, usual.deny) or is_small(
+    if is_name_matched(SEARCH, usual.deny) or is_small(
         settings, next(iter(settings.agent(agent).models), "")
     ):
         return tools  # our protocol for small models tells them of none
     if wanted is not None:
         return deferring(
-            tools, frozenset(name for name in tools if covered(name, wanted) and name not in CORE)
+            tools,
+            frozenset(
+                name for name in tools if is_name_matched(name, wanted) and name not in CORE_TOOLS
+            ),
         )
-    later = {name for name in tools if name in DEFERRED and not named(usual, name)}
+    later = {
+        name for name in tools if name in DEFERRED_TOOLS and not is_explicitly_offered(usual, name)
+    }
     further = [name for name in tools if name in theirs and name not in (*usual.tools, *usual.also)]
-    if sum(map(tokens_of, schemas_of({name: tools[name] for name in further}))) > FURTHER_TOKENS:
+    if (
+        sum(map(tokens_of, schemas_of({name: tools[name] for name in further})))
+        > FOREIGN_TOOLS_TOKENS
+    ):
         later.update(further)
     return deferring(tools, frozenset(later))
 
 
-def taken(settings: Settings, agent: str, skills: Skills, beside: Sequence[Tool] = ()) -> set[str]:
+def reserved_tool_names(
+    settings: Settings, agent: str, skills: Skills, beside: Sequence[Tool] = ()
+) -> set[str]:
     """The names that no other tool may have, whether or not this agent is offered theirs."""
-    return {SEARCH, *(tool.spec.name for tool in (*ours(settings, agent, skills), *beside))}
+    return {
+        SEARCH,
+        *(tool.spec.name for tool in (*builtin_tools(settings, agent, skills), *beside)),
+    }
 
 
-def _offered(settings: Settings, agent: str) -> Offered:
+def _offered_tools(settings: Settings, agent: str) -> Offered:
     """What is offered: to a model that has no room beside all tools only those that everybody
     needs, unless somebody chose."""
     config = settings.agent(agent)
-    offered = settings.offered(agent)
+    offered = settings.offered_tools(agent)
     first = next(iter(config.models), "")
     chosen = config.profile or config.tools not in (None, ("*",))
-    if chosen or is_small(settings, first) or facts_of(settings, first).window >= ROOMY:
+    if (
+        chosen
+        or is_small(settings, first)
+        or facts_of(settings, first).window >= SMALL_WINDOW_TOKENS
+    ):
         return offered
     return msgspec.structs.replace(offered, profile="small")
 
 
-def ours(
+def builtin_tools(
     settings: Settings, agent: str, skills: Skills, people: People | None = None
 ) -> tuple[Tool, ...]:
     """All that we bring ourselves, allowed or not."""
@@ -159,7 +183,7 @@ def ours(
         shell.shell_tool(
             wide=config.sandbox is False, timeout_s=config.shell_timeout_s or shell.TIMEOUT_S
         ),
-        *_beside(settings, wide=config.sandbox is False),
+        *_background_tools(settings, wide=config.sandbox is False),
         *talk.TOOLS,
         *plan.TOOLS,
         *tasks.TOOLS,
@@ -179,17 +203,17 @@ def ours(
     )
 
 
-def _beside(settings: Settings, *, wide: bool) -> tuple[Tool, ...]:
+def _background_tools(settings: Settings, *, wide: bool) -> tuple[Tool, ...]:
     limits = settings.config.processes
     return process_tools(wide=wide, usual_s=limits.timeout_s, longest_s=limits.longest_s)
 
 
-def plugins_of(
+def load_configured_plugins(
     settings: Settings, known: Plugins | None = None, beside: Sequence[Tool] = ()
 ) -> Plugins:
     """The plugins that the configuration names, each tool under a name that we do not have:
     `beside` are tools of ours that are not made here. Those that are `known` are not loaded
     again."""
     first = settings.agents[0]
-    names = taken(settings, first, skills_of(settings, first), beside)
+    names = reserved_tool_names(settings, first, skills_of(settings, first), beside)
     return load_plugins(settings, names, known or Plugins())

@@ -14,7 +14,7 @@ from ..types.messages import ToolCall, Usage
 
 DETAIL_CHARS = 2_000
 PREVIEW_CHARS = 200
-_ASIDE = (e.MessageDelivered, e.MessageEdited, e.Reacted, e.CommandRun, e.Erased)
+_SIDE_EVENTS = (e.MessageDelivered, e.MessageEdited, e.Reacted, e.CommandRun, e.Erased)
 """They happen beside the turn and say nothing of when a call began."""
 
 SpanKind = Literal["agent_run", "llm_call", "tool_call"]
@@ -103,28 +103,30 @@ class Trace:
     def add(self, recorded: e.Recorded) -> Iterator[TraceSpan]:
         """What this event ended."""
         event = recorded.event
-        if isinstance(event, _ASIDE):
+        if isinstance(event, _SIDE_EVENTS):
             return
         self._last = self._at or recorded.at
         if recorded.at != self._at:  # calls that ran side by side are over at the same time
             self._before = self._last
         self._at = recorded.at
-        self._note(recorded)
+        self._track(recorded)
         match event:
             case e.ModelReplied() | e.ModelFailed() | e.AskedAside():
-                yield self._llm_call(recorded, event)
+                yield self._llm_span(recorded, event)
             case e.ToolFinished(result=result, took_s=took_s):
-                yield from self._tool(recorded, result.call_id, result.status, result.text, took_s)
+                yield from self._tool_spans(
+                    recorded, result.call_id, result.status, result.text, took_s
+                )
             case e.CallClosed(call_id=call_id, status=status, reason=reason):
-                yield from self._tool(recorded, call_id, status, reason)
+                yield from self._tool_spans(recorded, call_id, status, reason)
             case e.TurnEnded(reason=reason, said=said) if self._run is not None:
-                yield self._ended(recorded, self._run, reason, said)
+                yield self._end_run(recorded, self._run, reason, said)
             case e.Undone() if self._run is not None:
-                yield self._ended(recorded, self._run, "undone")
+                yield self._end_run(recorded, self._run, "undone")
             case _:
                 pass
 
-    def _note(self, recorded: e.Recorded) -> None:
+    def _track(self, recorded: e.Recorded) -> None:
         """Remember what begins with this event, and who waits for whom."""
         match recorded.event:
             case e.MessageReceived() if self._run is None:
@@ -150,13 +152,13 @@ class Trace:
             case _:
                 pass
 
-    def running(self, session: str) -> list[TraceSpan]:
+    def open_spans(self, session: str) -> list[TraceSpan]:
         """What has not ended yet."""
-        spans = [self._still(session, each) for each in self._open.values()]
+        spans = [self._open_tool_span(session, each) for each in self._open.values()]
         if self._run is not None:
             waits = any(each.ask_id for each in self._open.values())
             spans.append(
-                self._of_run(
+                self._run_span(
                     session, self._run, "waits" if waits else "running", seq=0, n=self._run.n
                 )
             )
@@ -164,15 +166,15 @@ class Trace:
 
     # ------------------------------------------------------------------ turns
 
-    def _ended(self, recorded: e.Recorded, run: _Run, reason: str, said: str = "") -> TraceSpan:
+    def _end_run(self, recorded: e.Recorded, run: _Run, reason: str, said: str = "") -> TraceSpan:
         self._run = None
         self._open = {}
         run.said = said or run.said
-        return self._of_run(
+        return self._run_span(
             recorded.session, run, reason, seq=recorded.seq, n=recorded.n, at=recorded.at
         )
 
-    def _of_run(
+    def _run_span(
         self, session: str, run: _Run, status: str, *, seq: int, n: int, at: float | None = None
     ) -> TraceSpan:
         return TraceSpan(
@@ -193,7 +195,7 @@ class Trace:
             preview=self._preview(run.said),
         )
 
-    def _turn_of(self, recorded: e.Recorded) -> tuple[str, str]:
+    def _turn_ids(self, recorded: e.Recorded) -> tuple[str, str]:
         """The trace and the span of the turn in which this happens; outside of one a trace of its
         own."""
         if self._run is None:
@@ -202,14 +204,14 @@ class Trace:
 
     # ------------------------------------------------------------------ calls of models
 
-    def _llm_call(
+    def _llm_span(
         self, recorded: e.Recorded, event: e.ModelReplied | e.ModelFailed | e.AskedAside
     ) -> TraceSpan:
-        made = _llm_call_of(event)
+        made = _parse_llm_call(event)
         if self._run is not None:
             self._run.usage += made.usage
 
-        trace_id, parent_id = self._turn_of(recorded)
+        trace_id, parent_id = self._turn_ids(recorded)
         if made.call_id in self._open:
             parent_id = _span_id(recorded.session, self._open[made.call_id].n, made.call_id)
 
@@ -240,13 +242,13 @@ class Trace:
 
     # ------------------------------------------------------------------ calls of tools
 
-    def _tool(
+    def _tool_spans(
         self, recorded: e.Recorded, call_id: str, status: str, text: str, measured_s: float = 0.0
     ) -> Iterator[TraceSpan]:
         known = self._open.pop(call_id, None)
         if known is None:
             return
-        detail = self._arguments(known.call)
+        detail = self._render_arguments(known.call)
         if status != "ok" and (why := _first_line(text)):
             detail = f"{detail}  {self._redact(why)[:DETAIL_CHARS]}".strip()
         began = (
@@ -256,7 +258,7 @@ class Trace:
         )
         yield TraceSpan(
             kind="tool_call",
-            trace_id=self._turn_of(recorded)[0],
+            trace_id=self._turn_ids(recorded)[0],
             span_id=_span_id(recorded.session, known.n, call_id),
             parent_id=_span_id(recorded.session, known.n, "llm"),
             seq=recorded.seq,
@@ -272,7 +274,7 @@ class Trace:
             preview=self._preview(text),
         )
 
-    def _still(self, session: str, each: _Open) -> TraceSpan:
+    def _open_tool_span(self, session: str, each: _Open) -> TraceSpan:
         turn = self._run.n if self._run is not None else each.n
         return TraceSpan(
             kind="tool_call",
@@ -287,12 +289,12 @@ class Trace:
             took_s=0.0,
             status="waits" if each.ask_id else "running",
             parent=each.n,
-            detail=self._arguments(each.call),
+            detail=self._render_arguments(each.call),
         )
 
     # ------------------------------------------------------------------ words
 
-    def _arguments(self, call: ToolCall) -> str:
+    def _render_arguments(self, call: ToolCall) -> str:
         """What it was called with, on one line; redacted before it is cut, so that no half of a
         secret is left."""
         raw = bytes(call.arguments).decode(errors="replace")
@@ -302,7 +304,7 @@ class Trace:
         return self._redact(text.strip())[:PREVIEW_CHARS]
 
 
-def _llm_call_of(event: e.ModelReplied | e.ModelFailed | e.AskedAside) -> _LlmCall:
+def _parse_llm_call(event: e.ModelReplied | e.ModelFailed | e.AskedAside) -> _LlmCall:
     match event:
         case e.ModelReplied(message=message, finish=finish, usage=usage):
             return _LlmCall(status=finish, usage=usage, said=message.text)

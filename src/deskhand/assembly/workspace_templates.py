@@ -9,12 +9,12 @@ from pathlib import Path
 
 from ..config.config import Home, Settings
 from ..config.home import SHARED
-from ..config.yaml_edit import write_private
-from ..types.folders import make_private
+from ..config.yaml_edit import write_private_file
+from ..types.folders import make_private_folder
 from .prompt import MEMORY_FILE
 
 TEMPLATES = Path(__file__).parent / "templates"
-ABOUT = {
+FILE_PURPOSES = {
     "SYSTEM.md": "the beginning of every prompt, if you want other words than Deskhand's",
     "AGENT.md": "what this agent is for",
     "RULES.md": "what must never be done; no tool can change it",
@@ -26,7 +26,7 @@ ABOUT = {
     "MEMORY.md": "what to remember, in private chats only",
 }
 """What each file is for, as `init` says it."""
-IN_WORKSPACE = (
+WORKSPACE_TEMPLATES = (
     "RULES.md",
     "SOUL.md",
     "USER.md",
@@ -35,34 +35,34 @@ IN_WORKSPACE = (
     "HEARTBEAT.md",
     MEMORY_FILE,
 )
-FOLDERS = ("memory", "knowledge", "skills", "tools")
+WORKSPACE_FOLDERS = ("memory", "knowledge", "skills", "tools")
 
 
-def lay_out(settings: Settings, agent: str) -> list[Path]:
+def create_agent_files(settings: Settings, agent: str) -> list[Path]:
     """Make what is missing for an agent. Returns what was made. Raises OSError.
 
     A workspace that the configuration puts elsewhere is a folder of the person's own: nothing is
     put into it.
     """
     home = settings.home
-    made = [*_file(home.root / "SYSTEM.md"), *_file(home.agent(agent) / "AGENT.md")]
+    made = [*_create_file(home.root / "SYSTEM.md"), *_create_file(home.agent(agent) / "AGENT.md")]
     if settings.agent(agent).workspace:
         return made
     workspace = home.workspace(agent)
-    for folder in (workspace, *(workspace / name for name in FOLDERS)):
+    for folder in (workspace, *(workspace / name for name in WORKSPACE_FOLDERS)):
         if not folder.is_dir():
-            make_private(folder)
+            make_private_folder(folder)
             made.append(folder)
-    for name in IN_WORKSPACE:
-        made += _file(workspace / name)
-    return made + _shared(home, workspace)
+    for name in WORKSPACE_TEMPLATES:
+        made += _create_file(workspace / name)
+    return made + _link_shared_folder(home, workspace)
 
 
-def _file(path: Path) -> list[Path]:
+def _create_file(path: Path) -> list[Path]:
     if os.path.lexists(path):
         return []
     whole = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
-    write_private(whole, (TEMPLATES / path.name).read_text(encoding="utf-8"))
+    write_private_file(whole, (TEMPLATES / path.name).read_text(encoding="utf-8"))
     try:
         os.link(
             whole, path
@@ -76,11 +76,11 @@ def _file(path: Path) -> list[Path]:
     return [path]
 
 
-def _shared(home: Home, workspace: Path) -> list[Path]:
+def _link_shared_folder(home: Home, workspace: Path) -> list[Path]:
     """The link to the folder that all agents share."""
     link = workspace / SHARED
     folder = home.root / SHARED
-    make_private(folder)
+    make_private_folder(folder)
     try:
         link.symlink_to(f"../../../{SHARED}")
     except FileExistsError:

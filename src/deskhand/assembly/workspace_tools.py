@@ -8,43 +8,45 @@ from pathlib import Path
 from typing import Any
 
 from ..config.config import Settings, workspace_of
-from ..policy.profiles import offers
+from ..policy.profiles import is_offered
 from ..skills.python import PythonSkill, PythonSkills, PythonSkillScan, python_tools
 from ..store.base import Store
 from ..tools.base import Tool
 from ..tools.notes import PendingLabel
 from ..types.clock import Clock
-from ..workspace.quarantine import Held, Quarantine, holds
+from ..workspace.quarantine import Held, Quarantine, is_held_back
 
 log = logging.getLogger(__name__)
 
-Words = Callable[[Path], Sequence[PendingLabel]]
+PendingLabels = Callable[[Path], Sequence[PendingLabel]]
 
 
 class OwnTools:
     """One for each App. What untrusted words went into, or what was changed since it was approved,
     is no tool, nor does it say anything; `words` are being written in a workspace just then."""
 
-    def __init__(self, store: Store, clock: Clock, words: Words = lambda folder: ()) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, words: PendingLabels = lambda folder: ()
+    ) -> None:
         self._quarantine = Quarantine(store)
         self._clock = clock
-        self._words = words
+        self._pending_labels = words
         self._used: dict[str, tuple[Any, ...]] = {}
         self._skills: dict[str, PythonSkills] = {}
-        self._told: dict[str, tuple[str, ...]] = {}
+        self._reported: dict[str, tuple[str, ...]] = {}
 
     def tools(self, settings: Settings, agent: str, taken: Collection[str]) -> dict[str, Tool]:
         """Those of an agent by name, as the files are now; none has a name that is `taken`."""
         self._quarantine.refresh()
         self._used[agent] = self._stamp(settings, agent)
-        tools, problems = python_tools(self._free(settings, agent), taken)
-        for problem in problems if problems != self._told.get(agent, ()) else ():
+        tools, problems = python_tools(self._allowed_skills(settings, agent), taken)
+        for problem in problems if problems != self._reported.get(agent, ()) else ():
             log.warning("agent %s: %s", agent, problem)
-        self._told[agent] = problems
-        offered = settings.offered(agent)
-        return {tool.spec.name: tool for tool in tools if offers(offered, tool.spec.name)}
+        self._reported[agent] = problems
+        offered = settings.offered_tools(agent)
+        return {tool.spec.name: tool for tool in tools if is_offered(offered, tool.spec.name)}
 
-    def changed(self, settings: Settings) -> bool:
+    def has_changed(self, settings: Settings) -> bool:
         """Whether an agent would have other tools now than those that it was given; one that was
         given none has none to change."""
         given = [agent for agent in settings.agents if agent in self._used]
@@ -55,21 +57,25 @@ class OwnTools:
     def _stamp(self, settings: Settings, agent: str) -> tuple[Any, ...]:
         """Another one after every change; where there are no files only the first of it, which is
         the same then."""
-        files = self._of(settings, agent).stamp(self._clock.now())
+        files = self._skills_of(settings, agent).stamp(self._clock.now())
         if not files:
             return (0,)
-        return (self._quarantine.version, *self._words(workspace_of(settings, agent)), *files)
+        return (
+            self._quarantine.version,
+            *self._pending_labels(workspace_of(settings, agent)),
+            *files,
+        )
 
-    def _free(self, settings: Settings, agent: str) -> PythonSkillScan:
-        found = self._of(settings, agent).find(self._clock.now())
+    def _allowed_skills(self, settings: Settings, agent: str) -> PythonSkillScan:
+        found = self._skills_of(settings, agent).find(self._clock.now())
         workspace = workspace_of(settings, agent)
-        held = self._quarantine.held(words=self._words(workspace))
+        held = self._quarantine.find_held(words=self._pending_labels(workspace))
         return PythonSkillScan(
             tuple(each for each in found.skills if not _is_held(each, workspace, held)),
             found.problems,
         )
 
-    def _of(self, settings: Settings, agent: str) -> PythonSkills:
+    def _skills_of(self, settings: Settings, agent: str) -> PythonSkills:
         folder = workspace_of(settings, agent)
         return self._skills.setdefault(str(folder), PythonSkills(folder))
 
@@ -78,7 +84,7 @@ def _is_held(skill: PythonSkill, workspace: Path, held: Held) -> bool:
     path = str(workspace / skill.file)
     inode = skill.place.inode
     return (
-        holds(held, path, inode)
+        is_held_back(held, path, inode)
         or not held.allows(path, skill.digest)
         or not skill.place.still(path)
     )

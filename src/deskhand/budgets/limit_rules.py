@@ -12,11 +12,11 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from ..config.sections import FIELDS, Budget, Per
+from ..config.sections import BUDGET_FIELDS, Budget, BudgetPeriod
 from ..types.budget import Charge
 
-Of = Literal["all", "person", "agent", "job", "session"]
-OF: tuple[Of, ...] = ("all", "person", "agent", "job", "session")
+BudgetScope = Literal["all", "person", "agent", "job", "session"]
+BUDGET_SCOPES: tuple[BudgetScope, ...] = ("all", "person", "agent", "job", "session")
 WARN_AT = 0.8
 
 
@@ -24,7 +24,7 @@ class Limit(msgspec.Struct, frozen=True):
     """One limit that holds for somebody or something: at most `most` since the day `since` (0:
     ever). US dollars are counted in millionths."""
 
-    of: Of
+    scope: BudgetScope
     name: str
     field: str
     most: int
@@ -32,16 +32,16 @@ class Limit(msgspec.Struct, frozen=True):
 
     @property
     def unit(self) -> Literal["tokens", "usd"]:
-        return FIELDS[self.field][0]
+        return BUDGET_FIELDS[self.field][0]
 
     @property
-    def per(self) -> Per:
-        return FIELDS[self.field][1]
+    def per(self) -> BudgetPeriod:
+        return BUDGET_FIELDS[self.field][1]
 
     @property
     def key(self) -> str:
         """As the commands call it."""
-        return f"{self.of}:{self.name}" if self.name else self.of
+        return f"{self.scope}:{self.name}" if self.name else self.scope
 
 
 class LimitStanding(msgspec.Struct, frozen=True):
@@ -58,7 +58,7 @@ class LimitStanding(msgspec.Struct, frozen=True):
         return self.limit.most + self.extra
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         return self.most - self.used - self.held
 
     @property
@@ -67,21 +67,23 @@ class LimitStanding(msgspec.Struct, frozen=True):
         return self.used / self.most if self.most else 1.0
 
 
-def of_charge(charge: Charge) -> Iterator[tuple[Of, str]]:
+def iter_scopes(charge: Charge) -> Iterator[tuple[BudgetScope, str]]:
     """Everybody and everything that a call is counted for."""
     for of, name in zip(
-        OF, ("", charge.person, charge.agent, charge.job, charge.session), strict=True
+        BUDGET_SCOPES, ("", charge.person, charge.agent, charge.job, charge.session), strict=True
     ):
         if of == "all" or name:
             yield of, name
 
 
-def limits_of(budgets: Mapping[str, Budget], of: Of, name: str, today: int) -> Iterator[Limit]:
+def iter_limits(
+    budgets: Mapping[str, Budget], of: BudgetScope, name: str, today: int
+) -> Iterator[Limit]:
     """What holds there. What is set by name stands over what is set for all of its kind, field by
     field."""
     general = budgets.get(of, Budget())
     own = budgets.get(f"{of}:{name}", Budget()) if name else Budget()
-    for field, (unit, per) in FIELDS.items():
+    for field, (unit, per) in BUDGET_FIELDS.items():
         most: float | None = getattr(own, field)
         if most is None:
             most = getattr(general, field)
@@ -91,27 +93,27 @@ def limits_of(budgets: Mapping[str, Budget], of: Of, name: str, today: int) -> I
                 name,
                 field,
                 round(most * 1e6) if unit == "usd" else int(most),
-                begin_of(per, today),
+                period_start(per, today),
             )
 
 
-def day_of(at: float, zone: ZoneInfo) -> int:
+def to_day_number(at: float, zone: ZoneInfo) -> int:
     """The calendar day there, as a number."""
     return datetime.fromtimestamp(at, zone).date().toordinal()
 
 
-def begin_of(per: Per, today: int) -> int:
+def period_start(per: BudgetPeriod, today: int) -> int:
     """The first day that counts."""
     if per == "ever":
         return 0
     return today if per == "day" else date.fromordinal(today).replace(day=1).toordinal()
 
 
-def fresh_on(limit: Limit, today: int) -> date | None:
+def reset_date(limit: Limit, today: int) -> date | None:
     """The day on which nothing of it is used any more; None: never."""
     if limit.per == "ever":
         return None
-    first = date.fromordinal(begin_of(limit.per, today))
+    first = date.fromordinal(period_start(limit.per, today))
     return (
         first + timedelta(days=1)
         if limit.per == "day"
@@ -137,7 +139,7 @@ class BudgetForecast(msgspec.Struct, frozen=True):
     words: str
 
 
-def forecast(job: str, each: Learned, runs: float, limits: Iterable[Limit]) -> BudgetForecast:
+def forecast_job(job: str, each: Learned, runs: float, limits: Iterable[Limit]) -> BudgetForecast:
     """So many runs a month, as far as can be told, beside what `limits` allow."""
     tokens = round(each.tokens * runs)
     micros = round(each.micros * runs)
@@ -152,11 +154,11 @@ def forecast(job: str, each: Learned, runs: float, limits: Iterable[Limit]) -> B
         if each.runs
         else "as much as one run may use"
     )
-    dollars = f", about {amount('usd', micros)}" if micros else ""
+    dollars = f", about {format_amount('usd', micros)}" if micros else ""
     words = (
         f"{job} runs about {runs:,.0f} times a month with "
-        f"{amount('tokens', round(each.tokens))} each ({by}): "
-        f"{amount('tokens', tokens)} a month{dollars}."
+        f"{format_amount('tokens', round(each.tokens))} each ({by}): "
+        f"{format_amount('tokens', tokens)} a month{dollars}."
     )
     for limit in limits:
         share = 1 if limit.per == "month" else 30.4
@@ -164,7 +166,8 @@ def forecast(job: str, each: Learned, runs: float, limits: Iterable[Limit]) -> B
         if comes > limit.most:
             per = f"a {limit.per}"
             words += (
-                f" That is more than {whose(limit)} allows: {amount(limit.unit, limit.most)} {per}."
+                f" That is more than {describe_budget(limit)} allows: "
+                f"{format_amount(limit.unit, limit.most)} {per}."
             )
     return BudgetForecast(runs, tokens, micros, True, words)
 
@@ -172,36 +175,36 @@ def forecast(job: str, each: Learned, runs: float, limits: Iterable[Limit]) -> B
 # In words
 
 
-def amount(unit: Literal["tokens", "usd"], number: int) -> str:
+def format_amount(unit: Literal["tokens", "usd"], number: int) -> str:
     """12,000 tokens, or $1.25."""
     if unit == "tokens":
         return f"{number:,} tokens"
     return f"${number / 1e6:,.2f}" if number >= 10_000 or not number else f"${number / 1e6:.4f}"
 
 
-def whose(limit: Limit) -> str:
+def describe_budget(limit: Limit) -> str:
     """The budget, as people call it."""
     named = {
         "all": "the budget of all that is done here",
         "session": "the budget of this conversation",
     }
     kinds = {"agent": "agent ", "job": "job "}
-    return named.get(limit.of) or f"the budget of {kinds.get(limit.of, '')}{limit.name}"
+    return named.get(limit.scope) or f"the budget of {kinds.get(limit.scope, '')}{limit.name}"
 
 
-WHEN = {"day": " today", "month": " this month", "ever": ""}
+PERIOD_WORDS = {"day": " today", "month": " this month", "ever": ""}
 
 
-def gone(standing: LimitStanding) -> str:
+def format_used(standing: LimitStanding) -> str:
     """How much of it is used."""
     limit = standing.limit
-    used = amount(limit.unit, standing.used).removesuffix(" tokens")
-    return f"{used} of {amount(limit.unit, standing.most)}{WHEN[limit.per]}"
+    used = format_amount(limit.unit, standing.used).removesuffix(" tokens")
+    return f"{used} of {format_amount(limit.unit, standing.most)}{PERIOD_WORDS[limit.per]}"
 
 
-def fresh(limit: Limit, today: int, zone: ZoneInfo) -> str:
+def describe_reset(limit: Limit, today: int, zone: ZoneInfo) -> str:
     """When it is fresh again."""
-    on = fresh_on(limit, today)
+    on = reset_date(limit, today)
     if on is None:
         return "It does not become fresh by itself."
     return (
@@ -210,34 +213,39 @@ def fresh(limit: Limit, today: int, zone: ZoneInfo) -> str:
     )
 
 
-def spent(standing: LimitStanding, wanted: int, today: int, zone: ZoneInfo) -> str:
+def explain_spent(standing: LimitStanding, wanted: int, today: int, zone: ZoneInfo) -> str:
     """Why a call is not made, and what can be done."""
     limit = standing.limit
     if not standing.most:
-        change = f"deskhand budget set {quoted(limit.key)} --{limit.field.replace('_', '-')} NUMBER"
-        return f"{whose(limit)} allows nothing. An owner changes it with: {change}"
+        change = (
+            f"deskhand budget set {quote_key(limit.key)} --{limit.field.replace('_', '-')} NUMBER"
+        )
+        return f"{describe_budget(limit)} allows nothing. An owner changes it with: {change}"
     held = (
-        f", {amount(limit.unit, standing.held)} are held by calls that go on"
+        f", {format_amount(limit.unit, standing.held)} are held by calls that go on"
         if standing.held
         else ""
     )
-    lift = f"deskhand budget lift {quoted(limit.key)} --per {limit.per}"
+    lift = f"deskhand budget lift {quote_key(limit.key)} --per {limit.per}"
     return (
-        f"{whose(limit)} is spent: {gone(standing)} are used{held}, and this call may take "
-        f"{amount(limit.unit, wanted)}. {fresh(limit, today, zone)} An owner allows as much "
+        f"{describe_budget(limit)} is spent: {format_used(standing)} are used{held}, and "
+        "this call may take "
+        f"{format_amount(limit.unit, wanted)}. {describe_reset(limit, today, zone)} An "
+        "owner allows as much "
         f"once more with: {lift}"
     )
 
 
-def warning(standing: LimitStanding, today: int, zone: ZoneInfo) -> str:
+def render_warning(standing: LimitStanding, today: int, zone: ZoneInfo) -> str:
     """That it will soon be spent."""
     limit = standing.limit
     said = (
-        f"{whose(limit)} is at {standing.share:.0%}: {gone(standing)}. {fresh(limit, today, zone)}"
+        f"{describe_budget(limit)} is at {standing.share:.0%}: {format_used(standing)}. "
+        f"{describe_reset(limit, today, zone)}"
     )
     return said[0].upper() + said[1:]
 
 
-def quoted(key: str) -> str:
+def quote_key(key: str) -> str:
     """As a word of a shell."""
     return key if re.fullmatch(r"[\w:./@+-]+", key) else "'" + key.replace("'", "'\\''") + "'"

@@ -24,7 +24,7 @@ from telegram.request import HTTPXRequest
 from ..types.commands import COMMANDS
 from ..types.commit import Outgoing
 from ..types.errors import BlobMissing, ChannelError, ConfigError, SendRefused
-from ..types.folders import make_private
+from ..types.folders import make_private_folder
 from ..types.identity import Address, Edit, Inbound
 from ..types.messages import File, Image, Text
 from .base import (
@@ -166,7 +166,7 @@ class TelegramChannel:
     def _only_poller(self) -> Iterator[None]:
         """Two that read one bot take each other's messages: only one of this home may."""
         digest = sha256(self._token.encode()).hexdigest()[:16]
-        make_private(self._kit.state)
+        make_private_folder(self._kit.state)
         fd = os.open(
             self._kit.state / f"poll-{digest}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
         )

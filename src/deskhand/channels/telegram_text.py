@@ -16,7 +16,7 @@ import msgspec
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from ..types.addresses import live_stretches
+from ..types.addresses import find_live_spans
 from .telegram_table import alignments, in_columns, in_list, read_table
 
 TEXT_UNITS = 4096
@@ -79,7 +79,7 @@ def guard(rich: Rich, links: Collection[str] | None) -> Rich:
     text = rich.text
     at = units(rich.text)
     dead: list[tuple[int, int]] = []
-    for start, end in live_stretches(rich.text):
+    for start, end in find_live_spans(rich.text):
         if rich.text[start:end] not in links:
             dead.append((places.units(start), places.units(end)))
     spans: list[Span] = []

@@ -7,9 +7,9 @@ import re
 import click
 
 from ..assembly.models import Models
-from ..config.config import Config, Settings, convert, ours, read_settings
+from ..config.config import Config, Settings, parse_config, read_settings, translate_config
 from ..config.parse import parse_value, read_text
-from ..config.yaml_edit import set_key, unset_key, write_private
+from ..config.yaml_edit import set_key, unset_key, write_private_file
 from ..types.errors import ConfigError, DeskhandError
 from .init import make_home
 from .plain import plain
@@ -153,5 +153,5 @@ def _text(settings: Settings) -> str:
 
 def _write(settings: Settings, text: str) -> None:
     """Write it only if it can be read back. Raises ConfigError, OSError."""
-    convert(ours(parse_value(text) or {}, settings.file).config, settings.file)
-    write_private(settings.file, text)
+    parse_config(translate_config(parse_value(text) or {}, settings.file).config, settings.file)
+    write_private_file(settings.file, text)

@@ -43,7 +43,7 @@ def alerts(limit: int, as_json: bool, config: str | None) -> None:
     async def use(store: SqliteStore) -> list[Alert]:
         told = Alerts(store, SystemClock())
         found = await told.latest(limit)
-        await told.see()
+        await told.mark_seen()
         return found
 
     found = with_store(settings, use)
@@ -70,7 +70,7 @@ async def show_alerts(app: App, zone: ZoneInfo) -> None:
         )
     if len(found) > SHOWN:
         click.echo(f"{len(found) - SHOWN} more: deskhand alerts")
-    await app.alerts.see()
+    await app.alerts.mark_seen()
 
 
 def _state(alert: Alert) -> str:

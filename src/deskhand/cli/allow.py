@@ -9,7 +9,7 @@ import click
 
 from ..config.clock import SystemClock
 from ..sandbox.base import Mount
-from ..sandbox.launcher import checked
+from ..sandbox.launcher import check_mounts
 from ..store.sqlite import SqliteStore
 from ..types.commit import Change
 from ..types.errors import DeskhandError
@@ -73,10 +73,10 @@ def path_(folder: str, write: bool, outside: bool, agent: str, config: str | Non
         fail(f"there is no folder {folder!r}", USAGE)
     try:
         settings.agent(name)
-        checked([Mount(str(real))])
+        check_mounts([Mount(str(real))])
     except DeskhandError as error:
         fail(str(error), USAGE)
-    if settings.home.keeps(real, write):
+    if settings.home.is_protected(real, write):
         fail(
             f"{str(real)!r} holds Deskhand's own files and keys; allow a folder beside them", USAGE
         )
@@ -116,12 +116,12 @@ def list_(agent: str, limit: int | None, config: str | None) -> None:
     async def use(store: SqliteStore) -> None:
         lines = []
         for name in (agent,) if agent else settings.agents:
-            for path, write, _, by, outside in await store.rows("path_grants", (name,)):
+            for path, write, _, by, outside in await store.query("path_grants", (name,)):
                 also = ", also after reading from outside" if outside else ""
                 lines.append(
                     f"{name}  {'read, write' if write else 'read':11}  {path}  (by {by}{also})"
                 )
-        for hash_, verdict, name, tool, exact, _, by in await store.rows("call_grants", ()):
+        for hash_, verdict, name, tool, exact, _, by in await store.query("call_grants", ()):
             lines.append(f"{name}  {verdict:11}  {hash_[:12]}  {tool} {exact}  (by {by})")
         for line in lines[:limit]:
             click.echo(line)
@@ -150,12 +150,12 @@ def revoke(what: str, agent: str, config: str | None) -> None:
     async def use(store: SqliteStore) -> None:
         changes = []
         for name in (agent,) if agent else settings.agents:
-            known = await store.rows("path_grants", (name,))
+            known = await store.query("path_grants", (name,))
             changes += [
                 Change("path_grant_drop", (name, row[0])) for row in known if row[0] in (what, real)
             ]
         if not changes and len(what) >= 6:
-            known = await store.rows("call_grants", ())
+            known = await store.query("call_grants", ())
             changes = [
                 Change("call_grant_drop", (row[0],)) for row in known if row[0].startswith(what)
             ]

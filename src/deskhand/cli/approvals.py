@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from ..gateway.standing_grants import StandingGrant, grants, revoke
+from ..gateway.standing_grants import StandingGrant, list_grants, revoke_grant
 from ..runtime.app import App
 from ..store.base import OpenAsk
 from ..store.sqlite import SqliteStore
@@ -127,7 +127,7 @@ def grants_(as_json: bool, limit: int | None, config: str | None) -> None:
       deskhand approvals grants
     """
     settings = settings_of(config)
-    found = with_store(settings, lambda store: grants(store, ME))[:limit]
+    found = with_store(settings, lambda store: list_grants(store, ME))[:limit]
     if as_json:
         click.echo(in_json(found))
         return
@@ -164,7 +164,7 @@ def revoke_(grant_id: str, config: str | None) -> None:
 
     async def use(store: SqliteStore) -> StandingGrant:
         try:
-            return await revoke(store, ME, grant_id)
+            return await revoke_grant(store, ME, grant_id)
         except Refused as error:
             fail(f"{error}; `deskhand approvals grants` shows them", FAILED)
 

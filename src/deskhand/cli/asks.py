@@ -6,7 +6,7 @@ import shlex
 
 from ..config.config import Settings
 from ..runtime.app import App
-from ..supervision.lock import holder_of
+from ..supervision.lock import read_holder
 from ..types.identity import Address, Answer, Inbound, Receipt
 
 
@@ -27,13 +27,13 @@ async def answer(app: App, ask: tuple[str, str], choice: str) -> Receipt:
 
 def somebody_drives(settings: Settings) -> bool:
     """Whether a Deskhand is running that will take in what is handed in now."""
-    return holder_of(settings.home.lock) is not None
+    return read_holder(settings.home.lock) is not None
 
 
 def name_of(session: str, settings: Settings) -> str:
     """What a person calls a conversation: its name here, or its whole key where it is another
     agent's or elsewhere."""
-    return session.removeprefix(f"{settings.choose()}/terminal:")
+    return session.removeprefix(f"{settings.resolve_agent()}/terminal:")
 
 
 def back_to(session: str, settings: Settings) -> str:
@@ -41,5 +41,5 @@ def back_to(session: str, settings: Settings) -> str:
     agent, _, place = session.partition("/")
     if not place.startswith("terminal:"):
         return f"deskhand --session {shlex.quote(session)}"
-    named = "" if agent == settings.choose() else f" --agent {shlex.quote(agent)}"
+    named = "" if agent == settings.resolve_agent() else f" --agent {shlex.quote(agent)}"
     return f"deskhand{named} --session {shlex.quote(place.removeprefix('terminal:'))}"

@@ -13,7 +13,7 @@ from ..config.clock import SystemClock
 from ..store.base import Hit
 from ..store.sqlite import SqliteStore
 from ..workspace.erase import Gone
-from ..workspace.erase import erase as erase_it
+from ..workspace.erase import erase_session as erase_it
 from .ask import Question, converse
 from .asks import name_of
 from .encoded import in_json
@@ -104,7 +104,7 @@ def erase(name: str, keep_memories: bool, yes: bool, config: str | None) -> None
     click.echo(
         (
             f"Erased: {gone.events:,} event{'s' * (gone.events != 1)} of “{shown}”. "
-            f"{stays or gone.words}"
+            f"{stays or gone.summary}"
         ).strip()
     )
 

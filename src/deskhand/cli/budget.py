@@ -11,20 +11,20 @@ import msgspec
 
 from ..budgets.enforcement import BudgetLedger
 from ..budgets.limit_rules import (
-    OF,
+    BUDGET_SCOPES,
+    BudgetScope,
     LimitStanding,
-    Of,
-    amount,
-    begin_of,
-    day_of,
-    fresh,
-    gone,
-    quoted,
+    describe_reset,
+    format_amount,
+    format_used,
+    period_start,
+    quote_key,
+    to_day_number,
 )
 from ..config.clock import RandomIds, SystemClock
 from ..config.config import Settings
-from ..config.first_settings import store_key
-from ..config.sections import FIELDS, Budget, Per, check_budgets
+from ..config.first_settings import store_setting
+from ..config.sections import BUDGET_FIELDS, Budget, BudgetPeriod, check_budgets
 from ..types.errors import DeskhandError
 from .encoded import in_json
 from .plain import plain
@@ -91,42 +91,49 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     """
     settings = settings_of(config)
     zone = ZoneInfo(settings.config.timezone)
-    today = day_of(SystemClock().now(), zone)
+    today = to_day_number(SystemClock().now(), zone)
 
     async def use(ledger: BudgetLedger) -> list[LimitStanding]:
         whose = await _whose(ledger, settings, today)
-        return [standing for of, name in whose for standing in ledger.standing(of, name)]
+        return [standing for of, name in whose for standing in ledger.list_standings(of, name)]
 
     async def spent(ledger: BudgetLedger) -> tuple[int, int]:
-        return ledger.used("all", "", begin_of("month", today))
+        return ledger.sum_used("all", "", period_start("month", today))
 
     found = with_ledger(settings, use)[:limit]
     if as_json:
         click.echo(in_json([_as_json(each) for each in found]))
         return
     rows = [
-        (each.limit.key, gone(each), f"{each.share:.0%}", fresh(each.limit, today, zone))
+        (
+            each.limit.key,
+            format_used(each),
+            f"{each.share:.0%}",
+            describe_reset(each.limit, today, zone),
+        )
         for each in found
     ]
     if rows:
         table(("budget of", "used", "", ""), rows)
     tokens, micros = with_ledger(settings, spent)
-    dollars = f", about {amount('usd', micros)}" if micros else ""
-    click.echo(f"All of this month: {amount('tokens', tokens)}{dollars}.")
+    dollars = f", about {format_amount('usd', micros)}" if micros else ""
+    click.echo(f"All of this month: {format_amount('tokens', tokens)}{dollars}.")
     if not settings.config.budgets:
         click.echo("No budget is set. Set one with: deskhand budget set all --tokens-per-day 2m")
 
 
-async def _whose(ledger: BudgetLedger, settings: Settings, today: int) -> list[tuple[Of, str]]:
+async def _whose(
+    ledger: BudgetLedger, settings: Settings, today: int
+) -> list[tuple[BudgetScope, str]]:
     """Whom there is a line for: those that have a budget by name, and those who used something of a
     general one."""
-    found: dict[tuple[Of, str], None] = {}
+    found: dict[tuple[BudgetScope, str], None] = {}
     for key in settings.config.budgets:
         of, name = _key(key)
         found[of, name] = None
         if of != "all" and not name:
             del found[of, name]
-            for name in await ledger.names(of, begin_of("month", today), SHOWN):
+            for name in await ledger.list_spenders(of, period_start("month", today), SHOWN):
                 found[of, name] = None
     return list(found)
 
@@ -170,14 +177,14 @@ def set_(whose: str, nothing: bool, config: str | None, **most: float | None) ->
       deskhand budget set person:anna --none
     """
     settings = settings_of(config)
-    given = {field: most[field] for field in FIELDS if most[field] is not None}
+    given = {field: most[field] for field in BUDGET_FIELDS if most[field] is not None}
     if bool(given) == nothing:
         fail("say what may be used, such as --tokens-per-day 500k, or --none", USAGE)
     before = settings.config.budgets.get(whose, Budget())
     after = Budget() if nothing else msgspec.structs.replace(before, **given)
     try:
         check_budgets({whose: after})
-        store_key(settings, ("budgets", whose), msgspec.to_builtins(after))
+        store_setting(settings, ("budgets", whose), msgspec.to_builtins(after))
     except DeskhandError as error:
         fail(str(error), USAGE)
     click.echo(plain(f"Set for {whose}: {_words(after)}"))
@@ -185,10 +192,12 @@ def set_(whose: str, nothing: bool, config: str | None, **most: float | None) ->
 
 def _words(budget: Budget) -> str:
     said = []
-    for field, (unit, per) in FIELDS.items():
+    for field, (unit, per) in BUDGET_FIELDS.items():
         if (most := getattr(budget, field)) is not None:
             number = round(most * 1e6) if unit == "usd" else int(most)
-            said.append(f"{amount(unit, number)} {'in all' if per == 'ever' else f'a {per}'}")
+            said.append(
+                f"{format_amount(unit, number)} {'in all' if per == 'ever' else f'a {per}'}"
+            )
     return ", ".join(said) or "no limit"
 
 
@@ -198,7 +207,7 @@ def _words(budget: Budget) -> str:
     "--per", type=click.Choice(["day", "month", "ever"]), help="Only of the budget for this time."
 )
 @config_option
-def lift(whose: str, per: Per | None, config: str | None) -> None:
+def lift(whose: str, per: BudgetPeriod | None, config: str | None) -> None:
     """Allow as much once more, until the budget is fresh again. What is set stays as it is.
 
     \b
@@ -217,7 +226,7 @@ def lift(whose: str, per: Per | None, config: str | None) -> None:
     chosen = with_ledger(settings, lambda ledger: _chosen(ledger, of, name, per or ""))
     zero = [each.limit.field for each in chosen if not each.most]
     amounts = " ".join(f"--{field.replace('_', '-')} NUMBER" for field in zero)
-    change = f"deskhand budget set {quoted(whose)} {amounts}"
+    change = f"deskhand budget set {quote_key(whose)} {amounts}"
     nothing = f"allows nothing, and as much once more is nothing: change it with {change}"
     if zero and len(zero) == len(chosen):
         fail(f"the budget of {whose} {nothing}", USAGE)
@@ -231,22 +240,22 @@ def lift(whose: str, per: Per | None, config: str | None) -> None:
     further = "" if zero else "; go on with `continue` where it stopped"
     for each in lifted:
         if each.most:
-            click.echo(plain(f"{each.limit.key}: {gone(each)} are used now{further}."))
+            click.echo(plain(f"{each.limit.key}: {format_used(each)} are used now{further}."))
     if zero:
         click.echo(plain(f"deskhand: one budget of {whose} still {nothing}"), err=True)
 
 
 async def _chosen(
-    ledger: BudgetLedger, of: Of, name: str, per: Per | Literal[""]
+    ledger: BudgetLedger, of: BudgetScope, name: str, per: BudgetPeriod | Literal[""]
 ) -> list[LimitStanding]:
     """Its limits, or those for that time."""
-    return [each for each in ledger.standing(of, name) if per in ("", each.limit.per)]
+    return [each for each in ledger.list_standings(of, name) if per in ("", each.limit.per)]
 
 
-def _key(key: str) -> tuple[Of, str]:
+def _key(key: str) -> tuple[BudgetScope, str]:
     """Ends the command for one that names nobody."""
     kind, _, name = key.partition(":")
-    of = next((each for each in OF if each == kind), None)
+    of = next((each for each in BUDGET_SCOPES if each == kind), None)
     try:
         check_budgets({key: Budget()})
     except DeskhandError as error:

@@ -8,7 +8,7 @@ import click
 
 from ..config.config import Settings
 from ..config.parse import read_text
-from ..evals.cases import Cases, SavedCase, Verdict, judge
+from ..evals.cases import Cases, SavedCase, Verdict, run_case
 from ..evals.replay import REPLAY_TOKENS
 from ..evals.runner import ReplayOptions
 from ..runtime.app import App
@@ -45,7 +45,7 @@ def list_(limit: int | None, config: str | None) -> None:
     settings = settings_of(config)
     found = Cases(settings.home.cases)
     rows = []
-    for name in found.names()[:limit]:
+    for name in found.list_names()[:limit]:
         try:
             case = found.read(name)
             rows.append((name, case.session, str(case.turn), one_line(case.asked, 100)))
@@ -94,7 +94,7 @@ def run(
     """
     settings = settings_of(config)
     found = Cases(settings.home.cases)
-    wanted = list(names) or found.names()
+    wanted = list(names) or found.list_names()
     if not wanted:
         fail("there are no cases; make one of a turn: deskhand replay SESSION --save NAME", USAGE)
     read, broken = dict[str, SavedCase](), list[Verdict]()
@@ -117,7 +117,7 @@ def run(
         for verdict in verdicts:
             _say(verdict, settings)
         for name, case in read.items():
-            verdict = await judge(name, case, app.works.replaying, trial, again=again)
+            verdict = await run_case(name, case, app.features.replaying, trial, again=again)
             _say(verdict, settings)
             verdicts.append(verdict)
         return verdicts

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from ..channels.base import Introduction
 from ..channels.settings import ChannelConfig
-from ..config.first_settings import store_key, store_secret
-from ..gateway.channel_loader import introduction
+from ..config.first_settings import store_secret, store_setting
+from ..gateway.channel_loader import fetch_introduction
 from ..gateway.local_stream import ask_health
 from ..store.blobs import Blobs
 from ..types.errors import DeskhandError
@@ -99,13 +99,13 @@ def add(kind: str, name: str, config: str | None) -> None:
     tried = replace(settings, environment={**settings.environment, variable: token.strip()})
 
     async def meet() -> Introduction:
-        return await introduction(name, wanted, tried, Blobs(settings.home.blobs))
+        return await fetch_introduction(name, wanted, tried, Blobs(settings.home.blobs))
 
     try:
         met = run(settings, meet)
         store_secret(settings, variable, token)
         for key, value in _keys(name, kind, variable):
-            store_key(settings, ["channels", name, key], value)
+            store_setting(settings, ["channels", name, key], value)
     except DeskhandError as error:
         fail(str(error), USAGE)
     click.echo(f"{plain(met.name)} is added: {plain(met.link)}")

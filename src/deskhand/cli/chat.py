@@ -23,7 +23,7 @@ from ..types.errors import DeskhandError
 from ..types.events import MessageReceived, Recorded
 from ..types.identity import Address, Inbound, Receipt, Said, session_key
 from ..types.messages import Message, Text
-from ..types.turn import ABOUT_ONE, ABOUT_SEVERAL
+from ..types.turn import JOINT_ASK_CHOICES, SINGLE_ASK_CHOICES
 from .alerts import show_alerts
 from .ask import Question, talk, use_model
 from .asks import answer, back_to, name_of
@@ -165,7 +165,7 @@ class Chat:
         """Look up what the agent may reach now. Without a workspace no file is completed, and none
         attached."""
         try:
-            self._files = (await self._app.current.agent_of(self._session).reach()).files
+            self._files = (await self._app.current.agent_of(self._session).open_scope()).files
         except DeskhandError:
             self._files = None
 
@@ -214,8 +214,8 @@ class Chat:
         while True:
             await anyio.sleep(FRAME_S)
             moves = self.view.working or self._pressed_at + AGAIN_S + 2 * FRAME_S > self._now()
-            if moves or drove != self._app.dispatch.driving:
-                drove = self._app.dispatch.driving
+            if moves or drove != self._app.dispatch.is_driving:
+                drove = self._app.dispatch.is_driving
                 self.screen.redraw()
 
     def _live(self, height: int) -> list[str]:
@@ -226,7 +226,7 @@ class Chat:
             return "Ctrl+C again leaves."
         if self._stopping:
             return "stopping …"
-        elsewhere = "" if self._app.dispatch.driving else "  connected to the running Deskhand"
+        elsewhere = "" if self._app.dispatch.is_driving else "  connected to the running Deskhand"
         if self.view.ask is not None:
             return f"waits for you  Ctrl+C stops{elsewhere}"
         if self.view.working:
@@ -240,7 +240,7 @@ class Chat:
         ask = self.view.ask
         if ask is None or not ask.approval or self._now() - ask.at < MEANT_S:
             return ()
-        return ABOUT_SEVERAL if ask.together else ABOUT_ONE
+        return JOINT_ASK_CHOICES if ask.together else SINGLE_ASK_CHOICES
 
     def submit(self, text: str) -> None:
         if text.strip().lower() == "/quit":

@@ -10,10 +10,10 @@ import msgspec
 
 from ..agent.step import COMPACT_AT
 from ..config import keys
-from ..config.config import LISTED, Config, Settings, convert
-from ..config.foreign_file import add_secrets, read_foreign
+from ..config.config import LIST_KEYS, Config, Settings, parse_config
+from ..config.foreign_file import add_secrets, read_foreign_settings
 from ..config.parse import parse_value, read_text
-from ..config.yaml_edit import set_key, unset_key, write_private
+from ..config.yaml_edit import set_key, unset_key, write_private_file
 from ..tools.shell import TIMEOUT_S
 from ..types.errors import ConfigError, DeskhandError
 from ..types.limits import Limits
@@ -56,7 +56,7 @@ def _agent(settings: Settings, name: str) -> dict[str, Any]:
         "tokens": limits.tokens,
         "context_ratio": COMPACT_AT if agent.context_ratio is None else agent.context_ratio,
         "shell_timeout_s": TIMEOUT_S if agent.shell_timeout_s is None else agent.shell_timeout_s,
-        "profile": settings.offered(name).profile,
+        "profile": settings.offered_tools(name).profile,
         "posture": settings.posture(name),
     }
     return _whole(agent) | holds
@@ -99,7 +99,7 @@ def get(ctx: click.Context, key: str, config: str | None) -> None:
     """
     settings = settings_of(_inherited(ctx, config))
     try:
-        value = keys.get(resolved(settings), key.split("."))
+        value = keys.get_value(resolved(settings), key.split("."))
     except KeyError:
         if keys.exists(key, Config):
             fail(f"{key!r} is not set")
@@ -142,7 +142,7 @@ def set_(ctx: click.Context, key: str, value: str, config: str | None) -> None:
         _unknown(key)
     try:
         data = parse_value(value) if value else ""
-        listed = key.rpartition(".")[2] in LISTED or key == "plugins"
+        listed = key.rpartition(".")[2] in LIST_KEYS or key == "plugins"
         if listed and isinstance(data, str):
             data = [name.strip() for name in data.split(",")]
         _store(settings, set_key(_text(settings.file), key.split("."), data))
@@ -202,7 +202,7 @@ def import_(ctx: click.Context, file: str, write: bool, config: str | None) -> N
     """
     settings = settings_of(_inherited(ctx, config))
     try:
-        imported = read_foreign(Path(file))
+        imported = read_foreign_settings(Path(file))
     except ConfigError as error:
         fail(str(error), USAGE)
     if not write:
@@ -210,9 +210,9 @@ def import_(ctx: click.Context, file: str, write: bool, config: str | None) -> N
     else:
         target = settings.file
         if target.exists():
-            write_private(target.with_name(f"{target.name}.bak"), read_text(target))
+            write_private_file(target.with_name(f"{target.name}.bak"), read_text(target))
             click.echo(f"Kept the old one as {target.name}.bak.", err=True)
-        write_private(target, imported.text)
+        write_private_file(target, imported.text)
         for name in add_secrets(settings.home.env, imported.secrets):
             click.echo(f"Added {name} to {settings.home.env}.", err=True)
         click.echo(f"Wrote {target}.", err=True)
@@ -227,7 +227,7 @@ def import_(ctx: click.Context, file: str, write: bool, config: str | None) -> N
 
 
 def _unknown(key: str) -> NoReturn:
-    near = keys.near(key, Config)
+    near = keys.find_similar(key, Config)
     fail(
         f"there is no key {key!r}"
         + (f"; did you mean {near!r}?" if near else "; `deskhand config` lists them"),
@@ -244,7 +244,7 @@ def _text(path: Path) -> str:
 
 def _store(settings: Settings, text: str) -> None:
     """Write it only if it can be read back. Raises ConfigError."""
-    known, _ = keys.split(parse_value(text) or {}, Config)
-    keys.normalise(known)
-    convert(known, settings.file)
-    write_private(settings.file, text)
+    known, _ = keys.split_known(parse_value(text) or {}, Config)
+    keys.normalize(known)
+    parse_config(known, settings.file)
+    write_private_file(settings.file, text)

@@ -7,7 +7,13 @@ import click
 
 from ..config.clock import SystemClock
 from ..config.config import Settings
-from ..deepwork.progress import STATES, all_standing, goes_on, lines, standing_of
+from ..deepwork.progress import (
+    STATES,
+    is_continuing,
+    list_long_work,
+    load_long_work,
+    render_long_work,
+)
 from ..deepwork.state import LongRun
 from ..secrets.redaction import Redactor
 from ..store.sqlite import SqliteStore
@@ -59,7 +65,7 @@ def deep(session: str, follow: bool, as_json: bool, limit: int | None, config: s
         which = f"{session} does not go on by itself" if session else "Nothing goes on by itself"
         click.echo(f"{plain(which)}. Begin it in a conversation: /deep REQUEST, or /goal TEXT.")
     elif key:
-        click.echo(plain(hide("\n".join([*lines(found[0]), *_tasks(settings, key)]))))
+        click.echo(plain(hide("\n".join([*render_long_work(found[0]), *_tasks(settings, key)]))))
     else:
         table(
             ("conversation", "done", "now", "tokens used", "left", ""),
@@ -72,15 +78,17 @@ def deep(session: str, follow: bool, as_json: bool, limit: int | None, config: s
 def _found(settings: Settings, key: str) -> list[LongWork]:
     async def use(store: SqliteStore) -> list[LongWork]:
         config = settings.config.deep_work
-        one = await standing_of(store, key, config) if key else None
-        return [*await all_standing(store, config)] if not key else [one] if one is not None else []
+        one = await load_long_work(store, key, config) if key else None
+        return (
+            [*await list_long_work(store, config)] if not key else [one] if one is not None else []
+        )
 
     return with_store(settings, use)
 
 
 def _tasks(settings: Settings, key: str) -> list[str]:
     async def use(store: SqliteStore) -> str:
-        return listed(read(await store.rows("task_of", (key,))))
+        return listed(read(await store.query("task_of", (key,))))
 
     return [text] if (text := with_store(settings, use)) else []
 
@@ -112,7 +120,7 @@ def _follow(settings: Settings, key: str, as_json: bool) -> None:
         rests = False
         clock = SystemClock()
         told = somebody_drives(settings)
-        while (work := await standing_of(store, key, config, known)) is not None:
+        while (work := await load_long_work(store, key, config, known)) is not None:
             now = f"{work.done}/{work.tasks} {work.doing} {work.state} {work.round}"
             if now != before:
                 before = now
@@ -120,7 +128,7 @@ def _follow(settings: Settings, key: str, as_json: bool) -> None:
             if work.state == "done" and not work.goal:
                 return ""
             rested = rests
-            rests = not await goes_on(store, known, config, clock.now())
+            rests = not await is_continuing(store, known, config, clock.now())
             if not rests and not told:
                 told = True
                 click.echo("Deskhand does not run now: it goes on with `deskhand serve`.", err=True)

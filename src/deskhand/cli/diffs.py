@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ..policy.visible import visible
+from ..policy.visible import escape_invisible
 from ..types.diffs import CallDiff, FileDiff
 from .plain import plain
 
@@ -48,7 +48,7 @@ def lines_of(found: CallDiff, most: int = LINES) -> list[tuple[str, str]]:
 
 def _of_file(file: FileDiff, *, named: bool) -> Iterator[tuple[str, str]]:
     if named:
-        yield f"{visible(file.place)} {file.did}", ""
+        yield f"{escape_invisible(file.place)} {file.did}", ""
     if file.why:
         yield file.why, "quiet"
     for line in file.diff.split("\n")[2:] if file.diff else ():

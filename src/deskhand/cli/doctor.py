@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from ..config.config import Settings, home_of, read_settings
-from ..supervision.doctor import DoctorFinding, examine
+from ..config.config import Settings, find_home, read_settings
+from ..supervision.doctor import DoctorFinding, run_probes
 from ..types.errors import DeskhandError
 from .encoded import in_json
 from .init import make_home
@@ -33,7 +33,7 @@ def doctor(fix: bool, as_json: bool, config: str | None) -> None:
     settings = _settings(config)
     if fix:
         _fix(settings)
-    found = run(settings, lambda: examine(settings), log=False)
+    found = run(settings, lambda: run_probes(settings), log=False)
     if as_json:
         rows = [
             {"probe": name, "level": f.level, "text": f.text, "remedy": f.remedy}
@@ -52,7 +52,7 @@ def _settings(config: str | None) -> Settings:
         return read_settings(Path(config) if config else None)
     except DeskhandError as error:
         try:
-            where = config or str(home_of().config)
+            where = config or str(find_home().config)
         except DeskhandError:
             fail(str(error))
         _show("configuration", DoctorFinding("bad", str(error), f"$EDITOR {where}"))
@@ -63,7 +63,7 @@ def _fix(settings: Settings) -> None:
     try:
         for path in make_home(settings, settings.agents):
             click.echo(f"made  {plain(str(path))}")
-        for _, finding in run(settings, lambda: examine(settings), log=False):
+        for _, finding in run(settings, lambda: run_probes(settings), log=False):
             if finding.fix is not None:
                 finding.fix()
                 click.echo(f"did   {plain(finding.remedy)}")

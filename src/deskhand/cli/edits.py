@@ -46,7 +46,9 @@ class Edits:
 
     async def _asked_for(self, call_id: str) -> CallDiff | None:
         try:
-            found = await self._app.diffs.of_call(ME, self._session, self._edits[call_id], call_id)
+            found = await self._app.diffs.diff_call(
+                ME, self._session, self._edits[call_id], call_id
+            )
         except DeskhandError:
             return None
         return found if found.files else None

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import click
 
-from ..types.tuning import tune
+from ..types.tuning import tune_interpreter
 from .plain import plain
 from .root import cli
 
@@ -26,7 +26,7 @@ def enter() -> int:
     """
     _open_missing_streams()
     sys.argv[1:] = [argument.encode(errors="replace").decode() for argument in sys.argv[1:]]
-    tune()
+    tune_interpreter()
     try:
         return _command()
     except OSError as error:

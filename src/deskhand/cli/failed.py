@@ -128,11 +128,11 @@ async def given_up(store: SqliteStore) -> list[Letter]:
     """All that failed for good, the latest first."""
     dead = [
         Letter(f"d{i}", session, at, reason, n)
-        for i, session, n, at, reason in await store.rows("dead_list", ())
+        for i, session, n, at, reason in await store.query("dead_list", ())
     ]
     unsent = [
         Letter(f"o{i}", session, at, f"not sent on {channel}: {error}")
-        for i, session, channel, at, error in await store.rows("unsent_list", ())
+        for i, session, channel, at, error in await store.query("unsent_list", ())
     ]
     return sorted([*dead, *unsent], key=lambda letter: -letter.at)
 

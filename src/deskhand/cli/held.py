@@ -55,7 +55,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     settings = settings_of(config)
 
     async def use(store: SqliteStore) -> list[HeldFile]:
-        return await Approving(settings, store).held(SystemClock().now())
+        return await Approving(settings, store).list_held(SystemClock().now())
 
     found = with_store(settings, use)[:limit]
     if as_json:
@@ -139,7 +139,7 @@ def forget(path: str, yes: bool, agent: str, config: str | None) -> None:
         fail("nothing was changed")
 
     async def use(store: SqliteStore) -> bool:
-        return await Approving(settings, store).forget(path, name)
+        return await Approving(settings, store).revoke(path, name)
 
     if not with_store(settings, use):
         fail(f"{path!r} was not approved")
@@ -151,7 +151,7 @@ def _see(path: str, agent: str, config: str | None) -> Seen:
     name = agent_of(settings, agent) if agent else ""
 
     async def use(store: SqliteStore) -> Seen:
-        return await Approving(settings, store).see(path, name)
+        return await Approving(settings, store).view(path, name)
 
     return with_store(settings, use)
 

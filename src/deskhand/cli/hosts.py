@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import click
 
 from ..config.clock import SystemClock
-from ..net.egress import parse_entry
+from ..net.egress import parse_egress_host
 from ..store.sqlite import SqliteStore
 from ..tools.network import OUTSIDE
 from ..types.commit import Change
@@ -63,7 +63,7 @@ def allow(host: str, after_reading: bool, agent: str, config: str | None) -> Non
     """
     settings = settings_of(config)
     try:
-        entry = str(parse_entry(host))
+        entry = str(parse_egress_host(host))
         name = agent_of(settings, agent) if agent else ""
     except DeskhandError as error:
         fail(str(error), USAGE)
@@ -97,7 +97,7 @@ def list_(used: bool, limit: int | None, config: str | None) -> None:
 
     async def use(store: SqliteStore) -> None:
         if used:
-            rows = await store.rows("egress_uses", (limit or 200,))
+            rows = await store.query("egress_uses", (limit or 200,))
             for session, host, port, refused, requests, up, down, _, last in reversed(rows):
                 at = datetime.fromtimestamp(last, zone).strftime("%Y-%m-%d %H:%M")
                 what = f"refused: {refused}" if refused else f"{up:,} bytes out, {down:,} in"
@@ -108,7 +108,7 @@ def list_(used: bool, limit: int | None, config: str | None) -> None:
         lines = [
             f"{each}  every agent  (by the configuration)" for each in settings.config.egress.allow
         ]
-        for agent, session, host, knowing, _, by in await store.rows("egress_grants", ()):
+        for agent, session, host, knowing, _, by in await store.query("egress_grants", ()):
             where = session or agent or "every agent"
             lines.append(
                 f"{host}  {where}{'  also after reading' if knowing == OUTSIDE else ''}  (by {by})"
@@ -134,7 +134,7 @@ def revoke(host: str, agent: str, config: str | None) -> None:
     """
     settings = settings_of(config)
     try:
-        entry = str(parse_entry(host))
+        entry = str(parse_egress_host(host))
     except DeskhandError as error:
         fail(str(error), USAGE)
 

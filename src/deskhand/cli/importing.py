@@ -16,14 +16,14 @@ import msgspec
 
 from ..config.clock import SystemClock
 from ..config.config import Settings
-from ..config.statements import statements
+from ..config.statements import load_statements
 from ..importers.apply import AppliedPlan, Taking
-from ..importers.broken import broken_home
-from ..importers.detect import LOOKS_FOR, read_home
+from ..importers.broken import describe_broken_home
+from ..importers.detect import KNOWN_HOMES, read_home
 from ..importers.model import ImportedHome
-from ..importers.offer import homes, place, waiting
-from ..importers.plan import ImportPlan, plan
-from ..importers.report import head, lines_of, report_of, summary
+from ..importers.offer import describe_offer, find_homes, format_home
+from ..importers.plan import ImportPlan, make_plan
+from ..importers.report import make_report, render_counts, render_head, render_report
 from ..store.sqlite import SqliteStore
 from ..types.errors import DeskhandError
 from .encoded import in_json
@@ -69,9 +69,11 @@ def import_(  # noqa: PLR0913 -- one parameter for each option
       deskhand import ~/.operator --me ann --yes
     """
     settings = settings_of(config)
-    folders = [folder.expanduser()] if folder else [home for _, home in homes(settings, _here())]
+    folders = (
+        [folder.expanduser()] if folder else [home for _, home in find_homes(settings, _here())]
+    )
     if not folders:
-        click.echo(f"No home of another system was found. Name its folder: {LOOKS_FOR}.")
+        click.echo(f"No home of another system was found. Name its folder: {KNOWN_HOMES}.")
         return
     read = [(home, _read(home)) for home in folders]
     people = [person.name for _, found in read for person in found.people]
@@ -84,7 +86,7 @@ def import_(  # noqa: PLR0913 -- one parameter for each option
             ),
             USAGE,
         )
-    broken = [broken_home(found) for _, found in read if found.broken and not skip_broken]
+    broken = [describe_broken_home(found) for _, found in read if found.broken and not skip_broken]
     if broken and not as_json:
         fail("\n".join(broken), USAGE)
     write = yes and not broken
@@ -95,7 +97,7 @@ def import_(  # noqa: PLR0913 -- one parameter for each option
             click.echo()
         # What one home brought in is here already for the next.
         now = settings_of(config) if write else settings
-        reports.append(_one(now, found, place(settings, home), how))
+        reports.append(_one(now, found, format_home(settings, home), how))
     if as_json:
         click.echo(in_json(reports))
         if broken:
@@ -119,7 +121,7 @@ def _next(settings: Settings, read: Sequence[tuple[Path, ImportedHome]], me: str
     """What to do to have it."""
     owners = [person.name for _, found in read for person in found.people if person.owner]
     more = f" --me {me or owners[0]}" if me or owners else ""
-    only = f" {place(settings, read[0][0])}" if len(read) == 1 else ""
+    only = f" {format_home(settings, read[0][0])}" if len(read) == 1 else ""
     said = f"Nothing was written. To take it over: deskhand import{plain(only + more)} --yes"
     if owners and not me:
         said += f"\nIf you are not {plain(owners[0])}, leave out --me."
@@ -135,11 +137,11 @@ def hint(settings: Settings) -> str:
     """A sentence for somebody who begins here and has used another system; '' where nothing waits
     to be taken over."""
     here = _here()
-    if not homes(settings, here):
+    if not find_homes(settings, here):
         return ""
 
     async def look(store: SqliteStore) -> str:
-        return await waiting(settings, store, here)
+        return await describe_offer(settings, store, here)
 
     found = _with_store(settings, False, look)
     return f"{found} See what can be taken over: deskhand import" if found else ""
@@ -166,7 +168,7 @@ def _with_store(settings: Settings, yes: bool, use: Callable[[SqliteStore], Awai
 
     async def main() -> T:
         with tempfile.TemporaryDirectory(prefix="deskhand-moving-") as folder:
-            store = SqliteStore(Path(folder) / "none.db", statements())
+            store = SqliteStore(Path(folder) / "none.db", load_statements())
             try:
                 return await use(store)
             finally:
@@ -180,27 +182,33 @@ def _one(settings: Settings, found: ImportedHome, where: str, how: How) -> dict[
     programs."""
 
     async def use(store: SqliteStore) -> tuple[ImportPlan, AppliedPlan | None]:
-        planned = await plan(found, settings, store, how.me)
+        planned = await make_plan(found, settings, store, how.me)
         if not how.write:
             return planned, None
         if (
             not how.quiet
-            and sum(len(each.talk.lines) - each.first for each in planned.talks) > LONG
+            and sum(len(each.conversation.lines) - each.first for each in planned.conversations)
+            > LONG
         ):
             click.echo("Taking it over; this takes a minute or two.", err=True)
         clock = SystemClock()
         taking = Taking(
             planned, settings, store, clock, start_jobs=how.start_jobs, skip_broken=how.skip_broken
         )
-        return planned, await taking.take()
+        return planned, await taking.apply()
 
     planned, taken = _with_store(settings, how.write, use)
-    more_left = tuple(taken.left) if taken else ()
-    report = report_of(
+    more_left = tuple(taken.left_out) if taken else ()
+    report = make_report(
         planned, settings.config.timezone, start_jobs=how.start_jobs, more_left=more_left
     )
     if not how.quiet:
-        for line in (*head(planned, where), *_broken(found), *lines_of(report), *_outcome(taken)):
+        for line in (
+            *render_head(planned, where),
+            *_broken(found),
+            *render_report(report),
+            *_outcome(taken),
+        ):
             click.echo(_wrapped(plain(line)))
     return {
         "system": found.system,
@@ -242,6 +250,6 @@ def _outcome(taken: AppliedPlan | None) -> Iterator[str]:
     """What was taken over, and what is to be done now."""
     if taken is None:
         return
-    counted = summary((number, name) for name, number in taken.counts.items())
+    counted = render_counts((number, name) for name, number in taken.counts.items())
     yield f"\nTook over {counted}." if counted else "\nThere was nothing new to take over."
     yield from (f"  {note}" for note in taken.notes)

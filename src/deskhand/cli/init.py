@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from ..assembly.workspace_templates import ABOUT, lay_out
+from ..assembly.workspace_templates import FILE_PURPOSES, create_agent_files
 from ..config.config import Settings
-from ..config.yaml_edit import write_private
-from ..types.folders import make_private
+from ..config.yaml_edit import write_private_file
+from ..types.folders import make_private_folder
 from .plain import plain
 from .run import agent_of, agent_option, config_option, fail, settings_of
 
@@ -33,7 +33,7 @@ ENV = """\
 # ANTHROPIC_API_KEY=
 """
 FOLDERS = ("logs", "state", "shared", "skills", "jobs", "prompts")
-WHAT_FOR = {".env": "keys of providers, readable by you alone", **ABOUT}
+WHAT_FOR = {".env": "keys of providers, readable by you alone", **FILE_PURPOSES}
 WIDE = 24
 
 
@@ -74,14 +74,14 @@ def make_home(settings: Settings, agents: Sequence[str]) -> list[Path]:
     made = []
     for folder in (home.root, *(home.root / name for name in FOLDERS)):
         if not folder.is_dir():
-            make_private(folder)
+            make_private_folder(folder)
             made.append(folder)
     for path, text in ((settings.file, CONFIG), (home.env, ENV)):
         if not path.exists():
-            write_private(path, text)
+            write_private_file(path, text)
             made.append(path)
     for agent in agents:
-        made += lay_out(settings, agent)
+        made += create_agent_files(settings, agent)
     return made
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import click
 import msgspec
 
-from ..jobs.blueprints import BLUEPRINTS, blueprint, command, told
-from ..jobs.text import moment
-from ..jobs.triggers.signatures import PREFIX
-from ..jobs.triggers.triggers import secret_name
+from ..jobs.blueprints import BLUEPRINTS, describe_blueprint, get_blueprint, render_command
+from ..jobs.text import format_time
+from ..jobs.triggers.signatures import SECRET_PREFIX
+from ..jobs.triggers.triggers import webhook_secret_name
 from ..runtime.app import App
 from ..web.job_views import JobDetail, JobDraft, JobRowView, Preview
 from .encoded import in_json
@@ -66,7 +66,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
       deskhand jobs list --json
     """
     settings = settings_of(config)
-    found = with_jobs(settings, lambda here: here.desk.listed(ME))[:limit]
+    found = with_jobs(settings, lambda here: here.api.list_jobs(ME))[:limit]
     if as_json:
         click.echo(in_json(found))
     elif not found:
@@ -79,7 +79,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
             (
                 each.name,
                 _short_state(each),
-                moment(each.next_at, zone),
+                format_time(each.next_at, zone),
                 each.when,
                 counts(each),
                 each.last_result,
@@ -116,7 +116,7 @@ def show(name: str, as_json: bool, config: str | None) -> None:
       deskhand jobs show brief
     """
     settings = settings_of(config)
-    found = with_jobs(settings, lambda here: here.desk.shown(ME, name))
+    found = with_jobs(settings, lambda here: here.api.get_job(ME, name))
     if as_json:
         click.echo(in_json(found))
         return
@@ -128,8 +128,8 @@ def _show(found: JobDetail, zone: str) -> None:
     facts = {
         "when": job.when,
         "state": job.state,
-        "next": moment(job.next_at, zone) if job.next_at else "",
-        "last": f"{moment(job.last_at, zone)}: {job.last_result}"
+        "next": format_time(job.next_at, zone) if job.next_at else "",
+        "last": f"{format_time(job.last_at, zone)}: {job.last_result}"
         if job.last_at
         else job.last_result,
         "for": job.person or ME.id,
@@ -192,13 +192,13 @@ def add(name: str, dry_run: bool, config: str | None, **given: Any) -> None:
     draft = _draft(name, given)
     if dry_run:
         _preview(
-            with_jobs(settings, lambda here: here.desk.preview(ME, draft)), settings.config.timezone
+            with_jobs(settings, lambda here: here.api.preview(ME, draft)), settings.config.timezone
         )
         return
-    made = with_jobs(settings, lambda here: here.desk.make(ME, draft))
+    made = with_jobs(settings, lambda here: here.api.create(ME, draft))
     click.echo(f"Made {plain(made.job.name)}: {plain(made.job.when)}.")
     if made.job.next_at:
-        click.echo(f"Next: {moment(made.job.next_at, settings.config.timezone)}.")
+        click.echo(f"Next: {format_time(made.job.next_at, settings.config.timezone)}.")
     click.echo(plain(made.forecast))
     for each in made.trouble:
         click.echo(f"deskhand: {one_line(each, 400)}", err=True)
@@ -253,7 +253,7 @@ def _slots(given: tuple[str, ...], of: str) -> dict[str, str]:
                 example = f" (such as {slot.example})" if slot.example else ""
                 default = slot.default or None
                 slots[slot.name] = click.prompt(
-                    f"{slot.asks}{'' if default else example}", default=default
+                    f"{slot.question}{'' if default else example}", default=default
                 )
     return slots
 
@@ -261,7 +261,7 @@ def _slots(given: tuple[str, ...], of: str) -> dict[str, str]:
 def _preview(found: Preview, zone: str) -> None:
     click.echo(f"{plain(found.name)}: {plain(found.when)}")
     for at in found.next_at:
-        click.echo(f"  {moment(at, zone)}")
+        click.echo(f"  {format_time(at, zone)}")
     click.echo(f"{plain(found.forecast)}\n\n{plain(found.text.strip())}")
 
 
@@ -282,12 +282,12 @@ def edit(name: str, file: Any, config: str | None) -> None:
       deskhand jobs edit brief
     """
     settings = settings_of(config)
-    before = with_jobs(settings, lambda here: here.desk.shown(ME, name))
+    before = with_jobs(settings, lambda here: here.api.get_job(ME, name))
     text = file.read() if file else click.edit(before.text or FILE, extension=".md")
     if text is None or text == before.text:
         click.echo("Nothing was changed.")
         return
-    made = with_jobs(settings, lambda here: here.desk.change(ME, name, text))
+    made = with_jobs(settings, lambda here: here.api.change(ME, name, text))
     click.echo(f"Changed {plain(name)}: {plain(made.job.when)}. {plain(made.forecast)}")
 
 
@@ -319,8 +319,10 @@ def disable(name: str, config: str | None) -> None:
 
 def _switch(name: str, on: bool, config: str | None) -> None:
     settings = settings_of(config)
-    view = with_jobs(settings, lambda here: here.desk.switch(ME, name, on))
-    coming = f"; next: {moment(view.next_at, settings.config.timezone)}" if view.next_at else ""
+    view = with_jobs(settings, lambda here: here.api.set_enabled(ME, name, on))
+    coming = (
+        f"; next: {format_time(view.next_at, settings.config.timezone)}" if view.next_at else ""
+    )
     click.echo(f"{plain(name)} is {'on' if on else 'off'} now{coming}.")
 
 
@@ -336,7 +338,7 @@ def remove(name: str, config: str | None) -> None:
       deskhand jobs remove brief
     """
     settings = settings_of(config)
-    with_jobs(settings, lambda here: here.desk.remove(ME, name))
+    with_jobs(settings, lambda here: here.api.remove(ME, name))
     click.echo(f"Removed {plain(name)}. It comes back with: deskhand jobs undo {plain(name)}")
 
 
@@ -360,7 +362,7 @@ def undo(name: str, redo: bool, config: str | None) -> None:
     if redo and not name:
         fail("say which job, as in: deskhand jobs undo brief --redo", USAGE)
     settings = settings_of(config)
-    found = with_jobs(settings, lambda here: here.desk.undo(ME, name, again=redo))
+    found = with_jobs(settings, lambda here: here.api.undo(ME, name, again=redo))
     if found.job is None:
         click.echo(f"{plain(found.name)} is gone, as it was before it was made.")
     else:
@@ -382,10 +384,12 @@ def blueprints(name: str, limit: int | None, config: str | None) -> None:
       deskhand jobs blueprints reminder
     """
     for each in (
-        [blueprint(name)] if name in {known.name for known in BLUEPRINTS} else BLUEPRINTS[:limit]
+        [get_blueprint(name)]
+        if name in {known.name for known in BLUEPRINTS}
+        else BLUEPRINTS[:limit]
     ):
-        click.echo(told(each))
-        click.echo(click.style(f"  {command(each)}\n", dim=True))
+        click.echo(describe_blueprint(each))
+        click.echo(click.style(f"  {render_command(each)}\n", dim=True))
 
 
 @jobs.command()
@@ -404,12 +408,12 @@ def hook(name: str, github: bool, config: str | None) -> None:
       deskhand jobs hook pushes --github
     """
     settings = settings_of(config)
-    secret = PREFIX + b64encode(secrets.token_bytes(24)).decode()
+    secret = SECRET_PREFIX + b64encode(secrets.token_bytes(24)).decode()
     if github:
         secret = secrets.token_urlsafe(24)
 
     async def use(app: App) -> str:
-        found = await app.works.automation.desk.shown(ME, name)
+        found = await app.features.automation.api.get_job(ME, name)
         if not found.hook:
             fail(
                 (
@@ -418,7 +422,7 @@ def hook(name: str, github: bool, config: str | None) -> None:
                 ),
                 USAGE,
             )
-        app.secrets.set(secret_name(name), secret, "file")
+        app.secrets.set(webhook_secret_name(name), secret, "file")
         return found.hook
 
     path = with_app(settings, use, drive=False)

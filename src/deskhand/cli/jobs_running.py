@@ -13,13 +13,13 @@ import click
 
 from ..config.config import Settings
 from ..jobs.ledger import RunEntry
-from ..jobs.text import STATES, became, moment
+from ..jobs.text import STATE_TEXTS, describe_outcome, format_time
 from ..jobs.wiring import Automation
 from ..runtime.app import App
-from ..supervision.lock import holder_of
+from ..supervision.lock import read_holder
 from ..types.events import ApprovalAsked, MessageReceived, QuestionAsked, Recorded, TurnEnded
 from ..types.identity import OWN_SURFACES
-from ..types.jobs import OPEN, Job, Run, RunState
+from ..types.jobs import OPEN_STATES, Job, Run, RunState
 from .ask import PlainText, Question, ask_person
 from .asks import somebody_drives
 from .encoded import in_json
@@ -41,7 +41,7 @@ def with_jobs(settings: Settings, use: Callable[[Automation], Awaitable[T]]) -> 
     """Do this with the jobs of this home, whoever runs them."""
 
     async def main(app: App) -> T:
-        return await use(app.works.automation)
+        return await use(app.features.automation)
 
     return with_app(settings, main, drive=False)
 
@@ -69,7 +69,7 @@ def run(name: str, wait: bool, config: str | None) -> None:
     """
     settings = settings_of(config)
     shown = False
-    if holder_of(settings.home.serving) is not None:
+    if read_holder(settings.home.serve_lock) is not None:
         ran = with_jobs(settings, lambda here: _hand_over(here, settings, name, wait=wait))
         if ran is None:
             click.echo(f"{plain(name)} runs now; see: deskhand jobs runs {plain(name)}")
@@ -82,22 +82,22 @@ def run(name: str, wait: bool, config: str | None) -> None:
     else:
         ran = with_app(settings, lambda app: run_here(app, name))
         shown = bool(ran.session)
-    if ran.state in OPEN:
+    if ran.state in OPEN_STATES:
         click.echo(f"{plain(name)} goes on when Deskhand runs: deskhand serve", err=True)
         sys.exit(NEEDS_APPROVAL)
-    said = STATES["done"] if shown and ran.state == "done" else became(ran)
+    said = STATE_TEXTS["done"] if shown and ran.state == "done" else describe_outcome(ran)
     click.echo(f"{plain(name)}: {plain(said)}", err=ran.state not in ENDED_WELL)
     sys.exit(0 if ran.state in ENDED_WELL else FAILED)
 
 
 async def _hand_over(here: Automation, settings: Settings, name: str, *, wait: bool) -> Run | None:
     """Have the service run it. Returns how it ended, None where that is not waited for."""
-    slot = await here.desk.run(ME, name)
+    slot = await here.api.run(ME, name)
     while wait and somebody_drives(settings):
         ran = next(
-            (each for each in await here.using.own.runs(ME, name, 20) if each.slot == slot), None
+            (each for each in await here.using.jobs.runs(ME, name, 20) if each.slot == slot), None
         )
-        if ran is not None and ran.state not in OPEN:
+        if ran is not None and ran.state not in OPEN_STATES:
             return ran
         await anyio.sleep(WAIT_S)
     return None
@@ -106,17 +106,17 @@ async def _hand_over(here: Automation, settings: Settings, name: str, *, wait: b
 async def run_here(app: App, name: str) -> Run:
     """Run it in this process, and show what it does: what the agent says on stdout, its calls on
     stderr."""
-    jobs = app.works.jobs
-    await app.works.automation.using.own.found(ME, name)
-    entry = await jobs.to_run_here(name, ME)
-    while not app.dispatch.driving:  # noqa: ASYNC110 -- it is on its way
+    jobs = app.features.jobs
+    await app.features.automation.using.jobs.get(ME, name)
+    entry = await jobs.prepare_run(name, ME)
+    while not app.dispatch.is_driving:  # noqa: ASYNC110 -- it is on its way
         await anyio.sleep(BEGIN_S)
     ran = [entry.run]
     async with anyio.create_task_group() as tasks:
         shown = anyio.Event()
         if entry.job.kind == "prompt":
             tasks.start_soon(_show, app, entry, shown, tasks.cancel_scope)
-        ran[0] = await jobs.carry_out(entry)
+        ran[0] = await jobs.run_to_completion(entry)
         if ran[0].state in ("done", "error"):
             with anyio.move_on_after(SHOWN_S):
                 await shown.wait()
@@ -133,7 +133,7 @@ async def run_here(app: App, name: str) -> Run:
 async def _show(app: App, entry: RunEntry, shown: anyio.Event, all_: anyio.CancelScope) -> None:
     """Print what happens in its conversation until its turn ends."""
     session = entry.run.session
-    head = await app.store.rows("event_head", (session,))
+    head = await app.store.query("event_head", (session,))
     output = PlainText(progress=True, zone=ZoneInfo(app.settings.config.timezone))
     question = Question("", session.partition("/")[0], session, interactive=sys.stdin.isatty())
     begun = False
@@ -165,7 +165,7 @@ def runs(name: str, limit: int, as_json: bool, config: str | None) -> None:
       deskhand jobs runs brief -n 5
     """
     settings = settings_of(config)
-    found = with_jobs(settings, lambda here: here.desk.runs(ME, name, limit))
+    found = with_jobs(settings, lambda here: here.api.runs(ME, name, limit))
     if as_json:
         click.echo(in_json(found))
     elif not found:
@@ -174,7 +174,7 @@ def runs(name: str, limit: int, as_json: bool, config: str | None) -> None:
         zone = settings.config.timezone
         table(
             ("when", "what became of it", "conversation"),
-            [(moment(r.due_at, zone), r.result, r.name) for r in found],
+            [(format_time(r.due_at, zone), r.result, r.name) for r in found],
         )
 
 
@@ -191,8 +191,8 @@ def forecast(name: str, config: str | None) -> None:
     settings = settings_of(config)
 
     async def use(here: Automation) -> str:
-        view = await here.using.own.found(ME, name)
-        return (await here.using.forecast(view.job or Job(name))).said
+        view = await here.using.jobs.get(ME, name)
+        return (await here.using.forecast(view.job or Job(name))).summary
 
     click.echo(with_jobs(settings, use))
 
@@ -209,7 +209,7 @@ def pause(why: str, config: str | None) -> None:
     """
 
     async def use(app: App) -> None:
-        await app.works.jobs.pause(why)
+        await app.features.jobs.pause(why)
 
     with_app(settings_of(config), use, drive=False)
     click.echo("No job runs now. Let them go on with: deskhand jobs resume")
@@ -226,7 +226,7 @@ def resume(config: str | None) -> None:
     """
 
     async def use(app: App) -> str:
-        return await app.works.jobs.resume()
+        return await app.features.jobs.resume()
 
     why = with_app(settings_of(config), use, drive=False)
     click.echo(f"They go on. They were paused: {plain(why)}" if why else "They were not paused.")

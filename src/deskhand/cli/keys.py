@@ -12,7 +12,7 @@ from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.keys import Keys as Key
 
 from ..types.commands import COMMANDS
-from ..types.messages import clean
+from ..types.messages import clean_text
 from .mentions import being_written, completed_path
 from .pastes import Pastes
 
@@ -100,7 +100,7 @@ class Keys:
 
     def _send(self, event: KeyPressEvent) -> None:
         buffer = event.current_buffer
-        text = buffer.text = clean(self._pastes.expanded(buffer.text))
+        text = buffer.text = clean_text(self._pastes.expanded(buffer.text))
         self._pastes.clear()
         if text.strip():
             if len(text) <= REMEMBERED_CHARS:

@@ -32,11 +32,11 @@ def tools(name: str, agent: str, limit: int | None, config: str | None) -> None:
       deskhand tools --agent main
       deskhand tools read_file
     """
-    from ..runtime.inventory import inventory
+    from ..runtime.inventory import load_inventory
 
     settings = settings_of(config)
     try:
-        found = inventory(settings, agent_of(settings, agent))
+        found = load_inventory(settings, agent_of(settings, agent))
     except ConfigError as error:
         fail(str(error))
     for problem in (*map(str, found.failed), *found.problems):

@@ -34,7 +34,7 @@ def with_app(settings: Settings, use: Callable[[App], Awaitable[T]], *, drive: b
         async with (
             Models(settings) as models,
             open_app(
-                settings, Parts(models.open, renew=models.renew, meaning=models.meaning)
+                settings, Parts(models.open, renew=models.renew, meaning=models.open_meaning)
             ) as app,
             anyio.create_task_group() as tasks,
         ):

@@ -15,15 +15,15 @@ from ..memory.facts import (
     Fact,
     Some,
     Writer,
-    as_it_was,
-    closed,
-    erased,
-    everything,
-    promoted,
-    put_back,
+    close_fact,
+    erase_fact,
+    make_unrestricted_viewer,
+    promote_fact,
+    restore_facts,
+    undo_last_change,
 )
 from ..memory.recall import Memory, Only
-from ..memory.rendering import reasons, said_before, whose
+from ..memory.rendering import describe_owner, explain_fact, read_source_text
 from ..store.sqlite import SqliteStore
 from ..types.errors import ConfigError, ModelError
 from .encoded import in_json
@@ -35,7 +35,7 @@ from .times import moment
 
 T = TypeVar("T")
 MADE_AT_ONCE = 640
-ALL_SEEING = everything()
+ALL_SEEING = make_unrestricted_viewer()
 
 
 def _with_memory(settings: Settings, use: Callable[[Memory, SqliteStore], Awaitable[T]]) -> T:
@@ -85,7 +85,7 @@ def list_(
     settings = settings_of(config)
     only = Only(scope_id, which == "pinned", which == "held")
     found = _with_memory(
-        settings, lambda memory, _: memory.facts(ALL_SEEING, scope or "", limit, only=only)
+        settings, lambda memory, _: memory.list_facts(ALL_SEEING, scope or "", limit, only=only)
     )
     if as_json:
         click.echo(in_json(found))
@@ -102,7 +102,7 @@ def list_(
 def _table(settings: Settings, found: list[Fact]) -> None:
     zone = ZoneInfo(settings.config.timezone)
     rows = [
-        [f"#{fact.id}", when(fact.valid_from, zone), whose(fact), _marks(fact), fact.text]
+        [f"#{fact.id}", when(fact.valid_from, zone), describe_owner(fact), _marks(fact), fact.text]
         for fact in found
     ]
     table(["ID", "SINCE", "WHOSE", "", "WHAT"], rows)
@@ -127,8 +127,8 @@ def stats(config: str | None) -> None:
     async def use(
         _: Memory, store: SqliteStore
     ) -> tuple[list[tuple[str, ...]], list[tuple[str, int]]]:
-        return await store.rows("fact_counts", ()), [
-            (row[0], row[1]) for row in await store.rows("vector_counts", ())
+        return await store.query("fact_counts", ()), [
+            (row[0], row[1]) for row in await store.query("vector_counts", ())
         ]
 
     counts, vectors = _with_memory(settings, use)
@@ -186,11 +186,11 @@ async def _open_meaning(
     """Compare meanings as the settings say, and make the vectors that are missing, within
     reason."""
     try:
-        meaning = models.meaning(settings.config.memory, store)
+        meaning = models.open_meaning(settings.config.memory, store)
         if meaning is None:
             return
         made = 0
-        while made < MADE_AT_ONCE and (more := await meaning.embed()):
+        while made < MADE_AT_ONCE and (more := await meaning.embed_missing()):
             made += more
         memory.meaning = meaning
     except (ConfigError, ModelError) as error:
@@ -211,8 +211,8 @@ def why(number: int, config: str | None) -> None:
 
     async def use(memory: Memory, store: SqliteStore) -> tuple[Fact | None, str]:
         fact = await memory.get(number, ALL_SEEING)
-        return fact, said_before(
-            await store.rows("fact_said", (fact.session, fact.n))
+        return fact, read_source_text(
+            await store.query("fact_said", (fact.session, fact.n))
         ) if fact is not None else ""
 
     fact, said = _with_memory(settings, use)
@@ -220,7 +220,9 @@ def why(number: int, config: str | None) -> None:
         _unknown(number)
     zone = ZoneInfo(settings.config.timezone)
     click.echo(plain(fact.text))
-    for name, value in reasons(fact, said, lambda at: when(at, zone), "deskhand memories promote"):
+    for name, value in explain_fact(
+        fact, said, lambda at: when(at, zone), "deskhand memories promote"
+    ):
         click.echo(f"  {name + ':':<12}{plain(value)}")
 
 
@@ -303,11 +305,11 @@ def undo(
         )
 
     async def use(memory: Memory, store: SqliteStore) -> tuple[Fact, Fact] | None:
-        last = await store.rows("fact_latest", ()) if number is None else [(number,)]
+        last = await store.query("fact_latest", ()) if number is None else [(number,)]
         fact = await memory.get(last[0][0], ALL_SEEING) if last else None
         if fact is None:
             return None
-        await store.change(put_back(fact, SystemClock().now()))
+        await store.change(undo_last_change(fact, SystemClock().now()))
         now = await memory.get(fact.id, ALL_SEEING)
         return fact, now or fact
 
@@ -341,9 +343,9 @@ def _put_back(settings: Settings, since: str, some: Some, yes: bool) -> None:
         fail("Nothing was changed.")
 
     async def use(_: Memory, store: SqliteStore) -> list[int]:
-        before = await store.rows("fact_counts", ())
-        await store.change(as_it_was(then, now, some))
-        after = await store.rows("fact_counts", ())
+        before = await store.query("fact_counts", ())
+        await store.change(restore_facts(then, now, some))
+        after = await store.query("fact_counts", ())
         return [sum(row[2] for row in rows) for rows in (before, after)]
 
     before, after = _with_memory(settings, use)
@@ -372,7 +374,7 @@ def promote(number: int, config: str | None) -> None:
     async def use(memory: Memory, store: SqliteStore) -> Fact | None:
         fact = await memory.get(number, ALL_SEEING)
         if fact is not None and fact.valid_to is None:
-            await store.change(promoted(fact, SystemClock().now()))
+            await store.change(promote_fact(fact, SystemClock().now()))
         return fact
 
     fact = _with_memory(settings, use)
@@ -411,9 +413,11 @@ def forget(number: int, erase: bool, config: str | None) -> None:
         fact = await memory.get(number, ALL_SEEING)
         if fact is not None:
             now = SystemClock().now()
-            await store.change(erased(number) if erase else (closed(number, now, "forgotten"),))
+            await store.change(
+                erase_fact(number) if erase else (close_fact(number, now, "forgotten"),)
+            )
             if erase:
-                await store.leave_nothing_behind()
+                await store.truncate_wal()
         return fact
 
     fact = _with_memory(settings, use)

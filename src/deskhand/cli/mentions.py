@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from ..tools.paths import Workspace
 from ..types.errors import ToolError
 from ..types.messages import File, Image, Message, Part, Text
-from ..workspace.attachments import TEXT_CHARS, as_text
+from ..workspace.attachments import TEXT_CHARS, decode_short_text
 
 PICTURES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
 PICTURE_BYTES = 20 * 2**20
@@ -107,6 +107,6 @@ async def _attached(path: str, files: Workspace, keep: Keep) -> Part | str | Non
     if picture:
         return Image(await keep(data), mime, name)
     part = File("", path, mime, len(data))
-    if as_text(part, data) is None:
+    if decode_short_text(part, data) is None:
         return f"[{path} is a file of the workspace, {entry.size_bytes:,} bytes]"
     return File(await keep(data), path, mime, len(data))

@@ -35,12 +35,12 @@ def list_(provider: str, limit: int | None, config: str | None) -> None:
       deskhand model list
       deskhand model list anthropic
     """
-    from ..assembly.model_offers import gigabytes
-    from ..assembly.models import Models, catalogue_of
+    from ..assembly.model_offers import format_gigabytes
+    from ..assembly.models import Models, build_catalogue
     from ..models.weights import PROVIDER, WeightsFolder
 
     settings = settings_of(config)
-    catalogue = catalogue_of(settings)
+    catalogue = build_catalogue(settings)
     models = Models(settings)
     try:
         if provider:
@@ -62,12 +62,12 @@ def list_(provider: str, limit: int | None, config: str | None) -> None:
             else "needs base_url"
         )
         providers.append((name, "key found" if models.key(name) else needs, found.base_url))
-    shelf = WeightsFolder(settings.cache / "models")
+    shelf = WeightsFolder(settings.cache_folder / "models")
     for name, weights in shelf.known.items():
         ready = (
             "here"
             if shelf.has(name)
-            else f"{gigabytes(weights.size_bytes)}: deskhand model pull {name}"
+            else f"{format_gigabytes(weights.size_bytes)}: deskhand model pull {name}"
         )
         providers.append((PROVIDER, ready, f"{PROVIDER}/{name}"))
     providers.append(("scripted", "for a look around, without any model", "scripted/echo"))
@@ -100,7 +100,7 @@ def choose(settings: Settings, name: str, agent: str = "") -> None:
     the next step."""
     from ..assembly.models import Models
     from ..config.parse import read_text
-    from ..config.yaml_edit import set_key, write_private
+    from ..config.yaml_edit import set_key, write_private_file
 
     if missing := Models(settings).check(name):
         click.echo(f"deskhand: {missing}", err=True)
@@ -109,7 +109,7 @@ def choose(settings: Settings, name: str, agent: str = "") -> None:
         text = read_text(settings.file)
     except FileNotFoundError:
         text = ""
-    write_private(settings.file, set_key(text, path, [name]))
+    write_private_file(settings.file, set_key(text, path, [name]))
 
 
 model.add_command(pull)

@@ -10,9 +10,9 @@ import anyio
 import anyio.to_thread
 import click
 
-from ..config.address import noted_address
+from ..config.address import read_address
 from ..config.config import Settings
-from ..supervision.lock import holder_of
+from ..supervision.lock import read_holder
 from ..types.people import OWNER_NAME
 from .plain import plain
 from .run import config_option, settings_of
@@ -35,12 +35,12 @@ def open_(ctx: click.Context, config: str | None) -> None:
     from .serve import serve
 
     settings = settings_of(config)
-    if not settings.agent(settings.choose()).models:
+    if not settings.agent(settings.resolve_agent()).models:
         from .importing import hint
 
         if moving := hint(settings):
             click.echo(plain(moving), err=True)
-    if (url := noted_address(settings.home)) and holder_of(settings.home.serving) is not None:
+    if (url := read_address(settings.home)) and read_holder(settings.home.serve_lock) is not None:
         show(settings, link(settings, url), browser=True)
     else:
         ctx.invoke(serve, worker=None, open_=True, config=config)
@@ -70,7 +70,7 @@ def show(settings: Settings, address: str, *, browser: bool) -> None:
 async def announce(settings: Settings, open_: bool) -> None:
     """Show the page once it is there: with a link that logs in, if a person reads this."""
     with anyio.move_on_after(WAIT_S):
-        while not (url := noted_address(settings.home)):  # noqa: ASYNC110 -- another process writes it
+        while not (url := read_address(settings.home)):  # noqa: ASYNC110 -- another process writes it
             await anyio.sleep(LOOK_S)
         reads = open_ or sys.stdout.isatty()
         address = await anyio.to_thread.run_sync(link, settings, url) if reads else url

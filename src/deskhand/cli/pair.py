@@ -10,7 +10,7 @@ import click
 
 from ..config.clock import SystemClock
 from ..types.people import OWNER_NAME, Identity, Pairing, User
-from ..users.pairing import described
+from ..users.pairing import format_identity
 from ..users.users import LocalPeople
 from .encoded import in_json
 from .plain import plain
@@ -43,7 +43,7 @@ def pair() -> None:
 
 
 def _who(asked: Pairing) -> str:
-    known_as = described(Identity(asked.channel, asked.external_id, asked.account))
+    known_as = format_identity(Identity(asked.channel, asked.external_id, asked.account))
     return plain(f"{asked.name} ({known_as})" if asked.name else known_as)
 
 
@@ -120,7 +120,11 @@ def approve(code: str, user: str, role: str, yes: bool, config: str | None) -> N
     async def look(people: LocalPeople) -> tuple[User | None, set[str], bool]:
         users = await people.users()
         nobody = not any(each.identities for each in users)
-        return await people.proposed(code, user, role), {each.name for each in users}, nobody
+        return (
+            await people.preview_approval(code, user, role),
+            {each.name for each in users},
+            nobody,
+        )
 
     new, users, nobody = with_people(settings, look)
     if new is not None:
@@ -132,7 +136,7 @@ def approve(code: str, user: str, role: str, yes: bool, config: str | None) -> N
                 ),
                 USAGE,
             )
-        who = ", ".join(described(each) for each in new.identities)
+        who = ", ".join(format_identity(each) for each in new.identities)
         click.echo(f"{plain(who)} will be {as_role(new)}.", err=True)
         if nobody and not (user or role or yes):
             _ask_whether_owner()
@@ -143,7 +147,7 @@ def approve(code: str, user: str, role: str, yes: bool, config: str | None) -> N
     let_in = with_people(settings, use)
     click.echo(
         f"Let in: {as_role(let_in)}, known as "
-        f"{', '.join(described(each) for each in let_in.identities)}"
+        f"{', '.join(format_identity(each) for each in let_in.identities)}"
     )
 
 

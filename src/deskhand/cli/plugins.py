@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import click
 from msgspec.structs import replace
 
-from ..assembly.plugins import FailedPlugin, LoadedPlugins, available, named
-from ..assembly.tools import plugins_of
+from ..assembly.plugins import FailedPlugin, LoadedPlugins, edit_plugin_names, list_plugins
+from ..assembly.tools import load_configured_plugins
 from ..config.config import Settings
 from ..config.parse import read_text
-from ..config.yaml_edit import set_key, write_private
+from ..config.yaml_edit import set_key, write_private_file
 from ..types.errors import DeskhandError
 from .plain import plain
 from .run import USAGE, Group, config_option, fail, limit_option, settings_of
@@ -41,12 +41,12 @@ def list_(limit: int | None, config: str | None) -> None:
       deskhand plugins list
     """
     settings = settings_of(config)
-    here = plugins_of(settings)
+    here = load_configured_plugins(settings)
     on = {plugin.name for plugin in here.loaded} | {failed.name for failed in here.failed}
     rows = [(plugin.name, "on", _gives(plugin), plugin.place) for plugin in here.loaded]
     rows += [
         (name, "off", "", place)
-        for name, place in available(settings.home).items()
+        for name, place in list_plugins(settings.home).items()
         if name not in on
     ]
     if rows:
@@ -72,8 +72,8 @@ def enable(name: str, config: str | None) -> None:
       deskhand plugins enable weather
     """
     settings = settings_of(config)
-    wanted = named(settings, add=name)
-    tried = plugins_of(_with(settings, wanted))
+    wanted = edit_plugin_names(settings, add=name)
+    tried = load_configured_plugins(_with(settings, wanted))
     failed = next((each for each in tried.failed if each.name == name), None)
     if failed is not None:
         fail(_not_enabled(failed, settings), USAGE)
@@ -95,7 +95,7 @@ def disable(name: str, config: str | None) -> None:
     settings = settings_of(config)
     if name not in settings.config.plugins:
         fail(f"{name!r} is not on; `deskhand plugins list` shows what is")
-    _store(settings, named(settings, drop=name))
+    _store(settings, edit_plugin_names(settings, drop=name))
     click.echo(f"{name} is off. A Deskhand that is running lets go of it now.")
 
 
@@ -107,7 +107,7 @@ def _gives(plugin: LoadedPlugins) -> str:
 
 
 def _not_enabled(failed: FailedPlugin, settings: Settings) -> str:
-    there = ", ".join(available(settings.home)) or "none"
+    there = ", ".join(list_plugins(settings.home)) or "none"
     return f"{failed.name!r} is not enabled: {failed.place}: {failed.why}. Plugins here: {there}"
 
 
@@ -118,6 +118,6 @@ def _with(settings: Settings, names: Sequence[str]) -> Settings:
 def _store(settings: Settings, names: Sequence[str]) -> None:
     try:
         text = read_text(settings.file) if settings.file.exists() else ""
-        write_private(settings.file, set_key(text, ("plugins",), list(names)))
+        write_private_file(settings.file, set_key(text, ("plugins",), list(names)))
     except DeskhandError as error:
         fail(str(error), USAGE)

@@ -18,20 +18,27 @@ from ..assembly.policy_explain import (
     Expected,
     ExplainedCall,
     Why,
-    case_of,
-    failing,
-    principal_of,
-    why,
+    check_expectation,
+    explain_case,
+    make_case,
+    parse_principal,
 )
-from ..assembly.policy_what_if import DAY_S, Could, Then, could, replayed, with_rules
+from ..assembly.policy_what_if import (
+    DAY_S,
+    Could,
+    Then,
+    list_capabilities,
+    replay_calls,
+    with_rules,
+)
 from ..config.clock import SystemClock
 from ..config.config import Settings
 from ..config.parse import read_any
 from ..policy.explain import ExplainedRules
 from ..policy.postures import POSTURES
 from ..policy.roles import may_talk
-from ..policy.rules import summary
-from ..runtime.inventory import inventory
+from ..policy.rules import summarize_rule
+from ..runtime.inventory import load_inventory
 from ..store.sqlite import SqliteStore
 from ..tools.base import Tools
 from ..types.errors import ConfigError
@@ -124,7 +131,7 @@ def why_(
     tools = _tools(settings, name)
 
     async def use(store: SqliteStore | None, users: tuple[User, ...]) -> Why:
-        return await why(settings, case_of(settings, tools, call, users), store)
+        return await explain_case(settings, make_case(settings, tools, call, users), store)
 
     _say_why(settings, _asked(settings, use))
 
@@ -170,7 +177,7 @@ def _say_why(settings: Settings, found: Why) -> None:
 
 def _say_rule(settings: Settings, looked: ExplainedRules) -> None:
     own = looked.number <= len(settings.config.policy)
-    told = summary(looked.rule) if own or not looked.rule.because else looked.rule.because
+    told = summarize_rule(looked.rule) if own or not looked.rule.because else looked.rule.because
     sign = "  fits  " if not looked.misfit else "        "
     number = f"{looked.number:>3}" if own else "  -"
     click.echo(plain(f"{sign}{number}  {told}" + (f": {looked.misfit}" if looked.misfit else "")))
@@ -202,7 +209,7 @@ def show(agent: str, config: str | None) -> None:
         click.echo(
             plain(
                 f"{number:>3}  "
-                f"{summary(rule)}{who}{f': {rule.because}' if rule.because else ''}{unknown}"
+                f"{summarize_rule(rule)}{who}{f': {rule.because}' if rule.because else ''}{unknown}"
             )
         )
     for each, role in settings.config.roles.items():
@@ -237,8 +244,8 @@ def test(file: Path, config: str | None) -> None:
     async def use(store: SqliteStore | None, users: tuple[User, ...]) -> list[str]:
         found = []
         for number, case in enumerate(cases, 1):
-            name = settings.choose(case.agent)
-            if wrong := failing(settings, tools[name], case, users):
+            name = settings.resolve_agent(case.agent)
+            if wrong := check_expectation(settings, tools[name], case, users):
                 place = f"{case.channel}{' (group)' if case.group else ''}"
                 found.append(
                     f"case {number}: {case.tool} {case.arguments or ''} as {case.as_} on "
@@ -317,7 +324,7 @@ def _replay(settings: Settings, other: Settings, days: int, *, as_json: bool) ->
         return (
             []
             if store is None
-            else [each async for each in replayed(settings, other, tools, store, since)]
+            else [each async for each in replay_calls(settings, other, tools, store, since)]
         )
 
     every = _asked(settings, use)
@@ -378,12 +385,14 @@ def _enumerate(
     stranger = who == "stranger"
 
     async def use(store: SqliteStore | None, users: tuple[User, ...]) -> list[Could]:
-        principal = ME if stranger else principal_of(settings, who, users)
+        principal = ME if stranger else parse_principal(settings, who, users)
         if not may_talk(
             principal, agent, {name: role.agents for name, role in settings.config.roles.items()}
         ):
             fail(f"{who} may not talk to {agent}, and so makes it do nothing", FAILED)
-        return could(settings, agent, tools, principal, place["channel"], group=place["group"])
+        return list_capabilities(
+            settings, agent, tools, principal, place["channel"], group=place["group"]
+        )
 
     found = _asked(settings, use)
     if as_json:
@@ -404,7 +413,7 @@ def _enumerate(
 
 
 def _tools(settings: Settings, name: str) -> Tools:
-    return inventory(settings, name).tools
+    return load_inventory(settings, name).tools
 
 
 def _read(file: Path) -> Any:

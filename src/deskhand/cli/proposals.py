@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import click
 
 from ..config.config import Settings
-from ..learning.proposals.review import verdict
+from ..learning.proposals.review import render_verdict
 from ..learning.proposals.store import Row
 from ..runtime.app import App
 from ..skills.scan import ScanFinding
@@ -37,7 +37,7 @@ def proposals(every: bool, limit: int | None, config: str | None) -> None:
     settings = settings_of(config)
 
     async def use(app: App) -> list[Row]:
-        return await app.works.reviewing.proposals.all(every=every)
+        return await app.features.reviewing.proposals.list_proposals(every=every)
 
     rows = with_app(settings, use, drive=False)[:limit]
     if not rows:
@@ -73,7 +73,7 @@ def show(number: int, config: str | None) -> None:
     settings = settings_of(config)
 
     async def use(app: App) -> list[str]:
-        row = await app.works.reviewing.proposals.get(number)
+        row = await app.features.reviewing.proposals.get(number)
         return [*_lines(row, settings), "", app.redact(row.body)]
 
     for line in with_app(settings, use, drive=False):
@@ -90,7 +90,7 @@ def _lines(row: Row, settings: Settings) -> Iterator[str]:
         yield f"untrusted: {row.doubt}"
     yield from map(told, row.findings)
     if row.card is not None:
-        yield verdict(row.card)
+        yield render_verdict(row.card)
         for score in row.card.scores:
             solved = "solved" if score.with_it.solved else "not solved"
             unknown = f", {score.unknown} calls without a recorded result" if score.unknown else ""
@@ -130,8 +130,8 @@ def try_(number: int, config: str | None) -> None:
     """
 
     async def use(app: App) -> str:
-        reviewing = app.works.reviewing
-        return verdict(await reviewing.try_out(await reviewing.proposals.get(number)))
+        reviewing = app.features.reviewing
+        return render_verdict(await reviewing.try_out(await reviewing.proposals.get(number)))
 
     click.echo(plain(with_app(settings_of(config), use, drive=False)))
 
@@ -152,11 +152,11 @@ def accept(number: int, untrusted: bool, yes: bool, config: str | None) -> None:
     settings = settings_of(config)
 
     async def look(app: App) -> list[str]:
-        row = await app.works.reviewing.proposals.get(number)
+        row = await app.features.reviewing.proposals.get(number)
         return [*_lines(row, settings), "", app.redact(row.body)]
 
     async def use(app: App) -> Row:
-        return await app.works.reviewing.proposals.accept(number, ME, untrusted=untrusted)
+        return await app.features.reviewing.proposals.accept(number, ME, untrusted=untrusted)
 
     if not yes:
         for line in with_app(settings, look, drive=False):
@@ -187,7 +187,7 @@ def revert(number: int, config: str | None) -> None:
     """
 
     async def use(app: App) -> Row:
-        return await app.works.reviewing.proposals.revert(number, ME)
+        return await app.features.reviewing.proposals.revert(number, ME)
 
     row = with_app(settings_of(config), use, drive=False)
     click.echo(f"Taken out: {plain(row.name)}. `deskhand undo --redo` puts it back.")
@@ -206,6 +206,6 @@ def reject(number: int, why: str, config: str | None) -> None:
     """
 
     async def use(app: App) -> Row:
-        return await app.works.reviewing.proposals.reject(number, ME, why)
+        return await app.features.reviewing.proposals.reject(number, ME, why)
 
     click.echo(f"Turned down: {plain(with_app(settings_of(config), use, drive=False).name)}")

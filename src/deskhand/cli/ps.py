@@ -8,7 +8,7 @@ import click
 
 from ..config.config import Settings
 from ..types.commit import Change
-from ..types.process import Process, process_of
+from ..types.process import Process, parse_process_row
 from .asks import name_of, somebody_drives
 from .encoded import in_json
 from .plain import one_line
@@ -45,7 +45,9 @@ def list_(all_: bool, as_json: bool, limit: int | None, config: str | None) -> N
     """
     settings = settings_of(config)
     found = [
-        each for each in _processes(settings) if all_ or (each.live and somebody_drives(settings))
+        each
+        for each in _processes(settings)
+        if all_ or (each.is_live and somebody_drives(settings))
     ][:limit]
     if as_json:
         click.echo(in_json(found))
@@ -81,7 +83,7 @@ def kill(process_id: str, config: str | None) -> None:
       deskhand ps kill 5f0c92ab
     """
     settings = settings_of(config)
-    live = [each for each in _processes(settings) if each.live and somebody_drives(settings)]
+    live = [each for each in _processes(settings) if each.is_live and somebody_drives(settings)]
     found = [each for each in live if each.id.startswith(process_id)]
     if len(found) != 1:
         which = "several begin" if found else "nothing that runs begins"
@@ -92,13 +94,13 @@ def kill(process_id: str, config: str | None) -> None:
 
 
 def _processes(settings: Settings) -> list[Process]:
-    rows = with_store(settings, lambda store: store.rows("process_seen_by", (1, ME.id, SHOWN)))
-    return [process_of(row) for row in rows]
+    rows = with_store(settings, lambda store: store.query("process_seen_by", (1, ME.id, SHOWN)))
+    return [parse_process_row(row) for row in rows]
 
 
 def _state(process: Process, settings: Settings) -> str:
     """What was running when nobody runs any more has ended too."""
-    if not process.live:
+    if not process.is_live:
         return process.state
     return "running" if somebody_drives(settings) else "ended"
 

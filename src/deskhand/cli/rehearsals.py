@@ -8,8 +8,14 @@ from collections.abc import Iterator
 import msgspec
 
 from ..types.messages import ToolCall
-from ..types.program_words import changed, outcome
-from ..types.programs import REHEARSE, RUN, SURVEY, RunArguments, read_rehearsed
+from ..types.program_words import summarize_changes, summarize_rehearsal
+from ..types.programs import (
+    REHEARSE_PROGRAM,
+    RUN_PROGRAM,
+    SURVEY_FILES,
+    RunArguments,
+    parse_rehearsal,
+)
 
 _LOSES = ("overwrites ", "empties ", "deletes ")
 _DIFF = {"  +": "good", "  -": "bad", "  @": "quiet", "  …": "quiet"}
@@ -26,11 +32,13 @@ def arguments_of(call: ToolCall) -> str | None:
     sense."""
     try:
         match call.name:
-            case str(name) if name == RUN:
-                return changed(msgspec.json.decode(call.arguments, type=RunArguments).changes)
-            case str(name) if name == REHEARSE:
+            case str(name) if name == RUN_PROGRAM:
+                return summarize_changes(
+                    msgspec.json.decode(call.arguments, type=RunArguments).changes
+                )
+            case str(name) if name == REHEARSE_PROGRAM:
                 return msgspec.json.decode(call.arguments, type=RunArguments).program
-            case str(name) if name == SURVEY:
+            case str(name) if name == SURVEY_FILES:
                 return msgspec.json.decode(call.arguments, type=_About).about
             case _:
                 return None
@@ -40,15 +48,15 @@ def arguments_of(call: ToolCall) -> str | None:
 
 def result_of(tool: str, text: str) -> str:
     """What a call came to, where that is told in another form than words; else the text."""
-    if tool != REHEARSE or not text.startswith("{"):
+    if tool != REHEARSE_PROGRAM or not text.startswith("{"):
         return text
-    came = read_rehearsed(text)
-    return outcome(came) if came is not None else "rehearsed"
+    came = parse_rehearsal(text)
+    return summarize_rehearsal(came) if came is not None else "rehearsed"
 
 
 def styled(question: str) -> list[tuple[str, str]]:
     """The lines of a question, with their styles where it is about a program."""
-    if not question.startswith(f"{RUN} \n"):
+    if not question.startswith(f"{RUN_PROGRAM} \n"):
         return [(question, "")]
     return list(_styled(question.split("\n")))
 

@@ -12,10 +12,10 @@ import click
 import msgspec
 
 from ..config.parse import read_text
-from ..evals.cases import Cases, case_of
-from ..evals.recordings import Course, Made, recordings
+from ..evals.cases import Cases, make_case
+from ..evals.recordings import Course, Made, split_recordings
 from ..evals.replay import Replayed
-from ..evals.runner import ReplayOptions, tried_skill
+from ..evals.runner import ReplayOptions, open_isolated_skill
 from ..runtime.app import App
 from ..types.errors import ConfigError
 from .encoded import in_json
@@ -108,7 +108,7 @@ def replay(  # noqa: PLR0913 -- one parameter for each option
     )
     with ExitStack() as stack:
         try:
-            folder = stack.enter_context(tried_skill(skill)) if skill else None
+            folder = stack.enter_context(open_isolated_skill(skill)) if skill else None
         except ConfigError as error:
             fail(str(error), USAGE)
         wanted = ReplayOptions(model, text, folder)
@@ -118,20 +118,20 @@ def replay(  # noqa: PLR0913 -- one parameter for each option
 
 
 async def _replay(app: App, asked: _Asked, wanted: ReplayOptions) -> int:
-    replaying = app.works.replaying
+    replaying = app.features.replaying
     zone = ZoneInfo(app.settings.config.timezone)
     if asked.listed:
         log = await app.store.events(asked.session)
         rows = [
             (str(each.number), when(each.tape[0].at, zone), one_line(app.redact(each.asked), 200))
-            for each in recordings(asked.session, log)
+            for each in split_recordings(asked.session, log)
         ]
         table(("turn", "began", "what was said"), rows)
         return 0
-    recorded = await replaying.recording(asked.session, asked.turn)
+    recorded = await replaying.load_recording(asked.session, asked.turn)
     if asked.save:
         found = await replaying.run(recorded)
-        case = case_of(found, replaying.models(asked.session)[0], app.redact, asked.words)
+        case = make_case(found, replaying.models(asked.session)[0], app.redact, asked.words)
         path = Cases(app.settings.home.cases).write(asked.save, case)
         click.echo(
             f"Saved: {plain(str(path))}. What is expected stands there; change it as you like."

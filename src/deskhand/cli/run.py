@@ -13,11 +13,11 @@ import anyio
 import click
 
 from ..config.config import Settings, read_settings
-from ..config.last_good import read_or_last_good
-from ..config.statements import statements
+from ..config.last_good import read_settings_or_last_good
+from ..config.statements import load_statements
 from ..store.sqlite import SqliteStore
 from ..supervision.logs import logging_to_file
-from ..supervision.start_log import cause
+from ..supervision.start_log import find_cause
 from ..types.errors import ConfigError, DeskhandError
 from ..types.identity import Principal
 from .plain import plain
@@ -135,7 +135,7 @@ def service_settings(config: str | None, *, quiet: bool) -> Settings:
     """The settings, or the last good ones: a mistake in the file is no reason for nobody to be
     there."""
     try:
-        settings = read_or_last_good(Path(config) if config else None)
+        settings = read_settings_or_last_good(Path(config) if config else None)
     except DeskhandError as error:
         fail(str(error), USAGE)
     for warning in () if quiet else settings.warnings:
@@ -149,7 +149,7 @@ def service_settings(config: str | None, *, quiet: bool) -> Settings:
 def agent_of(settings: Settings, agent: str) -> str:
     """The agent that is meant. Ends with exit code 2 for one that does not exist."""
     try:
-        return settings.choose(agent)
+        return settings.resolve_agent(agent)
     except ConfigError as error:
         fail(str(error), USAGE)
 
@@ -182,7 +182,7 @@ def run(settings: Settings, main: Callable[[], Awaitable[T]], *, log: bool = Tru
         with logging_of(settings) if log else nullcontext():
             return anyio.run(main)
     except BaseExceptionGroup as group:
-        error = cause(group)
+        error = find_cause(group)
         if isinstance(error, KeyboardInterrupt):
             sys.exit(INTERRUPTED)
         if isinstance(error, SystemExit):  # `fail` inside the task group
@@ -206,8 +206,8 @@ def with_store(settings: Settings, use: Callable[[SqliteStore], Awaitable[T]]) -
     """Open the database alone: for lists, and for rows that are not conversation."""
 
     async def main() -> T:
-        settings.home.make(settings.home.state)
-        store = SqliteStore(settings.home.database, statements())
+        settings.home.make_folder(settings.home.state)
+        store = SqliteStore(settings.home.database, load_statements())
         try:
             return await use(store)
         finally:

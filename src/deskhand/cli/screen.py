@@ -25,7 +25,7 @@ from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.styles import Style
 from rich.console import Console
 
-from ..types.folders import make_private
+from ..types.folders import make_private_folder
 from .keys import matching
 from .mentions import being_written
 
@@ -47,7 +47,7 @@ def open_history(path: Path) -> History:
     """What was typed before, in a file that nobody else can read; only for now where it cannot be
     written."""
     try:
-        make_private(path.parent)
+        make_private_folder(path.parent)
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
         path.read_bytes().decode()
     except (OSError, UnicodeDecodeError):

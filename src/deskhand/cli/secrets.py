@@ -10,12 +10,12 @@ import click
 from ..config.clock import SystemClock
 from ..config.config import Settings
 from ..net.egress_secrets import BEARER, SecretRule
-from ..secrets.redaction import secrets_in
+from ..secrets.redaction import open_secrets
 from ..secrets.secrets import Place
 from ..store.sqlite import SqliteStore
 from ..types.commit import Change
 from ..types.errors import DeskhandError
-from ..types.secrets import handle
+from ..types.secrets import format_handle
 from .plain import plain
 from .run import ME, USAGE, Listing, config_option, fail, limit_option, settings_of, with_store
 
@@ -72,9 +72,9 @@ def set_(name: str, keyring: bool, variable: str, config: str | None) -> None:
     )
     kind: Place = "env" if variable else "keyring" if keyring else "file"
     try:
-        known = secrets_in(settings)
+        known = open_secrets(settings)
         known.set(name, value.strip(), kind, variable)
-        rules = known.entries()[name].rules
+        rules = known.read_entries()[name].rules
     except (DeskhandError, OSError) as error:
         fail(str(error), USAGE)
     _note(settings, "secret set", name)
@@ -99,17 +99,17 @@ def list_(limit: int | None, config: str | None) -> None:
     """
     settings = settings_of(config)
     try:
-        known = secrets_in(settings)
-        entries = known.entries()
+        known = open_secrets(settings)
+        entries = known.read_entries()
     except DeskhandError as error:
         fail(str(error))
-    here = {each.name for each in known.held()}
+    here = {each.name for each in known.list_secrets()}
     for name, entry in list(entries.items())[:limit]:
         place = f"environment {entry.variable}" if entry.place == "env" else entry.place
         click.echo(
             plain(
                 f"{name}  {place}{'' if name in here else '  (its value is not there)'}  "
-                f"{handle(name)}"
+                f"{format_handle(name)}"
             )
         )
         for rule in entry.rules:
@@ -157,10 +157,10 @@ def rule(name: str, host: str, drop: bool, config: str | None, **wanted: Any) ->
       deskhand secrets rule github api.github.com --drop
     """
     settings = settings_of(config)
-    known = secrets_in(settings)
+    known = open_secrets(settings)
     try:
         if drop:
-            count = known.drop_rules(name, host.lower())
+            count = known.remove_rules(name, host.lower())
             _note(settings, "secret rule dropped", f"{name} {host}")
             click.echo(f"Taken back: {count}")
             return
@@ -186,7 +186,7 @@ def remove(name: str, config: str | None) -> None:
     """
     settings = settings_of(config)
     try:
-        secrets_in(settings).remove(name)
+        open_secrets(settings).remove(name)
     except (DeskhandError, OSError) as error:
         fail(str(error), USAGE)
     _note(settings, "secret removed", name)

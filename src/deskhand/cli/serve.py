@@ -11,12 +11,12 @@ from zoneinfo import ZoneInfo
 import anyio
 import click
 
-from ..config.address import forget_address, noted_address
+from ..config.address import read_address, remove_address
 from ..config.clock import SystemClock
 from ..config.config import Settings, worker_environment
-from ..supervision.lock import Holder, holder_of, take
-from ..supervision.rollback import could_mend, mend
-from ..supervision.start_log import last_start
+from ..supervision.lock import Holder, acquire_lock, read_holder
+from ..supervision.rollback import can_roll_back, roll_back_failed_start
+from ..supervision.start_log import read_last_start
 from ..supervision.supervise import Mending, Supervisor
 from ..types.errors import ConfigError
 from ..web.settings import check_exposure
@@ -68,7 +68,10 @@ def serve(worker: int | None, open_: bool, config: str | None) -> None:
     command += ["serve", "--worker", str(os.getpid())]
     could = partial(_could_mend, settings)
     mending = Mending(
-        lambda: last_start(settings.home), partial(_mend, settings), could, settings.config.start_s
+        lambda: read_last_start(settings.home),
+        partial(_mend, settings),
+        could,
+        settings.config.start_s,
     )
     now = SystemClock().monotonic
     reload = not sys.stdin.isatty()
@@ -80,19 +83,19 @@ async def _mend(settings: Settings, code: int, why: str) -> bool:
     """Its code is read when this process starts: before an agent that works on Deskhand itself
     could break it."""
     with logging_of(settings):
-        return await mend(settings, code, why)
+        return await roll_back_failed_start(settings, code, why)
 
 
 async def _could_mend(settings: Settings) -> bool:
     with logging_of(settings):
-        return await could_mend(settings)
+        return await can_roll_back(settings)
 
 
 async def _beside(parent: Supervisor, settings: Settings, open_: bool) -> int:
     """Run the parent, and say where the page is as soon as it is there."""
     async with anyio.create_task_group() as tasks:
         if settings.config.web.enabled:
-            forget_address(settings.home)  # what stands there is of an earlier life
+            remove_address(settings.home)  # what stands there is of an earlier life
             tasks.start_soon(announce, settings, open_)
         code = await parent.run()
         tasks.cancel_scope.cancel()
@@ -105,12 +108,12 @@ def _be_the_only_one(settings: Settings) -> None:
     home = settings.home
     now = SystemClock().now()
     try:
-        home.make(home.state)
-        if take(home.serving, Holder(os.getpid(), now)) is not None:
+        home.make_folder(home.state)
+        if acquire_lock(home.serve_lock, Holder(os.getpid(), now)) is not None:
             return
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}; `deskhand doctor` says what is wrong")
-    holder = holder_of(home.serving) or Holder()
+    holder = read_holder(home.serve_lock) or Holder()
     since = datetime.fromtimestamp(holder.since, ZoneInfo(settings.config.timezone)).strftime(
         "%Y-%m-%d %H:%M"
     )
@@ -119,7 +122,7 @@ def _be_the_only_one(settings: Settings) -> None:
         if holder.pid
         else f"{home.root} is served"
     )
-    url = noted_address(home)
+    url = read_address(home)
     where = f", at {url}" if url else ""
     fail(
         f"{who}{where}. See it with `deskhand status`; for a second Deskhand, set "

@@ -13,7 +13,7 @@ import click
 
 from ..config.clock import SystemClock
 from ..config.config import Settings
-from ..importers.jsonl import JsonlReader, before_compaction, lines_of, read_lines
+from ..importers.jsonl import JsonlReader, before_compaction, export_lines, read_lines
 from ..store.sqlite import SqliteStore
 from ..types.commit import Commit
 from ..types.errors import ConfigError
@@ -142,7 +142,7 @@ def export(name: str, form: str, compaction: int | None, config: str | None) -> 
             events = before_compaction(events, compaction)
         except ConfigError as error:
             fail(f"{plain(name)}: {error}", USAGE)
-    for line in events if form == "events" else lines_of(events):
+    for line in events if form == "events" else export_lines(events):
         click.echo(in_json(line))
 
 
@@ -172,7 +172,7 @@ def import_(file: str, agent: str, config: str | None) -> None:
     place = Address("terminal", chat=name)
     session = session_key(agent_of(settings, agent), place)
     reader = JsonlReader(ME, place, f"file {Path(file).name}", SystemClock().now())
-    commits = reader.commits(lines)
+    commits = reader.make_commits(lines)
 
     async def use(store: SqliteStore) -> int:
         done = len(await store.events(session))

@@ -11,17 +11,17 @@ import click
 import msgspec
 
 from ..assembly.model_trial import try_key
-from ..assembly.models import Models, catalogue_of
+from ..assembly.models import Models, build_catalogue
 from ..config.config import Settings, read_settings
 from ..config.first_settings import (
     check_secret,
-    checked_timezone,
-    name_owner,
-    owner_of,
-    store_key,
+    check_timezone,
+    list_env_secrets,
+    read_owner_name,
     store_secret,
-    stored_secrets,
+    store_setting,
     system_timezone,
+    write_owner_name,
 )
 from ..types.errors import ConfigError, DeskhandError
 from .init import make_home
@@ -121,11 +121,11 @@ def _obey(settings: Settings, agent: str, wanted: SetupOptions) -> None:
         _done(f"{name} is in {settings.home.env}")
     settings = _again(settings)
     if wanted.timezone:
-        store_key(settings, ["timezone"], checked_timezone(wanted.timezone))
+        store_setting(settings, ["timezone"], check_timezone(wanted.timezone))
         _done(f"Times are those of {wanted.timezone}")
     if wanted.owner:
-        name_owner(settings, agent, wanted.owner)
-        _done(f"It calls you {owner_of(settings, agent)}")
+        write_owner_name(settings, agent, wanted.owner)
+        _done(f"It calls you {read_owner_name(settings, agent)}")
     if wanted.model:
         keep(settings, wanted.model)
         _done(f"Every agent uses {wanted.model}")
@@ -143,14 +143,14 @@ def _ask(settings: Settings, agent: str, wanted: SetupOptions) -> None:
     zone = settings.config.timezone
     here = system_timezone(settings.environment) if zone == "UTC" else zone
     _until_it_fits(
-        lambda: store_key(
-            settings, ["timezone"], checked_timezone(click.prompt("Your time zone", default=here))
+        lambda: store_setting(
+            settings, ["timezone"], check_timezone(click.prompt("Your time zone", default=here))
         )
     )
-    called = owner_of(settings, agent)
+    called = read_owner_name(settings, agent)
     name = click.prompt("What should it call you?", default=called, show_default=bool(called))
     if name and name != called:
-        _until_it_fits(lambda: name_owner(settings, agent, name))
+        _until_it_fits(lambda: write_owner_name(settings, agent, name))
     _ask_keys(settings)
 
 
@@ -170,14 +170,14 @@ def _ask_model(settings: Settings, agent: str) -> None:
 def _ask_key_of(settings: Settings, model: str) -> None:
     """The key that the model's provider needs, where there is none yet."""
     provider = model.partition("/")[0]
-    listed = catalogue_of(settings).providers.get(provider)
+    listed = build_catalogue(settings).providers.get(provider)
     if listed is None or listed.local or not listed.keys or Models(settings).key(provider):
         return
     _until_it_fits(lambda: _prompt_key(settings, listed.keys[0]))
 
 
 def _ask_keys(settings: Settings) -> None:
-    stored = stored_secrets(settings)
+    stored = list_env_secrets(settings)
     click.echo(
         f"Keys in {plain(str(settings.home.env))}: {', '.join(map(plain, stored)) or 'none'}"
     )

@@ -12,11 +12,11 @@ import click
 
 from ..config.clock import SystemClock
 from ..config.config import Settings
-from ..config.statements import statements
+from ..config.statements import load_statements
 from ..gateway.local_stream import ask_health
 from ..runtime.held_files import Approving
 from ..store.sqlite import SqliteStore
-from ..supervision.lock import holder_of
+from ..supervision.lock import read_holder
 from ..types.errors import DeskhandError
 from ..types.health import Health, HealthFact
 from ..users.users import open_people
@@ -88,7 +88,7 @@ def _show(settings: Settings, health: Health | None, *, verbose: bool) -> None:
 
 
 def _without_answer(settings: Settings) -> str:
-    runs = holder_of(settings.home.serving) or holder_of(settings.home.lock)
+    runs = read_holder(settings.home.serve_lock) or read_holder(settings.home.lock)
     if runs is None:
         return NOTHING
     who = f"Process {runs.pid}" if runs.pid else "A process"
@@ -99,13 +99,13 @@ async def _waits(settings: Settings) -> list[str]:
     """What waits for whoever sits here, a line for each kind; nothing where that cannot be read."""
     if not settings.home.database.exists():
         return []
-    store = SqliteStore(settings.home.database, statements())
+    store = SqliteStore(settings.home.database, load_statements())
     try:
         asks = await store.open_asks(ME)
         people = open_people(store, SystemClock(), dict, dict)
         strangers = await people.pairings()
         letters = await given_up(store)
-        held = await Approving(settings, store).held(SystemClock().now())
+        held = await Approving(settings, store).list_held(SystemClock().now())
     except (DeskhandError, OSError):
         return []
     finally:
@@ -148,7 +148,7 @@ def _wrong(fact: HealthFact, zone: ZoneInfo) -> str:
 
 
 def _show_parts(settings: Settings, health: Health, zone: ZoneInfo) -> None:
-    how = "works" if holder_of(settings.home.serving) is not None else "works in a terminal"
+    how = "works" if read_holder(settings.home.serve_lock) is not None else "works in a terminal"
     click.echo(
         f"\nVersion {health.version}. Process {health.pid} {how} since {_when(health.since, zone)}"
     )

@@ -195,10 +195,10 @@ def login(user: str, config: str | None) -> None:
     Example:
       deskhand login
     """
-    from ..config.address import noted_address
+    from ..config.address import read_address
 
     settings = settings_of(config)
-    url = noted_address(settings.home)
+    url = read_address(settings.home)
     if not url:
         fail("nothing serves the page now; start it with: deskhand serve")
     secret = with_people(settings, lambda people: people.make_login(user))

@@ -62,7 +62,7 @@ def trace(session: str, as_json: bool, follow: bool, limit: int | None, config: 
     spans = [span for recorded in events for span in folded.add(recorded)]
     shown = _Lines(ZoneInfo(settings.config.timezone), as_json=as_json)
     shown.head(bool(spans) or follow)
-    running = [] if follow else folded.running(key_of(settings, session))
+    running = [] if follow else folded.open_spans(key_of(settings, session))
     latest = [*spans, *running]
     if limit is not None:
         latest = latest[-limit:]

@@ -89,7 +89,7 @@ def undo(config: str | None, **given: Any) -> None:
 
     async def use(store: SqliteStore) -> list[Outcome]:
         async with open_effects(settings, store) as effects:
-            await effects.make_up(settings.agents)
+            await effects.record_interrupted(settings.agents)
             chosen = await _chosen(effects, key, wanted)
             return [await effects.undo(ME, effect, force=wanted.force) for effect in chosen]
 
@@ -111,7 +111,7 @@ def undo(config: str | None, **given: Any) -> None:
 async def _chosen(effects: Effects, session: str, wanted: _Wanted) -> list[Effect]:
     if wanted.change is not None:
         return [await effects.get(ME, wanted.change)]
-    return await effects.live(ME, wanted.count or 1, session, again=wanted.redo)
+    return await effects.list_undoable(ME, wanted.count or 1, session, again=wanted.redo)
 
 
 def _list(settings: Settings, session: str, limit: int, as_json: bool) -> None:
@@ -138,7 +138,7 @@ def _list(settings: Settings, session: str, limit: int, as_json: bool) -> None:
                 where,
                 _state(each),
                 str(each.count),
-                hide(each.shown),
+                hide(each.description),
             )
         )
     table(("number", "when", "conversation", "", "changed", "what"), rows)
@@ -150,13 +150,13 @@ def _show(settings: Settings, number: int, as_json: bool) -> None:
     async def use(store: SqliteStore) -> tuple[Effect, CallDiff]:
         async with open_effects(settings, store) as effects:
             effect = await effects.get(ME, number)
-            return effect, await Diffs(store, effects.reach_of).of_change(ME, effect)
+            return effect, await Diffs(store, effects.tool_scope_of).diff_change(ME, effect)
 
     (effect, found), hide = with_store(settings, use), Redactor(settings)
     if as_json:
         click.echo(hide(in_json(found)))
         return
-    click.echo(plain(hide(f"{effect.n}  {effect.shown}")))
+    click.echo(plain(hide(f"{effect.n}  {effect.description}")))
     for text, style in lines_of(found, most=DIFF_LINES):
         click.echo(f"    {coloured(hide(text), style, settings.environment)}")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from ..config.config import Settings
-from ..supervision.lock import holder_of
+from ..supervision.lock import read_holder
 from .plain import plain
 from .run import USAGE, config_option, fail, settings_of
 
@@ -54,7 +54,7 @@ def uninstall(purge: bool, yes: bool, config: str | None) -> None:
 
 def _made(settings: Settings) -> list[tuple[Path, str]]:
     home = settings.home.root
-    cache = settings.cache
+    cache = settings.cache_folder
     return [
         (home, "conversations, agents' files, settings and keys"),
         (cache, "models that can be fetched again"),
@@ -63,7 +63,7 @@ def _made(settings: Settings) -> list[tuple[Path, str]]:
 
 def _check(settings: Settings) -> None:
     """Ends the command where something still runs, or where a folder is more than ours."""
-    if (holder := holder_of(settings.home.serving)) is not None:
+    if (holder := read_holder(settings.home.serve_lock)) is not None:
         fail(
             f"process {holder.pid} still serves it; end it first: deskhand service "
             f"uninstall, or kill {holder.pid}"

@@ -13,9 +13,9 @@ import click
 import msgspec
 
 from ..config.config import Home, Settings
-from ..config.yaml_edit import write_private
-from ..supervision.lock import holder_of
-from ..supervision.unit import Kind, Unit, file_of, label, render, unit_of
+from ..config.yaml_edit import write_private_file
+from ..supervision.lock import read_holder
+from ..supervision.unit import Kind, Unit, get_unit_path, launchd_label, make_unit, render_unit
 from .plain import plain
 from .run import Group, config_option, fail, service_settings
 
@@ -50,7 +50,7 @@ class Keeper(msgspec.Struct, frozen=True):
 
     @property
     def target(self) -> str:
-        return f"{self.domain}/{label(self.unit)}"
+        return f"{self.domain}/{launchd_label(self.unit)}"
 
     def runs(self) -> bool:
         if self.kind == "systemd":
@@ -112,7 +112,7 @@ def _unit(settings: Settings, config: str | None) -> Unit:
     home = settings.home
     env = settings.started_with
     usual = Path(env.get("HOME", "/")) / ".deskhand"
-    return unit_of(
+    return make_unit(
         (*command, "serve"), home.root, usual, env.get("PATH", ""), home.logs / "service.log"
     )
 
@@ -132,7 +132,7 @@ def _keeper(config: str | None) -> Keeper:
                 NOWHERE.format(why=f"systemd runs nothing for this user (systemctl --user: {said})")
             )
     unit = _unit(settings, config)
-    return Keeper(kind, unit, file_of(unit, kind, env), settings)
+    return Keeper(kind, unit, get_unit_path(unit, kind, env), settings)
 
 
 def _installed(config: str | None) -> Keeper:
@@ -175,13 +175,13 @@ def install(show: bool, kind: Kind | None, config: str | None) -> None:
     """
     if show:
         settings = service_settings(config, quiet=True)
-        click.echo(render(_unit(settings, config), kind or _usual(settings)), nl=False)
+        click.echo(render_unit(_unit(settings, config), kind or _usual(settings)), nl=False)
         return
     keeper = _keeper(config)
     _nobody_else(keeper)
-    keeper.settings.home.make(keeper.settings.home.logs)
+    keeper.settings.home.make_folder(keeper.settings.home.logs)
     try:
-        write_private(keeper.file, render(keeper.unit, keeper.kind))
+        write_private_file(keeper.file, render_unit(keeper.unit, keeper.kind))
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}")
     if keeper.kind == "systemd":
@@ -211,7 +211,7 @@ def _lingers(keeper: Keeper) -> bool:
 def _nobody_else(keeper: Keeper) -> None:
     """Ends the command where a process serves this home that the system did not start."""
     home: Home = keeper.settings.home
-    holder = holder_of(home.serving)
+    holder = read_holder(home.serve_lock)
     if holder is not None and not keeper.runs():
         fail(f"process {holder.pid} serves {home.root} already; end it first: kill {holder.pid}")
 

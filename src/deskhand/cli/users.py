@@ -10,9 +10,9 @@ import click
 
 from ..config.clock import SystemClock
 from ..config.config import Settings
-from ..policy.roles import agents_of, scopes_of
+from ..policy.roles import allowed_agents, allowed_scopes
 from ..types.people import Identity, User
-from ..users.pairing import described
+from ..users.pairing import format_identity
 from ..users.users import LocalPeople, open_people
 from .encoded import in_json
 from .plain import plain
@@ -79,7 +79,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
 
 
 def _known_as(user: User) -> str:
-    return ", ".join(described(identity) for identity in user.identities)
+    return ", ".join(format_identity(identity) for identity in user.identities)
 
 
 @users.command()
@@ -99,7 +99,7 @@ def info(name: str, config: str | None) -> None:
         user = next((each for each in await people.users() if each.name == name), None)
         if user is None:
             fail(f"there is no user {name!r}; `deskhand users list` shows them", USAGE)
-        agents = agents_of(user.roles, roles)
+        agents = allowed_agents(user.roles, roles)
         tokens = await people.tokens(name)
         since = (
             when(user.created_at, ZoneInfo(settings.config.timezone))
@@ -110,7 +110,7 @@ def info(name: str, config: str | None) -> None:
             ("user", user.name),
             ("since", since),
             ("roles", ", ".join(user.roles) or "none: they are let in nowhere"),
-            ("may", ", ".join(scopes_of(user.roles, roles)) or "nothing"),
+            ("may", ", ".join(allowed_scopes(user.roles, roles)) or "nothing"),
             ("agents", "all" if agents is None else ", ".join(agents) or "none"),
             ("known as", _known_as(user) or "nobody yet: deskhand users link"),
             ("tokens", ", ".join(f"{token.id} ({token.name})" for token in tokens) or "none"),
@@ -207,7 +207,8 @@ def unlink(name: str, channel: str, external_id: str, account: str, config: str 
         if not any((each.channel, each.external_id) == (channel, external_id) for each in theirs):
             fail(
                 (
-                    f"{described(wanted)} is not {name!r}; `deskhand users info {name}` shows "
+                    f"{format_identity(wanted)} is not {name!r}; `deskhand users info "
+                    f"{name}` shows "
                     "who they are"
                 ),
                 USAGE,
@@ -215,7 +216,7 @@ def unlink(name: str, channel: str, external_id: str, account: str, config: str 
         await people.unlink(wanted)
 
     with_people(settings_of(config), use)
-    click.echo(f"{described(wanted)} is nobody's now.")
+    click.echo(f"{format_identity(wanted)} is nobody's now.")
 
 
 @users.command("add-role")
@@ -259,7 +260,7 @@ def log_(limit: int, config: str | None) -> None:
       deskhand users log -n 50
     """
     settings = settings_of(config)
-    notes = with_people(settings, lambda people: people.notes(limit))
+    notes = with_people(settings, lambda people: people.list_audit_notes(limit))
     zone = ZoneInfo(settings.config.timezone)
     if not notes:
         click.echo("Nothing was changed yet.")

@@ -11,7 +11,7 @@ import click
 from ..config.clock import SystemClock
 from ..store.sqlite import SqliteStore
 from ..types.commit import Change
-from ..types.messages import clean
+from ..types.messages import clean_text
 from .encoded import in_json
 from .run import (
     FAILED,
@@ -63,7 +63,7 @@ def get(key: str, agent: str, ns: str, config: str | None) -> None:
     name, now = agent_of(settings, agent), SystemClock().now()
 
     async def use(store: SqliteStore) -> str | None:
-        rows = await store.rows("kv_get", (name, ns, clean(key), now))
+        rows = await store.query("kv_get", (name, ns, clean_text(key), now))
         return str(rows[0][0]) if rows else None
 
     value = with_store(settings, use)
@@ -93,7 +93,7 @@ def set_(key: str, value: str, ttl: float | None, agent: str, ns: str, config: s
     name = agent_of(settings, agent)
     now = SystemClock().now()
     expires = now + ttl * HOUR_S if ttl is not None else None
-    row = Change("kv_set", (name, ns, clean(key), clean(value), expires, None))
+    row = Change("kv_set", (name, ns, clean_text(key), clean_text(value), expires, None))
 
     async def use(store: SqliteStore) -> None:
         await store.change((Change("kv_expire", (now,)), row))
@@ -115,8 +115,8 @@ def delete(key: str, agent: str, ns: str, config: str | None) -> None:
     name, now = agent_of(settings, agent), SystemClock().now()
 
     async def use(store: SqliteStore) -> bool:
-        found = bool(await store.rows("kv_get", (name, ns, clean(key), now)))
-        await store.change((Change("kv_delete", (name, ns, clean(key))),))
+        found = bool(await store.query("kv_get", (name, ns, clean_text(key), now)))
+        await store.change((Change("kv_delete", (name, ns, clean_text(key))),))
         return found
 
     if not with_store(settings, use):
@@ -138,7 +138,7 @@ def list_(prefix: str, limit: int | None, agent: str, ns: str, config: str | Non
     name, now = agent_of(settings, agent), SystemClock().now()
 
     async def use(store: SqliteStore) -> dict[str, str]:
-        rows = await store.rows("kv_list", (name, ns, clean(prefix), now))
+        rows = await store.query("kv_list", (name, ns, clean_text(prefix), now))
         return {key: value for key, value, *_ in rows[:limit]}
 
     found = with_store(settings, use)

@@ -10,11 +10,11 @@ from pathlib import Path
 import anyio
 import click
 
-from ..assembly.model_offers import gigabytes
+from ..assembly.model_offers import format_gigabytes
 from ..assembly.models import Models
 from ..config.config import Settings
 from ..models.base import ContextMessage, Reply, Request, TextDelta
-from ..models.weights import PROVIDER, WeightsFolder, free_memory
+from ..models.weights import PROVIDER, WeightsFolder, read_free_memory
 from ..types.errors import DeskhandError
 from ..types.labels import OWNER
 from ..types.messages import Message, Text
@@ -43,8 +43,8 @@ def pull(name: str, file: Path | None, config: str | None) -> None:
       deskhand model pull --file ~/Downloads/weights.gguf
     """
     settings = settings_of(config)
-    shelf = WeightsFolder(settings.cache / "models")
-    name = name.removeprefix(f"{PROVIDER}/") or shelf.choose(free_memory())
+    shelf = WeightsFolder(settings.cache_folder / "models")
+    name = name.removeprefix(f"{PROVIDER}/") or shelf.choose(read_free_memory())
     bar = Bar(name)
 
     async def main() -> Path:
@@ -120,13 +120,13 @@ class Bar:
             rate = (done - self._first) / max(now - self._began, 0.01)
             blocks = "█" * int(part * 30)
             line = (
-                f"\r{self._name} {blocks:<30} {part:4.0%} of {gigabytes(size)}, "
+                f"\r{self._name} {blocks:<30} {part:4.0%} of {format_gigabytes(size)}, "
                 f"{rate / 1e6:.0f} MB/s "
             )
             click.echo(line, nl=False, err=True)
         elif not self._terminal and int(part * 10) > self._tenth:
             self._tenth = int(part * 10)
-            click.echo(f"{self._name}: {part:.0%} of {gigabytes(size)}", err=True)
+            click.echo(f"{self._name}: {part:.0%} of {format_gigabytes(size)}", err=True)
 
     def tell(self, line: str) -> None:
         """A remark between two pictures of the bar."""

@@ -42,7 +42,7 @@ class Scripted(msgspec.Struct, frozen=True):
 
 async def offers(settings: Settings) -> Sequence[WelcomeOffer]:
     """What can be done now, the best first; the look around is always the last."""
-    from ..assembly.model_offers import offers as found
+    from ..assembly.model_offers import list_offers as found
     from .weights import Bar
 
     return (*await found(settings, Bar("weights")), Scripted())

@@ -14,11 +14,11 @@ from ..config.clock import SystemClock
 from ..config.config import Settings
 from ..runtime.app import App, Parts, open_app, with_channels
 from ..runtime.http_server import Site
-from ..runtime.onboarding import DEMO
-from ..runtime.worker import end_with_parent, guarded, started_well, work
-from ..supervision.allocator import give_memory_back
-from ..supervision.rollback import mend_plugins
-from ..supervision.start_log import WorkerReady, newer_startup_error
+from ..runtime.onboarding import DEMO_MODEL
+from ..runtime.worker import die_with_parent, note_start, run_guarded, run_worker
+from ..supervision.allocator import tune_malloc
+from ..supervision.rollback import roll_back_plugins
+from ..supervision.start_log import WorkerReady, read_startup_error
 from ..supervision.supervise import CRASHED
 from .asks import somebody_drives
 from .plain import plain
@@ -32,7 +32,7 @@ def page(models: Models) -> Callable[[App], Awaitable[None]]:
         if app.settings.config.web.enabled:
             await Site(app, models).run()
         else:
-            app.vitals.ready("web", "switched off (web.enabled)")
+            app.vitals.record_ready("web", "switched off (web.enabled)")
             await anyio.sleep_forever()
 
     return serve
@@ -45,35 +45,37 @@ def as_it_is(parts: Parts) -> Parts:
 def live(settings: Settings, parent: int, other: Callable[[Parts], Parts] = as_it_is) -> int:
     """Work for this parent, and return the exit code. `other`: what is replaced by who tries it
     out."""
-    if not end_with_parent(parent):
+    if not die_with_parent(parent):
         return 0
-    give_memory_back()
+    tune_malloc()
     now, ready = SystemClock().now, WorkerReady(settings.environment)
 
     async def use(app: App) -> int:
         if somebody_drives(settings):
             click.echo("Another Deskhand drives now; this one takes over when it ends.", err=True)
-        return await work(app, partial(started_well, settings, now), ready)
+        return await run_worker(app, partial(note_start, settings, now), ready)
 
     async def main() -> int:
-        async with Models(settings, demo=DEMO) as models:
+        async with Models(settings, demo=DEMO_MODEL) as models:
             parts = other(
-                Parts(models.open, serve=page(models), renew=models.renew, meaning=models.meaning)
+                Parts(
+                    models.open, serve=page(models), renew=models.renew, meaning=models.open_meaning
+                )
             )
             parts = with_channels(parts, settings)
             async with open_app(settings, parts) as app:
                 broken = [each.place for each in app.current.plugins.failed]
-                if broken and await mend_plugins(settings, app.store, app.effects, broken):
-                    await app.current.look_again()
+                if broken and await roll_back_plugins(settings, app.store, app.effects, broken):
+                    await app.current.try_reload()
                 models.warm(
                     model for name in settings.agents for model in settings.agent(name).models
                 )
                 return await use(app)
 
     with logging_of(settings):
-        code = anyio.run(guarded, settings, main, now)
+        code = anyio.run(run_guarded, settings, main, now)
     if code == CRASHED:
-        error = newer_startup_error(settings.home)
+        error = read_startup_error(settings.home)
         why = f"{error.type}: {error.message}" if error else "the disk may be full"
         click.echo(
             f"deskhand: it broke: {plain(why)}. What to do: deskhand doctor, deskhand logs",

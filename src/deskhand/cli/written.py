@@ -15,7 +15,7 @@ from ..secrets.redaction import Redactor
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
 from ..types.diffs import CallDiff
-from ..workspace.owner_folder_review import Unreviewed, Written, discard
+from ..workspace.owner_folder_review import Unreviewed, Written, discard_changes
 from ..workspace.undo_journal import open_effects
 from .asks import name_of
 from .diffs import coloured, lines_of
@@ -76,9 +76,9 @@ def written(config: str | None, path: str, **given: Any) -> None:
 
     async def use(store: SqliteStore) -> tuple[list[Unreviewed], CallDiff]:
         async with open_effects(settings, store) as effects:
-            await effects.make_up(settings.agents)
+            await effects.record_interrupted(settings.agents)
         known = Written(store, Blobs(settings.home.blobs))
-        found = await known.unreviewed(place)
+        found = await known.list_unreviewed(place)
         return found, CallDiff(True) if wanted.check or wanted.names else await known.diff(found)
 
     found, diff = with_store(settings, use)
@@ -99,8 +99,8 @@ def written(config: str | None, path: str, **given: Any) -> None:
 def _facts(found: list[Unreviewed]) -> list[dict[str, Any]]:
     return [
         {
-            "path": each.shown,
-            "did": each.did,
+            "path": each.display_path,
+            "did": each.change_kind,
             "folder": each.folder,
             "agent": each.agent,
             "session": each.session,
@@ -128,8 +128,8 @@ def _show(settings: Settings, found: list[Unreviewed], diff: CallDiff, wanted: _
             continue
         source = ", may hold words from outside" if each.outside else ""
         by = f"{when(each.at, zone)}, {name_of(each.session, settings)}{source}"
-        click.echo(plain(hide(f"{each.shown}  {each.did}  ({by})")))
-        if (file := files.get(each.shown)) is not None:
+        click.echo(plain(hide(f"{each.display_path}  {each.change_kind}  ({by})")))
+        if (file := files.get(each.display_path)) is not None:
             for text, style in lines_of(CallDiff(True, (file,)), most=DIFF_LINES):
                 click.echo(f"    {coloured(hide(text), style, settings.environment)}")
     for inside, count in folded.items():
@@ -142,7 +142,7 @@ def _show(settings: Settings, found: list[Unreviewed], diff: CallDiff, wanted: _
 
 def _folded(one: Unreviewed) -> str:
     """The folder of git in which it lies; '' where it lies in none."""
-    parts = one.shown.split("/")
+    parts = one.display_path.split("/")
     at = next((n for n, part in enumerate(parts) if part in FOLDED), 0)
     return "/".join(parts[: at + 1]) if at and at < len(parts) - 1 else ""
 
@@ -164,7 +164,7 @@ def _decide(settings: Settings, found: list[Unreviewed], wanted: _Wanted) -> Non
                 [f"Changed meanwhile, so still to review: {left}."] if left else []
             )
         async with open_effects(settings, store) as effects:
-            return await discard(effects, ME, found)
+            return await discard_changes(effects, ME, found)
 
     for line in with_store(settings, use):
         click.echo(plain(line))

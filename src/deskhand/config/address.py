@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 
 from .config import Home
-from .yaml_edit import write_private
+from .yaml_edit import write_private_file
 
 
-def note_address(home: Home, url: str) -> None:
+def write_address(home: Home, url: str) -> None:
     """Where the page is, for `deskhand login` and whoever wants to open it."""
-    write_private(home.address, json.dumps({"url": url}) + "\n")
+    write_private_file(home.address, json.dumps({"url": url}) + "\n")
 
 
-def forget_address(home: Home) -> None:
+def remove_address(home: Home) -> None:
     home.address.unlink(missing_ok=True)
 
 
-def noted_address(home: Home) -> str:
+def read_address(home: Home) -> str:
     """Where the page is now; '' where nothing serves it."""
     try:
         return str(json.loads(home.address.read_text())["url"])

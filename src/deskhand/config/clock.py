@@ -23,10 +23,10 @@ class SteadyClock:
     it."""
 
     def __init__(self, clock: Clock) -> None:
-        self._clock, self._apart = clock, clock.now() - clock.monotonic()
+        self._clock, self._offset = clock, clock.now() - clock.monotonic()
 
     def now(self) -> float:
-        return self._apart + self._clock.monotonic()
+        return self._offset + self._clock.monotonic()
 
     def monotonic(self) -> float:
         return self._clock.monotonic()

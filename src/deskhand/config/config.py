@@ -17,12 +17,12 @@ from ..agent.step import COMPACT_AT
 from ..channels.settings import ChannelConfig
 from ..memory.reflect import ReflectionConfig, check_reflection
 from ..memory.settings import MemoryConfig, check_memory
-from ..models.base import Thinking
-from ..models.settings import Wire
+from ..models.base import ThinkingLevel
+from ..models.settings import WireName
 from ..net.egress import EgressConfig, check_egress
 from ..policy.postures import Posture
 from ..policy.profiles import Offered, Profile
-from ..policy.roles import ALIASES, RoleConfig, check_roles
+from ..policy.roles import ROLE_ALIASES, RoleConfig, check_roles
 from ..policy.rules import Rule
 from ..policy.validity import KnownNames, check_rules
 from ..skills.settings import SkillsReview
@@ -33,28 +33,38 @@ from ..tools.search_web import WebSearchConfig
 from ..tools.shell import LONGEST_S
 from ..tools.web import WebFetchConfig
 from ..types.errors import ConfigError
-from ..types.folders import make_private
+from ..types.folders import make_private_folder
 from ..types.identity import OWN_SURFACES
 from ..types.limits import Limits
 from ..types.people import ROLE_SCOPES
 from ..web.settings import WebConfig
 from . import keys
-from .foreign_keys import OPENAGENT, OPENAGENT_NAME, OPENAGENT_TASKS, Translation, translate
+from .foreign_keys import (
+    OPENAGENT_DEFAULTS,
+    OPENAGENT_TASKS,
+    OPENAGENT_VARIABLES,
+    Translation,
+    translate_keys,
+)
 from .home import FILE_NAME
 from .home import Home as Home
 from .parse import parse_value, read_data, read_env_file
 from .routing import Binding, check_bindings
 from .sections import Budget, DeepWorkConfig, HeartbeatConfig, JobsConfig, check_budgets
 
-PREFIX = "DESKHAND_"
-SHORT = {"MODELS": "defaults.models", "STEPS": "defaults.steps", "TOKENS": "defaults.tokens"}
+ENV_PREFIX = "DESKHAND_"
+SHORT_VARIABLES = {
+    "MODELS": "defaults.models",
+    "STEPS": "defaults.steps",
+    "TOKENS": "defaults.tokens",
+}
 """Variables with a name of their own; every other key is DESKHAND_ and its path, `__` for each
 dot."""
-LISTED = frozenset(
+LIST_KEYS = frozenset(
     {"models", "tools", "skills", "also_allow", "deny", "deferred_tools", "commands", "agents"}
 )
 """Keys that take several names; in a variable they stand with commas between them."""
-NOT_KEYS = frozenset({"HOME", "AGENT", "CACHE", "VERBOSE", "WORKER", "READY"})
+OTHER_VARIABLES = frozenset({"HOME", "AGENT", "CACHE", "VERBOSE", "WORKER", "READY"})
 
 
 class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -78,7 +88,7 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     tokens: int | None = None
     output_tokens: int | None = None
     context_ratio: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
-    thinking: Thinking | None = None
+    thinking: ThinkingLevel | None = None
     temperature: float | None = None
     workspace: str = ""
     tools: tuple[str, ...] | None = None
@@ -108,7 +118,7 @@ class ProviderConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
     base_url: str = ""
     key_env: str = ""
-    wire: Wire | Literal[""] = ""
+    wire: WireName | Literal[""] = ""
     tools: Literal["native", "grammar", "fenced"] = "native"
     via: Literal["", "pydantic-ai"] = ""
     vision: bool | None = None
@@ -199,7 +209,7 @@ class Settings(msgspec.Struct, frozen=True):
         every = {field: ("*",) for field in ("tools", "skills") if chosen[field] is None}
         return AgentConfig(**chosen | every)
 
-    def offered(self, name: str) -> Offered:
+    def offered_tools(self, name: str) -> Offered:
         """Which tools this agent is offered; names from elsewhere count as ours."""
         agent = self.agent(name)
         tools, also, deny = (
@@ -208,7 +218,7 @@ class Settings(msgspec.Struct, frozen=True):
         )
         return Offered(agent.profile or "full", tools, also, deny)
 
-    def skills(self, name: str) -> tuple[str, ...]:
+    def skill_patterns(self, name: str) -> tuple[str, ...]:
         """The patterns of the skills that this agent may read."""
         return self.agent(name).skills or ()
 
@@ -216,7 +226,7 @@ class Settings(msgspec.Struct, frozen=True):
         """How free this agent is where no rule says otherwise."""
         return self.agent(name).posture or self.config.posture
 
-    def choose(self, agent: str = "") -> str:
+    def resolve_agent(self, agent: str = "") -> str:
         """The agent for a command: the one that was named, else that of the environment, else the
         first. Raises ConfigError for one that does not exist."""
         name = agent or self.chosen or self.agents[0]
@@ -234,16 +244,16 @@ class Settings(msgspec.Struct, frozen=True):
     @property
     def verbose(self) -> bool:
         """The environment wants the log on the console too."""
-        wanted = self.environment.get(f"{PREFIX}VERBOSE") or self.environment.get(
+        wanted = self.environment.get(f"{ENV_PREFIX}VERBOSE") or self.environment.get(
             "OPERATOR_VERBOSE", ""
         )
         return wanted.lower() not in ("", "0", "false", "no")
 
     @property
-    def cache(self) -> Path:
+    def cache_folder(self) -> Path:
         """Where large files lie that can be fetched again; shared by every home of this user."""
         env = self.environment
-        given = env.get(f"{PREFIX}CACHE")
+        given = env.get(f"{ENV_PREFIX}CACHE")
         usual = env.get("XDG_CACHE_HOME") or f"{env.get('HOME', '')}/.cache"
         return Path(given or f"{usual}/deskhand").expanduser()
 
@@ -291,25 +301,25 @@ def read_settings(
     Raises ConfigError naming the file, the place in it and what would be right; unknown keys are
     only warned about."""
     started_with = environment_of(environment)
-    home = home_of(started_with)
+    home = find_home(started_with)
     path = file or home.config
-    found = ours(_read(copy or path, required=(copy or file) is not None), path)
+    found = translate_config(_read_file(copy or path, required=(copy or file) is not None), path)
     warnings = list(found.warnings)
-    env = found.secrets | _env_files(home, path, found.config, warnings) | started_with
-    data = keys.with_defaults(found.config, _compat(found.config, env, warnings))
-    data = keys.overlay(data, _environment(env, warnings))
-    keys.normalise(data)
-    config = convert(data, path)
-    chosen = env.get(f"{PREFIX}AGENT") or env.get("OPERATOR_AGENT", "")
+    env = found.secrets | _read_env_files(home, path, found.config, warnings) | started_with
+    data = keys.with_defaults(found.config, _compat_config(found.config, env, warnings))
+    data = keys.overlay(data, _environment_config(env, warnings))
+    keys.normalize(data)
+    config = parse_config(data, path)
+    chosen = env.get(f"{ENV_PREFIX}AGENT") or env.get("OPERATOR_AGENT", "")
     return Settings(home, config, tuple(warnings), env, path, chosen, started_with=started_with)
 
 
-def home_of(environment: Mapping[str, str] | None = None) -> Home:
+def find_home(environment: Mapping[str, str] | None = None) -> Home:
     """Where this person's Deskhand lies."""
     env = environment_of(environment)
     try:
         given = (
-            env.get(f"{PREFIX}HOME")
+            env.get(f"{ENV_PREFIX}HOME")
             or Path(env.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir) / ".deskhand"
         )
         return Home(Path(given).expanduser().absolute())
@@ -326,16 +336,16 @@ def environment_of(given: Mapping[str, str] | None = None) -> dict[str, str]:
 
 def worker_environment() -> dict[str, str]:
     """What a worker process is started with: our own environment, and that it is one."""
-    return {**os.environ, "IS_WORKER": "1", f"{PREFIX}WORKER": "1"}
+    return {**os.environ, "IS_WORKER": "1", f"{ENV_PREFIX}WORKER": "1"}
 
 
-def convert(data: Mapping[str, Any], path: Path) -> Config:
+def parse_config(data: Mapping[str, Any], path: Path) -> Config:
     """The keys as a Config. Raises ConfigError that names the file and the place."""
     try:
         keys.check_lists(data)
         config = msgspec.convert(data, Config, strict=False)
         check_roles(config.roles)
-        check_rules(rules_under_our_names(config.policy), _known(config))
+        check_rules(normalize_rules(config.policy), _known_names(config))
         check_egress(config.egress)
         check_budgets(config.budgets)
         check_memory(config.memory)
@@ -344,7 +354,7 @@ def convert(data: Mapping[str, Any], path: Path) -> Config:
     except ConfigError as error:
         raise ConfigError(f"{str(path)!r}: {error}") from error
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{str(path)!r}: {keys.plainly(error)}") from error
+        raise ConfigError(f"{str(path)!r}: {keys.describe_error(error)}") from error
     try:
         ZoneInfo(config.timezone)
     except (KeyError, ValueError, OSError) as error:
@@ -358,18 +368,18 @@ def convert(data: Mapping[str, Any], path: Path) -> Config:
 def _is_set(field: str, value: Any) -> bool:
     """Whether this stands in the configuration of an agent. A list of tools or skills counts also
     when it is empty."""
-    return value is not None and (value not in ("", ()) or field in LISTED - {"models"})
+    return value is not None and (value not in ("", ()) or field in LIST_KEYS - {"models"})
 
 
-def rules_under_our_names(rules: Sequence[Rule]) -> tuple[Rule, ...]:
+def normalize_rules(rules: Sequence[Rule]) -> tuple[Rule, ...]:
     """The rules under our names of tools: one for `bash` is one for `shell`."""
     return tuple(replace(rule, tool=TOOLS.get(rule.tool, rule.tool)) for rule in rules)
 
 
-def _known(config: Config) -> KnownNames:
+def _known_names(config: Config) -> KnownNames:
     channels = (*sorted(OWN_SURFACES), *config.channels)
     roles = (*ROLE_SCOPES, *config.roles)
-    return KnownNames(tuple(config.agents) or ("default",), channels, roles, ALIASES)
+    return KnownNames(tuple(config.agents) or ("default",), channels, roles, ROLE_ALIASES)
 
 
 class FoundConfig(msgspec.Struct):
@@ -381,17 +391,17 @@ class FoundConfig(msgspec.Struct):
     secrets: dict[str, str]
 
 
-def ours(data: Mapping[str, Any], path: Path) -> FoundConfig:
+def translate_config(data: Mapping[str, Any], path: Path) -> FoundConfig:
     """Whoever wrote this file, as our own keys. Raises ConfigError for what must not be said."""
-    known, foreign = keys.split(data, Config)
-    translation = translate(foreign)
-    warnings = keys.complaints(translation.left, Config)
+    known, foreign = keys.split_known(data, Config)
+    translation = translate_keys(foreign)
+    warnings = keys.describe_unknown(translation.left, Config)
     return FoundConfig(
         keys.with_defaults(known, translation.config), translation, warnings, translation.secrets
     )
 
 
-def _read(path: Path, *, required: bool) -> dict[str, Any]:
+def _read_file(path: Path, *, required: bool) -> dict[str, Any]:
     try:
         if path.suffix == ".env" or path.name == ".env":
             return dict(read_env_file(path))
@@ -402,7 +412,7 @@ def _read(path: Path, *, required: bool) -> dict[str, Any]:
         return {}
 
 
-def _env_files(
+def _read_env_files(
     home: Home, path: Path, data: Mapping[str, Any], warnings: list[str]
 ) -> dict[str, str]:
     """What the home's `.env` and the `env_file` say; the first wins."""
@@ -421,36 +431,38 @@ def _env_files(
     return found
 
 
-def _compat(data: Mapping[str, Any], env: Mapping[str, str], warnings: list[str]) -> dict[str, Any]:
+def _compat_config(
+    data: Mapping[str, Any], env: Mapping[str, str], warnings: list[str]
+) -> dict[str, Any]:
     """What another system's variables say, where the configuration asks for them; beneath our own
     keys are only its defaults."""
-    compat = env.get(f"{PREFIX}COMPAT") or data.get("compat")
+    compat = env.get(f"{ENV_PREFIX}COMPAT") or data.get("compat")
     if compat == "openagent":
-        named = {name: value for name, value in env.items() if OPENAGENT_NAME.fullmatch(name)}
-        theirs = translate(named)
-        warnings += keys.complaints(theirs.left, Config)
+        named = {name: value for name, value in env.items() if OPENAGENT_VARIABLES.fullmatch(name)}
+        theirs = translate_keys(named)
+        warnings += keys.describe_unknown(theirs.left, Config)
         return keys.overlay(
-            keys.overlay(translate(OPENAGENT).config, OPENAGENT_TASKS), theirs.config
+            keys.overlay(translate_keys(OPENAGENT_DEFAULTS).config, OPENAGENT_TASKS), theirs.config
         )
     if compat == "operator-use":
         nested: dict[str, Any] = {}
         for name, value in env.items():
             if name.startswith("OPERATOR_") and "__" in name:
-                keys.put(
+                keys.set_value(
                     nested, name.removeprefix("OPERATOR_").lower().split("__"), parse_value(value)
                 )
-        return ours(nested, Path("OPERATOR_")).config
+        return translate_config(nested, Path("OPERATOR_")).config
     return {}
 
 
-def _environment(env: Mapping[str, str], warnings: list[str]) -> dict[str, Any]:
+def _environment_config(env: Mapping[str, str], warnings: list[str]) -> dict[str, Any]:
     """The keys that DESKHAND_ variables set."""
     data: dict[str, Any] = {}
     for name, value in env.items():
-        short = name.removeprefix(PREFIX)
-        if not name.startswith(PREFIX) or short in NOT_KEYS:
+        short = name.removeprefix(ENV_PREFIX)
+        if not name.startswith(ENV_PREFIX) or short in OTHER_VARIABLES:
             continue
-        path = SHORT.get(short) or short.lower().replace("__", ".")
+        path = SHORT_VARIABLES.get(short) or short.lower().replace("__", ".")
         if not keys.exists(path, Config):
             warnings.append(f"the variable {name} names no key ({path})")
             continue
@@ -458,8 +470,8 @@ def _environment(env: Mapping[str, str], warnings: list[str]) -> dict[str, Any]:
             path.endswith(".models") and not value.strip()
         ):  # as a compose file passes on what is not set
             continue
-        listed = path.rpartition(".")[2] in LISTED or path == "plugins"
-        keys.put(data, path.split("."), value.split(",") if listed else value)
+        listed = path.rpartition(".")[2] in LIST_KEYS or path == "plugins"
+        keys.set_value(data, path.split("."), value.split(",") if listed else value)
     return data
 
 
@@ -473,9 +485,9 @@ def workspace_of(settings: Settings, agent: str) -> Path:
     if written.startswith("~/"):
         written = str(Path(settings.environment.get("HOME", "/")) / written[2:])
     folder = Path(written) if written else home.workspace(agent)
-    make_private(folder)
+    make_private_folder(folder)
     folder = folder.resolve()
-    if home.keeps(folder, write=True):
+    if home.is_protected(folder, write=True):
         raise ConfigError(
             f"the workspace {str(folder)!r} holds Deskhand's own files and keys; choose one "
             "beside them"

@@ -13,17 +13,17 @@ from zoneinfo import available_timezones
 
 from ..tools.paths import Workspace
 from ..types.errors import ConfigError, JobInvalid
-from ..types.messages import clean
-from ..types.schedules import zone_of
+from ..types.messages import clean_text
+from ..types.schedules import load_zone
 from .config import Settings, workspace_of
 from .parse import read_env_file, read_text
-from .yaml_edit import set_key, write_private
+from .yaml_edit import set_key, write_private_file
 
 NAME_CHARS = 80
 MOST_FILES = 100_000
 USER_FILE = "USER.md"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_CALLED = re.compile(r"^- Name:(.*)$", re.MULTILINE)
+_NAME_LINE = re.compile(r"^- Name:(.*)$", re.MULTILINE)
 
 
 def system_timezone(environment: Mapping[str, str], etc: Path = Path("/etc")) -> str:
@@ -39,13 +39,13 @@ def system_timezone(environment: Mapping[str, str], etc: Path = Path("/etc")) ->
 
 def is_timezone(name: str) -> bool:
     try:
-        zone_of(name)
+        load_zone(name)
     except JobInvalid:
         return False
     return bool(name)
 
 
-def checked_timezone(name: str) -> str:
+def check_timezone(name: str) -> str:
     """Raises ConfigError, with the nearest that there is."""
     if is_timezone(name):
         return name
@@ -54,13 +54,13 @@ def checked_timezone(name: str) -> str:
     raise ConfigError(f"there is no timezone {name!r}; {hint}")
 
 
-def store_key(settings: Settings, path: Sequence[str], value: Any) -> None:
+def store_setting(settings: Settings, path: Sequence[str], value: Any) -> None:
     """Set one key of the configuration, and leave the rest of the file alone. Raises OSError,
     ConfigError."""
-    write_private(settings.file, set_key(_text(settings.file), path, value))
+    write_private_file(settings.file, set_key(_read_or_empty(settings.file), path, value))
 
 
-def stored_secrets(settings: Settings) -> list[str]:
+def list_env_secrets(settings: Settings) -> list[str]:
     """The names of what `.env` holds."""
     try:
         return [name for name, value in read_env_file(settings.home.env).items() if value]
@@ -68,14 +68,14 @@ def stored_secrets(settings: Settings) -> list[str]:
         return []
 
 
-def variable_of(provider: str) -> str:
+def key_variable(provider: str) -> str:
     """The environment variable for the key of a provider that the catalogue does not have."""
     return re.sub(r"\W", "_", provider).upper() + "_API_KEY"
 
 
 def check_secret(name: str, value: str) -> str:
     """The secret as it can be kept in a file of variables. Raises ConfigError for what cannot."""
-    value = clean(value.strip())
+    value = clean_text(value.strip())
     if not _VARIABLE.fullmatch(name):
         raise ConfigError(f"{name!r} is no name of a variable; one is called OPENAI_API_KEY")
     if not value or not value.isprintable() or ("'" in value and '"' in value):
@@ -90,47 +90,47 @@ def store_secret(settings: Settings, name: str, value: str) -> None:
     value = check_secret(name, value)
     quote = "'" if "'" not in value else '"'
     line = f"{name}={quote}{value}{quote}" if re.search(r"[\s#'\"]", value) else f"{name}={value}"
-    text = _text(path)
+    text = _read_or_empty(path)
     mine = re.compile(rf"^[ \t]*(?:export[ \t]+)?{re.escape(name)}[ \t]*=.*$", re.MULTILINE)
     if mine.search(text):
         text = mine.sub(lambda _: line, text)
     else:
         text += ("\n" if text and not text.endswith("\n") else "") + f"{line}\n"
-    write_private(path, text)
+    write_private_file(path, text)
 
 
-def owner_of(settings: Settings, agent: str) -> str:
+def read_owner_name(settings: Settings, agent: str) -> str:
     """What the owner is called, by the USER.md that this agent reads; '' where it does not say."""
     with Workspace(str(workspace_of(settings, agent))) as files:
-        match = _CALLED.search(_user(files))
+        match = _NAME_LINE.search(_read_user_file(files))
     return match[1].strip(" \t") if match else ""
 
 
-def name_owner(settings: Settings, agent: str, name: str) -> None:
+def write_owner_name(settings: Settings, agent: str, name: str) -> None:
     """Write it into USER.md, of which everything else stays. Raises ConfigError, and ToolError
     where that file leads out of the workspace: the agent can write there, and a link of its making
     is not followed."""
-    name = " ".join(clean(name).split())
+    name = " ".join(clean_text(name).split())
     if not name or len(name) > NAME_CHARS or not name.isprintable():
         raise ConfigError(f"a name has 1 to {NAME_CHARS} characters on one line")
     line = f"- Name: {name}"
     with Workspace(str(workspace_of(settings, agent))) as files:
-        text = _user(files)
-        if _CALLED.search(text):
-            text = _CALLED.sub(lambda _: line, text, count=1)
+        text = _read_user_file(files)
+        if _NAME_LINE.search(text):
+            text = _NAME_LINE.sub(lambda _: line, text, count=1)
         else:
             text += ("\n" if text and not text.endswith("\n") else "") + f"{line}\n"
         files.write(USER_FILE, text.encode())
 
 
-def _user(files: Workspace) -> str:
+def _read_user_file(files: Workspace) -> str:
     """Raises ToolError where it is no file of the workspace."""
     if not any(entry.name == USER_FILE for entry in files.list(".", MOST_FILES)):
         return ""
     return files.read(USER_FILE).decode("utf-8", "replace")
 
 
-def _text(path: Path) -> str:
+def _read_or_empty(path: Path) -> str:
     try:
         return read_text(path)
     except FileNotFoundError:

@@ -9,9 +9,9 @@ import msgspec
 import yaml
 
 from . import keys
-from .config import convert, ours
+from .config import parse_config, translate_config
 from .parse import read_data, read_env_file
-from .yaml_edit import dump, write_private
+from .yaml_edit import dump_yaml, write_private_file
 
 
 class ImportedSettings(msgspec.Struct, frozen=True):
@@ -22,23 +22,25 @@ class ImportedSettings(msgspec.Struct, frozen=True):
     secrets: dict[str, str]
 
 
-def read_foreign(path: Path) -> ImportedSettings:
+def read_foreign_settings(path: Path) -> ImportedSettings:
     """Read the configuration of another system. Raises ConfigError."""
     is_env = path.suffix == ".env" or path.name == ".env"
-    found = ours(dict(read_env_file(path)) if is_env else read_data(path), path)
+    found = translate_config(dict(read_env_file(path)) if is_env else read_data(path), path)
     config: dict[str, Any] = found.config
-    keys.normalise(config)
-    checked = msgspec.to_builtins(convert(config, path))
-    text = f"# From {path.name}.\n{dump(checked)}"
+    keys.normalize(config)
+    checked = msgspec.to_builtins(parse_config(config, path))
+    text = f"# From {path.name}.\n{dump_yaml(checked)}"
     if found.translation.left:
         text += "\n# Not used here yet, kept as it stood:\n"
         text += "".join(
-            f"#   {line}\n" for key, value in found.translation.left for line in _lines(key, value)
+            f"#   {line}\n"
+            for key, value in found.translation.left
+            for line in _dump_lines(key, value)
         )
     return ImportedSettings(text, tuple(key for key, _ in found.translation.left), found.secrets)
 
 
-def _lines(key: str, value: Any) -> list[str]:
+def _dump_lines(key: str, value: Any) -> list[str]:
     return str(yaml.safe_dump({key: value}, allow_unicode=True, width=10_000)).splitlines()
 
 
@@ -52,11 +54,13 @@ def add_secrets(path: Path, secrets: dict[str, str]) -> list[str]:
     added = [name for name in secrets if name not in known]
     if added:
         text = text + ("\n" if text and not text.endswith("\n") else "")
-        write_private(path, text + "".join(f"{name}={_quoted(secrets[name])}\n" for name in added))
+        write_private_file(
+            path, text + "".join(f"{name}={_quote(secrets[name])}\n" for name in added)
+        )
     return added
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     return (
         f"'{value}'"
         if any(character in value for character in " #\"'") and "'" not in value

@@ -14,12 +14,12 @@ import msgspec
 
 from .parse import parse_value
 
-Path = tuple[str, ...]
+KeyPath = tuple[str, ...]
 
 SECRET = "secret"
 """Where a key itself goes: into `.env`, never into the configuration."""
 
-TABLE: tuple[tuple[str, str], ...] = (
+KEY_TABLE: tuple[tuple[str, str], ...] = (
     # operator-use, config.json
     ("agents.defaults.max_tool_iterations", "defaults.steps"),
     ("agents.defaults.llm_config", "defaults.models"),
@@ -92,7 +92,7 @@ TABLE: tuple[tuple[str, str], ...] = (
 )
 """theirs -> ours. `*` stands for one name, the same on both sides; '' has nothing left to say."""
 
-OPENAGENT = {
+OPENAGENT_DEFAULTS = {
     "MODEL": "claude-sonnet-4-5-20250929",
     "MAX_TURNS": "50",
     "MAX_TOKEN_BUDGET": "200000",
@@ -103,14 +103,14 @@ OPENAGENT = {
 """What openagent-core takes where nothing is set, but for places: ours lie in the home."""
 OPENAGENT_TASKS: dict[str, Any] = {"defaults": {"also_allow": ["task_*", "todo_*"]}}
 """Its own view of the tasks, which its users and their prompts know."""
-OPENAGENT_NAME = re.compile(
+OPENAGENT_VARIABLES = re.compile(
     "ANTHROPIC_(API_KEY|BASE_URL)|MODEL|MAX_(TURNS|TOKEN_BUDGET|OUTPUT_TOKENS|TEAMMATES)|CONTEXT_WINDOW"
     "|COMPACT_THRESHOLD|LLM_(MAX_RETRIES|RETRY_BASE_DELAY|RETRY_MAX_DELAY)|(SKILLS|PROMPTS|WORKSPACE)_DIR"
     "|WORKSPACE_CLEANUP_DELAY|(BASH|BACKGROUND)_TIMEOUT|ALLOWED_COMMANDS|ENABLE_MEMORY|DATABASE_URL"
 )
 """All of its variables."""
 
-PROVIDERS = {
+FOREIGN_PROVIDER_NAMES = {
     "gemini": "google",
     "open_router": "openrouter",
     "azure_openai": "azure",
@@ -128,7 +128,7 @@ _FAMILIES = (
     ("o3", "openai"),
 )
 
-TOOLS = {
+FOREIGN_TOOL_NAMES = {
     "bash": "shell",
     "run_shell": "shell",
     "terminal": "shell",
@@ -151,29 +151,29 @@ class Translation(msgspec.Struct):
     secrets: dict[str, str] = {}
 
 
-SECRET_IN = "(a secret: it goes to .env as "
+SECRET_NOTE = "(a secret: it goes to .env as "
 """What stands in `Translation.left` in place of a secret, with the name of its variable and a
 bracket behind it."""
 
 
-def snake(name: str) -> str:
+def to_snake_case(name: str) -> str:
     """maxToolIterations -> max_tool_iterations; names in capitals stay."""
     return name if name.isupper() else re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
-def model_name(name: str) -> str:
+def normalize_model_name(name: str) -> str:
     """A model as LiteLLM and the others write it, as ours: `provider/name`."""
     provider, slash, rest = name.partition("/")
     if slash:
-        return f"{PROVIDERS.get(provider, provider)}/{rest}"
+        return f"{FOREIGN_PROVIDER_NAMES.get(provider, provider)}/{rest}"
     return next((f"{known}/{name}" for start, known in _FAMILIES if name.startswith(start)), name)
 
 
-def translate(data: Mapping[str, Any]) -> Translation:
+def translate_keys(data: Mapping[str, Any]) -> Translation:
     """Every key that the table knows, as ours; the others are in `left`."""
     done = Translation({}, [], {})
-    rows = [(tuple(theirs.split(".")), ours) for theirs, ours in TABLE]
-    prepared = _prepared(data)
+    rows = [(tuple(theirs.split(".")), ours) for theirs, ours in KEY_TABLE]
+    prepared = _index_agents(data)
     agents = prepared.get("agents")
     listed = agents.get("list") if isinstance(agents, Mapping) else None
     if isinstance(listed, Mapping):  # also those of which nothing but the name is said
@@ -181,28 +181,28 @@ def translate(data: Mapping[str, Any]) -> Translation:
     for path, value in _leaves(prepared, rows):
         found = next(((row, ours) for row, ours in rows if _matches(row, path)), None)
         if found is None:
-            _leave(done, path, value)
+            _report_left(done, path, value)
         else:
-            _put(done, path, _target(found[0], found[1], path), value)
+            _set_target(done, path, _target_path(found[0], found[1], path), value)
     return done
 
 
-def _prepared(data: Mapping[str, Any]) -> dict[str, Any]:
+def _index_agents(data: Mapping[str, Any]) -> dict[str, Any]:
     """A list of agents as a map by their id: ours is a map."""
     whole = dict(data)
     agents = whole.get("agents")
     if isinstance(agents, Mapping) and isinstance(agents.get("list"), list):
-        whole["agents"] = dict(agents) | {"list": by_name(agents["list"])}
+        whole["agents"] = dict(agents) | {"list": index_by_name(agents["list"])}
     return whole
 
 
-def binding_of(binding: Mapping[str, Any]) -> dict[str, Any]:
+def translate_binding(binding: Mapping[str, Any]) -> dict[str, Any]:
     """A binding as we have it, also of one with `agentId` and a `match` by channel, account and
     peer."""
-    flat = {snake(str(key)): value for key, value in binding.items()}
+    flat = {to_snake_case(str(key)): value for key, value in binding.items()}
     match = flat.pop("match", None)
     flat |= (
-        {snake(str(key)): value for key, value in match.items()}
+        {to_snake_case(str(key)): value for key, value in match.items()}
         if isinstance(match, Mapping)
         else {}
     )
@@ -214,7 +214,7 @@ def binding_of(binding: Mapping[str, Any]) -> dict[str, Any]:
     return {key: str(value) if isinstance(value, int) else value for key, value in found.items()}
 
 
-def by_name(agents: list[Any]) -> dict[str, Any]:
+def index_by_name(agents: list[Any]) -> dict[str, Any]:
     """A list of agents, each with an `id` or a `name`, as a map."""
     named: dict[str, Any] = {}
     for number, agent in enumerate(agents, 1):
@@ -225,15 +225,15 @@ def by_name(agents: list[Any]) -> dict[str, Any]:
 
 
 def _leaves(
-    data: Mapping[str, Any], rows: list[tuple[Path, str]], at: Path = ()
-) -> Iterator[tuple[Path, Any]]:
+    data: Mapping[str, Any], rows: list[tuple[KeyPath, str]], at: KeyPath = ()
+) -> Iterator[tuple[KeyPath, Any]]:
     """(path, value) of everything that is no map, and of a map that a row names as a whole."""
     for key, value in data.items():
         path = (*at, str(key))
         if not isinstance(value, Mapping) or not value:
             yield path, value
             continue
-        pair = _pair(value)
+        pair = _join_provider_model(value)
         if pair and any(_matches(row, path) for row, _ in rows):
             yield path, pair
             base_url = value.get("base_url")
@@ -242,55 +242,60 @@ def _leaves(
             value = {
                 k: v
                 for k, v in value.items()
-                if snake(k) not in ("provider", "model", "model_id", "base_url")
+                if to_snake_case(k) not in ("provider", "model", "model_id", "base_url")
             }
         yield from _leaves(value, rows, path)
 
 
-def _pair(value: Mapping[str, Any]) -> str:
+def _join_provider_model(value: Mapping[str, Any]) -> str:
     """`provider/name` of a map that has the two apart, or ''. Of agent_computer, which alone says
     `model_id`, LM Studio is what holds where no provider is named."""
     model = value.get("model_id") or value.get("modelId") or value.get("model")
     provider = value.get("provider") or ("lmstudio" if value.get("model_id") else None)
     if not isinstance(model, str) or not isinstance(provider, str):
         return ""
-    return f"{PROVIDERS.get(snake(provider), provider)}/{model}"
+    return f"{FOREIGN_PROVIDER_NAMES.get(to_snake_case(provider), provider)}/{model}"
 
 
-def _matches(row: Path, path: Path) -> bool:
+def _matches(row: KeyPath, path: KeyPath) -> bool:
     if len(row) != len(path):
         return False
     return all(
-        want in ("*", key) or want == snake(key) for want, key in zip(row, path, strict=True)
+        want in ("*", key) or want == to_snake_case(key)
+        for want, key in zip(row, path, strict=True)
     )
 
 
-def _target(row: Path, ours: str, path: Path) -> Path:
+def _target_path(row: KeyPath, ours: str, path: KeyPath) -> KeyPath:
     names = [key for want, key in zip(row, path, strict=True) if want == "*"]
     return tuple(names.pop(0) if part == "*" and names else part for part in ours.split("."))
 
 
-def _put(done: Translation, path: Path, target: Path, value: Any) -> None:
+def _set_target(done: Translation, path: KeyPath, target: KeyPath, value: Any) -> None:
     if value is None or target == ("",):
         return
     if target == (SECRET,):
         if value:
-            done.secrets[_variable(path)] = str(value)
+            done.secrets[_secret_variable(path)] = str(value)
         return
     if isinstance(value, tuple):  # the address of a provider that stands beside it
         target = ("providers", value[0], "base_url")
         value = value[1]
     elif target[0] == "providers":
-        target = ("providers", PROVIDERS.get(snake(target[1]), target[1]), *target[2:])
+        target = (
+            "providers",
+            FOREIGN_PROVIDER_NAMES.get(to_snake_case(target[1]), target[1]),
+            *target[2:],
+        )
         if path == ("ANTHROPIC_BASE_URL",) and not str(value).rstrip("/").endswith("/v1"):
             value = f"{str(value).rstrip('/')}/v1"
     place = done.config
     for part in target[:-1]:
         place = place.setdefault(part, {})
-    place[target[-1]] = _converted(target[-1], value)
+    place[target[-1]] = _convert_value(target[-1], value)
 
 
-def _converted(key: str, value: Any) -> Any:
+def _convert_value(key: str, value: Any) -> Any:
     """The value as ours: one model becomes a chain, tools get our names, a list of names becomes
     rules."""
     if key == "commands" and isinstance(value, str):
@@ -299,26 +304,33 @@ def _converted(key: str, value: Any) -> Any:
     if key in ("models", "tools", "also_allow", "deny"):
         names = [value] if isinstance(value, str) else value
         if isinstance(names, list):
-            return [model_name(str(n)) if key == "models" else TOOLS.get(str(n), n) for n in names]
+            return [
+                normalize_model_name(str(n))
+                if key == "models"
+                else FOREIGN_TOOL_NAMES.get(str(n), n)
+                for n in names
+            ]
     if key == "policy" and isinstance(value, list):
-        return [{"verdict": "ask", "tool": TOOLS.get(str(name), name)} for name in value]
+        return [
+            {"verdict": "ask", "tool": FOREIGN_TOOL_NAMES.get(str(name), name)} for name in value
+        ]
     return value
 
 
-def _variable(path: Path) -> str:
+def _secret_variable(path: KeyPath) -> str:
     """The environment variable for a secret that stood at this path."""
     if path[0] == "providers":
-        provider = PROVIDERS.get(snake(path[1]), snake(path[1]))
+        provider = FOREIGN_PROVIDER_NAMES.get(to_snake_case(path[1]), to_snake_case(path[1]))
         return "AZURE_OPENAI_API_KEY" if provider == "azure" else f"{provider.upper()}_API_KEY"
     if len(path) == 1:
         return path[0].upper()
-    return "_".join(snake(part) for part in path).upper().replace("-", "_")
+    return "_".join(to_snake_case(part) for part in path).upper().replace("-", "_")
 
 
-def _leave(done: Translation, path: Path, value: Any) -> None:
+def _report_left(done: Translation, path: KeyPath, value: Any) -> None:
     if value in (None, "", [], {}):
         return
-    if _SECRET_NAME.search(snake(path[-1])) and isinstance(value, str):
-        done.secrets[_variable(path)] = value
-        value = f"{SECRET_IN}{_variable(path)})"
+    if _SECRET_NAME.search(to_snake_case(path[-1])) and isinstance(value, str):
+        done.secrets[_secret_variable(path)] = value
+        value = f"{SECRET_NOTE}{_secret_variable(path)})"
     done.left.append((".".join(path), value))

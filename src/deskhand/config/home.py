@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from ..types.folders import make_private
+from ..types.folders import make_private_folder
 
 FILE_NAME = "deskhand.yaml"
 SHARED = "shared"
@@ -55,7 +55,7 @@ class Home(msgspec.Struct, frozen=True):
         return self.state / "driver.lock"
 
     @property
-    def serving(self) -> Path:
+    def serve_lock(self) -> Path:
         return self.state / "serve.lock"
 
     @property
@@ -102,12 +102,12 @@ class Home(msgspec.Struct, frozen=True):
     def plugins(self) -> Path:
         return self.root / "plugins"
 
-    def make(self, folder: Path) -> None:
+    def make_folder(self, folder: Path) -> None:
         """Make a folder of this home, and the home itself, for its owner alone. Raises OSError."""
-        make_private(self.root)
-        make_private(folder)
+        make_private_folder(self.root)
+        make_private_folder(folder)
 
-    def keeps(self, folder: Path, write: bool) -> bool:
+    def is_protected(self, folder: Path, write: bool) -> bool:
         """Whether no tool may have this folder: it holds this home or our state, or, to `write`,
         what tells agents how to behave. `folder` has no links in it."""
         root = self.root.resolve()

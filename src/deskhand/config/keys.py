@@ -11,24 +11,30 @@ from typing import Any
 import msgspec
 
 from ..types.errors import ConfigError
-from .foreign_keys import TOOLS, binding_of, by_name, model_name, snake
+from .foreign_keys import (
+    FOREIGN_TOOL_NAMES,
+    index_by_name,
+    normalize_model_name,
+    to_snake_case,
+    translate_binding,
+)
 
-_ELSEWHERE = re.compile(
+_UNSUPPORTED = re.compile(
     "acp_agents|acp_server|agent|bindings|gateway|image|lmstudio|mcp_servers"
     "|openrouter_api_key|pinchtab|roles|runtime|search|sessions|settings|stt|tts|[A-Z_]+"
 )
 """Sections and variables of the other systems that have no counterpart here yet."""
-_ELSEWHERE_IN_AGENT = re.compile(
+_UNSUPPORTED_IN_AGENT = re.compile(
     "acp_token|channels|description|permissions|plugins|sandbox|streaming|subagent|system_prompt|tools|transport"
 )
 
 
-def fields(of: type[msgspec.Struct]) -> dict[str, Any]:
+def field_types(of: type[msgspec.Struct]) -> dict[str, Any]:
     """name -> type."""
     return {field.encode_name: field.type for field in msgspec.structs.fields(of)}
 
 
-def named(kind: Any) -> type[msgspec.Struct] | None:
+def entry_type(kind: Any) -> type[msgspec.Struct] | None:
     """The struct of a map by name, such as `agents`; None for any other type."""
     if typing.get_origin(kind) is dict:
         inner = typing.get_args(kind)[1]
@@ -37,41 +43,41 @@ def named(kind: Any) -> type[msgspec.Struct] | None:
     return None
 
 
-def _struct(kind: Any) -> type[msgspec.Struct] | None:
+def _struct_type(kind: Any) -> type[msgspec.Struct] | None:
     return kind if isinstance(kind, type) and issubclass(kind, msgspec.Struct) else None
 
 
-def split(
+def split_known(
     data: Mapping[str, Any], into: type[msgspec.Struct]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """(the keys that `into` has, the others), both with their places kept. camelCase counts as
     snake_case."""
     known: dict[str, Any] = {}
     foreign: dict[str, Any] = {}
-    types = fields(into)
+    types = field_types(into)
     for key, value in data.items():
-        name = key if key in types else snake(key)
+        name = key if key in types else to_snake_case(key)
         kind = types.get(name)
         if kind is None or (
             name == "tools" and isinstance(value, Mapping)
         ):  # `tools: {profile: coding}`
             foreign[key] = value
             continue
-        inner = _struct(kind)
-        by = named(kind)
+        inner = _struct_type(kind)
+        by = entry_type(kind)
         if value is None and (
             inner is not None or by is not None
         ):  # a section whose keys are all comments
             value = {}
         if by is not None and isinstance(value, list):
-            value = by_name(value)
+            value = index_by_name(value)
         if by is not None and isinstance(value, Mapping):
             theirs = name == "agents" and (
                 "list" in value or "defaults" in value
             )  # as operator-use has them
-            _split_named(name, value, by, (known, foreign), theirs=theirs)
+            _split_entries(name, value, by, (known, foreign), theirs=theirs)
         elif inner is not None and isinstance(value, Mapping):
-            known[name], rest = split(value, inner)
+            known[name], rest = split_known(value, inner)
             if rest:
                 foreign[key] = rest
         else:
@@ -79,7 +85,7 @@ def split(
     return known, foreign
 
 
-def _split_named(
+def _split_entries(
     name: str,
     value: Mapping[str, Any],
     by: type[msgspec.Struct],
@@ -96,7 +102,7 @@ def _split_named(
         if not isinstance(inner, Mapping):
             known[name][each] = {} if inner is None else inner
             continue
-        mine, rest = split(inner, by)
+        mine, rest = split_known(inner, by)
         if mine or not rest or name == "agents":
             known[name][each] = mine
         if rest:
@@ -129,7 +135,7 @@ def with_defaults(own: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[s
     return both
 
 
-def put(data: dict[str, Any], path: Sequence[str], value: Any) -> None:
+def set_value(data: dict[str, Any], path: Sequence[str], value: Any) -> None:
     """Set the value at a path, making what is missing on the way."""
     for part in path[:-1]:
         inner = data.get(part)
@@ -139,7 +145,7 @@ def put(data: dict[str, Any], path: Sequence[str], value: Any) -> None:
     data[path[-1]] = value
 
 
-def get(data: Mapping[str, Any], path: Sequence[str]) -> Any:
+def get_value(data: Mapping[str, Any], path: Sequence[str]) -> Any:
     """The value at a path. Raises KeyError."""
     found: Any = data
     for part in path:
@@ -153,7 +159,7 @@ def exists(path: str, into: type[msgspec.Struct]) -> bool:
     """Whether this dotted path names a key or a section."""
     kind: Any = into
     for part in path.split("."):
-        kind = _inner(kind, part)
+        kind = _child_type(kind, part)
         if kind is None:
             return False
     return True
@@ -163,33 +169,33 @@ def is_entry(path: Sequence[str], into: type[msgspec.Struct]) -> bool:
     """Whether this path names an entry of a map by name, such as `agents.main`."""
     kind: Any = into
     for part in path[:-1]:
-        kind = _inner(kind, part)
-    return named(kind) is not None
+        kind = _child_type(kind, part)
+    return entry_type(kind) is not None
 
 
-def _inner(kind: Any, part: str) -> Any:
+def _child_type(kind: Any, part: str) -> Any:
     """The type of the key `part` in a section of this type, or None."""
-    by = named(kind)
-    struct = _struct(kind)
+    by = entry_type(kind)
+    struct = _struct_type(kind)
     if by is not None:
         return by
-    return fields(struct).get(part) if struct is not None else None
+    return field_types(struct).get(part) if struct is not None else None
 
 
-def every(into: type[msgspec.Struct], at: str = "") -> Iterator[str]:
+def iter_paths(into: type[msgspec.Struct], at: str = "") -> Iterator[str]:
     """All paths that exist, `NAME` standing for a name."""
-    for name, kind in fields(into).items():
-        inner = _struct(kind)
-        by = named(kind)
+    for name, kind in field_types(into).items():
+        inner = _struct_type(kind)
+        by = entry_type(kind)
         if inner is not None:
-            yield from every(inner, f"{at}{name}.")
+            yield from iter_paths(inner, f"{at}{name}.")
         elif by is not None:
-            yield from every(by, f"{at}{name}.NAME.")
+            yield from iter_paths(by, f"{at}{name}.NAME.")
         else:
             yield f"{at}{name}"
 
 
-def near(path: str, into: type[msgspec.Struct]) -> str:
+def find_similar(path: str, into: type[msgspec.Struct]) -> str:
     """The key that was probably meant: one that exists and is not this one; or ''.
 
     A name that is no key is compared with those at its own place first. If none is like it, the
@@ -198,27 +204,27 @@ def near(path: str, into: type[msgspec.Struct]) -> str:
     if exists(path, into):
         return ""
     parts = path.split(".")
-    return _mended(parts, into) or _elsewhere(parts[-1], into)
+    return _correct_path(parts, into) or _find_by_name(parts[-1], into)
 
 
-def _mended(parts: Sequence[str], into: type[msgspec.Struct]) -> str:
+def _correct_path(parts: Sequence[str], into: type[msgspec.Struct]) -> str:
     """The path with the names in it that are no keys replaced by those that are like them, or
     ''."""
     kind: Any = into
     mended: list[str] = []
     for part in parts:
         found = part
-        if named(kind) is None:
-            struct = _struct(kind)
-            found = _like(part, fields(struct)) if struct is not None else ""
+        if entry_type(kind) is None:
+            struct = _struct_type(kind)
+            found = _closest(part, field_types(struct)) if struct is not None else ""
         if not found:
             return ""
         mended.append(found)
-        kind = _inner(kind, found)
+        kind = _child_type(kind, found)
     return ".".join(mended)
 
 
-def _like(name: str, names: Collection[str]) -> str:
+def _closest(name: str, names: Collection[str]) -> str:
     """`name` itself, the one that it begins, or the one most like it; '' where none is."""
     if name in names:
         return name
@@ -226,11 +232,11 @@ def _like(name: str, names: Collection[str]) -> str:
     return longer[0] if len(longer) == 1 else next(iter(get_close_matches(name, names, 1)), "")
 
 
-def _elsewhere(name: str, into: type[msgspec.Struct]) -> str:
+def _find_by_name(name: str, into: type[msgspec.Struct]) -> str:
     """The one key with this name that stands in no map by name, or ''."""
     found = [
         key
-        for key in every(into)
+        for key in iter_paths(into)
         if key.rpartition(".")[2] == name and "NAME" not in key.split(".")
     ]
     if len(found) > 1:
@@ -238,13 +244,13 @@ def _elsewhere(name: str, into: type[msgspec.Struct]) -> str:
     return found[0] if len(found) == 1 else ""
 
 
-def complaints(left: Sequence[tuple[str, Any]], into: type[msgspec.Struct]) -> list[str]:
+def describe_unknown(left: Sequence[tuple[str, Any]], into: type[msgspec.Struct]) -> list[str]:
     """A sentence for each key that means nothing, and one for all that only another system has."""
     said = []
     elsewhere = []
     transports = dict[str, list[str]]()
     for path, value in left:
-        parts = [snake(part) for part in path.split(".")]
+        parts = [to_snake_case(part) for part in path.split(".")]
         if parts[0] == "agents" and parts[2:3] == ["transport"]:
             named = [str(value)] if parts[-1].endswith("_env") else []
             transports[parts[1]] = [*transports.get(parts[1], []), *named]
@@ -253,10 +259,12 @@ def complaints(left: Sequence[tuple[str, Any]], into: type[msgspec.Struct]) -> l
                 "DATABASE_URL is not used: conversations are kept in a database of our own, "
                 "in the home"
             )
-        elif _ELSEWHERE.fullmatch(parts[0]) or any(map(_ELSEWHERE_IN_AGENT.fullmatch, parts[1:])):
+        elif _UNSUPPORTED.fullmatch(parts[0]) or any(
+            map(_UNSUPPORTED_IN_AGENT.fullmatch, parts[1:])
+        ):
             elsewhere.append(path)
         else:
-            guess = near(path, into)
+            guess = find_similar(path, into)
             said.append(f"unknown key {path!r}" + (f"; did you mean {guess!r}?" if guess else ""))
     for agent, variables in transports.items():
         unread = f", and {' and '.join(variables)} are not read" if variables else ""
@@ -273,10 +281,11 @@ def complaints(left: Sequence[tuple[str, Any]], into: type[msgspec.Struct]) -> l
     return said
 
 
-_NAMES: dict[str, Callable[[str], str]] = {
-    "models": lambda name: model_name(name.strip()),
+_NAME_NORMALIZERS: dict[str, Callable[[str], str]] = {
+    "models": lambda name: normalize_model_name(name.strip()),
     **dict.fromkeys(
-        ("tools", "also_allow", "deny"), lambda name: TOOLS.get(name.strip(), name.strip())
+        ("tools", "also_allow", "deny"),
+        lambda name: FOREIGN_TOOL_NAMES.get(name.strip(), name.strip()),
     ),
     "skills": str.strip,
     "commands": str.strip,
@@ -284,31 +293,31 @@ _NAMES: dict[str, Callable[[str], str]] = {
 """How a name of each kind becomes ours."""
 
 
-def normalise(data: dict[str, Any]) -> None:
+def normalize(data: dict[str, Any]) -> None:
     """Names of models, tools and skills as ours, in place; a single name becomes a list."""
     agents = data.get("agents")
     for agent in (data.get("defaults"), *(agents.values() if isinstance(agents, dict) else ())):
         if not isinstance(agent, dict):
             continue
-        for key, as_ours in _NAMES.items():
+        for key, as_ours in _NAME_NORMALIZERS.items():
             names = [agent[key]] if isinstance(agent.get(key), str) else agent.get(key)
             if isinstance(names, list) and all(isinstance(name, str) for name in names):
                 agent[key] = [as_ours(name) for name in names]
     memory = data.get("memory")
     inner = [memory.get("harvester"), memory.get("cleaner")] if isinstance(memory, dict) else []
     for asked in (*inner, data.get("reflection")):
-        _normalise_models(asked)
+        _normalize_models(asked)
     roles = data.get("roles")
     for role in roles.values() if isinstance(roles, dict) else ():
         if isinstance(role, dict) and isinstance(role.get("agents"), str):
             role["agents"] = [role["agents"]]
     if isinstance(data.get("bindings"), list):
         data["bindings"] = [
-            binding_of(each) if isinstance(each, dict) else each for each in data["bindings"]
+            translate_binding(each) if isinstance(each, dict) else each for each in data["bindings"]
         ]
 
 
-def _normalise_models(asked: Any) -> None:
+def _normalize_models(asked: Any) -> None:
     """A single name as a list, all of them as ours; '' says nothing."""
     if not isinstance(asked, dict) or "models" not in asked:
         return
@@ -318,7 +327,7 @@ def _normalise_models(asked: Any) -> None:
     names = [asked["models"]] if isinstance(asked["models"], str) else asked["models"]
     if isinstance(names, list):
         asked["models"] = [
-            model_name(name) if isinstance(name, str) else name for name in names if name
+            normalize_model_name(name) if isinstance(name, str) else name for name in names if name
         ]
 
 
@@ -327,7 +336,7 @@ def check_lists(data: Mapping[str, Any]) -> None:
     as none: it would read as `no model` and stand for the models of the defaults, or as `no
     program` and stand for all of them."""
     for path in ("defaults", "agents.*", "reflection", "memory.harvester", "memory.cleaner"):
-        for place, section in _sections(data, path.split(".")):
+        for place, section in _find_sections(data, path.split(".")):
             models = section.get("models")
             if isinstance(models, list | str) and not any(models):
                 raise ConfigError(
@@ -345,7 +354,7 @@ def check_lists(data: Mapping[str, Any]) -> None:
             )
 
 
-def _sections(
+def _find_sections(
     data: Any, path: Sequence[str], at: str = ""
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """(its path, the section) for each that is there; `*` stands for every name."""
@@ -355,10 +364,10 @@ def _sections(
         yield at.removeprefix("."), data
         return
     for name in list(data) if path[0] == "*" else [path[0]]:
-        yield from _sections(data.get(name), path[1:], f"{at}.{name}")
+        yield from _find_sections(data.get(name), path[1:], f"{at}.{name}")
 
 
-def plainly(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """What msgspec says of a wrong value, with our path for its `$.a[...].b`."""
     text = str(error)
     match = re.search(r" - at `\$?\.?([^`]*)`$", text)

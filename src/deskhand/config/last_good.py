@@ -12,85 +12,85 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ..types.errors import ConfigError
-from .config import Config, Home, Settings, environment_of, home_of, read_settings
+from .config import Config, Home, Settings, environment_of, find_home, read_settings
 
 log = logging.getLogger(__name__)
 
 Stamp = tuple[tuple[int, int, int] | None, ...]
 
 
-def good_copy(home: Home, file: Path) -> Path:
+def good_copy_path(home: Home, file: Path) -> Path:
     """Where the last good content of this file lies."""
     digest = hashlib.sha256(str(file.absolute()).encode()).hexdigest()[:8]
     return home.state / f"good-{digest}-{file.name}"
 
 
-def read_or_last_good(
+def read_settings_or_last_good(
     file: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> Settings:
     """The settings as `read_settings` gives them. Where they cannot be used, the last good ones, or
     else the defaults, with the reason as `problem`. Raises ConfigError where not even the home is
     known, or a file was named that is not there."""
     try:
-        return usable(read_settings(file, environment))
+        return check_usable(read_settings(file, environment))
     except ConfigError as error:
-        home = home_of(environment)
+        home = find_home(environment)
         problem = str(error)
         path = file or home.config
         if file is not None and not file.exists():
             raise
-    for copy in (good_copy(home, path), Path(os.devnull)):
+    for copy in (good_copy_path(home, path), Path(os.devnull)):
         try:
-            return replace(usable(read_settings(path, environment, copy)), problem=problem)
+            return replace(check_usable(read_settings(path, environment, copy)), problem=problem)
         except ConfigError:
             continue
     env = environment_of(environment)
     return Settings(home, Config(), (), env, path, problem=problem, started_with=env)
 
 
-def read_again(settings: Settings) -> Settings:
+def reread_settings(settings: Settings) -> Settings:
     """The settings as the same files have them now, with the model that was chosen on the command
     line. Raises ConfigError."""
     named = (
         settings.file if settings.file != settings.home.config or settings.file.exists() else None
     )
-    found = usable(read_settings(named, settings.started_with or settings.environment))
+    found = check_usable(read_settings(named, settings.started_with or settings.environment))
     return found.with_model(settings.model) if settings.model else found
 
 
-def usable(settings: Settings) -> Settings:
+def check_usable(settings: Settings) -> Settings:
     """The settings. Raises ConfigError for what only shows when they are used."""
     _ = settings.skills_folder
     return settings
 
 
-def keep_copy(settings: Settings) -> None:
+def save_good_copy(settings: Settings) -> None:
     """Keep what the file says now, for the day on which it is broken; readable by its owner alone,
     as it may hold secrets. Raises OSError, ConfigError for what is not good."""
-    copy = good_copy(settings.home, settings.file)
+    copy = good_copy_path(settings.home, settings.file)
     file = settings.file
     part = copy.with_name(f".{copy.name}.part{file.suffix}")
-    if _content(copy) == _content(file):
+    if _read_content(copy) == _read_content(file):
         return
-    settings.home.make(settings.home.state)
+    settings.home.make_folder(settings.home.state)
     part.unlink(missing_ok=True)
     try:
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
-            out.write(_content(file) or b"")
-        usable(read_settings(file, settings.started_with or settings.environment, part))
+            out.write(_read_content(file) or b"")
+        check_usable(read_settings(file, settings.started_with or settings.environment, part))
         part.replace(copy)
     finally:
         part.unlink(missing_ok=True)
 
 
-def _content(file: Path) -> bytes | None:
+def _read_content(file: Path) -> bytes | None:
     try:
         return file.read_bytes()
     except FileNotFoundError:
         return None
 
 
-def stamp(settings: Settings) -> Stamp:
+def stamp_settings(settings: Settings) -> Stamp:
     """Another one after every change of a file that the configuration is read from."""
     named = settings.config.env_file
     files = [
@@ -98,10 +98,10 @@ def stamp(settings: Settings) -> Stamp:
         settings.home.env,
         *([settings.file.parent / Path(named).expanduser()] if named else []),
     ]
-    return tuple(map(_stamp, files))
+    return tuple(map(_stamp_file, files))
 
 
-def _stamp(file: Path) -> tuple[int, int, int] | None:
+def _stamp_file(file: Path) -> tuple[int, int, int] | None:
     try:
         found = file.stat()
     except OSError:
@@ -109,14 +109,14 @@ def _stamp(file: Path) -> tuple[int, int, int] | None:
     return found.st_mtime_ns, found.st_ino, found.st_size
 
 
-def needs_restart(began: Config, now: Config) -> tuple[str, ...]:
+def keys_needing_restart(began: Config, now: Config) -> tuple[str, ...]:
     """The keys that hold only from the next start on, and were changed since this one."""
     return tuple(
         name for name in ("web", "channels", "compat") if getattr(began, name) != getattr(now, name)
     )
 
 
-def changed(before: Config, after: Config) -> tuple[str, ...]:
+def changed_keys(before: Config, after: Config) -> tuple[str, ...]:
     """The keys at the top that say something else now."""
     return tuple(
         name for name in Config.__struct_fields__ if getattr(before, name) != getattr(after, name)

@@ -13,10 +13,10 @@ from typing import Any
 import yaml
 
 from ..types.errors import ConfigError
-from ..types.messages import clean
+from ..types.messages import clean_text
 
-FILE_BYTES = 512_000
-NODES = 50_000
+MAX_FILE_BYTES = 512_000
+MAX_VALUES = 50_000
 """How many values a file may have once its aliases are written out."""
 _BRACKET = re.compile(r"[\[\]{}]")
 MOST_BRACKETS = 50
@@ -35,7 +35,7 @@ def read_data(path: Path) -> dict[str, Any]:
 
 def parse_data(text: str, path: Path) -> dict[str, Any]:
     """The same of what stands in this file."""
-    data = _any(text, path)
+    data = _parse_any(text, path)
     if data is None:
         return {}
     if not isinstance(data, dict):
@@ -47,15 +47,15 @@ def parse_data(text: str, path: Path) -> dict[str, Any]:
 
 def read_any(path: Path) -> Any:
     """Whatever a YAML or JSON file holds, None for nothing; it raises as `read_data` does."""
-    return _any(read_text(path), path)
+    return _parse_any(read_text(path), path)
 
 
-def _any(text: str, path: Path) -> Any:
+def _parse_any(text: str, path: Path) -> Any:
     try:
-        data = json.loads(text) if text.lstrip().startswith(("{", "[")) else _yaml(text)
+        data = json.loads(text) if text.lstrip().startswith(("{", "[")) else _load_yaml(text)
     except json.JSONDecodeError as json_error:
         try:
-            data = _yaml(text)  # YAML may begin with a brace too
+            data = _load_yaml(text)  # YAML may begin with a brace too
         except (yaml.YAMLError, RecursionError):
             raise ConfigError(f"{str(path)!r} is not valid JSON: {json_error}") from json_error
     except yaml.YAMLError as error:
@@ -64,7 +64,7 @@ def _any(text: str, path: Path) -> Any:
         ) from error
     except RecursionError:
         raise ConfigError(f"{str(path)!r} is nested too deeply to be a configuration") from None
-    return _clean(data)
+    return _clean_strings(data)
 
 
 def read_text(path: Path) -> str:
@@ -77,16 +77,16 @@ def read_text(path: Path) -> str:
                 f"{str(path)!r} cannot be read: it is no file; put one there, or remove it"
             )
         with path.open("rb") as file:
-            data = file.read(FILE_BYTES + 1) or b""
+            data = file.read(MAX_FILE_BYTES + 1) or b""
     except FileNotFoundError:
         raise
     except OSError as error:
         raise ConfigError(
             f"{str(path)!r} cannot be read: {error.strerror}; check its permissions"
         ) from error
-    if len(data) > FILE_BYTES:
+    if len(data) > MAX_FILE_BYTES:
         raise ConfigError(
-            f"{str(path)!r} is larger than {FILE_BYTES // 1000} kB: that is no configuration"
+            f"{str(path)!r} is larger than {MAX_FILE_BYTES // 1000} kB: that is no configuration"
         )
     try:
         return data.decode("utf-8-sig")
@@ -114,7 +114,7 @@ def parse_env(text: str) -> dict[str, str]:
             value = value[1:end]
         else:
             value = re.split(r"(?:^|\s)#", value, maxsplit=1)[0].rstrip()
-        found[name] = clean(value)
+        found[name] = clean_text(value)
     return found
 
 
@@ -122,7 +122,7 @@ def parse_value(text: str) -> Any:
     """A value as it would be written in the file: `25`, `true`, `[a, b]`, or a word. Raises
     ConfigError."""
     try:
-        return _clean(_yaml(text))
+        return _clean_strings(_load_yaml(text))
     except (yaml.YAMLError, RecursionError) as error:
         raise ConfigError(f"{text!r} is not a YAML value; put it in quotes") from error
 
@@ -133,20 +133,22 @@ def parse_plain(text: str) -> Any:
     if len(text) > PLAIN_CHARS:
         raise ConfigError(f"it has more than {PLAIN_CHARS:,} characters")
     try:
-        return _clean(_yaml(text, yaml.BaseLoader))
+        return _clean_strings(_load_yaml(text, yaml.BaseLoader))
     except (yaml.YAMLError, RecursionError) as error:
         raise ConfigError(f"it is not valid YAML: {' '.join(str(error).split())}") from error
 
 
-def _yaml(text: str, kind: type[yaml.SafeLoader] | type[yaml.BaseLoader] = yaml.SafeLoader) -> Any:
-    if _is_nested(text):
+def _load_yaml(
+    text: str, kind: type[yaml.SafeLoader] | type[yaml.BaseLoader] = yaml.SafeLoader
+) -> Any:
+    if _is_too_nested(text):
         raise yaml.YAMLError("its brackets are nested too deeply")
     loader = kind(text)
     try:
         node = loader.get_single_node()
         if node is None:
             return None
-        _weigh(node, {})
+        _count_values(node, {})
         return loader.construct_document(node)
     except (
         ValueError,
@@ -157,7 +159,7 @@ def _yaml(text: str, kind: type[yaml.SafeLoader] | type[yaml.BaseLoader] = yaml.
         loader.dispose()
 
 
-def _is_nested(text: str) -> bool:
+def _is_too_nested(text: str) -> bool:
     """Whether more brackets are open somewhere than a file of settings needs: what the parser does
     for each that is open, it does again for every word."""
     depth = 0
@@ -168,7 +170,7 @@ def _is_nested(text: str) -> bool:
     return False
 
 
-def _weigh(node: yaml.Node, known: dict[int, int]) -> int:
+def _count_values(node: yaml.Node, known: dict[int, int]) -> int:
     """The number of values beneath a node, each alias counted as a copy. Raises YAMLError when
     there are too many."""
     if id(node) in known:
@@ -181,18 +183,18 @@ def _weigh(node: yaml.Node, known: dict[int, int]) -> int:
         inner = [part for pair in node.value for part in pair]
     elif isinstance(node, yaml.SequenceNode):
         inner = node.value
-    size = 1 + sum(_weigh(part, known) for part in inner)
-    if size > NODES:
-        raise yaml.YAMLError(f"its aliases come to more than {NODES} values")
+    size = 1 + sum(_count_values(part, known) for part in inner)
+    if size > MAX_VALUES:
+        raise yaml.YAMLError(f"its aliases come to more than {MAX_VALUES} values")
     known[id(node)] = size
     return size
 
 
-def _clean(data: Any) -> Any:
+def _clean_strings(data: Any) -> Any:
     if isinstance(data, str):
-        return clean(data)
+        return clean_text(data)
     if isinstance(data, Mapping):
-        return {clean(str(key)): _clean(value) for key, value in data.items()}
+        return {clean_text(str(key)): _clean_strings(value) for key, value in data.items()}
     if isinstance(data, list | tuple | set):
-        return [_clean(value) for value in data]
+        return [_clean_strings(value) for value in data]
     return data if isinstance(data, bool | int | float | None) else str(data)

@@ -20,7 +20,7 @@ class Binding(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     account: str = ""
     chat: str = ""
 
-    def fits(self, address: Address) -> bool:
+    def matches(self, address: Address) -> bool:
         wanted = (
             (self.channel, address.channel),
             (self.account, address.account),
@@ -40,6 +40,6 @@ def route(bindings: Sequence[Binding], agents: Sequence[str], address: Address) 
     """The first binding that fits, else the agent that is called as the account, else the first
     agent."""
     for binding in bindings:
-        if binding.fits(address):
+        if binding.matches(address):
             return binding.agent
     return address.account if address.account in agents else agents[0]

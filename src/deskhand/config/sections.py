@@ -11,7 +11,7 @@ import msgspec
 
 from ..types.errors import ConfigError
 
-TIMEOUT_S = 30.0
+HOOK_TIMEOUT_S = 30.0
 
 
 class MqttConfig(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -44,7 +44,7 @@ class JobsConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
     enabled: bool = True
     storm_starts: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 3
-    hook_timeout_s: Annotated[float, msgspec.Meta(ge=1, le=600)] = TIMEOUT_S
+    hook_timeout_s: Annotated[float, msgspec.Meta(ge=1, le=600)] = HOOK_TIMEOUT_S
     storm_minutes: Annotated[float, msgspec.Meta(gt=0, le=1440)] = 10.0
     mqtt: MqttConfig = MqttConfig()
 
@@ -68,12 +68,12 @@ class DeepWorkConfig(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unk
     quiet_s: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 120.0
 
 
-Per = Literal["day", "month", "ever"]
+BudgetPeriod = Literal["day", "month", "ever"]
 _KEY = re.compile(r"all|(?:person|agent|job|session)(?::\S.*)?")
 
-MOST = 10**15
-Tokens = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
-Dollars = Annotated[float, msgspec.Meta(ge=0, le=MOST / 1e6)]
+MAX_AMOUNT = 10**15
+Tokens = Annotated[int, msgspec.Meta(ge=0, le=MAX_AMOUNT)]
+Dollars = Annotated[float, msgspec.Meta(ge=0, le=MAX_AMOUNT / 1e6)]
 
 
 class Budget(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -89,7 +89,7 @@ class Budget(msgspec.Struct, frozen=True, omit_defaults=True):
     usd: Dollars | None = None
 
 
-FIELDS: dict[str, tuple[Literal["tokens", "usd"], Per]] = {
+BUDGET_FIELDS: dict[str, tuple[Literal["tokens", "usd"], BudgetPeriod]] = {
     "tokens_per_day": ("tokens", "day"),
     "tokens_per_month": ("tokens", "month"),
     "tokens": ("tokens", "ever"),
@@ -102,10 +102,10 @@ FIELDS: dict[str, tuple[Literal["tokens", "usd"], Per]] = {
 def check_budgets(budgets: Mapping[str, Budget]) -> None:
     """Raises ConfigError for a key that names nothing, and for an amount that is no number."""
     for key, budget in budgets.items():
-        for field in FIELDS:
+        for field in BUDGET_FIELDS:
             most = getattr(budget, field)
             if most is not None and not 0 <= most <= (
-                MOST if field.startswith("tokens") else MOST / 1e6
+                MAX_AMOUNT if field.startswith("tokens") else MAX_AMOUNT / 1e6
             ):
                 raise ConfigError(
                     f"budgets: {key}: {field}: {most} is no amount: write a number such as "

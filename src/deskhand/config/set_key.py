@@ -11,11 +11,11 @@ import yaml
 
 from ..types.errors import ConfigError
 from . import keys
-from .config import Config, Settings, convert, ours
+from .config import Config, Settings, parse_config, translate_config
 from .parse import read_text
-from .yaml_edit import set_key, unset_key, write_private
+from .yaml_edit import set_key, unset_key, write_private_file
 
-SHUT = (
+LOCKED_KEYS = (
     *(
         "web.*",
         "plugins",
@@ -33,24 +33,28 @@ SHUT = (
 browser's cookie."""
 
 
-def writable() -> Iterator[str]:
+def list_writable_keys() -> Iterator[str]:
     """The keys that can be set here, `NAME` standing for a name."""
-    return (key for key in keys.every(Config) if not any(fnmatchcase(key, shut) for shut in SHUT))
+    return (
+        key
+        for key in keys.iter_paths(Config)
+        if not any(fnmatchcase(key, shut) for shut in LOCKED_KEYS)
+    )
 
 
-def adjusted(settings: Settings, key: str, value: Any) -> str:
+def edit_config_text(settings: Settings, key: str, value: Any) -> str:
     """The text of the configuration with this key set; None goes back to the default. Raises
     ConfigError."""
     if not keys.exists(key, Config):
-        near = keys.near(key, Config)
+        near = keys.find_similar(key, Config)
         raise ConfigError(
             f"there is no key {key!r}" + (f"; did you mean {near!r}?" if near else "")
         )
-    if not any(_is(key, each) for each in writable()):
+    if not any(_matches(key, each) for each in list_writable_keys()):
         raise ConfigError(
             f"{key!r} is not set from here: use `deskhand config set {key} …` on the machine itself"
         )
-    text = _text(settings)
+    text = _read_config_text(settings)
     path = key.split(".")
     try:
         new = set_key(text, path, value) if value is not None else unset_key(text, path, Config)
@@ -58,20 +62,20 @@ def adjusted(settings: Settings, key: str, value: Any) -> str:
         return text
     except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"{str(settings.file)!r} cannot be changed: {error}") from error
-    found = ours(yaml.safe_load(new) or {}, settings.file).config
-    keys.normalise(found)
-    convert(found, settings.file)
+    found = translate_config(yaml.safe_load(new) or {}, settings.file).config
+    keys.normalize(found)
+    parse_config(found, settings.file)
     return new
 
 
-def store(settings: Settings, text: str) -> str:
+def write_config_text(settings: Settings, text: str) -> str:
     """Write it. Returns what stood there."""
-    before = _text(settings)
-    write_private(settings.file, text)
+    before = _read_config_text(settings)
+    write_private_file(settings.file, text)
     return before
 
 
-def _is(key: str, pattern: str) -> bool:
+def _matches(key: str, pattern: str) -> bool:
     given = key.split(".")
     wanted = pattern.split(".")
     return len(given) == len(wanted) and all(
@@ -79,7 +83,7 @@ def _is(key: str, pattern: str) -> bool:
     )
 
 
-def _text(settings: Settings) -> str:
+def _read_config_text(settings: Settings) -> str:
     try:
         return read_text(settings.file)
     except FileNotFoundError:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from ..store.sql import load_sql
 
-ROOMS = [
+PACKAGES = [
     "assembly",
     "budgets",
     "deepwork",
@@ -28,11 +28,11 @@ ROOMS = [
 
 
 @cache
-def statements() -> Mapping[str, str]:
+def load_statements() -> Mapping[str, str]:
     """All of them by name: of every `.sql` file in these rooms and their folders."""
     found = dict[str, str]()
-    for room in (f"deskhand.{name}" for name in ROOMS):
-        for package in (room, *(f"{room}.{each.name}" for each in _inner(files(room)))):
+    for room in (f"deskhand.{name}" for name in PACKAGES):
+        for package in (room, *(f"{room}.{each.name}" for each in _subpackages(files(room)))):
             for name in sorted(
                 each.name for each in files(package).iterdir() if each.name.endswith(".sql")
             ):
@@ -40,7 +40,7 @@ def statements() -> Mapping[str, str]:
     return MappingProxyType(found)
 
 
-def _inner(room: Traversable) -> list[Traversable]:
+def _subpackages(room: Traversable) -> list[Traversable]:
     return sorted(
         (each for each in room.iterdir() if each.joinpath("__init__.py").is_file()),
         key=lambda it: it.name,

@@ -12,58 +12,58 @@ from typing import Any
 import msgspec
 import yaml
 
-from ..types.folders import make_private
+from ..types.folders import make_private_folder
 from . import keys
 
 
 def set_key(text: str, path: Sequence[str], value: Any) -> str:
     """`text` with the key at `path` set to `value`. The text must be valid."""
-    expected = _data(text)
-    keys.put(expected, path, value)
-    return _checked(text, _set(text, path, value), expected)
+    expected = _load_mapping(text)
+    keys.set_value(expected, path, value)
+    return _check_edit(text, _set(text, path, value), expected)
 
 
 def unset_key(text: str, path: Sequence[str], into: type[msgspec.Struct]) -> str:
     """`text` without the key at `path`, and without the sections that are empty then. An entry of a
     map by name, such as an agent, stays as `{}`: that it is there says something. Raises KeyError
     where there is no such key."""
-    expected = _data(text)
-    _delete(expected, path)
+    expected = _load_mapping(text)
+    _delete_key(expected, path)
     edited = _unset(text, path)
 
     path = path[:-1]
-    while path and not keys.get(expected, path) and not keys.is_entry(path, into):
-        _delete(expected, path)
+    while path and not keys.get_value(expected, path) and not keys.is_entry(path, into):
+        _delete_key(expected, path)
         edited = _unset(edited, path) if edited is not None else None
         path = path[:-1]
 
-    if edited is not None and path and not keys.get(expected, path):
+    if edited is not None and path and not keys.get_value(expected, path):
         edited = _set(edited, path, {})
-    return _checked(text, edited, expected)
+    return _check_edit(text, edited, expected)
 
 
-def _delete(data: dict[str, Any], path: Sequence[str]) -> None:
+def _delete_key(data: dict[str, Any], path: Sequence[str]) -> None:
     """Raises KeyError where there is no such key."""
-    holder = keys.get(data, path[:-1])
+    holder = keys.get_value(data, path[:-1])
     if not isinstance(holder, dict):
         raise KeyError(path[-1])
     del holder[path[-1]]
 
 
-def write_private(path: Path, text: str) -> None:
+def write_private_file(path: Path, text: str) -> None:
     """Replace the file in one step, readable by its owner alone, so that no moment shows half of
     it.
 
     Raises OSError, which names the file.
     """
     try:
-        _write_private(path, text)
+        _write_private_file(path, text)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-def _write_private(path: Path, text: str) -> None:
-    make_private(path.parent)
+def _write_private_file(path: Path, text: str) -> None:
+    make_private_folder(path.parent)
     part = path.with_name(f".{path.name}.part")
     part.unlink(missing_ok=True)
     with os.fdopen(
@@ -75,32 +75,32 @@ def _write_private(path: Path, text: str) -> None:
     part.replace(path)
 
 
-def dump(data: Any) -> str:
+def dump_yaml(data: Any) -> str:
     """As block YAML."""
     return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=110) if data else ""
 
 
-def _data(text: str) -> dict[str, Any]:
+def _load_mapping(text: str) -> dict[str, Any]:
     found = yaml.safe_load(text)
     return found if isinstance(found, dict) else {}
 
 
-def _checked(text: str, edited: str | None, expected: dict[str, Any]) -> str:
+def _check_edit(text: str, edited: str | None, expected: dict[str, Any]) -> str:
     """The edited text if it says what it should; else everything is written anew, as JSON where it
     was JSON."""
     if edited is not None:
         try:
-            if _data(edited) == expected:
+            if _load_mapping(edited) == expected:
                 return edited
         except yaml.YAMLError:
             pass
     if text.lstrip().startswith("{"):
         return json.dumps(expected, indent=2, ensure_ascii=False) + "\n"
     heading = [line for line in text.splitlines() if line.startswith("#")]
-    return "\n".join([*heading, dump(expected)])
+    return "\n".join([*heading, dump_yaml(expected)])
 
 
-def _flow(value: Any) -> str:
+def _dump_flow(value: Any) -> str:
     text: str = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10_000)
     return text.removesuffix("\n").removesuffix("\n...").strip()
 
@@ -126,19 +126,19 @@ def _walk(
     return holder, pair, depth
 
 
-def _end(node: yaml.Node) -> int:
+def _end_index(node: yaml.Node) -> int:
     """Where the node's own text ends; for a block that is the end of its last line, not of the
     comments behind it."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
-        return _end(last[1] if isinstance(last, tuple) else last)
+        return _end_index(last[1] if isinstance(last, tuple) else last)
     return int(node.end_mark.index)
 
 
 def _set(text: str, path: Sequence[str], value: Any) -> str | None:
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     if root is None:
-        return text.rstrip("\n") + ("\n" if text.strip() else "") + _block(path, value, 0)
+        return text.rstrip("\n") + ("\n" if text.strip() else "") + _render_block(path, value, 0)
     holder, pair, depth = _walk(root, path)
     if holder is None or holder.flow_style:
         return None
@@ -146,16 +146,16 @@ def _set(text: str, path: Sequence[str], value: Any) -> str | None:
         for part in reversed(path[depth:]):
             value = {part: value}
         colon = text.index(":", pair[0].end_mark.index) + 1
-        return f"{text[:colon]} {_flow(value)}{text[max(colon, _end(pair[1])) :]}"
-    end = text.find("\n", _end(holder.value[-1][1]))
+        return f"{text[:colon]} {_dump_flow(value)}{text[max(colon, _end_index(pair[1])) :]}"
+    end = text.find("\n", _end_index(holder.value[-1][1]))
     end = len(text) if end < 0 else end
     indent = holder.value[0][0].start_mark.column
-    return f"{text[:end]}\n{_block(path[depth:], value, indent)}{text[end + 1 :]}"
+    return f"{text[:end]}\n{_render_block(path[depth:], value, indent)}{text[end + 1 :]}"
 
 
-def _block(path: Sequence[str], value: Any, indent: int) -> str:
-    lines = [f"{' ' * (indent + 2 * i)}{_flow(part)}:" for i, part in enumerate(path)]
-    return "\n".join(lines) + f" {_flow(value)}\n"
+def _render_block(path: Sequence[str], value: Any, indent: int) -> str:
+    lines = [f"{' ' * (indent + 2 * i)}{_dump_flow(part)}:" for i, part in enumerate(path)]
+    return "\n".join(lines) + f" {_dump_flow(value)}\n"
 
 
 def _unset(text: str, path: Sequence[str]) -> str | None:
@@ -165,9 +165,9 @@ def _unset(text: str, path: Sequence[str]) -> str | None:
     if holder is None or depth != len(path):
         return None
     if holder.flow_style:
-        rest = dict(keys.get(_data(text), path[:-1]))
+        rest = dict(keys.get_value(_load_mapping(text), path[:-1]))
         del rest[path[-1]]
         return _set(text, path[:-1], rest) if len(path) > 1 else None
     start = text.rfind("\n", 0, pair[0].start_mark.index) + 1
-    end = text.find("\n", _end(pair[1]))
+    end = text.find("\n", _end_index(pair[1]))
     return text[:start] + (text[end + 1 :] if end >= 0 else "")

@@ -7,38 +7,42 @@ from collections.abc import Iterator
 
 from ..config.sections import DeepWorkConfig
 from ..tools.task_words import SHORT, listed, progress, there
-from ..types.tasks import Graph
-from ..types.turn import SESSION_SUMMARY, TASK_LIST
-from .state import LongRun, runs_low
+from ..types.tasks import TaskGraph
+from ..types.turn import SESSION_SUMMARY_PREFIX, TASK_LIST_PREFIX
+from .state import LongRun, is_running_low
 
-TITLES = 20
+MAX_TITLES = 20
 """So many of the tasks that are done are named in the summary: the newest."""
 
 
-def context_of(graph: Graph, run: LongRun, config: DeepWorkConfig, *, left_out: bool) -> str:
+def render_context(
+    graph: TaskGraph, run: LongRun, config: DeepWorkConfig, *, left_out: bool
+) -> str:
     """What was done, how the tasks stand, that the tokens run low, and that messages are
     `left_out`, in this order; '' without tasks."""
-    return "\n".join(_parts(graph, run, config, left_out)) if there(graph) else ""
+    return "\n".join(_render_parts(graph, run, config, left_out)) if there(graph) else ""
 
 
-def session_summary(graph: Graph) -> str:
+def render_session_summary(graph: TaskGraph) -> str:
     """The titles of what is done, the newest first; '' for nothing."""
     done = [task for task in graph.values() if task.status == "completed"]
     if not done:
         return ""
-    newest = sorted(done, key=lambda task: -task.id)[:TITLES]
+    newest = sorted(done, key=lambda task: -task.id)[:MAX_TITLES]
     titles = "; ".join(task.title for task in newest)
     before = f"; and {len(done) - len(newest)} before them" if len(done) > len(newest) else ""
     return f"Done so far: {titles}{before}"
 
 
-def _parts(graph: Graph, run: LongRun, config: DeepWorkConfig, left_out: bool) -> Iterator[str]:
-    if summary := session_summary(graph):
-        yield f"{SESSION_SUMMARY}\n{summary}\n</session_summary>"
+def _render_parts(
+    graph: TaskGraph, run: LongRun, config: DeepWorkConfig, left_out: bool
+) -> Iterator[str]:
+    if summary := render_session_summary(graph):
+        yield f"{SESSION_SUMMARY_PREFIX}\n{summary}\n</session_summary>"
 
-    yield f"{TASK_LIST}\n{listed(graph, SHORT)}\n{progress(graph)}\n</tasks>"
+    yield f"{TASK_LIST_PREFIX}\n{listed(graph, SHORT)}\n{progress(graph)}\n</tasks>"
 
-    if runs_low(run, config):
+    if is_running_low(run, config):
         left = max(config.tokens - run.used, 0)
         share = run.used / config.tokens
         warning = (

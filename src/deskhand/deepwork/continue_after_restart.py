@@ -17,14 +17,14 @@ from ..tools.define import tool
 from ..types.commit import Change
 from ..types.errors import DeskhandError, ToolError
 from ..types.events import Recorded, ToolFinished
-from ..types.identity import SYSTEM, Address, Command, Inbound, Principal, Said, acts_for
-from ..types.labels import LOCAL, Label, join
-from ..types.messages import Message, Text, clean
+from ..types.identity import SYSTEM, Address, Command, Inbound, Principal, Said, responsible_person
+from ..types.labels import LOCAL, Label, join_labels
+from ..types.messages import Message, Text, clean_text
 
 log = logging.getLogger(__name__)
 
 MOST_CHARS = 8_000
-AGAIN_S = 5.0
+RETRY_S = 5.0
 
 
 class Continuing:
@@ -48,11 +48,11 @@ class Continuing:
 
             continue_with: what you are to do afterwards, said to you here as soon as it works again
             """
-            return continuing.wanted(continue_with, context)
+            return continuing.request_restart(continue_with, context)
 
         return (restart,)
 
-    def wanted(self, text: str, context: Context) -> Done:
+    def request_restart(self, text: str, context: Context) -> Done:
         """The end of the turn, with the row that has it restart. Raises ToolError for who may
         not."""
         if "owner" not in context.principal.roles:
@@ -70,12 +70,12 @@ class Continuing:
             )
         encode = msgspec.json.encode
         who = (encode(context.principal), encode(context.address))
-        label = encode(join((LOCAL, context.label)))
+        label = encode(join_labels((LOCAL, context.label)))
         row = (
             context.key,
             context.session,
             *who,
-            clean(text.strip()),
+            clean_text(text.strip()),
             label,
             self._run,
             context.clock.now(),
@@ -87,29 +87,29 @@ class Continuing:
             (Text(said, own(context)),), changes=(Change("restart_add", row),), end_turn=True
         )
 
-    def due(self, recorded: Recorded) -> bool:
+    def is_restart_request(self, recorded: Recorded) -> bool:
         """An event passes: whether it is the call that asks this process to end."""
         event = recorded.event
         if not isinstance(event, ToolFinished) or not event.end_turn:
             return False
-        return any(row[6] == self._run for row in self._ground.store.look("restart_owed"))
+        return any(row[6] == self._run for row in self._ground.store.query_sync("restart_owed"))
 
     async def run(self) -> None:
         """Hand in what is owed since before this process. Only who drives may call it."""
-        while owed := [row for row in await self._rows() if row[6] != self._run]:
+        while owed := [row for row in await self._owed_rows() if row[6] != self._run]:
             for row in owed:
                 await self._hand_in(row)
-            if await self._rows():
-                await anyio.sleep(AGAIN_S)
+            if await self._owed_rows():
+                await anyio.sleep(RETRY_S)
         await anyio.sleep_forever()
 
-    async def instead(self) -> None:
+    async def hand_in_now(self) -> None:
         """Where nobody starts this process again: all that is owed, now."""
-        for row in await self._rows():
+        for row in await self._owed_rows():
             await self._hand_in(row)
 
-    async def _rows(self) -> list[tuple[Any, ...]]:
-        return await self._ground.store.rows("restart_owed", ())
+    async def _owed_rows(self) -> list[tuple[Any, ...]]:
+        return await self._ground.store.query("restart_owed", ())
 
     async def _hand_in(self, row: tuple[Any, ...]) -> None:
         key, session, principal, address, text, label, _, _ = row
@@ -118,7 +118,7 @@ class Continuing:
         now = self._ground.clock.now()
         name = f"restart:{key}"
         try:
-            who = await self._ground.as_now(asked)
+            who = await self._ground.with_current_roles(asked)
             if asked.roles and not who.roles:
                 log.warning(
                     "%s does not go on after the restart: %s has no rights any more",
@@ -126,7 +126,7 @@ class Continuing:
                     asked.id,
                 )
             elif text:
-                going_on = Principal("restart", who.roles, "system", acts_for(asked))
+                going_on = Principal("restart", who.roles, "system", responsible_person(asked))
                 part = Text(f"[after the restart] {text}", msgspec.json.decode(label, type=Label))
                 said = Said(Message("user", (part,)))
                 await self._waker.hand_in(

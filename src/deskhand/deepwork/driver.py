@@ -8,7 +8,7 @@ from typing import assert_never
 import anyio
 from msgspec.structs import replace
 
-from ..agent.compact import is_left_out
+from ..agent.compact import is_compacted
 from ..agent.state import State, fold
 from ..assembly.host import Host
 from ..assembly.side_queries import SideQueries
@@ -26,15 +26,15 @@ from ..types.errors import (
     StoreUnavailable,
 )
 from ..types.events import CommandRun, ModelReplied, OptionsSet, Recalled, Recorded, TurnEnded
-from ..types.goals import COMPACTED, REACHED, LongWork
-from ..types.identity import SYSTEM, Command, Inbound, Principal, Said, acts_for
-from ..types.labels import LOCAL, join
+from ..types.goals import DEEP_WORK_COMPACTED, GOAL_REACHED, LongWork
+from ..types.identity import SYSTEM, Command, Inbound, Principal, Said, responsible_person
+from ..types.labels import LOCAL, join_labels
 from ..types.messages import Message, Text
-from ..types.tasks import Graph
-from ..types.turn import TURN
-from .context import context_of
-from .judge import judged
-from .progress import lines, standing, standing_of
+from ..types.tasks import TaskGraph
+from ..types.turn import STOP_TURN_ONLY
+from .context import render_context
+from .judge import judge_goal
+from .progress import load_long_work, make_long_work, render_long_work
 from .state import (
     DEEP,
     JUDGE,
@@ -52,14 +52,14 @@ from .state import (
 
 log = logging.getLogger(__name__)
 
-LOOK_S = 1.0
+POLL_S = 1.0
 """How soon it is seen that a time has come."""
-JUDGES = 4
-JUDGE_S = 180.0
+MAX_JUDGES = 4
+JUDGE_TIMEOUT_S = 180.0
 """So many are asked at once, and so long each may take."""
-UNJUDGED_S = (60.0, 600.0)
+JUDGE_RETRY_S = (60.0, 600.0)
 """Where none can be asked it is tried again so much later; then a person is told."""
-FAULT_S = 60.0
+FAULT_RETRY_S = 60.0
 """After a fault of the database a conversation is looked after again so much later."""
 NOW = (0.0, 0.0)
 
@@ -77,14 +77,14 @@ class Deep:
         self._due: dict[str, tuple[float, float]] = {}
         self._busy: set[str] = set()
         self._unjudged: dict[str, int] = {}
-        self._judges = anyio.Semaphore(JUDGES)
+        self._judges = anyio.Semaphore(MAX_JUDGES)
         self._poke = anyio.Event()
 
     @property
     def _config(self) -> DeepWorkConfig:
         return self._ground.settings().config.deep_work
 
-    def see(self, recorded: Recorded) -> None:
+    def on_event(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""
         event = recorded.event
         known = recorded.session in self._runs
@@ -96,21 +96,21 @@ class Deep:
 
     async def run(self) -> None:
         """For ever. It begins with all that went on when the last process ended."""
-        for (session,) in await self._ground.store.rows("long_work_all", ()):
+        for (session,) in await self._ground.store.query("long_work_all", ()):
             self._due[session] = NOW
         self._busy.clear()
         async with anyio.create_task_group() as looks:
             while True:
                 self._poke = anyio.Event()
-                for session in self._ripe():
+                for session in self._due_sessions():
                     del self._due[session]
-                    if self._ground.dispatch.drives(session):
+                    if self._ground.dispatch.owns(session):
                         self._busy.add(session)
-                        looks.start_soon(self._see_to, session)
-                with anyio.move_on_after(LOOK_S if self._due else None):
+                        looks.start_soon(self._process, session)
+                with anyio.move_on_after(POLL_S if self._due else None):
                     await self._poke.wait()
 
-    def _ripe(self) -> list[str]:
+    def _due_sessions(self) -> list[str]:
         """What is due: a clock that was set back makes nobody wait for it."""
         clock = self._ground.clock
         now = clock.now()
@@ -120,28 +120,28 @@ class Deep:
         ]
         return [session for session in due if session not in self._busy]
 
-    def _later(self, session: str, wait_s: float) -> None:
+    def _schedule(self, session: str, wait_s: float) -> None:
         clock = self._ground.clock
         self._due.setdefault(session, (clock.now() + wait_s, clock.monotonic() + wait_s))
 
-    async def _see_to(self, session: str) -> None:
+    async def _process(self, session: str) -> None:
         """One conversation, beside the others: a judge that takes its time holds up nobody else."""
         try:
-            await self._look(session)
+            await self._advance(session)
         except (StoreUnavailable, StaleSession) as error:  # the others go on
-            log.warning("%s is looked after again in %.0f s: %s", session, FAULT_S, error)
-            self._later(session, FAULT_S)
+            log.warning("%s is looked after again in %.0f s: %s", session, FAULT_RETRY_S, error)
+            self._schedule(session, FAULT_RETRY_S)
         except StoreError as error:
             log.warning("%s cannot be read: %s", session, error)
         finally:
             self._busy.discard(session)
             self._poke.set()
 
-    async def _look(self, session: str) -> None:
+    async def _advance(self, session: str) -> None:
         """Do what is next there."""
         store = self._ground.store
         run = self._runs.get(session)
-        if run is None and not await self._works(session):
+        if run is None and not await self._is_long_work(session):
             return
         if run is None:
             run = self._runs[session] = LongRun(session)
@@ -149,50 +149,53 @@ class Deep:
         if not (run.deep or run.goal):
             del self._runs[session]
             return
-        if await store.waiting(session):
+        if await store.list_waiting(session):
             return  # a turn will come of it, and end
         for move in next_moves(
             run, self.graph(session) if run.deep else {}, self._config, self._ground.clock.now()
         ):
-            await self._do(run, move)
+            await self._perform(run, move)
 
-    async def _works(self, session: str) -> bool:
-        rows = await self._ground.store.rows("long_work_of", (session,))
+    async def _is_long_work(self, session: str) -> bool:
+        rows = await self._ground.store.query("long_work_of", (session,))
         return bool(rows) and any(rows[0])
 
-    def graph(self, session: str) -> Graph:
+    def graph(self, session: str) -> TaskGraph:
         """The tasks of a conversation."""
-        return read(self._ground.store.look("task_of", (session,)))
+        return read(self._ground.store.query_sync("task_of", (session,)))
 
-    async def _do(self, run: LongRun, move: Move) -> None:
+    async def _perform(self, run: LongRun, move: Move) -> None:
         match move:
             case Nudge():
-                await self._push(run, move.key, move.by, Text(move.text, LOCAL))
+                await self._nudge(run, move.key, move.by, Text(move.text, LOCAL))
             case StateNote():
-                await self._tell(run, move.key, move.name, move.text)
+                await self._notify(run, move.key, move.name, move.text)
             case CompactContext():
-                await self._tell(run, move.key, COMPACTED, move.text)
+                await self._notify(run, move.key, DEEP_WORK_COMPACTED, move.text)
             case AskPerson():
-                await self._judge(run, move.key)
+                await self._judge_goal(run, move.key)
             case Later(at=at):
-                self._later(run.session, at - self._ground.clock.now())
+                self._schedule(run.session, at - self._ground.clock.now())
             case Halt():
                 stop = Principal(
-                    DEEP, (), "agent", acts_for(who) if (who := run.deep_by or run.goal_by) else ""
+                    DEEP,
+                    (),
+                    "agent",
+                    responsible_person(who) if (who := run.deep_by or run.goal_by) else "",
                 )
-                await self._hand_in(run, move.key, Command("stop", TURN), stop)
+                await self._hand_in(run, move.key, Command("stop", STOP_TURN_ONLY), stop)
                 self._ground.dispatch.wake(run.session, cut=True)
             case _:
                 assert_never(move)
 
-    async def _push(self, run: LongRun, key: str, by: str, said: Text) -> None:
+    async def _nudge(self, run: LongRun, key: str, by: str, said: Text) -> None:
         """Tell the agent to go on, for the person who began it, with no more rights than they still
         have."""
         who = run.goal_by if by == JUDGE else run.deep_by
         if who is None:
             return
-        person = Principal(acts_for(who), who.roles)
-        roles = (await self._ground.as_now(person)).roles
+        person = Principal(responsible_person(who), who.roles)
+        roles = (await self._ground.with_current_roles(person)).roles
         if who.roles and not roles:
             log.warning("%s does not go on: %s has no rights any more", run.session, person.id)
             return
@@ -200,7 +203,7 @@ class Deep:
             run, key, Said(Message("user", (said,))), Principal(by, roles, "agent", person.id)
         )
 
-    async def _tell(self, run: LongRun, key: str, name: str, words: str) -> None:
+    async def _notify(self, run: LongRun, key: str, name: str, words: str) -> None:
         await self._hand_in(run, key, Command(name, words), SYSTEM)
 
     async def _hand_in(
@@ -214,26 +217,26 @@ class Deep:
         except Refused as error:
             log.warning("%s does not go on: %s", run.session, error)
 
-    async def _judge(self, run: LongRun, key: str) -> None:
+    async def _judge_goal(self, run: LongRun, key: str) -> None:
         """Ask whether the goal is reached, once after each turn."""
         store = self._ground.store
         session = run.session
         goal = run.goal
         asked_at = (run.end_n, run.goal_n)
-        if await store.rows("inbox_find", (run.address.channel, run.address.account, key)):
+        if await store.query("inbox_find", (run.address.channel, run.address.account, key)):
             return
         state = fold(State(session), await store.history(session))
         charge = Charge(
             session,
-            acts_for(run.goal_by) if run.goal_by else "",
+            responsible_person(run.goal_by) if run.goal_by else "",
             self._ground.agent_of(session).name,
         )
         try:
             async with self._judges:
-                with anyio.fail_after(JUDGE_S):
-                    verdict, label, used = await judged(self._thinking, charge, goal, state)
+                with anyio.fail_after(JUDGE_TIMEOUT_S):
+                    verdict, label, used = await judge_goal(self._thinking, charge, goal, state)
         except (ModelError, TimeoutError) as error:
-            await self._not_judged(run, key, error)
+            await self._handle_no_verdict(run, key, error)
             return
         self._unjudged.pop(session, None)
         fold_run(run, await store.events(session, run.n)).goal_used += (
@@ -242,41 +245,41 @@ class Deep:
         spent = run.goal_used >= self._config.goal_tokens and verdict.verdict != "reached"
         # That an answer has arrived, say, is no reason to ask again.
         other = run.halted or not run.goal or (run.end_n, run.goal_n) != asked_at
-        if run.open or other or spent or await store.waiting(session):
+        if run.open or other or spent or await store.list_waiting(session):
             self._due.setdefault(
                 session, NOW
             )  # somebody wrote meanwhile: that comes first; or there it ends
             return
         match verdict.verdict:
             case "reached":
-                await self._tell(run, key, REACHED, "The goal is reached.")
+                await self._notify(run, key, GOAL_REACHED, "The goal is reached.")
             case "needs_person":
                 words = f"The goal waits for you: {verdict.missing or 'say how to go on'}"
-                await self._tell(run, key, JUDGE + "_waits", words)
+                await self._notify(run, key, JUDGE + "_waits", words)
             case "not_reached":
                 missing = f" What is missing: {verdict.missing}" if verdict.missing else ""
                 text = f"The goal is not reached yet: {goal}\nGo on.{missing}"
-                await self._push(run, key, JUDGE, Text(text, label))
+                await self._nudge(run, key, JUDGE, Text(text, label))
 
-    async def _not_judged(self, run: LongRun, key: str, error: Exception) -> None:
+    async def _handle_no_verdict(self, run: LongRun, key: str, error: Exception) -> None:
         """No judge could be asked: nothing is worked on in the dark. Later again, and then a person
         is told."""
         tries = self._unjudged.get(run.session, 0)
-        why = str(error).rstrip(".") or f"it took longer than {JUDGE_S:.0f} s"
+        why = str(error).rstrip(".") or f"it took longer than {JUDGE_TIMEOUT_S:.0f} s"
         log.warning("%s: nobody judged the goal: %s", run.session, why)
-        if tries < len(UNJUDGED_S) and not isinstance(error, BudgetSpent):
+        if tries < len(JUDGE_RETRY_S) and not isinstance(error, BudgetSpent):
             self._unjudged[run.session] = tries + 1
-            self._later(run.session, UNJUDGED_S[tries])
+            self._schedule(run.session, JUDGE_RETRY_S[tries])
             return
         self._unjudged.pop(run.session, None)
         words = (
             f"The goal stays, and I wait: nobody could judge it ({why}). Write to me, and I go on."
         )
-        await self._tell(run, key, JUDGE + "_waits", words)
+        await self._notify(run, key, JUDGE + "_waits", words)
 
     # What is shown
 
-    async def told(self, state: State, found: Recalled | None) -> Recalled | None:
+    async def add_progress(self, state: State, found: Recalled | None) -> Recalled | None:
         """What memory found for this message, with how far the deep work of this conversation
         is."""
         graph = self.graph(state.session)
@@ -284,27 +287,27 @@ class Deep:
         run = replace(known) if known is not None else LongRun(state.session)
         fold_run(run, await self._ground.store.events(state.session, run.n))
 
-        text = context_of(graph, run, self._config, left_out=is_left_out(state))
+        text = render_context(graph, run, self._config, left_out=is_compacted(state))
         if not text:
             return found
         label = label_of(graph)
         if found is None:
             return Recalled((), Text(text, label))
-        part = Text(f"{found.part.text}\n{text}", join((found.part.label, label)))
+        part = Text(f"{found.part.text}\n{text}", join_labels((found.part.label, label)))
         return Recalled(found.facts, part)
 
-    def shown(self, session: str) -> str:
+    def render_progress(self, session: str) -> str:
         """How far it is, for people; '' for nothing."""
         run = self._runs.get(session)
         graph = self.graph(session)
-        far = lines(standing(run, graph, self._config)) if run is not None else []
+        far = render_long_work(make_long_work(run, graph, self._config)) if run is not None else []
         done = f"Tasks ({percent(graph)} %):\n{listed(graph, SHORT)}" if there(graph) else ""
         return "\n".join(filter(None, (*far, done)))
 
-    async def standing(self, session: str) -> LongWork | None:
+    async def get_long_work(self, session: str) -> LongWork | None:
         """How far it is, whoever drives it; None for a conversation that does not go on by
         itself."""
         run = self._runs.get(session)
-        return await standing_of(
+        return await load_long_work(
             self._ground.store, session, self._config, replace(run) if run is not None else None
         )

@@ -11,10 +11,10 @@ from ..agent.state import State
 from ..assembly.side_queries import SideQueries
 from ..models.side_completion import Aside
 from ..types.budget import Charge
-from ..types.labels import LOCAL, Label, join
+from ..types.labels import LOCAL, Label, join_labels
 from ..types.messages import Message, Text, ToolCall, ToolResult, Usage
 
-MESSAGES = 30
+MAX_MESSAGES = 30
 EACH_CHARS = 1_500
 ALL_CHARS = 16_000
 MISSING_CHARS = 600
@@ -46,17 +46,17 @@ SCHEMA = {
 NOT_REACHED = GoalVerdict("not_reached")
 
 
-async def judged(
+async def judge_goal(
     thinking: SideQueries, charge: Charge, goal: str, state: State
 ) -> tuple[GoalVerdict, Label, Usage]:
     """What the judge says, the label of what it has read, and what that used. An answer that cannot
     be read counts as not reached. Raises ModelError where none answers, and BudgetSpent."""
-    text = f"# Goal\n{_beneath(goal)}\n\n# Conversation\n{told(state)}"
+    text = f"# Goal\n{_indent_continuations(goal)}\n\n# Conversation\n{render_conversation(state)}"
     aired = await thinking.ask(charge.agent, Aside(SYSTEM, text, SCHEMA, 300), charge=charge)
-    return verdict_of(aired.text), join((LOCAL, state.label)), aired.usage
+    return parse_verdict(aired.text), join_labels((LOCAL, state.label)), aired.usage
 
 
-def verdict_of(text: str) -> GoalVerdict:
+def parse_verdict(text: str) -> GoalVerdict:
     """The verdict in an answer: one JSON value, in a fence or bare, and nothing else."""
     bare = text.strip()
     if bare.startswith("```"):
@@ -68,21 +68,24 @@ def verdict_of(text: str) -> GoalVerdict:
     return msgspec.structs.replace(found, missing=" ".join(found.missing.split())[:MISSING_CHARS])
 
 
-def told(state: State) -> str:
+def render_conversation(state: State) -> str:
     """The end of the conversation in words. Who speaks stands at the beginning of a line, where
     nothing else does: what an agent writes cannot be taken for the result of a tool."""
-    lines = [_beneath(_line(shown.message)) for shown in state.messages[-MESSAGES:]]
+    lines = [
+        _indent_continuations(_render_message(shown.message))
+        for shown in state.messages[-MAX_MESSAGES:]
+    ]
     while len(lines) > 1 and sum(map(len, lines)) + len(lines) > ALL_CHARS:
         del lines[0]
     return "\n".join(lines)[:ALL_CHARS]
 
 
-def _beneath(text: str) -> str:
+def _indent_continuations(text: str) -> str:
     """Its first line, and the others moved in."""
     return "\n  ".join(text.splitlines())
 
 
-def _line(message: Message) -> str:
+def _render_message(message: Message) -> str:
     said: list[str] = []
     for part in message.parts:
         match part:

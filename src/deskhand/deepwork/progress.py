@@ -11,11 +11,11 @@ from ..store.base import Store
 from ..tools.task_graph import stuck
 from ..tools.task_rows import read
 from ..tools.task_words import left, percent, there
-from ..types.goals import LongWork, State
-from ..types.tasks import Graph
+from ..types.goals import LongWork, LongWorkState
+from ..types.tasks import TaskGraph
 from .state import LongRun, StateNote, fold_run, is_spent, next_moves
 
-STATES: dict[State, str] = {
+STATES: dict[LongWorkState, str] = {
     "planning": "it makes a plan, and changes nothing before your yes",
     "working": "it is at work",
     "asking": "it waits for your answer",
@@ -27,7 +27,7 @@ STATES: dict[State, str] = {
 }
 
 
-def standing(run: LongRun, graph: Graph, config: DeepWorkConfig) -> LongWork:
+def make_long_work(run: LongRun, graph: TaskGraph, config: DeepWorkConfig) -> LongWork:
     """How it stands now."""
     tasks = there(graph)
     open_ = left(graph)
@@ -53,7 +53,7 @@ def standing(run: LongRun, graph: Graph, config: DeepWorkConfig) -> LongWork:
     )
 
 
-def _state(run: LongRun, graph: Graph, config: DeepWorkConfig) -> State:
+def _state(run: LongRun, graph: TaskGraph, config: DeepWorkConfig) -> LongWorkState:
     if run.open:
         return "asking" if run.asks else "planning" if run.planning and run.deep else "working"
     if run.halted:
@@ -65,20 +65,20 @@ def _state(run: LongRun, graph: Graph, config: DeepWorkConfig) -> State:
     return "blocked" if stuck(graph) else "resting"
 
 
-async def standing_of(
+async def load_long_work(
     store: Store, session: str, config: DeepWorkConfig, known: LongRun | None = None
 ) -> LongWork | None:
     """As the log and the rows say it, whoever drives; None for a conversation that does not go on
     by itself. What is `known` of it is taken further, and not read again."""
     run = known or LongRun(session)
-    graph = await _read(store, run)
-    return standing(run, graph, config) if graph is not None else None
+    graph = await _load_graph(store, run)
+    return make_long_work(run, graph, config) if graph is not None else None
 
 
-async def goes_on(store: Store, run: LongRun, config: DeepWorkConfig, now: float) -> bool:
+async def is_continuing(store: Store, run: LongRun, config: DeepWorkConfig, now: float) -> bool:
     """Whether more will come of it without a word of a person, but for an answer that it waits
     for."""
-    graph = await _read(store, run)
+    graph = await _load_graph(store, run)
     if graph is None:
         return False
     return run.open or any(
@@ -86,25 +86,25 @@ async def goes_on(store: Store, run: LongRun, config: DeepWorkConfig, now: float
     )
 
 
-async def _read(store: Store, run: LongRun) -> Graph | None:
+async def _load_graph(store: Store, run: LongRun) -> TaskGraph | None:
     """Its tasks, with the run taken further; None where it does not go on by itself."""
-    rows = await store.rows("long_work_of", (run.session,))
+    rows = await store.query("long_work_of", (run.session,))
     if not rows or not any(rows[0]):
         return None
     fold_run(run, await store.events(run.session, run.n))
-    return read(await store.rows("task_of", (run.session,))) if run.deep or run.goal else None
+    return read(await store.query("task_of", (run.session,))) if run.deep or run.goal else None
 
 
-async def all_standing(store: Store, config: DeepWorkConfig) -> Sequence[LongWork]:
+async def list_long_work(store: Store, config: DeepWorkConfig) -> Sequence[LongWork]:
     """All that go on by themselves."""
     found = [
-        await standing_of(store, session, config)
-        for (session,) in await store.rows("long_work_all", ())
+        await load_long_work(store, session, config)
+        for (session,) in await store.query("long_work_all", ())
     ]
     return [each for each in found if each is not None]
 
 
-def lines(work: LongWork) -> list[str]:
+def render_long_work(work: LongWork) -> list[str]:
     """In sentences, the most important first."""
     said = []
     if work.deep:
@@ -115,7 +115,9 @@ def lines(work: LongWork) -> list[str]:
         )
         said.append(f"Deep work: {far}; {STATES[work.state]}.")
         said += [f"Now: {work.doing}"] if work.doing else []
-        said.append(f"{work.used:,} of {work.most:,} tokens are used, {work.left:,} are left.")
+        said.append(
+            f"{work.used:,} of {work.most:,} tokens are used, {work.tokens_left:,} are left."
+        )
         if work.compactions:
             said.append(
                 f"It was summed up {work.compactions} of {work.max_compactions} times; the "

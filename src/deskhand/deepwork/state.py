@@ -17,17 +17,24 @@ from ..tools.task_board import TASK_TOOLS
 from ..tools.task_graph import stuck
 from ..tools.task_words import left, listed, progress, there
 from ..types import events as e
-from ..types.goals import COMPACTED, ENDED, GOALS, OFF, SPENT, goal_of
+from ..types.goals import (
+    DEEP_WORK_COMPACTED,
+    DEEP_WORK_SPENT,
+    GOAL_COMMANDS,
+    GOAL_ENDED,
+    GOAL_OFF,
+    parse_goal,
+)
 from ..types.identity import Address, Principal
 from ..types.messages import Usage
-from ..types.tasks import Graph
-from ..types.turn import TURN
+from ..types.tasks import TaskGraph
+from ..types.turn import STOP_TURN_ONLY
 
 DEEP = "deep-work"
 JUDGE = "goal"
 """Who hands in what no person said: the ids of these principals."""
-SHOWN = 12
-AGAIN_S = (60.0, 600.0, 3600.0)
+MAX_SHOWN_TASKS = 12
+RETRY_S = (60.0, 600.0, 3600.0)
 """After a turn that failed it is tried again so much later: the model may be back then."""
 
 
@@ -122,14 +129,14 @@ def fold_run(run: LongRun, events: Iterable[e.Recorded]) -> LongRun:
     """Apply events in order, in place."""
     for recorded in events:
         _fold(run, recorded)
-        run.n, run.asks = recorded.n, _asks(run.asks, recorded.event)
+        run.n, run.asks = recorded.n, _is_asking(run.asks, recorded.event)
     return run
 
 
 def _fold(run: LongRun, recorded: e.Recorded) -> None:
     match recorded.event:
         case e.MessageReceived():
-            _received(run, recorded.event)
+            _fold_message(run, recorded.event)
         case e.ModelReplied(message=message, usage=usage):
             _spend(run, usage)
             run.touched |= any(call.name in TASK_TOOLS for call in message.calls)
@@ -147,9 +154,9 @@ def _fold(run: LongRun, recorded: e.Recorded) -> None:
             if reason == "failed" and not run.spoke:
                 run.pushes = run.pushes[:-1]  # it got nowhere for another reason
         case e.OptionsSet():
-            _options(run, recorded)
+            _fold_options(run, recorded)
         case e.CommandRun():
-            _command(run, recorded)
+            _fold_command(run, recorded)
         case e.Undone():
             run.open = False
             run.halted = True
@@ -163,7 +170,7 @@ def _fold(run: LongRun, recorded: e.Recorded) -> None:
             pass
 
 
-def _asks(before: bool, event: e.AnyEvent) -> bool:
+def _is_asking(before: bool, event: e.AnyEvent) -> bool:
     match event:
         case e.ApprovalAsked() | e.QuestionAsked():
             return True
@@ -179,7 +186,7 @@ def _asks(before: bool, event: e.AnyEvent) -> bool:
             return before
 
 
-def _received(run: LongRun, event: e.MessageReceived) -> None:
+def _fold_message(run: LongRun, event: e.MessageReceived) -> None:
     who = event.principal
     if not run.open:
         run.open = True
@@ -204,7 +211,7 @@ def _spend(run: LongRun, usage: Usage) -> None:
     run.goal_used = run.goal_used + tokens
 
 
-def _options(run: LongRun, recorded: e.Recorded) -> None:
+def _fold_options(run: LongRun, recorded: e.Recorded) -> None:
     event = recorded.event
     if not isinstance(event, e.OptionsSet):
         return
@@ -223,12 +230,12 @@ def _options(run: LongRun, recorded: e.Recorded) -> None:
         run.touched = True
 
 
-def _command(run: LongRun, recorded: e.Recorded) -> None:
+def _fold_command(run: LongRun, recorded: e.Recorded) -> None:
     event = recorded.event
     if not isinstance(event, e.CommandRun) or event.refused:
         return
-    if event.name in GOALS and (goal := goal_of(event.name, event.args)):
-        run.goal = "" if goal == OFF else goal
+    if event.name in GOAL_COMMANDS and (goal := parse_goal(event.name, event.args)):
+        run.goal = "" if goal == GOAL_OFF else goal
         run.goal_n = recorded.n
         run.goal_by = event.principal
         run.goal_used = 0
@@ -237,20 +244,20 @@ def _command(run: LongRun, recorded: e.Recorded) -> None:
         run.begins = event.inbox_id
         run.halted = False
         run.failures = 0
-    elif event.name == COMPACTED and run.deep:
+    elif event.name == DEEP_WORK_COMPACTED and run.deep:
         run.compactions += 1
         run.used = 0
         run.used_before = 0
     elif event.name in ("stop", "start") and event.principal.kind == "person":
         run.halted = True
         if (
-            not run.open and event.args != TURN
+            not run.open and event.args != STOP_TURN_ONLY
         ):  # the conversation is closed, and the next words begin another
             run.goal = ""
             run.touched = False
 
 
-def state_of(graph: Graph) -> str:
+def fingerprint_graph(graph: TaskGraph) -> str:
     """A short name for how far the tasks are: while it is the same, nothing has got further."""
     told = [(task.id, task.status, task.title, task.result) for task in graph.values()]
     return blake2b(msgspec.json.encode(told), digest_size=6).hexdigest()
@@ -259,23 +266,27 @@ def state_of(graph: Graph) -> str:
 # What is next
 
 
-def next_moves(run: LongRun, graph: Graph, config: DeepWorkConfig, now: float) -> tuple[Move, ...]:
+def next_moves(
+    run: LongRun, graph: TaskGraph, config: DeepWorkConfig, now: float
+) -> tuple[Move, ...]:
     """What is to be done now, in this order. Doing it twice does no harm: each has a key that is
     the same again."""
     if run.halted:
         return ()
     if run.open:
         return (
-            (_compact(run, config),) if is_due_for_compaction(run, config) else _halt(run, config)
+            (_make_compaction(run, config),)
+            if is_due_for_compaction(run, config)
+            else _halt_moves(run, config)
         )
     if not run.end_n:
         return ()
     if run.deep and run.touched and there(graph):
-        moves = _deep(run, graph, config, now)
+        moves = _deep_moves(run, graph, config, now)
         if left(graph) or run.planning or any(isinstance(move, Nudge) for move in moves):
             return moves
-        return (*moves, *_goal(run, config, now))
-    return _goal(run, config, now)
+        return (*moves, *_goal_moves(run, config, now))
+    return _goal_moves(run, config, now)
 
 
 def is_due_for_compaction(run: LongRun, config: DeepWorkConfig) -> bool:
@@ -292,7 +303,7 @@ def is_spent(run: LongRun, config: DeepWorkConfig) -> bool:
     return run.deep and run.compactions >= config.compactions and run.used >= config.tokens
 
 
-def runs_low(run: LongRun, config: DeepWorkConfig) -> bool:
+def is_running_low(run: LongRun, config: DeepWorkConfig) -> bool:
     """Whether the last of its tokens are being used."""
     return (
         run.deep
@@ -301,7 +312,7 @@ def runs_low(run: LongRun, config: DeepWorkConfig) -> bool:
     )
 
 
-def _compact(run: LongRun, config: DeepWorkConfig) -> CompactContext:
+def _make_compaction(run: LongRun, config: DeepWorkConfig) -> CompactContext:
     number = run.compactions + 1
     words = (
         f"{run.used / config.tokens:.0%} of the tokens for this work are used: I sum up "
@@ -311,7 +322,7 @@ def _compact(run: LongRun, config: DeepWorkConfig) -> CompactContext:
     return CompactContext(f"deep:{run.session}:compact:{run.deep_n}:{number}", words)
 
 
-def _halt(run: LongRun, config: DeepWorkConfig) -> tuple[Move, ...]:
+def _halt_moves(run: LongRun, config: DeepWorkConfig) -> tuple[Move, ...]:
     """The turn goes on: it is stopped where it has just used up what there was. What a person asks
     in between of a goal that is not deep work is answered; and deep work may use its own, whatever
     is left of the goal's."""
@@ -327,50 +338,59 @@ def _halt(run: LongRun, config: DeepWorkConfig) -> tuple[Move, ...]:
     return ()
 
 
-def _deep(run: LongRun, graph: Graph, config: DeepWorkConfig, now: float) -> tuple[Move, ...]:
-    state = state_of(graph)
+def _deep_moves(
+    run: LongRun, graph: TaskGraph, config: DeepWorkConfig, now: float
+) -> tuple[Move, ...]:
+    state = fingerprint_graph(graph)
     open_ = left(graph)
     if is_spent(run, config):
-        words = f"The {config.tokens:,} tokens of this deep work are used up. {_told(graph)}"
+        words = (
+            f"The {config.tokens:,} tokens of this deep work are used up. {_render_progress(graph)}"
+        )
         again = "Write /deep on for as many again, or /deep off." if open_ else ""
         return (
-            StateNote(f"deep:{run.session}:spent:{run.deep_n}", SPENT, f"{words}\n{again}".strip()),
+            StateNote(
+                f"deep:{run.session}:spent:{run.deep_n}",
+                DEEP_WORK_SPENT,
+                f"{words}\n{again}".strip(),
+            ),
         )
     pushed = run.pushes.count(state) >= config.nudges
     if not open_:
         if not run.said.strip() and not pushed and not run.failures:
-            return (_nudge(run, state, REPORT),)
+            return (_make_nudge(run, state, REPORT),)
         return (
-            _note(
+            _make_note(
                 run, f"done:{run.deep_n}:{state}", f"{progress(graph)}; {run.used:,} tokens used."
             ),
         )
-    if rest := _rest(run, now, _told(graph)):
+    if rest := _rest_moves(run, now, _render_progress(graph)):
         return rest
     if blocked := stuck(graph):
         lines = [
-            f"#{task.id} {task.title}: {task.result or 'it is blocked'}" for task in blocked[:SHOWN]
+            f"#{task.id} {task.title}: {task.result or 'it is blocked'}"
+            for task in blocked[:MAX_SHOWN_TASKS]
         ]
         asked = "I cannot go on without you:\n" + "\n".join(lines)
-        return (_note(run, f"ask:{run.end_n}", asked),)
+        return (_make_note(run, f"ask:{run.end_n}", asked),)
     if pushed or len(run.pushes) >= config.rounds:
         why = (
             "I got no further by myself"
             if pushed
             else f"I went on {len(run.pushes)} times by myself, and stop to ask"
         )
-        words = f"{why}. {_told(graph)}\nTell me how to go on, or write /deep off."
-        return (_note(run, f"stuck:{run.end_n}", words),)
+        words = f"{why}. {_render_progress(graph)}\nTell me how to go on, or write /deep off."
+        return (_make_note(run, f"stuck:{run.end_n}", words),)
     told = PLAN if run.planning else GO_ON.format(len(open_))
     if is_due_for_compaction(run, config):
-        return (_compact(run, config), _nudge(run, state, told))
-    if not runs_low(run, config):
-        return (_nudge(run, state, told),)
+        return (_make_compaction(run, config), _make_nudge(run, state, told))
+    if not is_running_low(run, config):
+        return (_make_nudge(run, state, told),)
     share = run.used / config.tokens
     warning = f"{share:.0%} of the tokens for this work are used"
     return (
-        _note(run, f"warned:{run.deep_n}", f"{warning}. {progress(graph)}."),
-        _nudge(run, state, f"{told} {warning}: do what matters most first."),
+        _make_note(run, f"warned:{run.deep_n}", f"{warning}. {progress(graph)}."),
+        _make_nudge(run, state, f"{told} {warning}: do what matters most first."),
     )
 
 
@@ -386,26 +406,26 @@ PLAN = (
 REPORT = "All tasks are done. Tell the person what was done, what came of it and what is left."
 
 
-def _rest(run: LongRun, now: float, left_: str) -> tuple[Move, ...]:
+def _rest_moves(run: LongRun, now: float, left_: str) -> tuple[Move, ...]:
     """After a turn that did not end well: later, or when somebody writes. () where nothing speaks
     against going on."""
     if run.reason not in ("failed", "dead", "loop", "stopped"):
         return ()
-    if 0 < run.failures <= len(AGAIN_S):
-        again = run.end_at + AGAIN_S[run.failures - 1]
+    if 0 < run.failures <= len(RETRY_S):
+        again = run.end_at + RETRY_S[run.failures - 1]
         if not run.end_at <= now < again:  # a clock that was set back holds up nobody
             return ()
         words = (
             "That turn failed. I try again in a minute, and twice more after that, ever later. "
             "/stop ends that."
         )
-        told = (_note(run, f"again:{run.end_n}", words),) if run.failures == 1 else ()
+        told = (_make_note(run, f"again:{run.end_n}", words),) if run.failures == 1 else ()
         return (*told, Later(again))
     words = f"I rest here, since that turn did not end well. {left_}\nWrite to me, and I go on."
-    return (_note(run, f"rest:{run.end_n}", words),)
+    return (_make_note(run, f"rest:{run.end_n}", words),)
 
 
-def _goal(run: LongRun, config: DeepWorkConfig, now: float) -> tuple[Move, ...]:
+def _goal_moves(run: LongRun, config: DeepWorkConfig, now: float) -> tuple[Move, ...]:
     if not run.goal:
         return ()
     spent = run.goal_used >= config.goal_tokens
@@ -414,23 +434,27 @@ def _goal(run: LongRun, config: DeepWorkConfig, now: float) -> tuple[Move, ...]:
         words = (
             f"I end the goal here, not reached: its {what} are used up. /goal TEXT sets it again."
         )
-        return (StateNote(f"goal:{run.session}:ended:{run.goal_n}", ENDED, words),)
-    if rest := _rest(run, now, "The goal stays."):
+        return (StateNote(f"goal:{run.session}:ended:{run.goal_n}", GOAL_ENDED, words),)
+    if rest := _rest_moves(run, now, "The goal stays."):
         return rest
     if run.spoke and run.end_at <= now < (quiet := run.end_at + config.quiet_s):
         return (Later(quiet),)
     return (AskPerson(f"goal:{run.session}:{run.end_n}"),)
 
 
-def _nudge(run: LongRun, state: str, text: str) -> Nudge:
+def _make_nudge(run: LongRun, state: str, text: str) -> Nudge:
     return Nudge(f"deep:{run.session}:{run.end_n}:{state}", DEEP, text)
 
 
-def _note(run: LongRun, key: str, text: str) -> StateNote:
+def _make_note(run: LongRun, key: str, text: str) -> StateNote:
     return StateNote(f"deep:{run.session}:{key}", DEEP, text)
 
 
-def _told(graph: Graph) -> str:
+def _render_progress(graph: TaskGraph) -> str:
     """How far it is, and what is left, in words."""
     open_ = {task.id: task for task in left(graph)}
-    return f"{progress(graph)}. Left:\n{listed(open_, SHOWN)}" if open_ else f"{progress(graph)}."
+    return (
+        f"{progress(graph)}. Left:\n{listed(open_, MAX_SHOWN_TASKS)}"
+        if open_
+        else f"{progress(graph)}."
+    )

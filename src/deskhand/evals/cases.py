@@ -17,7 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..config.parse import read_data
-from ..config.yaml_edit import dump, write_private
+from ..config.yaml_edit import dump_yaml, write_private_file
 from ..models.base import Request
 from ..types.errors import ConfigError, Refused
 from ..types.messages import Usage
@@ -27,12 +27,12 @@ from .runner import Replaying, ReplayOptions
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 ASKED_CHARS = 120
-TELLING = 5
+MAX_WORDS = 5
 HEADING = """# A test made of a recorded turn. Run it: deskhand cases run {name}
 # `calls` are tools that must be called; one may be pinned down: {{tool: read_file, arguments: {{path: notes.md}}}}
 # `words` must stand in the answer and `absent` must not; `steps` and `tokens` are what it may use at most.
 """  # noqa: E501
-_TELLING = re.compile(
+_SALIENT = re.compile(
     r"`([^`\n]{2,60})`|(?<![\w.])((?:/|\./|~/)[\w./-]{3,60})|(?<![\w.,:-])(\d[\d.,:]*\d)(?![\w-])"
 )
 
@@ -78,15 +78,15 @@ class Verdict(msgspec.Struct, frozen=True):
     spent: Usage = Usage()
 
 
-def expected(was: Course, redact: Callable[[str], str]) -> Expect:
+def derive_expectations(was: Course, redact: Callable[[str], str]) -> Expect:
     """What this turn lets one expect of another: the tools that worked, and the figures, paths and
     names in code that stand in its answer."""
     tools = dict.fromkeys(call.tool for call in was.calls if call.status == "ok")
-    words = dict.fromkeys("".join(groups) for groups in _TELLING.findall(redact(was.answer)))
-    return Expect("done", tuple(tools), tuple(words)[:TELLING])
+    words = dict.fromkeys("".join(groups) for groups in _SALIENT.findall(redact(was.answer)))
+    return Expect("done", tuple(tools), tuple(words)[:MAX_WORDS])
 
 
-def failing(expect: Expect, course: Course) -> tuple[str, ...]:
+def find_failures(expect: Expect, course: Course) -> tuple[str, ...]:
     """What is not as expected, in sentences."""
     wrong = (
         []
@@ -95,7 +95,7 @@ def failing(expect: Expect, course: Course) -> tuple[str, ...]:
     )
     for each in expect.calls:
         call = ExpectedCall(each) if isinstance(each, str) else each
-        if not any(_is(made, call) for made in course.calls):
+        if not any(_matches_call(made, call) for made in course.calls):
             arguments = (
                 f" with {msgspec.json.encode(call.arguments).decode()}" if call.arguments else ""
             )
@@ -118,7 +118,7 @@ def failing(expect: Expect, course: Course) -> tuple[str, ...]:
     return tuple(wrong)
 
 
-def _is(made: Made, call: ExpectedCall) -> bool:
+def _matches_call(made: Made, call: ExpectedCall) -> bool:
     if made.tool != call.tool:
         return False
     try:
@@ -128,7 +128,7 @@ def _is(made: Made, call: ExpectedCall) -> bool:
     return all(given.get(name) == value for name, value in call.arguments.items())
 
 
-def stands_for(request: Request, model: str) -> str:
+def fingerprint_request(request: Request, model: str) -> str:
     """What a model would be asked, in few letters."""
     told = (
         model,
@@ -147,7 +147,7 @@ class Cases:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def names(self) -> list[str]:
+    def list_names(self) -> list[str]:
         return (
             sorted(file.stem for file in self._folder.glob("*.yaml"))
             if self._folder.is_dir()
@@ -183,7 +183,7 @@ class Cases:
                 f"there is a case {name!r} already; choose another name, or: deskhand cases "
                 f"remove {name}"
             )
-        write_private(path, HEADING.format(name=name) + dump(msgspec.to_builtins(case)))
+        write_private_file(path, HEADING.format(name=name) + dump_yaml(msgspec.to_builtins(case)))
         return path
 
     def remove(self, name: str) -> None:
@@ -196,7 +196,7 @@ class Cases:
             ) from None
 
 
-def case_of(
+def make_case(
     found: Replayed, model: str, redact: Callable[[str], str], words: Iterable[str] = ()
 ) -> SavedCase:
     """The case that this turn makes, as its agent answers with `model` now. `words` must stand in
@@ -207,30 +207,30 @@ def case_of(
         raise Refused(
             "only a turn that is over, and in which a model was asked, can be made a case"
         )
-    expect = expected(found.was, redact)
+    expect = derive_expectations(found.was, redact)
     expect = replace(
         expect, ended=found.was.reason, words=tuple(dict.fromkeys((*words, *expect.words)))
     )
     asked = redact(" ".join(recorded.asked.split()))[:ASKED_CHARS]
-    prompt = stands_for(found.requests[0], model)
+    prompt = fingerprint_request(found.requests[0], model)
     return SavedCase(recorded.session, recorded.number, recorded.tape[0].n, asked, prompt, expect)
 
 
-async def judge(
+async def run_case(
     name: str, case: SavedCase, replaying: Replaying, wanted: ReplayOptions, *, again: bool = False
 ) -> Verdict:
     """Replay a case. Where a model would be asked what it was asked when the case was made, nothing
     is spent; else, or to have it asked `again`, it is asked for real, by default the first model of
     the agent."""
     try:
-        recorded = await replaying.begun(case.session, case.began)
+        recorded = await replaying.load_recording_at(case.session, case.began)
     except Refused as error:
         return Verdict(
             name, (f"its turn is gone: {error}. To drop the case: deskhand cases remove {name}",)
         )
     found = await replaying.run(recorded)
     first = replaying.models(case.session)[0]
-    changed = not found.requests or stands_for(found.requests[0], first) != case.prompt
+    changed = not found.requests or fingerprint_request(found.requests[0], first) != case.prompt
     if again or changed or wanted.model or wanted.system or wanted.skills:
         found = await replaying.run(recorded, replace(wanted, model=wanted.model or first))
-    return Verdict(name, failing(case.expect, found.now), found, found.spent)
+    return Verdict(name, find_failures(case.expect, found.now), found, found.spent)

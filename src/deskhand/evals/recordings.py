@@ -57,7 +57,7 @@ class Course(msgspec.Struct, frozen=True):
         return self.usage.input_tokens + self.usage.output_tokens
 
 
-def recordings(session: str, log: Sequence[e.Recorded]) -> Iterator[Recording]:
+def split_recordings(session: str, log: Sequence[e.Recorded]) -> Iterator[Recording]:
     """The turns of a log, in order. What has been erased is none."""
     start = -1
     number = 0
@@ -73,9 +73,9 @@ def recordings(session: str, log: Sequence[e.Recorded]) -> Iterator[Recording]:
         yield Recording(session, number + 1, tuple(log[:start]), tuple(log[start:]))
 
 
-def recording(session: str, log: Sequence[e.Recorded], number: int = 0) -> Recording:
+def select_recording(session: str, log: Sequence[e.Recorded], number: int = 0) -> Recording:
     """The turn of this number; 0 is the last. Raises Refused."""
-    found = list(recordings(session, log))
+    found = list(split_recordings(session, log))
     if not found:
         raise Refused(
             "no turn of this conversation can be replayed: nothing was said, or it has been erased"
@@ -87,7 +87,7 @@ def recording(session: str, log: Sequence[e.Recorded], number: int = 0) -> Recor
     return found[number - 1]
 
 
-def course(events: Sequence[e.AnyEvent], known: set[tuple[str, str]] | None = None) -> Course:
+def make_course(events: Sequence[e.AnyEvent], known: set[tuple[str, str]] | None = None) -> Course:
     """How a turn of these events went. `known` are the calls that have a recorded result; None:
     all."""
     pieces = list[str]()
@@ -107,7 +107,7 @@ def course(events: Sequence[e.AnyEvent], known: set[tuple[str, str]] | None = No
                 models = models | {model: None}
                 pieces = [] if message.calls else [*pieces, message.text]
                 for call in message.calls:
-                    key = key_of(call)
+                    key = make_call_key(call)
                     calls[steps, call.id] = Made(*key, known=known is None or key in known)
             case e.AskedAside():
                 usage += event.usage
@@ -125,7 +125,7 @@ def course(events: Sequence[e.AnyEvent], known: set[tuple[str, str]] | None = No
     )
 
 
-def key_of(call: ToolCall) -> tuple[str, str]:
+def make_call_key(call: ToolCall) -> tuple[str, str]:
     """By what two calls are the same: our name of the tool, and the arguments under our names, in
     order."""
     name = TOOLS.get(call.name, call.name)
@@ -138,7 +138,7 @@ def key_of(call: ToolCall) -> tuple[str, str]:
         return name, bytes(call.arguments).decode(errors="replace")
 
 
-def calls_of(tape: Sequence[e.Recorded]) -> list[ToolCall]:
+def list_calls(tape: Sequence[e.Recorded]) -> list[ToolCall]:
     return [
         call
         for each in tape

@@ -14,23 +14,23 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from ..agent.asking import request_of
-from ..agent.compact import shortened
-from ..agent.profile import Agent, under
+from ..agent.asking import build_request
+from ..agent.compact import make_compaction
+from ..agent.profile import Agent, with_options
 from ..agent.state import State, fold
 from ..agent.step import next_step
 from ..models.base import Model, Reply, Request
-from ..models.message_variants import mask_due
+from ..models.message_variants import next_mask_point
 from ..models.meter import UsageMeter
-from ..models.usable import usable
-from ..models.window import fit
+from ..models.usable import sanitize_reply
+from ..models.window import fit_messages
 from ..tools.deferred import schemas_of
 from ..types import events as e
 from ..types.errors import ModelError
 from ..types.labels import LOCAL
 from ..types.messages import Text, ToolCall, ToolResult, Usage
 from ..types.steps import AskModel, Compact, Condensed, EndTurn, RunTools
-from .recordings import Course, Recording, calls_of, course, key_of
+from .recordings import Course, Recording, list_calls, make_call_key, make_course
 
 NOT_RECORDED = (
     "This is a replay, in which no tool is run: this call was not made in the recorded "
@@ -40,7 +40,7 @@ NOT_RECORDED = (
 REPLAY_STEPS = 20
 REPLAY_TOKENS = 200_000
 
-Asking = Callable[[str, Request], Awaitable[Reply]]
+ModelCaller = Callable[[str, Request], Awaitable[Reply]]
 """Asks `provider/name`. Raises ModelError."""
 
 
@@ -76,8 +76,8 @@ class Trial(msgspec.Struct, frozen=True):
     learns how models count, as it did then. `opened` opens `provider/name`; raises ModelError."""
 
     agent: Agent
-    ask: Asking
-    opened: Callable[[str], Model]
+    ask: ModelCaller
+    open_model: Callable[[str], Model]
     other: Agent | None = None
     model: str = ""
     serve: Callable[[ToolCall], str | None] = lambda call: None
@@ -87,39 +87,39 @@ class Trial(msgspec.Struct, frozen=True):
     meter: UsageMeter = msgspec.field(default_factory=UsageMeter)
 
 
-def _request(agent: Agent, state: State, model: str, trial: Trial, *, tools: bool) -> Request:
+def _build_request(agent: Agent, state: State, model: str, trial: Trial, *, tools: bool) -> Request:
     """What this agent asks `provider/name` in this state. Raises ContextOverflow where it has no
     room for it."""
     bare = Request(model, (), (), schemas_of(agent.tools) if tools else ())
-    return request_of(agent, state, bare, trial.meter.scale(model), trial.opened)
+    return build_request(agent, state, bare, trial.meter.scale(model), trial.open_model)
 
 
-def equal(one: Request, two: Request) -> bool:
+def is_same_request(one: Request, two: Request) -> bool:
     """Whether a model is asked the same."""
-    return _asked(one) == _asked(two)
+    return _comparison_key(one) == _comparison_key(two)
 
 
-def _asked(request: Request) -> tuple[object, ...]:
+def _comparison_key(request: Request) -> tuple[object, ...]:
     told = (request.model, request.system, request.messages, request.tools)
     return (*told, request.max_output_tokens, request.thinking, request.temperature)
 
 
-async def replay(recorded: Recording, trial: Trial) -> Replayed:
+async def replay_recording(recorded: Recording, trial: Trial) -> Replayed:
     """Run the turn again."""
     player = _Player(recorded, trial)
     at = player.follow()
     if at is not None:
-        await player.go_on(at)
+        await player.continue_live(at)
     made = player.made
     was = recorded.tape
     same = [(r.n, r.at, e.encode_event(r.event)) for r in made] == [
         (r.n, r.at, e.encode_event(r.event)) for r in was
     ]
-    known = {key_of(call) for call in calls_of(was)}
+    known = {make_call_key(call) for call in list_calls(was)}
     return Replayed(
         recorded,
-        course([r.event for r in was]),
-        course([r.event for r in made], known),
+        make_course([r.event for r in was]),
+        make_course([r.event for r in made], known),
         same,
         tuple(player.differs),
         tuple(made),
@@ -149,13 +149,13 @@ class _Results:
                 ):
                     closed = e.ToolFinished(ToolResult(call_id, (Text(reason, LOCAL),), status))
                     latest = self._add(calls[call_id], closed, i >= at)
-                case e.OptionsSet() as event if _of_tool(event):
+                case e.OptionsSet() as event if _is_set_by_tool(event):
                     latest.append(event)
                 case _:
                     pass
 
     def _add(self, call: ToolCall, event: e.ToolFinished, ahead: bool) -> list[e.AnyEvent]:
-        key = key_of(call)
+        key = make_call_key(call)
         found = list[e.AnyEvent]((event,))
         if ahead:
             self._left.setdefault(key, []).append(found)
@@ -165,7 +165,7 @@ class _Results:
 
     def take(self, call: ToolCall) -> tuple[e.AnyEvent, ...]:
         """What came of it; nothing where it was not made."""
-        key = key_of(call)
+        key = make_call_key(call)
         if left := self._left.get(key):
             self._last[key] = left.pop(0)
         return tuple(
@@ -176,12 +176,12 @@ class _Results:
         )
 
 
-def _of_tool(event: e.AnyEvent) -> bool:
+def _is_set_by_tool(event: e.AnyEvent) -> bool:
     """Whether these options were set by the call whose result stands before them."""
     return isinstance(event, e.OptionsSet) and not event.inbox_id
 
 
-_GIVEN = (
+_EXTERNAL_EVENTS = (
     e.MessageReceived,
     e.HistoryMessage,
     e.ResultsReturned,
@@ -216,21 +216,23 @@ class _Player:
         asked for; None where all of it was recorded."""
         for i, recorded in enumerate(self._tape):
             self._at = recorded.at
-            event = self._decided(recorded.event)
-            if isinstance(event, (e.ModelReplied, e.ModelFailed)) and self._asked_otherwise(event):
+            event = self._redecide(recorded.event)
+            if isinstance(event, (e.ModelReplied, e.ModelFailed)) and self._is_asked_differently(
+                event
+            ):
                 return i
             self._record(event)
         return None
 
-    def _decided(self, event: e.AnyEvent) -> e.AnyEvent:
+    def _redecide(self, event: e.AnyEvent) -> e.AnyEvent:
         """The event as we make it now, where the runtime makes it; what came from outside is as it
         was."""
         if not isinstance(event, (e.Hinted, e.Masked, e.ModelReplied, e.ModelFailed, e.TurnEnded)):
             return event
         state = self._state
-        agent = under(self._trial.agent, self._state.options)
+        agent = with_options(self._trial.agent, self._state.options)
         step = next_step(state, agent.limits, self._at)
-        due = mask_due(
+        due = next_mask_point(
             state.messages, state.masked_up_to, state.context_tokens, agent.limits.window
         )
         ours: e.AnyEvent | None = None
@@ -255,8 +257,8 @@ class _Player:
             case _:
                 pass
         if ours != event:
-            then = e.kind(event)
-            now = type(step).__name__ if ours is None or step is None else e.kind(ours)
+            then = e.event_kind(event)
+            now = type(step).__name__ if ours is None or step is None else e.event_kind(ours)
             words = (
                 f"event {self._state.n + 1} was {then}, and would be {now} now: the settings or "
                 "Deskhand have changed"
@@ -264,62 +266,76 @@ class _Player:
             self.differs.append(Difference("decision", words))
         return event if ours is None else ours
 
-    def _asked_otherwise(self, event: e.ModelReplied | e.ModelFailed) -> bool:
+    def _is_asked_differently(self, event: e.ModelReplied | e.ModelFailed) -> bool:
         """Note what this model is asked, and learn how it counts. Whether something else is to be
         tried on it."""
         trial = self._trial
         state = self._state
         model = event.model
         tools = "final" not in state.turn.hinted if state.turn is not None else True
-        then = self._asks(trial.agent, model, tools)
+        then = self._request_or_error(trial.agent, model, tools)
         if isinstance(then, Request):
             self.requests.append(then)
         elif isinstance(event, e.ModelReplied):
             self.differs.append(Difference("decision", f"{model} would not be asked now: {then}"))
-        other = self._asks(trial.other, model, tools) if trial.other is not None else then
-        known = isinstance(then, Request) and isinstance(other, Request) and equal(then, other)
+        other = (
+            self._request_or_error(trial.other, model, tools) if trial.other is not None else then
+        )
+        known = (
+            isinstance(then, Request)
+            and isinstance(other, Request)
+            and is_same_request(then, other)
+        )
         if trial.model or (trial.other is not None and not known):
             return True
         if isinstance(event, e.ModelReplied) and isinstance(then, Request):
             trial.meter.learn(model, then, event.usage.input_tokens)
         return False
 
-    def _asks(self, agent: Agent, model: str, tools: bool) -> Request | ModelError:
+    def _request_or_error(self, agent: Agent, model: str, tools: bool) -> Request | ModelError:
         try:
-            return _request(
-                under(agent, self._state.options), self._state, model, self._trial, tools=tools
+            return _build_request(
+                with_options(agent, self._state.options),
+                self._state,
+                model,
+                self._trial,
+                tools=tools,
             )
         except ModelError as error:
             return error
 
     # As it would be
 
-    async def go_on(self, at: int) -> None:
+    async def continue_live(self, at: int) -> None:
         """Ask models for real from this place of the tape on."""
         then = self._tape[at].event
         model = self._trial.model or (
             then.model if isinstance(then, (e.ModelReplied, e.ModelFailed)) else ""
         )
         results = _Results(self._tape, at)
-        given = self._given(at)
+        given = self._list_inputs_after(at)
         while self._state.turn is not None:
-            agent = self._agent(model)
+            agent = self._make_agent(model)
             step = next_step(self._state, agent.limits, self._at)
-            if not isinstance(step, EndTurn) and self._take_in(
+            if not isinstance(step, EndTurn) and self._admit_next(
                 given
             ):  # an answer that is there is given first
                 continue
             match step:
                 case AskModel():
-                    if not await self._ask(agent, model, step):
+                    if not await self._ask_model(agent, model, step):
                         break
                 case RunTools(calls=calls):
                     for call in calls:
-                        self._record(*self._result(call.call, results))
+                        self._record(*self._find_result(call.call, results))
                 case Compact(budget=budget, focus=focus):
                     messages = [shown.message for shown in self._state.messages]
-                    cut = fit(messages, 1, budget) if focus else fit(messages, budget)
-                    self._record(shortened(self._state, cut, Condensed()))
+                    cut = (
+                        fit_messages(messages, 1, budget)
+                        if focus
+                        else fit_messages(messages, budget)
+                    )
+                    self._record(make_compaction(self._state, cut, Condensed()))
                 case EndTurn(reason=reason, said=said):
                     self._record(e.TurnEnded(reason, tuple(self._state.turn.answers), said))
                 case _:
@@ -334,26 +350,32 @@ class _Player:
                 )
                 self.differs.append(Difference("unread", words))
 
-    def _agent(self, model: str) -> Agent:
-        agent = under(self._trial.other or self._trial.agent, self._state.options)
+    def _make_agent(self, model: str) -> Agent:
+        agent = with_options(self._trial.other or self._trial.agent, self._state.options)
         if not self._trial.model:
             return agent
         return replace(
-            agent, models=(model,), limits=agent.fit(model) if agent.fit else agent.limits
+            agent,
+            models=(model,),
+            limits=agent.limits_for(model) if agent.limits_for else agent.limits,
         )
 
-    def _given(self, at: int) -> list[tuple[int, e.AnyEvent]]:
+    def _list_inputs_after(self, at: int) -> list[tuple[int, e.AnyEvent]]:
         """What came in after this place of the tape, each with how many replies there were before
         it."""
         found = list[tuple[int, e.AnyEvent]]()
         replies = 0
         for i, recorded in enumerate(self._tape):
             replies += isinstance(recorded.event, e.ModelReplied)
-            if i > at and isinstance(recorded.event, _GIVEN) and not _of_tool(recorded.event):
+            if (
+                i > at
+                and isinstance(recorded.event, _EXTERNAL_EVENTS)
+                and not _is_set_by_tool(recorded.event)
+            ):
                 found.append((replies, recorded.event))
         return found
 
-    def _take_in(self, given: list[tuple[int, e.AnyEvent]]) -> bool:
+    def _admit_next(self, given: list[tuple[int, e.AnyEvent]]) -> bool:
         """The next thing that had come in by so many replies, if no call is open."""
         replies = sum(isinstance(recorded.event, e.ModelReplied) for recorded in self.made)
         if not given or given[0][0] > replies or self._state.calls:
@@ -361,7 +383,7 @@ class _Player:
         self._record(given.pop(0)[1])
         return True
 
-    async def _ask(self, agent: Agent, model: str, step: AskModel) -> bool:
+    async def _ask_model(self, agent: Agent, model: str, step: AskModel) -> bool:
         """One call of a model for real. False: the replay is over."""
         trial = self._trial
         spent = self.spent.input_tokens + self.spent.output_tokens
@@ -374,27 +396,29 @@ class _Player:
             return self._stop(f"a replay may use {what}, and that is used up")
         self._record(*step.hints)
         state = self._state
-        if due := mask_due(
+        if due := next_mask_point(
             state.messages, state.masked_up_to, state.context_tokens, agent.limits.window
         ):
             self._record(e.Masked(due))
         self.asked += 1
         try:
-            request = _request(agent, state, model, trial, tools=step.tools)
+            request = _build_request(agent, state, model, trial, tools=step.tools)
             reply = await trial.ask(model, request)
         except ModelError as error:
             return self._stop(f"{model} did not answer: {error}")
         self.spent += reply.usage
-        said = e.ModelReplied(usable(reply.message, step.tools), model, reply.finish, reply.usage)
+        said = e.ModelReplied(
+            sanitize_reply(reply.message, step.tools), model, reply.finish, reply.usage
+        )
         self._record(trial.hide(said))
         return True
 
-    def _result(self, call: ToolCall, results: _Results) -> tuple[e.AnyEvent, ...]:
+    def _find_result(self, call: ToolCall, results: _Results) -> tuple[e.AnyEvent, ...]:
         if (text := self._trial.serve(call)) is not None:
             return (e.ToolFinished(ToolResult(call.id, (Text(text, LOCAL),))),)
         if found := results.take(call):
             return found
-        name, arguments = key_of(call)
+        name, arguments = make_call_key(call)
         self.differs.append(
             Difference("call", f"{name} {arguments} was not called then, so it has no result")
         )

@@ -17,16 +17,16 @@ from ..assembly.host import Host
 from ..assembly.overrides import Tried
 from ..models.base import Model, Reply, Request
 from ..models.pictures import PictureStore
-from ..models.side_completion import Paying, paid
-from ..secrets.inbound_redaction import hidden
+from ..models.side_completion import Paying, call_billed
+from ..secrets.inbound_redaction import redact_event
 from ..skills.skill import FILE_NAME, Skill, Skills, SkillSource, read_skill
 from ..tools.define import decoded
 from ..types.budget import Budgets, Charge, no_budget
 from ..types.commit import Change
 from ..types.errors import ConfigError, Refused, ToolError
 from ..types.messages import ToolCall
-from .recordings import Recording, key_of, recording, recordings
-from .replay import REPLAY_STEPS, REPLAY_TOKENS, Replayed, Trial, replay
+from .recordings import Recording, make_call_key, select_recording, split_recordings
+from .replay import REPLAY_STEPS, REPLAY_TOKENS, Replayed, Trial, replay_recording
 
 
 class ReplayOptions(msgspec.Struct, frozen=True):
@@ -46,18 +46,18 @@ class Replaying(msgspec.Struct, frozen=True):
     in a conversation. What models are asked for real is held and settled in `budgets`."""
 
     ground: Host
-    trying: Callable[[str, Tried], Agent]
-    model: Callable[[str], Model]
+    make_tried_agent: Callable[[str, Tried], Agent]
+    open_model: Callable[[str], Model]
     budgets: Budgets = no_budget
-    driving: Callable[[str, Agent], Agent] = lambda session, agent: agent
+    adapt_agent: Callable[[str, Agent], Agent] = lambda session, agent: agent
 
-    async def recording(self, session: str, number: int = 0) -> Recording:
+    async def load_recording(self, session: str, number: int = 0) -> Recording:
         """That turn of a conversation; 0 is the last. Raises Refused."""
-        return recording(session, await self.ground.store.events(session), number)
+        return select_recording(session, await self.ground.store.events(session), number)
 
-    async def begun(self, session: str, n: int) -> Recording:
+    async def load_recording_at(self, session: str, n: int) -> Recording:
         """The turn that this event opened. Raises Refused."""
-        for each in recordings(session, await self.ground.store.events(session)):
+        for each in split_recordings(session, await self.ground.store.events(session)):
             if each.tape[0].n == n:
                 return each
         raise Refused(f"no turn began with event {n}; it may have been erased")
@@ -72,12 +72,13 @@ class Replaying(msgspec.Struct, frozen=True):
         be."""
         wanted = wanted or ReplayOptions()
         ground = self.ground
-        agent = self.driving(recorded.session, ground.agent_of(recorded.session))
+        agent = self.adapt_agent(recorded.session, ground.agent_of(recorded.session))
         other: Agent | None = None
         served = dict[str, Skill]()
         if wanted.system or wanted.skills is not None:
-            other = self.driving(
-                recorded.session, self.trying(agent.name, Tried(wanted.system, wanted.skills))
+            other = self.adapt_agent(
+                recorded.session,
+                self.make_tried_agent(agent.name, Tried(wanted.system, wanted.skills)),
             )
             served = (
                 Skills((SkillSource("tried", wanted.skills, links=True),)).find()
@@ -86,20 +87,20 @@ class Replaying(msgspec.Struct, frozen=True):
             )
 
         def serve(call: ToolCall) -> str | None:
-            return _served(call, served)
+            return _serve_skill(call, served)
 
         trial = Trial(
             agent,
             partial(self.ask, agent.name),
-            self.model,
+            self.open_model,
             other,
             wanted.model,
             serve,
-            lambda event: hidden(event, ground.redact),
+            lambda event: redact_event(event, ground.redact),
             wanted.steps,
             wanted.tokens,
         )
-        return await replay(recorded, trial)
+        return await replay_recording(recorded, trial)
 
     async def ask(self, agent: str, model: str, request: Request) -> Reply:
         """One call of a model, which this agent pays. Raises ModelError."""
@@ -110,20 +111,20 @@ class Replaying(msgspec.Struct, frozen=True):
             self.budgets, Charge("", "", agent), partial(ground.ids.new, "replay"), rows.extend
         )
         try:
-            return await paid(model, request, paying, self.model)
+            return await call_billed(model, request, paying, self.open_model)
         finally:
             if rows:
                 with anyio.CancelScope(shield=True):
                     await ground.store.change(rows)
 
 
-def _served(call: ToolCall, skills: dict[str, Skill]) -> str | None:
+def _serve_skill(call: ToolCall, skills: dict[str, Skill]) -> str | None:
     """What of the skills that are tried this call would read; None for all other calls."""
-    name, _ = key_of(call)
+    name, _ = make_call_key(call)
     if name != "read_skill":
         return None
     try:
-        given = msgspec.convert(decoded(key_of(call)[1].encode()), dict[str, str])
+        given = msgspec.convert(decoded(make_call_key(call)[1].encode()), dict[str, str])
         return read_skill(skills[given["skill"]], given.get("path", ""))
     except (ValueError, KeyError):
         return None
@@ -132,7 +133,7 @@ def _served(call: ToolCall, skills: dict[str, Skill]) -> str | None:
 
 
 @contextmanager
-def tried_skill(folder: Path) -> Iterator[Path]:
+def open_isolated_skill(folder: Path) -> Iterator[Path]:
     """A folder in which this skill lies alone. Raises ConfigError where it is none."""
     if not (folder / FILE_NAME).is_file():
         raise ConfigError(f"{str(folder)!r} is no skill: there is no {FILE_NAME} in it")

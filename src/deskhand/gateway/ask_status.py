@@ -30,11 +30,11 @@ from ..types.events import (
 
 log = logging.getLogger(__name__)
 
-OPEN = 1000
+MAX_OPEN_ASKS = 1000
 """So many open questions are known by their calls."""
 SEND_S = 30.0
-AGAIN_S = 0.5
-_WORDS = {
+RETRY_S = 0.5
+_CHOICE_TEXTS = {
     "once": "\N{CHECK MARK} Allowed, once, by {who}",
     "always": "\N{CHECK MARK} Allowed from now on by {who}",
     "each": "\N{BLACK RIGHTWARDS ARROW} Asked one by one, as {who} wished",
@@ -51,10 +51,10 @@ class Decided:
         self._store = store
         self.channels = {name: each for name, each in channels.items() if isinstance(each, Editing)}
         self._asks: OrderedDict[tuple[str, str], str] = OrderedDict()
-        self._due: deque[tuple[str, str, str]] = deque(maxlen=OPEN)
+        self._due: deque[tuple[str, str, str]] = deque(maxlen=MAX_OPEN_ASKS)
         self._news = anyio.Event()
 
-    def see(self, recorded: Recorded) -> None:
+    def on_event(self, recorded: Recorded) -> None:
         """Hear what happened. Never waits."""
         session = recorded.session
         event = recorded.event
@@ -64,22 +64,22 @@ class Decided:
                 | QuestionAsked(ask_id=ask_id, call_id=call_id)
             ):
                 self._asks[session, call_id] = ask_id
-                if len(self._asks) > OPEN:
+                if len(self._asks) > MAX_OPEN_ASKS:
                     self._asks.popitem(last=False)
             case ApprovalAnswered(ask_id=ask_id, choice=choice, principal=principal):
-                self._owe(session, ask_id, _WORDS[choice].format(who=principal.id))
+                self._enqueue(session, ask_id, _CHOICE_TEXTS[choice].format(who=principal.id))
             case QuestionAnswered(ask_id=ask_id, principal=principal, message=message):
-                self._owe(session, ask_id, f"{principal.id}: {message.text}")
+                self._enqueue(session, ask_id, f"{principal.id}: {message.text}")
             case CallClosed(call_id=call_id, reason=reason):
                 if open_ := self._asks.pop((session, call_id), ""):
-                    self._owe(session, open_, f"No longer asked: {reason}")
+                    self._enqueue(session, open_, f"No longer asked: {reason}")
             case ToolFinished(result=result):
                 if open_ := self._asks.pop((session, result.call_id), ""):
-                    self._owe(session, open_, "Nobody answered in time")
+                    self._enqueue(session, open_, "Nobody answered in time")
             case _:
                 pass
 
-    def _owe(self, session: str, ask_id: str, words: str) -> None:
+    def _enqueue(self, session: str, ask_id: str, words: str) -> None:
         for key in [key for key, known in self._asks.items() if known == ask_id]:
             del self._asks[key]
         self._due.append((session, ask_id, words))
@@ -89,19 +89,19 @@ class Decided:
         """Write it, for ever."""
         while True:
             self._news = anyio.Event()
-            waiting = [each for each in self._take() if not await self._write(*each)]
+            waiting = [each for each in self._drain_queue() if not await self._edit_question(*each)]
             self._due.extendleft(reversed(waiting))
-            with anyio.move_on_after(AGAIN_S) if waiting else anyio.CancelScope():
+            with anyio.move_on_after(RETRY_S) if waiting else anyio.CancelScope():
                 await self._news.wait()
 
-    def _take(self) -> list[tuple[str, str, str]]:
+    def _drain_queue(self) -> list[tuple[str, str, str]]:
         taken = list(self._due)
         self._due.clear()
         return taken
 
-    async def _write(self, session: str, ask_id: str, words: str) -> bool:
+    async def _edit_question(self, session: str, ask_id: str, words: str) -> bool:
         """False while the question itself is still to be sent."""
-        for state, sent_id, body in await self._store.rows("ask_said", (session, ask_id)):
+        for state, sent_id, body in await self._store.query("ask_said", (session, ask_id)):
             outgoing = _decode(body)
             channel = self.channels.get(outgoing.address.channel)
             if channel is None or outgoing.ask is None or state == "failed":

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-EVERY_S = 600.0
+ANCHOR_INTERVAL_S = 600.0
 """How often a running Deskhand notes the heads."""
 Heads = Mapping[str, tuple[int, bytes]]
 Anchors = dict[str, dict[int, bytes]]
@@ -39,7 +39,7 @@ def read_anchors(path: Path) -> Anchors:
     return anchors
 
 
-def note_anchors(path: Path, heads: Heads, at: float) -> int:
+def append_anchors(path: Path, heads: Heads, at: float) -> int:
     """Append the heads that have changed since they were noted; on disk when it returns. Returns
     how many.
 

@@ -16,7 +16,7 @@ from ..types.errors import ChannelError, ConfigError, LoginRefused
 from ..types.identity import Inbound
 
 ENTRY_POINTS = "deskhand.channels"
-AGAIN_S = 600.0
+RETRY_S = 600.0
 
 
 class Unopened:
@@ -34,7 +34,7 @@ class Unopened:
         yield  # pragma: no cover -- makes it a generator
 
     async def send(self, outgoing: Outgoing, mark: str) -> str:
-        raise ChannelError(self.why, AGAIN_S, unsent=True)
+        raise ChannelError(self.why, RETRY_S, unsent=True)
 
 
 def open_channels(settings: Settings, blobs: Blobs, clock: Clock) -> tuple[Channel, ...]:
@@ -50,7 +50,7 @@ def open_channels(settings: Settings, blobs: Blobs, clock: Clock) -> tuple[Chann
     return tuple(found)
 
 
-async def introduction(
+async def fetch_introduction(
     name: str, config: ChannelConfig, settings: Settings, blobs: Blobs
 ) -> Introduction:
     """Ask the platform who this bot is. Raises ConfigError, ChannelError, with the next step."""

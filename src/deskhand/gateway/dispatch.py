@@ -12,7 +12,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from ..agent.loop import Driver
-from ..store.base import First, OpenSession, Store
+from ..store.base import FirstCommit, OpenSession, Store
 from ..types.clock import Clock
 from ..types.door import Progress
 from ..types.errors import DeskhandError, StaleSession, StoreCorrupt, StoreUnavailable
@@ -24,19 +24,19 @@ log = logging.getLogger(__name__)
 WARM_SESSIONS = 500
 WARM_BYTES = 64_000_000
 """So many sessions, and so much of them, are kept in memory while they are at rest."""
-ADOPTED = 1_000
+MAX_ADOPTED = 1_000
 """So many sessions that this process would not see to by itself are remembered, because somebody
 has come for them."""
-FAILURES = 5
+MAX_FAILURES = 5
 ALONE_S = 60.0
-LOOK_S = 0.02
-LOOK_AGAIN_S = 10.0
+POLL_S = 0.02
+RECHECK_S = 10.0
 """What rested when the process began is looked at by then: the clock may have been set back while
 nothing ran."""
 PAUSES_S = (0.1, 0.3, 1.0, 3.0, 5.0)
-Takes = Callable[[str], bool]
-Up = Callable[[], None]
-Troubled = Callable[[str, DeskhandError, bool], None]
+SelectSession = Callable[[str], bool]
+OnUp = Callable[[], None]
+OnTrouble = Callable[[str, DeskhandError, bool], None]
 """Called with a session, what holds it up, and whether that is for good: then it is left alone
 until something new comes in."""
 
@@ -60,7 +60,7 @@ class Dispatch:
     up."""
 
     def __init__(
-        self, store: Store, make: Callable[[str], Driver], clock: Clock, troubled: Troubled
+        self, store: Store, make: Callable[[str], Driver], clock: Clock, troubled: OnTrouble
     ) -> None:
         self._store = store
         self._make = make
@@ -77,16 +77,16 @@ class Dispatch:
         self._adopted: dict[str, None] = {}
 
     @property
-    def driving(self) -> bool:
+    def is_driving(self) -> bool:
         """This process drives; otherwise it only accepts and reads."""
         return self._tasks is not None
 
     @property
-    def draining(self) -> bool:
+    def is_draining(self) -> bool:
         """Nothing more is begun."""
         return self._draining
 
-    def drives(self, session: str) -> bool:
+    def owns(self, session: str) -> bool:
         """Whether this process sees to that session while it drives."""
         return session in self._adopted or self._takes(session)
 
@@ -95,15 +95,15 @@ class Dispatch:
         come for it."""
         if self._tasks is None or not self._takes(session):
             self._adopted[session] = None
-            if len(self._adopted) > ADOPTED:
+            if len(self._adopted) > MAX_ADOPTED:
                 del self._adopted[next(iter(self._adopted))]
         self.wake(session, cut=cut)
 
     async def run(
         self,
         started: Callable[[], None] = lambda: None,
-        takes: Takes = lambda session: True,
-        up: Up = lambda: None,
+        takes: SelectSession = lambda session: True,
+        up: OnUp = lambda: None,
     ) -> None:
         """Take over what is owed and drive for ever. Only the holder of the driver lock may call
         this. `up` is called before what crashed is driven alone, which may take its time; `started`
@@ -113,7 +113,7 @@ class Dispatch:
         does. What comes in through the Door of this process is driven in any case.
         """
         self._takes = takes
-        dead = await self._store.take_over(self._clock.now())
+        dead = await self._store.begin_run(self._clock.now())
         if dead:
             await self._slot(dead).driver.give_up("it ended the whole process four times")
         clean = False
@@ -124,10 +124,10 @@ class Dispatch:
                 # from here on `wake` works; what came before is in the list that is read now
                 self._tasks = tasks
                 for row in await self._store.open_sessions():
-                    if self.drives(row.session):
-                        self._open(row)
+                    if self.owns(row.session):
+                        self._restore_wakeup(row)
                 started()
-                await self._keep_time()
+                await self._wake_due_sessions()
         except anyio.get_cancelled_exc_class():
             clean = True  # we were told to end; anything else counts as a crash
             raise
@@ -135,27 +135,27 @@ class Dispatch:
             self._tasks = None
             if clean:
                 with anyio.CancelScope(shield=True):
-                    await self._store.hand_over()
+                    await self._store.end_run()
 
     async def drain(self) -> None:
         """Begin no more, and wait until what is being driven rests. What comes in meanwhile waits
         for the next run."""
         self._draining = True
         while any(slot.running for slot in self._slots.values()):  # noqa: ASYNC110 -- the bound is the caller's
-            await anyio.sleep(LOOK_S)
+            await anyio.sleep(POLL_S)
 
     async def _drive_suspects(self, tasks: TaskGroup) -> None:
         """What crashed three times is driven by itself until it has got further, so that a fourth
         crash names the culprit and the others do not wait for longer than that takes."""
         for row in await self._store.open_sessions():
-            if row.attempts >= 3 and self.drives(row.session):
+            if row.attempts >= 3 and self.owns(row.session):
                 await self._store.drive_alone(row.session)
                 log.warning("driving %s alone: it was open in three crashes", row.session)
-                slot = self._reserved(row.session)
+                slot = self._reserve_slot(row.session)
                 tasks.start_soon(self._drive, slot)
                 with anyio.move_on_after(ALONE_S):
                     while slot.running and await self._is_suspect(row.session):  # noqa: ASYNC110 -- the store tells
-                        await anyio.sleep(LOOK_S)
+                        await anyio.sleep(POLL_S)
         await self._store.drive_alone("")
 
     async def _is_suspect(self, session: str) -> bool:
@@ -164,12 +164,12 @@ class Dispatch:
             row.session == session and row.attempts for row in await self._store.open_sessions()
         )
 
-    def _open(self, row: OpenSession) -> None:
+    def _restore_wakeup(self, row: OpenSession) -> None:
         if row.wake_at is None:
             self.wake(row.session)
         else:
             slot = self._slot(row.session)
-            slot.wake_at, slot.tick = row.wake_at, self._clock.monotonic() + LOOK_AGAIN_S
+            slot.wake_at, slot.tick = row.wake_at, self._clock.monotonic() + RECHECK_S
 
     def wake(self, session: str, *, cut: bool = False) -> None:
         """Drive the session now, or tell its driver that there is news; `cut` ends what it is
@@ -177,25 +177,25 @@ class Dispatch:
         if self._tasks is None:
             return
         slot = self._slot(session)
-        slot.driver.news = True
+        slot.driver.has_news = True
         if slot.running:
             if cut:
                 slot.driver.interrupt()
             return
         if self._draining:
             return
-        self.start(self._reserved(session))
+        self.start(self._reserve_slot(session))
 
     def reserve(
         self, session: str, inbound: Inbound, principal: Principal
-    ) -> tuple[SessionSlot, First] | None:
+    ) -> tuple[SessionSlot, FirstCommit] | None:
         """A warm session at rest and the commit that takes this message in, held until `start` or
         `release`."""
         slot = self._slots.get(session)
         if self._tasks is None or self._draining or slot is None or slot.running or slot.stale:
             return None
-        first = slot.driver.first(inbound, principal)
-        return (self._reserved(session), first) if first is not None else None
+        first = slot.driver.prepare_admission(inbound, principal)
+        return (self._reserve_slot(session), first) if first is not None else None
 
     def start(self, slot: SessionSlot) -> None:
         """Drive a reserved slot."""
@@ -204,7 +204,7 @@ class Dispatch:
             slot.running = False
         elif not slot.tasked:
             slot.tasked = True
-            self._tasks.start_soon(self._stay, slot)
+            self._tasks.start_soon(self._run_slot, slot)
 
     def snapshot(self, session: str) -> Progress | None:
         slot = self._slots.get(session)
@@ -216,7 +216,7 @@ class Dispatch:
         state = slot.driver.state if slot else None
         return state.turn if state else None
 
-    def working(self) -> Iterator[tuple[str, Turn]]:
+    def iter_active_turns(self) -> Iterator[tuple[str, Turn]]:
         """The sessions that are being driven for somebody now, with their turns; those that rest
         are not."""
         for session, slot in list(self._slots.items()):
@@ -245,13 +245,13 @@ class Dispatch:
         self._slots.move_to_end(session)
         return slot
 
-    def _reserved(self, session: str) -> SessionSlot:
+    def _reserve_slot(self, session: str) -> SessionSlot:
         slot = self._slot(session)
         slot.running = True
         slot.wake_at = None
         return slot
 
-    def _weigh(self, slot: SessionSlot) -> None:
+    def _update_size(self, slot: SessionSlot) -> None:
         """Note how much memory a session takes that has been driven, and make room where it is too
         much."""
         size_bytes = slot.driver.size_bytes
@@ -275,13 +275,13 @@ class Dispatch:
             self._warm_bytes -= slot.size_bytes
             slot.size_bytes = 0
             if slot.wake_at is not None:
-                slot.driver.forget()
+                slot.driver.drop_state()
                 continue
             del self._slots[session]
             slot.forgotten = True
             slot.go.set()
 
-    async def _stay(self, slot: SessionSlot) -> None:
+    async def _run_slot(self, slot: SessionSlot) -> None:
         """Drive whenever it is to go, until it is forgotten."""
         try:
             while not slot.forgotten:
@@ -297,14 +297,14 @@ class Dispatch:
         parked = 0
         reason = ""
         try:
-            while failures < 2 * FAILURES:  # a log that cannot even be given up is left alone
+            while failures < 2 * MAX_FAILURES:  # a log that cannot even be given up is left alone
                 try:
-                    if failures >= FAILURES:
+                    if failures >= MAX_FAILURES:
                         await slot.driver.give_up(reason)
                         break
                     slot.wake_at = await slot.driver.drive()
                     slot.tick = slot.driver.rests_until
-                    if not slot.driver.news or slot.wake_at is not None:
+                    if not slot.driver.has_news or slot.wake_at is not None:
                         break
                 except (StoreUnavailable, StaleSession) as error:
                     log.warning("%s is parked: %s", slot.driver.session, error)
@@ -314,7 +314,7 @@ class Dispatch:
                     parked += 1
                 except Exception as error:
                     failures, reason = failures + 1, f"{type(error).__name__}: {str(error)[:300]}"
-                    if failures == 2 * FAILURES or isinstance(error, StoreCorrupt):
+                    if failures == 2 * MAX_FAILURES or isinstance(error, StoreCorrupt):
                         told = (
                             error
                             if isinstance(error, DeskhandError)
@@ -322,15 +322,15 @@ class Dispatch:
                         )
                         self._troubled(slot.driver.session, told, True)
                     log.exception("driving %s failed", slot.driver.session)
-                    await anyio.sleep(PAUSES_S[min(failures, 4)] if failures < FAILURES else 0)
+                    await anyio.sleep(PAUSES_S[min(failures, 4)] if failures < MAX_FAILURES else 0)
         finally:
             slot.running = False
         if not slot.forgotten:
-            self._weigh(slot)
+            self._update_size(slot)
         if slot.wake_at is not None:
             self._alarm.set()
 
-    async def _keep_time(self) -> None:
+    async def _wake_due_sessions(self) -> None:
         """Wake what rests when its time has come."""
         while True:
             now = self._clock.now()

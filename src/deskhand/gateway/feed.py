@@ -58,7 +58,7 @@ class Follower:
         self.failed = error
         self._wake()
 
-    def lose(self) -> None:
+    def mark_lost(self) -> None:
         """Some may be missing: the log has them."""
         self.lost = True
         self._wake()
@@ -122,7 +122,7 @@ class Tap(Protocol):
     """Where a follower hears what another process drives, as far as that tells."""
 
     @property
-    def flows(self) -> bool:
+    def is_connected(self) -> bool:
         """What happens comes in by itself."""
         ...
 
@@ -137,7 +137,7 @@ class Tap(Protocol):
 class Dry:
     """Nothing comes from elsewhere."""
 
-    flows = False
+    is_connected = False
 
     async def open(self, n: int) -> None:
         pass
@@ -146,13 +146,13 @@ class Dry:
         pass
 
 
-Taps = Callable[[str, Principal, Follower], Tap]
+OpenTap = Callable[[str, Principal, Follower], Tap]
 
 
 class Feed:
     """Who follows which session in this process. `tap` brings what another process drives."""
 
-    def __init__(self, tap: Taps = lambda session, principal, follower: Dry()) -> None:
+    def __init__(self, tap: OpenTap = lambda session, principal, follower: Dry()) -> None:
         self.tap = tap
         self._followers: dict[str, set[Follower]] = {}
         self._watching: set[Bell] = set()
@@ -165,7 +165,7 @@ class Feed:
             for bell in self._watching:
                 bell.ring()
 
-    def trouble(self, session: str, error: DeskhandError, for_good: bool) -> None:
+    def report_trouble(self, session: str, error: DeskhandError, for_good: bool) -> None:
         """Tell the session's followers what holds it up; where that is for good, following ends
         with the error."""
         if for_good:
@@ -196,7 +196,7 @@ class Feed:
                 del self._followers[session]
 
 
-Noting = Callable[[Principal, str, str], Awaitable[None]]
+NoteRefusal = Callable[[Principal, str, str], Awaitable[None]]
 """Writes down that somebody asked for what is not theirs: who, what, and of what."""
 
 
@@ -208,12 +208,12 @@ class FeedSource(msgspec.Struct, frozen=True):
 
     store: Store
     feed: Feed
-    driving: Callable[[], bool]
+    is_driving: Callable[[], bool]
     snapshot: Callable[[str], Progress | None]
-    note: Noting
+    note: NoteRefusal
 
 
-async def follow(
+async def follow_session(
     source: FeedSource, session: str, principal: Principal, after: int
 ) -> AsyncGenerator[Recorded | Progress]:
     """The session's events after number `after`, then what comes, for ever: each event once, in
@@ -222,13 +222,13 @@ async def follow(
     System prompts are shown to owners alone. Raises Refused when the session is not the principal's
     to see, and what the session cannot go on from.
     """
-    async with aclosing(batches(source, session, principal, after)) as found:
+    async with aclosing(follow_in_batches(source, session, principal, after)) as found:
         async for batch in found:
             for item in batch:
                 yield item
 
 
-async def batches(
+async def follow_in_batches(
     source: FeedSource, session: str, principal: Principal, after: int
 ) -> AsyncGenerator[Batch]:
     """The same, and each time all that there is: at most a page of the log, or what a follower may
@@ -251,7 +251,7 @@ async def batches(
                 follower.lost = False
                 told = False
                 version = (
-                    -1 if source.driving() else store.version()
+                    -1 if source.is_driving() else store.version()
                 )  # what this process writes, it hears of
                 more = True
                 while more and (page := await store.events(session, n, PAGE)):
@@ -271,14 +271,16 @@ async def batches(
             if follower.failed is not None:
                 raise follower.failed
             if not follower.lost:
-                driving = source.driving()
+                driving = source.is_driving()
                 if not driving:
                     await tap.open(n)
-                await follower.wait(None if driving else SLOW_POLL_S if tap.flows else POLL_S)
+                await follower.wait(
+                    None if driving else SLOW_POLL_S if tap.is_connected else POLL_S
+                )
                 stale = not driving and version != store.version()
 
 
-async def watch(
+async def watch_sessions(
     source: FeedSource, principal: Principal, after_seq: int
 ) -> AsyncGenerator[Recorded]:
     """What happened after `after_seq` in the sessions that the principal may see, then what
@@ -295,6 +297,6 @@ async def watch(
                 for recorded in page:
                     seq = recorded.seq
                     yield recorded
-            while not await bell.wait(None if source.driving() else POLL_S):
+            while not await bell.wait(None if source.is_driving() else POLL_S):
                 if version != store.version():
                     break

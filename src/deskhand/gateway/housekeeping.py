@@ -13,19 +13,19 @@ import anyio.to_thread
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..types.clock import Clock
-from .audit_anchor import EVERY_S, Heads, note_anchors
+from .audit_anchor import ANCHOR_INTERVAL_S, Heads, append_anchors
 from .dispatch import Dispatch
-from .door import LocalDoor, cuts
+from .door import LocalDoor, is_interrupt
 
 log = logging.getLogger(__name__)
 
 POLL_S = 0.05
 SWEEP_S = 3600.0
-SET_S = 60.0
+CLOCK_JUMP_S = 60.0
 """A clock that was moved by less was only put right."""
 
 
-async def watch(store: Store, door: LocalDoor, dispatch: Dispatch) -> None:
+async def watch_inbox(store: Store, door: LocalDoor, dispatch: Dispatch) -> None:
     """Wake sessions for what other processes accepted."""
     seen = store.last_inbox_id()
     version = -1
@@ -35,30 +35,30 @@ async def watch(store: Store, door: LocalDoor, dispatch: Dispatch) -> None:
             continue
         for session, row in await store.accepted_since(seen):
             seen = max(seen, row.inbox_id)
-            if not door.took(row.inbox_id) and dispatch.drives(session):
-                dispatch.wake(session, cut=cuts(row.inbound.body, row.inbound.when))
+            if not door.pop_own_row(row.inbox_id) and dispatch.owns(session):
+                dispatch.wake(session, cut=is_interrupt(row.inbound.body, row.inbound.when))
 
 
-async def anchor(store: Store, path: Path, clock: Clock) -> None:
+async def run_anchoring(store: Store, path: Path, clock: Clock) -> None:
     """Note the heads of the chains now and then, and at a clean end."""
     try:
         while True:
-            await anyio.sleep(EVERY_S)
-            _note(path, await store.heads(), clock)
+            await anyio.sleep(ANCHOR_INTERVAL_S)
+            _write_anchors(path, await store.heads(), clock)
     except anyio.get_cancelled_exc_class():
         with anyio.CancelScope(shield=True):
-            _note(path, await store.heads(), clock)
+            _write_anchors(path, await store.heads(), clock)
         raise
 
 
-def _note(path: Path, heads: Heads, clock: Clock) -> None:
+def _write_anchors(path: Path, heads: Heads, clock: Clock) -> None:
     try:
-        note_anchors(path, heads, clock.now())
+        append_anchors(path, heads, clock.now())
     except OSError as error:
         log.warning("the anchor file is not written: %s", error)
 
 
-async def sweep(
+async def run_sweeping(
     store: Store, blobs: Blobs, clock: Clock, forget: Callable[[], Awaitable[None]]
 ) -> None:
     """Now and then let go of what is too old, and remove the files of blobs that nothing names any
@@ -67,14 +67,14 @@ async def sweep(
         await forget()
         before = _ahead_s(clock)
         await anyio.sleep(SWEEP_S)
-        await collect(store, blobs, clock, before)
+        await collect_blobs(store, blobs, clock, before)
 
 
-async def collect(store: Store, blobs: Blobs, clock: Clock, before: float) -> None:
+async def collect_blobs(store: Store, blobs: Blobs, clock: Clock, before: float) -> None:
     """Remove these files, unless the clock was set since it was so far ahead of the one that nobody
     sets: then what was just stored may look old."""
-    if abs(_ahead_s(clock) - before) < SET_S:
-        await anyio.to_thread.run_sync(blobs.collect, store.blob_used, clock.now())
+    if abs(_ahead_s(clock) - before) < CLOCK_JUMP_S:
+        await anyio.to_thread.run_sync(blobs.collect, store.is_blob_used, clock.now())
 
 
 def _ahead_s(clock: Clock) -> float:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from ..secrets.inbound_redaction import hidden_body
+from ..secrets.inbound_redaction import redact_body
 from ..store.base import Accepted, Store
 from ..types.commit import Change
 from ..types.identity import Inbound, Principal
@@ -29,8 +29,8 @@ class InboundInjector(msgspec.Struct, frozen=True):
         """Store it for its session, once by its `external_id`, in one transaction with these
         `changes`, and wake whoever drives that. Raises StoreUnavailable, and Refused where too much
         waits there."""
-        inbound = replace(inbound, body=hidden_body(inbound.body, self.redact))
+        inbound = replace(inbound, body=redact_body(inbound.body, self.redact))
         accepted = await self.store.accept(inbound, principal, inbound.session, changes=changes)
-        if not accepted.duplicate and self.dispatch.drives(inbound.session):
+        if not accepted.duplicate and self.dispatch.owns(inbound.session):
             self.dispatch.wake(inbound.session)
         return accepted

@@ -36,7 +36,7 @@ ASK_BYTES = 65_536
 ASK_S = 5.0
 LINE_BYTES = 16_000_000
 """Whoever is sent a longer line reads the log instead."""
-AGAIN_S = 1.0
+RETRY_S = 1.0
 PATH_BYTES = 100
 """The kernel takes no longer path of a socket (108 on Linux, 104 on macOS)."""
 
@@ -67,7 +67,7 @@ Follow = Callable[[str, Principal, int], AsyncGenerator[Recorded | Progress]]
 
 
 @contextmanager
-def _short(path: Path) -> Iterator[str]:
+def _short_path(path: Path) -> Iterator[str]:
     """A path of this socket that the kernel takes, however deep its folder lies."""
     if len(os.fsencode(path)) <= PATH_BYTES or not Path("/proc/self/fd").is_dir():
         yield str(path)
@@ -79,7 +79,7 @@ def _short(path: Path) -> Iterator[str]:
         os.close(fd)
 
 
-async def serve(
+async def serve_socket(
     path: Path, follow: Follow, health: Callable[[], Awaitable[Health]], uid: int | None = None
 ) -> None:
     """Answer on the socket for ever, to processes of this user (ours, if none is given). Only the
@@ -88,17 +88,17 @@ async def serve(
 
     async def answer(stream: UnixStream) -> None:
         async with stream:
-            if not _is_of(user, stream):
+            if not _is_peer_user(user, stream):
                 log.warning("another user of this machine tried to follow conversations")
                 return
             with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                 await _answer(stream, follow, health)
 
-    with _short(path) as short:
+    with _short_path(path) as short:
         await serve_unix(short, answer)
 
 
-def _is_of(user: int, stream: UnixStream) -> bool:
+def _is_peer_user(user: int, stream: UnixStream) -> bool:
     """Whether whoever is at the other end is this user. Where the kernel does not say, the modes of
     the file do."""
     peer = getattr(socket, "SO_PEERCRED", None)
@@ -131,21 +131,21 @@ async def _answer(
         return
     async with anyio.create_task_group() as tasks:
 
-        async def hung_up() -> None:
+        async def cancel_on_disconnect() -> None:
             with suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
                 while True:
                     await stream.receive(1024)
             tasks.cancel_scope.cancel()
 
-        tasks.start_soon(hung_up)
+        tasks.start_soon(cancel_on_disconnect)
         with suppress(
             anyio.BrokenResourceError, anyio.ClosedResourceError
         ):  # inside, where no group wraps them
-            await _tell(stream, ask, follow)
+            await _stream_events(stream, ask, follow)
         tasks.cancel_scope.cancel()
 
 
-async def _tell(stream: UnixStream, ask: SocketRequest, follow: Follow) -> None:
+async def _stream_events(stream: UnixStream, ask: SocketRequest, follow: Follow) -> None:
     """What happens in the session that was asked for, until the other end is gone."""
     assert ask.principal is not None
     try:
@@ -199,7 +199,7 @@ class _Lines(asyncio.Protocol):
             self._partial
         ):  # nobody will finish that sentence; if it is in the log by now, this is dropped
             self._follower.put(Progress("reset", self._partial))
-        self._follower.lose()
+        self._follower.mark_lost()
 
     def close(self) -> None:
         if self.transport is not None:
@@ -216,21 +216,21 @@ class SocketTap:
         self._principal = principal
         self._follower = follower
         self._lines: _Lines | None = None
-        self._tried_at = -AGAIN_S
+        self._tried_at = -RETRY_S
 
     @property
-    def flows(self) -> bool:
+    def is_connected(self) -> bool:
         return self._lines is not None and self._lines.transport is not None
 
     async def open(self, n: int) -> None:
         """Have the events after number n come in, where somebody gives them; tried once in
         AGAIN_S."""
-        if self.flows or monotonic() - self._tried_at < AGAIN_S:
+        if self.is_connected or monotonic() - self._tried_at < RETRY_S:
             return
         self._tried_at = monotonic()
         lines = _Lines(self._follower)
         try:
-            with _short(self._path) as short:
+            with _short_path(self._path) as short:
                 await asyncio.get_running_loop().create_unix_connection(lambda: lines, short)
         except OSError:
             return
@@ -246,7 +246,7 @@ class SocketTap:
 async def ask_health(path: Path) -> Health | None:
     """The health of the process that drives; None where nobody answers within ASK_S."""
     try:
-        with anyio.fail_after(ASK_S), _short(path) as short:
+        with anyio.fail_after(ASK_S), _short_path(path) as short:
             async with connect_unix(short) as stream:
                 await stream.send(_encode(SocketRequest()) + b"\n")
                 return _decode(

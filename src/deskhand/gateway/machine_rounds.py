@@ -17,7 +17,7 @@ from ..types.commit import Change
 from ..users.owner_alerts import Alerts
 
 WINDOW_S = 3600.0
-NAMED = 3
+MAX_NAMED = 3
 """So many of those who began most rounds are named to the owners."""
 WHAT_CHARS = 120
 
@@ -36,7 +36,7 @@ class MachineRounds:
         """Whether there may be rounds that a person's word takes away. What was counted before a
         restart is."""
 
-    async def begin(self, what: str) -> str:
+    async def begin_round(self, what: str) -> str:
         """Count a round that `what` begins. Returns why it may not begin now, '' where it may.
         Raises StoreError."""
         most = self._most()
@@ -47,11 +47,11 @@ class MachineRounds:
             await self._store.change((Change("machine_rounds_are_of", (self._since,)),))
             self._begun = True
         if most:
-            ((count, first),) = await self._store.rows(
+            ((count, first),) = await self._store.query(
                 "machine_rounds_since", (now - WINDOW_S, now + WINDOW_S)
             )
             if count >= most:
-                await self._tell(most, first)
+                await self._alert_owners(most, first)
                 return (
                     f"{most} rounds within an hour were begun by programs and none by a person; "
                     "it goes on once somebody writes something, or when the hour is over"
@@ -65,14 +65,14 @@ class MachineRounds:
         )
         return ""
 
-    async def person_spoke(self) -> None:
+    async def reset(self) -> None:
         """A person said something: the count begins anew. Raises StoreError."""
         self.counted = False
         await self._store.change((Change("machine_round_clear", ()),))
 
-    async def _tell(self, most: int, first: int) -> None:
+    async def _alert_owners(self, most: int, first: int) -> None:
         """Tell the owners, once for each time that it happens."""
-        rows = await self._store.rows("machine_rounds_by", (NAMED,))
+        rows = await self._store.query("machine_rounds_by", (MAX_NAMED,))
         named = ", ".join(f"{what} ({count})" for what, count in rows)
         text = (
             f"Programs have started {most} turn{'s' * (most > 1)} within an hour, and no "
@@ -80,5 +80,5 @@ class MachineRounds:
             "I do not answer programs any more until somebody writes to me, or an hour has passed. "
             "The limit is `machine_rounds` in the configuration."
         )
-        changes = await self._alerts.tell(f"machine rounds:{first}", text)
+        changes = await self._alerts.alert_owners(f"machine rounds:{first}", text)
         await self._store.change(changes)

@@ -25,21 +25,21 @@ class Places:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def now(self, own: str, inbound: Inbound) -> str:
+    def current_session(self, own: str, inbound: Inbound) -> str:
         """The conversation that goes on at the place whose own one is `own`."""
         if inbound.address.channel in OWN_SURFACES:
             return own
-        named = self._store.look("named_get", (own,))
+        named = self._store.query_sync("named_get", (own,))
         return f"{own}:{named[0][0]}" if named else own
 
-    async def moved(self, own: str, inbound: Inbound) -> tuple[str, Inbound] | None:
+    async def switch_session(self, own: str, inbound: Inbound) -> tuple[str, Inbound] | None:
         """Where a `/start` leads, and what is to be handed in there; None where it is none, or came
         before."""
         body = inbound.body
         place = inbound.address
         if not isinstance(body, Command) or body.name != "start" or place.channel in OWN_SURFACES:
             return None
-        if await self._store.rows(
+        if await self._store.query(
             "inbox_find", (place.channel, place.account, inbound.external_id)
         ):
             return None

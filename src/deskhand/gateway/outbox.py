@@ -19,15 +19,15 @@ from .streamed_replies import Draft, Drafts
 log = logging.getLogger(__name__)
 
 POLL_S = 1.0
-LOOK_S = 0.02
+DRAIN_POLL_S = 0.02
 BATCH = 200
 TRIES = 12
 SEND_S = 60.0
 LATE_S = 3600.0
-BEGUN_S = 10.0
+RESTART_MAX_WAIT_S = 10.0
 """After a restart nothing waits for longer: by how much the clock was set meanwhile, nobody
 knows."""
-LONGEST_S = 3600.0
+MAX_PAUSE_S = 3600.0
 """Nothing is put off for longer, whatever a platform asks. What is due later shows that the clock
 went back."""
 DUPLICATE = "may be a duplicate"
@@ -50,7 +50,7 @@ Render = Callable[[OutboxRow], Awaitable[Outgoing]]
 """How a row is said. The same row always gives the same words."""
 
 
-async def as_it_stands(row: OutboxRow) -> Outgoing:
+async def render_unchanged(row: OutboxRow) -> Outgoing:
     return row.outgoing
 
 
@@ -63,7 +63,7 @@ class Outbox:
         channels: Mapping[str, Channel],
         clock: Clock,
         drafts: Drafts,
-        render: Render = as_it_stands,
+        render: Render = render_unchanged,
     ) -> None:
         self._store = store
         self._channels = channels
@@ -76,17 +76,19 @@ class Outbox:
         self._old = 0
         self._running = False
 
-    def poke(self) -> None:
+    def wake(self) -> None:
         """There may be something new to send."""
         self._news.set()
 
     async def run(self) -> None:
         """Send for ever."""
-        ((self._old,),) = await self._store.rows("outbox_last", ())
-        await self._store.change([Change("outbox_begin", (self._steady.now() + BEGUN_S,))])
+        ((self._old,),) = await self._store.query("outbox_last", ())
+        await self._store.change(
+            [Change("outbox_begin", (self._steady.now() + RESTART_MAX_WAIT_S,))]
+        )
         self._running = True
         try:
-            await self._send_for_ever()
+            await self._send_loop()
         finally:
             self._running = False
 
@@ -94,8 +96,8 @@ class Outbox:
         """Wait until all that is due has been sent, or is put off. A row whose sending is cut off
         may have arrived, and would have to be marked as a possible duplicate."""
         while self._running and (self._busy or await self._is_due()):
-            self.poke()
-            await anyio.sleep(LOOK_S)
+            self.wake()
+            await anyio.sleep(DRAIN_POLL_S)
 
     async def _is_due(self) -> bool:
         try:
@@ -103,7 +105,7 @@ class Outbox:
         except StoreUnavailable:
             return False
 
-    async def _send_for_ever(self) -> None:
+    async def _send_loop(self) -> None:
         async with anyio.create_task_group() as tasks:
             while True:
                 self._news = anyio.Event()
@@ -135,14 +137,14 @@ class Outbox:
         channel = self._channels[row.outgoing.address.channel]
         key = row.outgoing.key
         mark = mark_of(row, channel, self._clock.now(), restarted=row.id <= self._old)
-        draft = await self._drafts.before(row)
+        draft = await self._drafts.claim(row)
         if draft is not None and not draft.platform_id and not channel.idempotent:
             mark = DUPLICATE  # the beginning may stand there already
         outgoing = await self.render(row)
         await self._store.outbox_sending(key, mark)
         try:
             with anyio.fail_after(SEND_S):
-                platform_id = await _say(channel, outgoing, mark, draft)
+                platform_id = await _deliver(channel, outgoing, mark, draft)
         except SendRefused as error:
             await self._store.outbox_failed(key, str(error))
             log.error("%s will not take an answer: %s", channel.name, error)
@@ -150,14 +152,14 @@ class Outbox:
                 await self._drafts.drop(draft)
             return True
         except ChannelError as error:
-            await self._again(row, error)
+            await self._retry_later(row, error)
             return False
         except TimeoutError:
-            await self._again(row, ChannelError("the platform did not answer in time"))
+            await self._retry_later(row, ChannelError("the platform did not answer in time"))
             return False
         except Exception as error:
             log.exception("%s broke while sending", channel.name)
-            await self._again(row, ChannelError(f"{type(error).__name__}: {error}"))
+            await self._retry_later(row, ChannelError(f"{type(error).__name__}: {error}"))
             return False
         if draft is None:
             await self._store.outbox_sent(key, platform_id)
@@ -165,22 +167,22 @@ class Outbox:
             await self._drafts.complete(row, draft, platform_id)
         return True
 
-    async def _again(self, row: OutboxRow, error: ChannelError) -> None:
+    async def _retry_later(self, row: OutboxRow, error: ChannelError) -> None:
         """Try later; what may have arrived stays `sending`, so that the next try is marked."""
         if row.attempts + 1 >= TRIES:
             await self._store.outbox_failed(row.outgoing.key, str(error))
             return
         pause = min(
             error.retry_after_s if error.retry_after_s is not None else pause_s(row.attempts + 1),
-            LONGEST_S,
+            MAX_PAUSE_S,
         )
         state: OutboxState = "pending" if error.unsent and row.state == "pending" else "sending"
-        await self._store.outbox_again(
+        await self._store.outbox_retry(
             row.outgoing.key, state, self._steady.now() + pause, str(error)
         )
 
 
-async def _say(channel: Channel, outgoing: Outgoing, mark: str, draft: Draft | None) -> str:
+async def _deliver(channel: Channel, outgoing: Outgoing, mark: str, draft: Draft | None) -> str:
     """Over its draft, where there is one."""
     if draft is not None and draft.platform_id and isinstance(channel, Editing):
         return await channel.edit(draft.platform_id, outgoing, mark)

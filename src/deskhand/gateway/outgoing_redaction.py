@@ -3,7 +3,7 @@ from."""
 
 from __future__ import annotations
 
-from ..secrets.inbound_redaction import hidden_outgoing
+from ..secrets.inbound_redaction import redact_outgoing
 from ..secrets.redaction import Redactor
 from ..types.commit import OutboxRow, Outgoing
 from .outbox import Render
@@ -13,7 +13,7 @@ def without_secrets(render: Render, redact: Redactor) -> Render:
     """The same words as `render` gives, without secrets: also those that were none yet when they
     were committed."""
 
-    async def rendered(row: OutboxRow) -> Outgoing:
-        return hidden_outgoing(await render(row), redact)
+    async def render_redacted(row: OutboxRow) -> Outgoing:
+        return redact_outgoing(await render(row), redact)
 
-    return rendered
+    return render_redacted

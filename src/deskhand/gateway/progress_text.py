@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from ..types.messages import ToolCall, clean
-from ..types.programs import REHEARSE, RUN, SURVEY
+from ..types.messages import ToolCall, clean_text
+from ..types.programs import REHEARSE_PROGRAM, RUN_PROGRAM, SURVEY_FILES
 
 NAME_CHARS = 40
-WORDS = {
+TOOL_PHRASES = {
     "read_file": "Reading {path}",
     "write_file": "Writing {path}",
     "edit_file": "Changing {path}",
@@ -40,9 +40,9 @@ WORDS = {
     "list_skills": "Reading instructions",
     "cron": "Seeing to jobs",
     "manage_job": "Seeing to jobs",
-    SURVEY: "Looking through files",
-    REHEARSE: "Trying it out on a copy",
-    RUN: "Working on files",
+    SURVEY_FILES: "Looking through files",
+    REHEARSE_PROGRAM: "Trying it out on a copy",
+    RUN_PROGRAM: "Working on files",
 } | dict.fromkeys(
     (
         "manage_tasks",
@@ -60,18 +60,18 @@ WORDS = {
 nothing is told."""
 
 
-def progress_line(calls: Sequence[ToolCall]) -> str:
+def render_progress(calls: Sequence[ToolCall]) -> str:
     """What these calls do, as Markdown in one line: the first of them, and how many more there
     are."""
-    first, *more = dict.fromkeys(map(_words, calls))
+    first, *more = dict.fromkeys(map(_describe_call, calls))
     others = f" and {len(more)} more {'things' if len(more) > 1 else 'thing'}" if more else ""
     return f"{first}{others}"
 
 
-def _words(call: ToolCall) -> str:
-    words = WORDS.get(call.name)
+def _describe_call(call: ToolCall) -> str:
+    words = TOOL_PHRASES.get(call.name)
     if words is None:
-        return f"Using {_named(call.name.replace('_', ' '))}"
+        return f"Using {_quote_name(call.name.replace('_', ' '))}"
     try:
         arguments = msgspec.json.decode(call.arguments, type=dict[str, object])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -79,7 +79,8 @@ def _words(call: ToolCall) -> str:
     path = str(arguments.get("path") or "")
     url = str(arguments.get("url") or "")
     return words.format(
-        path=_named(PurePosixPath(path).name) or "a file", url=_named(_host(url)) or "the web"
+        path=_quote_name(PurePosixPath(path).name) or "a file",
+        url=_quote_name(_host(url)) or "the web",
     )
 
 
@@ -90,8 +91,8 @@ def _host(url: str) -> str:
         return ""
 
 
-def _named(name: str) -> str:
+def _quote_name(name: str) -> str:
     """A name as code, so that no platform makes a link of it; '' for none."""
-    shown = " ".join(clean(name).replace("`", "'").split())
+    shown = " ".join(clean_text(name).replace("`", "'").split())
     cut = shown if len(shown) <= NAME_CHARS else f"{shown[: NAME_CHARS - 1]}…"
     return f"`{cut}`" if cut else ""

@@ -23,18 +23,18 @@ class StandingGrant(msgspec.Struct, frozen=True):
     by: str
 
 
-async def grants(store: Store, principal: Principal) -> list[StandingGrant]:
+async def list_grants(store: Store, principal: Principal) -> list[StandingGrant]:
     """Those that `principal` gave; an owner sees all. The oldest first."""
-    rows = await store.rows("call_grants_of", (int("owner" in principal.roles), principal.id))
+    rows = await store.query("call_grants_of", (int("owner" in principal.roles), principal.id))
     return [StandingGrant(*row) for row in rows]
 
 
-async def revoke(store: Store, principal: Principal, beginning: str) -> StandingGrant:
+async def revoke_grant(store: Store, principal: Principal, beginning: str) -> StandingGrant:
     """Take back the one whose id begins so: it is asked again. Raises Refused where that is not one
     of theirs."""
     found = [
         grant
-        for grant in await grants(store, principal)
+        for grant in await list_grants(store, principal)
         if beginning and grant.id.startswith(beginning)
     ]
     if len(found) != 1:

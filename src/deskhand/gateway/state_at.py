@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from msgspec.structs import replace
 
 from ..agent.rewind import RewindView
-from ..agent.state import State, view
+from ..agent.state import State, build_context
 from ..types import events as e
 from ..types.messages import ResultStatus
 from ..types.moment import Judged, Moment, Outcome
@@ -19,22 +19,22 @@ _OUTCOMES: dict[ResultStatus, Outcome] = {
 }
 
 
-def moment(past: RewindView, n: int, prompt: Callable[[State], tuple[str, ...]]) -> Moment:
+def build_moment(past: RewindView, n: int, prompt: Callable[[State], tuple[str, ...]]) -> Moment:
     """The conversation after event n of this log. Pure, but for the files that `prompt` reads.
     Raises Refused for an event that there is not, or whose words have been erased."""
-    rest = past.rest(n)
-    state = past.state(n)
+    rest = past.find_rest(n)
+    state = past.state_at(n)
     last = next(
         (each.n for each in reversed(past.log[:n]) if isinstance(each.event, e.TurnEnded)), 0
     )
     told = (
-        past.state(last - 1) if state.turn is None and last else state
+        past.state_at(last - 1) if state.turn is None and last else state
     )  # a prompt is that of a turn
     return Moment(
         n,
         past.log[n - 1].at if n else 0.0,
         rest,
-        tuple(shown.message for shown in view(state)),
+        tuple(shown.message for shown in build_context(state)),
         prompt(told),
         state.usage,
         state.context_tokens,
@@ -42,11 +42,11 @@ def moment(past: RewindView, n: int, prompt: Callable[[State], tuple[str, ...]])
         state.options,
         state.turn is not None,
         state.archived,
-        tuple(judged(past.log[:n])),
+        tuple(list_decisions(past.log[:n])),
     )
 
 
-def judged(log: Iterable[e.Recorded]) -> list[Judged]:
+def list_decisions(log: Iterable[e.Recorded]) -> list[Judged]:
     """Every call and what was decided about it, in the order in which they were made."""
     made: dict[str, Judged] = {}
     done: list[Judged] = []
@@ -86,7 +86,7 @@ def judged(log: Iterable[e.Recorded]) -> list[Judged]:
                             made[call_id], n=n, outcome=outcome, by=f"{principal.id}: {choice}"
                         )
             case e.ToolFinished(result=result, allowed=allowed) if result.call_id in made:
-                made[result.call_id] = _finished(
+                made[result.call_id] = _close_decision(
                     made[result.call_id], n, result.status, result.text, allowed
                 )
             case e.CallClosed(call_id=call_id, status=status, reason=reason) if call_id in made:
@@ -97,7 +97,7 @@ def judged(log: Iterable[e.Recorded]) -> list[Judged]:
     return [*done, *made.values()]
 
 
-def _finished(call: Judged, n: int, status: ResultStatus, text: str, allowed: str) -> Judged:
+def _close_decision(call: Judged, n: int, status: ResultStatus, text: str, allowed: str) -> Judged:
     if status in _OUTCOMES and call.outcome != "refused":
         return replace(call, n=n, outcome=_OUTCOMES[status], reason=text)
     if call.outcome == "open":

@@ -31,7 +31,7 @@ from ..types.events import ApprovalAnswered, CommandRun, ModelReplied, Recorded,
 from ..types.identity import Address
 from ..types.labels import LOCAL
 from ..types.messages import Text
-from .progress_text import progress_line
+from .progress_text import render_progress
 
 log = logging.getLogger(__name__)
 
@@ -41,8 +41,8 @@ WORK_S = 2.0
 """What tools do is shown when it takes longer."""
 BUSY_S = 1.0
 SEND_S = 60.0
-MEND_S = 30.0
-PLACES = 1_000
+ORPHAN_CHECK_S = 30.0
+MAX_PLACES = 1_000
 SHOWN_CHARS = 2000
 """So much is shown of what is being written: it fits into one message anywhere."""
 GOES_ON = " …"
@@ -50,7 +50,7 @@ BROKEN_OFF = "(This answer was broken off.)"
 
 _WORK = "work"
 """Begins the last part of the key of a draft that tells what is being done."""
-Place = Callable[[str], tuple[Address, str] | None]
+FindPlace = Callable[[str], tuple[Address, str] | None]
 """Where a session's turn is answered, and to which message; None while no turn is open."""
 _decode = msgspec.json.Decoder(Outgoing).decode
 _encode = msgspec.json.Encoder().encode
@@ -84,7 +84,7 @@ class LiveDraft:
     def key(self) -> str:
         return f"{self.session}#{_WORK if self.of_work else 'draft'}.{self.n}"
 
-    def tell(self, n: int, doing: str) -> None:
+    def set_progress(self, n: int, doing: str) -> None:
         """Say instead that this is being done, before event n."""
         self.n = n
         self._pieces = [doing]
@@ -107,7 +107,7 @@ class Drafts:
     """All drafts of this process. `channels` are those that can edit."""
 
     def __init__(
-        self, store: Store, channels: Mapping[str, Channel], clock: Clock, place: Place
+        self, store: Store, channels: Mapping[str, Channel], clock: Clock, place: FindPlace
     ) -> None:
         self._store = store
         self._clock = clock
@@ -116,7 +116,7 @@ class Drafts:
         self._sending = channels
         self.first_s = FIRST_S
         self.work_s = WORK_S
-        self.mend_s = MEND_S
+        self.orphan_check_s = ORPHAN_CHECK_S
         self._live: dict[str, list[LiveDraft]] = {}
         self._doing: dict[str, str] = {}
         self._stays: set[int] = set()
@@ -124,39 +124,39 @@ class Drafts:
         self._claiming = anyio.Lock()
         self._tasks: TaskGroup | None = None
 
-    def see(self, session: str, item: Recorded | Progress) -> None:
+    def on_item(self, session: str, item: Recorded | Progress) -> None:
         """Hear what happens in a session. Never waits."""
-        live = self._open(session)
+        live = self._current_draft(session)
         if isinstance(item, Recorded):
-            doing = self._done_after(item)
-            if live is not None and doing and live.of_work and not _says(item):
-                live.tell(item.n + 1, doing)
+            doing = self._progress_after(item)
+            if live is not None and doing and live.of_work and not _has_text(item):
+                live.set_progress(item.n + 1, doing)
                 return
-            if live is not None and _ends(item):
+            if live is not None and _is_final(item):
                 live.over.set()
-            if doing and (live := self._begin(session, item.n + 1, of_work=True)) is not None:
-                live.tell(item.n + 1, doing)
+            if doing and (live := self._start_draft(session, item.n + 1, of_work=True)) is not None:
+                live.set_progress(item.n + 1, doing)
         elif item.kind in ("text", "reset"):
             if live is not None and live.of_work and item.kind == "text":
                 live.over.set()
                 live = None
             if live is None and item.kind == "text":
-                live = self._begin(session, item.n)
+                live = self._start_draft(session, item.n)
             if live is not None and not live.of_work:
                 live.add(item)
 
-    def _open(self, session: str) -> LiveDraft | None:
+    def _current_draft(self, session: str) -> LiveDraft | None:
         """What is being shown there and not over yet."""
         lives = self._live.get(session)
         return lives[-1] if lives and not lives[-1].over.is_set() else None
 
-    def _done_after(self, item: Recorded) -> str:
+    def _progress_after(self, item: Recorded) -> str:
         """What tools do from this event on, in a line; '' for nothing."""
         session = item.session
         event = item.event
         if isinstance(event, ModelReplied) and event.message.calls:
-            self._doing[session] = progress_line(event.message.calls)
-            if len(self._doing) > PLACES:
+            self._doing[session] = render_progress(event.message.calls)
+            if len(self._doing) > MAX_PLACES:
                 del self._doing[next(iter(self._doing))]
             return self._doing[session]
         if isinstance(event, ApprovalAnswered) and event.choice in ("once", "always"):
@@ -165,7 +165,7 @@ class Drafts:
             self._doing.pop(session, None)
         return ""
 
-    def _begin(self, session: str, n: int, *, of_work: bool = False) -> LiveDraft | None:
+    def _start_draft(self, session: str, n: int, *, of_work: bool = False) -> LiveDraft | None:
         """Show something from now on; None where that is not done at that place."""
         place = self._place(session)
         channel = self.channels.get(place[0].channel) if place is not None else None
@@ -187,8 +187,8 @@ class Drafts:
         try:
             async with anyio.create_task_group() as self._tasks:
                 while True:
-                    await self._mend()
-                    await anyio.sleep(self.mend_s)
+                    await self._close_orphans()
+                    await anyio.sleep(self.orphan_check_s)
         finally:
             self._tasks = None
             self._live.clear()
@@ -197,12 +197,12 @@ class Drafts:
 
     async def _show(self, live: LiveDraft, channel: Editing, before: Sequence[LiveDraft]) -> None:
         try:
-            if not await _over(live, self.work_s if live.of_work else self.first_s):
+            if not await _wait_until_over(live, self.work_s if live.of_work else self.first_s):
                 for each in before:
                     await each.ended.wait()
                 if not live.of_work:
-                    await self._end_work(live.session, live.address)
-                await self._keep_showing(live, channel, live.key)
+                    await self._remove_progress(live.session, live.address)
+                await self._update_until_over(live, channel, live.key)
         except (
             ChannelError,
             TimeoutError,
@@ -218,7 +218,7 @@ class Drafts:
             if not lives:
                 self._live.pop(live.session, None)
 
-    async def _keep_showing(self, live: LiveDraft, channel: Editing, key: str) -> None:
+    async def _update_until_over(self, live: LiveDraft, channel: Editing, key: str) -> None:
         """Post it and change it until it is over. Raises ChannelError, TimeoutError."""
         draft: Draft | None = None
         shown = ""
@@ -228,10 +228,10 @@ class Drafts:
             place = (live.address.channel, live.address.account, live.address.chat)
             wait_s = self._free_at.get(place, 0.0) - self._clock.monotonic()
             if not text or text == shown or wait_s > 0:
-                await _over(live, max(wait_s, 0.05))
+                await _wait_until_over(live, max(wait_s, 0.05))
                 continue
             now = self._clock.monotonic()
-            if len(self._free_at) >= PLACES:
+            if len(self._free_at) >= MAX_PLACES:
                 self._free_at = {each: at for each, at in self._free_at.items() if at > now}
             self._free_at[place] = now + pause_s
             parts = (
@@ -243,7 +243,7 @@ class Drafts:
             if draft is None:
                 draft, posted = await self._post(live, outgoing)
                 if draft is None:
-                    await _over(live, BUSY_S)
+                    await _wait_until_over(live, BUSY_S)
                     continue
                 shown = text if posted else ""
             if text != shown:
@@ -261,13 +261,13 @@ class Drafts:
         address = live.address
         async with self._claiming:
             body = _encode(outgoing)
-            if (await self._store.rows("draft_waits", (session, body)))[0][0]:
+            if (await self._store.query("draft_waits", (session, body)))[0][0]:
                 return None, False
-            draft = await self._find(session, address)
+            draft = await self._find_draft(session, address)
             if draft is None:
                 args = (outgoing.key, session, body, self._clock.now(), address.channel)
                 await self._store.change((Change("draft_open", args),))
-                draft = await self._find(session, address)
+                draft = await self._find_draft(session, address)
                 if draft is None:
                     return None, False
             elif not draft.platform_id:
@@ -284,19 +284,23 @@ class Drafts:
         await self._store.change((Change("draft_posted", (platform_id, draft.id)),))
         return replace(draft, platform_id=platform_id), True
 
-    async def _find(self, session: str, address: Address, before: int = 2**62) -> Draft | None:
-        for number, platform_id, body in await self._store.rows("draft_before", (session, before)):
+    async def _find_draft(
+        self, session: str, address: Address, before: int = 2**62
+    ) -> Draft | None:
+        for number, platform_id, body in await self._store.query("draft_before", (session, before)):
             outgoing = _decode(body)
             if outgoing.address == address:
                 return Draft(
-                    number, platform_id, _tells_work(outgoing.key) and number not in self._stays
+                    number,
+                    platform_id,
+                    _is_progress_key(outgoing.key) and number not in self._stays,
                 )
         return None
 
-    async def _end_work(self, session: str, address: Address, before: int = 2**62) -> None:
+    async def _remove_progress(self, session: str, address: Address, before: int = 2**62) -> None:
         """Take away what tells at this place what is being done. Where that cannot be, it becomes a
         draft like any other. What a connection that broke leaves there is seen to later."""
-        draft = await self._find(session, address, before)
+        draft = await self._find_draft(session, address, before)
         if draft is None or not draft.of_work:
             return
         try:
@@ -325,15 +329,15 @@ class Drafts:
 
     # ------------------------------------------------------------------ when it is there
 
-    async def before(self, row: OutboxRow) -> Draft | None:
+    async def claim(self, row: OutboxRow) -> Draft | None:
         """The draft that this row completes. Nobody touches it from now on but the caller."""
-        n = event_of(row.outgoing.key)
+        n = parse_event_number(row.outgoing.key)
         if n is None or row.outgoing.address.channel not in self.channels:
             return None
         session = row.session
         address = row.outgoing.address
         lives = [each for each in self._live.get(session, ()) if each.n <= n]
-        if not lives and await self._find(session, address, row.id) is None:
+        if not lives and await self._find_draft(session, address, row.id) is None:
             return None
         events = await self._store.events(session, n - 1)
         if events and isinstance(events[0].event, CommandRun):
@@ -341,8 +345,8 @@ class Drafts:
         for live in lives:
             live.over.set()
             await live.ended.wait()
-        await self._end_work(session, address, row.id)
-        draft = await self._find(session, address, row.id)
+        await self._remove_progress(session, address, row.id)
+        draft = await self._find_draft(session, address, row.id)
         return None if draft is None or draft.of_work else draft
 
     async def complete(self, row: OutboxRow, draft: Draft, platform_id: str) -> None:
@@ -356,16 +360,16 @@ class Drafts:
         self._stays.discard(draft.id)
         await self._store.change((Change("draft_close", (draft.id,)),))
 
-    async def _mend(self) -> None:
+    async def _close_orphans(self) -> None:
         """Say of each draft that nothing will complete that it was broken off."""
         async with self._claiming:
-            for number, platform_id, body in await self._store.rows("drafts_left", ()):
+            for number, platform_id, body in await self._store.query("drafts_left", ()):
                 outgoing = _decode(body)
                 channel = self.channels.get(outgoing.address.channel)
                 if channel is None:
                     continue
                 try:
-                    if _tells_work(outgoing.key) and await self._remove(
+                    if _is_progress_key(outgoing.key) and await self._remove(
                         platform_id, outgoing.address
                     ):
                         platform_id = ""
@@ -383,24 +387,24 @@ class Drafts:
                 await self._store.change((Change("draft_close", (number,)),))
 
 
-def _tells_work(key: str) -> bool:
+def _is_progress_key(key: str) -> bool:
     return key.rpartition("#")[2].startswith(f"{_WORK}.")
 
 
-def event_of(key: str) -> int | None:
+def parse_event_number(key: str) -> int | None:
     """The event after which this was said; None for what a tool sends, which has another kind of
     key."""
     n, _, number = key.rpartition("#")[2].partition(".")
     return int(n) if n.isdecimal() and number.isdecimal() else None
 
 
-def _says(recorded: Recorded) -> bool:
+def _has_text(recorded: Recorded) -> bool:
     """Whether the model says something beside its calls: that is a message of its own."""
     event = recorded.event
     return isinstance(event, ModelReplied) and bool(event.message.text.strip())
 
 
-def _ends(recorded: Recorded) -> bool:
+def _is_final(recorded: Recorded) -> bool:
     """Whether nothing more is written to that answer. What was cut off at its length goes on in the
     next reply."""
     event = recorded.event
@@ -409,7 +413,7 @@ def _ends(recorded: Recorded) -> bool:
     return isinstance(event, TurnEnded)
 
 
-async def _over(live: LiveDraft, seconds: float) -> bool:
+async def _wait_until_over(live: LiveDraft, seconds: float) -> bool:
     """Wait so long, or until it is over. Returns whether it is."""
     with anyio.move_on_after(seconds):
         await live.over.wait()

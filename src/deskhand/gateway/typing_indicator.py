@@ -21,7 +21,7 @@ from .dispatch import Dispatch
 
 log = logging.getLogger(__name__)
 
-LOOK_S = 0.5
+POLL_S = 0.5
 LEASE_S = 4.0
 """A sign is shown for five seconds."""
 REFUSED_S = 60.0
@@ -48,25 +48,30 @@ class Signs:
             while True:
                 now = self._clock.monotonic()
                 self._until = {place: until for place, until in self._until.items() if until > now}
-                for place in {turn.address for _, turn in self._dispatch.working()}:
+                for place in {turn.address for _, turn in self._dispatch.iter_active_turns()}:
                     channel = self.channels.get(place.channel)
                     if channel is not None and place not in self._until:
                         self._until[place] = now + LEASE_S
-                        tasks.start_soon(self._show, channel, place)
-                await anyio.sleep(LOOK_S)
+                        tasks.start_soon(self._show_typing, channel, place)
+                await anyio.sleep(POLL_S)
 
-    def took(self, inbound: Inbound, receipt: Receipt) -> None:
+    def on_accepted(self, inbound: Inbound, receipt: Receipt) -> None:
         """Mark a message that was taken in while its conversation is at work on an earlier one.
         Never waits."""
         channel = self._acknowledging.get(inbound.address.channel)
-        if self._tasks is not None and channel is not None and self._steers(inbound, receipt):
+        if self._tasks is not None and channel is not None and self._is_steering(inbound, receipt):
             self._tasks.start_soon(self._acknowledge, channel, inbound)
 
-    def _steers(self, inbound: Inbound, receipt: Receipt) -> bool:
+    def _is_steering(self, inbound: Inbound, receipt: Receipt) -> bool:
         if receipt.status != "accepted":
             return False
         turn = next(
-            (turn for session, turn in self._dispatch.working() if session == receipt.session), None
+            (
+                turn
+                for session, turn in self._dispatch.iter_active_turns()
+                if session == receipt.session
+            ),
+            None,
         )
         if turn is None or turn.answers[0] == receipt.inbox_id:
             return False
@@ -87,7 +92,7 @@ class Signs:
                 "nobody sees at %s that a message was read: %s", inbound.address.channel, error
             )
 
-    async def _show(self, channel: Typing, place: Address) -> None:
+    async def _show_typing(self, channel: Typing, place: Address) -> None:
         try:
             with anyio.fail_after(SEND_S):
                 await channel.typing(place)

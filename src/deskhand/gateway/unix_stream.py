@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 from anyio.abc import ByteStream
 
-WAITING = 128
+BACKLOG = 128
 """Connections that may wait to be taken."""
 
 
@@ -33,7 +33,7 @@ class UnixStream(ByteStream):
             except BlockingIOError:
                 await anyio.wait_readable(self.raw)
             except OSError as error:
-                raise _ended(self.raw) from error
+                raise _closed_error(self.raw) from error
             else:
                 if not data:
                     raise anyio.EndOfStream
@@ -47,7 +47,7 @@ class UnixStream(ByteStream):
             except BlockingIOError:
                 await anyio.wait_writable(self.raw)
             except OSError as error:
-                raise _ended(self.raw) from error
+                raise _closed_error(self.raw) from error
 
     async def send_eof(self) -> None:
         with suppress(OSError):
@@ -59,7 +59,7 @@ class UnixStream(ByteStream):
             self.raw.close()
 
 
-def _ended(raw: socket.socket) -> Exception:
+def _closed_error(raw: socket.socket) -> Exception:
     return anyio.ClosedResourceError() if raw.fileno() < 0 else anyio.BrokenResourceError()
 
 
@@ -83,7 +83,7 @@ async def serve_unix(path: str, answer: Callable[[UnixStream], Coroutine[Any, An
         raw.setblocking(False)
         raw.bind(path)
         os.chmod(path, 0o600)  # noqa: PTH101
-        raw.listen(WAITING)
+        raw.listen(BACKLOG)
         try:
             async with anyio.create_task_group() as tasks:
                 while True:

@@ -28,7 +28,7 @@ class UsageShown:
         self._store = store
 
     async def __call__(self, row: OutboxRow) -> Outgoing:
-        n = _number(row)
+        n = _event_number(row)
         if n is None:
             return row.outgoing
         try:
@@ -36,15 +36,15 @@ class UsageShown:
         except StoreError as error:  # the answer matters more
             log.warning("what %s used cannot be read: %s", row.session, error)
             return row.outgoing
-        usage = used_by(recorded for recorded in events if recorded.n <= n)
+        usage = sum_turn_usage(recorded for recorded in events if recorded.n <= n)
         if usage is None or usage == Usage():
             return row.outgoing
         return replace(
-            row.outgoing, parts=(*row.outgoing.parts, Text(f"\n\n{usage_line(usage)}", LOCAL))
+            row.outgoing, parts=(*row.outgoing.parts, Text(f"\n\n{render_usage(usage)}", LOCAL))
         )
 
 
-def used_by(events: Iterable[Recorded]) -> Usage | None:
+def sum_turn_usage(events: Iterable[Recorded]) -> Usage | None:
     """What the turn used that the last of these events ended; None where it did not end one."""
     used: Usage | None = None
     for recorded in reversed(list(events)):
@@ -60,7 +60,7 @@ def used_by(events: Iterable[Recorded]) -> Usage | None:
     return used
 
 
-def usage_line(usage: Usage) -> str:
+def render_usage(usage: Usage) -> str:
     """Usage: In 1.2k / Out 300 / Cached 0 / Written 0. `Written` is what went into the provider's
     cache."""
     named = (
@@ -69,10 +69,10 @@ def usage_line(usage: Usage) -> str:
         ("Cached", usage.cached_tokens),
         ("Written", usage.cache_write_tokens),
     )
-    return "Usage: " + " / ".join(f"{name} {_short(tokens)}" for name, tokens in named)
+    return "Usage: " + " / ".join(f"{name} {_format_count(tokens)}" for name, tokens in named)
 
 
-def _short(tokens: int) -> str:
+def _format_count(tokens: int) -> str:
     if tokens < 1000:
         return str(tokens)
     if tokens < 999_950:
@@ -80,7 +80,7 @@ def _short(tokens: int) -> str:
     return f"{tokens / 1e6:.1f}M"
 
 
-def _number(row: OutboxRow) -> int | None:
+def _event_number(row: OutboxRow) -> int | None:
     """The event with which this row was committed, by its key: `session#n.i`."""
     session, _, place = row.outgoing.key.rpartition("#")
     n = place.partition(".")[0]

@@ -9,9 +9,9 @@ from typing import Any
 
 from ..tools.task_import import of_computer
 from ..types.errors import JobInvalid
-from ..types.jobs import Job, checked
+from ..types.jobs import Job, validate_job
 from ..types.labels import Label
-from .agent_computer_tools import HANDLED, providers, rules
+from .agent_computer_tools import HANDLED, make_rules, merge_providers
 from .jsonl import JsonlRecord
 from .model import (
     AgentFound,
@@ -21,13 +21,13 @@ from .model import (
     ImportedMemory,
     ImportedTaskList,
     JobFound,
-    in_words,
+    format_count,
 )
-from .notes import FOR_THE_MODEL, role_of
+from .notes import FOR_THE_MODEL, describe_role
 from .operator_ai import WORKSPACE_FILES
-from .operator_use import job_name
-from .safe_files import COPY_IT, Tree, Unread, parsed, utf8
-from .settings import ImportedKeys, keys_of, variables
+from .operator_use import unique_job_name
+from .safe_files import COPY_IT, Tree, Unread, parse_json, to_utf8
+from .settings import ImportedKeys, read_config_keys, read_env_keys
 from .sqlite_reader import SqliteRows
 
 REASONS = {
@@ -67,21 +67,21 @@ _TASK = frozenset(
 
 def read(tree: Tree, now: float) -> ImportedHome:
     """All that this home holds; what cannot be read is in `broken`."""
-    keys = keys_of(tree, "config.json", HANDLED)
+    keys = read_config_keys(tree, "config.json", HANDLED)
     agent = keys.raw.get("agent")
     agent = agent if isinstance(agent, Mapping) else {}
-    name = job_name(str(agent.get("id") or "main"), set())
-    sessions = _inner(tree, keys.raw, "sessions", "directory", usual="sessions")
-    work = _inner(tree, keys.raw, "agent", "workspace", usual="workspace")
-    talks = tuple(_talks(tree, sessions, name))
+    name = unique_job_name(str(agent.get("id") or "main"), set())
+    sessions = _resolve_folder(tree, keys.raw, "sessions", "directory", usual="sessions")
+    work = _resolve_folder(tree, keys.raw, "agent", "workspace", usual="workspace")
+    talks = tuple(_conversations(tree, sessions, name))
     tasks = tuple(_tasks(tree, sessions))
     memories = tuple(_memories(tree, name, f"{work}/memory")) if work else ()
     jobs = tuple(_jobs(tree, f"{work}/cron.json")) if work else ()
     skills = tuple(_skills(tree, f"{work}/memory/skills", name)) if work else ()
-    files = tree.texts(work, WORKSPACE_FILES) if work else {}
+    files = tree.read_texts(work, WORKSPACE_FILES) if work else {}
     config = _config(tree, keys, name)
-    secrets = keys.secrets | variables(tree, "")
-    tree.leave_rest(REASONS)
+    secrets = keys.secrets | read_env_keys(tree, "")
+    tree.leave_out_rest(REASONS)
     return ImportedHome(
         "agent_computer",
         "",
@@ -89,15 +89,15 @@ def read(tree: Tree, now: float) -> ImportedHome:
         config,
         secrets,
         (AgentFound(name, {}, files),),
-        talks=talks,
+        conversations=talks,
         jobs=jobs,
         memories=memories,
         skills=skills,
         tasks=tasks,
-        left=tree.notes.all_left(),
+        left_out=tree.notes.all_left_out(),
         changed=tree.notes.all_changed(),
         broken=tree.notes.all_broken(),
-        trusted=tree.private(
+        trusted=tree.is_private(
             *(each for each in ("config.json", sessions, work) if each and tree.has(each))
         ),
     )
@@ -107,19 +107,23 @@ def _config(tree: Tree, keys: ImportedKeys, agent: str) -> dict[str, Any]:
     """Its keys as ours, with its rules about tools."""
     config = {key: value for key, value in keys.config.items() if key not in ("agents", "policy")}
     if keys.raw:
-        config["policy"] = rules(tree.notes, keys.raw, agent)
-    if found := providers(tree.notes, keys, config.get("providers", {})):
+        config["policy"] = make_rules(tree.notes, keys.raw, agent)
+    if found := merge_providers(tree.notes, keys, config.get("providers", {})):
         config["providers"] = found
     return config
 
 
-def _inner(tree: Tree, raw: Mapping[str, Any], section: str, key: str, *, usual: str) -> str:
+def _resolve_folder(
+    tree: Tree, raw: Mapping[str, Any], section: str, key: str, *, usual: str
+) -> str:
     """A folder that the configuration names, from the home; '' where it lies elsewhere."""
     given = raw.get(section)
     named = str(given.get(key) or usual) if isinstance(given, Mapping) else usual
-    inner = tree.inside(named)
+    inner = tree.resolve_inside(named)
     if inner is None:
-        tree.notes.leave(f"{section}.{key}: {named}", "that folder lies outside this home", COPY_IT)
+        tree.notes.leave_out(
+            f"{section}.{key}: {named}", "that folder lies outside this home", COPY_IT
+        )
         return ""
     tree.has_folder(inner)
     return inner
@@ -128,7 +132,7 @@ def _inner(tree: Tree, raw: Mapping[str, Any], section: str, key: str, *, usual:
 # ---------------------------------------------------------------------- conversations
 
 
-def _talks(tree: Tree, sessions: str, agent: str) -> Iterator[ImportedConversation]:
+def _conversations(tree: Tree, sessions: str, agent: str) -> Iterator[ImportedConversation]:
     for entry in tree.entries(sessions) if sessions else ():
         key = entry.name.removesuffix(".jsonl")
         if not entry.name.endswith(".jsonl"):
@@ -136,22 +140,22 @@ def _talks(tree: Tree, sessions: str, agent: str) -> Iterator[ImportedConversati
         inner = f"{sessions}/{entry.name}"
         if not tree.has_file(inner):
             continue
-        if lines := _read(tree, inner):
+        if lines := _read_session(tree, inner):
             job = key.removeprefix("cron-") if key.startswith("cron-") else ""
             yield ImportedConversation(key, agent, tuple(lines), job=job)
         else:
-            tree.leave(inner, "there is no message in it")
+            tree.leave_out(inner, "there is no message in it")
 
 
-def _read(tree: Tree, inner: str) -> list[JsonlRecord]:
+def _read_session(tree: Tree, inner: str) -> list[JsonlRecord]:
     try:
-        return _lines(tree, tree.lines(inner))
+        return _convert_lines(tree, tree.read_json_lines(inner))
     except Unread as error:
-        tree.give_up(inner, error)
+        tree.note_unread(inner, error)
         return []
 
 
-def _lines(tree: Tree, found: Iterator[dict[str, Any]]) -> list[JsonlRecord]:
+def _convert_lines(tree: Tree, found: Iterator[dict[str, Any]]) -> list[JsonlRecord]:
     """Its lines as ours: what a reply used stands before it there, and behind it with us."""
     lines: list[JsonlRecord] = []
     used: JsonlRecord | None = None
@@ -160,17 +164,17 @@ def _lines(tree: Tree, found: Iterator[dict[str, Any]]) -> list[JsonlRecord]:
         content = each.get("content")
         when = each.get("timestamp")
         at = float(when) if isinstance(when, int | float) else None
-        tree.notes.fields("messages in sessions", each, _LINE)
+        tree.notes.count_unused_fields("messages in sessions", each, _LINE)
         if role == "meta":
             used = JsonlRecord("meta", content, at)
-            tree.notes.fields(
+            tree.notes.count_unused_fields(
                 "notes on replies in sessions",
                 content if isinstance(content, Mapping) else {},
                 _USED,
             )
         elif role == "assistant":
             inner = content if isinstance(content, Mapping) else {"content": content}
-            tree.notes.fields("replies in sessions", inner, _REPLY)
+            tree.notes.count_unused_fields("replies in sessions", inner, _REPLY)
             text = inner.get("content")
             lines.append(
                 JsonlRecord(
@@ -189,7 +193,7 @@ def _lines(tree: Tree, found: Iterator[dict[str, Any]]) -> list[JsonlRecord]:
             tool = str(each.get("tool_name") or "unknown")
             lines.append(JsonlRecord("tool", content, at, tool_call_id=call, tool_name=tool))
         else:
-            tree.notes.count(role_of(role), FOR_THE_MODEL)
+            tree.notes.count_left_out(describe_role(role), FOR_THE_MODEL)
     return lines
 
 
@@ -200,24 +204,24 @@ def _tasks(tree: Tree, sessions: str) -> Iterator[ImportedTaskList]:
             continue
         talk = entry.name.removesuffix(".tasks.json")
         try:
-            data = utf8(tree.data(inner, 100_000_000))
-            raw = _parsed(inner, data)
+            data = to_utf8(tree.read_bytes(inner, 100_000_000))
+            raw = _parse_tasks_file(inner, data)
         except Unread as error:
-            tree.give_up(inner, error)
+            tree.note_unread(inner, error)
             continue
         found = of_computer(data, Label("tool_local", source=f"agent_computer, {talk}"))
         for note in found.notes:
             tree.notes.change(inner, note)
         rows = raw.get("tasks") if isinstance(raw, Mapping) else raw
         for row in rows if isinstance(rows, list) else ():
-            tree.notes.fields("tasks", row if isinstance(row, Mapping) else {}, _TASK)
+            tree.notes.count_unused_fields("tasks", row if isinstance(row, Mapping) else {}, _TASK)
         if found.tasks:
             yield ImportedTaskList(talk, found.tasks)
 
 
-def _parsed(inner: str, data: bytes) -> Any:
+def _parse_tasks_file(inner: str, data: bytes) -> Any:
     try:
-        return parsed(data)
+        return parse_json(data)
     except (ValueError, RecursionError) as error:
         raise Unread(f"{inner}: it is no JSON: {error}") from error
 
@@ -229,14 +233,14 @@ def _memories(tree: Tree, agent: str, folder: str) -> Iterator[ImportedMemory]:
     """The sections of knowledge.md and learnings.md, each once, and what only the index beside them
     still has."""
     facts: dict[str, str] = {}
-    for name, text in tree.texts(folder, ("knowledge.md", "learnings.md")).items():
+    for name, text in tree.read_texts(folder, ("knowledge.md", "learnings.md")).items():
         sections = list(_sections(text))
         facts |= {fact: title for title, fact in sections}
         if sections:
             tree.notes.change(f"{folder}/{name}", "each of its sections becomes a memory")
-    titles = {_words(title) for title in facts.values()}
-    for title, fact in _indexed(tree, f"{folder}/memory.db"):
-        if _words(title) not in titles:
+    titles = {_normalize_title(title) for title in facts.values()}
+    for title, fact in _read_index(tree, f"{folder}/memory.db"):
+        if _normalize_title(title) not in titles:
             facts.setdefault(fact, title)
     yield from (ImportedMemory(fact, "agent", agent) for fact in facts if fact)
 
@@ -253,11 +257,11 @@ def _sections(text: str) -> Iterator[tuple[str, str]]:
         yield head.strip(), f"{head.strip()}: {rest}" if rest else head.strip()
 
 
-def _words(text: str) -> str:
+def _normalize_title(text: str) -> str:
     return " ".join(text.lower().split())
 
 
-def _indexed(tree: Tree, inner: str) -> Iterator[tuple[str, str]]:
+def _read_index(tree: Tree, inner: str) -> Iterator[tuple[str, str]]:
     """(title, fact) of what stands in its search index."""
     if not tree.has_file(inner):
         return
@@ -277,11 +281,11 @@ def _indexed(tree: Tree, inner: str) -> Iterator[tuple[str, str]]:
         finally:
             rows.close()
     except Unread as error:
-        tree.give_up(inner, error)
-    tree.notes.leave(f"embeddings in {inner}", "Deskhand makes its own")
+        tree.note_unread(inner, error)
+    tree.notes.leave_out(f"embeddings in {inner}", "Deskhand makes its own")
     if summaries:
-        tree.notes.leave(
-            f"{in_words(summaries, 'summary')} of sessions in {inner}",
+        tree.notes.leave_out(
+            f"{format_count(summaries, 'summary')} of sessions in {inner}",
             "the conversations themselves are taken",
         )
 
@@ -292,10 +296,10 @@ def _skills(tree: Tree, folder: str, agent: str) -> Iterator[ImportedFolder]:
         if entry.name.endswith(".py") and tree.has_file(inner):
             try:
                 yield ImportedFolder(
-                    entry.name.removesuffix(".py"), {entry.name: tree.data(inner)}, agent
+                    entry.name.removesuffix(".py"), {entry.name: tree.read_bytes(inner)}, agent
                 )
             except Unread as error:
-                tree.give_up(inner, error)
+                tree.note_unread(inner, error)
 
 
 # ---------------------------------------------------------------------- jobs
@@ -305,9 +309,9 @@ def _jobs(tree: Tree, inner: str) -> Iterator[JobFound]:
     if not tree.has_file(inner):
         return
     try:
-        found = tree.json(inner)
+        found = tree.read_json(inner)
     except Unread as error:
-        tree.give_up(inner, error)
+        tree.note_unread(inner, error)
         return
     listed = (
         found if isinstance(found, list) else found.get("jobs") if isinstance(found, dict) else None
@@ -318,14 +322,14 @@ def _jobs(tree: Tree, inner: str) -> Iterator[JobFound]:
     taken: set[str] = set()
     for number, each in enumerate(listed, 1):
         if not isinstance(each, Mapping):
-            tree.notes.leave(f"entry {number} of {inner}", "it is no job")
+            tree.notes.leave_out(f"entry {number} of {inner}", "it is no job")
             continue
-        name = job_name(str(each.get("id") or each.get("name") or "job"), taken)
-        tree.notes.fields(f"jobs in {inner}", each, _JOB)
+        name = unique_job_name(str(each.get("id") or each.get("name") or "job"), taken)
+        tree.notes.count_unused_fields(f"jobs in {inner}", each, _JOB)
         try:
-            yield JobFound(checked(_job(each, name)))
+            yield JobFound(validate_job(_job(each, name)))
         except JobInvalid as error:
-            tree.notes.leave(f"{inner}: {name}", str(error), "write it anew: deskhand jobs add")
+            tree.notes.leave_out(f"{inner}: {name}", str(error), "write it anew: deskhand jobs add")
 
 
 def _job(each: Mapping[str, Any], name: str) -> Job:

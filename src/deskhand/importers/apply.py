@@ -10,13 +10,13 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from ..assembly.workspace_templates import TEMPLATES, lay_out
-from ..config.config import Settings, convert, ours, read_settings
+from ..assembly.workspace_templates import TEMPLATES, create_agent_files
+from ..config.config import Settings, parse_config, read_settings, translate_config
 from ..config.foreign_file import add_secrets
 from ..config.parse import parse_value, read_text
-from ..config.yaml_edit import set_key, write_private
-from ..jobs.job_file import written
-from ..memory.facts import NewFact, added
+from ..config.yaml_edit import set_key, write_private_file
+from ..jobs.job_file import render_job_file
+from ..memory.facts import NewFact, add_fact
 from ..secrets.redaction import Redactor
 from ..store.base import Store
 from ..tools.paths import Workspace
@@ -24,19 +24,19 @@ from ..tools.task_rows import imported
 from ..types.clock import Clock
 from ..types.commit import Change
 from ..types.errors import ConfigError, Refused, StaleSession, ToolError
-from ..types.folders import make_private
+from ..types.folders import make_private_folder
 from ..types.identity import Address
 from ..types.labels import Label
 from ..types.people import OWNER_NAME, Identity
 from ..users.users import LocalPeople, open_people
-from .broken import broken_home
-from .conversations import voices_of, write_talk
+from .broken import describe_broken_home
+from .conversations import resolve_speakers, write_conversation
 from .ledger import fact_key, note_key, tasks_key, value_key
 from .model import ImportedConversation, LeftOut
-from .notes import shown
+from .notes import clean_line
 from .plan import ImportPlan, skill_path
 
-FACTS_AT_ONCE = 500
+FACTS_BATCH = 500
 
 
 class AppliedPlan(msgspec.Struct):
@@ -44,14 +44,14 @@ class AppliedPlan(msgspec.Struct):
     now."""
 
     counts: dict[str, int] = {}
-    left: list[LeftOut] = []
+    left_out: list[LeftOut] = []
     notes: list[str] = []
 
     def add(self, name: str, number: int = 1) -> None:
         self.counts[name] = self.counts.get(name, 0) + number
 
-    def leave(self, what: str, error: Exception | str, todo: str = "") -> None:
-        self.left.append(LeftOut(shown(what), shown(str(error)), todo))
+    def leave_out(self, what: str, error: Exception | str, todo: str = "") -> None:
+        self.left_out.append(LeftOut(clean_line(what), clean_line(str(error)), todo))
 
 
 class Taking:
@@ -77,48 +77,48 @@ class Taking:
         self._taken = AppliedPlan()
         self._redact: Callable[[str], str] = str
 
-    async def take(self) -> AppliedPlan:
+    async def apply(self) -> AppliedPlan:
         """Take everything that can be taken. Raises ConfigError, before anything is written, where
         the home is broken; ConfigError where our own configuration cannot be used, OSError,
         StoreUnavailable."""
         if self._plan.found.broken and not self._skip_broken:
-            raise ConfigError(broken_home(self._plan.found))
-        await self._settle()
+            raise ConfigError(describe_broken_home(self._plan.found))
+        await self._apply_settings()
         self._redact = Redactor(self._settings)  # with the keys that have just come in
         roles = {name: role.agents for name, role in self._settings.config.roles.items()}
         people = open_people(self._store, self._clock, lambda: roles, dict)
-        await self._people(people)
-        await self._talks(people)
-        await self._memories()
-        await self._values()
-        await self._skills()
-        await self._presets()
-        await self._notes()
-        await self._jobs()
-        await self._tasks()
+        await self._add_people(people)
+        await self._write_conversations(people)
+        await self._add_memories()
+        await self._add_values()
+        await self._add_skills()
+        await self._add_presets()
+        await self._add_notes()
+        await self._add_jobs()
+        await self._add_tasks()
         return self._taken
 
-    async def _once(self, kind: str, key: str, here: str) -> None:
-        await self._store.change([self._row(kind, key, here)])
+    async def _mark_imported(self, kind: str, key: str, here: str) -> None:
+        await self._store.change([self._imported_change(kind, key, here)])
 
-    async def _begin(self, kind: str, key: str, here: str) -> None:
+    async def _mark_begun(self, kind: str, key: str, here: str) -> None:
         await self._store.change(
             [Change("moved_begun", (self._plan.found.system, kind, key, here, self._clock.now()))]
         )
 
-    async def _done(self, kind: str, key: str) -> None:
+    async def _mark_done(self, kind: str, key: str) -> None:
         await self._store.change([Change("moved_done", (self._plan.found.system, kind, key))])
 
-    def _row(self, kind: str, key: str, here: str) -> Change:
+    def _imported_change(self, kind: str, key: str, here: str) -> Change:
         return Change("moved_once", (self._plan.found.system, kind, key, here, self._clock.now()))
 
     # ------------------------------------------------------------------ configuration
 
-    async def _settle(self) -> None:
+    async def _apply_settings(self) -> None:
         """Set what the plan says in the configuration, and give each agent its files."""
         file = self._settings.file
         fresh = self._store.last_seq() == 0
-        text = _text(file)
+        text = _read_or_empty(file)
         if (
             not self._settings.config.agents
             and not fresh
@@ -128,11 +128,11 @@ class Taking:
                 text, ["agents", self._settings.agents[0]], {}
             )  # who was there without a name stays first
         for path, value in self._plan.keys:
-            changed = set_key(text, path, _plain(value))
+            changed = set_key(text, path, _to_builtins(value))
             try:
-                convert(ours(parse_value(changed) or {}, file).config, file)
+                parse_config(translate_config(parse_value(changed) or {}, file).config, file)
             except ConfigError as error:
-                self._taken.leave(".".join(path), error)
+                self._taken.leave_out(".".join(path), error)
                 continue
             text = changed
         if any(path[0] == "channels" for path, _ in self._plan.keys):
@@ -140,8 +140,8 @@ class Taking:
             self._taken.notes.append(
                 f"end {self._plan.found.system} before Deskhand serves: {only}"
             )
-        if text != _text(file):
-            write_private(file, text)
+        if text != _read_or_empty(file):
+            write_private_file(file, text)
         secrets = dict(self._plan.secrets)
         added = add_secrets(self._settings.home.env, secrets) if secrets else []
         if added:
@@ -156,67 +156,67 @@ class Taking:
         for agent in self._plan.new_agents:
             here = self._plan.agents[agent.name]
             if here in self._settings.agents:
-                lay_out(self._settings, here)
-                self._files(self._settings.home.agent(here), agent.own)
+                create_agent_files(self._settings, here)
+                self._write_files(self._settings.home.agent(here), agent.own)
                 if not self._settings.agent(here).workspace:
-                    self._files(self._settings.home.workspace(here), agent.workspace)
-            await self._once("agent", agent.name, here)
+                    self._write_files(self._settings.home.workspace(here), agent.workspace)
+            await self._mark_imported("agent", agent.name, here)
             self._taken.add("agent")
 
-    def _files(self, folder: Path, files: dict[str, str]) -> None:
+    def _write_files(self, folder: Path, files: dict[str, str]) -> None:
         """Lay files down where nothing but our template is."""
         for name, text in files.items():
             path = folder / name
             template = TEMPLATES / name
             usual = template.read_text("utf-8") if template.is_file() else None
             if path.exists() and (path.is_symlink() or path.read_text("utf-8", "replace") != usual):
-                self._taken.leave(str(path), "it says something already, and stays")
+                self._taken.leave_out(str(path), "it says something already, and stays")
             else:
-                write_private(path, text)
+                write_private_file(path, text)
 
     # ------------------------------------------------------------------ people and what they said
 
-    async def _people(self, people: LocalPeople) -> None:
+    async def _add_people(self, people: LocalPeople) -> None:
         for new in self._plan.new_people:
             here = new.here
-            await self._begin("user", new.person.name, here)
+            await self._mark_begun("user", new.person.name, here)
             try:
-                if new.here != OWNER_NAME and new.here not in people.known():
+                if new.here != OWNER_NAME and new.here not in people.users_by_name():
                     await people.add_user(new.here, new.roles[0])
                     for role in new.roles[1:]:
                         await people.add_role(new.here, role)
             except (ConfigError, Refused) as error:
-                self._taken.leave(f"user {new.person.name}", error)
+                self._taken.leave_out(f"user {new.person.name}", error)
                 continue
             for channel, one in new.person.ids:
                 try:
                     await people.link(here, Identity(channel, one))
                 except (ConfigError, Refused) as error:
-                    self._taken.leave(f"{channel} {one} of {new.person.name}", error)
-            await self._done("user", new.person.name)
+                    self._taken.leave_out(f"{channel} {one} of {new.person.name}", error)
+            await self._mark_done("user", new.person.name)
             self._taken.add("user")
 
-    async def _talks(self, people: LocalPeople) -> None:
+    async def _write_conversations(self, people: LocalPeople) -> None:
         roles = {name: role.agents for name, role in self._settings.config.roles.items()}
-        voices = voices_of(self._plan.found, self._plan.people, people, roles)
+        voices = resolve_speakers(self._plan.found, self._plan.people, people, roles)
         unknown = 0
-        for new in self._plan.talks:
+        for new in self._plan.conversations:
             try:
-                unknown += await write_talk(
+                unknown += await write_conversation(
                     self._store, self._plan.found, new, voices, (self._clock.now(), self._redact)
                 )
             except StaleSession as error:
-                self._taken.leave(new.talk.key, f"{error}; try again later")
+                self._taken.leave_out(new.conversation.key, f"{error}; try again later")
                 continue
             self._taken.add("conversation")
         if unknown:
-            self._taken.leave(
+            self._taken.leave_out(
                 f"{unknown} lines of conversations", "nobody knows who says such lines"
             )
 
     # ------------------------------------------------------------------ what is known
 
-    async def _memories(self) -> None:
+    async def _add_memories(self) -> None:
         found = self._plan.found
         now = self._clock.now()
         changes: list[Change] = []
@@ -227,7 +227,7 @@ class Taking:
             ]
             key = fact_key(memory)
             if memory.scope != "global" and not owner:
-                self._taken.leave(f"a memory about {memory.owner}", "there is no such user")
+                self._taken.leave_out(f"a memory about {memory.owner}", "there is no such user")
                 continue
             fact = NewFact(
                 self._redact(memory.text),
@@ -240,16 +240,16 @@ class Taking:
                 pinned=memory.pinned,
                 held=not found.trusted,
             )
-            changes += added(fact, now if memory.candidate or memory.at is None else memory.at)
-            changes.append(self._row("fact", key, fact.key))
+            changes += add_fact(fact, now if memory.candidate or memory.at is None else memory.at)
+            changes.append(self._imported_change("fact", key, fact.key))
             self._taken.add("memory")
-            if len(changes) > FACTS_AT_ONCE:
+            if len(changes) > FACTS_BATCH:
                 await self._store.change(changes)
                 changes = []
         if changes:
             await self._store.change(changes)
 
-    async def _values(self) -> None:
+    async def _add_values(self) -> None:
         for value in self._plan.values:
             agent = self._plan.agents.get(value.agent, value.agent)
             put = Change(
@@ -257,64 +257,64 @@ class Taking:
                 (agent, value.namespace, value.key, self._redact(value.value), value.expires_at),
             )
             wrote, _ = await self._store.change(
-                [put, self._row("value", value_key(value), value.key)]
+                [put, self._imported_change("value", value_key(value), value.key)]
             )
             if wrote:
                 self._taken.add("key-value")
             else:
-                self._taken.leave(
+                self._taken.leave_out(
                     f"the key {value.key} of {agent}", "it has a value here already, which stays"
                 )
 
     # ------------------------------------------------------------------ files
 
-    async def _skills(self) -> None:
+    async def _add_skills(self) -> None:
         for skill in self._plan.skills:
-            await self._begin("skill", skill.name, skill.name)
+            await self._mark_begun("skill", skill.name, skill.name)
             try:
                 if skill.agent:
-                    self._lay_in_workspace(self._plan.agents[skill.agent], skill.name, skill.files)
+                    self._write_tool_file(self._plan.agents[skill.agent], skill.name, skill.files)
                 else:
-                    _lay(skill_path(skill, self._settings, self._plan.agents), skill.files)
+                    _write_folder(skill_path(skill, self._settings, self._plan.agents), skill.files)
             except (OSError, ToolError) as error:
-                self._taken.leave(f"skill {skill.name}", error)
+                self._taken.leave_out(f"skill {skill.name}", error)
                 continue
-            await self._done("skill", skill.name)
+            await self._mark_done("skill", skill.name)
             self._taken.add("skill")
 
-    async def _presets(self) -> None:
+    async def _add_presets(self) -> None:
         for preset in self._plan.presets:
-            await self._begin("preset", preset.name, preset.name)
+            await self._mark_begun("preset", preset.name, preset.name)
             try:
-                _lay(
+                _write_folder(
                     self._settings.home.root / "prompts" / preset.name,
                     preset.files,
                     self._settings.home.state,
                 )
             except OSError as error:
-                self._taken.leave(f"preset {preset.name}", error)
+                self._taken.leave_out(f"preset {preset.name}", error)
                 continue
-            await self._done("preset", preset.name)
+            await self._mark_done("preset", preset.name)
             self._taken.add("preset")
 
-    async def _notes(self) -> None:
+    async def _add_notes(self) -> None:
         """Put what agents have written down into their workspaces, where nothing stands."""
         for note in self._plan.notes:
             agent = self._plan.agents[note.agent]
             what = f"{note.path} of {note.agent}"
             if agent not in self._settings.agents or self._settings.agent(agent).workspace:
-                self._taken.leave(
+                self._taken.leave_out(
                     what,
                     "the workspace of that agent is a folder of your own",
                     "copy it there yourself",
                 )
                 continue
             folder = self._settings.home.workspace(agent)
-            make_private(folder)
+            make_private_folder(folder)
             try:
                 with Workspace(str(folder)) as workspace:
-                    if _lies_in(workspace, note.path):
-                        self._taken.leave(
+                    if _exists(workspace, note.path):
+                        self._taken.leave_out(
                             what,
                             "it says something here already, and stays",
                             "put the two together",
@@ -323,19 +323,19 @@ class Taking:
                         workspace.write(note.path, note.data)
                         self._taken.add("note")
             except ToolError as error:
-                self._taken.leave(what, error)
+                self._taken.leave_out(what, error)
                 continue
-            await self._once("note", note_key(note), note.path)
+            await self._mark_imported("note", note_key(note), note.path)
 
-    def _lay_in_workspace(self, agent: str, name: str, files: dict[str, bytes]) -> None:
+    def _write_tool_file(self, agent: str, name: str, files: dict[str, bytes]) -> None:
         """Put a file of Python where it is a tool of this agent, and never where a link in its
         workspace leads. Raises ToolError."""
         folder = self._settings.home.workspace(agent)
-        make_private(folder)
+        make_private_folder(folder)
         with Workspace(str(folder)) as workspace:
             workspace.write(f"memory/skills/{name}.py", next(iter(files.values())))
 
-    async def _jobs(self) -> None:
+    async def _add_jobs(self) -> None:
         for each in self._plan.jobs:
             job = each.job
             agent = (
@@ -346,38 +346,44 @@ class Taking:
             if not self._start_jobs and job.enabled:
                 job = replace(job, enabled=False)
             job = replace(
-                job, agent=agent if agent in self._settings.agents else "", to=self._to(job.to)
+                job,
+                agent=agent if agent in self._settings.agents else "",
+                to=self._with_account(job.to),
             )
-            await self._begin("job", each.job.name, job.name)
-            files = {**each.files, "JOB.md": written(job).encode()}
+            await self._mark_begun("job", each.job.name, job.name)
+            files = {**each.files, "JOB.md": render_job_file(job).encode()}
             try:
-                _lay(self._settings.home.root / "jobs" / job.name, files, self._settings.home.state)
+                _write_folder(
+                    self._settings.home.root / "jobs" / job.name, files, self._settings.home.state
+                )
             except OSError as error:
-                self._taken.leave(f"job {job.name}", error)
+                self._taken.leave_out(f"job {job.name}", error)
                 continue
-            await self._done("job", each.job.name)
+            await self._mark_done("job", each.job.name)
             self._taken.add("job")
 
-    async def _tasks(self) -> None:
+    async def _add_tasks(self) -> None:
         """Each list in its conversation; one of a workspace in the last that is here."""
         for listed in self._plan.tasks:
             session = self._plan.sessions.get(
-                listed.talk or _where_tasks_are(self._plan.found.talks), ""
+                listed.conversation or _find_tasks_conversation(self._plan.found.conversations), ""
             )
             if not session:
-                self._taken.leave(
+                self._taken.leave_out(
                     f"{len(listed.tasks)} tasks", "there is no conversation that they belong to"
                 )
                 continue
             rows = imported(session, listed.tasks, self._clock.now())
-            await self._store.change([*rows, self._row("tasks", tasks_key(listed), session)])
+            await self._store.change(
+                [*rows, self._imported_change("tasks", tasks_key(listed), session)]
+            )
             self._taken.add("task", len(listed.tasks))
 
-    def _to(self, to: Address | None) -> Address | None:
+    def _with_account(self, to: Address | None) -> Address | None:
         """With the account that its conversations have, where the job does not say it."""
         if to is None or to.account:
             return to
-        places = [talk.place for talk in self._plan.found.talks if talk.place]
+        places = [talk.place for talk in self._plan.found.conversations if talk.place]
         account = next(
             (each.account for each in places if (each.channel, each.chat) == (to.channel, to.chat)),
             "",
@@ -385,15 +391,15 @@ class Taking:
         return replace(to, account=account)
 
 
-def _where_tasks_are(talks: Sequence[ImportedConversation]) -> str:
+def _find_tasks_conversation(talks: Sequence[ImportedConversation]) -> str:
     """The last conversation that had to do with tasks, else the last."""
     about = [
-        each.key for each in talks if any(_made_a_task(line.tool_calls) for line in each.lines)
+        each.key for each in talks if any(_has_task_call(line.tool_calls) for line in each.lines)
     ]
     return next(reversed(about or [each.key for each in talks]), "")
 
 
-def _made_a_task(calls: object) -> bool:
+def _has_task_call(calls: object) -> bool:
     names = (
         [str(call.get("name")) for call in calls if isinstance(call, Mapping)]
         if isinstance(calls, list)
@@ -402,12 +408,12 @@ def _made_a_task(calls: object) -> bool:
     return any(name.startswith("task_") for name in names)
 
 
-def _lay(path: Path, files: dict[str, bytes], beside: Path | None = None) -> None:
+def _write_folder(path: Path, files: dict[str, bytes], beside: Path | None = None) -> None:
     """Put a folder of files there, whole or not at all. What is there already, a run put there that
     was cut off. It is made `beside`, else in the same folder, and moved. Raises OSError."""
     if path.exists():
         return
-    make_private(path.parent)
+    make_private_folder(path.parent)
     part = (beside or path.parent) / f".{path.name}.part"
     if part.is_dir():
         shutil.rmtree(part)
@@ -415,13 +421,13 @@ def _lay(path: Path, files: dict[str, bytes], beside: Path | None = None) -> Non
         if Path(name).is_absolute() or ".." in Path(name).parts:  # no reader gives such a name
             continue
         file = part / name
-        make_private(file.parent)
+        make_private_folder(file.parent)
         file.write_bytes(data)
         file.chmod(0o700 if data.startswith(b"#!") else 0o600)
     part.rename(path)
 
 
-def _lies_in(workspace: Workspace, path: str) -> bool:
+def _exists(workspace: Workspace, path: str) -> bool:
     try:
         workspace.stat(path)
     except ToolError as error:
@@ -429,12 +435,12 @@ def _lies_in(workspace: Workspace, path: str) -> bool:
     return True
 
 
-def _text(file: Path) -> str:
+def _read_or_empty(file: Path) -> str:
     try:
         return read_text(file)
     except FileNotFoundError:
         return ""
 
 
-def _plain(value: object) -> object:
+def _to_builtins(value: object) -> object:
     return msgspec.to_builtins(value)

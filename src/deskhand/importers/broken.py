@@ -5,7 +5,7 @@ from __future__ import annotations
 from .model import ImportedHome
 
 
-def broken_home(found: ImportedHome) -> str:
+def describe_broken_home(found: ImportedHome) -> str:
     """What a person reads, with each file and the reason."""
     files = "\n".join(f"  {each.file}: {each.why}" for each in found.broken)
     return (

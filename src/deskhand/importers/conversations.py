@@ -9,42 +9,42 @@ import anyio
 from msgspec.structs import replace
 
 from ..policy.roles import Roles
-from ..secrets.inbound_redaction import hidden, hidden_message
+from ..secrets.inbound_redaction import redact_event, redact_message
 from ..store.base import Store
 from ..types.commit import Change, Commit
 from ..types.errors import StaleSession
 from ..types.events import AnyEvent, MessageReceived, OptionsSet, Recorded
-from ..types.identity import Principal, label_of
+from ..types.identity import Principal, principal_label
 from ..types.labels import Label
 from ..types.options import SessionOptions
 from ..types.people import GUEST, OWNER_NAME
 from ..users.users import LocalPeople
 from .jsonl import Commits, JsonlReader
-from .ledger import Moved, mark_of
+from .ledger import Moved, compute_mark
 from .model import ImportedHome
 from .plan import NewTalk
 
-AT_ONCE = 200
+COMMIT_BATCH = 200
 """So many commits share one write to the disk."""
-Voices = Mapping[str, tuple[Principal, Label]]
+Speakers = Mapping[str, tuple[Principal, Label]]
 
 
-def voices_of(
+def resolve_speakers(
     found: ImportedHome, people: Mapping[str, str], here: LocalPeople, custom: Roles
-) -> Voices:
+) -> Speakers:
     """Who spoke, by the names in the lines, and under which label. Where others could write the
     home too, nobody can say whose words these are."""
-    users = here.known()
+    users = here.users_by_name()
     by_id = {
         (one.channel, one.external_id): user for user in users.values() for one in user.identities
     }
     voices: dict[str, tuple[Principal, Label]] = {}
-    for name in {line.by for talk in found.talks for line in talk.lines if line.by}:
+    for name in {line.by for talk in found.conversations for line in talk.lines if line.by}:
         channel, colon, one = name.partition(":")
         user = users.get(people.get(name, "")) or (by_id.get((channel, one)) if colon else None)
         principal = Principal(user.name, user.roles) if user else Principal(name, (GUEST,))
         label = (
-            label_of(principal)
+            principal_label(principal)
             if found.trusted
             else Label("tool_local", source=f"{found.system}: {name}")
         )
@@ -52,7 +52,7 @@ def voices_of(
     return voices
 
 
-def _nobody(found: ImportedHome, job: str) -> Principal:
+def _default_speaker(found: ImportedHome, job: str) -> Principal:
     """Who spoke where nothing says so."""
     if job:
         return Principal(f"job:{job}", (), "clock", OWNER_NAME)
@@ -64,23 +64,25 @@ def _nobody(found: ImportedHome, job: str) -> Principal:
     return Principal(f"{found.system}:unknown", (GUEST,))
 
 
-async def write_talk(
+async def write_conversation(
     store: Store,
     found: ImportedHome,
     new: NewTalk,
-    voices: Voices,
+    voices: Speakers,
     seen: tuple[float, Callable[[str], str]],
 ) -> int:
     """Write what is new of a conversation. `seen` is when, and what takes secrets out. Returns the
     lines that were left out since nobody knows their role. Raises StaleSession where somebody else
     writes there at that moment."""
-    (now, redact), talk = seen, new.talk
+    (now, redact), talk = seen, new.conversation
     source = f"{found.system}, {talk.key}"
-    reader = JsonlReader(_nobody(found, talk.job), new.place, source, talk.at or now, voices)
-    read = reader.commits(talk.lines[new.first :])
+    reader = JsonlReader(
+        _default_speaker(found, talk.job), new.place, source, talk.at or now, voices
+    )
+    read = reader.make_commits(talk.lines[new.first :])
     if new.options is not None and read:
         held = OptionsSet(
-            0, _nobody(found, talk.job), _options_without_secrets(new.options, redact)
+            0, _default_speaker(found, talk.job), _options_without_secrets(new.options, redact)
         )
         read = [(read[0][0], (held,)), *read]
     commits = [
@@ -89,33 +91,35 @@ async def write_talk(
     there = await store.events(new.session)
     done = 0
     if not new.first and there:
-        done = _begun(there, commits)
+        done = _count_written(there, commits)
     n = len(there) + 1
-    begun = Moved(new.session, new.first, mark_of(talk.lines[: new.first]) if new.first else "")
-    ended = Moved(new.session, len(talk.lines), mark_of(talk.lines))
+    begun = Moved(
+        new.session, new.first, compute_mark(talk.lines[: new.first]) if new.first else ""
+    )
+    ended = Moved(new.session, len(talk.lines), compute_mark(talk.lines))
     rest = commits[done:]
-    for begin in range(0, len(rest), AT_ONCE):
+    for begin in range(0, len(rest), COMMIT_BATCH):
         whole = [
             Commit(new.session, 0, at, events, close=True)
-            for at, events in rest[begin : begin + AT_ONCE]
+            for at, events in rest[begin : begin + COMMIT_BATCH]
         ]
         # whose it is stands there from the first row on, so that a run that is cut off is known
         # again
         if not begin:
-            whole[0] = replace(whole[0], changes=(_so_far(found, new, begun, now),))
-        if begin + AT_ONCE >= len(rest):
+            whole[0] = replace(whole[0], changes=(_progress_change(found, new, begun, now),))
+        if begin + COMMIT_BATCH >= len(rest):
             whole[-1] = replace(
-                whole[-1], changes=(*whole[-1].changes, _so_far(found, new, ended, now))
+                whole[-1], changes=(*whole[-1].changes, _progress_change(found, new, ended, now))
             )
-        n = await _write(store, n, whole)
+        n = await _write_commits(store, n, whole)
     return reader.left_out
 
 
 def _without_secrets(event: AnyEvent, redact: Callable[[str], str]) -> AnyEvent:
     """As everything enters the log."""
     if isinstance(event, MessageReceived):
-        return replace(event, message=hidden_message(event.message, redact))
-    return hidden(event, redact)
+        return replace(event, message=redact_message(event.message, redact))
+    return redact_event(event, redact)
 
 
 def _options_without_secrets(
@@ -128,7 +132,7 @@ def _options_without_secrets(
     )
 
 
-def _begun(there: Sequence[Recorded], commits: Commits) -> int:
+def _count_written(there: Sequence[Recorded], commits: Commits) -> int:
     """How many of the commits a run that was cut off has written. Raises StaleSession where it was
     not that."""
     flat: list[AnyEvent] = []
@@ -141,11 +145,11 @@ def _begun(there: Sequence[Recorded], commits: Commits) -> int:
     raise StaleSession("something else was said there meanwhile")
 
 
-def _so_far(found: ImportedHome, new: NewTalk, moved: Moved, now: float) -> Change:
+def _progress_change(found: ImportedHome, new: NewTalk, moved: Moved, now: float) -> Change:
     return Change("moved_so_far", (found.system, new.key, moved.here, moved.lines, moved.mark, now))
 
 
-async def _write(store: Store, n: int, commits: Sequence[Commit]) -> int:
+async def _write_commits(store: Store, n: int, commits: Sequence[Commit]) -> int:
     """Write these in order from number `n` on, together. Returns the number of the next event."""
     with anyio.CancelScope(shield=True):
         try:

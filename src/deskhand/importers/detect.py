@@ -11,7 +11,14 @@ from . import agent_computer, openagent, operator_ai, operator_use
 from .model import ImportedHome, System
 from .safe_files import Tree, Unread
 
-USUAL = (".operator", ".operator-use", ".operator_use", "agent_computer", "openagent", ".openagent")
+USUAL_FOLDERS = (
+    ".operator",
+    ".operator-use",
+    ".operator_use",
+    "agent_computer",
+    "openagent",
+    ".openagent",
+)
 """Where they lie, from a person's home; the last two are put anywhere."""
 READERS: Mapping[System, Callable[[Tree, float], ImportedHome]] = {
     "operator-ai": operator_ai.read,
@@ -19,29 +26,29 @@ READERS: Mapping[System, Callable[[Tree, float], ImportedHome]] = {
     "agent_computer": agent_computer.read,
     "openagent-core": openagent.read,
 }
-LOOKS_FOR = (
+KNOWN_HOMES = (
     "~/.operator of operator-ai, ~/.operator-use of operator-use, a folder of "
     "agent_computer (config.json with"
     " sessions/), or one of openagent-core (agent.db with workspace/)"
 )
 
 
-def system_of(folder: Path) -> System | None:
+def detect_system(folder: Path) -> System | None:
     """Which system's home this is; None for none. It looks at a few names and at nothing else."""
     try:
         tree = Tree(folder)
     except Unread:
         return None
     try:
-        return _system_of(tree)
+        return _detect_from_names(tree)
     finally:
         tree.close()
 
 
-def _system_of(tree: Tree) -> System | None:
+def _detect_from_names(tree: Tree) -> System | None:
     """By the names in it, whatever they are: a home whose files are broken is a home."""
-    names = {entry.name for entry in tree.names()}
-    in_workspace = {entry.name for entry in tree.names("workspace")}
+    names = {entry.name for entry in tree.all_entries()}
+    in_workspace = {entry.name for entry in tree.all_entries("workspace")}
     config = _config(tree)
     if "operator.yaml" in names or tree.kind("state/operator.db"):
         return "operator-ai"
@@ -58,7 +65,7 @@ def _system_of(tree: Tree) -> System | None:
 
 def _config(tree: Tree) -> dict[str, Any]:
     try:
-        found = tree.json("config.json")
+        found = tree.read_json("config.json")
     except Unread:
         return {}
     return found if isinstance(found, dict) else {}
@@ -71,14 +78,14 @@ def _is_operator_use(config: dict[str, Any]) -> bool:
     return "agent" not in config and (lists or "bindings" in config or "channels" in config)
 
 
-def homes_in(person: Path, here: Path | None = None) -> Iterator[tuple[System, Path]]:
+def find_homes_in(person: Path, here: Path | None = None) -> Iterator[tuple[System, Path]]:
     """The homes in a person's home, and the folder where one stands, if it is one."""
     seen: set[Path] = set()
-    for folder in (*(person / name for name in USUAL), *([here] if here else [])):
+    for folder in (*(person / name for name in USUAL_FOLDERS), *([here] if here else [])):
         if not folder.is_dir() or (real := folder.resolve()) in seen:
             continue
         seen.add(real)
-        if (system := system_of(folder)) is not None:
+        if (system := detect_system(folder)) is not None:
             yield system, folder
 
 
@@ -86,11 +93,11 @@ def read_home(folder: Path, now: float) -> ImportedHome:
     """All that a home holds; nothing of it is changed. Raises ConfigError where it is none, or
     cannot be opened."""
     if not folder.is_dir():
-        raise ConfigError(f"there is no folder {str(folder)!r}; give one of: {LOOKS_FOR}")
-    system = system_of(folder)
+        raise ConfigError(f"there is no folder {str(folder)!r}; give one of: {KNOWN_HOMES}")
+    system = detect_system(folder)
     if system is None:
         raise ConfigError(
-            f"{str(folder)!r} is no home that is known here; give one of: {LOOKS_FOR}"
+            f"{str(folder)!r} is no home that is known here; give one of: {KNOWN_HOMES}"
         )
     tree = Tree(folder)
     try:

@@ -30,11 +30,11 @@ from ..types.events import (
 )
 from ..types.identity import Address, Principal
 from ..types.labels import Label
-from ..types.messages import Message, Text, ToolCall, ToolResult, Usage, clean
+from ..types.messages import Message, Text, ToolCall, ToolResult, Usage, clean_text
 
-MISSING = "[the beginning of this conversation is not in the file]"
-UNKNOWN = "imported/unknown"
-_USED = {
+MISSING_START = "[the beginning of this conversation is not in the file]"
+UNKNOWN_MODEL = "imported/unknown"
+_USAGE_KEYS = {
     "input_tokens": ("input_tokens", "prompt_tokens"),
     "output_tokens": ("output_tokens", "completion_tokens"),
     "cached_tokens": ("cached_tokens",),
@@ -70,7 +70,7 @@ class JsonlRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 # ---------------------------------------------------------------------- out
 
 
-def lines_of(events: Iterable[Recorded]) -> Iterator[dict[str, Any]]:
+def export_lines(events: Iterable[Recorded]) -> Iterator[dict[str, Any]]:
     """The conversation as lines, in order."""
     names: dict[str, str] = {}
     for recorded in events:
@@ -81,17 +81,17 @@ def lines_of(events: Iterable[Recorded]) -> Iterator[dict[str, Any]]:
             case HistoryMessage(message=Message(role="tool", parts=parts)):
                 for part in parts:
                     if isinstance(part, ToolResult):
-                        yield _tool(part.call_id, names, part.text, when)
+                        yield _tool_line(part.call_id, names, part.text, when)
             case HistoryMessage(message=message):
-                yield _spoken(message, names, when)
+                yield _message_line(message, names, when)
             case ModelReplied(message=message, usage=usage, model=model):
-                yield _spoken(message, names, when)
-                used = {name: getattr(usage, name) for name in _USED}
+                yield _message_line(message, names, when)
+                used = {name: getattr(usage, name) for name in _USAGE_KEYS}
                 yield {"role": "meta", "content": {"model": model, "usage": used}, **when}
             case ToolFinished(result=result):
-                yield _tool(result.call_id, names, result.text, when)
+                yield _tool_line(result.call_id, names, result.text, when)
             case CallClosed(call_id=call_id, reason=reason):
-                yield _tool(call_id, names, reason, when)
+                yield _tool_line(call_id, names, reason, when)
             case TurnEnded(said=said) if said:
                 yield {"role": "assistant", "content": said, **when}
             case _:
@@ -119,7 +119,7 @@ def _is_compaction(event: AnyEvent) -> bool:
     return isinstance(event, Compacted) and event.dropped > 0
 
 
-def _spoken(message: Message, names: dict[str, str], when: dict[str, str]) -> dict[str, Any]:
+def _message_line(message: Message, names: dict[str, str], when: dict[str, str]) -> dict[str, Any]:
     """What a person or the model said; the `names` of its calls are remembered for their
     results."""
     names |= {call.id: call.name for call in message.calls}
@@ -130,7 +130,9 @@ def _spoken(message: Message, names: dict[str, str], when: dict[str, str]) -> di
     return {"role": message.role, "content": message.text, **when, **made}
 
 
-def _tool(call_id: str, names: dict[str, str], text: str, when: dict[str, str]) -> dict[str, Any]:
+def _tool_line(
+    call_id: str, names: dict[str, str], text: str, when: dict[str, str]
+) -> dict[str, Any]:
     return {
         "role": "tool",
         "content": text,
@@ -192,68 +194,75 @@ class JsonlReader:
         self._open: list[str] = []
         self.left_out = 0
 
-    def commits(self, lines: Sequence[JsonlRecord]) -> Commits:
+    def make_commits(self, lines: Sequence[JsonlRecord]) -> Commits:
         """What is to be written, in order."""
-        self._at = next((at for line in lines if (at := _time(line)) is not None), self._at)
+        self._at = next((at for line in lines if (at := _parse_time(line)) is not None), self._at)
         for number, line in enumerate(lines):
-            at = _time(line)
+            at = _parse_time(line)
             self._at = self._at if at is None else at
             match line.role:
                 case "user":
-                    self._hear(_text(line.content), line)
+                    self._add_user_message(_content_text(line.content), line)
                 case "assistant":
-                    self._reply(line, lines[number + 1 :])
+                    self._add_reply(line, lines[number + 1 :])
                 case "tool":
-                    self._return(line)
+                    self._add_tool_result(line)
                 case "meta":
                     pass
                 case _:
                     self.left_out += 1
-        self._end()
+        self._end_turn()
         return self._commits
 
-    def _write(self, *events: AnyEvent) -> None:
+    def _add_commit(self, *events: AnyEvent) -> None:
         self._commits.append((self._at, events))
 
-    def _hear(self, text: str, line: JsonlRecord | None = None) -> None:
+    def _add_user_message(self, text: str, line: JsonlRecord | None = None) -> None:
         self._close_calls("interrupted")
         if self._turn and self._answered:
-            self._end()
+            self._end_turn()
         self._turn = True
         self._answered = False
         principal, label = self._voices.get(line.by if line else "", (self._principal, self._said))
-        before = (Text(f"{clean(line.before)}\n\n", self._read),) if line and line.before else ()
-        message = Message("user", (*before, Text(clean(text), label)))
-        self._write(MessageReceived(0, principal, self._address, message))
+        before = (
+            (Text(f"{clean_text(line.before)}\n\n", self._read),) if line and line.before else ()
+        )
+        message = Message("user", (*before, Text(clean_text(text), label)))
+        self._add_commit(MessageReceived(0, principal, self._address, message))
 
-    def _reply(self, line: JsonlRecord, after: Sequence[JsonlRecord]) -> None:
+    def _add_reply(self, line: JsonlRecord, after: Sequence[JsonlRecord]) -> None:
         """A reply, with the calls that it or the results behind it name."""
         if not self._turn:
-            self._hear(MISSING)
+            self._add_user_message(MISSING_START)
         self._close_calls("interrupted")
-        calls = {call.id: call for call in _calls(line.tool_calls)}
+        calls = {call.id: call for call in _parse_calls(line.tool_calls)}
         after = list(takewhile(lambda each: each.role not in ("user", "assistant"), after))
         for each in after:
             if each.role == "tool":
-                calls.setdefault(_id(each), JsonlCall(_id(each), each.tool_name or "unknown"))
-        text = _text(line.content)
-        parts = (*((Text(clean(text), self._said),) if text else ()), *map(_call, calls.values()))
-        model, usage = _used(after)
+                calls.setdefault(
+                    _call_id(each), JsonlCall(_call_id(each), each.tool_name or "unknown")
+                )
+        text = _content_text(line.content)
+        parts = (
+            *((Text(clean_text(text), self._said),) if text else ()),
+            *map(_make_tool_call, calls.values()),
+        )
+        model, usage = _find_usage(after)
         finish: Literal["calls", "stop"] = "calls" if calls else "stop"
-        self._write(ModelReplied(Message("assistant", parts), model, finish, usage))
+        self._add_commit(ModelReplied(Message("assistant", parts), model, finish, usage))
         self._open = list(calls)
         self._answered = not calls
 
-    def _return(self, line: JsonlRecord) -> None:
-        if _id(line) not in self._open:  # nobody called it
-            self._reply(JsonlRecord("assistant"), (line,))
-        self._open.remove(_id(line))
-        text = Text(clean(_text(line.content)), self._read)
-        self._write(ToolFinished(ToolResult(_id(line), (text,))))
+    def _add_tool_result(self, line: JsonlRecord) -> None:
+        if _call_id(line) not in self._open:  # nobody called it
+            self._add_reply(JsonlRecord("assistant"), (line,))
+        self._open.remove(_call_id(line))
+        text = Text(clean_text(_content_text(line.content)), self._read)
+        self._add_commit(ToolFinished(ToolResult(_call_id(line), (text,))))
 
     def _close_calls(self, status: Literal["interrupted"]) -> None:
         if self._open:
-            self._write(
+            self._add_commit(
                 *(
                     CallClosed(call_id, status, "its result is not in the file")
                     for call_id in self._open
@@ -261,18 +270,18 @@ class JsonlReader:
             )
         self._open = []
 
-    def _end(self) -> None:
+    def _end_turn(self) -> None:
         self._close_calls("interrupted")
         if self._turn:
-            self._write(TurnEnded("done" if self._answered else "stopped", (0,)))
+            self._add_commit(TurnEnded("done" if self._answered else "stopped", (0,)))
         self._turn = False
 
 
-def _id(line: JsonlRecord) -> str:
-    return clean(line.tool_call_id or f"call_{line.tool_name or 'unknown'}")
+def _call_id(line: JsonlRecord) -> str:
+    return clean_text(line.tool_call_id or f"call_{line.tool_name or 'unknown'}")
 
 
-def _calls(given: Any) -> Iterator[JsonlCall]:
+def _parse_calls(given: Any) -> Iterator[JsonlCall]:
     """The calls of a line, as we write them, or with `function` around name and arguments."""
     for each in given if isinstance(given, list) else ():
         if isinstance(each, dict):
@@ -280,11 +289,13 @@ def _calls(given: Any) -> Iterator[JsonlCall]:
             inner = function if isinstance(function, dict) else each
             arguments = inner.get("arguments", "{}")
             text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-            name = clean(str(inner.get("name") or "unknown"))
-            yield JsonlCall(clean(str(each.get("id") or f"call_{name}")), name, clean(text))
+            name = clean_text(str(inner.get("name") or "unknown"))
+            yield JsonlCall(
+                clean_text(str(each.get("id") or f"call_{name}")), name, clean_text(text)
+            )
 
 
-def _call(call: JsonlCall) -> ToolCall:
+def _make_tool_call(call: JsonlCall) -> ToolCall:
     """The call as the log can hold it: what is no JSON, or nested too deeply to be read again,
     becomes a string."""
     raw = call.arguments.encode()
@@ -296,18 +307,18 @@ def _call(call: JsonlCall) -> ToolCall:
     return ToolCall(call.id, call.name, msgspec.Raw(raw))
 
 
-def _text(content: Any) -> str:
+def _content_text(content: Any) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
         return "".join(
-            _text(part.get("text", "")) if isinstance(part, dict) else _text(part)
+            _content_text(part.get("text", "")) if isinstance(part, dict) else _content_text(part)
             for part in content
         )
     return "" if content is None else json.dumps(content, ensure_ascii=False)
 
 
-def _time(line: JsonlRecord) -> float | None:
+def _parse_time(line: JsonlRecord) -> float | None:
     """When it was said, in seconds since the epoch; without a zone it counts as UTC."""
     if isinstance(line.timestamp, str):
         try:
@@ -318,7 +329,7 @@ def _time(line: JsonlRecord) -> float | None:
     return line.timestamp if line.timestamp and 0 < line.timestamp < 1e11 else None
 
 
-def _used(after: Sequence[JsonlRecord]) -> tuple[str, Usage]:
+def _find_usage(after: Sequence[JsonlRecord]) -> tuple[str, Usage]:
     """The model and the tokens of a reply, by the meta line behind it."""
     line = next((each for each in after if each.role == "meta"), None)
     content = line.content if line is not None else {}
@@ -328,14 +339,14 @@ def _used(after: Sequence[JsonlRecord]) -> tuple[str, Usage]:
         except (ValueError, RecursionError):
             content = {}
     if not isinstance(content, dict):
-        return UNKNOWN, Usage()
+        return UNKNOWN_MODEL, Usage()
     usage = content.get("usage")
     model = content.get("model")
     usage = usage if isinstance(usage, dict) else content
-    found = {ours: _number(usage, theirs) for ours, theirs in _USED.items()}
-    return clean(model) if isinstance(model, str) and model else UNKNOWN, Usage(**found)
+    found = {ours: _first_count(usage, theirs) for ours, theirs in _USAGE_KEYS.items()}
+    return clean_text(model) if isinstance(model, str) and model else UNKNOWN_MODEL, Usage(**found)
 
 
-def _number(usage: dict[str, Any], names: Iterable[str]) -> int:
+def _first_count(usage: dict[str, Any], names: Iterable[str]) -> int:
     found = next((usage[name] for name in names if isinstance(usage.get(name), int)), 0)
     return max(int(found), 0)

@@ -12,9 +12,9 @@ from ..store.base import Store
 from .jsonl import JsonlRecord
 from .model import ImportedConversation, ImportedMemory, ImportedTaskList, ImportNote, Value
 
-BEGUN = "begun"
+BEGUN_MARK = "begun"
 """The mark of what was begun and is not done."""
-MARKED = 3
+MARKED_LINES = 3
 """So many lines at the end of what was taken say where to go on."""
 
 
@@ -30,9 +30,9 @@ Ledger = Mapping[tuple[str, str], Moved]
 """(kind, key) -> what was taken."""
 
 
-async def ledger_of(store: Store, system: str) -> Ledger:
+async def load_ledger(store: Store, system: str) -> Ledger:
     """What was taken from this system before."""
-    rows = await store.rows("moved_all", (system,))
+    rows = await store.query("moved_all", (system,))
     return {(kind, key): Moved(here, lines, mark) for kind, key, here, lines, mark in rows}
 
 
@@ -50,32 +50,32 @@ def value_key(value: Value) -> str:
 
 
 def tasks_key(tasks: ImportedTaskList) -> str:
-    return digest(tasks.talk, *sorted(task.title for task in tasks.tasks))
+    return digest(tasks.conversation, *sorted(task.title for task in tasks.tasks))
 
 
 def note_key(note: ImportNote) -> str:
     return digest(note.agent, note.path)
 
 
-def talk_key(talk: ImportedConversation) -> str:
+def conversation_key(talk: ImportedConversation) -> str:
     """The same for the same conversation wherever its home lies: by its name there and how it
     began."""
-    return digest(talk.agent, talk.key, _said(talk.lines[0]))
+    return digest(talk.agent, talk.key, _line_identity(talk.lines[0]))
 
 
-def mark_of(lines: Sequence[JsonlRecord]) -> str:
+def compute_mark(lines: Sequence[JsonlRecord]) -> str:
     """Says which lines the last of these are."""
-    return digest(*(_said(line) for line in lines[-MARKED:]))
+    return digest(*(_line_identity(line) for line in lines[-MARKED_LINES:]))
 
 
-def _said(line: JsonlRecord) -> str:
+def _line_identity(line: JsonlRecord) -> str:
     return f"{line.role} {line.timestamp} {line.content!r} {line.tool_calls!r}"
 
 
-def taken_up_to(lines: Sequence[JsonlRecord], moved: Moved) -> int | None:
+def count_taken_lines(lines: Sequence[JsonlRecord], moved: Moved) -> int | None:
     """How many of the lines were taken before: they may have been shortened at their beginning
     since. None where what was taken is not there any more."""
     likely = [moved.lines, *range(len(lines), 0, -1)]
     return next(
-        (n for n in likely if 0 < n <= len(lines) and mark_of(lines[:n]) == moved.mark), None
+        (n for n in likely if 0 < n <= len(lines) and compute_mark(lines[:n]) == moved.mark), None
     )

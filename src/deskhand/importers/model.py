@@ -124,7 +124,7 @@ class ImportedTaskList(msgspec.Struct, frozen=True):
     """A list of tasks. `talk` is the key of the conversation that it belongs to, '' for the
     workspace."""
 
-    talk: str
+    conversation: str
     tasks: tuple[Task, ...]
 
 
@@ -141,25 +141,25 @@ class ImportedHome(msgspec.Struct, frozen=True):
     secrets: dict[str, str] = {}
     agents: tuple[AgentFound, ...] = ()
     people: tuple[ImportedPerson, ...] = ()
-    talks: tuple[ImportedConversation, ...] = ()
+    conversations: tuple[ImportedConversation, ...] = ()
     jobs: tuple[JobFound, ...] = ()
     memories: tuple[ImportedMemory, ...] = ()
     values: tuple[Value, ...] = ()
     skills: tuple[ImportedFolder, ...] = ()
     tasks: tuple[ImportedTaskList, ...] = ()
     presets: tuple[ImportedFolder, ...] = ()
-    left: tuple[LeftOut, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
     changed: tuple[ChangedName, ...] = ()
     broken: tuple[Broken, ...] = ()
     trusted: bool = False
 
 
-def counts(found: ImportedHome) -> list[tuple[int, str]]:
+def count_items(found: ImportedHome) -> list[tuple[int, str]]:
     """How many of each there are, with its name, as a report says it."""
     every = (
         (len(found.agents), "agent"),
         (len(found.people), "user"),
-        (len(found.talks), "conversation"),
+        (len(found.conversations), "conversation"),
         (len(found.jobs), "job"),
         (len(found.memories), "memory"),
         (len(found.values), "key-value"),
@@ -171,7 +171,7 @@ def counts(found: ImportedHome) -> list[tuple[int, str]]:
     return [(number, name) for number, name in every if number]
 
 
-def in_words(number: int, name: str) -> str:
+def format_count(number: int, name: str) -> str:
     """`14 conversations`."""
     if number == 1:
         return f"1 {name}"

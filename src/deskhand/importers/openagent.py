@@ -21,10 +21,16 @@ from .model import (
     ImportedMemory,
     ImportedTaskList,
 )
-from .operator_ai import EMPTY, leave_messages, leave_unused, moment, skills_in
-from .operator_use import facts_in
-from .safe_files import COPY_IT, KEEP, Tree, Unread, parsed
-from .settings import all_variables, keys_in, keys_of
+from .operator_ai import (
+    WHY_EMPTY,
+    note_skipped_messages,
+    note_unused_tables,
+    parse_time,
+    read_skills,
+)
+from .operator_use import parse_facts
+from .safe_files import COPY_IT, KEEP, Tree, Unread, parse_json
+from .settings import read_config_keys, read_env_variables, select_env_keys
 from .sqlite_reader import SqliteRows
 
 DATABASE = "agent.db"
@@ -51,25 +57,25 @@ _BLOCKS = frozenset({"text", "tool_use", "tool_result"})
 
 def read(tree: Tree, now: float) -> ImportedHome:
     """All that this home holds; what cannot be read is in `broken`."""
-    keys = keys_of(tree, ".env", HANDLED)
-    env = all_variables(tree, "")
-    work = _inner(tree, "WORKSPACE_DIR", env.get("WORKSPACE_DIR", "workspace"))
-    skills = _inner(tree, "SKILLS_DIR", env.get("SKILLS_DIR", "skills"))
-    prompts = _inner(tree, "PROMPTS_DIR", env.get("PROMPTS_DIR", "prompts"))
-    database = _database(tree, env.get("DATABASE_URL", ""))
+    keys = read_config_keys(tree, ".env", HANDLED)
+    env = read_env_variables(tree, "")
+    work = _resolve_folder(tree, "WORKSPACE_DIR", env.get("WORKSPACE_DIR", "workspace"))
+    skills = _resolve_folder(tree, "SKILLS_DIR", env.get("SKILLS_DIR", "skills"))
+    prompts = _resolve_folder(tree, "PROMPTS_DIR", env.get("PROMPTS_DIR", "prompts"))
+    database = _resolve_database(tree, env.get("DATABASE_URL", ""))
     talks: tuple[ImportedConversation, ...] = ()
     if database and tree.has_file(database):
         try:
-            talks = tuple(_talks(tree, database))
+            talks = tuple(_conversations(tree, database))
         except Unread as error:
-            tree.give_up(database, error)
-    facts = list(facts_in(tree.texts(work, (".agent/memory.md",)))) if work else []
+            tree.note_unread(database, error)
+    facts = list(parse_facts(tree.read_texts(work, (".agent/memory.md",)))) if work else []
     if facts:
         tree.notes.change(f"{work}/.agent/memory.md", "each of its lines becomes a memory")
     tasks = tuple(_tasks(tree, f"{work}/.tasks")) if work else ()
-    found_skills = tuple(skills_in(tree, skills)) if skills else ()
+    found_skills = tuple(read_skills(tree, skills)) if skills else ()
     presets = tuple(_presets(tree, prompts)) if prompts else ()
-    tree.leave_rest({**REASONS, f"{work}*": REASONS["workspace*"]} if work else REASONS)
+    tree.leave_out_rest({**REASONS, f"{work}*": REASONS["workspace*"]} if work else REASONS)
     agent = OPENAGENT_TASKS["defaults"] | (
         {"preset": env["DEFAULT_PRESET"]} if env.get("DEFAULT_PRESET") else {}
     )
@@ -78,58 +84,60 @@ def read(tree: Tree, now: float) -> ImportedHome:
         "0.1",
         str(tree.root),
         keys.config | {"agents": {AGENT: agent}},
-        keys.secrets | keys_in(env),
+        keys.secrets | select_env_keys(env),
         (AgentFound(AGENT),),
-        talks=talks,
+        conversations=talks,
         memories=tuple(ImportedMemory(text, "agent", AGENT) for text in facts),
         skills=found_skills,
         tasks=tasks,
         presets=presets,
-        left=tree.notes.all_left(),
+        left_out=tree.notes.all_left_out(),
         changed=tree.notes.all_changed(),
         broken=tree.notes.all_broken(),
-        trusted=tree.private(database) if database and tree.has(database) else tree.private(),
+        trusted=tree.is_private(database) if database and tree.has(database) else tree.is_private(),
     )
 
 
-def _inner(tree: Tree, variable: str, named: str) -> str:
+def _resolve_folder(tree: Tree, variable: str, named: str) -> str:
     """A folder that a variable names, from the home; '' where it lies elsewhere."""
-    inner = tree.inside(named)
+    inner = tree.resolve_inside(named)
     if inner is None:
-        tree.notes.leave(f"{variable}: {named}", "that folder lies outside this home", COPY_IT)
+        tree.notes.leave_out(f"{variable}: {named}", "that folder lies outside this home", COPY_IT)
     return inner or ""
 
 
-def _database(tree: Tree, url: str) -> str:
+def _resolve_database(tree: Tree, url: str) -> str:
     """The file of its database, from the home; '' where it is elsewhere."""
     if not url:
         return DATABASE
     kind, found, path = url.partition(":///")
-    inner = tree.inside(path) if found and kind.startswith("sqlite") else None
+    inner = tree.resolve_inside(path) if found and kind.startswith("sqlite") else None
     if inner is None:
         todo = "export it to an agent.db in this home, and import again"
-        tree.notes.leave("the database that DATABASE_URL names", "it is no file in this home", todo)
+        tree.notes.leave_out(
+            "the database that DATABASE_URL names", "it is no file in this home", todo
+        )
     return inner or ""
 
 
 # ---------------------------------------------------------------------- conversations
 
 
-def _talks(tree: Tree, database: str) -> Iterator[ImportedConversation]:
+def _conversations(tree: Tree, database: str) -> Iterator[ImportedConversation]:
     rows = SqliteRows(tree, database)
     try:
         heads = {str(head[0]): head for head in rows.read("conversations", _COLUMNS, "created_at")}
         lines = _messages(tree, rows, heads)
-        leave_unused(tree, rows, _TABLES)
+        note_unused_tables(tree, rows, _TABLES)
     finally:
         rows.close()
     for key, (_, title, created, *held) in heads.items():
         if not lines.get(key):
-            tree.notes.leave(f"the conversation {title or key}", EMPTY)
+            tree.notes.leave_out(f"the conversation {title or key}", WHY_EMPTY)
             continue
         options = _options(tree, key, str(title or ""), held)
         yield ImportedConversation(
-            key, AGENT, tuple(lines[key]), at=moment(created), options=options
+            key, AGENT, tuple(lines[key]), at=parse_time(created), options=options
         )
 
 
@@ -147,21 +155,23 @@ def _messages(
             continue
         with suppress(ValueError, RecursionError, TypeError):
             lines.setdefault(str(key), []).extend(
-                _lines(tree, str(role), parsed(content), moment(created))
+                _convert_message(tree, str(role), parse_json(content), parse_time(created))
             )
             continue
         broken += 1
-    leave_messages(tree, broken, orphans)
+    note_skipped_messages(tree, broken, orphans)
     return lines
 
 
-def _lines(tree: Tree, role: str, content: Any, at: float | None) -> Iterator[JsonlRecord]:
+def _convert_message(
+    tree: Tree, role: str, content: Any, at: float | None
+) -> Iterator[JsonlRecord]:
     """A message as lines: the results of tools stand there as words of the person."""
     blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
     blocks = [block for block in blocks if isinstance(block, Mapping)]
     for block in blocks:
         if block.get("type") not in _BLOCKS:
-            tree.notes.fields("messages", {str(block.get("type")): True}, ())
+            tree.notes.count_unused_fields("messages", {str(block.get("type")): True}, ())
         if block.get("type") == "tool_result":
             yield JsonlRecord(
                 "tool", block.get("content"), at, tool_call_id=str(block.get("tool_use_id") or "")
@@ -220,12 +230,12 @@ def _tasks(tree: Tree, folder: str) -> Iterator[ImportedTaskList]:
         inner = f"{folder}/{entry.name}"
         if entry.name.startswith("task_") and entry.name.endswith(".json") and tree.has_file(inner):
             try:
-                row = tree.json(inner)
-                files.append(tree.data(inner))
+                row = tree.read_json(inner)
+                files.append(tree.read_bytes(inner))
             except Unread as error:
-                tree.give_up(inner, error)
+                tree.note_unread(inner, error)
                 continue
-            tree.notes.fields("tasks", row if isinstance(row, Mapping) else {}, _TASK)
+            tree.notes.count_unused_fields("tasks", row if isinstance(row, Mapping) else {}, _TASK)
     found = of_openagent(files, Label("tool_local", source=f"openagent-core, {folder}"))
     for note in found.notes:
         tree.notes.change(folder, note)
@@ -238,6 +248,6 @@ def _presets(tree: Tree, folder: str) -> Iterator[ImportedFolder]:
     for entry in tree.entries(folder):
         inner = f"{folder}/{entry.name}"
         if entry.kind == "folder" and tree.has_file(f"{inner}/{PRESET_FILE}"):
-            found = tree.folder(inner)
+            found = tree.read_folder(inner)
             if found is not None:
                 yield found

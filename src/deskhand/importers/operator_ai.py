@@ -24,11 +24,11 @@ from .model import (
     ImportedPerson,
     JobFound,
     Value,
-    in_words,
+    format_count,
 )
-from .notes import FOR_THE_MODEL, role_of
-from .safe_files import KEEP, UNKNOWN, Tree, Unread, parsed
-from .settings import ImportedKeys, keys_of, variables
+from .notes import FOR_THE_MODEL, describe_role
+from .safe_files import KEEP, WHY_UNKNOWN, Tree, Unread, parse_json
+from .settings import ImportedKeys, read_config_keys, read_env_keys
 from .sqlite_reader import SqliteRows
 
 DATABASES = ("state/operator.db", "operator.db")
@@ -81,7 +81,7 @@ _COLUMNS = {
 
 def read(tree: Tree, now: float) -> ImportedHome:
     """All that this home holds; what cannot be read is in `broken`."""
-    keys = keys_of(tree, "operator.yaml", HANDLED)
+    keys = read_config_keys(tree, "operator.yaml", HANDLED)
     tree.has_folder("state")
     database = next((name for name in DATABASES if tree.has_file(name)), "")
     inside = _Inside(tree)
@@ -90,14 +90,14 @@ def read(tree: Tree, now: float) -> ImportedHome:
         try:
             version = inside.read(database, now)
         except Unread as error:
-            tree.give_up(database, error)
+            tree.note_unread(database, error)
     else:
-        tree.notes.leave("conversations, users and memories", "there is no state/operator.db")
+        tree.notes.leave_out("conversations, users and memories", "there is no state/operator.db")
     agents = _agents(tree, keys)
     jobs = tuple(_jobs(tree))
-    skills = tuple(skills_in(tree))
-    secrets = keys.secrets | variables(tree, keys.env_file)
-    tree.leave_rest(REASONS)
+    skills = tuple(read_skills(tree))
+    secrets = keys.secrets | read_env_keys(tree, keys.env_file)
+    tree.leave_out_rest(REASONS)
     return ImportedHome(
         "operator-ai",
         version,
@@ -106,40 +106,42 @@ def read(tree: Tree, now: float) -> ImportedHome:
         secrets,
         agents,
         tuple(inside.people),
-        tuple(inside.talks),
+        tuple(inside.conversations),
         jobs,
         tuple(inside.memories),
         tuple(inside.values),
         skills,
-        left=tree.notes.all_left(),
+        left_out=tree.notes.all_left_out(),
         changed=tree.notes.all_changed(),
         broken=tree.notes.all_broken(),
-        trusted=bool(database) and tree.private(database),
+        trusted=bool(database) and tree.is_private(database),
     )
 
 
-ORPHANS = "their conversation is not in the database"
-EMPTY = "there is no message in it"
+WHY_ORPHANED = "their conversation is not in the database"
+WHY_EMPTY = "there is no message in it"
 
 
-def leave_messages(tree: Tree, broken: int, orphans: int) -> None:
+def note_skipped_messages(tree: Tree, broken: int, orphans: int) -> None:
     """Note messages that cannot be read, and such as belong to no conversation."""
     if broken:
-        tree.notes.leave(
-            in_words(broken, "message"),
+        tree.notes.leave_out(
+            format_count(broken, "message"),
             "they cannot be read; the rest of their conversations is taken",
         )
     if orphans:
-        tree.notes.leave(in_words(orphans, "message"), ORPHANS)
+        tree.notes.leave_out(format_count(orphans, "message"), WHY_ORPHANED)
 
 
-def leave_unused(tree: Tree, rows: SqliteRows, reasons: Mapping[str, tuple[str, str]]) -> None:
+def note_unused_tables(
+    tree: Tree, rows: SqliteRows, reasons: Mapping[str, tuple[str, str]]
+) -> None:
     """Note the tables and columns that hold something and were not read; `reasons` are (why, what
     to do) by table."""
-    for table, column, number in rows.unused():
+    for table, column, number in rows.find_unused():
         what = f"the column {column} of the table {table}" if column else f"the table {table}"
         why, todo = reasons.get(table, ("", ""))
-        tree.notes.leave(f"{what} ({in_words(number, 'row')})", why or UNKNOWN, todo)
+        tree.notes.leave_out(f"{what} ({format_count(number, 'row')})", why or WHY_UNKNOWN, todo)
 
 
 class _Inside:
@@ -148,7 +150,7 @@ class _Inside:
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self.people: list[ImportedPerson] = []
-        self.talks: list[ImportedConversation] = []
+        self.conversations: list[ImportedConversation] = []
         self.memories: list[ImportedMemory] = []
         self.values: list[Value] = []
 
@@ -156,12 +158,12 @@ class _Inside:
         """Fill in everything, and give the version that wrote it."""
         rows = SqliteRows(self._tree, database)
         try:
-            for part in (self._people, self._talks, self._memories, self._values):
+            for part in (self._people, self._conversations, self._memories, self._values):
                 try:
                     part(rows, now)
                 except Unread as error:
-                    self._tree.give_up(database, error)
-            leave_unused(self._tree, rows, _TABLES)
+                    self._tree.note_unread(database, error)
+            note_unused_tables(self._tree, rows, _TABLES)
             return "0.7" if "created_at" in rows.columns("messages") else "0.4"
         finally:
             rows.close()
@@ -172,12 +174,12 @@ class _Inside:
         roles = list(rows.read("user_roles", ("username", "role")))
         for one, name in ids:
             if name not in names:
-                self._tree.notes.leave(
+                self._tree.notes.leave_out(
                     f"the identity {one}", f"it is {name}'s, and there is no such user"
                 )
         for name, role in roles:
             if name not in names:
-                self._tree.notes.leave(f"the role {role} of {name}", "there is no such user")
+                self._tree.notes.leave_out(f"the role {role} of {name}", "there is no such user")
         for name in names:
             own = tuple(str(role) for who, role in roles if who == name and role != "admin")
             places = tuple(
@@ -190,42 +192,44 @@ class _Inside:
                 ImportedPerson(name, own, places, any(row == (name, "admin") for row in roles))
             )
 
-    def _talks(self, rows: SqliteRows, now: float) -> None:
+    def _conversations(self, rows: SqliteRows, now: float) -> None:
         by_talk: dict[str, list[JsonlRecord]] = {}
         heads = list(rows.read("conversations", _COLUMNS["conversations"]))
-        private = {str(head[0]): _object(head[4]) for head in heads}
+        private = {str(head[0]): _parse_object(head[4]) for head in heads}
         whose = {
             f"{channel}:{one}": person.name for person in self.people for channel, one in person.ids
         }
         broken = orphans = 0
         for key, raw, created_at, _ in rows.read("messages", _COLUMNS["messages"], "id"):
-            found = _object(raw)
+            found = _parse_object(raw)
             if str(key) not in private:
                 orphans += 1
                 continue
             if "role" not in found:
                 broken += 1
                 continue
-            self._tree.notes.fields("messages", found, _LINE)
+            self._tree.notes.count_unused_fields("messages", found, _LINE)
             self._note_changes(found.get("content"))
             speaker = str(private.get(str(key), {}).get("user_id") or "")
-            line = _line(found, created_at, whose.get(speaker, speaker))
+            line = _make_record(found, created_at, whose.get(speaker, speaker))
             if line is None:
-                self._tree.notes.count(role_of(found["role"]), FOR_THE_MODEL)
+                self._tree.notes.count_left_out(describe_role(found["role"]), FOR_THE_MODEL)
             else:
                 by_talk.setdefault(str(key), []).append(line)
-        leave_messages(self._tree, broken, orphans)
+        note_skipped_messages(self._tree, broken, orphans)
         for key, channel, transport, thread, _, updated in heads:
             meta = private[str(key)]
-            self._tree.notes.fields("conversations (metadata)", meta, _META)
+            self._tree.notes.count_unused_fields("conversations (metadata)", meta, _META)
             lines = by_talk.get(str(key), [])
             if not lines:
-                self._tree.notes.leave(f"the conversation {key}", EMPTY)
+                self._tree.notes.leave_out(f"the conversation {key}", WHY_EMPTY)
                 continue
             agent = str(meta.get("agent") or transport or "")
-            talk = _talk(str(key), agent, tuple(lines), (str(channel), str(thread)), meta)
+            talk = _make_conversation(
+                str(key), agent, tuple(lines), (str(channel), str(thread)), meta
+            )
             at = float(updated) if isinstance(updated, int | float) and 0 < updated < 1e11 else None
-            self.talks.append(replace(talk, at=at))
+            self.conversations.append(replace(talk, at=at))
 
     def _note_changes(self, content: Any) -> None:
         """What a message does not come in with as it was."""
@@ -235,7 +239,7 @@ class _Inside:
             self._tree.notes.change(
                 "pictures and files in messages", "they were not kept there; their kind is named"
             )
-        if _MEMORIES.search(plain(content)):
+        if _MEMORIES.search(plain_text(content)):
             self._tree.notes.change(
                 "messages of people", "what its memory had put before them is taken out"
             )
@@ -247,11 +251,11 @@ class _Inside:
             "memories", columns
         ):
             kind: Literal["user", "agent", "global"] | None = _SCOPES.get(str(scope))
-            until = moment(expires)
+            until = parse_time(expires)
             if not str(text or "").strip():
                 empty += 1
             elif kind is None:
-                self._tree.notes.leave(
+                self._tree.notes.leave_out(
                     f"a memory of the scope {scope!r}: {text}", "there is no such scope"
                 )
             elif until is not None and until <= now and not pinned:
@@ -260,21 +264,22 @@ class _Inside:
                 candidate = retention == "candidate" and not pinned
                 self.memories.append(
                     ImportedMemory(
-                        str(text), kind, str(owner), bool(pinned), candidate, moment(created)
+                        str(text), kind, str(owner), bool(pinned), candidate, parse_time(created)
                     )
                 )
         if expired:
-            self._tree.notes.leave(in_words(expired, "memory"), "they had expired")
+            self._tree.notes.leave_out(format_count(expired, "memory"), "they had expired")
         if empty:
-            self._tree.notes.leave(
-                in_words(empty, "memory"), f"there is no text in {'it' if empty == 1 else 'them'}"
+            self._tree.notes.leave_out(
+                format_count(empty, "memory"),
+                f"there is no text in {'it' if empty == 1 else 'them'}",
             )
 
     def _values(self, rows: SqliteRows, now: float) -> None:
         for agent, key, namespace, value, expires in rows.read("agent_kv", _COLUMNS["agent_kv"]):
-            until = moment(expires)
+            until = parse_time(expires)
             if until is not None and until <= now:
-                self._tree.notes.leave(f"the key-value {key} of {agent}", "it had expired")
+                self._tree.notes.leave_out(f"the key-value {key} of {agent}", "it had expired")
             else:
                 self.values.append(
                     Value(str(agent), str(namespace or ""), str(key), str(value), until)
@@ -288,7 +293,7 @@ _SCOPES: dict[str, Literal["user", "agent", "global"]] = {
 }
 
 
-def _talk(
+def _make_conversation(
     key: str, agent: str, lines: tuple[JsonlRecord, ...], at: tuple[str, str], meta: dict[str, Any]
 ) -> ImportedConversation:
     platform, _, rest = key.partition(":")
@@ -303,31 +308,31 @@ def _talk(
     return ImportedConversation(key, agent, lines, place, group)
 
 
-def _line(found: dict[str, Any], created_at: Any, by: str) -> JsonlRecord | None:
+def _make_record(found: dict[str, Any], created_at: Any, by: str) -> JsonlRecord | None:
     """A message as a line; None for what is said to the model alone."""
     role = found.get("role")
     when = str(created_at) if created_at else None
     if role == "user":
-        text = plain(found.get("content"))
+        text = plain_text(found.get("content"))
         before = "\n".join(_THREAD.findall(text)).strip()
         return JsonlRecord(
             "user", _THREAD.sub("", _MEMORIES.sub("", text)), when, by=by, before=before
         )
     if role == "assistant":
         return JsonlRecord(
-            "assistant", plain(found.get("content")), when, tool_calls=found.get("tool_calls")
+            "assistant", plain_text(found.get("content")), when, tool_calls=found.get("tool_calls")
         )
     if role == "tool":
         return JsonlRecord(
             "tool",
-            plain(found.get("content")),
+            plain_text(found.get("content")),
             when,
             tool_call_id=str(found.get("tool_call_id") or ""),
         )
     return None
 
 
-def plain(content: Any) -> str:
+def plain_text(content: Any) -> str:
     """The text of a message; what is no text in it is named, since it was not kept."""
     if isinstance(content, str):
         return content
@@ -340,15 +345,15 @@ def plain(content: Any) -> str:
     )
 
 
-def _object(raw: Any) -> dict[str, Any]:
+def _parse_object(raw: Any) -> dict[str, Any]:
     with suppress(ValueError, RecursionError, TypeError):
-        found = parsed(raw)
+        found = parse_json(raw)
         if isinstance(found, dict):
             return found
     return {}
 
 
-def moment(text: Any) -> float | None:
+def parse_time(text: Any) -> float | None:
     """A time as these systems write it, without a zone in UTC; None for anything else."""
     with suppress(ValueError, OverflowError, TypeError):
         at = datetime.fromisoformat(str(text))
@@ -361,8 +366,10 @@ def _agents(tree: Tree, keys: ImportedKeys) -> tuple[AgentFound, ...]:
     named = [entry.name for entry in tree.entries("agents") if entry.kind == "folder"]
     found = []
     for name in dict.fromkeys([*names, *named]):
-        own = tree.texts(f"agents/{name}", ("AGENT.md",)) if "/" not in name else {}
-        work = tree.texts(f"agents/{name}/workspace", WORKSPACE_FILES) if "/" not in name else {}
+        own = tree.read_texts(f"agents/{name}", ("AGENT.md",)) if "/" not in name else {}
+        work = (
+            tree.read_texts(f"agents/{name}/workspace", WORKSPACE_FILES) if "/" not in name else {}
+        )
         found.append(AgentFound(name, own, work))
     return tuple(found)
 
@@ -375,13 +382,13 @@ def _jobs(tree: Tree) -> Iterator[JobFound]:
         inner = f"jobs/{entry.name}"
         if entry.kind != "folder" or not tree.has_file(f"{inner}/JOB.md"):
             continue
-        folder = tree.folder(inner)
+        folder = tree.read_folder(inner)
         if folder is None:
             continue
         try:
             parsed = parse_job(folder.files["JOB.md"].decode("utf-8-sig", "replace"), entry.name)
         except (JobInvalid, KeyError) as error:
-            tree.notes.leave(inner, str(error), "mend its JOB.md and import again")
+            tree.notes.leave_out(inner, str(error), "mend its JOB.md and import again")
             continue
         for note in parsed.notes:
             tree.notes.change(f"{inner}/JOB.md", note)
@@ -390,7 +397,7 @@ def _jobs(tree: Tree) -> Iterator[JobFound]:
         )
 
 
-def skills_in(tree: Tree, inner: str = "skills") -> Iterator[ImportedFolder]:
+def read_skills(tree: Tree, inner: str = "skills") -> Iterator[ImportedFolder]:
     """The skills in a folder: folders with a SKILL.md. Those that the system itself brings along
     are passed over."""
     for entry in tree.entries(inner):
@@ -399,6 +406,6 @@ def skills_in(tree: Tree, inner: str = "skills") -> Iterator[ImportedFolder]:
             and entry.name not in BUNDLED
             and tree.has_file(f"{inner}/{entry.name}/SKILL.md")
         ):
-            folder = tree.folder(f"{inner}/{entry.name}")
+            folder = tree.read_folder(f"{inner}/{entry.name}")
             if folder is not None:
                 yield folder

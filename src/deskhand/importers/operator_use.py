@@ -12,17 +12,17 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from ..config.keys import put
+from ..config.keys import set_value
 from ..config.parse import parse_value
 from ..types.errors import JobInvalid
-from ..types.jobs import Job, checked
+from ..types.jobs import Job, validate_job
 from .jsonl import JsonlRecord
 from .model import AgentFound, ImportedConversation, ImportedHome, ImportedMemory, JobFound
-from .notes import FOR_THE_MODEL, role_of
-from .operator_ai import WORKSPACE_FILES, moment, skills_in
-from .operator_use_channels import HANDLED, PLATFORMS, Bot, channels_of, place_of
+from .notes import FOR_THE_MODEL, describe_role
+from .operator_ai import WORKSPACE_FILES, parse_time, read_skills
+from .operator_use_channels import HANDLED, PLATFORMS, Bot, convert_channels, parse_chat_address
 from .safe_files import Tree, Unread
-from .settings import all_variables, keys_of, keys_of_env
+from .settings import read_config_keys, read_env_variables, take_env_keys
 
 REASONS = {
     "restart.json": (
@@ -62,30 +62,32 @@ _PAYLOAD = frozenset({"message", "deliver", "channel", "chat_id", "account_id"})
 
 def read(tree: Tree, now: float) -> ImportedHome:
     """All that this home holds; what cannot be read is in `broken`."""
-    env = all_variables(tree, "")
-    keys = keys_of(tree, "config.json", HANDLED, nested(env))
+    env = read_env_variables(tree, "")
+    keys = read_config_keys(tree, "config.json", HANDLED, read_nested(env))
     names = list(keys.agents) or ["operator"]
-    channels, bots = channels_of(tree.notes, keys, names)
+    channels, bots = convert_channels(tree.notes, keys, names)
     if channels:
         keys.config["channels"] = channels
-    homes = _homes(tree, names, keys.agents)
+    homes = _agent_folders(tree, names, keys.agents)
     talks = [
         talk
         for name, inner in _session_files(tree, names, homes)
-        if (talk := _talk(tree, inner, name, bots)) is not None
+        if (talk := _read_conversation(tree, inner, name, bots)) is not None
     ]
     skills = {
-        skill.name: skill for home in homes.values() for skill in skills_in(tree, f"{home}/skills")
+        skill.name: skill
+        for home in homes.values()
+        for skill in read_skills(tree, f"{home}/skills")
     }
     agents = tuple(_agent(tree, name, homes.get(name, "")) for name in names)
     jobs = tuple(_jobs(tree, bots, names))
     memories = tuple(
         memory for name, home in homes.items() for memory in _memories(tree, name, home)
     )
-    secrets = keys.secrets | keys_of_env(
+    secrets = keys.secrets | take_env_keys(
         tree, {name: value for name, value in env.items() if not is_nested(name)}
     )
-    tree.leave_rest(REASONS)
+    tree.leave_out_rest(REASONS)
     return ImportedHome(
         "operator-use",
         "0.2",
@@ -98,10 +100,12 @@ def read(tree: Tree, now: float) -> ImportedHome:
         jobs,
         memories,
         skills=tuple(skills.values()),
-        left=tree.notes.all_left(),
+        left_out=tree.notes.all_left_out(),
         changed=tree.notes.all_changed(),
         broken=tree.notes.all_broken(),
-        trusted=tree.private("config.json", *(home for home in homes.values() if tree.has(home))),
+        trusted=tree.is_private(
+            "config.json", *(home for home in homes.values() if tree.has(home))
+        ),
     )
 
 
@@ -111,16 +115,16 @@ def is_nested(variable: str) -> bool:
     return variable.startswith(PREFIX) and "__" in variable
 
 
-def nested(env: Mapping[str, str]) -> dict[str, Any]:
+def read_nested(env: Mapping[str, str]) -> dict[str, Any]:
     """The keys that variables set; its configuration file counts before them."""
     found: dict[str, Any] = {}
     for name, value in env.items():
         if is_nested(name):
-            put(found, name.removeprefix(PREFIX).lower().split("__"), parse_value(value))
+            set_value(found, name.removeprefix(PREFIX).lower().split("__"), parse_value(value))
     return found
 
 
-def _homes(tree: Tree, names: list[str], settings: Mapping[str, Any]) -> dict[str, str]:
+def _agent_folders(tree: Tree, names: list[str], settings: Mapping[str, Any]) -> dict[str, str]:
     """Where each agent's files lie, from the home; those of the document in `workspace/`, of its
     first agent."""
     homes = {name: home for name in names if (home := _workspace(tree, name, settings.get(name)))}
@@ -132,14 +136,14 @@ def _homes(tree: Tree, names: list[str], settings: Mapping[str, Any]) -> dict[st
 def _workspace(tree: Tree, name: str, settings: Any) -> str:
     """Where an agent's files lie, from the home; '' where they do not lie in it."""
     given = settings.get("workspace") if isinstance(settings, Mapping) else None
-    inner = tree.inside(str(given) if given else f"workspaces/{name}")
+    inner = tree.resolve_inside(str(given) if given else f"workspaces/{name}")
     if inner is None:
         where = (
             f"its workspace {str(given)!r} lies elsewhere"
             if given
             else "its name is no name of a folder"
         )
-        tree.notes.leave(f"the files of agent {name}", where, "copy what you want to keep")
+        tree.notes.leave_out(f"the files of agent {name}", where, "copy what you want to keep")
         return ""
     return inner if tree.has_folder(inner) else ""
 
@@ -165,7 +169,7 @@ def _session_files(
 # ---------------------------------------------------------------------- conversations
 
 
-def _talk(
+def _read_conversation(
     tree: Tree, inner: str, agent: str, bots: Mapping[str, Bot]
 ) -> ImportedConversation | None:
     name = inner.rpartition("/")[2].removesuffix(".jsonl")
@@ -175,21 +179,23 @@ def _talk(
     if not tree.has_file(inner):
         return None
     try:
-        for found in tree.lines(inner):
+        for found in tree.read_json_lines(inner):
             if found.get("type") == "metadata":
-                key, at = str(found.get("id") or ""), moment(found.get("created_at"))
-                tree.notes.fields("sessions", found, _METADATA)
+                key, at = str(found.get("id") or ""), parse_time(found.get("created_at"))
+                tree.notes.count_unused_fields("sessions", found, _METADATA)
             else:
-                lines += _lines(tree, found, at, key.partition(":")[0] or name.partition("_")[0])
+                lines += _convert_message(
+                    tree, found, at, key.partition(":")[0] or name.partition("_")[0]
+                )
     except Unread as error:
-        tree.give_up(inner, error)
+        tree.note_unread(inner, error)
         return None
     if not lines:
-        tree.leave(inner, "there is no message in it")
+        tree.leave_out(inner, "there is no message in it")
         return None
     key = key or name.replace("_", ":")
     platform = key.partition(":")[0]
-    place, group = place_of(key, bots.get(agent))
+    place, group = parse_chat_address(key, bots.get(agent))
     if place is None and platform in PLATFORMS:
         tree.notes.change(
             key, f"it becomes a past conversation: no bot of {agent} with a token is in this home"
@@ -201,7 +207,7 @@ def _talk(
     return ImportedConversation(key, agent, tuple(lines), place, group)
 
 
-def _lines(
+def _convert_message(
     tree: Tree, found: Mapping[str, Any], at: float | None, platform: str
 ) -> Iterator[JsonlRecord]:
     """A message as lines. A tool's has its call in it."""
@@ -209,17 +215,17 @@ def _lines(
     about = found.get("metadata")
     about = about if isinstance(about, Mapping) else {}
     text = found.get("content") if isinstance(found.get("content"), str) else ""
-    tree.notes.fields(
+    tree.notes.count_unused_fields(
         "messages in sessions", found, _LINE | {"metadata"} | ({"content"} if text else set())
     )
-    tree.notes.fields("messages in sessions (metadata)", about, {"user_id"})
+    tree.notes.count_unused_fields("messages in sessions (metadata)", about, {"user_id"})
     if role == "human":
         user = str(about.get("user_id") or "")
         yield JsonlRecord("user", text, at, by=f"{platform}:{user}" if user else "")
     elif role == "ai" and text:
         yield JsonlRecord("assistant", text, at)
     elif role == "ai":
-        tree.notes.count("replies without text", "there is nothing to read in them")
+        tree.notes.count_left_out("replies without text", "there is nothing to read in them")
     elif role == "tool":
         call = str(found.get("id") or "call")
         name = str(found.get("name") or "unknown")
@@ -230,7 +236,7 @@ def _lines(
         yield JsonlRecord("assistant", "", at, tool_calls=calls)
         yield JsonlRecord("tool", text, at, tool_call_id=call, tool_name=name)
     else:
-        tree.notes.count(role_of(role), FOR_THE_MODEL)
+        tree.notes.count_left_out(describe_role(role), FOR_THE_MODEL)
 
 
 # ---------------------------------------------------------------------- what it is told, and knows
@@ -241,40 +247,42 @@ def _agent(tree: Tree, name: str, home: str) -> AgentFound:
     behind."""
     if not home:
         return AgentFound(name)
-    return AgentFound(name, {}, tree.texts(home, WORKSPACE_FILES), dict(_written(tree, home)))
+    return AgentFound(
+        name, {}, tree.read_texts(home, WORKSPACE_FILES), dict(_read_notes(tree, home))
+    )
 
 
-def _written(tree: Tree, home: str) -> Iterator[tuple[str, bytes]]:
+def _read_notes(tree: Tree, home: str) -> Iterator[tuple[str, bytes]]:
     """knowledge/ and the daily logs memory/YYYY-MM-DD.md, by their paths in the workspace."""
-    if tree.has_folder(f"{home}/knowledge") and (folder := tree.folder(f"{home}/knowledge")):
+    if tree.has_folder(f"{home}/knowledge") and (folder := tree.read_folder(f"{home}/knowledge")):
         for path, data in folder.files.items():
             yield f"knowledge/{path}", data
     for entry in tree.entries(f"{home}/memory"):
         inner = f"{home}/memory/{entry.name}"
         if _DAILY.fullmatch(entry.name) and tree.has_file(inner):
             try:
-                yield f"memory/{entry.name}", tree.data(inner)
+                yield f"memory/{entry.name}", tree.read_bytes(inner)
             except Unread as error:
-                tree.give_up(inner, error)
+                tree.note_unread(inner, error)
 
 
 def _memories(tree: Tree, agent: str, home: str) -> Iterator[ImportedMemory]:
     for name in ("memory/MEMORY.md", "MEMORY.md"):
-        facts = list(facts_in(tree.texts(home, (name,))))
+        facts = list(parse_facts(tree.read_texts(home, (name,))))
         if facts:
             tree.notes.change(f"{home}/{name}", "each of its lines becomes a memory")
         yield from (ImportedMemory(text, "agent", agent) for text in facts)
     for entry in tree.entries(f"{home}/memory"):
         folder = f"{home}/memory/{entry.name}"
         if entry.kind == "folder" and tree.has_file(f"{folder}/summary.md"):
-            for text in tree.texts(folder, ("summary.md",)).values():
-                at = moment(entry.name)
+            for text in tree.read_texts(folder, ("summary.md",)).values():
+                at = parse_time(entry.name)
                 yield ImportedMemory(
                     f"{entry.name}: {' '.join(text.split())}", "agent", agent, at=at
                 )
 
 
-def facts_in(files: Mapping[str, str]) -> Iterator[str]:
+def parse_facts(files: Mapping[str, str]) -> Iterator[str]:
     """The facts in a file of notes: each item of a list, each paragraph; short ones with the
     heading above them."""
     for text in files.values():
@@ -289,7 +297,7 @@ def facts_in(files: Mapping[str, str]) -> Iterator[str]:
                 or plain in ("---", "***")
             ):
                 if paragraph:
-                    yield _under(heading, " ".join(paragraph))
+                    yield _with_heading(heading, " ".join(paragraph))
                 paragraph = [plain[2:].strip()] if plain[:2] in ("- ", "* ") else []
                 heading = plain.lstrip("# ").strip() if plain.startswith("#") else heading
             elif not (plain.startswith("(") and plain.endswith(")")) and not plain.startswith(
@@ -298,7 +306,7 @@ def facts_in(files: Mapping[str, str]) -> Iterator[str]:
                 paragraph.append(plain)
 
 
-def _under(heading: str, text: str) -> str:
+def _with_heading(heading: str, text: str) -> str:
     return f"{heading}: {text}" if heading and len(text) < 60 else text
 
 
@@ -309,9 +317,9 @@ def _jobs(tree: Tree, bots: Mapping[str, Bot], agents: list[str]) -> Iterator[Jo
     if not tree.has_file("crons.json"):
         return
     try:
-        found = tree.json("crons.json")
+        found = tree.read_json("crons.json")
     except Unread as error:
-        tree.give_up("crons.json", error)
+        tree.note_unread("crons.json", error)
         return
     listed = found.get("jobs", []) if isinstance(found, dict) else found
     if not isinstance(listed, list):
@@ -320,22 +328,22 @@ def _jobs(tree: Tree, bots: Mapping[str, Bot], agents: list[str]) -> Iterator[Jo
     taken: set[str] = set()
     for number, each in enumerate(listed, 1):
         if not isinstance(each, Mapping):
-            tree.notes.leave(f"entry {number} of crons.json", "it is no job")
+            tree.notes.leave_out(f"entry {number} of crons.json", "it is no job")
             continue
-        name = job_name(str(each.get("name") or each.get("id") or "job"), taken)
+        name = unique_job_name(str(each.get("name") or each.get("id") or "job"), taken)
         _count_fields(tree, each)
         try:
-            yield JobFound(checked(_job(each, name, bots, agents)))
+            yield JobFound(validate_job(_job(each, name, bots, agents)))
         except (JobInvalid, TypeError, ValueError, AttributeError, OverflowError, OSError) as error:
             said = f"crons.json: {each.get('name') or each.get('id')}"
-            tree.notes.leave(said, str(error), "write it anew: deskhand jobs add")
+            tree.notes.leave_out(said, str(error), "write it anew: deskhand jobs add")
 
 
 def _count_fields(tree: Tree, each: Mapping[str, Any]) -> None:
-    tree.notes.fields("jobs in crons.json", each, _JOB)
+    tree.notes.count_unused_fields("jobs in crons.json", each, _JOB)
     for part, used in (("schedule", _SCHEDULE), ("payload", _PAYLOAD)):
         inner = each.get(part)
-        tree.notes.fields(
+        tree.notes.count_unused_fields(
             f"jobs in crons.json ({part})", inner if isinstance(inner, Mapping) else {}, used
         )
 
@@ -358,7 +366,9 @@ def _job(each: Mapping[str, Any], name: str, bots: Mapping[str, Bot], agents: li
         if account in agents
         else next((one for one, bot in bots.items() if bot.platform == platform), "")
     )
-    to = place_of(f"{platform}:{chat}", bots.get(agent), any_bot=True)[0] if chat else None
+    to = (
+        parse_chat_address(f"{platform}:{chat}", bots.get(agent), any_bot=True)[0] if chat else None
+    )
     return Job(
         name,
         str(payload.get("message") or ""),
@@ -374,7 +384,7 @@ def _job(each: Mapping[str, Any], name: str, bots: Mapping[str, Bot], agents: li
     )
 
 
-def job_name(text: str, taken: set[str]) -> str:
+def unique_job_name(text: str, taken: set[str]) -> str:
     """A name that a job's folder can have, and none has yet."""
     plain = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:50] or "job"
     name = next(

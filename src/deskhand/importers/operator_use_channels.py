@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ..config.foreign_keys import snake
+from ..config.foreign_keys import to_snake_case
 from ..types.identity import Address
 from .notes import ImportNotes
 from .settings import ImportedKeys
@@ -34,20 +34,20 @@ class Bot(msgspec.Struct, frozen=True):
     id: str
 
 
-def channels_of(
+def convert_channels(
     notes: ImportNotes, keys: ImportedKeys, agents: Sequence[str]
 ) -> tuple[dict[str, Any], dict[str, Bot]]:
     """Channels as we have them, and the bot of each agent. Their tokens are added to the secrets,
     the bindings of these channels replace those of `keys`."""
     channels: dict[str, Any] = {}
     bots: dict[str, Bot] = {}
-    for agent, platform, given in _listed(keys, agents):
-        settings = {snake(str(name)): value for name, value in given.items()}
-        if not _is_taken(notes, agent, platform, settings):
+    for agent, platform, given in _iter_channels(keys, agents):
+        settings = {to_snake_case(str(name)): value for name, value in given.items()}
+        if not _is_supported(notes, agent, platform, settings):
             continue
         if agent in bots:  # there is one binding for each agent, and its chats go on with one bot
             why = f"{agent} has a bot of its own, and one agent has one bot here"
-            notes.leave(
+            notes.leave_out(
                 f"the bot in channels.{platform} at the top",
                 why,
                 f"deskhand channels add {platform}",
@@ -63,15 +63,15 @@ def channels_of(
             keys.secrets[variable] = token
         found = _BOT.fullmatch(token)
         bots[agent] = Bot(platform, name, found[1] if found else "")
-        listed = _allowed(notes, f"{platform} of {agent}", settings.get("allow_from"))
+        listed = _allowed_ids(notes, f"{platform} of {agent}", settings.get("allow_from"))
         own = {} if first else {"type": platform, "token_env": variable}
         channels[name] = own | ({"allow_from": listed} if listed else {})
     if bots:
-        keys.config["bindings"] = [*_explicit(notes, keys, bots), *_own(bots)]
+        keys.config["bindings"] = [*_explicit_bindings(notes, keys, bots), *_default_bindings(bots)]
     return channels, bots
 
 
-def _listed(
+def _iter_channels(
     keys: ImportedKeys, agents: Sequence[str]
 ) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """(agent, platform, settings) of every channel; one that stands at the top is of the first
@@ -88,14 +88,16 @@ def _listed(
                 yield agent, str(platform), each
 
 
-def _is_taken(notes: ImportNotes, agent: str, platform: str, settings: Mapping[str, Any]) -> bool:
+def _is_supported(
+    notes: ImportNotes, agent: str, platform: str, settings: Mapping[str, Any]
+) -> bool:
     """Whether this becomes a channel; what it says that is not taken is noted."""
     where = f"channel {platform} of {agent}"
     said = [name for name, value in settings.items() if value not in (None, "", [], {}, False)]
     if platform not in PLATFORMS:
         if said:
             fields = ", ".join(said)
-            notes.leave(
+            notes.leave_out(
                 f"{where} ({fields})",
                 f"Deskhand has no channel for {platform} yet",
                 "its keys stay there",
@@ -103,7 +105,7 @@ def _is_taken(notes: ImportNotes, agent: str, platform: str, settings: Mapping[s
         return False
     if not settings.get("enabled"):
         if said:
-            notes.leave(
+            notes.leave_out(
                 f"{where} ({', '.join(said)})",
                 "it is switched off",
                 f"deskhand channels add {platform}",
@@ -111,7 +113,7 @@ def _is_taken(notes: ImportNotes, agent: str, platform: str, settings: Mapping[s
         return False
     for name in said:
         if name not in _USED:
-            notes.leave(
+            notes.leave_out(
                 f"{name} of {where}",
                 "Deskhand has no such setting of a channel",
                 "see docs/telegram.md",
@@ -119,7 +121,7 @@ def _is_taken(notes: ImportNotes, agent: str, platform: str, settings: Mapping[s
     return True
 
 
-def _allowed(notes: ImportNotes, where: str, given: Any) -> list[str]:
+def _allowed_ids(notes: ImportNotes, where: str, given: Any) -> list[str]:
     """The ids of who may write. A name is nobody's for good, so it admits nobody."""
     listed = [str(each).strip() for each in given] if isinstance(given, list) else []
     ids: list[str] = []
@@ -133,17 +135,19 @@ def _allowed(notes: ImportNotes, where: str, given: Any) -> list[str]:
                     f"they may write as {id_}: names change hands, numbers do not",
                 )
         else:
-            notes.leave(
+            notes.leave_out(
                 f"that {each} may write to {where}",
                 "names change hands, so only numbers admit somebody",
                 PAIR,
             )
     if not listed:
-        notes.leave(f"that anybody may write to {where}", "nobody may before they are let in", PAIR)
+        notes.leave_out(
+            f"that anybody may write to {where}", "nobody may before they are let in", PAIR
+        )
     return list(dict.fromkeys(ids))
 
 
-def _explicit(
+def _explicit_bindings(
     notes: ImportNotes, keys: ImportedKeys, bots: Mapping[str, Bot]
 ) -> Iterator[dict[str, Any]]:
     """The bindings that are written down, in their order, for each bot that they are about. They
@@ -162,7 +166,7 @@ def _explicit(
             yield binding  # of a channel that does not come in: said where it is planned
         elif binding.get("chat") and (chat is None or chat[2]):
             what = f"that {binding.get('agent')} answers in {binding['chat']} on {platform}"
-            notes.leave(
+            notes.leave_out(
                 what,
                 "a binding is for a whole chat, not for one of its topics",
                 "bind the chat in `bindings`",
@@ -171,11 +175,13 @@ def _explicit(
             yield from (binding | {"channel": bot.channel} for bot in about)
 
 
-def _own(bots: Mapping[str, Bot]) -> list[dict[str, Any]]:
+def _default_bindings(bots: Mapping[str, Bot]) -> list[dict[str, Any]]:
     return [{"agent": agent, "channel": bot.channel} for agent, bot in bots.items()]
 
 
-def place_of(key: str, bot: Bot | None, *, any_bot: bool = False) -> tuple[Address | None, bool]:
+def parse_chat_address(
+    key: str, bot: Bot | None, *, any_bot: bool = False
+) -> tuple[Address | None, bool]:
     """Where the chat of this name goes on, None for nowhere, and whether several people read there.
     `any_bot`: also where the id of its bot is not known."""
     platform, _, rest = key.partition(":")

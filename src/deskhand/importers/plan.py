@@ -11,22 +11,22 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ..assembly.prompt_presets import presets
+from ..assembly.prompt_presets import list_presets
 from ..assembly.tools import skills_of
 from ..config.config import Settings
-from ..policy.roles import NOBODY
+from ..policy.roles import RESERVED_NAMES
 from ..store.base import Store
 from ..types.identity import Address, session_key
 from ..types.options import SYSTEM_PROMPT_CHARS, SessionOptions
 from ..types.people import OWNER_NAME, ROLE_SCOPES
 from .ledger import (
-    BEGUN,
+    BEGUN_MARK,
     Ledger,
+    conversation_key,
+    count_taken_lines,
     fact_key,
-    ledger_of,
+    load_ledger,
     note_key,
-    taken_up_to,
-    talk_key,
     tasks_key,
     value_key,
 )
@@ -45,8 +45,14 @@ from .model import (
     Value,
 )
 from .notes import ImportNotes
-from .plan_settings import Incoming, SettingsPlan, how_to_add_a_preset, plan_secrets, roles_of
-from .skills import called, wrong_in
+from .plan_settings import (
+    Incoming,
+    SettingsPlan,
+    find_imported_roles,
+    how_to_add_a_preset,
+    plan_secrets,
+)
+from .skills import explain_unsafe, skill_name
 
 OTHERS_COULD_WRITE = "others could write that home"
 
@@ -64,7 +70,7 @@ class NewTalk(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation, or what is new in it: its lines from `first` on, in this session. `options`
     is how it is held; None for as usual."""
 
-    talk: ImportedConversation
+    conversation: ImportedConversation
     key: str
     session: str
     place: Address
@@ -83,7 +89,7 @@ class ImportPlan(msgspec.Struct, frozen=True):
     new_agents: tuple[AgentFound, ...] = ()
     keys: tuple[tuple[tuple[str, ...], Any], ...] = ()
     new_people: tuple[NewPerson, ...] = ()
-    talks: tuple[NewTalk, ...] = ()
+    conversations: tuple[NewTalk, ...] = ()
     memories: tuple[ImportedMemory, ...] = ()
     values: tuple[Value, ...] = ()
     jobs: tuple[JobFound, ...] = ()
@@ -91,19 +97,19 @@ class ImportPlan(msgspec.Struct, frozen=True):
     tasks: tuple[ImportedTaskList, ...] = ()
     presets: tuple[ImportedFolder, ...] = ()
     notes: tuple[ImportNote, ...] = ()
-    left: tuple[LeftOut, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
     changed: tuple[ChangedName, ...] = ()
     sessions: Mapping[str, str] = {}
     channels: tuple[str, ...] = ()
     secrets: Mapping[str, str] = {}
-    known: int = 0
+    taken_before: int = 0
 
     def counts(self) -> list[tuple[int, str]]:
         """How many of each are new, with its name."""
         every = (
             (len(self.new_agents), "agent"),
             (len(self.new_people), "user"),
-            (len(self.talks), "conversation"),
+            (len(self.conversations), "conversation"),
             (len(self.jobs), "job"),
             (len(self.memories), "memory"),
             (len(self.values), "key-value"),
@@ -115,17 +121,19 @@ class ImportPlan(msgspec.Struct, frozen=True):
         return [(number, name) for number, name in every if number]
 
 
-async def plan(found: ImportedHome, settings: Settings, store: Store, me: str = "") -> ImportPlan:
+async def make_plan(
+    found: ImportedHome, settings: Settings, store: Store, me: str = ""
+) -> ImportPlan:
     """What is new in this home. `me` is the user there who is the owner here."""
-    known = await ledger_of(store, found.system)
+    known = await load_ledger(store, found.system)
     notes = ImportNotes()
     agents = {each.name: agent_name(each.name) for each in found.agents}
-    users_here = {str(row[0]) for row in await store.rows("user_role_all", ())}
+    users_here = {str(row[0]) for row in await store.query("user_role_all", ())}
     people, new_people = _people(found, settings, known, (me, users_here), notes)
     new_presets = _presets(found, settings, known, notes)
-    preset_names = {each.name for each in presets(settings.home.root / "prompts")}
+    preset_names = {each.name for each in list_presets(settings.home.root / "prompts")}
     preset_names |= {each.name for each in new_presets}
-    talks, sessions = await _talks(found, agents, known, store, (preset_names, notes))
+    talks, sessions = await _plan_conversations(found, agents, known, store, (preset_names, notes))
     skills = _skills(found, settings, agents, known, notes)
     new_agents = tuple(each for each in found.agents if ("agent", each.name) not in known)
     incoming = Incoming(
@@ -143,8 +151,8 @@ async def plan(found: ImportedHome, settings: Settings, store: Store, me: str = 
         tuple(SettingsPlan(incoming, settings, notes).keys()),
         new_people,
         talks,
-        _new("fact", found.memories, fact_key, known),
-        _new("value", found.values, value_key, known),
+        _select_new("fact", found.memories, fact_key, known),
+        _select_new("value", found.values, value_key, known),
         _jobs(found, settings, known, notes),
         skills,
         tuple(each for each in found.tasks if ("tasks", tasks_key(each)) not in known),
@@ -153,11 +161,13 @@ async def plan(found: ImportedHome, settings: Settings, store: Store, me: str = 
         sessions=sessions,
         channels=(*settings.config.channels, *found.config.get("channels", {})),
         secrets=plan_secrets(found, settings, notes),
-        known=len([moved for moved in known.values() if moved.mark != BEGUN]),
+        taken_before=len([moved for moved in known.values() if moved.mark != BEGUN_MARK]),
     )
     _note_changes(whole, notes)
     return replace(
-        whole, left=(*found.left, *notes.all_left()), changed=(*found.changed, *notes.all_changed())
+        whole,
+        left=(*found.left_out, *notes.all_left_out()),
+        changed=(*found.changed, *notes.all_changed()),
     )
 
 
@@ -172,14 +182,14 @@ def _note_changes(plan: ImportPlan, notes: ImportNotes) -> None:
                 f"user {new.person.name}",
                 f"they are called {new.here}: another has that name, or it is no name",
             )
-    if plan.secrets and (plan.talks or plan.memories or plan.values):
+    if plan.secrets and (plan.conversations or plan.memories or plan.values):
         notes.change("keys that were said or noted", "the value of a key is replaced by its name")
     if not plan.found.trusted and plan.memories:
         notes.change(
             "memories",
             f"{OTHERS_COULD_WRITE}, so nobody is told them before you look: deskhand memories",
         )
-    if not plan.found.trusted and plan.talks:
+    if not plan.found.trusted and plan.conversations:
         notes.change(
             "words of people",
             f"{OTHERS_COULD_WRITE}, so they count as content and as nobody's word",
@@ -196,14 +206,14 @@ def agent_name(theirs: str) -> str:
     )
 
 
-def _new(kind: str, given: Sequence[Any], key: Any, known: Ledger) -> tuple[Any, ...]:
+def _select_new(kind: str, given: Sequence[Any], key: Any, known: Ledger) -> tuple[Any, ...]:
     once = {key(each): each for each in given}
     return tuple(each for name, each in once.items() if (kind, name) not in known)
 
 
 def _is_taken(known: Ledger, kind: str, key: str) -> bool:
     moved = known.get((kind, key))
-    return moved is not None and moved.mark != BEGUN
+    return moved is not None and moved.mark != BEGUN_MARK
 
 
 def _people(
@@ -216,10 +226,12 @@ def _people(
     me, taken = among
     people: dict[str, str] = {}
     new: list[NewPerson] = []
-    theirs = roles_of(found, settings, {each.name: agent_name(each.name) for each in found.agents})
+    theirs = find_imported_roles(
+        found, settings, {each.name: agent_name(each.name) for each in found.agents}
+    )
     for person in found.people:
         moved = known.get(("user", person.name))
-        if moved is not None and moved.mark != BEGUN:
+        if moved is not None and moved.mark != BEGUN_MARK:
             people[person.name] = moved.here
             continue
         here = (
@@ -227,7 +239,7 @@ def _people(
             if moved
             else OWNER_NAME
             if me == person.name
-            else _user_name(person.name, taken)
+            else _free_user_name(person.name, taken)
         )
         people[person.name] = here
         taken.add(here)
@@ -246,35 +258,37 @@ def _note_roles(
     for role in person.roles:
         if role in known_here:
             why = "a file gives nobody a role that is here already"
-            notes.leave(
+            notes.leave_out(
                 f"that {person.name} is {role}",
                 why,
                 f"deskhand users add-role {person.name} {role}",
             )
         elif role not in theirs and role != "member":
-            notes.leave(
+            notes.leave_out(
                 f"that {person.name} is {role}", "that home does not say what this role may do"
             )
     if person.owner:
         why = "nobody becomes an owner by a file"
-        notes.leave(
+        notes.leave_out(
             f"that {person.name} may do everything", why, f"if that is you, say: --me {person.name}"
         )
 
 
-def _user_name(name: str, taken: Collection[str]) -> str:
+def _free_user_name(name: str, taken: Collection[str]) -> str:
     """A name that is nobody's here: whoever is called the same there need not be the same."""
     plain = re.sub(r"[^a-z0-9.-]+", "-", name.lower()).strip(".-")[:60] or "somebody"
-    every = (plain if n == 1 else f"{plain}-{n}" for n in range(1, len(taken) + len(NOBODY) + 3))
+    every = (
+        plain if n == 1 else f"{plain}-{n}" for n in range(1, len(taken) + len(RESERVED_NAMES) + 3)
+    )
     return next(
-        one for one in every if one not in taken and one not in NOBODY and one != OWNER_NAME
+        one for one in every if one not in taken and one not in RESERVED_NAMES and one != OWNER_NAME
     )
 
 
 # ---------------------------------------------------------------------- conversations
 
 
-async def _talks(
+async def _plan_conversations(
     found: ImportedHome,
     agents: Mapping[str, str],
     known: Ledger,
@@ -287,11 +301,11 @@ async def _talks(
     sessions: dict[str, str] = {}
     going_on = {each.session for each in await store.open_sessions()}
     first = next(iter(agents.values()), "default")
-    for talk in found.talks:
-        key = talk_key(talk)
+    for talk in found.conversations:
+        key = conversation_key(talk)
         moved = known.get(("talk", key))
         agent = agents.get(talk.agent) or (agent_name(talk.agent) if talk.agent else first)
-        place = talk.place or _past(found, talk, key)
+        place = talk.place or _archive_address(found, talk, key)
         session = moved.here if moved else session_key(agent, place)
         if (
             moved is None
@@ -299,15 +313,15 @@ async def _talks(
             and (session in sessions.values() or await store.events(session, 0, 1))
         ):
             notes.change(talk.key, "that chat goes on here already; its past stands beside it")
-            place = _past(found, talk, key)
+            place = _archive_address(found, talk, key)
             session = session_key(agent, place)
         sessions[talk.key] = session
-        upto = taken_up_to(talk.lines, moved) if moved and moved.lines else 0
+        upto = count_taken_lines(talk.lines, moved) if moved and moved.lines else 0
         if upto is None:
             why = "it was written anew since it was taken; what was taken stays"
-            notes.leave(f"changes in {talk.key}", why)
+            notes.leave_out(f"changes in {talk.key}", why)
         elif upto < len(talk.lines) and session in going_on:
-            notes.leave(
+            notes.leave_out(
                 f"what is new in {talk.key}",
                 "something is going on in it here",
                 "import again later",
@@ -318,13 +332,18 @@ async def _talks(
             options = None if upto else _options(found, talk, preset_names, notes)
             new.append(
                 NewTalk(
-                    talk=talk, key=key, session=session, place=place, first=upto, options=options
+                    conversation=talk,
+                    key=key,
+                    session=session,
+                    place=place,
+                    first=upto,
+                    options=options,
                 )
             )
     return tuple(new), sessions
 
 
-def _past(found: ImportedHome, talk: ImportedConversation, key: str) -> Address:
+def _archive_address(found: ImportedHome, talk: ImportedConversation, key: str) -> Address:
     """Where a conversation lies that no channel leads to: the terminal and the page can go on with
     it."""
     plain = re.sub(r"[^A-Za-z0-9]+", "-", talk.key).strip("-")[:40]
@@ -345,13 +364,17 @@ def _options(
     about = options.title or talk.key
     if options.preset and options.preset not in preset_names:
         todo = how_to_add_a_preset(options.preset)
-        notes.leave(f"the preset {options.preset} of {about}", "there is no such preset here", todo)
+        notes.leave_out(
+            f"the preset {options.preset} of {about}", "there is no such preset here", todo
+        )
         options = replace(options, preset=None)
     prompt = options.system_prompt or ""
     if prompt and (not found.trusted or len(prompt) > SYSTEM_PROMPT_CHARS):
         long = f"it has more than {SYSTEM_PROMPT_CHARS:,} characters"
         why = OTHERS_COULD_WRITE if not found.trusted else long
-        notes.leave(f"the system prompt of {about}", why, "set it in that conversation on the page")
+        notes.leave_out(
+            f"the system prompt of {about}", why, "set it in that conversation on the page"
+        )
         options = replace(options, system_prompt=None)
     return options if options != SessionOptions() else None
 
@@ -365,10 +388,10 @@ def _jobs(
     new = []
     for each in found.jobs:
         moved = known.get(("job", each.job.name))
-        if moved is not None and moved.mark != BEGUN:
+        if moved is not None and moved.mark != BEGUN_MARK:
             continue
         if moved is None and (settings.home.root / "jobs" / each.job.name).exists():
-            notes.leave(
+            notes.leave_out(
                 f"job {each.job.name}",
                 "there is a job of that name already",
                 "rename one of the two",
@@ -390,18 +413,20 @@ def _skills(
     same_name = "there is a skill of that name already"
     for each in found.skills:
         moved = known.get(("skill", each.name))
-        if moved is not None and moved.mark != BEGUN:
+        if moved is not None and moved.mark != BEGUN_MARK:
             continue
         what = f"skill {each.name}"
         if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", each.name):
-            notes.leave(what, "that cannot be the name of a skill", "rename it with a-z, 0-9 and -")
+            notes.leave_out(
+                what, "that cannot be the name of a skill", "rename it with a-z, 0-9 and -"
+            )
         elif moved is None and skill_path(each, settings, agents).exists():
-            notes.leave(what, same_name, "rename one of the two")
-        elif (name := called(each)) in taken and moved is None:
+            notes.leave_out(what, same_name, "rename one of the two")
+        elif (name := skill_name(each)) in taken and moved is None:
             itself = f"it calls itself {name}, and " if name != each.name else ""
-            notes.leave(what, f"{itself}{same_name}", "rename one of the two")
-        elif why := wrong_in(each):
-            notes.leave(what, why, "read it, and copy its folder yourself if you trust it")
+            notes.leave_out(what, f"{itself}{same_name}", "rename one of the two")
+        elif why := explain_unsafe(each):
+            notes.leave_out(what, why, "read it, and copy its folder yourself if you trust it")
         else:
             taken.add(name)
             new.append(each)
@@ -426,19 +451,19 @@ def _presets(
         begun = ("preset", each.name) in known
         what = f"preset {each.name}"
         if not re.fullmatch(r"[A-Za-z0-9][\w-]{0,63}", each.name):
-            notes.leave(
+            notes.leave_out(
                 what, "that cannot be the name of a preset", "rename it with letters, digits and -"
             )
         elif (settings.home.root / "prompts" / each.name).exists() and not begun:
-            notes.leave(what, "there is a preset of that name already", "rename one of the two")
+            notes.leave_out(what, "there is a preset of that name already", "rename one of the two")
         elif not found.trusted:
-            notes.leave(
+            notes.leave_out(
                 what,
                 OTHERS_COULD_WRITE,
                 "read it, and copy its folder to prompts/ of Deskhand's home",
             )
-        elif why := wrong_in(each):
-            notes.leave(
+        elif why := explain_unsafe(each):
+            notes.leave_out(
                 what,
                 why,
                 "read it, and copy its folder to prompts/ of Deskhand's home if you trust it",
@@ -458,7 +483,7 @@ def _notes(found: ImportedHome, known: Ledger, notes: ImportNotes) -> tuple[Impo
     new = [note for note in every if ("note", note_key(note)) not in known]
     if new and not found.trusted:
         for note in new:
-            notes.leave(
+            notes.leave_out(
                 f"{note.path} of {note.agent}", OTHERS_COULD_WRITE, "read it, and copy it yourself"
             )
         return ()

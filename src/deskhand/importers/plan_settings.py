@@ -14,11 +14,11 @@ from ..config.parse import read_env_file
 from ..config.sections import DeepWorkConfig
 from ..memory.reflect import ReflectionConfig
 from ..memory.settings import MemoryConfig
-from ..policy.profiles import offers
+from ..policy.profiles import is_offered
 from ..policy.roles import RoleConfig
 from ..policy.rules import Rule
 from ..policy.validity import check_rules
-from ..skills.python import parse
+from ..skills.python import parse_skills
 from ..types.errors import ConfigError
 from ..types.people import ROLE_SCOPES
 from .model import ImportedFolder, ImportedHome
@@ -27,7 +27,7 @@ from .notes import ImportNotes
 Keys = list[tuple[tuple[str, ...], Any]]
 """(path, value) of each key that is set, in order."""
 REFLECTION = ReflectionConfig()
-STAYS = "it is set here already, and stays"
+ALREADY_SET = "it is set here already, and stays"
 
 
 def plan_secrets(found: ImportedHome, settings: Settings, notes: ImportNotes) -> dict[str, str]:
@@ -44,7 +44,7 @@ def plan_secrets(found: ImportedHome, settings: Settings, notes: ImportNotes) ->
     for name, value in theirs.items():
         if ours.get(name, value) != value:
             todo = f"to take theirs, change {name} in {settings.home.env}"
-            notes.leave(f"the key {name}", "there is another one here, which stays", todo)
+            notes.leave_out(f"the key {name}", "there is another one here, which stays", todo)
     return {name: value for name, value in theirs.items() if name not in ours}
 
 
@@ -73,12 +73,12 @@ class SettingsPlan:
 
     def keys(self) -> Keys:
         """The keys that are set, in order: nothing that is set here is changed."""
-        keys = [*self._of_agents(), *self._of_sections()]
-        return [*keys, *self._policy(), *self._general()] if self._new else keys
+        keys = [*self._agent_keys(), *self._section_keys()]
+        return [*keys, *self._policy_keys(), *self._general_keys()] if self._new else keys
 
     # ------------------------------------------------------------------ agents
 
-    def _of_agents(self) -> Keys:
+    def _agent_keys(self) -> Keys:
         keys: Keys = []
         base = self._found.config.get("defaults", {})
         own = self._found.config.get("agents", {})
@@ -89,18 +89,20 @@ class SettingsPlan:
                 )
         for theirs, here in self._agents.items():
             if theirs not in self._new:
-                self._not_offered(theirs, here)
+                self._note_unoffered_tools(theirs, here)
             elif here in self._settings.config.agents:
                 why = f"there is an agent {here} already: its settings stay"
-                self._notes.leave(
+                self._notes.leave_out(
                     f"the settings of {theirs}", why, f"deskhand config set agents.{here}.KEY VALUE"
                 )
-                self._not_offered(theirs, here)
+                self._note_unoffered_tools(theirs, here)
             else:
-                keys.append((("agents", here), self._of_agent(theirs, base | own.get(theirs, {}))))
+                keys.append(
+                    (("agents", here), self._agent_settings(theirs, base | own.get(theirs, {})))
+                )
         return keys
 
-    def _of_agent(self, theirs: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    def _agent_settings(self, theirs: str, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Its settings. Skills in Python are its tools there whatever its list of tools says, so
         they are here."""
         told = dict(settings)
@@ -110,7 +112,7 @@ class SettingsPlan:
         preset = told.get("preset")
         if preset and preset not in self._presets:
             told.pop("preset")
-            self._notes.leave(
+            self._notes.leave_out(
                 f"the preset {preset}", "there is no such preset here", how_to_add_a_preset(preset)
             )
         return told
@@ -118,47 +120,49 @@ class SettingsPlan:
     def _tools_of(self, theirs: str) -> list[str]:
         """The tools that the skills in Python make which come in for this agent."""
         own = [skill for skill in self._skills if skill.agent == theirs]
-        found = [parse(data, name) for skill in own for name, data in skill.files.items()]
+        found = [parse_skills(data, name) for skill in own for name, data in skill.files.items()]
         return [tool.name for each in found for tool in each.skills]
 
-    def _not_offered(self, theirs: str, here: str) -> None:
+    def _note_unoffered_tools(self, theirs: str, here: str) -> None:
         """Note the tools that come in for an agent whose settings stay, and do not name them."""
         if here not in self._settings.agents:
             return
-        offered = self._settings.offered(here)
+        offered = self._settings.offered_tools(here)
         for name in self._tools_of(theirs):
-            if not offers(offered, name):
+            if not is_offered(offered, name):
                 todo = f"add {name} to agents.{here}.also_allow"
-                self._notes.leave(f"that {here} is offered {name}", "its settings stay", todo)
+                self._notes.leave_out(f"that {here} is offered {name}", "its settings stay", todo)
 
     # ------------------------------------------------------------------ sections
 
-    def _of_sections(self) -> Keys:
+    def _section_keys(self) -> Keys:
         keys: Keys = []
         config = self._settings.config
         for section in ("roles", "channels", "providers"):
             for name, value in self._found.config.get(section, {}).items():
-                if section == "providers" and (why := self._is_used(name)):
+                if section == "providers" and (why := self._why_provider_stays(name)):
                     if self._new:
                         todo = f"deskhand config set providers.{name}.base_url URL"
-                        self._notes.leave(f"the address {value['base_url']} of {name}", why, todo)
+                        self._notes.leave_out(
+                            f"the address {value['base_url']} of {name}", why, todo
+                        )
                 elif name not in getattr(config, section):
                     keys.append(
                         (
                             (section, name),
-                            renamed_role(value, self._agents) if section == "roles" else value,
+                            convert_role(value, self._agents) if section == "roles" else value,
                         )
                     )
                 elif self._new:
-                    self._notes.leave(f"{section}.{name}", STAYS)
+                    self._notes.leave_out(f"{section}.{name}", ALREADY_SET)
         return keys
 
-    def _is_used(self, provider: str) -> str:
+    def _why_provider_stays(self, provider: str) -> str:
         """Why a file must not say where this provider is: keys and words of others would go
         there."""
         settings = self._settings
         if provider in settings.config.providers:
-            return STAYS
+            return ALREADY_SET
         models = [model for agent in settings.agents for model in settings.agent(agent).models]
         if any(model.startswith(f"{provider}/") for model in models):
             return "agents that are here use this provider already"
@@ -170,7 +174,7 @@ class SettingsPlan:
         ]
         return f"the key in {keys[0]} is here already, and would go there" if keys else ""
 
-    def _policy(self) -> Keys:
+    def _policy_keys(self) -> Keys:
         """Its rules, for its own agents alone. They stand behind the last rule here that denies, so
         that they weaken none; what stands before them counts first."""
         config = self._settings.config
@@ -187,14 +191,14 @@ class SettingsPlan:
                 f"that {here} has the rule: {rule.verdict} {' '.join((rule.tool, *rule.commands))}"
             )
             if theirs not in self._new or here in config.agents:
-                self._notes.leave(
+                self._notes.leave_out(
                     what, f"there is an agent {here} already", "put the rule into `policy`"
                 )
                 continue
             try:
                 check_rules([*ours[:place], rule])
             except ConfigError as error:
-                self._notes.leave(
+                self._notes.leave_out(
                     what,
                     f"rules that are here count first: {error}",
                     "change your rules in `policy`",
@@ -205,7 +209,7 @@ class SettingsPlan:
             return []
         return [(("policy",), msgspec.to_builtins([*ours[:place], *told, *ours[place:]]))]
 
-    def _general(self) -> Keys:
+    def _general_keys(self) -> Keys:
         """Keys that are no agent's: where nobody has set them here."""
         config = self._settings.config
         theirs = self._found.config
@@ -215,7 +219,7 @@ class SettingsPlan:
         for each in theirs.get("bindings", ()):
             channel = str(each.get("channel", ""))
             if channel in theirs.get("channels", {}) and channel not in config.channels:
-                bindings.append(self._bound(each))
+                bindings.append(self._convert_binding(each))
             else:
                 where = " ".join(
                     str(each[key]) for key in ("channel", "account", "chat") if each.get(key)
@@ -223,7 +227,7 @@ class SettingsPlan:
                 what = (
                     f"that {each.get('agent')} answers {f'on {where}' if where else 'everywhere'}"
                 )
-                self._notes.leave(
+                self._notes.leave_out(
                     what,
                     "only channels that come in with it are taken over",
                     "add it to `bindings`",
@@ -240,7 +244,7 @@ class SettingsPlan:
             if given and here == usual:
                 keys.append(((section,), given))
             elif given and msgspec.convert(given, type(usual)) != here:
-                self._notes.leave(f"{section} ({', '.join(given)})", STAYS)
+                self._notes.leave_out(f"{section} ({', '.join(given)})", ALREADY_SET)
         for key, default in (
             ("timezone", "UTC"),
             ("reject_response", "auto"),
@@ -251,10 +255,10 @@ class SettingsPlan:
             if getattr(config, key) == default:
                 keys.append(((key,), theirs[key]))
             else:
-                self._notes.leave(key, STAYS)
+                self._notes.leave_out(key, ALREADY_SET)
         return keys
 
-    def _bound(self, binding: Mapping[str, Any]) -> dict[str, Any]:
+    def _convert_binding(self, binding: Mapping[str, Any]) -> dict[str, Any]:
         agent = str(binding.get("agent"))
         return dict(binding) | {"agent": self._agents.get(agent, agent)}
 
@@ -264,7 +268,9 @@ def how_to_add_a_preset(name: str) -> str:
     return f"write prompts/{name}/PROMPT.md in Deskhand's home"
 
 
-def roles_of(found: ImportedHome, settings: Settings, agents: Mapping[str, str]) -> set[str]:
+def find_imported_roles(
+    found: ImportedHome, settings: Settings, agents: Mapping[str, str]
+) -> set[str]:
     """The roles that come in with this home, or did before: none that means something here
     already."""
     ours = settings.config.roles
@@ -274,12 +280,12 @@ def roles_of(found: ImportedHome, settings: Settings, agents: Mapping[str, str])
         if name not in ROLE_SCOPES
         and (
             name not in ours
-            or ours[name] == msgspec.convert(renamed_role(value, agents), RoleConfig)
+            or ours[name] == msgspec.convert(convert_role(value, agents), RoleConfig)
         )
     }
 
 
-def renamed_role(role: Mapping[str, Any], agents: Mapping[str, str]) -> dict[str, Any]:
+def convert_role(role: Mapping[str, Any], agents: Mapping[str, str]) -> dict[str, Any]:
     """A role as it is here: of the agents that come with it, and of no others."""
     named = role.get("agents", ())
     return {

@@ -14,22 +14,22 @@ from typing import Any
 
 from ..tools.paths import Entry, Workspace
 from ..types.errors import ConfigError, OutsideWorkspace, ToolError
-from ..types.messages import clean
+from ..types.messages import clean_text
 from .model import ImportedFolder
-from .notes import ImportNotes, shown
+from .notes import ImportNotes, clean_line
 
 TEXT_BYTES = 1_000_000
 FILE_BYTES = 100_000_000
 LINE_BYTES = 4_000_000
-MOST_NAMES = 20_000
-MOST_FILES = 200
+MAX_NAMES = 20_000
+MAX_FILES = 200
 FOLDER_BYTES = 5_000_000
-DEEPEST = 6
-PASSED_OVER = ("__pycache__", ".git", "node_modules", ".venv")
+MAX_DEPTH = 6
+IGNORED_FOLDERS = ("__pycache__", ".git", "node_modules", ".venv")
 """Folders that programs make again."""
-LEADS_OUT = "it is a link that leads out of this home, and import follows none"
+WHY_LINK_OUTSIDE = "it is a link that leads out of this home, and import follows none"
 COPY_IT = "copy it into the home and import again"
-UNKNOWN = "import knows no use for it"
+WHY_UNKNOWN = "import knows no use for it"
 KEEP = "copy what you want to keep"
 
 
@@ -62,25 +62,25 @@ class Tree:
 
     # ------------------------------------------------------------------ notes
 
-    def leave(self, what: str, why: str, todo: str = "") -> None:
+    def leave_out(self, what: str, why: str, todo: str = "") -> None:
         """Note what is left out; a path counts as mentioned then."""
         self._mentioned.add(_plain_path(what))
-        self.notes.leave(what, why, todo)
+        self.notes.leave_out(what, why, todo)
 
-    def pass_over(self, inner: str) -> None:
+    def mark_mentioned(self, inner: str) -> None:
         """Count a path as mentioned: it belongs to something else that is."""
         self._mentioned.add(_plain_path(inner))
 
-    def give_up(self, inner: str, error: Exception) -> None:
+    def note_unread(self, inner: str, error: Exception) -> None:
         """Note what could not be read: as left out where the file is sound, else as broken."""
-        self.pass_over(inner)
+        self.mark_mentioned(inner)
         why = str(error).removeprefix(f"{inner}: ")
         if isinstance(error, NotTaken):
-            self.notes.leave(inner, why, KEEP)
+            self.notes.leave_out(inner, why, KEEP)
         else:
             self.notes.fail(inner, why)
 
-    def leave_rest(self, reasons: Mapping[str, tuple[str, str]]) -> None:
+    def leave_out_rest(self, reasons: Mapping[str, tuple[str, str]]) -> None:
         """Note every file that was neither read nor mentioned; a folder of which nothing was read
         as a whole. `reasons` are (why, what to do) by patterns of paths."""
         for path in self._unmentioned("."):
@@ -88,21 +88,21 @@ class Tree:
             why, todo = next(
                 (said for pattern, said in reasons.items() if fnmatchcase(plain, pattern)), ("", "")
             )
-            if PurePosixPath(plain).name in PASSED_OVER:
+            if PurePosixPath(plain).name in IGNORED_FOLDERS:
                 why = "programs make it again"
                 todo = ""
             elif not why:
                 why, todo = (
-                    self._about_link(plain) if self.kind(plain) == "link" else (UNKNOWN, KEEP)
+                    self._explain_link(plain) if self.kind(plain) == "link" else (WHY_UNKNOWN, KEEP)
                 )
-            self.notes.leave(path, why, todo)
+            self.notes.leave_out(path, why, todo)
 
-    def _about_link(self, inner: str) -> tuple[str, str]:
+    def _explain_link(self, inner: str) -> tuple[str, str]:
         """Why a link is left out, and what to do."""
         try:
             self._files.stat(inner)
         except OutsideWorkspace:
-            return LEADS_OUT, COPY_IT
+            return WHY_LINK_OUTSIDE, COPY_IT
         except ToolError:
             return "it is a link that leads nowhere", ""
         return "it is a link; what it leads to is looked at by its own name", ""
@@ -112,7 +112,7 @@ class Tree:
         waiting = [folder]
         while waiting:
             at = waiting.pop()
-            for entry in self.names(at):
+            for entry in self.all_entries(at):
                 path = entry.name if at == "." else f"{at}/{entry.name}"
                 if path in self._mentioned:
                     continue
@@ -132,7 +132,7 @@ class Tree:
 
     # ------------------------------------------------------------------ what there is
 
-    def inside(self, named: str) -> str | None:
+    def resolve_inside(self, named: str) -> str | None:
         """A path that a configuration names, from the home; None where it lies elsewhere. The home
         may be named by a relative path or by a link, and the path as well."""
         path = Path(named).expanduser()
@@ -164,14 +164,14 @@ class Tree:
     def has_file(self, inner: str) -> bool:
         """Whether there is such a file. Anything else of that name is noted as broken, a link out
         of here as left."""
-        return self._is(inner, "file")
+        return self._is_kind(inner, "file")
 
     def has_folder(self, inner: str) -> bool:
         """Whether there is such a folder. Anything else of that name is noted as broken, a link out
         of here as left."""
-        return self._is(inner, "folder")
+        return self._is_kind(inner, "folder")
 
-    def _is(self, inner: str, wanted: str) -> bool:
+    def _is_kind(self, inner: str, wanted: str) -> bool:
         kind = "folder" if inner == "." else self.kind(inner)
         if kind in ("", wanted):
             return kind == wanted
@@ -179,34 +179,34 @@ class Tree:
             try:
                 kind = self._files.stat(inner).kind
             except ToolError as error:
-                self.give_up(inner, _unread(inner, error))
+                self.note_unread(inner, _make_unread(inner, error))
                 return False
         if kind != wanted:
-            self.give_up(
+            self.note_unread(
                 inner,
                 Unread(f"it is a {kind if kind != 'other' else 'device or pipe'}, not a {wanted}"),
             )
         return kind == wanted
 
-    def names(self, inner: str = ".") -> list[Entry]:
+    def all_entries(self, inner: str = ".") -> list[Entry]:
         """All names in a folder, also of links and of what can be no part of a home; nothing where
         there is none. Where there are too many, that is noted."""
         found = list(self._list(inner).values())
-        if len(found) > MOST_NAMES:
-            self.notes.leave(
-                f"all names in {inner} after the first {MOST_NAMES:,}", "there are too many", KEEP
+        if len(found) > MAX_NAMES:
+            self.notes.leave_out(
+                f"all names in {inner} after the first {MAX_NAMES:,}", "there are too many", KEEP
             )
-        return found[:MOST_NAMES]
+        return found[:MAX_NAMES]
 
     def _list(self, inner: str) -> dict[str, Entry]:
         """A folder as it was when it was first looked at."""
         if inner not in self._listed:
             try:
-                found = self._files.list(inner, MOST_NAMES + 1)
+                found = self._files.list(inner, MAX_NAMES + 1)
             except ToolError as error:
                 found = []
                 if isinstance(error.__cause__, PermissionError):
-                    self.give_up(inner, _unread(inner, error))
+                    self.note_unread(inner, _make_unread(inner, error))
             self._listed[inner] = {entry.name: entry for entry in found}
         return self._listed[inner]
 
@@ -214,7 +214,7 @@ class Tree:
         """What lies in a folder; nothing where there is none. Links are left out."""
         if not self.has_folder(inner):
             return []
-        found = self.names(inner)
+        found = self.all_entries(inner)
         for entry in found:
             if entry.kind == "link":
                 self._fail_if_circular(entry.name if inner == "." else f"{inner}/{entry.name}")
@@ -225,44 +225,44 @@ class Tree:
             self._files.stat(inner)
         except ToolError as error:
             if isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.ELOOP:
-                self.give_up(inner, _unread(inner, error))
+                self.note_unread(inner, _make_unread(inner, error))
 
     # ------------------------------------------------------------------ what it says
 
-    def data(self, inner: str, most: int = TEXT_BYTES) -> bytes:
+    def read_bytes(self, inner: str, most: int = TEXT_BYTES) -> bytes:
         """A whole file. Raises Unread where it is no file; NotTaken where it leads elsewhere or is
         larger than `most`."""
-        self.pass_over(inner)
+        self.mark_mentioned(inner)
         try:
             found = self._files.read(inner, most + 1)
         except ToolError as error:
-            raise _unread(inner, error) from error
+            raise _make_unread(inner, error) from error
         if len(found) > most:
             raise NotTaken(f"{inner}: it is larger than {most // 1_000_000 or 1} MB")
         return found
 
-    def text(self, inner: str, most: int = TEXT_BYTES) -> str:
+    def read_text(self, inner: str, most: int = TEXT_BYTES) -> str:
         """A text, with what is no UTF-8 replaced. Raises Unread."""
-        return clean(utf8(self.data(inner, most)).decode("utf-8-sig", "replace"))
+        return clean_text(to_utf8(self.read_bytes(inner, most)).decode("utf-8-sig", "replace"))
 
-    def json(self, inner: str) -> Any:
+    def read_json(self, inner: str) -> Any:
         """What a JSON file holds. Raises Unread."""
         try:
-            return parsed(utf8(self.data(inner, FILE_BYTES)))
+            return parse_json(to_utf8(self.read_bytes(inner, FILE_BYTES)))
         except (ValueError, RecursionError) as error:
             raise Unread(f"{inner}: it is no JSON: {error}") from error
 
-    def lines(self, inner: str) -> Iterator[dict[str, Any]]:
+    def read_json_lines(self, inner: str) -> Iterator[dict[str, Any]]:
         """The objects of a file of JSON lines. A line that is none is noted and passed over. Raises
         Unread."""
         broken = 0
-        for raw in utf8(self.data(inner, FILE_BYTES)).split(b"\n"):
+        for raw in to_utf8(self.read_bytes(inner, FILE_BYTES)).split(b"\n"):
             if not raw.strip():
                 continue
             found: Any = None
             if len(raw) <= LINE_BYTES:
                 try:
-                    found = parsed(raw)
+                    found = parse_json(raw)
                 except (ValueError, RecursionError):
                     found = None
             if isinstance(found, dict):
@@ -271,29 +271,29 @@ class Tree:
                 broken += 1
         if broken:
             many = f"{broken} lines" if broken > 1 else "one line"
-            self.notes.leave(
+            self.notes.leave_out(
                 f"{many} of {inner}", "no JSON object, or longer than 4 MB; the rest is taken"
             )
 
-    def folder(self, inner: str) -> ImportedFolder | None:
+    def read_folder(self, inner: str) -> ImportedFolder | None:
         """A small folder with all of its files; None, and noted, where it is too large."""
         files: dict[str, bytes] = {}
         try:
             for path in self._walk(inner):
                 if path.rpartition("/")[2].startswith(".env"):
-                    self.leave(
+                    self.leave_out(
                         path,
                         "keys do not come along in a folder",
                         "put them into Deskhand's own .env",
                     )
                     continue
-                files[path.removeprefix(f"{inner}/")] = self.data(path, FOLDER_BYTES)
-                if len(files) > MOST_FILES or sum(map(len, files.values())) > FOLDER_BYTES:
+                files[path.removeprefix(f"{inner}/")] = self.read_bytes(path, FOLDER_BYTES)
+                if len(files) > MAX_FILES or sum(map(len, files.values())) > FOLDER_BYTES:
                     raise NotTaken(
-                        f"it has more than {MOST_FILES} files or {FOLDER_BYTES // 1_000_000} MB"
+                        f"it has more than {MAX_FILES} files or {FOLDER_BYTES // 1_000_000} MB"
                     )
         except Unread as error:
-            self.give_up(inner, error)
+            self.note_unread(inner, error)
             return None
         return ImportedFolder(inner.rpartition("/")[2], files)
 
@@ -302,24 +302,24 @@ class Tree:
             path = f"{inner}/{entry.name}"
             if entry.kind == "file":
                 yield path
-            elif depth < DEEPEST and entry.name not in PASSED_OVER:
+            elif depth < MAX_DEPTH and entry.name not in IGNORED_FOLDERS:
                 yield from self._walk(path, depth + 1)
 
-    def texts(self, folder: str, names: tuple[str, ...]) -> dict[str, str]:
+    def read_texts(self, folder: str, names: tuple[str, ...]) -> dict[str, str]:
         """Those of these files that there are and that say something."""
         found: dict[str, str] = {}
         for name in names:
             if self.has_file(f"{folder}/{name}"):
                 try:
-                    text = self.text(f"{folder}/{name}")
+                    text = self.read_text(f"{folder}/{name}")
                 except Unread as error:
-                    self.give_up(f"{folder}/{name}", error)
+                    self.note_unread(f"{folder}/{name}", error)
                     continue
                 if text.strip():
                     found[name] = text
         return found
 
-    def private(self, *inner: str) -> bool:
+    def is_private(self, *inner: str) -> bool:
         """Whether these, and the home, are this account's own and nobody else may write them."""
         for each in (".", *inner):
             try:
@@ -334,37 +334,37 @@ class Tree:
                 return False
         return True
 
-    def descriptor(self, inner: str) -> int:
+    def open_descriptor(self, inner: str) -> int:
         """A file held open to be read; it cannot lie outside. Raises Unread."""
-        self.pass_over(inner)
+        self.mark_mentioned(inner)
         try:
             return self._files.open_beneath(inner)
         except ToolError as error:
-            raise _unread(inner, error) from error
+            raise _make_unread(inner, error) from error
 
 
-def parsed(raw: bytes | str) -> Any:
+def parse_json(raw: bytes | str) -> Any:
     """What this JSON says, whatever it is encoded in, without text that nobody can write and
     without numbers that are none. Raises ValueError, RecursionError."""
     text = raw.decode("utf-8-sig", "replace") if isinstance(raw, bytes) else raw
     found = json.loads(text, parse_constant=lambda name: None)
-    return _whole(found) if "\\ud" in text or "\\uD" in text else found
+    return _clean_strings(found) if "\\ud" in text or "\\uD" in text else found
 
 
-def _whole(value: Any) -> Any:
+def _clean_strings(value: Any) -> Any:
     """The same, without halves of letters."""
     match value:
         case str():
-            return clean(value)
+            return clean_text(value)
         case list():
-            return [_whole(each) for each in value]
+            return [_clean_strings(each) for each in value]
         case dict():
-            return {clean(name): _whole(each) for name, each in value.items()}
+            return {clean_text(name): _clean_strings(each) for name, each in value.items()}
         case _:
             return value
 
 
-def utf8(data: bytes) -> bytes:
+def to_utf8(data: bytes) -> bytes:
     """As Windows writes a file, and as others do."""
     if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         return data.decode("utf-16", "replace").encode("utf-8", "replace")
@@ -375,14 +375,14 @@ def _plain_path(path: str) -> str:
     return path.removeprefix("./").rstrip("/")
 
 
-def _unread(inner: str, error: ToolError) -> Unread:
+def _make_unread(inner: str, error: ToolError) -> Unread:
     """Why a file cannot be read, in words about the home."""
     cause = error.__cause__
     if isinstance(error, OutsideWorkspace):
-        return NotTaken(f"{inner}: {LEADS_OUT}")
+        return NotTaken(f"{inner}: {WHY_LINK_OUTSIDE}")
     if isinstance(cause, OSError) and cause.errno == errno.ELOOP:
         return Unread(f"{inner}: it is a link that leads round in a circle")
     return Unread(f"{inner}: {str(error).replace('the workspace', 'this home')}")
 
 
-__all__ = ["NotTaken", "Tree", "Unread", "parsed", "shown", "utf8"]
+__all__ = ["NotTaken", "Tree", "Unread", "clean_line", "parse_json", "to_utf8"]

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ..config import keys
-from ..config.config import convert, ours
-from ..config.foreign_keys import SECRET_IN, snake
+from ..config.config import parse_config, translate_config
+from ..config.foreign_keys import SECRET_NOTE, to_snake_case
 from ..config.parse import parse_data, parse_env
 from ..types.errors import ConfigError
 from .safe_files import Tree
@@ -22,7 +22,7 @@ AGENT_KEYS = frozenset({
     "models", "steps", "tokens", "output_tokens", "context_ratio", "thinking", "temperature", "tools", "skills",  # noqa: E501
     "profile", "also_allow", "deny", "deferred_tools", "prompt", "voice", "cheap_model",
 })  # fmt: skip
-KEYS = frozenset(
+TAKEN_KEYS = frozenset(
     {"roles", "bindings", "timezone", "show_usage", "reject_response", "deep_work", "reflection"}
 )
 MEMORY_KEYS = frozenset(
@@ -36,10 +36,10 @@ MEMORY_KEYS = frozenset(
         "cleaner",
     }
 )
-OPENS = "a file from elsewhere must not set this"
+WHY_OPENS = "a file from elsewhere must not set this"
 NO_SUCH_KEY = "Deskhand has no such setting"
 OWN_MEANING = "Deskhand compares meanings on this machine"
-NOT_KEPT = {
+KEYS_NOT_TAKEN = {
     "workspace": ("Deskhand works in a folder of its own, so that nothing here is changed", ""),
     "sandbox": (
         "commands stay in the sandbox",
@@ -110,7 +110,7 @@ class ImportedKeys(msgspec.Struct):
     env_file: str = ""
 
 
-def keys_of(
+def read_config_keys(
     tree: Tree, inner: str, handled: tuple[str, ...] = (), beneath: Mapping[str, Any] | None = None
 ) -> ImportedKeys:
     """The configuration in this file; what cannot be read or is not taken is noted. `handled` are
@@ -120,26 +120,26 @@ def keys_of(
         return ImportedKeys()
     try:
         raw = keys.overlay(beneath or {}, _read(tree, inner) if tree.has_file(inner) else {})
-        found = ours(raw, Path(inner))
-        keys.normalise(found.config)
+        found = translate_config(raw, Path(inner))
+        keys.normalize(found.config)
     except ConfigError as error:
-        tree.give_up(inner, error)
+        tree.note_unread(inner, error)
         return ImportedKeys()
     secrets = dict(found.secrets)
     for path, value in found.translation.left:
         variable = (
-            str(value).removeprefix(SECRET_IN).removesuffix(")")
-            if str(value).startswith(SECRET_IN)
+            str(value).removeprefix(SECRET_NOTE).removesuffix(")")
+            if str(value).startswith(SECRET_NOTE)
             else ""
         )
         if any(fnmatchcase(snake_path(path), pattern) for pattern in handled):
             secrets.pop(variable, None)
         elif not variable and not _KEY.fullmatch(path):
-            tree.notes.leave(path, *reason_of(path))
+            tree.notes.leave_out(path, *explain_unknown_key(path))
     secrets = {name: value for name, value in secrets.items() if value not in PLACEHOLDERS}
     env_file = str(found.config.get("env_file", ""))
-    kept = _kept(tree, found.config, handled)
-    return ImportedKeys(raw, _agents(raw), _sound(tree, inner, kept), secrets, env_file)
+    kept = _select_taken(tree, found.config, handled)
+    return ImportedKeys(raw, _agents(raw), _select_valid(tree, inner, kept), secrets, env_file)
 
 
 PLACEHOLDERS = frozenset({"ADD_KEY_HERE"})
@@ -148,10 +148,10 @@ PLACEHOLDERS = frozenset({"ADD_KEY_HERE"})
 
 def snake_path(path: str) -> str:
     """A path of keys with all of them in snake_case."""
-    return ".".join(snake(part) for part in path.split("."))
+    return ".".join(to_snake_case(part) for part in path.split("."))
 
 
-def reason_of(path: str) -> tuple[str, str]:
+def explain_unknown_key(path: str) -> tuple[str, str]:
     """Why a key is left out, and what to do."""
     plain = snake_path(path)
     found = (said for pattern, said in REASONS.items() if fnmatchcase(plain, pattern))
@@ -160,8 +160,8 @@ def reason_of(path: str) -> tuple[str, str]:
 
 def _read(tree: Tree, inner: str) -> dict[str, Any]:
     if inner.endswith(".env"):
-        return dict(parse_env(tree.text(inner)))
-    return parse_data(tree.text(inner), Path(inner))
+        return dict(parse_env(tree.read_text(inner)))
+    return parse_data(tree.read_text(inner), Path(inner))
 
 
 def _agents(raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -178,36 +178,37 @@ def _agents(raw: Mapping[str, Any]) -> dict[str, Any]:
     )
 
 
-def _kept(tree: Tree, config: dict[str, Any], handled: tuple[str, ...]) -> dict[str, Any]:
+def _select_taken(tree: Tree, config: dict[str, Any], handled: tuple[str, ...]) -> dict[str, Any]:
     """What may be set by a file that came from elsewhere."""
-    kept: dict[str, Any] = {key: value for key, value in config.items() if key in KEYS}
-    if defaults := _agent(tree, "defaults", config.get("defaults")):
+    kept: dict[str, Any] = {key: value for key, value in config.items() if key in TAKEN_KEYS}
+    if defaults := _select_agent_keys(tree, "defaults", config.get("defaults")):
         kept["defaults"] = defaults
     agents = config.get("agents")
     if isinstance(agents, Mapping) and agents:
         kept["agents"] = {
-            str(name): _agent(tree, f"agents.{name}", each) for name, each in agents.items()
+            str(name): _select_agent_keys(tree, f"agents.{name}", each)
+            for name, each in agents.items()
         }
     memory = config.get("memory")
     for key, value in memory.items() if isinstance(memory, Mapping) else ():
         if key in MEMORY_KEYS:
             kept.setdefault("memory", {})[key] = value
         else:
-            tree.notes.leave(f"memory.{key}", *not_kept(f"memory.{key}", value))
+            tree.notes.leave_out(f"memory.{key}", *explain_not_taken(f"memory.{key}", value))
     providers = config.get("providers")
     for name, each in providers.items() if isinstance(providers, Mapping) else ():
         if isinstance(each, Mapping) and each.get("base_url"):
-            if is_plain(str(each["base_url"])):
+            if is_free_of_secrets(str(each["base_url"])):
                 kept.setdefault("providers", {})[str(name)] = {"base_url": each["base_url"]}
             else:
                 todo = f"deskhand config set providers.{name}.base_url URL"
-                tree.notes.leave(f"the address of {name}", "there may be a key in it", todo)
+                tree.notes.leave_out(f"the address of {name}", "there may be a key in it", todo)
         for key, value in each.items() if isinstance(each, Mapping) else ():
             if key != "base_url":
-                tree.notes.leave(
-                    f"providers.{name}.{key}", *not_kept(f"providers.{name}.{key}", value)
+                tree.notes.leave_out(
+                    f"providers.{name}.{key}", *explain_not_taken(f"providers.{name}.{key}", value)
                 )
-    for key in config.keys() - {*KEYS, *handled, "defaults", "agents", "memory", "providers"}:
+    for key in config.keys() - {*TAKEN_KEYS, *handled, "defaults", "agents", "memory", "providers"}:
         inner = config[key]
         leaves = (
             {f"{key}.{name}": value for name, value in inner.items()}
@@ -215,20 +216,22 @@ def _kept(tree: Tree, config: dict[str, Any], handled: tuple[str, ...]) -> dict[
             else {}
         )
         for path, value in (leaves or {key: inner}).items():
-            tree.notes.leave(path, *not_kept(key if key in NOT_KEPT else path, value))
+            tree.notes.leave_out(
+                path, *explain_not_taken(key if key in KEYS_NOT_TAKEN else path, value)
+            )
     return kept
 
 
-def not_kept(key: str, value: Any) -> tuple[str, str]:
+def explain_not_taken(key: str, value: Any) -> tuple[str, str]:
     """Why a key of ours is not taken over, and what to do. A text is not repeated: it may be a
     secret."""
     said = msgspec.json.encode(value).decode() if isinstance(value, bool | int | float) else "VALUE"
-    return NOT_KEPT.get(
-        key, (OPENS, f"look at it, and set it yourself: deskhand config set {key} {said}")
+    return KEYS_NOT_TAKEN.get(
+        key, (WHY_OPENS, f"look at it, and set it yourself: deskhand config set {key} {said}")
     )
 
 
-def is_plain(url: str) -> bool:
+def is_free_of_secrets(url: str) -> bool:
     """Whether an address has neither a name with a password in it nor a query, in which keys are
     put."""
     try:
@@ -238,16 +241,18 @@ def is_plain(url: str) -> bool:
     return "@" not in parts.netloc and not parts.query
 
 
-def _agent(tree: Tree, where: str, settings: Any) -> dict[str, Any]:
+def _select_agent_keys(tree: Tree, where: str, settings: Any) -> dict[str, Any]:
     if not isinstance(settings, Mapping):
         return {}
     for key in settings.keys() - AGENT_KEYS:
         path = f"{where}.{key}"
-        tree.notes.leave(path, *not_kept(key if key in NOT_KEPT else path, settings[key]))
+        tree.notes.leave_out(
+            path, *explain_not_taken(key if key in KEYS_NOT_TAKEN else path, settings[key])
+        )
     return {key: value for key, value in settings.items() if key in AGENT_KEYS}
 
 
-def _sound(tree: Tree, inner: str, config: dict[str, Any]) -> dict[str, Any]:
+def _select_valid(tree: Tree, inner: str, config: dict[str, Any]) -> dict[str, Any]:
     """The keys with values of their types; one with a value that cannot be is noted and left, and
     only it."""
     sound: dict[str, Any] = {}
@@ -257,15 +262,15 @@ def _sound(tree: Tree, inner: str, config: dict[str, Any]) -> dict[str, Any]:
         around = {"agents": sound["agents"]} if section == "bindings" and "agents" in sound else {}
         if section in ("agents", "providers", "roles") and isinstance(value, Mapping):
             for name, each in value.items():
-                checked = _checked(tree, inner, (section, name), each)
+                checked = _convert_valid(tree, inner, (section, name), each)
                 if checked is not None:
                     sound.setdefault(section, {})[name] = checked
-        elif (checked := _checked(tree, inner, (section,), value, around)) is not None:
+        elif (checked := _convert_valid(tree, inner, (section,), value, around)) is not None:
             sound[section] = checked
     return sound
 
 
-def _checked(
+def _convert_valid(
     tree: Tree,
     inner: str,
     path: tuple[str, ...],
@@ -276,73 +281,73 @@ def _checked(
     nothing."""
     around = around or {}
     try:
-        return _converted(inner, path, value, around)
+        return _convert_at(inner, path, value, around)
     except ConfigError as error:
         if not isinstance(value, Mapping):
-            _leave_wrong(tree, path, error)
+            _leave_out_invalid(tree, path, error)
             return None
     good: dict[str, Any] = {}
     for key, each in value.items():
         try:
-            _converted(inner, path, good | {key: each}, around)
+            _convert_at(inner, path, good | {key: each}, around)
         except ConfigError as error:
-            _leave_wrong(tree, (*path, str(key)), error)
+            _leave_out_invalid(tree, (*path, str(key)), error)
         else:
             good[key] = each
-    return _converted(inner, path, good, around)
+    return _convert_at(inner, path, good, around)
 
 
-def _converted(inner: str, path: tuple[str, ...], value: Any, around: Mapping[str, Any]) -> Any:
+def _convert_at(inner: str, path: tuple[str, ...], value: Any, around: Mapping[str, Any]) -> Any:
     """Raises ConfigError."""
     piece: Any = value
     for part in reversed(path):
         piece = {part: piece}
-    whole: Any = msgspec.to_builtins(convert(around | piece, Path(inner)))
+    whole: Any = msgspec.to_builtins(parse_config(around | piece, Path(inner)))
     for part in path:
         whole = whole.get(part) if isinstance(whole, Mapping) else None
     return {} if whole is None and len(path) > 1 else whole
 
 
-def _leave_wrong(tree: Tree, path: tuple[str, ...], error: ConfigError) -> None:
-    tree.notes.leave(".".join(path), str(error), "set it yourself: see docs/configuration.md")
+def _leave_out_invalid(tree: Tree, path: tuple[str, ...], error: ConfigError) -> None:
+    tree.notes.leave_out(".".join(path), str(error), "set it yourself: see docs/configuration.md")
 
 
 _KEY = re.compile(r"(?!DESKHAND_)[A-Z][A-Z0-9_]*_(?:KEY|TOKEN|SECRET|PASSWORD)")
 """Variables that are keys. Any other could change what Deskhand does."""
 
 
-def variables(tree: Tree, env_file: str) -> dict[str, str]:
+def read_env_keys(tree: Tree, env_file: str) -> dict[str, str]:
     """The keys in `.env`, and in the file that the configuration names, where that lies in the
     home."""
-    return keys_of_env(tree, all_variables(tree, env_file))
+    return take_env_keys(tree, read_env_variables(tree, env_file))
 
 
-def keys_of_env(tree: Tree, found: Mapping[str, str]) -> dict[str, str]:
+def take_env_keys(tree: Tree, found: Mapping[str, str]) -> dict[str, str]:
     """Those of these variables that are keys; the others are noted."""
     for name in found:
         if not _KEY.fullmatch(name):
             why = "only keys come to .env: names that end in _KEY, _TOKEN, _SECRET or _PASSWORD"
-            tree.notes.leave(f"the variable {name}", why, "see docs/configuration.md")
-    return keys_in(found)
+            tree.notes.leave_out(f"the variable {name}", why, "see docs/configuration.md")
+    return select_env_keys(found)
 
 
-def keys_in(variables: Mapping[str, str]) -> dict[str, str]:
+def select_env_keys(variables: Mapping[str, str]) -> dict[str, str]:
     """Those of these variables that are keys."""
     return {name: value for name, value in variables.items() if value and _KEY.fullmatch(name)}
 
 
-def all_variables(tree: Tree, env_file: str) -> dict[str, str]:
+def read_env_variables(tree: Tree, env_file: str) -> dict[str, str]:
     """All that these files set."""
     found: dict[str, str] = {}
     for inner in dict.fromkeys((".env", env_file)):
-        path = tree.inside(inner) if inner else None
+        path = tree.resolve_inside(inner) if inner else None
         if path and tree.has_file(path):
             try:
-                found |= parse_env(tree.text(path))
+                found |= parse_env(tree.read_text(path))
             except ConfigError as error:
-                tree.give_up(path, error)
+                tree.note_unread(path, error)
         elif inner and inner != ".env":
-            tree.notes.leave(
+            tree.notes.leave_out(
                 f"env_file {inner}",
                 "it does not lie in this home",
                 "copy its keys into Deskhand's .env",

@@ -18,11 +18,11 @@ import apsw
 
 from .safe_files import Tree, Unread
 
-MOST_BYTES = 4_000_000_000
-MOST_ROWS = 2_000_000
+MAX_BYTES = 4_000_000_000
+MAX_ROWS = 2_000_000
 VALUE_BYTES = 50_000_000
-STEPS = 1_000_000
-MOST_CALLS = 3_000
+STEPS_PER_CALL = 1_000_000
+MAX_CALLS = 3_000
 """A query that takes more steps of SQLite's machine than these make is a trap (a view that never
 ends)."""
 _BLOCK = 1 << 20
@@ -79,15 +79,13 @@ class SqliteRows:
         by = f' ORDER BY "{order}"' if order in there else ""
         try:
             for number, row in enumerate(self._db.execute(f'SELECT {wanted} FROM "{table}"{by}')):
-                if number >= MOST_ROWS:
-                    raise Unread(
-                        f"{self.inner}: the table {table} has more than {MOST_ROWS:,} rows"
-                    )
+                if number >= MAX_ROWS:
+                    raise Unread(f"{self.inner}: the table {table} has more than {MAX_ROWS:,} rows")
                 yield row
         except apsw.Error as error:
             raise Unread(f"{self.inner}, table {table}: {error}") from error
 
-    def unused(self) -> Iterator[tuple[str, str, int]]:
+    def find_unused(self) -> Iterator[tuple[str, str, int]]:
         """(table, column, number of rows) of what holds something and was not read; the column is
         '' for a whole table. Tables of SQLite's own and of its search indexes are passed over, and
         the numbers of rows."""
@@ -121,14 +119,14 @@ class SqliteRows:
 
 
 def _open(tree: Tree, inner: str, folder: Path) -> apsw.Connection:
-    descriptor = tree.descriptor(inner)
+    descriptor = tree.open_descriptor(inner)
     for suffix in ("-wal", "-shm", "-journal"):
-        tree.pass_over(f"{inner}{suffix}")
+        tree.mark_mentioned(f"{inner}{suffix}")
     try:
-        if os.fstat(descriptor).st_size > MOST_BYTES:
-            raise Unread(f"{inner}: it is larger than {MOST_BYTES // 10**9} GB")
-        if beside := _beside(tree, inner):
-            path = _copied(tree, inner, ("", *beside), folder)
+        if os.fstat(descriptor).st_size > MAX_BYTES:
+            raise Unread(f"{inner}: it is larger than {MAX_BYTES // 10**9} GB")
+        if beside := _companion_suffixes(tree, inner):
+            path = _copy_consistently(tree, inner, ("", *beside), folder)
             uri = f"file:{path}"
         else:  # by its descriptor: a name could mean another file by now
             path = Path(f"/proc/self/fd/{descriptor}")
@@ -148,8 +146,8 @@ def _open(tree: Tree, inner: str, folder: Path) -> apsw.Connection:
     finally:
         os.close(descriptor)
     db.limit(apsw.SQLITE_LIMIT_LENGTH, VALUE_BYTES)
-    calls = iter(range(MOST_CALLS))
-    db.set_progress_handler(lambda: next(calls, None) is None, STEPS)
+    calls = iter(range(MAX_CALLS))
+    db.set_progress_handler(lambda: next(calls, None) is None, STEPS_PER_CALL)
     return db
 
 
@@ -164,7 +162,7 @@ def _check(db: apsw.Connection, inner: str) -> None:
         raise Unread(f"{inner}: the database is damaged: {found[0][0]}")
 
 
-def _beside(tree: Tree, inner: str) -> tuple[str, ...]:
+def _companion_suffixes(tree: Tree, inner: str) -> tuple[str, ...]:
     """What lies beside it that belongs to what it holds: a log with rows, a journal of a change
     that was cut off."""
     folder, _, name = inner.rpartition("/")
@@ -172,14 +170,14 @@ def _beside(tree: Tree, inner: str) -> tuple[str, ...]:
     return tuple(suffix for suffix in ("-wal", "-journal") if f"{name}{suffix}" in there)
 
 
-def _copied(tree: Tree, inner: str, suffixes: Sequence[str], folder: Path) -> Path:
+def _copy_consistently(tree: Tree, inner: str, suffixes: Sequence[str], folder: Path) -> Path:
     """The database and what belongs to it, as they were at one moment, for SQLite to put together.
     Raises Unread."""
     for _ in range(_TRIES):
-        before = _looks(tree, inner, suffixes)
+        before = _fingerprint(tree, inner, suffixes)
         for suffix in suffixes:
             _copy(tree, f"{inner}{suffix}", folder / f"copy.db{suffix}")
-        if _looks(tree, inner, suffixes) == before:
+        if _fingerprint(tree, inner, suffixes) == before:
             return folder / "copy.db"
     raise Unread(
         f"{inner} is being written to all the time: stop the system that it belongs to, and "
@@ -187,10 +185,10 @@ def _copied(tree: Tree, inner: str, suffixes: Sequence[str], folder: Path) -> Pa
     )
 
 
-def _looks(tree: Tree, inner: str, suffixes: Sequence[str]) -> tuple[tuple[int, int], ...]:
+def _fingerprint(tree: Tree, inner: str, suffixes: Sequence[str]) -> tuple[tuple[int, int], ...]:
     found = []
     for suffix in suffixes:
-        descriptor = tree.descriptor(f"{inner}{suffix}")
+        descriptor = tree.open_descriptor(f"{inner}{suffix}")
         try:
             status = os.fstat(descriptor)
         finally:
@@ -200,14 +198,14 @@ def _looks(tree: Tree, inner: str, suffixes: Sequence[str]) -> tuple[tuple[int, 
 
 
 def _copy(tree: Tree, inner: str, to: Path) -> None:
-    descriptor = tree.descriptor(inner)
+    descriptor = tree.open_descriptor(inner)
     try:
-        left = MOST_BYTES
+        left = MAX_BYTES
         with to.open("wb") as file:
             while piece := os.read(descriptor, _BLOCK):
                 file.write(piece)
                 left -= len(piece)
                 if left < 0:
-                    raise Unread(f"{inner}: it is larger than {MOST_BYTES // 10**9} GB")
+                    raise Unread(f"{inner}: it is larger than {MAX_BYTES // 10**9} GB")
     finally:
         os.close(descriptor)

@@ -8,14 +8,14 @@ from msgspec.structs import replace
 from ..assembly.host import Host
 from ..types.commit import Change
 from ..types.jobs import Job
-from .ledger import JobRecord, alerted
+from .ledger import JobRecord, set_alert_state
 
-PAUSES_S = (0.0, 3600.0, 4 * 3600.0, 24 * 3600.0)
+ALERT_DELAYS_S = (0.0, 3600.0, 4 * 3600.0, 24 * 3600.0)
 """How long after the last word the next is said, by how many were said."""
-FORGOTTEN_S = 48 * 3600.0
+ALERT_RESET_S = 48 * 3600.0
 """After so long it is as if nothing had been said."""
-AT_ONCE_S = 600.0
-MOST_AT_ONCE = 5
+ALERT_WINDOW_S = 600.0
+MAX_ALERTS_PER_WINDOW = 5
 """Of so many jobs is told within that time: where all fail, one reason stands behind them."""
 
 
@@ -24,40 +24,40 @@ class JobFailure(msgspec.Struct, frozen=True):
     told its chat of it, '' where none did."""
 
     key: str
-    said: str
+    reason: str
     at: float
     said_as: str = ""
 
 
-async def after_failure(
+async def record_failure(
     ground: Host, job: Job, state: JobRecord, failure: JobFailure
 ) -> list[Change]:
     """Count it, and tell the owners unless they heard of it just now, or of many others."""
     now = failure.at
     state, ago = replace(state, failures=state.failures + 1), now - state.alerted_at
-    before = abs(state.alerts) if 0 <= ago < FORGOTTEN_S else 0
-    if not job.alert or (before and ago < PAUSES_S[min(before, len(PAUSES_S) - 1)]):
-        return [alerted(state)]
-    ((others,),) = await ground.store.rows("job_told_since", (now - AT_ONCE_S, now))
-    if others > MOST_AT_ONCE:
-        return [alerted(state)]
+    before = abs(state.alerts) if 0 <= ago < ALERT_RESET_S else 0
+    if not job.alert or (before and ago < ALERT_DELAYS_S[min(before, len(ALERT_DELAYS_S) - 1)]):
+        return [set_alert_state(state)]
+    ((others,),) = await ground.store.query("job_told_since", (now - ALERT_WINDOW_S, now))
+    if others > MAX_ALERTS_PER_WINDOW:
+        return [set_alert_state(state)]
     times = f" It has failed {state.failures} times in a row." if state.failures > 1 else ""
     text = (
-        f"The job {job.name!r} failed: {failure.said.rstrip('.')}.{times}\n"
+        f"The job {job.name!r} failed: {failure.reason.rstrip('.')}.{times}\n"
         f"See `deskhand jobs runs {job.name}`; `deskhand jobs disable {job.name}` switches it off."
     )
-    if others == MOST_AT_ONCE:
+    if others == MAX_ALERTS_PER_WINDOW:
         text = f"{text}\nMore jobs fail, and you are not told of each: see `deskhand jobs`."
-    row = alerted(replace(state, alerts=before + 1, alerted_at=now))
-    return [row, *await ground.alerts.tell(failure.key, text, said_as=failure.said_as)]
+    row = set_alert_state(replace(state, alerts=before + 1, alerted_at=now))
+    return [row, *await ground.alerts.alert_owners(failure.key, text, said_as=failure.said_as)]
 
 
-async def after_success(ground: Host, job: Job, state: JobRecord, key: str) -> list[Change]:
+async def record_success(ground: Host, job: Job, state: JobRecord, key: str) -> list[Change]:
     """Who was told that it fails is told that it does no more. How much they heard is remembered:
     one that fails every other time is told no more often than one that always does."""
     if not state.failures:
         return []
-    row = alerted(replace(state, failures=0, alerts=-abs(state.alerts)))
+    row = set_alert_state(replace(state, failures=0, alerts=-abs(state.alerts)))
     if state.alerts <= 0:
         return [row]
-    return [row, *await ground.alerts.note(key, f"The job {job.name!r} works again.")]
+    return [row, *await ground.alerts.notify_owners(key, f"The job {job.name!r} works again.")]

@@ -16,11 +16,11 @@ from ..types.effects import Effect
 from ..types.errors import ConfigError, Refused, ToolError
 from ..types.identity import OWN_SURFACES, Address
 from ..types.jobs import CHAT, ISOLATED, Job, JobView
-from ..types.labels import join
-from ..types.messages import clean
-from .per_person import OwnJobs, first_times
-from .text import checked_zone, label_of_lines, lines, moment, when
-from .triggers.spec import span_s
+from ..types.labels import join_labels
+from ..types.messages import clean_text
+from .per_person import OwnJobs, next_run_times
+from .text import check_zone, describe_job, describe_timing, format_time, label_of_jobs
+from .triggers.spec import parse_duration
 from .using import Using
 
 NAME = "cron"
@@ -45,7 +45,7 @@ class CronArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     enabled: bool | None = None
 
 
-_MEANING = {
+_DESCRIPTIONS = {
     "job_id": "which one, for remove and update: its name in the list",
     "name": "a short name for a new one",
     "schedule_expr": (
@@ -75,7 +75,7 @@ class CronTool:
         self._using = using
         self.effects: tuple[Effect, ...] = ("none", "local_write", "send_other")
         described = schema(CronArguments)
-        for name, meaning in _MEANING.items():
+        for name, meaning in _DESCRIPTIONS.items():
             described["properties"][name]["description"] = meaning
         description = (
             "Say or do something later or on a schedule: reminders and recurring work. "
@@ -90,7 +90,7 @@ class CronTool:
             return "local_write"
         if given.mode == "list":
             return "none"
-        elsewhere = given.mode != "remove" and _to(given, address) != address
+        elsewhere = given.mode != "remove" and _resolve_address(given, address) != address
         return "send_other" if elsewhere else "local_write"
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
@@ -100,21 +100,21 @@ class CronTool:
                 "jobs are kept where Deskhand runs: start it with `deskhand serve` or `deskhand`"
             )
         try:
-            return await self._do(given, context, self._using)
+            return await self._run_mode(given, context, self._using)
         except (ConfigError, Refused) as error:
             raise ToolError(str(error)) from error
 
-    async def _do(self, given: CronArguments, context: Context, using: Using) -> Done:
-        own = using.own
+    async def _run_mode(self, given: CronArguments, context: Context, using: Using) -> Done:
+        own = using.jobs
         who = context.principal
         zone = using.zone()
         match given.mode:
             case "list":
-                found = [view for view in await own.listed(who) if not view.builtin]
-                said = "\n".join(lines(view, zone) for view in found) or "There are no jobs."
-                return done(said, label_of_lines(found, context))
+                found = [view for view in await own.list_jobs(who) if not view.builtin]
+                said = "\n".join(describe_job(view, zone) for view in found) or "There are no jobs."
+                return done(said, label_of_jobs(found, context))
             case "remove":
-                name = _which(given)
+                name = _require_job_id(given)
                 await own.remove(who, name)
                 return done(
                     (
@@ -125,60 +125,63 @@ class CronTool:
                 )
             case "add":
                 view = await own.create(
-                    who, await self._new(given, context, using), context.address
+                    who, await self._make_job(given, context, using), context.address
                 )
             case "update":
                 view = await own.change(
-                    who, await self._changed(given, context, own, zone), context.address
+                    who, await self._edit_job(given, context, own, zone), context.address
                 )
-        return done(await self._told(view, using), join((own_label(context), view.label)))
+        return done(
+            await self._render_confirmation(view, using),
+            join_labels((own_label(context), view.label)),
+        )
 
-    async def _new(self, given: CronArguments, context: Context, using: Using) -> Job:
-        message = clean(given.message).strip()
+    async def _make_job(self, given: CronArguments, context: Context, using: Using) -> Job:
+        message = clean_text(given.message).strip()
         if not message:
             raise ToolError("say in `message` what is to be said or done")
         if not given.schedule_expr.strip() and given.schedule_interval_ms is None:
             raise ToolError(
-                f"say when: schedule_mode and schedule_expr ({_MEANING['schedule_expr']})"
+                f"say when: schedule_mode and schedule_expr ({_DESCRIPTIONS['schedule_expr']})"
             )
-        zone = checked_zone(given.schedule_tz.strip()) if given.schedule_tz.strip() else ""
-        schedule = _schedule(given, context.clock.now())
+        zone = check_zone(given.schedule_tz.strip()) if given.schedule_tz.strip() else ""
+        schedule = _format_schedule(given, context.clock.now())
         once = schedule.startswith("at ")
-        to = _to(given, context.address)
+        to = _resolve_address(given, context.address)
         job = Job(
-            await using.own.free_name(given.name or message),
+            await using.jobs.free_name(given.name or message),
             message,
             schedule=schedule,
             timezone=zone,
             agent=context.agent,
             kind="deliver" if given.deliver else "prompt",
-            session=_session(to),
+            session=_session_mode(to),
             to=to,
             delete_after_run=once if given.delete_after_run is None else given.delete_after_run,
             enabled=given.enabled is not False,
         )
-        return _to_come(job, using.zone(), context.clock.now())
+        return _require_upcoming(job, using.zone(), context.clock.now())
 
-    async def _changed(
+    async def _edit_job(
         self, given: CronArguments, context: Context, own: OwnJobs, zone: str
     ) -> Job:
-        view = await own.found(context.principal, _which(given))
+        view = await own.get(context.principal, _require_job_id(given))
         if view.job is None:
             raise ToolError(f"{view.name!r} cannot be changed: {view.problem}", view.label)
         changes: dict[str, Any] = {}
         if given.schedule_expr.strip() or given.schedule_interval_ms is not None:
-            changes["schedule"] = _schedule(given, context.clock.now())
+            changes["schedule"] = _format_schedule(given, context.clock.now())
         if given.schedule_tz.strip():
-            changes["timezone"] = checked_zone(given.schedule_tz.strip())
-        if message := clean(given.message).strip():
+            changes["timezone"] = check_zone(given.schedule_tz.strip())
+        if message := clean_text(given.message).strip():
             changes["prompt"] = message
         if given.deliver is not None:
             changes["kind"] = "deliver" if given.deliver else "prompt"
             changes["to"] = view.job.to or context.address
         if given.channel or given.chat_id:
-            to = _to(given, context.address)
+            to = _resolve_address(given, context.address)
             changes["to"] = to
-            changes["session"] = _session(to)
+            changes["session"] = _session_mode(to)
         for key in ("delete_after_run", "enabled"):
             if (value := getattr(given, key)) is not None:
                 changes[key] = value
@@ -187,9 +190,9 @@ class CronTool:
                 "say what is to be changed: the schedule, the message, deliver, or where it goes"
             )
         job = replace(view.job, **changes)
-        return _to_come(job, zone, context.clock.now()) if "schedule" in changes else job
+        return _require_upcoming(job, zone, context.clock.now()) if "schedule" in changes else job
 
-    async def _told(self, view: JobView, using: Using) -> str:
+    async def _render_confirmation(self, view: JobView, using: Using) -> str:
         job = view.job
         zone = using.zone()
         if job is None:
@@ -197,23 +200,24 @@ class CronTool:
         come = (
             view.next_at
             if view.next_at is not None
-            else next(iter(first_times(job, zone, using.now(), 1)), None)
+            else next(iter(next_run_times(job, zone, using.now(), 1)), None)
         )
         local = job.timezone or zone
-        following = f"next: {moment(come, local)} ({local})" if job.enabled else "it is off"
+        following = f"next: {format_time(come, local)} ({local})" if job.enabled else "it is off"
         return (
-            f"ok, {view.name}: {when(job, zone)}; {following}. {(await using.forecast(job)).said}"
+            f"ok, {view.name}: {describe_timing(job, zone)}; {following}. "
+            f"{(await using.forecast(job)).summary}"
         )
 
 
-def _which(given: CronArguments) -> str:
+def _require_job_id(given: CronArguments) -> str:
     name = given.job_id.strip() or given.name.strip()
     if not name:
         raise ToolError("say in `job_id` which one; mode=list shows them")
     return name
 
 
-def _to(given: CronArguments, here: Address) -> Address:
+def _resolve_address(given: CronArguments, here: Address) -> Address:
     """Where the answer goes. Raises ToolError where the chat is missing."""
     channel = given.channel.strip() or here.channel
     chat = given.chat_id.strip()
@@ -224,21 +228,23 @@ def _to(given: CronArguments, here: Address) -> Address:
     return Address(channel, here.account if channel == here.channel else "", chat)
 
 
-def _session(to: Address) -> str:
+def _session_mode(to: Address) -> str:
     """Each run is a conversation of its own, whose answer is sent to that chat. Where people read
     answers from the log of their conversation nothing is sent, so there it is that conversation
     which goes on."""
     return CHAT if to.channel in OWN_SURFACES else ISOLATED
 
 
-def _schedule(given: CronArguments, now: float) -> str:
+def _format_schedule(given: CronArguments, now: float) -> str:
     """In our words. Raises ToolError."""
     expr = given.schedule_expr.strip()
     ms = given.schedule_interval_ms
     mode = given.schedule_mode or (
         "every" if ms is not None else "at" if expr.lower().startswith("in ") else ""
     )
-    after = span_s(re.sub(r"^(in|every)\s+", "", expr, flags=re.IGNORECASE).replace(" ", ""))
+    after = parse_duration(
+        re.sub(r"^(in|every)\s+", "", expr, flags=re.IGNORECASE).replace(" ", "")
+    )
     match mode:
         case "every":
             seconds = ms / 1000 if ms is not None else after
@@ -246,28 +252,30 @@ def _schedule(given: CronArguments, now: float) -> str:
                 raise ToolError(
                     "say how often: schedule_interval_ms, or schedule_expr such as 30m, 2h or 1d"
                 )
-            return f"every {seconds * 1000:.0f}ms from {_stamp(now)}"
+            return f"every {seconds * 1000:.0f}ms from {_format_timestamp(now)}"
         case "at":
             if ms is not None or after is not None:
-                return f"at {_stamp(now + (ms / 1000 if ms is not None else after or 0.0))}"
+                return (
+                    f"at {_format_timestamp(now + (ms / 1000 if ms is not None else after or 0.0))}"
+                )
             return f"at {expr.removeprefix('at ')}"
         case _:
             return expr
 
 
-def _stamp(at: float) -> str:
+def _format_timestamp(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
 
 
-def _to_come(job: Job, zone: str, now: float) -> Job:
+def _require_upcoming(job: Job, zone: str, now: float) -> Job:
     """Raises ToolError where it would never run."""
     if (
-        job.when(zone) is not None
+        job.resolve_schedule(zone) is not None
         and job.schedule != "startup"
-        and not first_times(job, zone, now, 1)
+        and not next_run_times(job, zone, now, 1)
     ):
         here = job.timezone or zone
         raise ToolError(
-            f"that time has passed: {job.schedule!r}; it is {moment(now, here)} ({here}) now"
+            f"that time has passed: {job.schedule!r}; it is {format_time(now, here)} ({here}) now"
         )
     return job

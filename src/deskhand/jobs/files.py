@@ -12,16 +12,16 @@ import msgspec
 from msgspec.structs import replace
 
 from ..config.parse import read_text
-from ..config.yaml_edit import write_private
+from ..config.yaml_edit import write_private_file
 from ..types.errors import ConfigError, JobInvalid
-from ..types.jobs import FILE_NAME, Job, checked, named
+from ..types.jobs import JOB_FILE_NAME, Job, validate_job, validate_job_name
 from .history import JobHistory
-from .hooks import STATE
-from .job_file import Parsed, parse_job, with_enabled, written
+from .hooks import STATE_FOLDER
+from .job_file import Parsed, parse_job, render_job_file, with_enabled
 
 log = logging.getLogger(__name__)
 
-MOST = 1000
+MAX_JOBS = 1000
 
 
 class JobFile(msgspec.Struct, frozen=True):
@@ -32,7 +32,7 @@ class JobFile(msgspec.Struct, frozen=True):
     job: Job | None
     problem: str = ""
     notes: tuple[str, ...] = ()
-    at: float = 0.0
+    written_at: float = 0.0
     builtin: bool = False
 
 
@@ -49,7 +49,7 @@ class Folder:
         self.root = root
         self._zone = zone
         self._builtins = builtins
-        self.kept = JobHistory(root)
+        self.history = JobHistory(root)
         self._known: dict[str, tuple[tuple[int, int, int], JobFile]] = {}
         self._out_of_reach = False
 
@@ -57,18 +57,18 @@ class Folder:
     def zone(self) -> str:
         return self._zone()
 
-    def everything(self) -> dict[str, JobFile]:
+    def scan_with_builtins(self) -> dict[str, JobFile]:
         """Those with a file, and our own; a file of that name takes the place of ours."""
-        own = [self._own(job) for builtin in self._builtins for job in builtin()]
+        own = [self._make_builtin(job) for builtin in self._builtins for job in builtin()]
         return {each.name: each for each in own} | self.scan()
 
-    def _own(self, job: Job) -> JobFile:
+    def _make_builtin(self, job: Job) -> JobFile:
         try:
-            return JobFile(job.name, checked(job, self.zone), builtin=True)
+            return JobFile(job.name, validate_job(job, self.zone), builtin=True)
         except JobInvalid as error:
             return JobFile(job.name, None, str(error), builtin=True)
 
-    def of(self, name: str) -> Path:
+    def job_folder(self, name: str) -> Path:
         return self.root / name
 
     def scan(self) -> dict[str, JobFile]:
@@ -89,15 +89,15 @@ class Folder:
             return {one.name: one for _, one in self._known.values()}
         self._out_of_reach = False
         found: dict[str, JobFile] = {}
-        for name in names[:MOST]:
-            one = self._look(name)
+        for name in names[:MAX_JOBS]:
+            one = self._read_if_changed(name)
             if one is not None:
                 found[one.name] = one
         self._known = {name: each for name, each in self._known.items() if name in names}
         return found
 
-    def _look(self, name: str) -> JobFile | None:
-        path = self.root / name / FILE_NAME
+    def _read_if_changed(self, name: str) -> JobFile | None:
+        path = self.root / name / JOB_FILE_NAME
         try:
             status = path.stat()
         except OSError:
@@ -112,28 +112,28 @@ class Folder:
         try:
             parsed: Parsed = parse_job(read_text(path), name, self.zone)
         except (ConfigError, OSError) as error:
-            return JobFile(readable(name), None, str(error), at=at)
+            return JobFile(decode_name(name), None, str(error), written_at=at)
         return JobFile(name, parsed.job, "", parsed.notes, at)
 
-    def put(self, job: Job) -> Path:
+    def write(self, job: Job) -> Path:
         """Write its file in one step. Raises JobInvalid, OSError."""
-        path = self.of(checked(job, self.zone).name) / FILE_NAME
-        text = written(job)
-        self.kept.before(job.name)
-        write_private(path, text)
+        path = self.job_folder(validate_job(job, self.zone).name) / JOB_FILE_NAME
+        text = render_job_file(job)
+        self.history.record_change(job.name)
+        write_private_file(path, text)
         return path
 
-    def enable(self, name: str, enabled: bool) -> None:
+    def set_enabled(self, name: str, enabled: bool) -> None:
         """Change that one line of it. Raises JobInvalid where there is no such job, OSError."""
-        path = self.of(named(name)) / FILE_NAME
+        path = self.job_folder(validate_job_name(name)) / JOB_FILE_NAME
         try:
             text = read_text(path)
         except FileNotFoundError as error:
-            raise no_such(name) from error
-        self.kept.before(name)
-        write_private(path, self._switched(text, name, enabled))
+            raise no_such_job(name) from error
+        self.history.record_change(name)
+        write_private_file(path, self._rewrite_enabled(text, name, enabled))
 
-    def _switched(self, text: str, name: str, enabled: bool) -> str:
+    def _rewrite_enabled(self, text: str, name: str, enabled: bool) -> str:
         """Its text with that one line changed; written anew where a line would not do, as where all
         are indented."""
         changed = with_enabled(text, enabled)
@@ -146,19 +146,19 @@ class Folder:
                 return changed
         except ConfigError:
             pass
-        return written(replace(before, enabled=enabled))
+        return render_job_file(replace(before, enabled=enabled))
 
     def remove(self, name: str, *, scripts: bool = True) -> None:
         """Remove the job; with `scripts` all that lies beside it too, and that can be undone.
         Raises JobInvalid, OSError."""
-        folder = self.of(named(name))
-        if not (folder / FILE_NAME).exists():
-            raise no_such(name)
+        folder = self.job_folder(validate_job_name(name))
+        if not (folder / JOB_FILE_NAME).exists():
+            raise no_such_job(name)
         if scripts:
-            self.kept.removed(name)
+            self.history.archive(name)
             return
-        (folder / FILE_NAME).unlink()
-        for empty in (folder / STATE, folder):
+        (folder / JOB_FILE_NAME).unlink()
+        for empty in (folder / STATE_FOLDER, folder):
             if empty.is_dir() and not any(empty.iterdir()):
                 empty.rmdir()
 
@@ -172,10 +172,10 @@ def _may_hold_a_job(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def readable(name: str) -> str:
+def decode_name(name: str) -> str:
     """A name as text, whatever bytes it is made of: it is shown, and sent to the page."""
     return os.fsencode(name).decode(errors="replace")
 
 
-def no_such(name: str) -> JobInvalid:
+def no_such_job(name: str) -> JobInvalid:
     return JobInvalid(f"there is no job {name[:80]!r}; `deskhand jobs` lists them")

@@ -25,13 +25,13 @@ from ..types.commit import Change
 from ..types.errors import JobInvalid
 from ..types.events import Recorded, TurnEnded
 from ..types.jobs import Job
-from ..types.schedules import Schedule, last_due, parse_schedule
-from .triggers.files import digest, look
+from ..types.schedules import Schedule, last_due_times, parse_schedule
+from .triggers.files import digest_files, snapshot_files
 
 NAME = "heartbeat"
 FILE = "HEARTBEAT.md"
 FILE_BYTES = 32_000
-OWN = ("memory/", "knowledge/", "MEMORY.md", "learnings.md")
+IGNORED_PATHS = ("memory/", "knowledge/", "MEMORY.md", "learnings.md")
 """Files that are written from what is known: nothing new is in them."""
 PROMPT = """Heartbeat. Nobody wrote: look after what is due of {file}.
 
@@ -69,12 +69,12 @@ class HeartbeatBody(msgspec.Struct, frozen=True):
     store: Store
     clock: Clock
     folder: Callable[[str], str]
-    held: Callable[[str, Place], Awaitable[bool]]
+    is_untrusted: Callable[[str, Place], Awaitable[bool]]
     zone: Callable[[], str]
     ask: Callable[[Job, str, Sequence[Change]], Awaitable[str]]
 
 
-def items_of(text: str, zone: str) -> list[HeartbeatItem]:
+def parse_items(text: str, zone: str) -> list[HeartbeatItem]:
     """The lines that ask for something: no headings, no comments, nothing that is ticked off."""
     found = []
     for line in _COMMENT.sub("", text).splitlines():
@@ -95,7 +95,7 @@ def items_of(text: str, zone: str) -> list[HeartbeatItem]:
     return found
 
 
-def due_of(
+def select_due_items(
     items: Sequence[HeartbeatItem], known: HeartbeatFile | None, state: str, now: float
 ) -> tuple[list[HeartbeatItem], bool]:
     """Those that are due, and whether that is because something has changed."""
@@ -104,7 +104,9 @@ def due_of(
     due = [
         item
         for item in items
-        if (changed if item.schedule is None else bool(last_due(item.schedule, since, now, 1)))
+        if (
+            changed if item.schedule is None else bool(last_due_times(item.schedule, since, now, 1))
+        )
     ]
     return due, changed and any(item.schedule is None for item in due)
 
@@ -126,30 +128,32 @@ class Heartbeat:
         folder = body.folder(agent)
         now = body.clock.now()
         text, place = await anyio.to_thread.run_sync(_read, f"{folder}/{FILE}")
-        items = items_of(text, body.zone())
+        items = parse_items(text, body.zone())
         if not items:
             return ""
-        if await body.held(agent, place):
+        if await body.is_untrusted(agent, place):
             return (
                 f"{FILE} holds words that are not an owner's and is left alone: look at it, "
                 "then save it yourself"
             )
-        known = await self._known(agent)
-        state = await self._state(agent, text)
-        due, changed = due_of(items, known, state, now)
+        known = await self._load_state(agent)
+        state = await self._fingerprint(agent, text)
+        due, changed = select_due_items(items, known, state, now)
         if not due:
-            await self._remember(agent, HeartbeatFile(state if known is None else known.state, now))
+            await self._save_state(
+                agent, HeartbeatFile(state if known is None else known.state, now)
+            )
             return ""
         why = "Something has changed since the last time." if changed else "Their time has come."
         shown = "\n".join(f"- {item.text}" for item in due)
         self._agent = agent
         rows = (
-            self._seen(agent, HeartbeatFile(state, now)),
+            self._state_change(agent, HeartbeatFile(state, now)),
         )  # a crash neither forgets it nor does it twice
         self._session = await body.ask(job, PROMPT.format(file=FILE, items=shown, why=why), rows)
         return f"asked about {len(due)} of {len(items)} lines"
 
-    def see(self, recorded: Recorded) -> None:
+    def on_event(self, recorded: Recorded) -> None:
         """An event passes: what it had asked for is over."""
         if isinstance(recorded.event, TurnEnded) and recorded.session == self._session:
             self.settled = False
@@ -160,34 +164,38 @@ class Heartbeat:
         while True:
             await self._over.wait()
             self._over = anyio.Event()
-            known = await self._known(self._agent)
+            known = await self._load_state(self._agent)
             text, _ = await anyio.to_thread.run_sync(
                 _read, f"{self._body.folder(self._agent)}/{FILE}"
             )
             if known is not None:
-                await self._remember(
-                    self._agent, HeartbeatFile(await self._state(self._agent, text), known.at)
+                await self._save_state(
+                    self._agent, HeartbeatFile(await self._fingerprint(self._agent, text), known.at)
                 )
             self.settled = not self._over.is_set()
 
-    async def _state(self, agent: str, text: str) -> str:
+    async def _fingerprint(self, agent: str, text: str) -> str:
         """One word for all that may be news."""
         folder = self._body.folder(agent)
-        files = await anyio.to_thread.run_sync(look, folder, "")
+        files = await anyio.to_thread.run_sync(snapshot_files, folder, "")
         mine = {
-            path: seen for path, seen in files.items() if not path.startswith(OWN) and path != FILE
+            path: seen
+            for path, seen in files.items()
+            if not path.startswith(IGNORED_PATHS) and path != FILE
         }
-        ((said_at,),) = await self._body.store.rows("session_latest", (agent,))
-        return sha256(f"{text}\0{digest(mine)}\0{said_at}".encode(errors="replace")).hexdigest()
+        ((said_at,),) = await self._body.store.query("session_latest", (agent,))
+        return sha256(
+            f"{text}\0{digest_files(mine)}\0{said_at}".encode(errors="replace")
+        ).hexdigest()
 
-    async def _known(self, agent: str) -> HeartbeatFile | None:
-        rows = await self._body.store.rows("trigger_seen", (NAME, agent))
+    async def _load_state(self, agent: str) -> HeartbeatFile | None:
+        rows = await self._body.store.query("trigger_seen", (NAME, agent))
         return msgspec.json.decode(rows[0][0], type=HeartbeatFile) if rows else None
 
-    async def _remember(self, agent: str, known: HeartbeatFile) -> None:
-        await self._body.store.change((self._seen(agent, known),))
+    async def _save_state(self, agent: str, known: HeartbeatFile) -> None:
+        await self._body.store.change((self._state_change(agent, known),))
 
-    def _seen(self, agent: str, known: HeartbeatFile) -> Change:
+    def _state_change(self, agent: str, known: HeartbeatFile) -> Change:
         return Change(
             "trigger_saw",
             (NAME, agent, msgspec.json.encode(known).decode(), self._body.clock.now()),

@@ -17,13 +17,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
-from ..config.yaml_edit import write_private
+from ..config.yaml_edit import write_private_file
 from ..types.errors import JobInvalid, NoSuchJob
-from ..types.folders import make_private
-from ..types.jobs import FILE_NAME, named
+from ..types.folders import make_private_folder
+from ..types.jobs import JOB_FILE_NAME, validate_job_name
 
-MOST = 20
-MOST_NAMES = 200
+MAX_STEPS = 20
+MAX_JOBS = 200
 """So many steps back are kept of each job, and of so many jobs, the latest."""
 Stack = Literal["back", "again"]
 _OTHER: dict[Stack, Stack] = {"back": "again", "again": "back"}
@@ -36,17 +36,17 @@ class JobHistory:
         self._root = root
         self._kept = root / ".kept"
 
-    def before(self, name: str) -> None:
+    def record_change(self, name: str) -> None:
         """This job is about to be written, or made."""
-        self._push(name, "back", self._now)
+        self._push(name, "back", self._save_current)
         self._clear(name)
 
-    def removed(self, name: str) -> None:
+    def archive(self, name: str) -> None:
         """Take the job away, with all that lies beside its file; of a link the link alone."""
         self._push(name, "back", lambda place: _move(self._root / name, place / "whole"))
         self._clear(name)
 
-    def latest(self) -> str:
+    def last_changed_job(self) -> str:
         """The job that was changed last. Raises NoSuchJob."""
         names = sorted(
             self._kept.glob("*/back"), key=lambda each: each.stat().st_mtime, reverse=True
@@ -62,53 +62,53 @@ class JobHistory:
             )
         return found
 
-    def text(self, name: str, stack: Stack = "back") -> str | None:
+    def read_next(self, name: str, stack: Stack = "back") -> str | None:
         """The JOB.md that the next step puts back, None where it takes the job away. Raises
         JobInvalid where there is no step."""
-        place = self._next(name, stack)
+        place = self._next_step(name, stack)
         whole = place / "whole"
         if whole.is_symlink():  # a relative one leads there only from where it was
             whole = self._root / whole.readlink()
-        for path in (place / "file", whole / FILE_NAME):
+        for path in (place / "file", whole / JOB_FILE_NAME):
             if path.exists():
                 return path.read_text(errors="replace")
         return None if (place / "none").exists() else ""
 
-    def step(self, name: str, stack: Stack = "back") -> None:
+    def restore(self, name: str, stack: Stack = "back") -> None:
         """Go back, or forth again. Raises JobInvalid where there is nothing, or something is in the
         way."""
-        place = self._next(name, stack)
+        place = self._next_step(name, stack)
         folder = self._root / name
         whole = place / "whole"
-        there = (folder / FILE_NAME).exists()
+        there = (folder / JOB_FILE_NAME).exists()
         if os.path.lexists(whole) and os.path.lexists(folder):
             raise JobInvalid(f"there is a job {name!r} already: move its folder away first")
         if os.path.lexists(whole):
-            self._push(name, _OTHER[stack], self._now)
+            self._push(name, _OTHER[stack], self._save_current)
             _move(whole, folder)
             with suppress(
                 OSError
             ):  # it counts from now on: what passed while it was gone is not made up for
-                os.utime(folder / FILE_NAME)
+                os.utime(folder / JOB_FILE_NAME)
         elif (place / "file").exists():
-            self._push(name, _OTHER[stack], self._now)
-            write_private(folder / FILE_NAME, (place / "file").read_text(errors="replace"))
+            self._push(name, _OTHER[stack], self._save_current)
+            write_private_file(folder / JOB_FILE_NAME, (place / "file").read_text(errors="replace"))
         elif (place / "none").exists() and there:
             self._push(name, _OTHER[stack], lambda put: _move(folder, put / "whole"))
         shutil.rmtree(place)
 
-    def _now(self, place: Path) -> None:
-        path = self._root / place.parent.parent.name / FILE_NAME
+    def _save_current(self, place: Path) -> None:
+        path = self._root / place.parent.parent.name / JOB_FILE_NAME
         if path.exists():
             shutil.copyfile(path, place / ".part")
             (place / ".part").rename(place / "file")
         else:
             (place / "none").touch()
 
-    def _next(self, name: str, stack: Stack) -> Path:
+    def _next_step(self, name: str, stack: Stack) -> Path:
         """The step that is next; one that would take away what is gone already is none."""
-        while (place := self._top(named(name), stack)) is not None:
-            if not (place / "none").exists() or (self._root / name / FILE_NAME).exists():
+        while (place := self._top(validate_job_name(name), stack)) is not None:
+            if not (place / "none").exists() or (self._root / name / JOB_FILE_NAME).exists():
                 return place
             shutil.rmtree(place)
         what = "no change of" if stack == "back" else "no undo of"
@@ -122,22 +122,22 @@ class JobHistory:
 
     def _top(self, name: str, stack: Stack) -> Path | None:
         steps = self._steps(name, stack)
-        return next((place for place in reversed(steps) if _holds(place)), None)
+        return next((place for place in reversed(steps) if _is_complete(place)), None)
 
     def _push(self, name: str, stack: Stack, fill: Callable[[Path], None]) -> None:
         steps = self._steps(name, stack)
         number = int(steps[-1].name) + 1 if steps else 1
         place = self._kept / name / stack / f"{number:09d}"
-        make_private(place)
+        make_private_folder(place)
         try:
             fill(place)
         except OSError:
             shutil.rmtree(place, ignore_errors=True)
             raise
-        for old in steps[: max(0, len(steps) + 1 - MOST)]:
+        for old in steps[: max(0, len(steps) + 1 - MAX_STEPS)]:
             shutil.rmtree(old)
         names = sorted(self._kept.iterdir(), key=lambda each: each.stat().st_mtime)
-        for each in names[: max(0, len(names) - MOST_NAMES)]:
+        for each in names[: max(0, len(names) - MAX_JOBS)]:
             shutil.rmtree(each)
 
     def _clear(self, name: str) -> None:
@@ -145,10 +145,10 @@ class JobHistory:
         os.utime(self._kept / name)
 
 
-def _holds(place: Path) -> bool:
+def _is_complete(place: Path) -> bool:
     return any(os.path.lexists(place / each) for each in ("whole", "file", "none"))
 
 
 def _move(here: Path, there: Path) -> None:
-    make_private(there.parent)
+    make_private_folder(there.parent)
     here.rename(there)

@@ -11,7 +11,7 @@ import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
-from ..config.sections import TIMEOUT_S
+from ..config.sections import HOOK_TIMEOUT_S
 from ..sandbox.base import Exit, Mount, SandboxCommand
 from ..tools.base import Context
 from ..tools.output import ends, whole
@@ -21,14 +21,14 @@ from ..tools.way import Traveller, Way
 from ..tools.written import mounts_of
 from ..types.commit import Change
 from ..types.errors import JobInvalid, SandboxError, ToolError
-from ..types.jobs import inside
-from ..types.labels import LOCAL, UNTRUSTED, Label, join
-from ..types.messages import Text, clean
+from ..types.jobs import is_contained_path
+from ..types.labels import LOCAL, UNTRUSTED, Label, join_labels
+from ..types.messages import Text, clean_text
 
 HEAD_BYTES = 16_000
 TAIL_BYTES = 4_000
-SAID_CHARS = 300
-STATE = "state"
+STDERR_CHARS = 300
+STATE_FOLDER = "state"
 """The folder beside JOB.md in which hooks may keep what they want to know the next time."""
 
 
@@ -39,7 +39,7 @@ class Hook(msgspec.Struct, frozen=True):
     script: str
     env: tuple[tuple[str, str], ...] = ()
     stdin: bytes = b""
-    timeout_s: float = TIMEOUT_S
+    timeout_s: float = HOOK_TIMEOUT_S
 
 
 class Ran(msgspec.Struct, frozen=True):
@@ -50,7 +50,7 @@ class Ran(msgspec.Struct, frozen=True):
 
     ok: bool
     stdout: str
-    said: Text
+    outcome: Text
     rows: tuple[Change, ...] = ()
     label: Label = UNTRUSTED
 
@@ -70,7 +70,7 @@ class _Printed:
 
     def text(self) -> str:
         if self.size <= HEAD_BYTES + len(self.tail):
-            return clean(bytes(self.head + self.tail).decode(errors="replace"))
+            return clean_text(bytes(self.head + self.tail).decode(errors="replace"))
         head = bytes(self.head[: whole(bytes(self.head), HEAD_BYTES)])
         return ends(head, bytes(self.tail), self.size, "").replace(
             "; read_output(handle='', offset=", " (from ", 1
@@ -81,27 +81,27 @@ async def run_hook(hook: Hook, context: Context) -> Ran:
     """Run it to its end, at most `timeout_s`, with the job's folder to read, the workspace and
     `state/` to write, and no secrets. Raises JobInvalid where the script is not there, ToolError
     where nothing can be run safely."""
-    argv = await anyio.to_thread.run_sync(_prepared, hook)
+    argv = await anyio.to_thread.run_sync(_prepare_argv, hook)
     folder = str(hook.folder.resolve())
-    mounts = (*mounts_of(context), Mount(folder), Mount(f"{folder}/{STATE}", write=True))
+    mounts = (*mounts_of(context), Mount(folder), Mount(f"{folder}/{STATE_FOLDER}", write=True))
     command = SandboxCommand(argv, folder, mounts, hook.env, hook.stdin, hook.timeout_s)
     printed = {False: _Printed(), True: _Printed()}
     try:
         async with await Watch.of(context, shlex.join(argv)) as watch:
-            ended, way = await _confined(command, context, printed, watch)
+            ended, way = await _run_sandboxed(command, context, printed, watch)
             watch.hear(way.label(LOCAL))
             looked = await watch.over()
     except SandboxError as error:
         raise ToolError(str(error)) from error
     words = how_it_ended(ended, hook.timeout_s, said=True).strip().strip("[]")
-    last = printed[True].text().strip()[-SAID_CHARS:]
-    label = join((LOCAL, context.label, looked.label))
-    whose = join((label, label_of_hook(hook.folder.name))) if last or way.refused else LOCAL
+    last = printed[True].text().strip()[-STDERR_CHARS:]
+    label = join_labels((LOCAL, context.label, looked.label))
+    whose = join_labels((label, label_of_hook(hook.folder.name))) if last or way.refused else LOCAL
     said = Text(": ".join(filter(None, (words, last))) + way.note(), whose)
     return Ran(ended.code == 0, printed[False].text(), said, looked.rows, label)
 
 
-async def _confined(
+async def _run_sandboxed(
     command: SandboxCommand, context: Context, printed: dict[bool, _Printed], watch: Watch
 ) -> tuple[Exit, Way]:
     sandbox = await context.reach.sandbox()
@@ -109,7 +109,7 @@ async def _confined(
     def output(data: bytes, stderr: bool) -> None:
         printed[stderr].add(data)
 
-    if not sandbox.connects:
+    if not sandbox.has_egress:
         return await sandbox.run(command, output), Way()
     traveller = Traveller(
         context.session, context.agent, context.principal, context.label, read=watch.read
@@ -118,12 +118,12 @@ async def _confined(
         return await sandbox.run(replace(command, egress=way.path), output), way
 
 
-def _prepared(hook: Hook) -> tuple[str, ...]:
+def _prepare_argv(hook: Hook) -> tuple[str, ...]:
     """What is run: the script itself, or, where it may not be executed, what its first line
     names."""
     folder = hook.folder.resolve()
     path = folder / hook.script
-    if not inside(hook.script) or not path.resolve().is_relative_to(folder):
+    if not is_contained_path(hook.script) or not path.resolve().is_relative_to(folder):
         raise JobInvalid(
             f"the hook {hook.script!r} does not lie in the folder of the job; move it there"
         )
@@ -132,7 +132,7 @@ def _prepared(hook: Hook) -> tuple[str, ...]:
             f"there is no hook {hook.script!r} in the folder of the job; put it there, or "
             "take it out of JOB.md"
         )
-    (folder / STATE).mkdir(mode=0o700, exist_ok=True)
+    (folder / STATE_FOLDER).mkdir(mode=0o700, exist_ok=True)
     if os.access(path, os.X_OK):
         return (str(path),)
     with path.open("rb") as file:
@@ -157,7 +157,7 @@ def label_of_hook(job: str) -> Label:
     return Label("untrusted", None, f"prerun of job {job}")
 
 
-def framed(printed: str) -> str:
+def wrap_prerun_output(printed: str) -> str:
     """What a prerun printed, as the model is shown it."""
     inner = printed.replace("</prerun_output", "<\\/prerun_output").strip()
     return f"<prerun_output>\n{inner or '[it printed nothing]'}\n</prerun_output>"

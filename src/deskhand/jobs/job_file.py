@@ -15,14 +15,14 @@ import msgspec
 import yaml
 from msgspec.structs import replace
 
-from ..config.foreign_keys import model_name, snake
+from ..config.foreign_keys import normalize_model_name, to_snake_case
 from ..config.parse import parse_plain
 from ..types.errors import ConfigError, JobInvalid
 from ..types.identity import Address
-from ..types.jobs import Hooks, Job, Kind, Misfire, Overlap, checked
+from ..types.jobs import Hooks, Job, JobKind, Misfire, Overlap, validate_job
 
 _KEYS = tuple(name for name in Job.__struct_fields__ if name not in ("name", "prompt", "more"))
-_OTHER_NAMES = {
+_ALIASES = {
     "for": "person",
     "model": "models",
     "max_iterations": "steps",
@@ -32,17 +32,17 @@ _OTHER_NAMES = {
     "grace": "grace_s",
 }
 """Keys as others write them, and shorter ones -> ours."""
-_WRITTEN = {"person": "for", "timeout_s": "timeout", "grace_s": "grace"}
+_FILE_KEYS = {"person": "for", "timeout_s": "timeout", "grace_s": "grace"}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|d)?")
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _LISTS = ("on", "models", "tools")
-_YES_OR_NO = ("delete_after_run", "alert", "enabled")
+_BOOLEAN_KEYS = ("delete_after_run", "alert", "enabled")
 _CHOICES: dict[str, tuple[str, ...]] = {
-    "kind": get_args(Kind),
+    "kind": get_args(JobKind),
     "misfire": get_args(Misfire),
     "overlap": get_args(Overlap),
 }
-_WHEN = ("every", "at", "daily", "hourly")
+_SCHEDULE_KEYS = ("every", "at", "daily", "hourly")
 """Keys that are a schedule of their own: `every: 90s`."""
 _EXAMPLE = '---\nschedule: "0 9 * * *"\n---\n\nWhat is to be done.'
 
@@ -57,11 +57,11 @@ class Parsed(msgspec.Struct, frozen=True):
 def parse_job(text: str, name: str, zone: str = "UTC") -> Parsed:
     """The job that this file describes, in the folder of that name. Raises JobInvalid with what is
     wrong and what would be right."""
-    front, body = split(text)
+    front, body = split_front_matter(text)
     if front is None:
         raise JobInvalid(f"it has no front matter; it must begin so:\n{_EXAMPLE}")
     try:
-        data = parse_front(front)
+        data = parse_front_matter(front)
     except ConfigError as error:
         star = re.search(r"^[^\S\n]*[\w-]+:\s*\*", front, re.MULTILINE)
         hint = (
@@ -70,11 +70,11 @@ def parse_job(text: str, name: str, zone: str = "UTC") -> Parsed:
             else ""
         )
         raise JobInvalid(f"its front matter cannot be read: {error}{hint}") from error
-    job = checked(job_of(data, body, name), zone)
-    return Parsed(job, tuple(_odd(data, job)))
+    job = validate_job(make_job(data, body, name), zone)
+    return Parsed(job, tuple(_find_oddities(data, job)))
 
 
-def split(text: str) -> tuple[str | None, str]:
+def split_front_matter(text: str) -> tuple[str | None, str]:
     """The front matter (None: there is none) and the text below it."""
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     if lines[0].rstrip() != "---":
@@ -87,7 +87,7 @@ def split(text: str) -> tuple[str | None, str]:
     )
 
 
-def parse_front(front: str) -> dict[str, Any]:
+def parse_front_matter(front: str) -> dict[str, Any]:
     """Its keys, all of them text. Raises ConfigError."""
     data = parse_plain(front)
     if data in (None, ""):
@@ -97,15 +97,15 @@ def parse_front(front: str) -> dict[str, Any]:
     return data
 
 
-def job_of(front: Mapping[str, Any], body: str, name: str) -> Job:
+def make_job(front: Mapping[str, Any], body: str, name: str) -> Job:
     """The job that these keys and this text make. Nothing is checked but that each key can be what
     it says. Raises JobInvalid."""
     known: dict[str, Any] = {}
     more: dict[str, Any] = {}
     for key, value in front.items():
-        plain = snake(str(key))
-        ours = _OTHER_NAMES.get(plain, plain)
-        if plain in _WHEN and isinstance(value, str | int):
+        plain = to_snake_case(str(key))
+        ours = _ALIASES.get(plain, plain)
+        if plain in _SCHEDULE_KEYS and isinstance(value, str | int):
             ours = "schedule"
             value = f"{plain} {value}"
         if ours == "name" or (ours in _KEYS and value in ("", None)):
@@ -114,19 +114,19 @@ def job_of(front: Mapping[str, Any], body: str, name: str) -> Job:
             more[str(key)] = value
         elif known.setdefault(ours, value) != value:
             raise JobInvalid(
-                f"`{key}` says again, and differently, what {_WRITTEN.get(ours, ours)!r} "
+                f"`{key}` says again, and differently, what {_FILE_KEYS.get(ours, ours)!r} "
                 "is; leave one of them"
             )
     try:
         for key in known:
-            known[key] = _converted(key, known[key])
+            known[key] = _convert_value(key, known[key])
         job = msgspec.convert(known | {"name": name}, Job, strict=False)
     except (msgspec.ValidationError, ValueError, TypeError) as error:
-        raise JobInvalid(_plainly(error)) from error
+        raise JobInvalid(_explain_error(error)) from error
     return replace(job, prompt=body, more=more)
 
 
-_SWITCHES = {
+_BOOLEAN_WORDS = {
     "on": True,
     "yes": True,
     "true": True,
@@ -138,9 +138,9 @@ _SWITCHES = {
 }
 
 
-def _converted(key: str, value: Any) -> Any:
-    if key in _YES_OR_NO and isinstance(value, str):
-        if (switch := _SWITCHES.get(value.strip().lower())) is None:
+def _convert_value(key: str, value: Any) -> Any:
+    if key in _BOOLEAN_KEYS and isinstance(value, str):
+        if (switch := _BOOLEAN_WORDS.get(value.strip().lower())) is None:
             raise ValueError(f"`{key}: {value[:40]}` must be true or false")
         return switch
     if (words := _CHOICES.get(key)) and value not in words:
@@ -149,13 +149,13 @@ def _converted(key: str, value: Any) -> Any:
         found = _DURATION.fullmatch(str(value).strip())
         if found is None:
             raise ValueError(
-                f"`{_WRITTEN[key]}: {value}` is no duration; write one such as 90s, 5m or 2h"
+                f"`{_FILE_KEYS[key]}: {value}` is no duration; write one such as 90s, 5m or 2h"
             )
         return float(found[1]) * _SECONDS[found[2] or ""]
     if key in _LISTS:
         listed = value if isinstance(value, list | tuple) else [value]
-        lines = [_line(each) for each in listed]
-        return [model_name(line) for line in lines] if key == "models" else lines
+        lines = [_to_line(each) for each in listed]
+        return [normalize_model_name(line) for line in lines] if key == "models" else lines
     if key == "to" and isinstance(value, str):
         channel, colon, chat = value.partition(":")
         if not colon or not chat:
@@ -175,7 +175,7 @@ def _converted(key: str, value: Any) -> Any:
     return value
 
 
-def _line(value: Any) -> str:
+def _to_line(value: Any) -> str:
     """`file notes/*.md`, also where it is written as a map of one key."""
     if isinstance(value, Mapping) and len(value) == 1:
         ((word, about),) = value.items()
@@ -195,13 +195,13 @@ _KINDS = {
 }
 
 
-def _plainly(error: Exception) -> str:
+def _explain_error(error: Exception) -> str:
     """In words for who wrote the file, who knows no types."""
     text = str(error)
     if found := re.search(r"^Expected `([^`]*)`, got `([^`]*)` - at `\$\.?([^`]*)`$", text):
         wanted, given = (_KINDS.get(each, each) for each in (found[1], found[2]))
         wanted = wanted if wanted != given else "another kind of value"
-        return f"`{_WRITTEN.get(found[3], found[3])}` must be {wanted}, and is {given}"
+        return f"`{_FILE_KEYS.get(found[3], found[3])}` must be {wanted}, and is {given}"
     if found := re.search(r"contains unknown field `([^`]*)` - at `\$\.?([^`]*)`$", text):
         return f"`{found[2]}` has no {found[1]!r}" + (
             "; it has prerun and postrun" if found[2] == "hooks" else ""
@@ -209,9 +209,9 @@ def _plainly(error: Exception) -> str:
     return text
 
 
-def _odd(front: Mapping[str, Any], job: Job) -> Iterator[str]:
+def _find_oddities(front: Mapping[str, Any], job: Job) -> Iterator[str]:
     for key in job.more:
-        near = get_close_matches(snake(key[:64]), (*_KEYS, *_OTHER_NAMES, "every", "at"), 1)
+        near = get_close_matches(to_snake_case(key[:64]), (*_KEYS, *_ALIASES, "every", "at"), 1)
         yield f"the key {key!r} means nothing here" + (
             f"; did you mean {near[0]!r}?" if near else ""
         )
@@ -221,7 +221,7 @@ def _odd(front: Mapping[str, Any], job: Job) -> Iterator[str]:
         yield "it has neither a schedule nor an event, so it runs only when somebody runs it"
 
 
-def written(job: Job) -> str:
+def render_job_file(job: Job) -> str:
     """The file of a job: what differs from the usual, and what stood there and means nothing to
     us."""
     front: dict[str, Any] = {"name": job.name}
@@ -233,12 +233,12 @@ def written(job: Job) -> str:
         if key == "models" and len(value) == 1:
             front["model"] = value[0]
         else:
-            front[_WRITTEN.get(key, key)] = _plain(value)
+            front[_FILE_KEYS.get(key, key)] = _to_yaml_value(value)
     text = yaml.safe_dump(front | job.more, sort_keys=False, allow_unicode=True, width=1000)
     return f"---\n{text}---\n\n{job.prompt.strip()}\n"
 
 
-def _plain(value: Any) -> Any:
+def _to_yaml_value(value: Any) -> Any:
     if isinstance(value, Address | Hooks):
         return {key: each for key, each in msgspec.structs.asdict(value).items() if each}
     if isinstance(value, float):
@@ -252,7 +252,7 @@ _ENABLED = re.compile(r"^enabled[ \t]*:.*$", re.MULTILINE | re.IGNORECASE)
 def with_enabled(text: str, enabled: bool) -> str:
     """The same file with this one key set; nothing else of it changes, comments neither."""
     line = f"enabled: {'true' if enabled else 'false'}"
-    front, _ = split(text)
+    front, _ = split_front_matter(text)
     if front is None:
         return text
     if _ENABLED.search(front):

@@ -23,30 +23,39 @@ from ..assembly.host import Host
 from ..gateway.inject import InboundInjector
 from ..gateway.name_labels import label_of_person
 from ..policy.roles import may_talk
-from ..supervision.lock import holder_of
+from ..supervision.lock import read_holder
 from ..tools.deferred import narrowed
 from ..types.commit import Change
 from ..types.errors import ConfigError, JobInvalid
 from ..types.events import ApprovalAsked, MessageReceived, Recorded, TurnEnded
 from ..types.health import HealthFact
 from ..types.identity import Principal
-from ..types.jobs import FILE_NAME, Job, JobView, Run, RunState, checked, job_of_session, named
+from ..types.jobs import (
+    JOB_FILE_NAME,
+    Job,
+    JobView,
+    Run,
+    RunState,
+    session_job_name,
+    validate_job,
+    validate_job_name,
+)
 from ..types.labels import LOCAL, Label
 from ..types.messages import Text
 from ..types.people import OWNER_NAME
-from ..types.schedules import Startup, due_within, next_after
-from .files import Folder, JobFile, no_such
+from ..types.schedules import Startup, due_within, next_due_after
+from .files import Folder, JobFile, no_such_job
 from .job_file import parse_job
-from .ledger import JobRecord, RunEntry, RunLedger, added, as_result, counted
+from .ledger import JobRecord, RunEntry, RunLedger, add_counts, add_run, last_result
 from .port import Chore, Port
-from .runs import Runs, run_of
-from .scheduler import RESUME, JobClock
-from .target import session_of, takes_in
+from .runs import Runs, new_run
+from .scheduler import RESUME_COMMAND, JobClock
+from .target import is_receipt, session_of
 
 log = logging.getLogger(__name__)
 
 WEEK_S = 7 * 86_400.0
-FORECAST_MOST = 20_000
+MAX_FORECAST_RUNS = 20_000
 
 
 class Forecast(msgspec.Struct, frozen=True):
@@ -69,11 +78,17 @@ class Jobs:
         self._folder = Folder(ground.settings().home.root / "jobs", zone, self.builtins)
         self.chores: dict[str, Chore] = {}
         port = Port(
-            ground, waker, self._ledger, self._folder.of, self._who, self._chore, self._over
+            ground,
+            waker,
+            self._ledger,
+            self._folder.job_folder,
+            self._principal_for,
+            self._find_chore,
+            self._on_run_end,
         )
-        self.runs_now = Runs(port)
-        self.clock = JobClock(ground, self._ledger, self._folder, self.runs_now)
-        self.run = self.clock.run
+        self.runner = Runs(port)
+        self.scheduler = JobClock(ground, self._ledger, self._folder, self.runner)
+        self.run = self.scheduler.run
         self._setting_off = anyio.Lock()
 
     # ------------------------------------------------------------------ for everybody
@@ -85,13 +100,13 @@ class Jobs:
     async def all(self) -> list[JobView]:
         """Every job with what is known of it, also those that are broken, and those without a
         file."""
-        found = await anyio.to_thread.run_sync(self._folder.everything)
+        found = await anyio.to_thread.run_sync(self._folder.scan_with_builtins)
         states = await self._ledger.states()
-        last = await self._ledger.last()
+        last = await self._ledger.last_runs()
         now = self._ground.clock.now()
-        paused = await self.clock.why_paused()
+        paused = await self.scheduler.pause_reason()
         views = [self._view(one, states, last, (paused, now)) for one in found.values()]
-        said = await self._ledger.said()
+        said = await self._ledger.result_labels()
         people = dict[str, Label]()
         for job in filter(None, (view.job for view in views)):
             if job.person not in people:
@@ -116,11 +131,13 @@ class Jobs:
     ) -> JobView:
         (paused, now), name, state = here, one.name, states.get(one.name)
         schedule = (
-            one.job.when(self._folder.zone) if one.job is not None and one.job.enabled else None
+            one.job.resolve_schedule(self._folder.zone)
+            if one.job is not None and one.job.enabled
+            else None
         )
         problem = one.problem or (self._agent_problem(one.job) if one.job is not None else "")
         next_at = (
-            next_after(schedule, max(now, state.seen_at if state else 0.0))
+            next_due_after(schedule, max(now, state.seen_at if state else 0.0))
             if schedule is not None
             else None
         )
@@ -129,53 +146,53 @@ class Jobs:
         )
         counters = state.counters if state is not None else view.counters
         return replace(
-            view, last_result=as_result(last, name), counters=counters, builtin=one.builtin
+            view, last_result=last_result(last, name), counters=counters, builtin=one.builtin
         )
 
     async def get(self, name: str) -> JobView:
         """One of them. Raises JobInvalid where there is none."""
         view = next((each for each in await self.all() if each.name == name), None)
         if view is None:
-            raise no_such(name)
+            raise no_such_job(name)
         return view
 
-    async def put(self, job: Job, by: Principal) -> Path:
+    async def save(self, job: Job, by: Principal) -> Path:
         """Write its file; it holds from the next look on, which is at once where this process
         drives. Raises JobInvalid with what is wrong, OSError."""
-        if wrong := self._agent_problem(checked(job, self._folder.zone)):
+        if wrong := self._agent_problem(validate_job(job, self._folder.zone)):
             raise JobInvalid(wrong)
-        schedule = job.when(self._folder.zone)
+        schedule = job.resolve_schedule(self._folder.zone)
         if (
             schedule is not None
-            and next_after(schedule, self._ground.clock.now()) is None
+            and next_due_after(schedule, self._ground.clock.now()) is None
             and schedule != Startup()
         ):
             raise JobInvalid(
                 f"{job.schedule!r} is in the past; choose a time that is still to come"
             )
-        path = await anyio.to_thread.run_sync(self._folder.put, job)
+        path = await anyio.to_thread.run_sync(self._folder.write, job)
         log.info("the job %r was written by %s", job.name, by.id)
-        self.clock.look_again()
+        self.scheduler.rescan()
         return path
 
     async def remove(self, name: str, by: Principal) -> None:
         """Remove it, with its folder. What it did stays in the log. Raises JobInvalid, OSError."""
         await anyio.to_thread.run_sync(self._folder.remove, name)
         log.info("the job %r was removed by %s", name, by.id)
-        await self._forget(name)
-        self.clock.look_again()
+        await self._forget_state(name)
+        self.scheduler.rescan()
 
-    async def _forget(self, name: str) -> None:
+    async def _forget_state(self, name: str) -> None:
         """It is gone: what waits of it is not run, and one of its name would begin anew."""
         drop = Change("job_run_drop", (self._ground.clock.now(), "the job was removed", name))
         await self._ground.store.change([drop, Change("job_state_forget", (name,))])
 
-    async def earlier(self, name: str, *, again: bool = False) -> tuple[str, Job | None]:
+    async def preview_undo(self, name: str, *, again: bool = False) -> tuple[str, Job | None]:
         """What an undo would bring back of this job ('' is the one that was changed last), with
         `again` a redo: its name, and None where it would be gone. Raises JobInvalid."""
-        kept = self._folder.kept
-        name = name or await anyio.to_thread.run_sync(kept.latest)
-        text = await anyio.to_thread.run_sync(kept.text, name, "again" if again else "back")
+        kept = self._folder.history
+        name = name or await anyio.to_thread.run_sync(kept.last_changed_job)
+        text = await anyio.to_thread.run_sync(kept.read_next, name, "again" if again else "back")
         if text is None:
             return name, None
         try:
@@ -186,61 +203,65 @@ class Jobs:
     async def undo(self, name: str, by: Principal, *, again: bool = False) -> None:
         """Put back what its file was before it was changed or removed last. Raises JobInvalid,
         OSError."""
-        await anyio.to_thread.run_sync(self._folder.kept.step, name, "again" if again else "back")
+        await anyio.to_thread.run_sync(
+            self._folder.history.restore, name, "again" if again else "back"
+        )
         log.info(
             "the last change of the job %r was %s by %s",
             name,
             "made again" if again else "undone",
             by.id,
         )
-        if not await anyio.to_thread.run_sync((self._folder.of(name) / FILE_NAME).exists):
-            await self._forget(name)
-        self.clock.look_again()
+        if not await anyio.to_thread.run_sync(
+            (self._folder.job_folder(name) / JOB_FILE_NAME).exists
+        ):
+            await self._forget_state(name)
+        self.scheduler.rescan()
 
-    async def enable(self, name: str, enabled: bool, by: Principal) -> None:
+    async def set_enabled(self, name: str, enabled: bool, by: Principal) -> None:
         """Switch it on or off. Raises JobInvalid, OSError."""
-        await anyio.to_thread.run_sync(self._folder.enable, name, enabled)
+        await anyio.to_thread.run_sync(self._folder.set_enabled, name, enabled)
         log.info("the job %r was switched %s by %s", name, "on" if enabled else "off", by.id)
-        self.clock.look_again()
+        self.scheduler.rescan()
 
     async def run_now(self, name: str, by: Principal) -> str:
         """Run it once, now, or behind the run that goes on; one may wait. Returns the slot. Raises
         JobInvalid."""
-        job = await self._usable(name)
+        job = await self._get_runnable(name)
         await self._check_not_paused()
         if any(
             each.run.job == name and each.run.state == "waiting"
-            for each in await self._ledger.open()
+            for each in await self._ledger.open_runs()
         ):
             raise JobInvalid(f"{name!r} waits to be run already; see `deskhand jobs runs {name}`")
         slot = f"{self._ground.ids.new('run')} by {by.id}"
         await self._ground.store.change(
-            [added(run_of(job, slot, self._ground.clock.now()), "waiting")]
+            [add_run(new_run(job, slot, self._ground.clock.now()), "waiting")]
         )
-        self.clock.poke()
+        self.scheduler.wake()
         return slot
 
-    async def to_run_here(self, name: str, by: Principal) -> RunEntry:
+    async def prepare_run(self, name: str, by: Principal) -> RunEntry:
         """A run of this job for `carry_out`. Whoever starts it sees how it ends, so nobody is
         alerted. Raises JobInvalid."""
-        job = replace(await self._usable(name), alert=False)
+        job = replace(await self._get_runnable(name), alert=False)
         await self._check_not_paused()
-        entry = run_of(job, f"{self._ground.ids.new('run')} by {by.id}", self._ground.clock.now())
+        entry = new_run(job, f"{self._ground.ids.new('run')} by {by.id}", self._ground.clock.now())
         return replace(entry, run=replace(entry.run, session=session_of(self._ground, entry)))
 
-    async def carry_out(self, entry: RunEntry) -> Run:
+    async def run_to_completion(self, entry: RunEntry) -> Run:
         """Run it here and now, from its beginning to its end; only for a process that drives, and
         looks after no other jobs. Returns how it ended. Raises StoreUnavailable."""
         if entry.run.session:
             self._ground.dispatch.adopt(entry.run.session)
-        await self.clock.carry_out(entry)
+        await self.scheduler.run_to_completion(entry)
         done = await self._ledger.get(entry.job.name, entry.run.slot)
         return done.run if done is not None else entry.run
 
     async def _check_not_paused(self) -> None:
-        if why := await self.clock.why_paused():
+        if why := await self.scheduler.pause_reason():
             hint = (
-                f"; `{RESUME}` lets them go on"
+                f"; `{RESUME_COMMAND}` lets them go on"
                 if self._ground.settings().config.jobs.enabled
                 else ""
             )
@@ -250,80 +271,84 @@ class Jobs:
         """An event starts it: once for each `slot`, which names the event for ever. False where
         that was here before, or another run goes on and none may wait. Raises JobInvalid."""
         async with self._setting_off:
-            return await self._triggered(await self._usable(name), slot, payload)
+            return await self._trigger_locked(await self._get_runnable(name), slot, payload)
 
-    async def _triggered(self, job: Job, slot: str, payload: Text) -> bool:
+    async def _trigger_locked(self, job: Job, slot: str, payload: Text) -> bool:
         name = job.name
         now = self._ground.clock.now()
         if not job.enabled or await self._ledger.get(name, slot) is not None:
             return False
-        entry = replace(run_of(job, slot, now), payload=payload)
+        entry = replace(new_run(job, slot, now), payload=payload)
         if await self._is_full(job):
             said = "the run before it was still going on"
             await self._ground.store.change(
-                [added(entry, "skipped", now, said), counted(name, skips=1)]
+                [add_run(entry, "skipped", now, said), add_counts(name, skips=1)]
             )
             return False
-        if why := await self._ground.rounds.begin(f"the job {name}"):
+        if why := await self._ground.rounds.begin_round(f"the job {name}"):
             await self._ground.store.change(
-                [added(entry, "skipped", now, why), counted(name, skips=1)]
+                [add_run(entry, "skipped", now, why), add_counts(name, skips=1)]
             )
             return False
-        wrote = await self._ground.store.change([added(entry, "waiting")])
-        self.clock.poke()
+        wrote = await self._ground.store.change([add_run(entry, "waiting")])
+        self.scheduler.wake()
         return bool(wrote[0])
 
     async def runs(self, name: str, limit: int = 20) -> list[Run]:
         """What it did, the latest first."""
-        return await self._ledger.runs(named(name), limit)
+        return await self._ledger.runs(validate_job_name(name), limit)
 
     def forecast(self, job: Job) -> Forecast:
         """What it will come to. Raises JobInvalid."""
-        schedule = job.when(self._folder.zone)
+        schedule = job.resolve_schedule(self._folder.zone)
         now = self._ground.clock.now()
         times = 0
         for times, _ in enumerate(
             due_within(schedule, now, now + WEEK_S) if schedule is not None else (), 1
         ):
-            if times >= FORECAST_MOST:
+            if times >= MAX_FORECAST_RUNS:
                 break
         return Forecast(times, job.tokens)
 
     async def pause(self, why: str) -> None:
         """Run no job any more, until `resume`. What goes on is not stopped."""
-        log.warning("All jobs are paused: %s. To resume: %s", why, RESUME)
+        log.warning("All jobs are paused: %s. To resume: %s", why, RESUME_COMMAND)
         await self._ground.store.change([Change("job_pause_set", (why, self._ground.clock.now()))])
-        self.clock.poke()
+        self.scheduler.wake()
 
     async def resume(self) -> str:
         """Let them go on. Returns why they were paused, '' where they were not. The crashes before
         do not count any more; should the process that runs now crash, that does."""
-        why = await self.clock.why_paused()
-        runs_now = holder_of(self._ground.settings().home.lock) is not None
+        why = await self.scheduler.pause_reason()
+        runs_now = read_holder(self._ground.settings().home.lock) is not None
         forget = Change("job_boot_forget", (int(runs_now),))
         await self._ground.store.change([Change("job_pause_drop", ()), forget])
         if why:
             log.info("jobs run again; they were paused: %s", why)
-        self.clock.poke()
+        self.scheduler.wake()
         return why
 
-    async def paused(self) -> tuple[str, bool]:
+    async def pause_status(self) -> tuple[str, bool]:
         """Why no job runs now ('' where they run), and whether `resume` would change that."""
-        why = await self.clock.why_paused()
+        why = await self.scheduler.pause_reason()
         return why, bool(why) and self._ground.settings().config.jobs.enabled
 
-    async def facts(self) -> list[HealthFact]:
+    async def health_facts(self) -> list[HealthFact]:
         """What the health says of jobs, where they do not run."""
         if not self._ground.settings().config.jobs.enabled:
             return [HealthFact("jobs", "ok", "switched off (jobs.enabled)")]
-        why = await self.clock.why_paused()
+        why = await self.scheduler.pause_reason()
         return (
-            [HealthFact("jobs", "degraded", f"paused: {why}", last_error=f"To resume: {RESUME}")]
+            [
+                HealthFact(
+                    "jobs", "degraded", f"paused: {why}", last_error=f"To resume: {RESUME_COMMAND}"
+                )
+            ]
             if why
             else []
         )
 
-    async def _usable(self, name: str) -> Job:
+    async def _get_runnable(self, name: str) -> Job:
         view = await self.get(name)
         if view.job is None or view.problem:
             raise JobInvalid(f"the job {name!r} cannot run as it is written: {view.problem}")
@@ -331,48 +356,48 @@ class Jobs:
 
     async def _is_full(self, job: Job) -> bool:
         """Whether another run goes on, and one more may not wait."""
-        entries = [each for each in await self._ledger.open() if each.run.job == job.name]
+        entries = [each for each in await self._ledger.open_runs() if each.run.job == job.name]
         waiting = sum(each.run.state == "waiting" for each in entries)
         return bool(entries) and (job.overlap == "skip" or waiting > 0)
 
     # ------------------------------------------------------------------ what a run may do
 
-    def driving(self, session: str, agent: Agent) -> Agent:
+    def apply_job_settings(self, session: str, agent: Agent) -> Agent:
         """The agent as it is in this conversation: in one that a job has for itself, as the job
         says."""
-        if not job_of_session(session):
+        if not session_job_name(session):
             return agent
-        rows = self._ground.store.look("job_run_of", (session,))
+        rows = self._ground.store.query_sync("job_run_of", (session,))
         if not rows:
             return agent
         job = msgspec.json.decode(rows[0][0], type=Job)
         limits = agent.limits
-        if job.models and agent.fit is not None:
-            limits = agent.fit(job.models[0])
+        if job.models and agent.limits_for is not None:
+            limits = agent.limits_for(job.models[0])
         limits = replace(
             limits, steps=job.steps or limits.steps, tokens=job.tokens or limits.tokens
         )
         tools = agent.tools
         if job.tools is not None:
-            tools = narrowed(tools, [name for name in tools if _listed(name, job.tools)])
+            tools = narrowed(tools, [name for name in tools if _matches_any(name, job.tools)])
         return replace(agent, models=job.models or agent.models, limits=limits, tools=tools)
 
-    def see(self, recorded: Recorded) -> None:
+    def on_event(self, recorded: Recorded) -> None:
         """An event passes: it may be the beginning of a run, or the end of one."""
         event = recorded.event
-        if isinstance(event, TurnEnded | ApprovalAsked) and self.runs_now.session_of(
+        if isinstance(event, TurnEnded | ApprovalAsked) and self.runner.runs_in_session(
             recorded.session
         ):
-            self.clock.settle(recorded.session)
+            self.scheduler.request_check(recorded.session)
         elif isinstance(event, MessageReceived):
-            for live in self.runs_now.session_of(recorded.session):
-                if takes_in(event, live.entry.key):
-                    live.begun = self._ground.clock.monotonic()
+            for live in self.runner.runs_in_session(recorded.session):
+                if is_receipt(event, live.entry.key):
+                    live.turn_began_at = self._ground.clock.monotonic()
 
-    async def _who(self, job: Job) -> Principal:
+    async def _principal_for(self, job: Job) -> Principal:
         """In whose name it acts, with the roles that they have now. Raises JobInvalid."""
         person = job.person or OWNER_NAME
-        rows = await self._ground.store.rows("job_person", (person,))
+        rows = await self._ground.store.query("job_person", (person,))
         if not rows:
             raise JobInvalid(
                 f"`for: {person}` names nobody who is known here; see `deskhand users list`"
@@ -400,10 +425,10 @@ class Jobs:
             )
         return ""
 
-    def _chore(self, name: str) -> Chore | None:
+    def _find_chore(self, name: str) -> Chore | None:
         return self.chores.get(name)
 
-    async def _over(self, entry: RunEntry, state: RunState) -> None:
+    async def _on_run_end(self, entry: RunEntry, state: RunState) -> None:
         """A run is over: the next one may begin."""
         if entry.job.delete_after_run and state not in ("skipped", "missed", "interrupted"):
             try:
@@ -412,13 +437,13 @@ class Jobs:
                 )
             except (ConfigError, OSError) as error:
                 log.warning("the job %r stays, though it is done: %s", entry.job.name, error)
-            self.clock.look_again()
-        self.clock.poke()
+            self.scheduler.rescan()
+        self.scheduler.wake()
 
 
 PATTERN_CHARS = 200
 """A longer pattern of a job names no tool."""
 
 
-def _listed(name: str, patterns: Iterable[str]) -> bool:
+def _matches_any(name: str, patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(name, each) for each in patterns if len(each) <= PATTERN_CHARS)

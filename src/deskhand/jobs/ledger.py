@@ -18,8 +18,8 @@ _encode = msgspec.json.encode
 _job = msgspec.json.Decoder(Job).decode
 _text = msgspec.json.Decoder(Text).decode
 _label = msgspec.json.Decoder(Label).decode
-KEPT_S = 30 * 24 * 3600.0
-FULL_S = 24 * 3600.0
+RETENTION_S = 30 * 24 * 3600.0
+FREQUENT_RETENTION_S = 24 * 3600.0
 """For so long is kept what became of each time; of a job that comes all the time, the last ten
 thousand and a day."""
 
@@ -59,47 +59,49 @@ class RunLedger(msgspec.Struct, frozen=True):
     store: Store
     holder: str
 
-    async def open(self) -> list[RunEntry]:
+    async def open_runs(self) -> list[RunEntry]:
         """What is not over, the oldest first."""
-        return [_entry(row) for row in await self.store.rows("job_run_open", ())]
+        return [_entry(row) for row in await self.store.query("job_run_open", ())]
 
     async def get(self, job: str, slot: str) -> RunEntry | None:
-        rows = await self.store.rows("job_run_get", (job, slot))
+        rows = await self.store.query("job_run_get", (job, slot))
         return _entry(rows[0]) if rows else None
 
     async def runs(self, job: str, limit: int) -> list[Run]:
         """The latest first."""
-        return [_entry(row).run for row in await self.store.rows("job_run_list", (job, limit))]
+        return [_entry(row).run for row in await self.store.query("job_run_list", (job, limit))]
 
-    async def last(self) -> dict[str, Run]:
+    async def last_runs(self) -> dict[str, Run]:
         """The latest run of each job."""
-        return {row[0]: _entry(row).run for row in await self.store.rows("job_run_last", ())}
+        return {row[0]: _entry(row).run for row in await self.store.query("job_run_last", ())}
 
     async def states(self) -> dict[str, JobRecord]:
-        return {row[0]: _state(row) for row in await self.store.rows("job_state_all", ())}
+        return {row[0]: _state(row) for row in await self.store.query("job_state_all", ())}
 
     async def state(self, job: str) -> JobRecord:
-        rows = await self.store.rows("job_state_get", (job,))
+        rows = await self.store.query("job_state_get", (job,))
         return _state(rows[0]) if rows else JobRecord(job, 0.0, "")
 
-    async def tidy(self, now: float) -> None:
+    async def prune(self, now: float) -> None:
         """Forget what is old."""
-        while old := await self.store.rows("job_run_old", (now - KEPT_S, now - FULL_S)):
+        while old := await self.store.query(
+            "job_run_old", (now - RETENTION_S, now - FREQUENT_RETENTION_S)
+        ):
             which = (msgspec.json.encode(old).decode(),)
             await self.store.change(
                 [Change("job_run_forget", which), Change("job_run_slim", which)]
             )
 
-    async def kept(self, job: str) -> Label:
+    async def hook_state_label(self, job: str) -> Label:
         """Whose word it may be what its hooks have kept for the next time."""
-        rows = await self.store.rows("job_label_get", (f"job:{job}",))
+        rows = await self.store.query("job_label_get", (f"job:{job}",))
         return _label(rows[0][0]) if rows else LOCAL
 
-    async def said(self) -> dict[str, Label]:
+    async def result_labels(self) -> dict[str, Label]:
         """Whose word it is what the last run of each job came to, where it is not this house's
         own."""
         return {
-            str(job): _label(label) for job, label in await self.store.rows("job_label_said", ())
+            str(job): _label(label) for job, label in await self.store.query("job_label_said", ())
         }
 
     def claim(self, entry: RunEntry, state: RunState, now: float, lease_s: float) -> Change:
@@ -110,11 +112,11 @@ class RunLedger(msgspec.Struct, frozen=True):
             "job_run_claim", (*head, run.session, entry.after_n, self.holder, now + lease_s, now)
         )
 
-    def hold(self, entry: RunEntry, until: float) -> Change:
+    def renew_lease(self, entry: RunEntry, until: float) -> Change:
         return Change("job_run_hold", (self.holder, until, entry.run.job, entry.run.slot))
 
 
-def added(entry: RunEntry, state: RunState, at: float | None = None, said: str = "") -> Change:
+def add_run(entry: RunEntry, state: RunState, at: float | None = None, said: str = "") -> Change:
     """A run that waits, or, with the time `at`, one that is over without having begun: of that one
     only the name is kept, lest what comes all the time and is never run fills the disk."""
     run = entry.run
@@ -123,44 +125,46 @@ def added(entry: RunEntry, state: RunState, at: float | None = None, said: str =
     return Change("job_run_add", (*row, at, said))
 
 
-def ended(run: Run, state: RunState, at: float, said: str) -> Change:
+def end_run(run: Run, state: RunState, at: float, said: str) -> Change:
     return Change("job_run_end", (state, at, said, run.job, run.slot))
 
 
-def finishing(run: Run, until: float) -> Change:
+def mark_finishing(run: Run, until: float) -> Change:
     return Change("job_run_finish", (until, run.job, run.slot))
 
 
-def seen(job: str, at: float) -> Change:
+def set_seen_at(job: str, at: float) -> Change:
     """The clock has come so far."""
     return Change("job_state_seen", (at, job))
 
 
-def planned(job: str, at: float, plan: str) -> Change:
+def set_plan(job: str, at: float, plan: str) -> Change:
     return Change("job_state_set", (job, at, plan))
 
 
-def counted(job: str, *, runs: int = 0, errors: int = 0, gates: int = 0, skips: int = 0) -> Change:
+def add_counts(
+    job: str, *, runs: int = 0, errors: int = 0, gates: int = 0, skips: int = 0
+) -> Change:
     return Change("job_state_count", (job, runs, errors, gates, skips))
 
 
-def said_with(run: Run, label: Label, at: float) -> Change:
+def set_result_label(run: Run, label: Label, at: float) -> Change:
     """What this run came to, the last one of its job, has this label."""
-    return _labelled(f"job-said:{run.job}", run, label, at)
+    return _set_label(f"job-said:{run.job}", run, label, at)
 
 
-def kept_with(run: Run, label: Label, at: float) -> Change:
+def set_hook_state_label(run: Run, label: Label, at: float) -> Change:
     """What the hooks of its job keep may have this label from now on."""
-    return _labelled(f"job:{run.job}", run, label, at)
+    return _set_label(f"job:{run.job}", run, label, at)
 
 
-def _labelled(name: str, run: Run, label: Label, at: float) -> Change:
+def _set_label(name: str, run: Run, label: Label, at: float) -> Change:
     if not lasting(label):
         return Change("file_label_drop", (name,))
     return Change("file_label_set", (name, _encode(label), run.session, at))
 
 
-def alerted(state: JobRecord) -> Change:
+def set_alert_state(state: JobRecord) -> Change:
     return Change("job_state_told", (state.failures, state.alerts, state.alerted_at, state.job))
 
 
@@ -181,7 +185,7 @@ def _entry(row: tuple[Any, ...]) -> RunEntry:
     return RunEntry(run, _job(body), None if payload is None else _text(payload), after_n, holder)
 
 
-def as_result(runs: Mapping[str, Run], job: str) -> str:
+def last_result(runs: Mapping[str, Run], job: str) -> str:
     """The last result as operator-ai calls it: success, error, gated, skipped; '' for none."""
     run = runs.get(job)
     if run is None:

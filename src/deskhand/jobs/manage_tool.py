@@ -20,18 +20,18 @@ from ..tools.define import decode_arguments, schema
 from ..types.effects import Effect
 from ..types.errors import ConfigError, JobInvalid, Refused, ToolError
 from ..types.identity import Address
-from ..types.jobs import CHAT, Job, JobView, inside
-from ..types.labels import join
-from .blueprints import BLUEPRINTS, Blueprint, blueprint, fill, told
+from ..types.jobs import CHAT, Job, JobView, is_contained_path
+from ..types.labels import join_labels
+from .blueprints import BLUEPRINTS, Blueprint, describe_blueprint, fill_blueprint, get_blueprint
 from .job_file import parse_job
-from .per_person import first_times
-from .text import label_of_lines, lines, moment, when
+from .per_person import next_run_times
+from .text import describe_job, describe_timing, format_time, label_of_jobs
 from .using import Using
 
 NAME = "manage_job"
 Action = Literal["list", "create", "update", "delete", "enable", "disable", "blueprints"]
-LOOKING = frozenset({"list", "blueprints"})
-SHOWN = 200
+READ_ONLY_ACTIONS = frozenset({"list", "blueprints"})
+MAX_LISTED = 200
 
 
 class ManageJobArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,7 +44,7 @@ class ManageJobArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     slots: dict[str, str] = {}
 
 
-_MEANING = {
+_DESCRIPTIONS = {
     "action": "blueprints: lists those that are ready but for a few blanks",
     "name": "the job: letters, digits, - and _",
     "config": (
@@ -70,7 +70,7 @@ class ManageJob:
         self._folder = folder
         self.effects: tuple[Effect, ...] = ("none", "local_write", "send_other")
         described = schema(ManageJobArguments)
-        for name, meaning in _MEANING.items():
+        for name, meaning in _DESCRIPTIONS.items():
             described["properties"][name]["description"] = meaning
         description = (
             "Manage jobs: what is done on a schedule, or when something happens, without "
@@ -82,10 +82,10 @@ class ManageJob:
     def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect:
         try:
             given = decode_arguments(arguments, ManageJobArguments, NAME)
-            if given.action in LOOKING:
+            if given.action in READ_ONLY_ACTIONS:
                 return "none"
             to = (
-                _parsed(given, "UTC").to
+                _parse_config(given, "UTC").to
                 if given.action in ("create", "update") and given.config
                 else None
             )
@@ -100,38 +100,39 @@ class ManageJob:
                 "jobs are kept where Deskhand runs: start it with `deskhand serve` or `deskhand`"
             )
         try:
-            return await self._do(given, context, self._using)
+            return await self._run_action(given, context, self._using)
         except (ConfigError, Refused) as error:
             raise ToolError(str(error)) from error
 
-    async def _do(self, given: ManageJobArguments, context: Context, using: Using) -> Done:
-        own = using.own
+    async def _run_action(self, given: ManageJobArguments, context: Context, using: Using) -> Done:
+        own = using.jobs
         who = context.principal
         name = given.name.strip()
         match given.action:
             case "list":
-                found = await own.listed(who)
-                more = f"\n… and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-                shown = "\n".join(lines(view, using.zone()) for view in found[:SHOWN])
+                found = await own.list_jobs(who)
+                more = f"\n… and {len(found) - MAX_LISTED} more" if len(found) > MAX_LISTED else ""
+                shown = "\n".join(describe_job(view, using.zone()) for view in found[:MAX_LISTED])
                 return done(
-                    f"{shown}{more}" or "There are no jobs.", label_of_lines(found[:SHOWN], context)
+                    f"{shown}{more}" or "There are no jobs.",
+                    label_of_jobs(found[:MAX_LISTED], context),
                 )
             case "blueprints":
-                return done("\n".join(map(told, BLUEPRINTS)), own_label(context))
+                return done("\n".join(map(describe_blueprint, BLUEPRINTS)), own_label(context))
             case "create":
                 job = (
-                    from_blueprint(given, context)
+                    job_from_arguments(given, context)
                     if given.blueprint
-                    else _parsed(given, using.zone())
+                    else _parse_config(given, using.zone())
                 )
                 free = job.name or await own.free_name(given.blueprint)
                 view = await own.create(
                     who, replace(job, name=free, agent=job.agent or context.agent), context.address
                 )
             case "update":
-                view = await own.change(who, _parsed(given, using.zone()), context.address)
+                view = await own.change(who, _parse_config(given, using.zone()), context.address)
             case "delete":
-                await own.remove(who, _named(name))
+                await own.remove(who, _require_name(name))
                 return done(
                     (
                         f"ok, {name} is removed; a person brings it back with `deskhand jobs "
@@ -140,28 +141,31 @@ class ManageJob:
                     own_label(context),
                 )
             case "enable" | "disable":
-                view = await own.enable(who, _named(name), given.action == "enable")
+                view = await own.set_enabled(who, _require_name(name), given.action == "enable")
         if given.action in ("create", "update") and view.job is not None:
             scripts = await anyio.to_thread.run_sync(
-                place_hooks, self._folder / view.name, view.job
+                write_hook_stubs, self._folder / view.name, view.job
             )
             return done(
-                f"{await told_of(view, using)}{scripts}", join((own_label(context), view.label))
+                f"{await render_confirmation(view, using)}{scripts}",
+                join_labels((own_label(context), view.label)),
             )
-        return done(await told_of(view, using), join((own_label(context), view.label)))
+        return done(
+            await render_confirmation(view, using), join_labels((own_label(context), view.label))
+        )
 
 
-def _named(name: str) -> str:
+def _require_name(name: str) -> str:
     if not name:
         raise ToolError("say in `name` which one; action=list shows them")
     return name
 
 
-def _parsed(given: ManageJobArguments, zone: str) -> Job:
+def _parse_config(given: ManageJobArguments, zone: str) -> Job:
     """Raises ToolError, JobInvalid."""
-    name = _named(given.name.strip())
+    name = _require_name(given.name.strip())
     if not given.config:
-        raise ToolError(f"say in `config` what the job is: {_MEANING['config']}")
+        raise ToolError(f"say in `config` what the job is: {_DESCRIPTIONS['config']}")
     if isinstance(given.config, dict):
         front = dict(given.config)
         body = str(front.pop("prompt", front.pop("body", "")))
@@ -170,15 +174,19 @@ def _parsed(given: ManageJobArguments, zone: str) -> Job:
     return parse_job(given.config, name, zone).job
 
 
-def from_blueprint(given: ManageJobArguments, context: Context) -> Job:
+def job_from_arguments(given: ManageJobArguments, context: Context) -> Job:
     """Its answers come to this chat. Raises JobInvalid."""
-    return filled_job(blueprint(given.blueprint), given.slots, given.name.strip(), context.address)
+    return job_from_blueprint(
+        get_blueprint(given.blueprint), given.slots, given.name.strip(), context.address
+    )
 
 
-def filled_job(of: Blueprint, slots: Mapping[str, str], name: str, to: Address | None) -> Job:
+def job_from_blueprint(
+    of: Blueprint, slots: Mapping[str, str], name: str, to: Address | None
+) -> Job:
     """The job that a blueprint with these blanks makes; it still needs a name where none is given.
     Raises JobInvalid."""
-    filled = fill(of, slots)
+    filled = fill_blueprint(of, slots)
     if filled.deliver and to is None:
         raise JobInvalid(
             "say where it is said: `--to telegram:12345`, or make it on the page or in the "
@@ -198,7 +206,7 @@ def filled_job(of: Blueprint, slots: Mapping[str, str], name: str, to: Address |
     )
 
 
-async def told_of(view: JobView, using: Using) -> str:
+async def render_confirmation(view: JobView, using: Using) -> str:
     """What became of it, when it comes next, and what it will cost."""
     job = view.job
     zone = using.zone()
@@ -208,24 +216,26 @@ async def told_of(view: JobView, using: Using) -> str:
     come = (
         view.next_at
         if view.next_at is not None
-        else next(iter(first_times(job, zone, using.now(), 1)), None)
+        else next(iter(next_run_times(job, zone, using.now(), 1)), None)
     )
     following = (
         "it is off"
         if not job.enabled
-        else f"next: {moment(come, local)} ({local})"
+        else f"next: {format_time(come, local)} ({local})"
         if come is not None
         else ""
     )
-    said = "; ".join(filter(None, (f"{view.name}: {when(job, zone)}", following)))
-    return f"ok, {said}. {(await using.forecast(job)).said}"
+    said = "; ".join(filter(None, (f"{view.name}: {describe_timing(job, zone)}", following)))
+    return f"ok, {said}. {(await using.forecast(job)).summary}"
 
 
-def place_hooks(folder: Path, job: Job) -> str:
+def write_hook_stubs(folder: Path, job: Job) -> str:
     """Write a script that says yes for each hook that has none yet. Never over a file, and never
     through a link."""
     hooks = (job.hooks.prerun, job.hooks.postrun)
-    made = [path for path in hooks if path and inside(path) and _place(folder, path)]
+    made = [
+        path for path in hooks if path and is_contained_path(path) and _write_stub(folder, path)
+    ]
     return (
         f" Made {' and '.join(made)}, which does nothing so far: a person fills it in."
         if made
@@ -233,7 +243,7 @@ def place_hooks(folder: Path, job: Job) -> str:
     )
 
 
-def _place(folder: Path, path: str) -> bool:
+def _write_stub(folder: Path, path: str) -> bool:
     """Raises JobInvalid where it cannot be written."""
     *above, name = [part for part in path.split("/") if part not in ("", ".")]
     at = os.open(folder, os.O_DIRECTORY | os.O_NOFOLLOW)

@@ -22,12 +22,12 @@ class Port(msgspec.Struct, frozen=True):
     each end."""
 
     ground: Host
-    waker: InboundInjector
+    injector: InboundInjector
     ledger: RunLedger
-    folder: Callable[[str], Path]
-    who: Callable[[Job], Awaitable[Principal]]
-    chore: Callable[[str], Chore | None]
-    over: Callable[[RunEntry, RunState], Awaitable[None]]
+    job_folder: Callable[[str], Path]
+    principal_for: Callable[[Job], Awaitable[Principal]]
+    find_chore: Callable[[str], Chore | None]
+    on_run_end: Callable[[RunEntry, RunState], Awaitable[None]]
 
 
 class LiveRun(msgspec.Struct):
@@ -36,7 +36,7 @@ class LiveRun(msgspec.Struct):
 
     entry: RunEntry
     principal: Principal
-    until: float
+    deadline: float
     stopping: bool = False
-    begun: float | None = None
-    asked: set[str] = set()
+    turn_began_at: float | None = None
+    alerted_asks: set[str] = set()

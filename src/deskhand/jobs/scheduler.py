@@ -13,30 +13,30 @@ from msgspec.structs import replace
 from ..assembly.host import Host
 from ..types.commit import Change
 from ..types.errors import StoreError, StoreUnavailable
-from ..types.jobs import Job, slot_of
+from ..types.jobs import Job, format_slot
 from ..types.schedules import Schedule, Startup
-from .due import COUNTED, Due, due, first_seen
+from .due import MAX_COUNTED, Due, find_due, initial_seen_at
 from .files import Folder, JobFile
-from .ledger import JobRecord, RunEntry, RunLedger, added, counted, planned, seen
-from .runs import Runs, run_of
+from .ledger import JobRecord, RunEntry, RunLedger, add_counts, add_run, set_plan, set_seen_at
+from .runs import Runs, new_run
 
 log = logging.getLogger(__name__)
 
-SCAN_S = 60.0
+SCAN_INTERVAL_S = 60.0
 """How often the folder is looked at; what is done through us is seen at once."""
 POLL_S = 1.0
-BEGIN_S = 0.05
-AGAIN_S = 5.0
-AT_ONCE_S = 60.0
+STARTUP_POLL_S = 0.05
+RETRY_S = 5.0
+RESTART_WINDOW_S = 60.0
 """A start so soon after a run of a job may be its doing."""
-TIDY_S = 24 * 3600.0
-RESUME = "deskhand jobs resume"
+PRUNE_INTERVAL_S = 24 * 3600.0
+RESUME_COMMAND = "deskhand jobs resume"
 
 
 class Planned(msgspec.Struct, frozen=True):
     """A job, when it is due, and under which plan that was reckoned ('' for never)."""
 
-    found: JobFile
+    file: JobFile
     job: Job
     schedule: Schedule | None
     plan: str
@@ -51,7 +51,7 @@ class JobClock:
         self._ledger = ledger
         self._folder = folder
         self._runs = runs
-        self.looks = 0
+        self.tick_count = 0
         self._plans: dict[str, Planned] = {}
         self._states: dict[str, JobRecord] = {}
         self._next: dict[str, tuple[str, float | None]] = {}
@@ -66,16 +66,16 @@ class JobClock:
         self._crashes = 0
         self._has_left = False
 
-    def poke(self) -> None:
+    def wake(self) -> None:
         """Something is to be done."""
         self._poke.set()
 
-    def settle(self, session: str) -> None:
+    def request_check(self, session: str) -> None:
         """A run may be over in this conversation."""
         self._settle.add(session)
         self._poke.set()
 
-    def look_again(self) -> None:
+    def rescan(self) -> None:
         """Look at the folder now."""
         self._scanned_at = None
         self._poke.set()
@@ -90,23 +90,23 @@ class JobClock:
     async def run(self) -> None:
         """For ever. Only for who drives; where that sees to no jobs, it rests."""
         try:
-            while not self._ground.dispatch.driving:  # noqa: ASYNC110 -- it is on its way
-                await anyio.sleep(BEGIN_S)
-            if not self._ground.dispatch.drives(self.place):
+            while not self._ground.dispatch.is_driving:  # noqa: ASYNC110 -- it is on its way
+                await anyio.sleep(STARTUP_POLL_S)
+            if not self._ground.dispatch.owns(self.session_prefix):
                 await anyio.sleep_forever()
             async with anyio.create_task_group() as self._runs.tasks:
-                await self.begin()
+                await self.recover()
                 while True:
-                    await self._rest(await self._careful())
+                    await self._wait(await self._tick_or_retry())
         except anyio.get_cancelled_exc_class():
-            await self.leave()
+            await self.note_clean_exit()
             raise
         finally:
             self._runs.tasks = None
             self._runs.live.clear()
 
     @property
-    def place(self) -> str:
+    def session_prefix(self) -> str:
         """How the names of conversations of jobs begin: who drives them looks after jobs."""
         return f"{self._ground.settings().agents[0]}/job:"
 
@@ -117,11 +117,11 @@ class JobClock:
         now = self._ground.clock.now()
         since = now - 60.0 * self._ground.settings().config.jobs.storm_minutes
         await store.change([Change("job_boot_expire", (since, now))])
-        ((self._crashes,),) = await store.rows("job_boot_count", (since, now))
+        ((self._crashes,),) = await store.query("job_boot_count", (since, now))
         await store.change([Change("job_boot_add", (now,))])
         self._began_at = now
 
-    async def leave(self) -> None:
+    async def note_clean_exit(self) -> None:
         """This process ends because somebody wants it to: that is no crash, however long the end
         takes."""
         if self._began_at is None or self._has_left:
@@ -139,15 +139,15 @@ class JobClock:
             self._has_left = False
             await self._ground.store.change([Change("job_boot_add", (self._began_at,))])
 
-    async def _careful(self) -> float:
+    async def _tick_or_retry(self) -> float:
         try:
             return await self.tick()
         except (StoreUnavailable, OSError) as error:
             log.warning("the clock waits: %s", error)
             self._version = -1  # what it had seen is to be seen again
-            return AGAIN_S
+            return RETRY_S
 
-    async def _rest(self, seconds: float) -> None:
+    async def _wait(self, seconds: float) -> None:
         """Until so long has passed, somebody pokes, or another process has written something. What
         passed while the computer slept counts: its clock on the wall went on."""
         give_up = anyio.current_time() + seconds
@@ -158,7 +158,7 @@ class JobClock:
             if self._ground.store.version() != self._version or self._ground.clock.now() >= until:
                 return
 
-    async def carry_out(self, entry: RunEntry) -> None:
+    async def run_to_completion(self, entry: RunEntry) -> None:
         """Run this once, from its beginning to its end, in a process that looks after no other
         jobs. Its conversation must be one that this process drives. Raises StoreUnavailable."""
         try:
@@ -166,7 +166,7 @@ class JobClock:
                 await self._runs.begin(entry)
                 while entry.key in self._runs.live:
                     self._poke = anyio.Event()
-                    await self._settled()
+                    await self._run_checks()
                     await self._runs.overdue.expire()
                     if entry.key in self._runs.live:
                         with anyio.move_on_after(POLL_S):
@@ -175,15 +175,15 @@ class JobClock:
             self._runs.tasks = None
             self._runs.live.clear()
 
-    async def begin(self) -> None:
+    async def recover(self) -> None:
         """Take over: see whether it crashed too often, and go on with what was cut off."""
         now = self._ground.clock.now()
-        self._scan(await anyio.to_thread.run_sync(self._folder.everything))
+        self._scan(await anyio.to_thread.run_sync(self._folder.scan_with_builtins))
         if not self._booted:
             self._booted = True
-            await self._count_crashes(now)
-        self._paused = await self.why_paused()
-        for entry in await self._ledger.open():
+            await self._pause_after_crashes(now)
+        self._paused = await self.pause_reason()
+        for entry in await self._ledger.open_runs():
             goes_on = entry.run.state == "finishing" or (
                 entry.run.state == "running" and entry.job.kind == "prompt"
             )
@@ -193,15 +193,15 @@ class JobClock:
                 and (goes_on or not self._paused)
             ):
                 await self._runs.resume(entry)
-        await self._runs.drop_done([plan.found for plan in self._plans.values()])
+        await self._runs.remove_finished_jobs([plan.file for plan in self._plans.values()])
         if self._paused:
-            log.warning("No job runs: %s. To resume: %s", self._paused, RESUME)
+            log.warning("No job runs: %s. To resume: %s", self._paused, RESUME_COMMAND)
             return
         for plan in self._plans.values():
             if isinstance(plan.schedule, Startup) and plan.plan:
                 await self._fire_at_start(plan.job, now)
 
-    async def _count_crashes(self, now: float) -> None:
+    async def _pause_after_crashes(self, now: float) -> None:
         """Pause all jobs where this process crashed too often in a short time: one of them may be
         the cause.
 
@@ -213,20 +213,20 @@ class JobClock:
         config = self._ground.settings().config.jobs
         store = self._ground.store
         crashes = self._crashes
-        has_jobs = any(plan.plan and plan.found.at for plan in self._plans.values())
+        has_jobs = any(plan.plan and plan.file.written_at for plan in self._plans.values())
         if (
             not config.storm_starts
             or crashes < config.storm_starts
             or not has_jobs
-            or await self.why_paused()
+            or await self.pause_reason()
         ):
             return
         why = (
             f"Deskhand crashed {crashes} times within {config.storm_minutes:g} minutes, and a "
             "job may be the cause"
         )
-        text = f"All jobs are paused: {why}. See `deskhand jobs`. To resume: `{RESUME}`"
-        rows = await self._ground.alerts.tell(f"storm:{self._ledger.holder}", text)
+        text = f"All jobs are paused: {why}. See `deskhand jobs`. To resume: `{RESUME_COMMAND}`"
+        rows = await self._ground.alerts.alert_owners(f"storm:{self._ledger.holder}", text)
         await store.change([Change("job_pause_set", (why, now)), *rows])
 
     async def _fire_at_start(self, job: Job, now: float) -> None:
@@ -236,8 +236,8 @@ class JobClock:
         config = self._ground.settings().config.jobs
         since = now - 60.0 * config.storm_minutes
         slot = f"startup {self._ledger.holder}"
-        ((runs,),) = await self._ground.store.rows(
-            "job_run_at_start", (job.name, since, now, AT_ONCE_S)
+        ((runs,),) = await self._ground.store.query(
+            "job_run_at_start", (job.name, since, now, RESTART_WINDOW_S)
         )
         if not config.storm_starts or runs < config.storm_starts:
             await self._fire(job, slot, now, ())
@@ -247,73 +247,76 @@ class JobClock:
             "started again at once"
         )
         log.warning("The job %r is skipped: %s.", job.name, said)
-        skipped = added(run_of(job, slot, now), "skipped", now, said)
-        await self._ground.store.change([skipped, counted(job.name, skips=1)])
+        skipped = add_run(new_run(job, slot, now), "skipped", now, said)
+        await self._ground.store.change([skipped, add_counts(job.name, skips=1)])
 
-    async def why_paused(self) -> str:
+    async def pause_reason(self) -> str:
         """Why no job is run; '' where they are."""
         if not self._ground.settings().config.jobs.enabled:
             return "`jobs.enabled` is false in the configuration"
-        rows = await self._ground.store.rows("job_pause_get", ())
+        rows = await self._ground.store.query("job_pause_get", ())
         return str(rows[0][0]) if rows else ""
 
     async def tick(self) -> float:
         """Do all that is due. Returns for how many seconds nothing is. Raises StoreUnavailable:
         call it again."""
         self._poke, now = anyio.Event(), self._ground.clock.now()
-        self.looks += 1
+        self.tick_count += 1
         version = (
             self._ground.store.version()
         )  # read once: what is written from here on is seen at the next look
         changed = version != self._version
         self._version = version
-        if self._scanned_at is None or not 0 <= now - self._scanned_at < SCAN_S:
-            self._scan(await anyio.to_thread.run_sync(self._folder.everything))
+        if self._scanned_at is None or not 0 <= now - self._scanned_at < SCAN_INTERVAL_S:
+            self._scan(await anyio.to_thread.run_sync(self._folder.scan_with_builtins))
             self._scanned_at = now
             changed = True
-            await self._tidy(now)
+            await self._prune(now)
         if changed:
-            self._paused, self._states = await self.why_paused(), await self._ledger.states()
-            await self._plan(now)
-        await self._settled()
+            self._paused, self._states = await self.pause_reason(), await self._ledger.states()
+            await self._update_plans(now)
+        await self._run_checks()
         await self._runs.overdue.expire()
         waiting = (
-            [each for each in await self._ledger.open() if each.run.state == "waiting"]
+            [each for each in await self._ledger.open_runs() if each.run.state == "waiting"]
             if changed
             else []
         )
         if not self._paused:
             waits = set[str]()
             for entry in waiting:
-                if self._runs.busy(entry.job.name):
+                if self._runs.is_running(entry.job.name):
                     waits.add(entry.job.name)
                 else:
                     await self._runs.begin(entry)
             for plan in list(self._plans.values()):
-                await self._due(plan, now, plan.job.name in waits)
-        return self._until_next(now)
+                await self._decide_due(plan, now, plan.job.name in waits)
+        return self._seconds_until_next(now)
 
-    async def _tidy(self, now: float) -> None:
-        if self._tidied_at is None or not 0 <= now - self._tidied_at < TIDY_S:
-            await self._ledger.tidy(now)
+    async def _prune(self, now: float) -> None:
+        if self._tidied_at is None or not 0 <= now - self._tidied_at < PRUNE_INTERVAL_S:
+            await self._ledger.prune(now)
             self._tidied_at = now
 
-    def _until_next(self, now: float) -> float:
+    def _seconds_until_next(self, now: float) -> float:
         ahead = [at for plan, at in self._next.values() if at is not None and plan]
         if self._paused:
             ahead = []
-        scan = SCAN_S - (now - self._scanned_at) if self._scanned_at is not None else 0.0
-        return max(0.0, min([scan, *self._runs.overdue.expire_in(), *(at - now for at in ahead)]))
+        scan = SCAN_INTERVAL_S - (now - self._scanned_at) if self._scanned_at is not None else 0.0
+        return max(
+            0.0,
+            min([scan, *self._runs.overdue.seconds_until_expiry(), *(at - now for at in ahead)]),
+        )
 
-    async def _settled(self) -> None:
+    async def _run_checks(self) -> None:
         sessions = self._settle
         self._settle = set()
         for session in sessions:
-            for live in self._runs.session_of(session):
-                await self._runs.settle(live.entry)
-                await self._runs.overdue.ask_for_yes(live)
+            for live in self._runs.runs_in_session(session):
+                await self._runs.check_turn_end(live.entry)
+                await self._runs.overdue.alert_needs_approval(live)
 
-    async def _due(self, plan: Planned, now: float, waits: bool) -> None:
+    async def _decide_due(self, plan: Planned, now: float, waits: bool) -> None:
         """Decide all times of one job that have come."""
         job = plan.job
         state = self._states.get(plan.job.name)
@@ -326,17 +329,17 @@ class JobClock:
             and (known[1] is None or state.seen_at <= now < known[1])
         ):
             return
-        found = due(plan.schedule, state.seen_at, now, job.misfire, job.grace_s)
-        rows = list(_missed(job, found, now))
+        found = find_due(plan.schedule, state.seen_at, now, job.misfire, job.grace_s)
+        rows = list(_record_missed(job, found, now))
         if found.seen_at < state.seen_at:
-            rows.append(planned(job.name, found.seen_at, plan.plan))
+            rows.append(set_plan(job.name, found.seen_at, plan.plan))
         elif found.seen_at > state.seen_at:
-            rows.append(seen(job.name, found.seen_at))
+            rows.append(set_seen_at(job.name, found.seen_at))
         if len(found.fire) > 1:
-            rows += [added(run_of(job, slot_of(at), at), "waiting") for at in found.fire]
+            rows += [add_run(new_run(job, format_slot(at), at), "waiting") for at in found.fire]
             self._poke.set()
         if len(found.fire) == 1:
-            await self._fire(job, slot_of(found.fire[0]), found.fire[0], rows, waits=waits)
+            await self._fire(job, format_slot(found.fire[0]), found.fire[0], rows, waits=waits)
         elif rows:
             await self._ground.store.change(rows)
         self._states[job.name] = replace(state, seen_at=found.seen_at)
@@ -346,19 +349,19 @@ class JobClock:
         self, job: Job, slot: str, at: float, rows: Sequence[Change], *, waits: bool = False
     ) -> None:
         """A time has come."""
-        entry = run_of(job, slot, at)
+        entry = new_run(job, slot, at)
         now = self._ground.clock.now()
         if (
             await self._ledger.get(job.name, slot) is not None
         ):  # it was decided before the clock went back
             await self._ground.store.change(rows)
-        elif not self._runs.busy(job.name) and not waits:
+        elif not self._runs.is_running(job.name) and not waits:
             await self._runs.begin(entry, rows)
         elif job.overlap == "queue_one" and not waits:
-            await self._ground.store.change([added(entry, "waiting"), *rows])
+            await self._ground.store.change([add_run(entry, "waiting"), *rows])
         else:
-            over = added(entry, "skipped", now, "the run before it was still going on")
-            await self._ground.store.change([over, counted(job.name, skips=1), *rows])
+            over = add_run(entry, "skipped", now, "the run before it was still going on")
+            await self._ground.store.change([over, add_counts(job.name, skips=1), *rows])
 
     def _scan(self, found: Mapping[str, JobFile]) -> None:
         self._plans, broken = {}, dict[str, str]()
@@ -368,29 +371,29 @@ class JobClock:
                     log.warning("the job %r cannot run as it is written: %s", name, one.problem)
                 broken[name] = one.problem
                 continue
-            schedule = one.job.when(self._folder.zone)
+            schedule = one.job.resolve_schedule(self._folder.zone)
             on = one.job.enabled and schedule is not None
             plan = f"{one.job.schedule} {one.job.timezone or self._folder.zone}" if on else ""
             self._plans[name] = Planned(one, one.job, schedule, plan)
         self._broken = broken
         self._next = {name: each for name, each in self._next.items() if name in self._plans}
 
-    async def _plan(self, now: float) -> None:
+    async def _update_plans(self, now: float) -> None:
         """From when on the times of new jobs, and of those whose plan has changed, are looked at.
         One that is gone has no plan: if there is one of its name again, that begins then."""
         rows = []
         for name, known in self._states.items():
             if known.plan and name not in self._plans and name not in self._broken:
-                rows.append(planned(name, known.seen_at, ""))
+                rows.append(set_plan(name, known.seen_at, ""))
                 self._states[name] = replace(known, plan="")
         for name, plan in self._plans.items():
             state = self._states.get(name)
             if state is not None and state.plan == plan.plan:
                 continue
-            at = first_seen(plan.found.at or now, now)
-            if state is not None and plan.found.at <= state.seen_at:
+            at = initial_seen_at(plan.file.written_at or now, now)
+            if state is not None and plan.file.written_at <= state.seen_at:
                 at = now
-            rows.append(planned(name, at, plan.plan))
+            rows.append(set_plan(name, at, plan.plan))
             self._states[name] = replace(
                 state or JobRecord(name, at, ""), seen_at=at, plan=plan.plan
             )
@@ -399,11 +402,11 @@ class JobClock:
             await self._ground.store.change(rows)
 
 
-def _missed(job: Job, found: Due, now: float) -> Iterable[Change]:
+def _record_missed(job: Job, found: Due, now: float) -> Iterable[Change]:
     if found.missed is not None:
-        plus = " or more" if found.lost >= COUNTED else ""
+        plus = " or more" if found.lost >= MAX_COUNTED else ""
         more = f"; {found.lost - 1}{plus} earlier ones too" if found.lost > 1 else ""
         said = (
             f"it was not run at that time, and `misfire: {job.misfire}` makes up for no more{more}"
         )
-        yield added(run_of(job, slot_of(found.missed), found.missed), "missed", now, said)
+        yield add_run(new_run(job, format_slot(found.missed), found.missed), "missed", now, said)

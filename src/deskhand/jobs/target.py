@@ -8,7 +8,7 @@ from hashlib import blake2b
 import msgspec
 
 from ..assembly.host import Host
-from ..assembly.prompt import JOBS
+from ..assembly.prompt import JOB_CHANNEL
 from ..gateway.named_sessions import Places
 from ..types.events import AnyEvent, MessageReceived, ModelReplied, Recorded, TurnEnded
 from ..types.identity import OWN_SURFACES, Address, Inbound, Said, session_key
@@ -17,7 +17,7 @@ from ..types.messages import Message
 from ..types.people import OWNER_NAME
 from .ledger import RunEntry
 
-CLOCK = JOBS
+JOBS_CHANNEL = JOB_CHANNEL
 """The channel of conversations that a job has for itself: nobody reads there, the log holds
 them."""
 
@@ -38,29 +38,32 @@ def session_of(ground: Host, entry: RunEntry) -> str:
         epoch = f"{int(run.due_at)}"
         if run.slot[:1].isdigit():
             return f"{agent}/job:{job.name}:{epoch}"
-        return f"{agent}/job:{job.name}:{epoch}-{blake2b(run.slot.encode(), digest_size=3).hexdigest()}"  # noqa: E501
+        return (
+            f"{agent}/job:{job.name}:{epoch}-"
+            f"{blake2b(run.slot.encode(), digest_size=3).hexdigest()}"
+        )
     if job.to is not None and (job.session == CHAT or job.kind == "deliver"):
         own = session_key(agent, job.to)
-        return Places(ground.store).now(
+        return Places(ground.store).current_session(
             own, Inbound("", job.to, "", 0.0, Said(Message("user", ())))
         )
     if "/" in job.session:
         return job.session
-    return session_key(agent, _own_place(job))
+    return session_key(agent, _page_address(job))
 
 
 def address_of(job: Job) -> Address:
     """Where its answers go."""
     if job.to is not None:
         return job.to
-    return Address(CLOCK, chat=job.name) if job.session == ISOLATED else _own_place(job)
+    return Address(JOBS_CHANNEL, chat=job.name) if job.session == ISOLATED else _page_address(job)
 
 
-def _own_place(job: Job) -> Address:
+def _page_address(job: Job) -> Address:
     return Address("web", job.person or OWNER_NAME, job.session)
 
 
-def heading(entry: RunEntry) -> str:
+def render_heading(entry: RunEntry) -> str:
     """What stands above its prompt: why it comes, and who will read the answer."""
     job = entry.job
     run = entry.run
@@ -73,10 +76,10 @@ def heading(entry: RunEntry) -> str:
         where = f"Your answer is sent to {job.to.channel}."
     else:
         where = "Your answer is read in this conversation."
-    return f"[The job {job.name!r} {_why(run.slot)}. {where}]"
+    return f"[The job {job.name!r} {_describe_cause(run.slot)}. {where}]"
 
 
-def _why(slot: str) -> str:
+def _describe_cause(slot: str) -> str:
     """Whether it was a time, a person or an event."""
     run, by, person = slot.partition(" by ")
     if by and ":" not in run:  # before a colon stands which event it was, and behind that any words
@@ -84,14 +87,14 @@ def _why(slot: str) -> str:
     return f"is due ({slot})" if slot[:1].isdigit() or slot.startswith("startup") else "was set off"
 
 
-def takes_in(event: AnyEvent, key: str) -> bool:
+def is_receipt(event: AnyEvent, key: str) -> bool:
     """Whether a turn takes this message in."""
     return isinstance(event, MessageReceived) and event.external_id == key
 
 
-def is_taken_in(log: Sequence[Recorded], key: str) -> bool:
+def is_received(log: Sequence[Recorded], key: str) -> bool:
     """Whether a turn has taken this message in; it may still wait behind another one."""
-    return any(takes_in(recorded.event, key) for recorded in log)
+    return any(is_receipt(recorded.event, key) for recorded in log)
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -102,7 +105,7 @@ class Ended(msgspec.Struct, frozen=True):
     answer: str
 
 
-def turn_of(log: Sequence[Recorded], key: str) -> Ended | None:
+def find_turn_end(log: Sequence[Recorded], key: str) -> Ended | None:
     """The end of the turn that took this message in; None while there is none."""
     number = 0
     answer = ""
@@ -120,7 +123,7 @@ def turn_of(log: Sequence[Recorded], key: str) -> Ended | None:
     return None
 
 
-def too_long(job: Job) -> str:
+def describe_timeout(job: Job) -> str:
     minutes, seconds = divmod(round(job.timeout_s), 60)
     limit = f"{minutes} minutes" if minutes and not seconds else f"{round(job.timeout_s)} seconds"
     return f"it took longer than {limit} and was stopped"

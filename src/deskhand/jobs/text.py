@@ -11,13 +11,21 @@ import msgspec
 
 from ..tools.base import Context, own
 from ..types.errors import JobInvalid
-from ..types.jobs import ISOLATED, OPEN, Job, JobView, Run, RunState
-from ..types.labels import Label, join
-from ..types.schedules import At, Cron, Every, Startup, described, due_within, parse_schedule
+from ..types.jobs import ISOLATED, OPEN_STATES, Job, JobView, Run, RunState
+from ..types.labels import Label, join_labels
+from ..types.schedules import (
+    At,
+    Cron,
+    Every,
+    Startup,
+    describe_schedule,
+    due_within,
+    parse_schedule,
+)
 
-DAYS = 30
-MOST_COUNTED = 50_000
-STATES: dict[RunState, str] = {
+FORECAST_DAYS = 30
+MAX_COUNTED = 50_000
+STATE_TEXTS: dict[RunState, str] = {
     "waiting": "waits to begin",
     "checking": "its prerun decides",
     "running": "runs now",
@@ -41,29 +49,32 @@ class JobForecast(msgspec.Struct, frozen=True, omit_defaults=True):
     because: str
 
     @property
-    def said(self) -> str:
+    def summary(self) -> str:
         """In one sentence."""
         if self.runs is None:
-            return f"It runs when something sets it off; {self._each}."
+            return f"It runs when something sets it off; {self._tokens_per_run}."
         times = f"{self.runs:,} run{'' if self.runs == 1 else 's'} in {self.days} days"
         if self.tokens is None:
-            return f"Forecast: {times}; {self._each}."
+            return f"Forecast: {times}; {self._tokens_per_run}."
         if not self.tokens:
             return f"Forecast: {times}, and no tokens ({self.because})."
-        return f"Forecast: {times}, about {short(self.runs * self.tokens)} tokens ({self._each})."
+        return (
+            f"Forecast: {times}, about {abbreviate_number(self.runs * self.tokens)} tokens ("
+            f"{self._tokens_per_run})."
+        )
 
     @property
-    def _each(self) -> str:
+    def _tokens_per_run(self) -> str:
         if self.tokens is None:
             return self.because
         return (
-            f"{short(self.tokens)} tokens each, {self.because}"
+            f"{abbreviate_number(self.tokens)} tokens each, {self.because}"
             if self.tokens
             else f"no tokens: {self.because}"
         )
 
 
-def short(number: int) -> str:
+def abbreviate_number(number: int) -> str:
     """12,345 -> 12k; at least two figures."""
     for size, unit in ((1_000_000, "M"), (1_000, "k")):
         if number >= size:
@@ -72,27 +83,27 @@ def short(number: int) -> str:
     return str(number)
 
 
-def forecast(job: Job, used: Sequence[int], zone: str, now: float) -> JobForecast:
+def forecast_job(job: Job, used: Sequence[int], zone: str, now: float) -> JobForecast:
     """`used` are the tokens of its last runs that asked a model. Raises JobInvalid."""
-    schedule = job.when(zone)
+    schedule = job.resolve_schedule(zone)
     match schedule:
         case None:
             runs = None
         case Startup():
             runs = None
         case Every(every_ms=every_ms):
-            runs = int(DAYS * 86_400_000 // every_ms)
+            runs = int(FORECAST_DAYS * 86_400_000 // every_ms)
         case At() | Cron():
             runs = 0
-            for _ in due_within(schedule, now, now + DAYS * 86_400.0):
+            for _ in due_within(schedule, now, now + FORECAST_DAYS * 86_400.0):
                 runs += 1
-                if runs == MOST_COUNTED:
+                if runs == MAX_COUNTED:
                     break
-    tokens, because = _tokens(job, used)
-    return JobForecast(DAYS, runs, tokens, because)
+    tokens, because = _forecast_tokens(job, used)
+    return JobForecast(FORECAST_DAYS, runs, tokens, because)
 
 
-def _tokens(job: Job, used: Sequence[int]) -> tuple[int | None, str]:
+def _forecast_tokens(job: Job, used: Sequence[int]) -> tuple[int | None, str]:
     if job.kind != "prompt":
         return (
             0,
@@ -110,37 +121,37 @@ def _tokens(job: Job, used: Sequence[int]) -> tuple[int | None, str]:
     return None, "what one takes is known when it has run; `tokens:` bounds it"
 
 
-def moment(at: float | None, zone: str) -> str:
+def format_time(at: float | None, zone: str) -> str:
     """A time, as people of this zone read it."""
     if at is None:
         return "never"
     return f"{datetime.fromtimestamp(at, ZoneInfo(zone)):%Y-%m-%d %H:%M}"
 
 
-def when(job: Job, zone: str) -> str:
+def describe_timing(job: Job, zone: str) -> str:
     """What sets it off."""
     found = list(job.on)
     try:
-        if (schedule := job.when(zone)) is not None:
-            shown = described(schedule)
+        if (schedule := job.resolve_schedule(zone)) is not None:
+            shown = describe_schedule(schedule)
             at = schedule.at if isinstance(schedule, At) else None
             found.insert(
-                0, f"once, at {moment(at, job.timezone or zone)}" if at is not None else shown
+                0, f"once, at {format_time(at, job.timezone or zone)}" if at is not None else shown
             )
     except JobInvalid:
         found.insert(0, job.schedule)
     return " · ".join(found) or "only when somebody runs it"
 
 
-def became(run: Run | None) -> str:
+def describe_outcome(run: Run | None) -> str:
     """How its last time went."""
     if run is None:
         return "has not run yet"
-    words = STATES[run.state]
-    return f"{words}: {run.said}" if run.said and run.state not in OPEN else words
+    words = STATE_TEXTS[run.state]
+    return f"{words}: {run.said}" if run.said and run.state not in OPEN_STATES else words
 
 
-def state(view: JobView) -> str:
+def describe_state(view: JobView) -> str:
     """How it is now, in a word or a sentence."""
     if view.problem:
         return f"cannot run: {view.problem}"
@@ -149,17 +160,19 @@ def state(view: JobView) -> str:
     return "on" if view.job is not None and view.job.enabled else "off"
 
 
-def lines(view: JobView, zone: str) -> str:
+def describe_job(view: JobView, zone: str) -> str:
     """A job in a few lines."""
     job = view.job
-    head = f"- {view.name} ({state(view)})"
+    head = f"- {view.name} ({describe_state(view)})"
     if job is None:
         return head
-    shown = [head, f"  when: {when(job, zone)}"]
+    shown = [head, f"  when: {describe_timing(job, zone)}"]
     if view.next_at is not None:
-        shown.append(f"  next: {moment(view.next_at, job.timezone or zone)}")
+        shown.append(f"  next: {format_time(view.next_at, job.timezone or zone)}")
     shown.append(
-        f"  last: {moment(view.last.due_at, zone) + ', ' if view.last else ''}{became(view.last)}"
+        "  last: "
+        f"{format_time(view.last.due_at, zone) + ', ' if view.last else ''}"
+        f"{describe_outcome(view.last)}"
     )
     text = job.description or job.prompt
     if text:
@@ -167,12 +180,14 @@ def lines(view: JobView, zone: str) -> str:
     return "\n".join(shown)
 
 
-def label_of_lines(views: Sequence[JobView], context: Context) -> Label:
+def label_of_jobs(views: Sequence[JobView], context: Context) -> Label:
     """That of what `lines` says of these: of the jobs, and of what their last runs came to."""
-    return join((own(context), *(label for view in views for label in (view.label, view.said))))
+    return join_labels(
+        (own(context), *(label for view in views for label in (view.label, view.said)))
+    )
 
 
-def checked_zone(name: str) -> str:
+def check_zone(name: str) -> str:
     """Raises JobInvalid."""
     parse_schedule("startup", name)
     return name

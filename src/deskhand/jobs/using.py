@@ -15,7 +15,7 @@ class Using(msgspec.Struct, frozen=True):
     """`own` is the way to them, `zone` that of the configuration, `agent` the one that answers
     where none is named, `forecast` what a job will come to."""
 
-    own: OwnJobs
+    jobs: OwnJobs
     zone: Callable[[], str]
     now: Callable[[], float]
     agent: Callable[[], str]

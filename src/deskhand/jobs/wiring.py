@@ -23,7 +23,7 @@ from ..tools.paths import Place
 from ..types.commit import Change
 from ..types.errors import JobInvalid
 from ..types.events import Recorded
-from ..types.identity import SYSTEM, Address, Inbound, Principal, Said, acts_for
+from ..types.identity import SYSTEM, Address, Inbound, Principal, Said, responsible_person
 from ..types.jobs import Job
 from ..types.labels import LOCAL, Label
 from ..types.messages import Message, Text
@@ -36,16 +36,16 @@ from .jobs import Jobs
 from .jobs_api import JobsApi
 from .manage_tool import ManageJob
 from .per_person import OwnJobs, Rules
-from .text import JobForecast, forecast
+from .text import JobForecast, forecast_job
 from .triggers.broker import MessageBroker, Wants, keep_listening
 from .triggers.triggers import Fires, Looks, Triggering
 from .using import Using
 
 log = logging.getLogger(__name__)
 
-LOOK_S = 2.0
+RESCAN_S = 2.0
 """How soon a file of a job that was changed by hand is seen by what sets it off."""
-USED = 20
+FORECAST_RUNS = 20
 """So many of its last runs say what the next will take."""
 
 
@@ -58,9 +58,9 @@ class TriggerWiring:
         self._at = float("-inf")
         self._found: tuple[Job, ...] = ()
 
-    async def now(self) -> Sequence[Job]:
+    async def list_jobs(self) -> Sequence[Job]:
         """The same object as long as none has changed."""
-        if (now := self._ground.clock.monotonic()) - self._at >= LOOK_S:
+        if (now := self._ground.clock.monotonic()) - self._at >= RESCAN_S:
             self._at = now
             files = await anyio.to_thread.run_sync(self._jobs.files)
             found = tuple(
@@ -70,7 +70,7 @@ class TriggerWiring:
                 self._found = found
         return self._found
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         """One has changed."""
         self._at = float("-inf")
 
@@ -91,33 +91,40 @@ class Automation:
             self._agents, self._may_talk, self._models, self._takes_part, self._zone, ground.redact
         )
         shelf = TriggerWiring(ground, jobs)
-        own = OwnJobs(jobs, rules, shelf.forget)
+        own = OwnJobs(jobs, rules, shelf.invalidate)
         self.using = Using(
             own, self._zone, ground.clock.now, lambda: self._agents()[0], self._forecast
         )
-        looks = Looks(self._workspace, self._page, self._secret, self._agent, self._labels)
+        looks = Looks(
+            self._workspace, self._fetch_page, self._find_secret, self._agent, self._labels
+        )
         self.triggering = Triggering(ground.store, ground.clock, shelf, looks)
         body = HeartbeatBody(
-            ground.store, ground.clock, self._folder, self._held, self._zone, self._beat
+            ground.store,
+            ground.clock,
+            self._agent_workspace,
+            self._is_untrusted,
+            self._zone,
+            self._ask_agent,
         )
         self.heartbeat = Heartbeat(body)
         jobs.chores[HEARTBEAT] = self.heartbeat.beat
-        jobs.builtins.append(self._builtin)
-        self.desk = JobsApi(self.using, self.triggering, folder)
+        jobs.builtins.append(self._builtin_jobs)
+        self.api = JobsApi(self.using, self.triggering, folder)
         self.tools: tuple[Tool, ...] = (CronTool(self.using), ManageJob(self.using, folder))
 
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""
         yield Child("triggers", self.triggering.run)
         at = self.triggering
-        wants = Wants(self._broker, at.topics, at.took, at.listens)
+        wants = Wants(self._make_broker, at.topics, at.on_message, at.report_broker_problem)
         yield Child("broker", lambda: keep_listening(wants))
         yield Child("heartbeat", self.heartbeat.run)
 
-    def see(self, recorded: Recorded) -> None:
+    def on_event(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""
-        self.triggering.see(recorded)
-        self.heartbeat.see(recorded)
+        self.triggering.on_event(recorded)
+        self.heartbeat.on_event(recorded)
 
     # What people may
 
@@ -130,10 +137,10 @@ class Automation:
 
     def _may_talk(self, principal: Principal, agent: str) -> bool:
         custom = {name: role.agents for name, role in self._ground.settings().config.roles.items()}
-        return may_talk(Principal(acts_for(principal), principal.roles), agent, custom)
+        return may_talk(Principal(responsible_person(principal), principal.roles), agent, custom)
 
     async def _takes_part(self, person: str, session: str) -> bool:
-        rows = await self._ground.store.rows("session_members", (session,))
+        rows = await self._ground.store.query("session_members", (session,))
         return (person,) in [tuple(row) for row in rows]
 
     def _zone(self) -> str:
@@ -143,13 +150,13 @@ class Automation:
         store = self._ground.store
         now = self._ground.clock.now()
         await store.usage(SYSTEM, now)  # what was used is counted when it is asked for
-        rows = await store.rows("job_tokens", (job.name, USED))
+        rows = await store.query("job_tokens", (job.name, FORECAST_RUNS))
         used = [int(tokens) for (tokens,) in rows if tokens]
-        return forecast(job, used, self._zone(), now)
+        return forecast_job(job, used, self._zone(), now)
 
     # The heartbeat
 
-    def _builtin(self) -> Iterator[Job]:
+    def _builtin_jobs(self) -> Iterator[Job]:
         """The job without a file, as the configuration has it now."""
         config = self._ground.settings().config.heartbeat
         about = "look after what stands in HEARTBEAT.md, where something is new or due"
@@ -165,7 +172,7 @@ class Automation:
         )
         yield replace(job, enabled=config.enabled)
 
-    def _folder(self, agent: str) -> str:
+    def _agent_workspace(self, agent: str) -> str:
         return str(workspace_of(self._ground.settings(), agent).resolve())
 
     async def _labels(self, job: Job, paths: Sequence[str]) -> Sequence[Label]:
@@ -173,30 +180,30 @@ class Automation:
         if not paths:
             return ()
         marks = await marks_in(
-            await self._ground.agent_of(f"{job.agent or self._agents()[0]}/").reach()
+            await self._ground.agent_of(f"{job.agent or self._agents()[0]}/").open_scope()
         )
         return await anyio.to_thread.run_sync(
             lambda: [marks.told_by_name((path,)) for path in paths]
         )
 
-    async def _held(self, agent: str, place: Place) -> bool:
+    async def _is_untrusted(self, agent: str, place: Place) -> bool:
         """Whether untrusted words went into what was read there, or those of somebody who is no
         owner, or it was changed since it was approved."""
-        marks = await marks_in(await self._ground.agent_of(f"{agent}/").reach())
+        marks = await marks_in(await self._ground.agent_of(f"{agent}/").open_scope())
         path = place.real
-        approved = await self._ground.store.rows("approved_files", ())
+        approved = await self._ground.store.query("approved_files", ())
         bound = await anyio.to_thread.run_sync(bound_of, approved)
         if bound.differs(path) or bound.covers(path):
             return bound.differs(path)
         label = marks.of(place)
         return label.integrity == "untrusted" or bool(label.by)
 
-    async def _beat(self, job: Job, prompt: str, rows: Sequence[Change]) -> str:
+    async def _ask_agent(self, job: Job, prompt: str, rows: Sequence[Change]) -> str:
         """Put it to the agent, in a conversation of its own, and write these rows with it. Returns
         its name."""
         ground = self._ground
         now = self._ground.clock.now()
-        who = await ground.as_now(Principal(OWNER_NAME, ("owner",)))
+        who = await ground.with_current_roles(Principal(OWNER_NAME, ("owner",)))
         principal = Principal(f"job:{job.name}", who.roles, "clock", OWNER_NAME)
         channel, _, chat = ground.settings().config.heartbeat.to.partition(":")
         address = Address(channel, "", chat) if chat else Address("job", "", job.name)
@@ -217,34 +224,36 @@ class Automation:
     def _workspace(self, job: Job) -> Path:
         return workspace_of(self._ground.settings(), self._agent(job)).resolve()
 
-    async def _page(self, job: Job, url: str) -> str:
+    async def _fetch_page(self, job: Job, url: str) -> str:
         ground = self._ground
         agent = self._agent(job)
         fetched = await ground.net.get(url)
         session = f"{agent}/job:{job.name}"
         who = Principal(f"job:{job.name}", (), "clock", job.person or OWNER_NAME)
-        reach = await ground.agent_of(session).reach()
+        reach = await ground.agent_of(session).open_scope()
         place = (session, who, Address("job", "", job.name), agent, reach)
         context = Context(*place, ground.clock, ground.ids, lambda text: None, f"{session}:page")
         return (await read_page(fetched, "", context)).text
 
-    def _secret(self, name: str) -> str:
-        return next((each.value for each in self._ground.secrets.held() if each.name == name), "")
+    def _find_secret(self, name: str) -> str:
+        return next(
+            (each.value for each in self._ground.secrets.list_secrets() if each.name == name), ""
+        )
 
-    async def _broker(self) -> MessageBroker | None:
+    async def _make_broker(self) -> MessageBroker | None:
         config = self._ground.settings().config.jobs.mqtt
         ground = self._ground
         if not config.host:
             return None
-        password = self._secret(config.secret) if config.username else ""
-        me = await self._name()
-        told = self.triggering.listens
+        password = self._find_secret(config.secret) if config.username else ""
+        me = await self._broker_client_id()
+        told = self.triggering.report_broker_problem
         place = (config.host, config.port, config.username, password, me, config.tls)
         return MessageBroker(*place, lambda: told(""), ground.clock.now)
 
-    async def _name(self) -> str:
+    async def _broker_client_id(self) -> str:
         """By which a broker knows this home for ever."""
-        rows = await self._ground.store.rows("trigger_seen", ("", "mqtt"))
+        rows = await self._ground.store.query("trigger_seen", ("", "mqtt"))
         if rows:
             return str(rows[0][0])
         name = self._ground.ids.new("deskhand")

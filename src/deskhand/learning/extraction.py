@@ -20,10 +20,19 @@ from ..memory import clean
 from ..memory import fact_extraction as harvest
 from ..memory.clean import CleanupPlan
 from ..memory.fact_extraction import LetGo, Stored, TranscriptLine
-from ..memory.facts import Fact, NewFact, Scope, Viewer, added, also, fact_of, kept
+from ..memory.facts import (
+    Fact,
+    NewFact,
+    Scope,
+    Viewer,
+    add_fact,
+    add_fact_source,
+    keep_fact,
+    parse_fact_row,
+)
 from ..memory.recall import Memory
 from ..memory.settings import MemoryConfig
-from ..models.side_completion import Aside, cheapest
+from ..models.side_completion import Aside, cheapest_first
 from ..types.budget import Charge
 from ..types.commit import Change
 from ..types.errors import (
@@ -35,15 +44,15 @@ from ..types.errors import (
     ModelTooSmall,
 )
 from ..types.labels import Label
-from .transcript import Transcript, heard
+from .transcript import Transcript, parse_transcript
 
 log = logging.getLogger(__name__)
 
 SESSIONS_AT_ONCE = 20
 BATCHES_AT_ONCE = 5
 """So many questions are asked in one run, at most; the rest waits for the next."""
-KNOWN = 20
-BIGGER = "{} wait: {}; name a bigger one as cheap_model, or under memory and reflection"
+MAX_KNOWN = 20
+TOO_SMALL_MESSAGE = "{} wait: {}; name a bigger one as cheap_model, or under memory and reflection"
 
 
 class Gatherer:
@@ -63,37 +72,39 @@ class Gatherer:
         nothing new. Raises DeskhandError where some of them could not be read."""
         async with self.lock:
             now = self.ground.clock.now()
-            rows = await self.ground.store.rows(
+            rows = await self.ground.store.query(
                 "gathered_new", ("harvest", now, now, SESSIONS_AT_ONCE)
             )
-            return await self.each(
+            return await self.run_all(
                 "harvest",
                 [(row[0], partial(self._harvest, row[0], row[1], row[2])) for row in rows],
             )
 
     async def _harvest(self, session: str, agent: str, after: int) -> int:
         """Returns how many facts were found."""
-        talk = await self.talk(session, after)
-        shown = harvest.excerpt(talk.vouched(), after)
+        talk = await self.load_transcript(session, after)
+        shown = harvest.make_excerpt(talk.vouched_lines(), after)
         facts = list[NewFact]()
         again = list[Change]()
         if any(line.who != harvest.MODEL for line in shown.new):  # else nobody has said anything
-            scope, owner = whose(talk, agent)
-            known = await self.known("\n".join(line.text for line in shown.new), scope, owner)
+            scope, owner = choose_fact_owner(talk, agent)
+            known = await self.find_known("\n".join(line.text for line in shown.new), scope, owner)
             said_at = {line.n: line.at for line in shown.new}
-            asked = harvest.question(shown, known, await self.let_go(scope, owner))
+            asked = harvest.build_prompt(shown, known, await self.list_forgotten(scope, owner))
             answer = await self.ask(agent, asked, self._memory.harvester.models, "harvest")
-            told = await self.ground.store.rows(
-                "fact_get", (msgspec.json.encode(talk.told).decode(),)
+            told = await self.ground.store.query(
+                "fact_get", (msgspec.json.encode(talk.recalled_ids).decode(),)
             )
-            gone = await self.let_go(
+            gone = await self.list_forgotten(
                 scope, owner
             )  # also what was forgotten while the model thought
-            found = harvest.answered(
-                answer, shown, known, [fact_of(row).text for row in told], gone
+            found = harvest.parse_answer(
+                answer, shown, known, [parse_fact_row(row).text for row in told], gone
             )
-            if found.left:
-                log.info("%d facts that a model found in %s could not be used", found.left, session)
+            if found.dropped:
+                log.info(
+                    "%d facts that a model found in %s could not be used", found.dropped, session
+                )
             facts = [
                 NewFact(
                     self.ground.redact(each.text),
@@ -101,7 +112,7 @@ class Gatherer:
                     owner,
                     found.label,
                     "harvester",
-                    harvest.key_of("harvest", session, each.n, each.text),
+                    harvest.make_fact_key("harvest", session, each.n, each.text),
                     session,
                     each.n,
                     each.confidence,
@@ -111,36 +122,40 @@ class Gatherer:
                 )
                 for each in found.facts
             ]
-            facts = [await self._correcting(fact, said_at[fact.n]) for fact in facts]
-            for each in found.again:
-                known_ = await self.memory.said(each.text, [(scope, owner)])
-                again += [also(fact.id, session, each.n) for fact in known_]
-        fresh, changes = await self._fresh(facts)
-        await self.keep(fresh, *changes, *again, self.noted("harvest", session, talk.n))
+            facts = [await self._replace_contradicted(fact, said_at[fact.n]) for fact in facts]
+            for each in found.repeated:
+                known_ = await self.memory.find_exact(each.text, [(scope, owner)])
+                again += [add_fact_source(fact.id, session, each.n) for fact in known_]
+        fresh, changes = await self._drop_duplicates(facts)
+        await self.save_facts(
+            fresh, *changes, *again, self.mark_processed("harvest", session, talk.n)
+        )
         return len(fresh)
 
-    async def _correcting(self, fact: NewFact, said_at: float) -> NewFact:
+    async def _replace_contradicted(self, fact: NewFact, said_at: float) -> NewFact:
         """This fact, in place of what cannot hold any more since it was said. What is held, and
         what somebody has pinned, stays for a person to decide."""
         if fact.held:
             return fact
-        known = await self.memory.contradicted(fact.text, fact.scope, fact.owner)
+        known = await self.memory.find_contradicted(fact.text, fact.scope, fact.owner)
         wrong = (each.id for each in known if not each.pinned and each.valid_from <= said_at)
         return replace(fact, replaces=tuple(dict.fromkeys((*fact.replaces, *wrong))))
 
-    async def _fresh(self, facts: Sequence[NewFact]) -> tuple[list[NewFact], list[Change]]:
+    async def _drop_duplicates(
+        self, facts: Sequence[NewFact]
+    ) -> tuple[list[NewFact], list[Change]]:
         """Those that nobody has written down in other words. What turns out to last is no candidate
         any more."""
         fresh = list[NewFact]()
         changes = list[Change]()
         for fact in facts:
-            twin = await self.memory.twin(fact.text, fact.scope, fact.owner)
+            twin = await self.memory.find_duplicate(fact.text, fact.scope, fact.owner)
             if twin is None or (twin.held and not fact.held):
                 fresh.append(fact)
                 continue
-            changes.append(also(twin.id, fact.session, fact.n))
+            changes.append(add_fact_source(twin.id, fact.session, fact.n))
             if twin.retention == "candidate" and fact.retention == "durable" and not fact.held:
-                changes.append(kept(twin.id))
+                changes.append(keep_fact(twin.id))
         return fresh, changes
 
     # Facts among themselves
@@ -152,15 +167,15 @@ class Gatherer:
         async with self.lock:
             store = self.ground.store
             now = self.ground.clock.now()
-            expired = (await store.rows("fact_expiring", (now,)))[0][0]
+            expired = (await store.query("fact_expiring", (now,)))[0][0]
             done = f"{expired} candidates expired" if expired else ""
             if expired:
                 await store.change((Change("fact_expire", (now,)),))
-            rows = await store.rows("fact_owners", (now,))
+            rows = await store.query("fact_owners", (now,))
             work = [
                 (f"{row[0]}:{row[1]}", partial(self._clean, row[0], row[1], row[2])) for row in rows
             ]
-            told = await self.each("clean", work)
+            told = await self.run_all("clean", work)
             return "; ".join(filter(None, (done, told)))
 
     async def _clean(self, scope: Scope, owner: str, after: int) -> int:
@@ -168,52 +183,52 @@ class Gatherer:
         gone = 0
         subject = f"{scope}:{owner}"
         for _ in range(BATCHES_AT_ONCE):
-            rows = await self.ground.store.rows(
+            rows = await self.ground.store.query(
                 "fact_after", (scope, owner, after, clean.BATCH // 2)
             )
-            if not (new := [fact_of(row) for row in rows]):
+            if not (new := [parse_fact_row(row) for row in rows]):
                 break
-            batch = await self._batch(new, scope, owner)
+            batch = await self._build_batch(new, scope, owner)
             after = new[-1].id
-            mark = self.noted("clean", subject, after)
+            mark = self.mark_processed("clean", subject, after)
             if len(batch) < 2:
                 await self.ground.store.change((mark,))
                 continue
-            days = [(stored(fact), _day(fact.at)) for fact in batch.values()]
+            days = [(to_stored(fact), _format_day(fact.at)) for fact in batch.values()]
             agent = owner if scope == "agent" else self.ground.settings().agents[0]
             answer = await self.ask(
-                agent, clean.question(days), self._memory.cleaner.models, "clean"
+                agent, clean.build_prompt(days), self._memory.cleaner.models, "clean"
             )
-            plan = clean.checked(answer, [each for each, _ in days])
-            await self._unchanged(batch, plan)
-            await self.ground.store.change((*self._carried_out(plan, batch), mark))
+            plan = clean.parse_plan(answer, [each for each, _ in days])
+            await self._check_unchanged(batch, plan)
+            await self.ground.store.change((*self._build_changes(plan, batch), mark))
             gone += len(plan.delete)
         return gone
 
-    async def _batch(self, new: Sequence[Fact], scope: Scope, owner: str) -> dict[int, Fact]:
+    async def _build_batch(self, new: Sequence[Fact], scope: Scope, owner: str) -> dict[int, Fact]:
         """What is looked at together: new facts, and those that are like them."""
         batch = {fact.id: fact for fact in new}
         for fact in new:
             for found in await self.memory.search(
-                fact.text, seer(scope, owner), clean.NEIGHBOURS + 1, scope
+                fact.text, make_owner_viewer(scope, owner), clean.NEIGHBOURS + 1, scope
             ):
                 if len(batch) < clean.BATCH and not found.fact.held:
                     batch.setdefault(found.fact.id, found.fact)
         return batch
 
-    async def _unchanged(self, batch: dict[int, Fact], plan: CleanupPlan) -> None:
+    async def _check_unchanged(self, batch: dict[int, Fact], plan: CleanupPlan) -> None:
         """Raises MalformedReply where somebody changed what the plan is about while it was made."""
         touched = [
             *(each.id for each in plan.delete),
             *(each.by for each in plan.delete if each.by),
         ]
-        rows = await self.ground.store.rows("fact_get", (msgspec.json.encode(touched).decode(),))
+        rows = await self.ground.store.query("fact_get", (msgspec.json.encode(touched).decode(),))
         if len(rows) < len(set(touched)):
             raise MalformedReply(
                 "the plan to tidy memory was not carried out: a fact was erased meanwhile"
             )
         for row in rows:
-            fact = fact_of(row)
+            fact = parse_fact_row(row)
             before = batch[fact.id]
             if (fact.valid_to, fact.pinned, fact.held) != (
                 before.valid_to,
@@ -224,7 +239,7 @@ class Gatherer:
                     f"the plan to tidy memory was not carried out: fact {fact.id} changed meanwhile"
                 )
 
-    def _carried_out(self, plan: CleanupPlan, batch: dict[int, Fact]) -> list[Change]:
+    def _build_changes(self, plan: CleanupPlan, batch: dict[int, Fact]) -> list[Change]:
         now = self.ground.clock.now()
         changes = list[Change]()
         for each in plan.delete:
@@ -232,12 +247,12 @@ class Gatherer:
                 by = each.by if each.why in ("duplicate", "contradicted") else 0
                 changes.append(Change("fact_give_way", (each.id, now, f"cleaner: {each.why}", by)))
                 if each.why == "duplicate":
-                    changes.append(also(by, batch[each.id].session, batch[each.id].n))
-        facts = [stored(fact) for fact in batch.values()]
+                    changes.append(add_fact_source(by, batch[each.id].session, batch[each.id].n))
+        facts = [to_stored(fact) for fact in batch.values()]
         for add in plan.add:
             sources = [batch[id_] for id_ in add.of]
             last = max(sources, key=lambda fact: fact.at)
-            label = clean.label_of(add, facts)
+            label = clean.join_source_labels(add, facts)
             durable = any(fact.retention == "durable" for fact in sources)
             ids = "+".join(map(str, sorted(add.of)))
             fact = NewFact(
@@ -246,7 +261,7 @@ class Gatherer:
                 last.owner,
                 label,
                 "cleaner",
-                f"{clean.kind_of(add, facts) or 'clean'}:{ids}",
+                f"{clean.find_common_kind(add, facts) or 'clean'}:{ids}",
                 last.session,
                 last.n,
                 max(fact.confidence for fact in sources),
@@ -254,7 +269,7 @@ class Gatherer:
                 held=label.integrity == "untrusted",
                 replaces=add.of,
             )
-            changes += added(fact, now, self._memory.keeping)
+            changes += add_fact(fact, now, self._memory.keeping)
         return changes
 
     # What they have in common
@@ -263,7 +278,7 @@ class Gatherer:
     def _memory(self) -> MemoryConfig:
         return self.ground.settings().config.memory
 
-    async def each(
+    async def run_all(
         self, kind: str, work: Sequence[tuple[str, Callable[[], Awaitable[int]]]]
     ) -> str:
         """Do all of this, each for itself. Returns how much came of how many; raises DeskhandError
@@ -290,30 +305,34 @@ class Gatherer:
         done = len(work) - len(failed) - len(waiting)
         said = f"{kind}: {found} from {done}" if done else ""
         if waiting:
-            said = "; ".join(filter(None, (said, BIGGER.format(len(waiting), waiting[0]))))
+            said = "; ".join(
+                filter(None, (said, TOO_SMALL_MESSAGE.format(len(waiting), waiting[0])))
+            )
         if failed:
             raise DeskhandError(
                 f"{f'{said}; ' if said else ''}{kind} failed for {'; '.join(failed)}"
             )
         return said
 
-    async def talk(self, session: str, after: int) -> Transcript:
+    async def load_transcript(self, session: str, after: int) -> Transcript:
         """What was said in a conversation, at least from event `after` on."""
         log_ = await self.ground.store.history(session)
         if log_ and 1 < log_[0].n > after:
             log_ = await self.ground.store.events(session)
-        return await anyio.to_thread.run_sync(heard, session, log_)
+        return await anyio.to_thread.run_sync(parse_transcript, session, log_)
 
-    async def known(self, text: str, scope: Scope, owner: str) -> list[Stored]:
+    async def find_known(self, text: str, scope: Scope, owner: str) -> list[Stored]:
         """What is known of what stands in this text."""
         return [
-            stored(found.fact)
-            for found in await self.memory.search(text, seer(scope, owner), KNOWN, scope)
+            to_stored(found.fact)
+            for found in await self.memory.search(
+                text, make_owner_viewer(scope, owner), MAX_KNOWN, scope
+            )
         ]
 
-    async def let_go(self, scope: Scope, owner: str) -> list[LetGo]:
+    async def list_forgotten(self, scope: Scope, owner: str) -> list[LetGo]:
         """What of this owner's a person had forgotten lately."""
-        rows = await self.ground.store.rows("gathered_let_go", (scope, owner))
+        rows = await self.ground.store.query("gathered_let_go", (scope, owner))
         return [LetGo(text, at, bool(held)) for text, at, held in rows]
 
     async def ask(self, agent: str, aside: Aside, models: Sequence[str], job: str) -> str:
@@ -323,30 +342,30 @@ class Gatherer:
         here = self.thinking.agent(agent)
         settings = self.ground.settings()
         if not models and all(
-            is_small(settings, one) for one in cheapest(here.cheap_model, here.models)
+            is_small(settings, one) for one in cheapest_first(here.cheap_model, here.models)
         ):
             raise ModelTooSmall(f"the model of {agent} is too small to {job}")
         return (await self.thinking.ask(agent, aside, models, Charge("", "", agent, job))).text
 
-    def noted(
+    def mark_processed(
         self, kind: str, subject: str, n: int, status: str = "processed", note: str = ""
     ) -> Change:
         """The row that says up to where something was read."""
         return Change("gathered_set", (kind, subject, n, n, self.ground.clock.now(), status, note))
 
-    async def keep(self, facts: Sequence[NewFact], *more: Change) -> None:
+    async def save_facts(self, facts: Sequence[NewFact], *more: Change) -> None:
         """Write these facts, and that they were read, together or not at all."""
         now = self.ground.clock.now()
         keeping = self._memory.keeping
         await self.ground.store.change(
-            [*(each for fact in facts for each in added(fact, now, keeping)), *more]
+            [*(each for fact in facts for each in add_fact(fact, now, keeping)), *more]
         )
 
 
-def whose(talk: Transcript, agent: str) -> tuple[Scope, str]:
+def choose_fact_owner(talk: Transcript, agent: str) -> tuple[Scope, str]:
     """Whose facts come from this conversation: of the one person in it; where several take part,
     the agent's."""
-    return ("user", talk.person) if talk.private else ("agent", agent)
+    return ("user", talk.person) if talk.is_private else ("agent", agent)
 
 
 def is_held(scope: Scope, label: Label, lines: Iterable[TranscriptLine]) -> bool:
@@ -359,16 +378,16 @@ def is_held(scope: Scope, label: Label, lines: Iterable[TranscriptLine]) -> bool
     return label.integrity == "untrusted" or (scope != "user" and others)
 
 
-def _day(at: float) -> str:
+def _format_day(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).date().isoformat()
 
 
-def seer(scope: Scope, owner: str) -> Viewer:
+def make_owner_viewer(scope: Scope, owner: str) -> Viewer:
     """Sees all that is this owner's, and by its scope nothing else."""
     return Viewer(owner, owner, private=scope == "user", all_seeing=True)
 
 
-def stored(fact: Fact) -> Stored:
+def to_stored(fact: Fact) -> Stored:
     """As it is shown to a model."""
     return Stored(
         fact.id, fact.text, fact.label, fact.pinned, fact.at, fact.key, fact.session, fact.n

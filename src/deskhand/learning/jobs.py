@@ -16,7 +16,7 @@ from ..memory.recall import Memory
 from ..types.errors import DeskhandError
 from ..types.events import CommandRun, Recorded
 from ..types.jobs import Job
-from ..types.turn import TURN
+from ..types.turn import STOP_TURN_ONLY
 from .extraction import Gatherer
 from .notebook import Notebook
 from .reflection import Reflecting
@@ -40,10 +40,12 @@ class Learning:
         self._ended: set[str] = set()
         self._poke = anyio.Event()
 
-    def see(self, recorded: Recorded) -> None:
+    def on_event(self, recorded: Recorded) -> None:
         """A command passes. Never waits."""
         match recorded.event:
-            case CommandRun(name="start" | "stop", args=args, refused=False) if args != TURN:
+            case CommandRun(name="start" | "stop", args=args, refused=False) if (
+                args != STOP_TURN_ONLY
+            ):
                 self._ended.add(recorded.session)
                 self._poke.set()
             case _:
@@ -56,17 +58,17 @@ class Learning:
         while True:
             self._poke = anyio.Event()
             while self._ended:
-                await self.look_back(self._ended.pop())
+                await self.reflect_if_over(self._ended.pop())
             await self._poke.wait()
 
-    async def look_back(self, session: str) -> None:
+    async def reflect_if_over(self, session: str) -> None:
         """Look back at this conversation if it is over, and memory is to learn by itself."""
         config = self._ground.settings().config
         if not (config.memory.enabled and config.reflection.enabled):
             return
         try:
-            if await self._is_over(session) and await self.reflecting.ended(session):
-                await self.notebook.look()
+            if await self._is_over(session) and await self.reflecting.reflect_session(session):
+                await self.notebook.sync()
         except DeskhandError as error:
             log.warning("%s was ended, and is looked back at later: %s", session, error)
 
@@ -83,10 +85,10 @@ class Learning:
             "reflect": self.reflecting.reflect,
             "promote": self.reflecting.promote,
         }
-        jobs.chores |= {name: _chore(do) for name, do in work.items()}
-        jobs.builtins.append(self.builtin)
+        jobs.chores |= {name: _make_chore(do) for name, do in work.items()}
+        jobs.builtins.append(self.builtin_jobs)
 
-    def builtin(self) -> Iterator[Job]:
+    def builtin_jobs(self) -> Iterator[Job]:
         """The jobs without a file, as the configuration has them now."""
         config = self._ground.settings().config
         memory = config.memory
@@ -97,21 +99,23 @@ class Learning:
         )
         for name, one, usual, about in gather:
             on = memory.enabled and one.enabled is not False
-            yield _job(name, one.schedule or usual, about, on)
+            yield _make_job(name, one.schedule or usual, about, on)
         on = memory.enabled and reflection.enabled
-        yield _job("reflect", reflection.schedule, "look back at conversations that are over", on)
-        yield _job(
+        yield _make_job(
+            "reflect", reflection.schedule, "look back at conversations that are over", on
+        )
+        yield _make_job(
             "promote", PROMOTE_AT, "put what lasts of the notes of past days into MEMORY.md", on
         )
 
 
-def _job(name: str, schedule: str, about: str, enabled: bool) -> Job:
+def _make_job(name: str, schedule: str, about: str, enabled: bool) -> Job:
     return Job(
         name, description=about, schedule=schedule, kind="chore", chore=name, enabled=enabled
     )
 
 
-def _chore(do: Callable[[], Awaitable[str]]) -> Callable[[Job], Awaitable[str]]:
+def _make_chore(do: Callable[[], Awaitable[str]]) -> Callable[[Job], Awaitable[str]]:
     async def run(job: Job) -> str:
         return await do()
 

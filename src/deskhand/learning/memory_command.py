@@ -14,24 +14,31 @@ import anyio
 
 from ..agent.state import State
 from ..assembly.host import Host
-from ..memory.facts import Fact, Viewer, closed, everything, promoted, put_back
+from ..memory.facts import (
+    Fact,
+    Viewer,
+    close_fact,
+    make_unrestricted_viewer,
+    promote_fact,
+    undo_last_change,
+)
 from ..memory.recall import Memory
-from ..memory.rendering import reasons, said_before
-from ..policy.links import neutralised
+from ..memory.rendering import explain_fact, read_source_text
+from ..policy.links import defang_text
 from ..types.commit import Change
 from ..types.errors import StoreUnavailable
 from ..types.events import CommandRun, Recorded
-from ..types.identity import Principal, Waiting, only_person, read_by_others, readers_of
+from ..types.identity import Principal, Waiting, is_read_by_others, list_reader_names, only_person
 
 log = logging.getLogger(__name__)
 
 NAME = "memory"
 MARK = "asked"
-LISTED = 30
+MAX_LISTED = 30
 LINE_CHARS = 200
 CATCH_UP = 200
 PAUSE_S = 5.0
-HOW = "Write /memory why, undo, keep or forget with its number."
+USAGE = "Write /memory why, undo, keep or forget with its number."
 NOT_HERE = (
     "Others read here too, so what is your own is not shown: write /memory where you are alone "
     "with me."
@@ -55,19 +62,19 @@ class MemoryCommand:
         """What the person reads. Changes nothing."""
         if not self._ground.settings().config.memory.enabled:
             return "Memory is switched off: memory.enabled in the configuration."
-        viewer = _viewer(state, row)
+        viewer = _make_viewer(state, row)
         who = row.principal
         word, _, rest = args.strip().partition(" ")
         number = rest.strip().removeprefix("#")
         if not word:
-            return self._list(viewer, who)
+            return self._render_list(viewer, who)
         if word == "undo" and not number:
-            number = str(self._last(viewer))
+            number = str(self._last_changed(viewer))
         if word not in ("why", "undo", "keep", "forget") or not (
             number.isdecimal() and len(number) < 16
         ):
-            return f"{HOW} /memory alone lists what there is."
-        fact = self._memory.one(int(number), viewer)
+            return f"{USAGE} /memory alone lists what there is."
+        fact = self._memory.get_sync(int(number), viewer)
         if fact is None or not _may_see(fact, viewer, who):
             missing = (
                 f"There is no memory #{number} here."
@@ -76,13 +83,13 @@ class MemoryCommand:
             )
             return f"{missing} {'/memory lists what there is.' if viewer.private else NOT_HERE}"
         if word == "why":
-            return self._why(fact, state, who)
+            return self._explain(fact, state, who)
         if fact.scope != "user" and "owner" not in who.roles:
             return f"#{number} is told to others too, so that is for an owner to decide."
-        return _promise(word, fact)
+        return _render_promise(word, fact)
 
-    def _list(self, viewer: Viewer, who: Principal) -> str:
-        found = self._memory.listed(viewer, limit=1_000)
+    def _render_list(self, viewer: Viewer, who: Principal) -> str:
+        found = self._memory.list_facts_sync(viewer, limit=1_000)
         seen = [fact for fact in found if _may_see(fact, viewer, who)]
         own, others = (
             [fact for fact in seen if (fact.scope == "user") is mine] for mine in (True, False)
@@ -92,35 +99,35 @@ class MemoryCommand:
             ("What I remember of you, and tell nobody else:", own),
             ("What I remember and tell everybody here:", others),
         ):
-            lines += [title, *(_line(fact) for fact in facts[:LISTED])] if facts else []
-            lines += [f"… and {len(facts) - LISTED} more: ask me about something."] * (
-                len(facts) > LISTED
+            lines += [title, *(_render_line(fact) for fact in facts[:MAX_LISTED])] if facts else []
+            lines += [f"… and {len(facts) - MAX_LISTED} more: ask me about something."] * (
+                len(facts) > MAX_LISTED
             )
         if not seen:
             return "\n".join(
                 [*lines, "I remember nothing here yet. Tell me to remember something."]
             )
-        return "\n".join([*lines, HOW])
+        return "\n".join([*lines, USAGE])
 
-    def _why(self, fact: Fact, state: State, who: Principal) -> str:
+    def _explain(self, fact: Fact, state: State, who: Principal) -> str:
         zone = ZoneInfo(self._ground.settings().config.timezone)
         theirs = fact.scope == "user" or fact.session == state.session
         said = (
-            said_before(self._ground.store.look("fact_said", (fact.session, fact.n)))
+            read_source_text(self._ground.store.query_sync("fact_said", (fact.session, fact.n)))
             if theirs
             else ""
         )
         day = lambda at: f"{datetime.fromtimestamp(at, zone):%Y-%m-%d %H:%M}"  # noqa: E731 -- beside its only use
-        pairs = reasons(fact, said, day, "/memory keep")
+        pairs = explain_fact(fact, said, day, "/memory keep")
         shown = [pair for pair in pairs if theirs or pair[0] != "from"]
         return "\n".join(
-            [f"#{fact.id} {_told(fact)}", *(f"{name}: {value}" for name, value in shown)]
+            [f"#{fact.id} {_render_text(fact)}", *(f"{name}: {value}" for name, value in shown)]
         )
 
-    def _last(self, viewer: Viewer) -> int:
+    def _last_changed(self, viewer: Viewer) -> int:
         """The memory of this person to which something happened last; 0: none."""
         rows = (
-            self._ground.store.look("fact_latest_of", ("user", viewer.person))
+            self._ground.store.query_sync("fact_latest_of", ("user", viewer.person))
             if viewer.private
             else []
         )
@@ -128,34 +135,34 @@ class MemoryCommand:
 
     # What is done
 
-    def see(self, recorded: Recorded) -> None:
+    def on_event(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""
-        if _number(recorded):
+        if _promised_id(recorded):
             self._promised.append(recorded)
             self._news.set()
 
     async def run(self) -> None:
         """For ever, in the process that drives."""
-        latest = await self._ground.store.latest(
+        latest = await self._ground.store.latest_events(
             Principal("owner", ("owner",)), ("command_run",), CATCH_UP
         )
-        self._promised.extendleft(each for each in reversed(latest) if _number(each))
+        self._promised.extendleft(each for each in reversed(latest) if _promised_id(each))
         while True:
             self._news = anyio.Event()
             try:
-                await self.look()
+                await self.apply_promises()
             except StoreUnavailable as error:
                 log.warning("what was said about memories is done later: %s", error)
                 await anyio.sleep(PAUSE_S)
                 continue
             await self._news.wait()
 
-    async def look(self) -> None:
+    async def apply_promises(self) -> None:
         """Do all that was promised and has not been done. Raises StoreUnavailable."""
         store = self._ground.store
         while self._promised:
             promise = self._promised[0]
-            done = await store.rows("gathered_get", (MARK, promise.session))
+            done = await store.query("gathered_get", (MARK, promise.session))
             if not done or done[0][0] < promise.n:
                 mark = (
                     MARK,
@@ -170,30 +177,30 @@ class MemoryCommand:
             self._promised.popleft()
 
     def _changes(self, promise: Recorded) -> Sequence[Change]:
-        fact = self._memory.one(_number(promise), everything())
+        fact = self._memory.get_sync(_promised_id(promise), make_unrestricted_viewer())
         if fact is None or not isinstance(promise.event, CommandRun):
             return ()
         now = self._ground.clock.now()
         said = _PROMISED.match(promise.event.reply)
         wanted = (promise.event.args.split() or [""])[0]
         if wanted == "keep":
-            return promoted(fact, now)
+            return promote_fact(fact, now)
         if wanted == "forget":
-            return (closed(fact.id, now, "forgotten"),)
+            return (close_fact(fact.id, now, "forgotten"),)
         return (
-            put_back(fact, now)
+            undo_last_change(fact, now)
             if said and (fact.valid_to is None) == (said[2] == "is taken back")
             else ()
         )
 
 
-def _viewer(state: State, row: Waiting) -> Viewer:
+def _make_viewer(state: State, row: Waiting) -> Viewer:
     """Who reads the answer: the person who asks, where nobody else takes part."""
     who = row.principal
     agent = state.session.partition("/")[0]
     participants = state.participants_with(row)
     private = who.kind == "person" and only_person(participants) == who.id
-    audience = () if read_by_others(participants) else readers_of(who)
+    audience = () if is_read_by_others(participants) else list_reader_names(who)
     return Viewer(who.id if private else "", agent, private, audience, held=private)
 
 
@@ -205,8 +212,12 @@ def _may_see(fact: Fact, viewer: Viewer, who: Principal) -> bool:
     return not fact.held and fact.valid_to is None
 
 
-def _line(fact: Fact) -> str:
-    text = _told(fact) if len(fact.text) <= LINE_CHARS else f"{_told(fact)[:LINE_CHARS]}…"
+def _render_line(fact: Fact) -> str:
+    text = (
+        _render_text(fact)
+        if len(fact.text) <= LINE_CHARS
+        else f"{_render_text(fact)[:LINE_CHARS]}…"
+    )
     marks = ["always told"] * fact.pinned + [
         f"waits for your yes: /memory keep {fact.id}"
     ] * fact.held
@@ -214,33 +225,37 @@ def _line(fact: Fact) -> str:
     return f"#{fact.id} {text}" + (f" ({', '.join(marks)})" if marks else "")
 
 
-def _told(fact: Fact) -> str:
+def _render_text(fact: Fact) -> str:
     """Its text; what came from outside leads nowhere by itself."""
-    return neutralised(fact.text, ()) if fact.label.integrity == "untrusted" else fact.text
+    return defang_text(fact.text, ()) if fact.label.integrity == "untrusted" else fact.text
 
 
-def _promise(word: str, fact: Fact) -> str:
+def _render_promise(word: str, fact: Fact) -> str:
     """What is about to be done, in the words by which it is known again (_PROMISED)."""
     open_ = fact.valid_to is None
     if word == "forget":
         if not open_:
             return f"It is over already: {fact.closed_why}. /memory undo {fact.id} opens it again."
-        return f"#{fact.id} is forgotten: {_told(fact)}\n/memory undo {fact.id} brings it back."
+        return (
+            f"#{fact.id} is forgotten: {_render_text(fact)}\n/memory undo {fact.id} brings it back."
+        )
     if word == "keep":
         if not open_:
             return f"It is over: {fact.closed_why}. /memory undo {fact.id} opens it again."
-        return f"#{fact.id} is kept, and told from now on: {_told(fact)}"
+        return f"#{fact.id} is kept, and told from now on: {_render_text(fact)}"
     if open_:
-        return f"#{fact.id} is taken back, and what it had replaced holds again: {_told(fact)}"
+        return (
+            f"#{fact.id} is taken back, and what it had replaced holds again: {_render_text(fact)}"
+        )
     instead = (
         f"\n#{fact.superseded_by}, which had come in its place, is taken back."
         if fact.superseded_by
         else ""
     )
-    return f"#{fact.id} holds again: {_told(fact)}{instead}"
+    return f"#{fact.id} holds again: {_render_text(fact)}{instead}"
 
 
-def _number(recorded: Recorded) -> int:
+def _promised_id(recorded: Recorded) -> int:
     """The memory about which this event promises something; 0 for none."""
     event = recorded.event
     if not isinstance(event, CommandRun) or event.name != NAME or event.refused:

@@ -15,13 +15,13 @@ import msgspec
 from ..memory import fact_extraction as harvest
 from ..memory import project_days, reflect
 from ..memory.fact_extraction import Stored
-from ..memory.facts import NewFact, Scope, fact_of
+from ..memory.facts import NewFact, Scope, parse_fact_row
 from ..memory.reflect import Reflection, ReflectionConfig
 from ..types.commit import Change
-from ..types.labels import Label, join
+from ..types.labels import Label, join_labels
 from ..types.people import OWNER_NAME
-from .extraction import Gatherer, is_held, seer, stored, whose
-from .proposals.store import Proposal, proposed
+from .extraction import Gatherer, choose_fact_owner, is_held, make_owner_viewer, to_stored
+from .proposals.store import Proposal, add_proposal
 
 MOST_NEW = 1_000
 """Among so many conversations with something new the one that was ended is looked for."""
@@ -34,7 +34,7 @@ class Reflecting:
     def __init__(
         self,
         gatherer: Gatherer,
-        propose: Callable[[Proposal, float], tuple[Change, ...]] = proposed,
+        propose: Callable[[Proposal, float], tuple[Change, ...]] = add_proposal,
     ) -> None:
         self._gatherer = gatherer
         self._propose = propose
@@ -52,32 +52,34 @@ class Reflecting:
         async with gatherer.lock:
             now = gatherer.ground.clock.now()
             args = ("reflect", now - 60 * config.quiet_minutes, now, config.max_sessions)
-            rows = await gatherer.ground.store.rows("gathered_new", args)
+            rows = await gatherer.ground.store.query("gathered_new", args)
             work = [(row[0], partial(self._reflect, row[0], row[1], row[2])) for row in rows]
-            return await gatherer.each("reflect", work)
+            return await gatherer.run_all("reflect", work)
 
-    async def ended(self, session: str) -> str:
+    async def reflect_session(self, session: str) -> str:
         """Look back at a conversation that somebody has just ended, and put into MEMORY.md what is
         worth knowing always: the next one is to know it. Returns what came of it, '' for nothing.
         Raises DeskhandError where it failed: then it is done when looking back is due."""
         gatherer = self._gatherer
         async with gatherer.lock:
             now = gatherer.ground.clock.now()
-            rows = await gatherer.ground.store.rows("gathered_new", ("reflect", now, now, MOST_NEW))
+            rows = await gatherer.ground.store.query(
+                "gathered_new", ("reflect", now, now, MOST_NEW)
+            )
             work = [
                 (row[0], partial(self._reflect, row[0], row[1], row[2]))
                 for row in rows
                 if row[0] == session
             ]
-            said = await gatherer.each("reflect", work)
+            said = await gatherer.run_all("reflect", work)
         return "; ".join(filter(None, (said, await self.promote(inf) if work else "")))
 
     async def _reflect(self, session: str, agent: str, after: int) -> int:
         """Returns how many things were learned."""
         gatherer = self._gatherer
-        talk = await gatherer.talk(session, after)
+        talk = await gatherer.load_transcript(session, after)
         new = [line for line in talk.lines if line.n > after]
-        if talk.busy or len(talk.lines) < reflect.FEWEST or len(new) < reflect.FEWEST_NEW:
+        if talk.busy or len(talk.lines) < reflect.MIN_LINES or len(new) < reflect.MIN_NEW_LINES:
             row = (
                 session,
                 after,
@@ -88,21 +90,21 @@ class Reflecting:
             )
             await gatherer.ground.store.change((Change("gathered_set", ("reflect", *row)),))
             return 0
-        scope, owner = whose(talk, agent)
+        scope, owner = choose_fact_owner(talk, agent)
         known = [
-            *await self._of("knowledge", scope, owner),
-            *await self._of("learning", scope, owner),
+            *await self._load_kind("knowledge", scope, owner),
+            *await self._load_kind("learning", scope, owner),
         ]
-        found = reflect.shown(talk.lines, talk.calls, after)
-        near = await gatherer.known("\n".join(line.text for line in new), scope, owner)
-        question = reflect.question(found, near, self._config.output_tokens)
+        found = reflect.select_excerpt(talk.lines, talk.calls, after)
+        near = await gatherer.find_known("\n".join(line.text for line in new), scope, owner)
+        question = reflect.build_prompt(found, near, self._config.output_tokens)
         answer = await gatherer.ask(agent, question, self._config.models, "reflect")
-        back = reflect.answered(answer, found, [each.text for each in known])
+        back = reflect.parse_answer(answer, found, [each.text for each in known])
         n = new[-1].n
         held = is_held(scope, back.label, (*found.earlier, *found.new))
-        gone = harvest.not_anew(new, await gatherer.let_go(scope, owner))
-        facts = self._facts(back, (scope, owner), (session, n), held)
-        facts = [each for each in facts if not harvest.let_go(each.text, new[0].at, gone)]
+        gone = harvest.drop_mentioned_again(new, await gatherer.list_forgotten(scope, owner))
+        facts = self._make_facts(back, (scope, owner), (session, n), held)
+        facts = [each for each in facts if not harvest.is_forgotten(each.text, new[0].at, gone)]
         now = gatherer.ground.clock.now()
         redact = gatherer.ground.redact
         skills = [
@@ -123,10 +125,12 @@ class Reflecting:
             for each in skills
             for row in await anyio.to_thread.run_sync(self._propose, each, now)
         ]
-        await gatherer.keep(facts, *rows, gatherer.noted("reflect", session, talk.n, note=note))
+        await gatherer.save_facts(
+            facts, *rows, gatherer.mark_processed("reflect", session, talk.n, note=note)
+        )
         return len(back.knowledge) + len(back.learnings) + len(skills)
 
-    def _facts(
+    def _make_facts(
         self, back: Reflection, whose_: tuple[Scope, str], event: tuple[str, int], held: bool
     ) -> list[NewFact]:
         """Knowledge and learnings; of a private conversation also what it was about, for the notes
@@ -142,7 +146,7 @@ class Reflecting:
                 *whose_,
                 back.label,
                 "reflection",
-                harvest.key_of(kind, *event, text),
+                harvest.make_fact_key(kind, *event, text),
                 *event,
                 confidence,
                 "candidate" if kind == "summary" else "durable",
@@ -151,11 +155,11 @@ class Reflecting:
             for kind, text, confidence in about
         ]
 
-    async def _of(self, kind: str, scope: Scope, owner: str) -> list[Stored]:
+    async def _load_kind(self, kind: str, scope: Scope, owner: str) -> list[Stored]:
         owners = msgspec.json.encode([[scope, owner]]).decode()
         return [
-            stored(fact_of(row))
-            for row in await self._gatherer.ground.store.rows("notes_kind", (owners, kind))
+            to_stored(parse_fact_row(row))
+            for row in await self._gatherer.ground.store.query("notes_kind", (owners, kind))
         ]
 
     # Notes of days
@@ -166,16 +170,16 @@ class Reflecting:
         nothing. Raises DeskhandError where it failed."""
         gatherer = self._gatherer
         async with gatherer.lock:
-            rows = await gatherer.ground.store.rows("gathered_get", ("promote", OWNER_NAME))
-            notes = await self._notes(
-                rows[0][0] if rows else 0, self._today() if before is None else before
+            rows = await gatherer.ground.store.query("gathered_get", ("promote", OWNER_NAME))
+            notes = await self._load_new_notes(
+                rows[0][0] if rows else 0, self._start_of_today() if before is None else before
             )
             work: list[tuple[str, Callable[[], Awaitable[int]]]] = []
             if notes:
                 work.append((OWNER_NAME, partial(self._promote, notes)))
-            return await gatherer.each("promote", work)
+            return await gatherer.run_all("promote", work)
 
-    def _today(self) -> float:
+    def _start_of_today(self) -> float:
         """When today began, where the person is."""
         ground = self._gatherer.ground
         zone = ZoneInfo(ground.settings().config.timezone)
@@ -183,11 +187,11 @@ class Reflecting:
             datetime.fromtimestamp(ground.clock.now(), zone).date(), time(), zone
         ).timestamp()
 
-    async def _notes(self, after: int, before: float) -> list[Stored]:
+    async def _load_new_notes(self, after: int, before: float) -> list[Stored]:
         """What was noted by then, and nobody has looked through."""
         notes = [
-            *await self._of("summary", "user", OWNER_NAME),
-            *await self._of("day", "user", OWNER_NAME),
+            *await self._load_kind("summary", "user", OWNER_NAME),
+            *await self._load_kind("day", "user", OWNER_NAME),
         ]
         fresh = [each for each in notes if each.id > after and each.at < before and not each.pinned]
         fresh = [each for each in fresh if each.label.integrity != "untrusted"]
@@ -197,21 +201,23 @@ class Reflecting:
         gatherer = self._gatherer
         always = [
             fact
-            for fact in gatherer.memory.pinned(seer("user", OWNER_NAME))
+            for fact in gatherer.memory.pinned(make_owner_viewer("user", OWNER_NAME))
             if (fact.scope, fact.owner) == ("user", OWNER_NAME)
         ]
         said = [fact.text for fact in always]
         agent = gatherer.ground.settings().agents[0]
         answer = await gatherer.ask(
-            agent, project_days.question(notes, said), self._config.models, "promote"
+            agent, project_days.build_prompt(notes, said), self._config.models, "promote"
         )
-        kept = project_days.answered(answer, notes, said)
-        read = join([*(each.label for each in notes), *(fact.label for fact in always)])
-        facts = [self._known_always(each, notes, read) for each in kept]
-        await gatherer.keep(facts, gatherer.noted("promote", OWNER_NAME, notes[-1].id))
+        kept = project_days.parse_answer(answer, notes, said)
+        read = join_labels([*(each.label for each in notes), *(fact.label for fact in always)])
+        facts = [self._make_pinned_fact(each, notes, read) for each in kept]
+        await gatherer.save_facts(
+            facts, gatherer.mark_processed("promote", OWNER_NAME, notes[-1].id)
+        )
         return len(facts)
 
-    def _known_always(
+    def _make_pinned_fact(
         self, kept: project_days.KeptDays, notes: Sequence[Stored], label: Label
     ) -> NewFact:
         note = next(each for each in notes if each.id == kept.id)

@@ -15,7 +15,7 @@ from ..agent.state import State, fold
 from ..memory.fact_extraction import MODEL, TOOL, TranscriptLine
 from ..types import events as e
 from ..types.identity import EVERYBODY
-from ..types.labels import LOCAL, join
+from ..types.labels import LOCAL, join_labels
 from ..types.messages import Message, Text
 
 
@@ -27,15 +27,15 @@ class Transcript(msgspec.Struct, frozen=True):
     n: int
     lines: tuple[TranscriptLine, ...]
     person: str
-    told: tuple[int, ...]
+    recalled_ids: tuple[int, ...]
     calls: tuple[tuple[int, str], ...]
     busy: bool
 
-    def since(self, n: int) -> tuple[TranscriptLine, ...]:
+    def lines_since(self, n: int) -> tuple[TranscriptLine, ...]:
         """What was said after event n."""
         return tuple(line for line in self.lines if line.n > n)
 
-    def vouched(self) -> tuple[TranscriptLine, ...]:
+    def vouched_lines(self) -> tuple[TranscriptLine, ...]:
         """Without what a model said once it had read what nobody vouches for: it may only repeat
         that."""
         return tuple(
@@ -43,12 +43,12 @@ class Transcript(msgspec.Struct, frozen=True):
         )
 
     @property
-    def private(self) -> bool:
+    def is_private(self) -> bool:
         """Whether one person alone takes part."""
         return self.person not in ("", EVERYBODY)
 
 
-def heard(session: str, log: Iterable[e.Recorded]) -> Transcript:
+def parse_transcript(session: str, log: Iterable[e.Recorded]) -> Transcript:
     """Read a log, or its end from a `Compacted` on. What was taken back is not there."""
     state = State(session)
     lines: list[TranscriptLine] = []
@@ -62,13 +62,13 @@ def heard(session: str, log: Iterable[e.Recorded]) -> Transcript:
             case e.MessageReceived(principal=principal, message=message) if (
                 principal.kind == "person"
             ):
-                lines += _line(recorded, principal.id, message)
+                lines += _make_lines(recorded, principal.id, message)
             case e.ModelReplied(message=message):
                 names |= {call.id: call.name for call in message.calls}
                 if message.text.strip():
                     lines.append(
                         TranscriptLine(
-                            n, MODEL, message.text, join((state.label, LOCAL)), recorded.at
+                            n, MODEL, message.text, join_labels((state.label, LOCAL)), recorded.at
                         )
                     )
             case e.ToolFinished(result=result):
@@ -86,14 +86,14 @@ def heard(session: str, log: Iterable[e.Recorded]) -> Transcript:
     )
 
 
-def _line(recorded: e.Recorded, who: str, message: Message) -> list[TranscriptLine]:
+def _make_lines(recorded: e.Recorded, who: str, message: Message) -> list[TranscriptLine]:
     parts = [part for part in message.parts if isinstance(part, Text) and part.text.strip()]
     if not parts:
         return []
     who = (
         f"person {who}" if who in (MODEL, TOOL) else who
     )  # nobody speaks as another by being called so
-    label = join(part.label for part in parts)
+    label = join_labels(part.label for part in parts)
     return [
         TranscriptLine(recorded.n, who, "\n".join(part.text for part in parts), label, recorded.at)
     ]

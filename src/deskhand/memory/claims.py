@@ -12,9 +12,9 @@ import re
 
 import msgspec
 
-from .words import plain
+from .words import normalize_text
 
-LONGEST = 200
+MAX_CLAIM_CHARS = 200
 """A longer text says more than one thing."""
 
 
@@ -28,15 +28,15 @@ class Claim(msgspec.Struct, frozen=True):
     value: str
 
 
-def claim_of(text: str) -> Claim | None:
+def parse_claim(text: str) -> Claim | None:
     """The claim that a text is, None where that is not certain."""
-    if len(text) > LONGEST:
+    if len(text) > MAX_CLAIM_CHARS:
         return None
-    text = _NOW.sub(" ", text.replace("\u2019", "'"))
+    text = _TIME_FILLER.sub(" ", text.replace("\u2019", "'"))
     text = " ".join(text.split()).rstrip(".!")
     if _UNSURE.search(text):
         return None
-    return _predicate(text) or _copula(text)
+    return _parse_predicate(text) or _parse_copula(text)
 
 
 def contradict(one: Claim, other: Claim) -> bool:
@@ -48,19 +48,19 @@ def contradict(one: Claim, other: Claim) -> bool:
         return one.value != other.value
     if one.kind != "name":
         return one.value.casefold() != other.value.casefold()
-    if one.attribute in _PLACES and not _apart(one.value, other.value):
+    if one.attribute in _PLACES and not _are_separate_places(one.value, other.value):
         return False
-    words = {*plain(one.value).split()}
-    others = {*plain(other.value).split()}
+    words = {*normalize_text(one.value).split()}
+    others = {*normalize_text(other.value).split()}
     return not (words <= others or others <= words)
 
 
-def _apart(one: str, other: str) -> bool:
+def _are_separate_places(one: str, other: str) -> bool:
     """Whether it is certain enough that neither of two places lies in the other. A city may lie in
     a country, and a house in a city."""
     if _has_number(one) != _has_number(other):
         return False
-    places = plain(one), plain(other)
+    places = normalize_text(one), normalize_text(other)
     if any(place in _AREAS for place in places):
         return False
     return (places[0] in _COUNTRIES) == (places[1] in _COUNTRIES)
@@ -72,7 +72,7 @@ def _has_number(text: str) -> bool:
 
 # Words with which a text says something else than that this is so, or more than that
 
-_NOW = re.compile(
+_TIME_FILLER = re.compile(
     r"\b(?:now|currently|actually|nowadays|these days|from now on|jetzt|ahora|maintenant)\b,?",
     re.IGNORECASE,
 )
@@ -83,9 +83,10 @@ _ENGLISH = (
     "be|could|would|should|will|sometimes|often"
     "|usually|used to|former|(?<!years )old|ex|new|said|says|thinks|believes"
 )
-_OTHERS = r"nicht|kein\w*|auch|und|oder|nunca|también|y|o|pas|jamais|aussi|et|ou"
+_UNSURE_FOREIGN = r"nicht|kein\w*|auch|und|oder|nunca|también|y|o|pas|jamais|aussi|et|ou"
 _UNSURE = re.compile(
-    rf"[?;]|[.!] \S{{2,}}.* |n't\b|(?<!\S)(?:{_ENGLISH}|{_OTHERS})(?=[\s,.:]|$)", re.IGNORECASE
+    rf"[?;]|[.!] \S{{2,}}.* |n't\b|(?<!\S)(?:{_ENGLISH}|{_UNSURE_FOREIGN})(?=[\s,.:]|$)",
+    re.IGNORECASE,
 )
 
 
@@ -118,7 +119,7 @@ _ADJECTIVE = re.compile(
 so is left alone."""
 
 
-def _kind(value: str) -> str:
+def _value_kind(value: str) -> str:
     """What a value is; '' for words."""
     kinds = (("date", _DATE), ("day", _DAY), ("number", _NUMBER), ("name", _NAMES))
     return next((kind for kind, pattern in kinds if pattern.fullmatch(value)), "")
@@ -151,16 +152,16 @@ _PRONOUN_WORDS = "he she it they we you this that er sie es wir ihr él ella il 
 _PRONOUNS = frozenset(_PRONOUN_WORDS.split())
 
 
-def _predicate(text: str) -> Claim | None:
+def _parse_predicate(text: str) -> Claim | None:
     text = re.sub(r"^I'm ", "I am ", text)
     for pattern, attribute, kind in _PREDICATES:
         found = pattern.fullmatch(text)
         if found is None:
             continue
         value = found["value"]
-        who = plain(found["who"] or "")
+        who = normalize_text(found["who"] or "")
         address = attribute == "home" and _ADDRESS.fullmatch(value)
-        if who in _PRONOUNS or not (kind in ("tall", _kind(value)) or address):
+        if who in _PRONOUNS or not (kind in ("tall", _value_kind(value)) or address):
             return None
         return Claim("" if who in _PERSON else who, attribute, kind, value)
     return None
@@ -180,7 +181,7 @@ poland, portugal, qatar, romania, russia, rwanda, saudi arabia, senegal, serbia,
 south korea, spain, sri lanka, sudan, sweden, switzerland, syria, taiwan, tanzania, thailand, tunisia, turkey,
 uganda, ukraine, uruguay, uzbekistan, venezuela, vietnam, yemen, zambia, zimbabwe
 """
-_COUNTRIES = frozenset(map(plain, _COUNTRY_NAMES.split(",")))
+_COUNTRIES = frozenset(map(normalize_text, _COUNTRY_NAMES.split(",")))
 """One name of each; two of them are two places."""
 _AREA_NAMES = """
 europe, asia, africa, america, north america, south america, latin america, central america, oceania, scandinavia,
@@ -203,29 +204,29 @@ schleswig-holstein, mecklenburg-vorpommern, tyrol, tirol, tuscany, sicily, sardi
 the basque country, brittany, normandy, provence, alsace, cornwall, yorkshire, kent, essex, sussex, flanders,
 wallonia
 """
-_AREAS = frozenset(map(plain, _AREA_NAMES.split(",")))
+_AREAS = frozenset(map(normalize_text, _AREA_NAMES.split(",")))
 """Other names of countries, and what is larger or smaller than one: any place may lie in them, or
 they in it."""
 
 
 # What somebody or something has one of: `the dog is Rex`, `Ann's favourite colour is blue`
 
-_NAMING = ("is called", "is named", "heißt", "se llama", "s'appelle")
+_NAMING_VERBS = ("is called", "is named", "heißt", "se llama", "s'appelle")
 _COPULA = re.compile(
     (
-        rf"(?P<subject>.+?) (?P<verb>{'|'.join(_NAMING)}|is|ist|es|est) (?P<at>on |at "
+        rf"(?P<subject>.+?) (?P<verb>{'|'.join(_NAMING_VERBS)}|is|ist|es|est) (?P<at>on |at "
         r")?(?P<value>[^ ].*)"
     ),
     re.IGNORECASE,
 )
-_OWN = re.compile(
+_OWN_SUBJECT = re.compile(
     (
         r"(?:(?:the|my|our|(?:the "
         r")?(?:user|owner)'s|meine?|unsere?|der|die|das|mi|nuestr[oa]|el|la|mon|ma|notre|le) )+"
     ),
     re.IGNORECASE,
 )
-_SOMEBODYS = re.compile(
+_VAGUE_SUBJECT = re.compile(
     r"(?:an?|this|that|some|any|his|her|its|their|your|he|she|it|they|who|what|seine?|ihre?|eine?|su|una?|une|son|sa)\b",
     re.IGNORECASE,
 )
@@ -237,7 +238,7 @@ accountant therapist
 hund katze frau mann chef chefin arzt zahnarzt vater mutter
 perro gato esposa esposo marido jefe jefa chien chat femme mari patron
 """
-_SINGLE = frozenset(_SINGLE_WORDS.split())
+_SINGLE_NOUNS = frozenset(_SINGLE_WORDS.split())
 """Of whom, or of what, one usually has one. Brothers, friends and colleagues are not here."""
 _ATTRIBUTE_WORDS = """
 name nickname password passphrase pin code passcode combination number size address email mail phone birthday
@@ -250,45 +251,49 @@ _EXACT_WORDS = """
 password passphrase passcode pin code combination username login plate ssid
 passwort contraseña
 """
-_EXACT = frozenset(_EXACT_WORDS.split())
+_CASE_SENSITIVE = frozenset(_EXACT_WORDS.split())
 """What is another one where a letter is large instead of small."""
 _ONCE_WORDS = (
     "appointment flight train deadline interview exam wedding surgery party departure arrival "
     "checkup"
 )
-_ONCE = frozenset(_ONCE_WORDS.split())
+_ONE_TIME_EVENTS = frozenset(_ONCE_WORDS.split())
 """What is on one day, and at one time."""
 _SPELLINGS = {"favorite": "favourite", "colour": "color", "e-mail": "email"}
 _LIST_WORDS = 6
 
 
-def _copula(text: str) -> Claim | None:
+def _parse_copula(text: str) -> Claim | None:
     found = _COPULA.fullmatch(text)
-    if found is None or _SOMEBODYS.match(found["subject"]):
+    if found is None or _VAGUE_SUBJECT.match(found["subject"]):
         return None
-    subject, of_its_name = _subject(found["subject"])
+    subject, of_its_name = _parse_subject(found["subject"])
     words = subject.split()
     verb = found["verb"].lower()
     value = found["value"]
     if not words:
         return None
     last = words[-1]
-    kind = _kind(value)
-    if of_its_name or verb in _NAMING:
-        return Claim(subject, "name", "name", value) if last in _SINGLE and kind == "name" else None
-    if last in _ONCE and _TIME.fullmatch(value):
+    kind = _value_kind(value)
+    if of_its_name or verb in _NAMING_VERBS:
+        return (
+            Claim(subject, "name", "name", value)
+            if last in _SINGLE_NOUNS and kind == "name"
+            else None
+        )
+    if last in _ONE_TIME_EVENTS and _TIME.fullmatch(value):
         return Claim(subject, "when", "time", value)
-    if kind == "date" or (kind == "day" and last in _ONCE):
+    if kind == "date" or (kind == "day" and last in _ONE_TIME_EVENTS):
         return Claim(subject, "when", kind, value)
     if last in _ATTRIBUTES or "favourite" in words[:-1]:
         several = "," in value or len(value.split()) > _LIST_WORDS
         if several or found["at"]:
             return None
-        return Claim(subject, "value", "exact" if last in _EXACT else "value", value)
+        return Claim(subject, "value", "exact" if last in _CASE_SENSITIVE else "value", value)
     if (
         verb == "is"
         and not found["at"]
-        and last in _SINGLE
+        and last in _SINGLE_NOUNS
         and kind == "name"
         and not _ADJECTIVE.fullmatch(value)
     ):
@@ -296,13 +301,13 @@ def _copula(text: str) -> Claim | None:
     return None
 
 
-def _subject(text: str) -> tuple[str, bool]:
+def _parse_subject(text: str) -> tuple[str, bool]:
     """The words of a subject, without whose it is where it is the person's own; and whether its
     name is meant."""
-    text = _OWN.sub("", text, 1) if _OWN.match(text) else text
+    text = _OWN_SUBJECT.sub("", text, 1) if _OWN_SUBJECT.match(text) else text
     named = re.fullmatch(r"name of (.+)|(.+)'s name", text, re.IGNORECASE)
     if named is not None:
         text = named[1] or named[2]
-        text = _OWN.sub("", text, 1) if _OWN.match(text) else text
+        text = _OWN_SUBJECT.sub("", text, 1) if _OWN_SUBJECT.match(text) else text
     words = text.casefold().replace("time zone", "timezone").split()
     return " ".join(_SPELLINGS.get(word, word) for word in words), named is not None

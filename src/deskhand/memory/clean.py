@@ -10,8 +10,15 @@ import msgspec
 
 from ..models.side_completion import Aside
 from ..types.errors import MalformedReply
-from ..types.labels import Label, join
-from .fact_extraction import FACT_CHARS, Stored, bare, decoded, indented, one_line
+from ..types.labels import Label, join_labels
+from .fact_extraction import (
+    FACT_CHARS,
+    Stored,
+    decode_answer,
+    indent_continuations,
+    normalize_words,
+    one_line,
+)
 
 BATCH = 60
 NEIGHBOURS = 4
@@ -84,29 +91,29 @@ class CleanupPlan(msgspec.Struct, frozen=True):
     add: tuple[Add, ...] = ()
 
 
-def question(facts: Sequence[tuple[Stored, str]]) -> Aside:
+def build_prompt(facts: Sequence[tuple[Stored, str]]) -> Aside:
     """What a model is asked of these facts, each with the day it was noted."""
     lines = (
-        f"{fact.id}. {day}{' (pinned)' if fact.pinned else ''} {indented(fact.text)}"
+        f"{fact.id}. {day}{' (pinned)' if fact.pinned else ''} {indent_continuations(fact.text)}"
         for fact, day in facts
     )
     return Aside(SYSTEM, "FACTS\n" + "\n".join(lines), SCHEMA, 4_000)
 
 
-def checked(text: str, facts: Sequence[Stored]) -> CleanupPlan:
+def parse_plan(text: str, facts: Sequence[Stored]) -> CleanupPlan:
     """The plan of an answer. Raises MalformedReply with what is wrong with it: then nothing of it
     is done."""
-    plan = decoded(text, CleanupPlan)
+    plan = decode_answer(text, CleanupPlan)
     shown = {fact.id: fact for fact in facts}
     named = [*plan.keep, *(each.id for each in plan.delete)]
     if len(named) != len(set(named)):
-        raise _wrong("it names a fact twice")
+        raise _plan_error("it names a fact twice")
     if unknown := [id_ for id_ in named if id_ not in shown]:
-        raise _wrong(f"it names fact {unknown[0]}, which it was not shown")
+        raise _plan_error(f"it names fact {unknown[0]}, which it was not shown")
     if missing := [id_ for id_ in shown if id_ not in set(named)]:
-        raise _wrong(f"it says nothing of fact {missing[0]}")
+        raise _plan_error(f"it says nothing of fact {missing[0]}")
     if pinned := [each.id for each in plan.delete if shown[each.id].pinned]:
-        raise _wrong(f"it deletes fact {pinned[0]}, which is pinned")
+        raise _plan_error(f"it deletes fact {pinned[0]}, which is pinned")
     adds = tuple(msgspec.structs.replace(each, text=one_line(each.text)) for each in plan.add)
     _check_adds(plan, adds)
     for each in plan.delete:
@@ -117,33 +124,35 @@ def checked(text: str, facts: Sequence[Stored]) -> CleanupPlan:
 def _check_adds(plan: CleanupPlan, adds: Sequence[Add]) -> None:
     merged = {each.id for each in plan.delete if each.why == "merged"}
     used = [id_ for add in adds for id_ in add.of]
-    if any(not bare(add.text) or len(add.text) > FACT_CHARS or not add.of for add in adds):
-        raise _wrong("it adds a fact without words or without a source")
+    if any(
+        not normalize_words(add.text) or len(add.text) > FACT_CHARS or not add.of for add in adds
+    ):
+        raise _plan_error("it adds a fact without words or without a source")
     if set(used) != merged or len(used) != len(set(used)):
-        raise _wrong("what it adds does not come from just what it merges")
+        raise _plan_error("what it adds does not come from just what it merges")
 
 
 def _check_reason(each: Delete, plan: CleanupPlan, shown: dict[int, Stored]) -> None:
     if each.why not in ("duplicate", "contradicted"):
         return
     if each.by not in plan.keep:
-        raise _wrong(f"it deletes fact {each.id} for another that does not stay")
+        raise _plan_error(f"it deletes fact {each.id} for another that does not stay")
     if each.why == "contradicted" and shown[each.by].at < shown[each.id].at:
-        raise _wrong(
+        raise _plan_error(
             f"it takes the word of fact {each.by} over that of fact {each.id}, which is newer"
         )
 
 
-def _wrong(what: str) -> MalformedReply:
+def _plan_error(what: str) -> MalformedReply:
     return MalformedReply(f"the plan to tidy memory was not carried out: {what}")
 
 
-def label_of(add: Add, facts: Sequence[Stored]) -> Label:
+def join_source_labels(add: Add, facts: Sequence[Stored]) -> Label:
     """That of the facts from which this one was made."""
-    return join(fact.label for fact in facts if fact.id in add.of)
+    return join_labels(fact.label for fact in facts if fact.id in add.of)
 
 
-def kind_of(add: Add, facts: Sequence[Stored]) -> str:
+def find_common_kind(add: Add, facts: Sequence[Stored]) -> str:
     """What all of its sources are kept as (`knowledge`, `learning`); '' for plain facts."""
     kinds = {fact.key.partition(":")[0] for fact in facts if fact.id in add.of}
     kind = kinds.pop() if len(kinds) == 1 else ""

@@ -12,9 +12,9 @@ import msgspec
 
 from ..models.side_completion import Aside
 from ..types.errors import MalformedReply
-from ..types.labels import Label, join
-from ..types.messages import clean
-from .words import STEM, words_of
+from ..types.labels import Label, join_labels
+from ..types.messages import clean_text
+from .words import STEM_CHARS, extract_words
 
 V = TypeVar("V")
 
@@ -25,11 +25,11 @@ EARLIER_CHARS = 1_500
 MOST_FACTS = 20
 FACT_CHARS = 500
 ANSWER_CHARS = 200_000
-FORGOTTEN_SHOWN = 40
+MAX_FORGOTTEN = 40
 """So many of what was forgotten are shown."""
 MODEL = "assistant"
 TOOL = "tool"
-_NOT = re.compile(
+_NEGATION = re.compile(
     r"\b(?:not|no|never|cannot|without|nicht|nie|niemals|kein\w*|ohne|nunca|jamás|pas|jamais|sans)\b|n['\u2019]t\b"
 )
 
@@ -121,8 +121,8 @@ class Harvest(msgspec.Struct, frozen=True):
 
     facts: tuple[ExtractedFacts, ...]
     label: Label
-    left: int = 0
-    again: tuple[ExtractedFacts, ...] = ()
+    dropped: int = 0
+    repeated: tuple[ExtractedFacts, ...] = ()
 
 
 class Excerpt(msgspec.Struct, frozen=True):
@@ -134,23 +134,23 @@ class Excerpt(msgspec.Struct, frozen=True):
     @property
     def label(self) -> Label:
         """That of everything that is shown."""
-        return join(line.label for line in (*self.earlier, *self.new))
+        return join_labels(line.label for line in (*self.earlier, *self.new))
 
 
-def excerpt(lines: Sequence[TranscriptLine], after: int, limit: int = READ_CHARS) -> Excerpt:
+def make_excerpt(lines: Sequence[TranscriptLine], after: int, limit: int = READ_CHARS) -> Excerpt:
     """The last `limit` characters of what was said after event `after`, and a little of what was
     before."""
-    new = _last([line for line in lines if line.n > after], limit)
+    new = _last_lines([line for line in lines if line.n > after], limit)
     first = new[0].n if new else after + 1
     earlier = (
-        _last([line for line in lines if line.n <= after and line.n < first], EARLIER_CHARS)
+        _last_lines([line for line in lines if line.n <= after and line.n < first], EARLIER_CHARS)
         if new
         else ()
     )
     return Excerpt(new, earlier)
 
 
-def _last(lines: Sequence[TranscriptLine], limit: int) -> tuple[TranscriptLine, ...]:
+def _last_lines(lines: Sequence[TranscriptLine], limit: int) -> tuple[TranscriptLine, ...]:
     """The last of these lines, together no longer than this; of one that is too long only its
     end."""
     kept: list[TranscriptLine] = []
@@ -164,45 +164,47 @@ def _last(lines: Sequence[TranscriptLine], limit: int) -> tuple[TranscriptLine, 
     return tuple(reversed(kept))
 
 
-def question(shown: Excerpt, known: Sequence[Stored] = (), gone: Sequence[LetGo] = ()) -> Aside:
+def build_prompt(shown: Excerpt, known: Sequence[Stored] = (), gone: Sequence[LetGo] = ()) -> Aside:
     """What a model is asked of it."""
-    pieces = [f"KNOWN\n{_list(known)}"] if known else []
+    pieces = [f"KNOWN\n{_render_facts(known)}"] if known else []
     over = [
         each for each in gone if not each.held and any(line.at <= each.at for line in shown.new)
-    ][:FORGOTTEN_SHOWN]
+    ][:MAX_FORGOTTEN]
     if over:
-        pieces.append("FORGOTTEN\n" + "\n".join(f"- {indented(each.text)}" for each in over))
+        pieces.append(
+            "FORGOTTEN\n" + "\n".join(f"- {indent_continuations(each.text)}" for each in over)
+        )
     if shown.earlier:
-        pieces.append(f"EARLIER\n{transcript(shown.earlier)}")
-    pieces.append(f"CONVERSATION\n{transcript(shown.new)}")
+        pieces.append(f"EARLIER\n{render_transcript(shown.earlier)}")
+    pieces.append(f"CONVERSATION\n{render_transcript(shown.new)}")
     return Aside(SYSTEM, "\n\n".join(pieces), SCHEMA)
 
 
-def transcript(lines: Sequence[TranscriptLine]) -> str:
+def render_transcript(lines: Sequence[TranscriptLine]) -> str:
     """Each line under its number. What somebody said cannot look like a line of its own: it is set
     in."""
-    return "\n".join(f"[{line.n}] {line.who}: {indented(line.text)}" for line in lines)
+    return "\n".join(f"[{line.n}] {line.who}: {indent_continuations(line.text)}" for line in lines)
 
 
-def _list(known: Sequence[Stored]) -> str:
-    return "\n".join(f"{fact.id}. {indented(fact.text)}" for fact in known)
+def _render_facts(known: Sequence[Stored]) -> str:
+    return "\n".join(f"{fact.id}. {indent_continuations(fact.text)}" for fact in known)
 
 
-def indented(text: str) -> str:
+def indent_continuations(text: str) -> str:
     """The text with every line but its first set in."""
     return re.sub(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+", "\n    ", text.strip())
 
 
-def let_go(text: str, at: float, gone: Iterable[LetGo]) -> bool:
+def is_forgotten(text: str, at: float, gone: Iterable[LetGo]) -> bool:
     """Whether a person has had this forgotten since it was said: in as many words, or in fewer or
     more of them. That it is not so says something else."""
     words = _stems(text)
-    denied = _denied(text)
-    old = [_stems(each.text) for each in gone if at <= each.at and _denied(each.text) == denied]
+    denied = _is_negated(text)
+    old = [_stems(each.text) for each in gone if at <= each.at and _is_negated(each.text) == denied]
     return any(words and each and (words <= each or each <= words) for each in old)
 
 
-def not_anew(lines: Sequence[TranscriptLine], gone: Iterable[LetGo]) -> list[LetGo]:
+def drop_mentioned_again(lines: Sequence[TranscriptLine], gone: Iterable[LetGo]) -> list[LetGo]:
     """What was forgotten, without that of which somebody has spoken here since."""
     said = [(line.at, _stems(line.text)) for line in lines if line.who != MODEL]
     return [
@@ -212,15 +214,15 @@ def not_anew(lines: Sequence[TranscriptLine], gone: Iterable[LetGo]) -> list[Let
     ]
 
 
-def _denied(text: str) -> bool:
-    return bool(_NOT.search(text.casefold()))
+def _is_negated(text: str) -> bool:
+    return bool(_NEGATION.search(text.casefold()))
 
 
 def _stems(text: str) -> frozenset[str]:
-    return frozenset(word[:STEM] for word in words_of(text))
+    return frozenset(word[:STEM_CHARS] for word in extract_words(text))
 
 
-def answered(
+def parse_answer(
     text: str,
     shown: Excerpt,
     known: Sequence[Stored] = (),
@@ -236,25 +238,25 @@ def answered(
     lines = {line.n: line.at for line in shown.new}
     people = {line.n for line in shown.new if line.who != MODEL}
     replaceable = {fact.id for fact in known if not fact.pinned}
-    seen = {bare(each) for each in (*told, *(fact.text for fact in known))}
-    items = decoded(text, dict[str, Any]).get("facts")
+    seen = {normalize_words(each) for each in (*told, *(fact.text for fact in known))}
+    items = decode_answer(text, dict[str, Any]).get("facts")
     if not isinstance(items, list):
         raise MalformedReply("the model's answer has no list of facts")
     facts = list[ExtractedFacts]()
     again = list[ExtractedFacts]()
     for item in items:
-        fact = _fact(item)
+        fact = _parse_fact(item)
         if (
             fact is None
             or fact.n not in lines
             or len(facts) == MOST_FACTS
-            or let_go(fact.text, lines[fact.n], gone)
+            or is_forgotten(fact.text, lines[fact.n], gone)
         ):
             continue
-        if bare(fact.text) in seen:
+        if normalize_words(fact.text) in seen:
             again += [fact] if fact.n in people and len(again) < MOST_FACTS else []
             continue
-        seen.add(bare(fact.text))
+        seen.add(normalize_words(fact.text))
         replaces = (
             ()
             if untrusted
@@ -264,19 +266,19 @@ def answered(
     return Harvest(tuple(facts), label, len(items) - len(facts), tuple(again))
 
 
-def _fact(item: Any) -> ExtractedFacts | None:
+def _parse_fact(item: Any) -> ExtractedFacts | None:
     try:
         fact = msgspec.convert(item, ExtractedFacts, strict=False)
     except msgspec.ValidationError:
         return None
     text = one_line(fact.text)
-    if not bare(text) or len(text) > FACT_CHARS:
+    if not normalize_words(text) or len(text) > FACT_CHARS:
         return None
     confidence = min(max(fact.confidence, 0.0), 1.0) if fact.confidence == fact.confidence else 0.0
     return msgspec.structs.replace(fact, text=text, confidence=confidence)
 
 
-def decoded(text: str, kind: type[V]) -> V:
+def decode_answer(text: str, kind: type[V]) -> V:
     """The JSON in an answer, also where a model has put words or a fence around it. Raises
     MalformedReply."""
     if len(text) > ANSWER_CHARS:
@@ -295,14 +297,16 @@ def decoded(text: str, kind: type[V]) -> V:
 
 def one_line(text: str) -> str:
     """Cleaned, without breaks or characters that nobody sees."""
-    return " ".join("".join(char if char.isprintable() else " " for char in clean(text)).split())
+    return " ".join(
+        "".join(char if char.isprintable() else " " for char in clean_text(text)).split()
+    )
 
 
-def bare(text: str) -> str:
+def normalize_words(text: str) -> str:
     """The words alone: what two ways to write the same have in common."""
     return " ".join(re.findall(r"\w+", text.casefold()))
 
 
-def key_of(kind: str, session: str, n: int, text: str) -> str:
+def make_fact_key(kind: str, session: str, n: int, text: str) -> str:
     """The name of this writing for ever: the same words from the same event are stored once."""
-    return f"{kind}:{session}:{n}:{sha256(bare(text).encode()).hexdigest()[:16]}"
+    return f"{kind}:{session}:{n}:{sha256(normalize_words(text).encode()).hexdigest()[:16]}"

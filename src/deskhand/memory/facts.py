@@ -13,7 +13,7 @@ from ..policy.gate import may_see
 from ..store.sql import load_sql
 from ..types.commit import Change
 from ..types.labels import Label
-from ..types.messages import clean
+from ..types.messages import clean_text
 
 Scope = Literal["user", "agent", "global"]
 Writer = Literal["tool", "harvester", "cleaner", "reflection", "file", "import", "person"]
@@ -24,7 +24,7 @@ FACT_CHARS = 2_000
 """A longer text is no fact: it is cut here, and tools refuse it."""
 DAY_S = 86_400.0
 _encode = msgspec.json.encode
-_label = msgspec.json.Decoder(Label).decode
+_decode_label = msgspec.json.Decoder(Label).decode
 
 
 class Keeping(msgspec.Struct, frozen=True):
@@ -125,12 +125,12 @@ class Viewer(msgspec.Struct, frozen=True):
         return fact.scope == "user" or may_see(fact.label, self.audience)
 
 
-def everything() -> Viewer:
+def make_unrestricted_viewer() -> Viewer:
     """The owner at the command line: sees all, of everybody."""
     return Viewer("", "", private=False, held=True, all_seeing=True)
 
 
-def added(fact: NewFact, at: float, keeping: Keeping = KEEPING) -> tuple[Change, ...]:
+def add_fact(fact: NewFact, at: float, keeping: Keeping = KEEPING) -> tuple[Change, ...]:
     """The rows that write a fact, once by its key, and close what it replaces. Where its owner has
     as many as are kept, and it replaces none, nothing is written. To be committed together."""
     expires = (
@@ -139,7 +139,7 @@ def added(fact: NewFact, at: float, keeping: Keeping = KEEPING) -> tuple[Change,
         else None
     )
     owner = "" if fact.scope == "global" else fact.owner
-    text = fitted(fact.text)
+    text = fit_fact_text(fact.text)
     what = (
         fact.key,
         text,
@@ -151,35 +151,35 @@ def added(fact: NewFact, at: float, keeping: Keeping = KEEPING) -> tuple[Change,
         _encode(fact.label),
     )
     how = (min(max(fact.confidence, 0.0), 1.0), fact.retention, int(fact.pinned), int(fact.held))
-    rest = (_ids(fact.replaces), at, expires, int(bool(fact.replaces)), keeping.most)
+    rest = (_encode_ids(fact.replaces), at, expires, int(bool(fact.replaces)), keeping.most)
     if not text:
         return ()
     instead = (Change("fact_supersede", (fact.key, at)),) if fact.replaces else ()
     return (Change("fact_add", (*what, *how, *rest)), *instead)
 
 
-def closed(id_: int, at: float, why: str, by: int | None = None) -> Change:
+def close_fact(id_: int, at: float, why: str, by: int | None = None) -> Change:
     """It holds no longer, since `by` (an id) says better what it said. It stays in the history, and
     can be opened again."""
     return Change("fact_close", (id_, at, why, by))
 
 
-def reopened(id_: int) -> tuple[Change, ...]:
+def reopen_fact(id_: int) -> tuple[Change, ...]:
     """A closed fact holds again, from its own beginning on."""
     return (Change("fact_reopen", (id_,)),)
 
 
-def taken_back(id_: int, at: float) -> tuple[Change, ...]:
+def undo_fact(id_: int, at: float) -> tuple[Change, ...]:
     """As if this fact had not been written: it is closed, and what it replaced holds again."""
-    return (closed(id_, at, "undone"), Change("fact_reopen_replaced", (id_,)))
+    return (close_fact(id_, at, "undone"), Change("fact_reopen_replaced", (id_,)))
 
 
-def put_back(fact: Fact, at: float) -> tuple[Change, ...]:
+def undo_last_change(fact: Fact, at: float) -> tuple[Change, ...]:
     """Take back the last thing that happened to a fact: that it was written, that another came in
     its place, or that it was closed."""
     if fact.valid_to is None:
-        return taken_back(fact.id, at)
-    return reopened(fact.id) if fact.superseded_by is None else taken_back(fact.superseded_by, at)
+        return undo_fact(fact.id, at)
+    return reopen_fact(fact.id) if fact.superseded_by is None else undo_fact(fact.superseded_by, at)
 
 
 class Some(msgspec.Struct, frozen=True):
@@ -190,7 +190,7 @@ class Some(msgspec.Struct, frozen=True):
     writer: str = ""
 
 
-def as_it_was(then: float, now: float, some: Some) -> tuple[Change, ...]:
+def restore_facts(then: float, now: float, some: Some) -> tuple[Change, ...]:
     """Put these facts back to how they were `then`: what held holds again, and what was written
     since is taken back. What had its time is over all the same. Of a writer also what its facts had
     come in place of."""
@@ -198,44 +198,44 @@ def as_it_was(then: float, now: float, some: Some) -> tuple[Change, ...]:
     return (Change("fact_since_open", choice), Change("fact_since_close", (*choice, now)))
 
 
-def promoted(fact: Fact, at: float) -> tuple[Change, ...]:
+def promote_fact(fact: Fact, at: float) -> tuple[Change, ...]:
     """A person has seen what was held, or is only a candidate, and stands for it: it is told from
     now on, and what it replaces is closed."""
-    label = vouched(fact.label)
+    label = mark_vouched(fact.label)
     return (
         Change("fact_promote", (fact.id, _encode(label))),
         Change("fact_supersede_by", (fact.id, at)),
     )
 
 
-def kept(id_: int) -> Change:
+def keep_fact(id_: int) -> Change:
     """A candidate has turned out to be useful: it stays. What is held stays held."""
     return Change("fact_keep", (id_,))
 
 
-def vouched(label: Label) -> Label:
+def mark_vouched(label: Label) -> Label:
     """The label of what a person has seen and allowed: no longer untrusted, and for the same
     readers."""
     return replace(label, integrity="tool_local") if label.integrity == "untrusted" else label
 
 
-def pinned(id_: int, on: bool) -> Change:
+def pin_fact(id_: int, on: bool) -> Change:
     """Always told from now on, or only where it fits."""
     return Change("fact_pin", (id_, int(on)))
 
 
-def erased(id_: int) -> tuple[Change, ...]:
+def erase_fact(id_: int) -> tuple[Change, ...]:
     """Gone, from the bytes of the database too."""
     return (Change("fact_erase", (id_,)), Change("fact_words_tidy", ()))
 
 
-def also(id_: int, session: str, n: int) -> Change:
+def add_fact_source(id_: int, session: str, n: int) -> Change:
     """What it says was also said in this event: it stays when the conversation that it comes from
     is erased."""
     return Change("fact_also", (id_, session, n))
 
 
-def unsaid(session: str, person: str = "") -> tuple[Change, ...]:
+def forget_session(session: str, person: str = "") -> tuple[Change, ...]:
     """For a conversation that is erased: what was made of it alone is gone with its history, also
     from the bytes of the database, and so is what was noted about it. What was said elsewhere too,
     or put together with what was, stays. With a `person` only facts of theirs go."""
@@ -249,23 +249,27 @@ def unsaid(session: str, person: str = "") -> tuple[Change, ...]:
     )
 
 
-def fitted(text: str) -> str:
+def fit_fact_text(text: str) -> str:
     """A text as facts have it: one line, no longer than FACT_CHARS."""
-    text = " ".join(clean(text).split())
+    text = " ".join(clean_text(text).split())
     return text if len(text) <= FACT_CHARS else f"{text[: FACT_CHARS - 1].rstrip()}…"
 
 
-def fact_of(row: tuple[Any, ...]) -> Fact:
+def parse_fact_row(row: tuple[Any, ...]) -> Fact:
     """A fact from the columns that facts.sql reads."""
     values = dict(zip(Fact.__struct_fields__, row, strict=True))
-    values["label"], values["pinned"], values["held"] = _label(row[8]), bool(row[11]), bool(row[12])
+    values["label"], values["pinned"], values["held"] = (
+        _decode_label(row[8]),
+        bool(row[11]),
+        bool(row[12]),
+    )
     return Fact(**values)
 
 
-def owners_in(owners: Iterable[tuple[str, str]] | None) -> str | None:
+def encode_owners(owners: Iterable[tuple[str, str]] | None) -> str | None:
     """Owners as the statements take them."""
     return None if owners is None else _encode(list(owners)).decode()
 
 
-def _ids(ids: Iterable[int]) -> str:
+def _encode_ids(ids: Iterable[int]) -> str:
     return _encode(list(ids)).decode()

@@ -19,7 +19,7 @@ class Ranked(msgspec.Struct, frozen=True):
     weight: float = 1.0
 
 
-def fused(orders: Iterable[Ranked]) -> list[tuple[int, float]]:
+def fuse_rankings(orders: Iterable[Ranked]) -> list[tuple[int, float]]:
     """(id, relevance), the best first. A place in an order counts as much as what stands there is
     relevant: a model that finds nothing near says little, and does not outvote one that does.
     Relevance is then the highest of all."""

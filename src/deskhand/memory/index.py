@@ -18,15 +18,15 @@ Floats = npt.NDArray[np.float32]
 Fetch = Callable[[Ids], Halves]
 """Gives the vectors of these ids, in their order; zeros for one that is gone."""
 
-EXACT = 1 << 21
+EXACT_SEARCH_MAX_VALUES = 1 << 21
 """Up to so many numbers are compared one by one; reading more takes longer than bits and a second
 look."""
-KEPT = 20_000_000
+MAX_VALUES_IN_MEMORY = 20_000_000
 """Up to so many numbers stay in memory as they are: 50,000 vectors of a small model."""
 CHUNK = 65_536
-AGAIN = 512
-AGAIN_SHARE = 16
-AGAIN_MOST = 2_048
+RERANK_MIN = 512
+RERANK_SHARE = 16
+RERANK_MAX = 2_048
 """At least so many, or one in so many, are looked at again, and so many at most."""
 
 
@@ -50,12 +50,12 @@ class VectorPartition:
         if self._rows is not None:
             self._rows[self.size : size] = rows
         if self._bits is not None:
-            self._bits[:, self.size : size] = self._signs(rows)
-        elif size * self.dimensions > EXACT:
-            self._rows_whole()[self.size : size] = rows
-            self._begin_bits(size)
+            self._bits[:, self.size : size] = self._pack_signs(rows)
+        elif size * self.dimensions > EXACT_SEARCH_MAX_VALUES:
+            self._require_rows()[self.size : size] = rows
+            self._build_bits(size)
         self.size = size
-        if size * self.dimensions > KEPT:
+        if size * self.dimensions > MAX_VALUES_IN_MEMORY:
             self._rows = None
 
     def remove(self, ids: Ids) -> None:
@@ -68,25 +68,27 @@ class VectorPartition:
             if self._bits is not None:
                 self._bits[:, place] = self._bits[:, last]
 
-    def nearest(self, asked: Floats, top_k: int, fetch: Fetch) -> list[tuple[int, float]]:
+    def find_nearest(self, asked: Floats, top_k: int, fetch: Fetch) -> list[tuple[int, float]]:
         """(id, cosine) of the nearest, the nearest first."""
         if not self.size:
             return []
         if self._bits is None:
             ids = self._ids[: self.size]
-            near = _cosines(self._rows_whole()[: self.size], asked)
+            near = _compute_cosines(self._require_rows()[: self.size], asked)
         else:
-            places = self._candidates(asked, self._bits, top_k)
+            places = self._find_candidates(asked, self._bits, top_k)
             ids = self._ids[places]
             rows = self._rows[places] if self._rows is not None else fetch(ids).astype(np.float32)
-            near = _cosines(rows, asked)
+            near = _compute_cosines(rows, asked)
         best = np.argsort(-near, kind="stable")[:top_k]
         return [(int(ids[each]), float(near[each])) for each in best]
 
-    def _candidates(self, asked: Floats, bits: npt.NDArray[np.uint64], top_k: int) -> Ids:
+    def _find_candidates(self, asked: Floats, bits: npt.NDArray[np.uint64], top_k: int) -> Ids:
         """The places of those whose bits differ least."""
-        wanted = min(max(AGAIN, 4 * top_k, min(self.size // AGAIN_SHARE, AGAIN_MOST)), self.size)
-        signs = self._signs(asked[None, :])
+        wanted = min(
+            max(RERANK_MIN, 4 * top_k, min(self.size // RERANK_SHARE, RERANK_MAX)), self.size
+        )
+        signs = self._pack_signs(asked[None, :])
         apart = np.empty(self.size, np.uint16)
         differing = np.empty(CHUNK, np.uint64)
         counts = np.empty(CHUNK, np.uint8)
@@ -108,24 +110,24 @@ class VectorPartition:
             places = np.concatenate((nearer, level[: max(wanted - len(nearer), 0)]))
         return places
 
-    def _begin_bits(self, size: int) -> None:
+    def _build_bits(self, size: int) -> None:
         """Bits for all. What all vectors have in common says nothing about any: it is taken off
         before."""
-        rows = self._rows_whole()[:size]
+        rows = self._require_rows()[:size]
         self._mean = rows[:: max(1, size // 1_000)].mean(axis=0)
         self._bits = np.zeros((self._words, len(self._ids)), np.uint64)
         for start in range(0, size, CHUNK):
             end = min(start + CHUNK, size)
-            self._bits[:, start:end] = self._signs(rows[start:end])
+            self._bits[:, start:end] = self._pack_signs(rows[start:end])
 
-    def _signs(self, rows: Halves | Floats) -> npt.NDArray[np.uint64]:
+    def _pack_signs(self, rows: Halves | Floats) -> npt.NDArray[np.uint64]:
         """A bit for each number, a column for each row."""
         packed = np.packbits(rows > self._mean, axis=1)
         whole = np.zeros((len(rows), self._words * 8), np.uint8)
         whole[:, : packed.shape[1]] = packed
         return np.ascontiguousarray(whole.view(np.uint64).T)
 
-    def _rows_whole(self) -> Floats:
+    def _require_rows(self) -> Floats:
         assert self._rows is not None, "the rows stay as long as there are no bits"
         return self._rows
 
@@ -145,7 +147,7 @@ class VectorPartition:
             self._bits = bits
 
 
-def _cosines(rows: Floats, asked: Floats) -> Floats:
+def _compute_cosines(rows: Floats, asked: Floats) -> Floats:
     """In this thread alone: a product of matrices takes all cores, and waits for each where they
     are busy."""
     found: Floats = np.vecdot(rows, asked)
@@ -158,43 +160,43 @@ class Index:
     before, are compared with none."""
 
     def __init__(self) -> None:
-        self.shelves: dict[tuple[tuple[str, str, bool], int], VectorPartition] = {}
+        self.partitions: dict[tuple[tuple[str, str, bool], int], VectorPartition] = {}
         self._where: npt.NDArray[np.uint8] = np.zeros(1024, np.uint8)
 
     @property
     def size(self) -> int:
-        return sum(shelf.size for shelf in self.shelves.values())
+        return sum(shelf.size for shelf in self.partitions.values())
 
-    def put(self, key: tuple[str, str, bool], ids: Ids, rows: Halves) -> None:
+    def upsert(self, key: tuple[str, str, bool], ids: Ids, rows: Halves) -> None:
         """These are here now, and nowhere else."""
-        self.drop(ids)
+        self.remove(ids)
         place = (key, rows.shape[1])
-        if place not in self.shelves:
-            self.shelves[place] = VectorPartition(rows.shape[1])
-        self.shelves[place].add(ids, rows)
-        self._known(ids)[ids] = 1
+        if place not in self.partitions:
+            self.partitions[place] = VectorPartition(rows.shape[1])
+        self.partitions[place].add(ids, rows)
+        self._presence_map(ids)[ids] = 1
 
-    def drop(self, ids: Ids) -> None:
+    def remove(self, ids: Ids) -> None:
         """These are gone."""
-        known = self._known(ids)
+        known = self._presence_map(ids)
         here = ids[known[ids] != 0]
         if len(here):
-            for shelf in self.shelves.values():
+            for shelf in self.partitions.values():
                 shelf.remove(here)
             known[here] = 0
 
-    def nearest(
+    def find_nearest(
         self, asked: Floats, keys: Sequence[tuple[str, str, bool]] | None, top_k: int, fetch: Fetch
     ) -> list[tuple[int, float]]:
         """(id, cosine) of the nearest under these keys, or under all."""
-        wanted = {key for key, _ in self.shelves} if keys is None else dict.fromkeys(keys)
+        wanted = {key for key, _ in self.partitions} if keys is None else dict.fromkeys(keys)
         found = list[tuple[int, float]]()
         for key in wanted:
-            if shelf := self.shelves.get((key, len(asked))):
-                found += shelf.nearest(asked, top_k, fetch)
+            if shelf := self.partitions.get((key, len(asked))):
+                found += shelf.find_nearest(asked, top_k, fetch)
         return sorted(found, key=lambda hit: (-hit[1], hit[0]))[:top_k]
 
-    def _known(self, ids: Ids) -> npt.NDArray[np.uint8]:
+    def _presence_map(self, ids: Ids) -> npt.NDArray[np.uint8]:
         """Which ids are here, with room for these."""
         highest = int(ids.max(initial=0))
         if highest >= len(self._where):

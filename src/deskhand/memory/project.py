@@ -15,16 +15,24 @@ from difflib import SequenceMatcher
 
 import msgspec
 
-from .project_text import Chunk, MemorySheetParts, Sheet, ShownFacts, parted, read_back, written
+from .project_text import (
+    Chunk,
+    MemorySheetParts,
+    Sheet,
+    ShownFacts,
+    read_entries,
+    render_sheet,
+    split_sheet,
+)
 
 MOST_ENTRIES = 500
 """So many entries of one file become facts; what comes behind them is only in the file."""
-ALIKE = 0.6
-COMPARED = 300
+MIN_SIMILARITY = 0.6
+COMPARED_CHARS = 300
 MOST_PAIRS = 2_500
 """How alike two entries are of which one is an edit of the other, in their first characters. Where
 somebody has written a file anew, that is not asked."""
-SHOWN_BYTES = 4_096
+MARKED_PART_BYTES = 4_096
 """No fact is put into the marked part beyond this size. What somebody wrote there may be longer."""
 
 
@@ -64,10 +72,10 @@ class Merge(msgspec.Struct, frozen=True):
     base: Base
     new: tuple[New, ...] = ()
     closed: tuple[str, ...] = ()
-    left: int = 0
+    dropped: int = 0
 
 
-def merge(
+def merge_sheet(
     sheet: Sheet,
     text: str,
     base: Base,
@@ -79,16 +87,16 @@ def merge(
     order; `open_` the keys of all of its facts that still hold, of a log those that have not been
     erased. Of a file that is not `trusted` only what is new in it is taken, to be held: nothing is
     closed, replaced or written."""
-    parts = parted(sheet, text)
+    parts = split_sheet(sheet, text)
     chunks = [*parts.head, *parts.body, *parts.tail]
-    gone = _matched(base, chunks, trusted)
-    _known_elsewhere(parts.body, facts)
+    gone = _match_entries(base, chunks, trusted)
+    _adopt_known_facts(parts.body, facts)
     fresh = [chunk for chunk in chunks if chunk.text and not chunk.key]
     room = max(MOST_ENTRIES - sum(bool(chunk.key) for chunk in chunks), 0)
     fresh, left = fresh[:room], max(len(fresh) - room, 0)
     if not trusted:
-        return _held(base, fresh, left)
-    new = _new(base, fresh, gone)
+        return _merge_untrusted(base, fresh, left)
+    new = _find_new_facts(base, fresh, gone)
     replaced = {each.replaces for each in new}
     lost = [
         *(gone[True] if parts.marked else ()),
@@ -102,31 +110,33 @@ def merge(
     over = {each.key for each in base.ours if each.key not in open_ and not each.own}
     body = [chunk for chunk in parts.body if chunk.key not in over]
     standing = {chunk.key for chunk in chunks} | replaced | {each.key for each in lost}
-    wanted = {key: facts[key] for key in _fitting(facts, standing, body)}
-    text_now = _text(sheet, parts, body, wanted)
+    wanted = {key: facts[key] for key in _select_facts(facts, standing, body)}
+    text_now = _render_merged(sheet, parts, body, wanted)
     if (
         text_now is None
     ):  # it would be read as something else, behind the beginning of a comment, say
         wanted = {}
-        text_now = _text(sheet, parts, body, {})
+        text_now = _render_merged(sheet, parts, body, {})
     if text_now is None:
         body = list(parts.body)
         text_now = text
     rendered = {each.key for each in base.ours if not each.own} - replaced
     now = Base(
         (
-            *_entries(body, rendered),
+            *_make_entries(body, rendered),
             *(MemoryEntry(key, shown.text, own=False) for key, shown in wanted.items()),
         ),
-        _entries([*parts.head, *parts.tail]),
+        _make_entries([*parts.head, *parts.tail]),
         base.version + 1,
     )
     if (now.ours, now.theirs, text_now) == (base.ours, base.theirs, text) and not closed:
-        return Merge(None, base, left=left)
+        return Merge(None, base, dropped=left)
     return Merge(text_now if text_now != text else None, now, tuple(new), closed, left)
 
 
-def _entries(chunks: Iterable[Chunk], rendered: Collection[str] = ()) -> tuple[MemoryEntry, ...]:
+def _make_entries(
+    chunks: Iterable[Chunk], rendered: Collection[str] = ()
+) -> tuple[MemoryEntry, ...]:
     return tuple(
         MemoryEntry(chunk.key, chunk.text, chunk.key not in rendered)
         for chunk in chunks
@@ -134,18 +144,20 @@ def _entries(chunks: Iterable[Chunk], rendered: Collection[str] = ()) -> tuple[M
     )
 
 
-def _text(
+def _render_merged(
     sheet: Sheet, parts: MemorySheetParts, body: Sequence[Chunk], wanted: Mapping[str, ShownFacts]
 ) -> str | None:
     """The file with this in its marked part; None where that would not be read from it again."""
-    text = written(sheet, parts, body, [each.raw for each in wanted.values()])
+    text = render_sheet(sheet, parts, body, [each.raw for each in wanted.values()])
     said = [(chunk.ours, chunk.text) for chunk in (*parts.head, *body) if chunk.text]
     said += [(True, each.text) for each in wanted.values()]
     said += [(False, chunk.text) for chunk in parts.tail if chunk.text]
-    return text if read_back(sheet, text) == said else None
+    return text if read_entries(sheet, text) == said else None
 
 
-def _matched(base: Base, chunks: Sequence[Chunk], trusted: bool) -> dict[bool, list[MemoryEntry]]:
+def _match_entries(
+    base: Base, chunks: Sequence[Chunk], trusted: bool
+) -> dict[bool, list[MemoryEntry]]:
     """Give every entry that was there before its key, wherever it stands now. Returns what is there
     no more: of the marked part (True), and of the rest. What was held is new again, once somebody
     vouches for the file."""
@@ -172,7 +184,7 @@ def _matched(base: Base, chunks: Sequence[Chunk], trusted: bool) -> dict[bool, l
     return left
 
 
-def _known_elsewhere(body: Sequence[Chunk], facts: Mapping[str, ShownFacts]) -> None:
+def _adopt_known_facts(body: Sequence[Chunk], facts: Mapping[str, ShownFacts]) -> None:
     """What somebody wrote into the marked part while it became a fact elsewhere is that fact."""
     taken = {chunk.key for chunk in body}
     keys = {shown.text: key for key, shown in reversed(list(facts.items())) if key not in taken}
@@ -181,15 +193,15 @@ def _known_elsewhere(body: Sequence[Chunk], facts: Mapping[str, ShownFacts]) -> 
             chunk.key = keys.pop(chunk.text, "")
 
 
-def _held(base: Base, fresh: Sequence[Chunk], left: int) -> Merge:
+def _merge_untrusted(base: Base, fresh: Sequence[Chunk], left: int) -> Merge:
     if not fresh:
-        return Merge(None, base, left=left)
+        return Merge(None, base, dropped=left)
     new = tuple(New(f"{base.version + 1}:{at}", chunk.text) for at, chunk in enumerate(fresh))
     held = tuple(MemoryEntry(each.key, each.text, True, True) for each in new)
     return Merge(None, Base(base.ours, (*base.theirs, *held), base.version + 1), new, (), left)
 
 
-def _new(
+def _find_new_facts(
     base: Base, fresh: Sequence[Chunk], gone: Mapping[bool, Sequence[MemoryEntry]]
 ) -> list[New]:
     """What somebody wrote: what is most like something that went from the same part is an edit of
@@ -203,7 +215,7 @@ def _new(
         if (
             near is None
             and len(fresh) * len(others) <= MOST_PAIRS
-            and (near := _nearest(chunk.text, others))
+            and (near := _find_similar(chunk.text, others))
         ):
             others.remove(near)
         chunk.key = f"{base.version + 1}:{at}"
@@ -211,11 +223,13 @@ def _new(
     return found
 
 
-def _nearest(text: str, others: Sequence[MemoryEntry]) -> MemoryEntry | None:
+def _find_similar(text: str, others: Sequence[MemoryEntry]) -> MemoryEntry | None:
     best = None
-    worth = ALIKE
+    worth = MIN_SIMILARITY
     for each in others:
-        matcher = SequenceMatcher(None, each.text[:COMPARED], text[:COMPARED], autojunk=False)
+        matcher = SequenceMatcher(
+            None, each.text[:COMPARED_CHARS], text[:COMPARED_CHARS], autojunk=False
+        )
         if (
             matcher.real_quick_ratio() >= worth
             and matcher.quick_ratio() >= worth
@@ -226,11 +240,11 @@ def _nearest(text: str, others: Sequence[MemoryEntry]) -> MemoryEntry | None:
     return best
 
 
-def _fitting(
+def _select_facts(
     facts: Mapping[str, ShownFacts], standing: Collection[str], body: Sequence[Chunk]
 ) -> list[str]:
     """The facts that come into the marked part: as many as there is room for, the first ones."""
-    room = SHOWN_BYTES - sum(len(chunk.raw.encode()) for chunk in body)
+    room = MARKED_PART_BYTES - sum(len(chunk.raw.encode()) for chunk in body)
     wanted: list[str] = []
     for key, shown in facts.items():
         if key not in standing:

@@ -10,7 +10,14 @@ import msgspec
 
 from ..models.side_completion import Aside
 from ..types.errors import MalformedReply
-from .fact_extraction import FACT_CHARS, Stored, bare, decoded, indented, one_line
+from .fact_extraction import (
+    FACT_CHARS,
+    Stored,
+    decode_answer,
+    indent_continuations,
+    normalize_words,
+    one_line,
+)
 
 ALWAYS_BYTES = 4_096
 """What is always known takes no more than this: it stands in every prompt."""
@@ -50,24 +57,25 @@ class KeptDays(msgspec.Struct, frozen=True):
     text: str
 
 
-def question(notes: Sequence[Stored], always: Sequence[str]) -> Aside:
+def build_prompt(notes: Sequence[Stored], always: Sequence[str]) -> Aside:
     """What a model is asked of these notes."""
-    known = "\n".join(f"- {indented(each)}" for each in always) or "(nothing yet)"
+    known = "\n".join(f"- {indent_continuations(each)}" for each in always) or "(nothing yet)"
     return Aside(
         SYSTEM,
-        f"ALWAYS\n{known}\n\nNOTES\n" + "\n".join(f"{n.id}. {indented(n.text)}" for n in notes),
+        f"ALWAYS\n{known}\n\nNOTES\n"
+        + "\n".join(f"{n.id}. {indent_continuations(n.text)}" for n in notes),
         SCHEMA,
     )
 
 
-def answered(text: str, notes: Sequence[Stored], always: Sequence[str]) -> tuple[KeptDays, ...]:
+def parse_answer(text: str, notes: Sequence[Stored], always: Sequence[str]) -> tuple[KeptDays, ...]:
     """Those of the answer that are notes which were shown, say something new, and fit in. Raises
     MalformedReply."""
-    items = decoded(text, dict[str, Any]).get("keep")
+    items = decode_answer(text, dict[str, Any]).get("keep")
     if not isinstance(items, list):
         raise MalformedReply("the model's answer has no list `keep`")
     shown = {note.id for note in notes}
-    seen = {bare(each) for each in always}
+    seen = {normalize_words(each) for each in always}
     room = ALWAYS_BYTES - sum(len(each.encode()) + 3 for each in always)
     kept = list[KeptDays]()
     for item in items:
@@ -79,8 +87,8 @@ def answered(text: str, notes: Sequence[Stored], always: Sequence[str]) -> tuple
         size = len(one.text.encode()) + 3
         if (
             one.id not in shown
-            or not bare(one.text)
-            or bare(one.text) in seen
+            or not normalize_words(one.text)
+            or normalize_words(one.text) in seen
             or len(one.text) > FACT_CHARS
         ):
             continue
@@ -88,5 +96,5 @@ def answered(text: str, notes: Sequence[Stored], always: Sequence[str]) -> tuple
             kept.append(one)
             room -= size
             shown.discard(one.id)
-            seen.add(bare(one.text))
+            seen.add(normalize_words(one.text))
     return tuple(kept)

@@ -10,8 +10,8 @@ from typing import Literal
 
 import msgspec
 
-from ..types.messages import clean
-from .facts import fitted
+from ..types.messages import clean_text
+from .facts import fit_fact_text
 
 END = "<!-- deskhand:end -->"
 _BEGIN = re.compile(r"^<!-- deskhand:(?P<name>[a-z]+)\b[^\n]*?-->[ \t\r]*$", re.MULTILINE)
@@ -74,7 +74,7 @@ class MemorySheetParts(msgspec.Struct, frozen=True):
     end: str = ""
 
 
-def parted(sheet: Sheet, text: str) -> MemorySheetParts:
+def split_sheet(sheet: Sheet, text: str) -> MemorySheetParts:
     """The file in pieces. With one mark alone everything is the person's own."""
     if sheet.section:
         for begin in _BEGIN.finditer(text):
@@ -85,50 +85,56 @@ def parted(sheet: Sheet, text: str) -> MemorySheetParts:
                 head = text[: begin.start()]
                 body = text[inner : end.start()]
                 tail = text[behind:]
-                read = lines if sheet.form == "lines" else blocks
+                read = split_paragraphs if sheet.form == "lines" else split_sections
                 chunks = tuple(read(body, sheet))
                 for chunk in chunks:
                     chunk.ours = True
                 marks = (text[begin.start() : inner], text[end.start() : behind])
                 return MemorySheetParts(
-                    tuple(lines(head, sheet, True)), chunks, tuple(lines(tail, sheet)), True, *marks
+                    tuple(split_paragraphs(head, sheet, True)),
+                    chunks,
+                    tuple(split_paragraphs(tail, sheet)),
+                    True,
+                    *marks,
                 )
-    return MemorySheetParts(tuple(lines(text, sheet, True)))
+    return MemorySheetParts(tuple(split_paragraphs(text, sheet, True)))
 
 
-def written(
+def render_sheet(
     sheet: Sheet, parts: MemorySheetParts, body: Sequence[Chunk], more: Sequence[str]
 ) -> str:
     """The file with this in its marked part, and `more` at the end of that. All else stays as it
     is."""
-    head, tail = (_joined(chunks) for chunks in (parts.head, parts.tail))
-    inner = _joined(body)
+    head, tail = (_join_chunks(chunks) for chunks in (parts.head, parts.tail))
+    inner = _join_chunks(body)
     if not parts.marked and not more:
         return head
     for raw in more:
         gap = "\n" if sheet.form != "lines" and inner and not inner.endswith("\n\n") else ""
-        inner = f"{_ended(inner)}{gap}{raw}\n"
+        inner = f"{_end_with_newline(inner)}{gap}{raw}\n"
     if parts.marked:
-        return f"{head}{parts.begin}{_ended(inner) if more else inner}{parts.end}{tail}"
-    start = f"{_ended(head)}\n" if head else f"# {sheet.title}\n\n" if sheet.title else ""
+        return f"{head}{parts.begin}{_end_with_newline(inner) if more else inner}{parts.end}{tail}"
+    start = (
+        f"{_end_with_newline(head)}\n" if head else f"# {sheet.title}\n\n" if sheet.title else ""
+    )
     return f"{start}<!-- deskhand:{sheet.section} {sheet.note} -->\n{inner}{END}\n"
 
 
-def read_back(sheet: Sheet, text: str) -> list[tuple[bool, str]]:
+def read_entries(sheet: Sheet, text: str) -> list[tuple[bool, str]]:
     """What the file says, and whether it stands in the marked part."""
-    parts = parted(sheet, text)
+    parts = split_sheet(sheet, text)
     return [(each.ours, each.text) for each in (*parts.head, *parts.body, *parts.tail) if each.text]
 
 
-def _joined(chunks: Iterable[Chunk]) -> str:
+def _join_chunks(chunks: Iterable[Chunk]) -> str:
     return "".join(chunk.raw for chunk in chunks)
 
 
-def _ended(text: str) -> str:
+def _end_with_newline(text: str) -> str:
     return text if not text or text.endswith("\n") else f"{text}\n"
 
 
-def lines(text: str, sheet: Sheet, front: bool = False) -> list[Chunk]:
+def split_paragraphs(text: str, sheet: Sheet, front: bool = False) -> list[Chunk]:
     """A chunk for each paragraph and each point of a list; what stands under a heading is about
     that. Comments, code and, at the `front` of a file, what stands between dashes say nothing."""
     found: list[Chunk] = []
@@ -142,7 +148,7 @@ def lines(text: str, sheet: Sheet, front: bool = False) -> list[Chunk]:
         bullet = _BULLET.match(line)
         if until:
             open_ = False
-            until = "" if _ends(bare, until) else until
+            until = "" if _is_end(bare, until) else until
         elif bare == "---" and front and not number and "\n---" in text[3:]:
             until = "---"
             open_ = False
@@ -153,7 +159,7 @@ def lines(text: str, sheet: Sheet, front: bool = False) -> list[Chunk]:
             until = fence[1]
             open_ = False
         elif title := _HEADING.match(bare):
-            heading = _words(title[2]) if len(title[1]) > 1 else ""
+            heading = _heading_text(title[2]) if len(title[1]) > 1 else ""
             open_ = False
         elif not bare:
             open_ = False
@@ -170,90 +176,96 @@ def lines(text: str, sheet: Sheet, front: bool = False) -> list[Chunk]:
     for chunk, pieces in zip(found, raw, strict=True):
         chunk.raw = "".join(pieces)
         if chunk.text:
-            chunk.text = _said(chunk.raw, (sheet.subject, chunk.text[1:]))
+            chunk.text = _entry_text(chunk.raw, (sheet.subject, chunk.text[1:]))
     return found
 
 
-def _words(title: str) -> str:
+def _heading_text(title: str) -> str:
     """A heading without the hashes at its end."""
     title = title.strip()
     plain = title.rstrip("#")
     return plain.rstrip() if not plain or plain[-1] in " \t" else title
 
 
-def _ends(bare: str, until: str) -> bool:
+def _is_end(bare: str, until: str) -> bool:
     return until in bare if until == "-->" else bare.startswith(until)
 
 
-def _said(raw: str, about: Iterable[str]) -> str:
+def _entry_text(raw: str, about: Iterable[str]) -> str:
     bullet = _BULLET.match(raw)
-    said = fitted(clean(raw[bullet.end() :] if bullet else raw))
-    return fitted(": ".join(filter(None, (*about, said)))) if _WORD.search(said) else ""
+    said = fit_fact_text(clean_text(raw[bullet.end() :] if bullet else raw))
+    return fit_fact_text(": ".join(filter(None, (*about, said)))) if _WORD.search(said) else ""
 
 
-def blocks(text: str, sheet: Sheet) -> list[Chunk]:
+def split_sections(text: str, sheet: Sheet) -> list[Chunk]:
     """A chunk for each heading and what follows it."""
     starts = [match.start() for match in re.finditer(r"^## ", text, re.MULTILINE)]
     found = [Chunk(line) for line in _LINE.findall(text[: starts[0] if starts else len(text)])]
     for start, end in pairwise([*starts, len(text)]):
         raw = text[start:end]
-        found.append(Chunk(raw, _block(raw, sheet.form)))
+        found.append(Chunk(raw, _section_text(raw, sheet.form)))
     return found
 
 
-def _block(raw: str, form: Form) -> str:
+def _section_text(raw: str, form: Form) -> str:
     title, *rest = [line.strip() for line in raw.split("\n")]
     body = [line for line in rest if line and not _SOURCE.match(line)]
-    topic = fitted(title[3:])
+    topic = fit_fact_text(title[3:])
     if form == "learnings":
         named = {match["name"]: match["text"] for line in body if (match := _BOLD.match(line))}
         if len(named) == 2 and len(body) == 2:
-            return fitted(
+            return fit_fact_text(
                 f"[{topic}] Mistake: {named['Mistake']} Correction: {named['Correction']}"
             )
         said = " ".join(body)
-        return fitted(f"[{topic}] {said}") if _WORD.search(said) else ""
+        return fit_fact_text(f"[{topic}] {said}") if _WORD.search(said) else ""
     said = " ".join(body)
-    return fitted(f"{topic}: {said}") if _WORD.search(said) else ""
+    return fit_fact_text(f"{topic}: {said}") if _WORD.search(said) else ""
 
 
-def shown(sheet: Sheet, text: str, source: str = "", confidence: float = 1.0) -> ShownFacts | None:
+def render_fact(
+    sheet: Sheet, text: str, source: str = "", confidence: float = 1.0
+) -> ShownFacts | None:
     """How a fact stands in this file; None where nobody could read it from there again."""
     about = f"*Source: {source} | Confidence: {confidence:.2g}*" if source else ""
     if sheet.form == "lines":
-        raw = f"- {fitted(text)}"
+        raw = f"- {fit_fact_text(text)}"
     elif sheet.form == "topics":
         topic, colon, said = text.partition(": ")
-        raw = f"## {_plain(topic if colon else '') or 'General'}\n{_plain(said if colon else text)}"
+        raw = (
+            "## "
+            f"{_strip_heading_marks(topic if colon else '') or 'General'}\n"
+            f"{_strip_heading_marks(said if colon else text)}"
+        )
     else:
         learned = _LEARNING.fullmatch(text)
         if learned is None:
             category, _, said = (
                 text[1:].partition("] ") if text.startswith("[") else ("general", "", text)
             )
-            raw = f"## {_plain(category) or 'general'}\n{_plain(said)}"
+            raw = f"## {_strip_heading_marks(category) or 'general'}\n{_strip_heading_marks(said)}"
         else:
-            wrong = _plain(learned["mistake"])
-            right = _plain(learned["correction"])
+            wrong = _strip_heading_marks(learned["mistake"])
+            right = _strip_heading_marks(learned["correction"])
             raw = (
-                f"## {_plain(learned['category']) or 'general'}\n**Mistake**: "
+                f"## {_strip_heading_marks(learned['category']) or 'general'}\n**Mistake**: "
                 f"{wrong}\n**Correction**: {right}"
             )
     raw = f"{raw}\n{about}" if about and sheet.form != "lines" else raw
-    read = (lines if sheet.form == "lines" else blocks)(raw, sheet)
+    read = (split_paragraphs if sheet.form == "lines" else split_sections)(raw, sheet)
     return ShownFacts(raw, read[0].text) if len(read) == 1 and read[0].text else None
 
 
-def _plain(text: str) -> str:
-    return fitted(text).lstrip("#").strip()
+def _strip_heading_marks(text: str) -> str:
+    return fit_fact_text(text).lstrip("#").strip()
 
 
-def knowledge(topic: str, said: str) -> str:
+def format_knowledge(topic: str, said: str) -> str:
     """Knowledge as the text of a fact."""
-    return f"{_plain(topic).replace(': ', ', ') or 'General'}: {fitted(said)}"
+    return f"{_strip_heading_marks(topic).replace(': ', ', ') or 'General'}: {fit_fact_text(said)}"
 
 
-def learning(mistake: str, correction: str, category: str) -> str:
+def format_learning(mistake: str, correction: str, category: str) -> str:
     """What was learned from a mistake, as the text of a fact."""
-    about = _plain(category).replace("]", ")") or "general"
-    return f"[{about}] Mistake: {fitted(mistake)} Correction: {fitted(correction)}"
+    about = _strip_heading_marks(category).replace("]", ")") or "general"
+    return f"[{about}] Mistake: {fit_fact_text(mistake)} Correction: {fit_fact_text(correction)}"

@@ -16,12 +16,12 @@ from ..tools.paths import Workspace, where_is
 from ..types.errors import ToolError
 
 # renameat2(2)
-_ONLY_NEW = 1
-_EXCHANGE = 2
-_CANNOT = (errno.ENOSYS, errno.EINVAL, errno.EPERM)
+_RENAME_NOREPLACE = 1
+_RENAME_EXCHANGE = 2
+_UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.EPERM)
 
 
-def put(
+def replace_if_unchanged(
     files: Workspace,
     path: str,
     before: bytes | None,
@@ -40,28 +40,28 @@ def put(
     new = f".deskhand-{secrets.token_hex(8)}"
     try:
         judge(f"{where_is(folder)}/{name}")
-        _write(folder, new, content, _mode(folder, name, path, before))
+        _write(folder, new, content, _read_mode(folder, name, path, before))
         return (
-            _moved(folder, new, name)
+            _move_into_place(folder, new, name)
             if before is None
-            else _exchanged(folder, (new, name), before, content)
+            else _exchange(folder, (new, name), before, content)
         )
     except FileExistsError:
         return False
     except OSError as error:
-        if error.errno not in _CANNOT:
+        if error.errno not in _UNSUPPORTED:
             raise ToolError(f"{path!r}: {error.strerror}") from error
     finally:
         with suppress(FileNotFoundError):
             os.unlink(new, dir_fd=folder)
         os.close(folder)
-    if _read_of(files, path) != before:
+    if _read_or_none(files, path) != before:
         return False
     files.write(path, content, judge=judge)
     return True
 
 
-def _mode(folder: int, name: str, path: str, before: bytes | None) -> int:
+def _read_mode(folder: int, name: str, path: str, before: bytes | None) -> int:
     """That of the file which is there. Raises ToolError for what is no plain file, or has another
     name elsewhere."""
     if before is None:
@@ -87,21 +87,21 @@ def _write(folder: int, name: str, content: bytes, mode: int) -> None:
         os.fsync(descriptor)
 
 
-def _moved(folder: int, new: str, name: str) -> bool:
-    _rename(folder, new, name, _ONLY_NEW)
+def _move_into_place(folder: int, new: str, name: str) -> bool:
+    _rename(folder, new, name, _RENAME_NOREPLACE)
     os.fsync(folder)
     return True
 
 
-def _exchanged(folder: int, names: tuple[str, str], before: bytes, content: bytes) -> bool:
+def _exchange(folder: int, names: tuple[str, str], before: bytes, content: bytes) -> bool:
     new, name = names
-    _rename(folder, new, name, _EXCHANGE)
+    _rename(folder, new, name, _RENAME_EXCHANGE)
     if _read(folder, new) == before:
         os.fsync(folder)
         return True
-    _rename(folder, new, name, _EXCHANGE)  # somebody saved it meanwhile: theirs goes back
+    _rename(folder, new, name, _RENAME_EXCHANGE)  # somebody saved it meanwhile: theirs goes back
     if _read(folder, new) != content:  # and once more: the later one counts
-        _rename(folder, new, name, _EXCHANGE)
+        _rename(folder, new, name, _RENAME_EXCHANGE)
     return False
 
 
@@ -112,7 +112,7 @@ def _read(folder: int, name: str) -> bytes:
         return file.read()
 
 
-def _read_of(files: Workspace, path: str) -> bytes | None:
+def _read_or_none(files: Workspace, path: str) -> bytes | None:
     try:
         return files.read(path)
     except ToolError as error:

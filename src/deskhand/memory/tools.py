@@ -8,12 +8,12 @@ from typing import Literal
 
 import msgspec
 
-from ..policy.gate import told
+from ..policy.gate import format_sources
 from ..tools.base import Context, Done, Tool, done, own
 from ..tools.define import tool
 from ..types.errors import ToolError
-from ..types.identity import acts_for
-from ..types.labels import LOCAL, join
+from ..types.identity import responsible_person
+from ..types.labels import LOCAL, join_labels
 from .facts import (
     FACT_CHARS,
     Fact,
@@ -22,17 +22,17 @@ from .facts import (
     Retention,
     Scope,
     Viewer,
-    added,
-    also,
-    closed,
-    fitted,
-    vouched,
+    add_fact,
+    add_fact_source,
+    close_fact,
+    fit_fact_text,
+    mark_vouched,
 )
 from .recall import Memory
 
 MOST_ASKED = 20
 MOST_LISTED = 200
-Which = Literal["", "user", "agent", "global"]
+ScopeFilter = Literal["", "user", "agent", "global"]
 NOT_HERE = (
     "others read this conversation: what is one person's own is not kept from it. Use "
     "scope='agent' for what everybody"
@@ -47,22 +47,27 @@ class Remembered(msgspec.Struct, frozen=True):
 
     memory: Memory
     keeping: Callable[[], Keeping]
-    clean: Callable[[str], str]
-    alone: Callable[[Context], str]
+    redact: Callable[[str], str]
+    sole_person: Callable[[Context], str]
 
 
 def memory_tools(ground: Remembered) -> tuple[Tool, ...]:
     """The four of them."""
-    return (_save(ground), _search(ground), _forget(ground), _list(ground))
+    return (
+        _make_save_tool(ground),
+        _make_search_tool(ground),
+        _make_forget_tool(ground),
+        _make_list_tool(ground),
+    )
 
 
-def viewer_of(ground: Remembered, context: Context) -> Viewer:
+def make_viewer(ground: Remembered, context: Context) -> Viewer:
     """Who looks through the tools of this conversation."""
-    person = acts_for(context.principal)
-    return Viewer(person, context.agent, ground.alone(context) == person, context.audience)
+    person = responsible_person(context.principal)
+    return Viewer(person, context.agent, ground.sole_person(context) == person, context.audience)
 
 
-def shown_fact(fact: Fact) -> str:
+def render_fact_line(fact: Fact) -> str:
     """A fact in a line, with the id by which it can be named."""
     day = datetime.fromtimestamp(fact.valid_from, UTC).date().isoformat()
     marks = [
@@ -73,7 +78,7 @@ def shown_fact(fact: Fact) -> str:
     return f"#{fact.id} ({', '.join(marks)}, {day}) {fact.text}"
 
 
-def _save(ground: Remembered) -> Tool:
+def _make_save_tool(ground: Remembered) -> Tool:
     @tool(effect="local_write", replay="commit")
     async def save_memory(
         content: str,
@@ -91,8 +96,8 @@ def _save(ground: Remembered) -> Tool:
         be useful pinned: always told, in every conversation; for what must never be missed
         replaces: the number of a memory that this corrects
         """
-        viewer = viewer_of(ground, context)
-        text = ground.clean(fitted(content))
+        viewer = make_viewer(ground, context)
+        text = ground.redact(fit_fact_text(content))
         if not text:
             raise ToolError("there is nothing to remember: content is empty")
         if len(content) > FACT_CHARS:
@@ -104,14 +109,16 @@ def _save(ground: Remembered) -> Tool:
             raise ToolError(NOT_HERE)
         owner = {"user": viewer.person, "agent": viewer.agent, "global": ""}[scope]
         why = _why_held(context, scope)
-        if known := await _known(ground.memory, viewer, (text, scope, owner), bool(why), pinned):
-            here = also(known, context.session, _event_of(context))
+        if known := await _find_known(
+            ground.memory, viewer, (text, scope, owner), bool(why), pinned
+        ):
+            here = add_fact_source(known, context.session, _event_number(context))
             return msgspec.structs.replace(
                 done(f"that is known already: #{known}", own(context)), changes=(here,)
             )
-        old = await _replaced(ground.memory, viewer, (text, scope, owner), replaces)
+        old = await _find_replaced(ground.memory, viewer, (text, scope, owner), replaces)
         keeping = ground.keeping()
-        if not old and ground.memory.room(scope, owner) >= keeping.most:
+        if not old and ground.memory.count_owned(scope, owner) >= keeping.most:
             raise ToolError(
                 f"not saved: there are {keeping.most:,} memories of {scope} already. Forget "
                 "some first."
@@ -120,29 +127,31 @@ def _save(ground: Remembered) -> Tool:
             text,
             scope,
             owner,
-            vouched(context.label) if context.approved else context.label,
+            mark_vouched(context.label) if context.approved else context.label,
             "tool",
             context.key,
             context.session,
-            _event_of(context),
+            _event_number(context),
             retention=retention,
             pinned=pinned or any(each.pinned for each in old),
             held=bool(why),
             replaces=tuple(each.id for each in old),
         )
-        said = done(_saved(old, why), join((own(context), *(each.label for each in old))))
-        return msgspec.structs.replace(said, changes=added(fact, context.clock.now(), keeping))
+        said = done(
+            _describe_saved(old, why), join_labels((own(context), *(each.label for each in old)))
+        )
+        return msgspec.structs.replace(said, changes=add_fact(fact, context.clock.now(), keeping))
 
     return save_memory
 
 
-async def _known(
+async def _find_known(
     memory: Memory, viewer: Viewer, what: tuple[str, Scope, str], held: bool, pinned: bool
 ) -> int:
     """The number of the fact that says this in these words already, so that nothing that was looked
     up is saved once more; 0 for none."""
     text, scope, owner = what
-    for fact in await memory.said(text, viewer.owners() or ()):
+    for fact in await memory.find_exact(text, viewer.owners() or ()):
         if fact.held and not held:
             continue
         if fact.scope == "user" and scope != "user":
@@ -155,7 +164,7 @@ async def _known(
     return 0
 
 
-def _saved(old: Sequence[Fact], why: str) -> str:
+def _describe_saved(old: Sequence[Fact], why: str) -> str:
     instead = f" in place of {'; '.join(f'#{each.id}: {each.text}' for each in old)}" if old else ""
     if why:
         return (
@@ -171,21 +180,21 @@ def _why_held(context: Context, scope: Scope) -> str:
     if context.approved:
         return ""
     if context.label.integrity == "untrusted":
-        return f"this conversation has read {told(context.label)}"
+        return f"this conversation has read {format_sources(context.label)}"
     if scope != "user" and "owner" not in context.principal.roles:
         return "what all are told is for an owner to decide"
     return ""
 
 
-async def _replaced(
+async def _find_replaced(
     memory: Memory, viewer: Viewer, what: tuple[str, Scope, str], number: int
 ) -> Sequence[Fact]:
     """The facts in whose place the new one comes: the one that is named; else what says the same in
     other words, and what cannot hold any more."""
     text, scope, owner = what
     if not number:
-        twin = await memory.twin(text, scope, owner)
-        contradicted = await memory.contradicted(text, scope, owner)
+        twin = await memory.find_duplicate(text, scope, owner)
+        contradicted = await memory.find_contradicted(text, scope, owner)
         return [
             *(
                 [twin]
@@ -202,16 +211,16 @@ async def _replaced(
     return [fact]
 
 
-def _event_of(context: Context) -> int:
+def _event_number(context: Context) -> int:
     """The number of the event in which the call stands: its key begins with it."""
     number = context.key.rpartition("#")[2].partition(".")[0]
     return int(number) if number.isdecimal() else 0
 
 
-def _search(ground: Remembered) -> Tool:
+def _make_search_tool(ground: Remembered) -> Tool:
     @tool
     async def search_memories(
-        query: str, context: Context, scope: Which = "", top_k: int = 5
+        query: str, context: Context, scope: ScopeFilter = "", top_k: int = 5
     ) -> Done:
         """Look up what you have been told to remember, by meaning and words.
 
@@ -219,48 +228,51 @@ def _search(ground: Remembered) -> Tool:
         top_k: how many at most, up to 20
         """
         found = await ground.memory.search(
-            query, viewer_of(ground, context), _between(top_k, MOST_ASKED), scope
+            query, make_viewer(ground, context), _clamp(top_k, MOST_ASKED), scope
         )
-        return _listed([each.fact for each in found], "nothing is known about that", context)
+        return _render_facts([each.fact for each in found], "nothing is known about that", context)
 
     return search_memories
 
 
-def _list(ground: Remembered) -> Tool:
+def _make_list_tool(ground: Remembered) -> Tool:
     @tool
     async def list_memories(
-        context: Context, scope: Which = "", limit: int = 50, offset: int = 0
+        context: Context, scope: ScopeFilter = "", limit: int = 50, offset: int = 0
     ) -> Done:
         """List what you remember, the latest first.
 
         scope: only user, agent or global; '' for all
         """
-        viewer = viewer_of(ground, context)
-        facts = await ground.memory.facts(
-            viewer, scope, _between(limit, MOST_LISTED), max(offset, 0)
+        viewer = make_viewer(ground, context)
+        facts = await ground.memory.list_facts(
+            viewer, scope, _clamp(limit, MOST_LISTED), max(offset, 0)
         )
-        return _listed(
+        return _render_facts(
             facts, "nothing is remembered here" + (" from there on" if offset else " yet"), context
         )
 
     return list_memories
 
 
-def _between(wanted: int, most: int) -> int:
+def _clamp(wanted: int, most: int) -> int:
     return min(max(wanted, 1), most)
 
 
-def _listed(facts: list[Fact], nothing: str, context: Context) -> Done:
+def _render_facts(facts: list[Fact], nothing: str, context: Context) -> Done:
     if not facts:
         return done(nothing, own(context))
-    return done("\n".join(map(shown_fact, facts)), join((LOCAL, *(fact.label for fact in facts))))
+    return done(
+        "\n".join(map(render_fact_line, facts)),
+        join_labels((LOCAL, *(fact.label for fact in facts))),
+    )
 
 
-def _forget(ground: Remembered) -> Tool:
+def _make_forget_tool(ground: Remembered) -> Tool:
     @tool(effect="local_write", replay="commit")
     async def forget_memory(memory_id: int, context: Context) -> Done:
         """Forget a memory that is wrong or not wanted any more, by its number."""
-        viewer = viewer_of(ground, context)
+        viewer = make_viewer(ground, context)
         fact = await ground.memory.get(memory_id, viewer)
         if fact is None or fact.valid_to is not None:
             raise ToolError(
@@ -272,10 +284,10 @@ def _forget(ground: Remembered) -> Tool:
                 f"#{memory_id} stays: {why}. A person can do it: `deskhand memories forget "
                 f"{memory_id}`"
             )
-        change = closed(fact.id, context.clock.now(), "forgotten")
+        change = close_fact(fact.id, context.clock.now(), "forgotten")
         said = f"ok, forgotten: {fact.text} (`deskhand memories undo {fact.id}` brings it back)"
         return msgspec.structs.replace(
-            done(said, join((own(context), fact.label))), changes=(change,)
+            done(said, join_labels((own(context), fact.label))), changes=(change,)
         )
 
     return forget_memory
@@ -283,7 +295,7 @@ def _forget(ground: Remembered) -> Tool:
 
 def _why_kept(context: Context, fact: Fact) -> str:
     if context.label.integrity == "untrusted":
-        return f"this conversation has read {told(context.label)}"
+        return f"this conversation has read {format_sources(context.label)}"
     if fact.scope != "user" and "owner" not in context.principal.roles:
         return "what all are told is for an owner to decide"
     return ""

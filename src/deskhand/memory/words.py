@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-WORDS = 32
+MAX_WORDS = 32
 TEXT_CHARS = 4_000
-STEM = 5
+STEM_CHARS = 5
 _WORD = re.compile(r"[^\W_]+")
 """As the index cuts a text into words."""
 
-_STOP = """
+_STOP_WORD_LIST = """
 a about after all also am an and any are as at be because been before but by can could did do does doing done for from
 get got had has have having he her here hers him his how i if in into is it its just know let like ll make may me
 might mine more most my need no nor not now of off on one only or other our out over please re s same say see she
@@ -26,24 +26,24 @@ para pero por que qué quién se si sin sobre son su sus sí te tu un una y ya y
 au aux avec ce ces cette c d dans de des du elle en est et il ils j je l la le les leur lui ma mais me mes mon n ne
 nous on ou où par pas pour qu que quel quelle quand qui sa ses son sont sur ta te tes toi ton tu un une vos votre vous
 """
-STOP = frozenset(_STOP.split())
+STOP_WORDS = frozenset(_STOP_WORD_LIST.split())
 """English, German, Spanish and French."""
 
 
-def words_of(text: str) -> list[str]:
+def extract_words(text: str) -> list[str]:
     """The words that say something, each once, at most WORDS of them."""
     found = dict.fromkeys(
-        word for word in _WORD.findall(text[:TEXT_CHARS].casefold()) if word not in STOP
+        word for word in _WORD.findall(text[:TEXT_CHARS].casefold()) if word not in STOP_WORDS
     )
-    return list(found)[:WORDS]
+    return list(found)[:MAX_WORDS]
 
 
-def wanted(text: str) -> str:
+def build_fts_query(text: str) -> str:
     """What the index is asked: any of these words; '' where there is none."""
-    return " OR ".join(f'"{word}"' for word in words_of(text))
+    return " OR ".join(f'"{word}"' for word in extract_words(text))
 
 
-def share(words: list[str], text: str) -> float:
+def compute_word_overlap(words: list[str], text: str) -> float:
     """How many of these words stand in a text that the index found by one of them at least: near
     enough, 0 to 1."""
     if not words:
@@ -52,17 +52,17 @@ def share(words: list[str], text: str) -> float:
     return max(1, sum(_stem(word) in known for word in words)) / len(words)
 
 
-def names_of(text: str) -> frozenset[str]:
+def extract_names(text: str) -> frozenset[str]:
     """What a text names: words with a capital letter that do not stand in every sentence."""
     found = (word for word in _WORD.findall(text) if word[:1].isupper())
-    return frozenset(word.casefold() for word in found if word.casefold() not in STOP)
+    return frozenset(word.casefold() for word in found if word.casefold() not in STOP_WORDS)
 
 
-def plain(text: str) -> str:
+def normalize_text(text: str) -> str:
     """A text without case and punctuation: two that say the same in the same words are then the
     same."""
     return " ".join(_WORD.findall(text.casefold())) or text.strip()
 
 
 def _stem(word: str) -> str:
-    return word[:STEM]
+    return word[:STEM_CHARS]

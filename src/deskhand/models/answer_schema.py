@@ -19,9 +19,9 @@ from anyio import CapacityLimiter
 from ..types.client import ANY_OBJECT
 
 CHECK_S = 5.0
-CHECKERS = 4
+MAX_CHECKS = 4
 """So many processes check at one time."""
-PROBLEM = 3
+MISMATCH_EXIT_CODE = 3
 """The exit code for what does not fit; the words are on stdout."""
 INSTALL = "pip install 'deskhand[schema]'"
 _FENCED = re.compile(r"```[\w-]*[ \t]*\n(.*)\n[ \t]*```", re.DOTALL)
@@ -34,12 +34,12 @@ class Checked(msgspec.Struct, frozen=True):
     answer: str | None = None
 
 
-def installed() -> bool:
+def is_installed() -> bool:
     """Whether a schema can be checked: the library is never loaded into this process."""
     return find_spec("jsonschema_rs") is not None
 
 
-def words_for(schema: dict[str, Any]) -> str:
+def render_schema_prompt(schema: dict[str, Any]) -> str:
     """What a model is told of the answer that is wanted."""
     if schema == ANY_OBJECT:
         return "Answer with one JSON object and nothing else."
@@ -49,7 +49,7 @@ def words_for(schema: dict[str, Any]) -> str:
     )
 
 
-def unfenced(text: str) -> str:
+def strip_fence(text: str) -> str:
     """The answer without the code fence that models like to put around JSON."""
     text = text.strip()
     if text.startswith("```") and (match := _FENCED.fullmatch(text)):
@@ -57,20 +57,20 @@ def unfenced(text: str) -> str:
     return text
 
 
-def checkers() -> CapacityLimiter:
+def make_check_limiter() -> CapacityLimiter:
     """The places that all checks of one kind share: who comes later waits."""
-    return CapacityLimiter(CHECKERS)
+    return CapacityLimiter(MAX_CHECKS)
 
 
-async def problem_with_schema(schema: dict[str, Any], places: CapacityLimiter) -> str:
+async def find_schema_problem(schema: dict[str, Any], places: CapacityLimiter) -> str:
     """Why this schema cannot be used; '' where it can. It waits for one of the `places`."""
     return await _check(Checked(schema), places)
 
 
-async def problem_with(text: str, schema: dict[str, Any], places: CapacityLimiter) -> str:
+async def find_answer_problem(text: str, schema: dict[str, Any], places: CapacityLimiter) -> str:
     """Why this answer does not fit the schema; '' where it does. It waits for one of the
     `places`."""
-    text = unfenced(text)
+    text = strip_fence(text)
     try:
         found = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -81,7 +81,7 @@ async def problem_with(text: str, schema: dict[str, Any], places: CapacityLimite
 
 
 async def _check(checked: Checked, places: CapacityLimiter) -> str:
-    if not installed():
+    if not is_installed():
         return f"JSON schemas cannot be checked here: {INSTALL}"
     command = [sys.executable, "-I", "-m", "deskhand.models.answer_schema_main"]
     try:
@@ -96,6 +96,6 @@ async def _check(checked: Checked, places: CapacityLimiter) -> str:
                 )
     except TimeoutError:
         return f"checking it took longer than {CHECK_S:.0f} s: use a simpler schema"
-    if done.returncode == PROBLEM:
+    if done.returncode == MISMATCH_EXIT_CODE:
         return done.stdout.decode("utf-8", "replace").strip()
     return "" if done.returncode == 0 else "it could not be checked: use a simpler schema"

@@ -9,14 +9,14 @@ import sys
 import jsonschema_rs
 import msgspec
 
-from .answer_schema import CHECK_S, PROBLEM, Checked
+from .answer_schema import CHECK_S, MISMATCH_EXIT_CODE, Checked
 
 MEMORY_BYTES = 1 << 30
-MOST_PROBLEMS = 5
+MAX_PROBLEMS = 5
 PROBLEM_CHARS = 300
 
 
-def problem_in(checked: Checked) -> str:
+def find_problem(checked: Checked) -> str:
     """Why the schema is none, or why the answer does not fit it; '' where all is right. Nothing is
     fetched, and patterns take time that grows no faster than the text."""
     try:
@@ -32,7 +32,7 @@ def problem_in(checked: Checked) -> str:
     for found in validator.iter_errors(msgspec.json.decode(checked.answer)):
         place = "".join(f"[{step!r}]" for step in found.instance_path)
         problems.append(f"{place or 'the answer'}: {found.message[:PROBLEM_CHARS]}")
-        if len(problems) == MOST_PROBLEMS:
+        if len(problems) == MAX_PROBLEMS:
             break
     return "; ".join(problems)
 
@@ -43,9 +43,9 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_CPU, (int(CHECK_S), int(CHECK_S)))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    problem = problem_in(msgspec.json.decode(sys.stdin.buffer.read(), type=Checked))
+    problem = find_problem(msgspec.json.decode(sys.stdin.buffer.read(), type=Checked))
     sys.stdout.write(problem)
-    return PROBLEM if problem else 0
+    return MISMATCH_EXIT_CODE if problem else 0
 
 
 if __name__ == "__main__":

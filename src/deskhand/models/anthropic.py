@@ -8,19 +8,19 @@ from ..types.messages import Audio, File, Image, Message, Text, Thinking, ToolCa
 from . import encode
 from .anthropic_reply import AnthropicReply, reasoning_wire
 from .base import ContextMessage, Request, Start, ToolSchema
-from .encode import string, to_json
+from .encode import encode_string, to_json
 from .settings import ModelSpec
 from .transport import Transport
 from .wire import Wire
 
 _VERSION = "2023-06-01"
-_MARK = b',"cache_control":{"type":"ephemeral"}}'
+_CACHE_MARK = b',"cache_control":{"type":"ephemeral"}}'
 _BEGIN = {True: b'{"role":"user","content":[', False: b'{"role":"assistant","content":['}
 _NEXT = {side: b"]}," + begin for side, begin in _BEGIN.items()}
 _BUDGET = {"low": 2048, "medium": 8192, "high": 24576}
-_LEAST_BUDGET = 1024
+_MIN_BUDGET = 1024
 _DEFAULT_MAX_OUTPUT = 8192
-_MOST_TEMPERATURE = 1.0
+_MAX_TEMPERATURE = 1.0
 """OpenAI's scale goes to 2."""
 
 
@@ -34,28 +34,28 @@ class AnthropicModel(Wire):
         # are kept under.
         self._form = f"{self._wire}:{bool(spec.facts.vision):d}"
 
-    def reading(self, request: Request) -> AnthropicReply:
+    def make_parser(self, request: Request) -> AnthropicReply:
         return AnthropicReply(self._call, request)
 
-    def tool(self, tool: ToolSchema) -> dict[str, Any]:
+    def encode_tool(self, tool: ToolSchema) -> dict[str, Any]:
         return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
 
-    async def body(self, request: Request) -> bytes:
+    async def encode_request(self, request: Request) -> bytes:
         """The bytes that are posted for `request`."""
         pieces = [b'{"model":', to_json(self._spec.name), b',"stream":true,"messages":[']
         pieces += await self._messages(request)
         pieces.append(b"]")
-        system = self.blocks([text for text in request.system if text.strip()])
+        system = self.encode_blocks([text for text in request.system if text.strip()])
         blocks = [b'{"type":"text","text":' + block + b"}" for block in system]
         if blocks:
             # Only the last block may change from call to call; what is before it stays in the
             # cache.
             stable = max(0, len(blocks) - 2)
-            blocks[stable] = blocks[stable][:-1] + _MARK
+            blocks[stable] = blocks[stable][:-1] + _CACHE_MARK
             pieces += [b',"system":[', b",".join(blocks), b"]"]
         if request.tools:
-            tools = self.tools(request.tools)
-            pieces += [b',"tools":[', tools if blocks else tools[:-1] + _MARK, b"]"]
+            tools = self.encode_tools(request.tools)
+            pieces += [b',"tools":[', tools if blocks else tools[:-1] + _CACHE_MARK, b"]"]
         pieces += [b",", to_json(self._options(request))[1:-1]]
         if request.extra is not None and len(extra := bytes(request.extra).strip()) > 2:
             pieces += [b",", extra[1:-1]]
@@ -69,22 +69,28 @@ class AnthropicModel(Wire):
         options: dict[str, Any] = {"max_tokens": limit}
         # A call cannot be forced while it thinks.
         thinks = request.thinking != "off" and facts.thinking != "" and not request.must_call
-        if facts.thinking == "budget" and limit < 2 * _LEAST_BUDGET:
+        if facts.thinking == "budget" and limit < 2 * _MIN_BUDGET:
             thinks = False  # nothing would be left for the answer
         if facts.thinking == "adaptive" and thinks:
             # By default the newest models keep their thoughts, and what they say between two calls,
             # to themselves.
             options["thinking"] = {"type": "adaptive", "display": "summarized"}
-            options["output_config"] = {"effort": facts.effort(request.thinking)}
+            options["output_config"] = {"effort": facts.nearest_effort(request.thinking)}
         elif facts.thinking == "adaptive" and facts.off_effort:
             options["output_config"] = {"effort": facts.off_effort}
-        elif facts.thinking == "budget" and thinks and not _unthought(request, self._wire):
+        elif (
+            facts.thinking == "budget"
+            and thinks
+            and not _called_without_thinking(request, self._wire)
+        ):
             # The budget is a part of max_tokens: the answer needs its own share.
-            budget = max(_LEAST_BUDGET, min(_BUDGET[facts.effort(request.thinking)], limit // 2))
+            budget = max(
+                _MIN_BUDGET, min(_BUDGET[facts.nearest_effort(request.thinking)], limit // 2)
+            )
             options["thinking"] = {"type": "enabled", "budget_tokens": budget}
         if request.temperature is not None and facts.temperature and not thinks:
-            options["temperature"] = min(request.temperature, _MOST_TEMPERATURE)
-        return options | _choices(request)
+            options["temperature"] = min(request.temperature, _MAX_TEMPERATURE)
+        return options | _sampling_options(request)
 
     async def _messages(self, request: Request) -> list[bytes]:
         """The messages, ready to be joined. Neighbours of one side become one message, so that the
@@ -92,17 +98,17 @@ class AnthropicModel(Wire):
         the user's side get a cache mark: the last writes the cache, the one before it finds what
         the call before wrote. What is before both is remembered by the session in one piece."""
         messages = request.messages
-        settled = _marked_from(request.messages)
-        start = request.encoded.start(self._form, messages[:settled])
+        settled = _find_cache_boundary(request.messages)
+        start = request.encoded.find_prefix(self._form, messages[:settled])
         if len(start.messages) < settled:
             new, _, side = await self._encode(
                 request, messages[len(start.messages) : settled], start.tail
             )
             start = Start(messages[:settled], b"".join([start.data, *new]), side)
-            request.encoded.starts[self._form] = start
+            request.encoded.prefixes[self._form] = start
         pieces, ends, _ = await self._encode(request, messages[settled:], start.tail)
         for end in ends[-2:]:
-            pieces[end] = pieces[end][:-1] + _MARK
+            pieces[end] = pieces[end][:-1] + _CACHE_MARK
         pieces.insert(0, start.data)
         if start.data or len(pieces) > 1:
             pieces.append(b"]}")
@@ -113,14 +119,14 @@ class AnthropicModel(Wire):
     ) -> tuple[list[bytes], list[int], bool | None]:
         """The pieces after a message of `side`, at which of them a message of the user's side ends,
         and the side of the last."""
-        memory = request.encoded.each
+        memory = request.encoded.messages
         form = self._form
         pieces: list[bytes] = []
         ends: list[int] = []
         for shown in messages:
             encoded = memory.get((form, shown.key))
             if encoded is None:
-                encoded = await self._remember(request, shown)
+                encoded = await self._encode_message(request, shown)
             if not encoded:
                 continue
             user = shown.message.role != "assistant"
@@ -136,34 +142,34 @@ class AnthropicModel(Wire):
             pieces.append(encoded)
         return pieces, ends, side
 
-    async def _remember(self, request: Request, shown: ContextMessage) -> bytes:
+    async def _encode_message(self, request: Request, shown: ContextMessage) -> bytes:
         message = shown.message
         blocks = (
-            await self._user(message, request)
+            await self._encode_user(message, request)
             if message.role != "assistant"
-            else _assistant(message, self._wire)
+            else _encode_assistant(message, self._wire)
         )
         encoded = b",".join(blocks)
-        request.encoded.each[self._form, shown.key] = encoded
+        request.encoded.messages[self._form, shown.key] = encoded
         return encoded
 
-    async def _user(self, message: Message, request: Request) -> list[bytes]:
+    async def _encode_user(self, message: Message, request: Request) -> list[bytes]:
         blocks: list[bytes] = []
         for part in message.parts:
             match part:
                 case Text() | Image() | Audio() | File():
-                    blocks += await self._said(part, request)
+                    blocks += await self._encode_part(part, request)
                 case ToolResult():
-                    blocks.append(await self._result(part, request))
+                    blocks.append(await self._encode_result(part, request))
                 case _:
                     pass
         return blocks
 
-    async def _said(
+    async def _encode_part(
         self, part: Text | Image | Audio | File, request: Request, pictures: bool = True
     ) -> list[bytes]:
         if isinstance(part, Image) and pictures and self._spec.facts.vision:
-            found = await encode.pixels(part, request.blob)
+            found = await encode.load_pixels(part, request.blob)
             if isinstance(found, encode.Pixels):
                 source = (
                     b'{"type":"base64","media_type":'
@@ -174,27 +180,31 @@ class AnthropicModel(Wire):
                 )
                 return [b'{"type":"image","source":' + source + b"}"]
             part = found
-        text = part.text if isinstance(part, Text) else encode.placeholder(part)
+        text = part.text if isinstance(part, Text) else encode.render_placeholder(part)
         # A blank block of text is refused.
-        return [b'{"type":"text","text":' + string(text) + b"}"] if text.strip() else []
+        return [b'{"type":"text","text":' + encode_string(text) + b"}"] if text.strip() else []
 
-    async def _result(self, result: ToolResult, request: Request) -> bytes:
+    async def _encode_result(self, result: ToolResult, request: Request) -> bytes:
         # A result that is an error may hold nothing but text.
         ok = result.status == "ok"
         blocks = [
-            block for part in result.parts for block in await self._said(part, request, pictures=ok)
+            block
+            for part in result.parts
+            for block in await self._encode_part(part, request, pictures=ok)
         ]
         if not blocks:
             blocks = [b'{"type":"text","text":"[no output]"}']
         if result.status not in ("ok", "error"):
             blocks.insert(0, b'{"type":"text","text":' + to_json(f"[{result.status}]") + b"}")
-        encoded = b'{"type":"tool_result","tool_use_id":' + to_json(encode.call_id(result.call_id))
+        encoded = b'{"type":"tool_result","tool_use_id":' + to_json(
+            encode.safe_call_id(result.call_id)
+        )
         if not ok:
             encoded += b',"is_error":true'
         return encoded + b',"content":[' + b",".join(blocks) + b"]}"
 
 
-def _choices(request: Request) -> dict[str, Any]:
+def _sampling_options(request: Request) -> dict[str, Any]:
     """How words and tools are chosen. There is neither `seed` nor a format of the answer here."""
     options: dict[str, Any] = {}
     if request.top_p is not None:
@@ -203,7 +213,7 @@ def _choices(request: Request) -> dict[str, Any]:
         options["stop_sequences"] = list(request.stop)
     if request.tools and (request.must_call or request.one_call):
         kind = {"": {"type": "auto"}, "*": {"type": "any"}}
-        named = {"type": "tool", "name": encode.tool_name(request.must_call)}
+        named = {"type": "tool", "name": encode.safe_tool_name(request.must_call)}
         choice: dict[str, Any] = dict(kind.get(request.must_call, named))
         options["tool_choice"] = choice | (
             {"disable_parallel_tool_use": True} if request.one_call else {}
@@ -211,7 +221,7 @@ def _choices(request: Request) -> dict[str, Any]:
     return options
 
 
-def _assistant(message: Message, wire: str) -> list[bytes]:
+def _encode_assistant(message: Message, wire: str) -> list[bytes]:
     """The blocks of an assistant message, reasoning in its place: the provider checks that it is
     unchanged."""
     blocks: list[bytes] = []
@@ -219,7 +229,7 @@ def _assistant(message: Message, wire: str) -> list[bytes]:
     for part in message.parts:
         match part:
             case Text() if part.text.strip():
-                blocks.append(b'{"type":"text","text":' + string(part.text) + b"}")
+                blocks.append(b'{"type":"text","text":' + encode_string(part.text) + b"}")
                 said = True
             case Thinking() if part.redacted and part.wire == wire:
                 blocks.append(
@@ -227,12 +237,12 @@ def _assistant(message: Message, wire: str) -> list[bytes]:
                 )
             case Thinking() if part.signature and part.wire == wire:
                 seal = b',"signature":' + to_json(part.signature) + b"}"
-                blocks.append(b'{"type":"thinking","thinking":' + string(part.text) + seal)
+                blocks.append(b'{"type":"thinking","thinking":' + encode_string(part.text) + seal)
             case ToolCall():
-                head = b'{"type":"tool_use","id":' + to_json(encode.call_id(part.id))
-                name = to_json(encode.tool_name(part.name))
+                head = b'{"type":"tool_use","id":' + to_json(encode.safe_call_id(part.id))
+                name = to_json(encode.safe_tool_name(part.name))
                 blocks.append(
-                    head + b',"name":' + name + b',"input":' + encode.arguments(part) + b"}"
+                    head + b',"name":' + name + b',"input":' + encode.encode_arguments(part) + b"}"
                 )
                 said = True
             case _:
@@ -240,7 +250,7 @@ def _assistant(message: Message, wire: str) -> list[bytes]:
     return blocks if said else []
 
 
-def _marked_from(messages: tuple[ContextMessage, ...]) -> int:
+def _find_cache_boundary(messages: tuple[ContextMessage, ...]) -> int:
     """Where the second last message of the user's side begins: no cache mark will ever stand before
     it again."""
     sides = 0
@@ -255,7 +265,7 @@ def _marked_from(messages: tuple[ContextMessage, ...]) -> int:
     return 0
 
 
-def _unthought(request: Request, wire: str) -> bool:
+def _called_without_thinking(request: Request, wire: str) -> bool:
     """Whether the current turn has already called tools without thinking: the provider refuses to
     begin in between."""
     for shown in reversed(request.messages):

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from ..types.events import Finish
-from ..types.messages import Message, Part, Text, Thinking, ToolCall, Usage, clean
+from ..types.messages import Message, Part, Text, Thinking, ToolCall, Usage, clean_text
 from . import faults
 from .base import Reply, Request, TextDelta, ThinkingDelta
-from .decode import TextCleaner, event_decoder, exact_arguments, make_calls, object_text
+from .decode import TextCleaner, encode_object, make_calls, make_event_decoder, normalize_arguments
 from .echo import AnswerCleaner
 from .faults import FailedCall
 
@@ -61,7 +61,7 @@ class _Event(msgspec.Struct, gc=False):
     stop_reason: str | None = None
 
 
-_decode = event_decoder(_Event)
+_decode = make_event_decoder(_Event)
 
 # https://docs.anthropic.com/en/api/handling-stop-reasons. A paused turn is whole as far as it goes:
 # given back as it is, the model goes on from there, which is what the agent does after `length`.
@@ -101,8 +101,8 @@ class _Building:
 
     def arguments(self) -> msgspec.Raw:
         if self.pieces or not self.block.input:
-            return exact_arguments(self.text)
-        return exact_arguments(object_text(self.block.input))
+            return normalize_arguments(self.text)
+        return normalize_arguments(encode_object(self.block.input))
 
 
 class AnthropicReply:
@@ -125,58 +125,62 @@ class AnthropicReply:
         try:
             event = _decode(payload)
         except ValueError as error:
-            raise faults.malformed(self._call, str(error), payload) from error
+            raise faults.make_malformed_reply(self._call, str(error), payload) from error
         match event.type:
             case "content_block_delta" if event.delta is not None:
-                return self._delta(event.index, event.delta)
+                return self._add_delta(event.index, event.delta)
             case "content_block_start" if event.content_block is not None:
-                return self._begin(event.index, event.content_block)
+                return self._begin_block(event.index, event.content_block)
             case "content_block_stop" if event.index in self._blocks:
-                return _rest(self._blocks[event.index])
+                return _flush_cleaner(self._blocks[event.index])
             case "message_start" if event.message is not None:
-                self._count(event.message.usage)
+                self._update_usage(event.message.usage)
             case "message_delta":
-                self._near_end(event)
+                self._add_message_delta(event)
             case "message_stop":
                 self._ended = True
             case "error":
-                raise faults.told(self._call, event.error)
+                raise faults.make_stream_error(self._call, event.error)
             case "message":
-                return self._whole(event)
+                return self._add_message(event)
             case "":
-                raise faults.malformed(self._call, "this is no event of a message", payload)
+                raise faults.make_malformed_reply(
+                    self._call, "this is no event of a message", payload
+                )
         # Everything else is ping or news that this version does not know; the protocol asks to
         # ignore what is unknown.
         return []
 
-    def _near_end(self, event: _Event) -> None:
-        self._count(event.usage)
+    def _add_message_delta(self, event: _Event) -> None:
+        self._update_usage(event.usage)
         if event.delta is not None and event.delta.stop_reason:
             self._stop = event.delta.stop_reason
 
-    def _whole(self, event: _Event) -> list[TextDelta | ThinkingDelta]:
+    def _add_message(self, event: _Event) -> list[TextDelta | ThinkingDelta]:
         """A server that does not stream."""
         self._ended = True
         self._stop = event.stop_reason
-        self._count(event.usage)
+        self._update_usage(event.usage)
         return [
             delta
             for index, block in enumerate(event.content or ())
-            for delta in self._begin(index, block)
+            for delta in self._begin_block(index, block)
         ]
 
-    def _begin(self, index: int, block: _Block) -> list[TextDelta | ThinkingDelta]:
+    def _begin_block(self, index: int, block: _Block) -> list[TextDelta | ThinkingDelta]:
         self._blocks[index] = _Building(block)
         if block.type in ("text", "thinking"):
-            return self._delta(
+            return self._add_delta(
                 index, _Delta(block.type + "_delta", text=block.text, thinking=block.thinking)
             )
         return []
 
-    def _delta(self, index: int, delta: _Delta) -> list[TextDelta | ThinkingDelta]:
+    def _add_delta(self, index: int, delta: _Delta) -> list[TextDelta | ThinkingDelta]:
         building = self._blocks.get(index)
         if building is None:
-            raise faults.malformed(self._call, f"a delta for block {index}, which has not begun")
+            raise faults.make_malformed_reply(
+                self._call, f"a delta for block {index}, which has not begun"
+            )
         match delta.type:
             case "text_delta" if delta.text and (piece := building.cleaner.feed(delta.text)):
                 building.pieces.append(piece)
@@ -192,7 +196,7 @@ class AnthropicReply:
                 building.signature += delta.signature
         return []
 
-    def _count(self, usage: _Usage | None) -> None:
+    def _update_usage(self, usage: _Usage | None) -> None:
         """Counts are cumulative: the last that is given holds."""
         if usage is not None:
             for field in usage.__struct_fields__:
@@ -203,19 +207,19 @@ class AnthropicReply:
         """The last deltas and the reply. Raises ModelUnavailable where the stream ended before the
         reply did."""
         if self._stop is None and not self._ended:
-            raise faults.broken(self._call, "the stream ended without a stop reason")
+            raise faults.make_broken_reply(self._call, "the stream ended without a stop reason")
         found: list[TextDelta | ThinkingDelta | Reply] = []
         for building in self._blocks.values():
-            found += _rest(building)
-        parts = self._parts()
+            found += _flush_cleaner(building)
+        parts = self._make_parts()
         called = any(isinstance(part, ToolCall) for part in parts)
         finish = _FINISH.get(self._stop or "", "stop")
         if finish in ("stop", "calls"):
             finish = "calls" if called else "stop"
-        found.append(Reply(Message("assistant", tuple(parts)), finish, self._told()))
+        found.append(Reply(Message("assistant", tuple(parts)), finish, self._make_usage()))
         return found
 
-    def _told(self) -> Usage:
+    def _make_usage(self) -> Usage:
         usage = self._usage
         read = usage.cache_read_input_tokens or 0
         written = usage.cache_creation_input_tokens or 0
@@ -223,25 +227,25 @@ class AnthropicReply:
             (usage.input_tokens or 0) + read + written, usage.output_tokens or 0, read, written
         )
 
-    def _parts(self) -> list[Part]:
+    def _make_parts(self) -> list[Part]:
         building = [self._blocks[index] for index in sorted(self._blocks)]
-        calls = iter(self._made_calls([b for b in building if b.block.type == "tool_use"]))
+        calls = iter(self._make_calls([b for b in building if b.block.type == "tool_use"]))
         parts: list[Part] = []
         for b in building:
             match b.block.type:
                 case "text" if b.text:
                     parts.append(Text(b.text))
                 case "thinking":
-                    parts.append(Thinking(b.text, self._wire, clean(b.signature)))
+                    parts.append(Thinking(b.text, self._wire, clean_text(b.signature)))
                 case "redacted_thinking":
-                    parts.append(Thinking("", self._wire, redacted=clean(b.block.data or "")))
+                    parts.append(Thinking("", self._wire, redacted=clean_text(b.block.data or "")))
                 case "tool_use":
                     parts.append(next(calls))
                 case _:
                     pass
         return parts
 
-    def _made_calls(self, building: list[_Building]) -> list[ToolCall]:
+    def _make_calls(self, building: list[_Building]) -> list[ToolCall]:
         if not building:
             return []
         return make_calls(
@@ -249,7 +253,7 @@ class AnthropicReply:
         )
 
 
-def _rest(building: _Building) -> list[TextDelta | ThinkingDelta]:
+def _flush_cleaner(building: _Building) -> list[TextDelta | ThinkingDelta]:
     """What the cleaner of a block still holds back, at its end."""
     rest = building.cleaner.close()
     if not rest:

@@ -10,7 +10,7 @@ import msgspec
 from ..types.events import Finish
 from ..types.messages import Message, Usage
 
-Thinking = Literal["off", "low", "medium", "high", "max"]
+ThinkingLevel = Literal["off", "low", "medium", "high", "max"]
 
 
 class ToolSchema(msgspec.Struct, frozen=True, gc=False):
@@ -23,7 +23,7 @@ class ToolSchema(msgspec.Struct, frozen=True, gc=False):
     size: int = 0
 
 
-def schema_of(name: str, description: str, parameters: dict[str, Any]) -> ToolSchema:
+def make_tool_schema(name: str, description: str, parameters: dict[str, Any]) -> ToolSchema:
     """The schema, with its size."""
     return ToolSchema(
         name, description, parameters, len(description) + len(msgspec.json.encode(parameters)) + 40
@@ -53,8 +53,8 @@ class Encoded:
     `tokens` is how long each is, by its key."""
 
     def __init__(self) -> None:
-        self.each: dict[tuple[str, int], bytes] = {}
-        self.starts: dict[str, Start] = {}
+        self.messages: dict[tuple[str, int], bytes] = {}
+        self.prefixes: dict[str, Start] = {}
         self.tokens: dict[int, int] = {}
         self._called: tuple[tuple[ContextMessage, ...], set[str]] = (), set()
 
@@ -70,20 +70,20 @@ class Encoded:
         self._called = messages, ids
         return ids
 
-    def start(self, wire: str, messages: tuple[ContextMessage, ...]) -> Start:
+    def find_prefix(self, wire: str, messages: tuple[ContextMessage, ...]) -> Start:
         """The longest beginning of `messages` that is known in one piece; an empty one if they
         begin otherwise."""
-        known = self.starts.get(wire, _NOTHING)
-        return known if messages[: len(known.messages)] == known.messages else _NOTHING
+        known = self.prefixes.get(wire, _EMPTY_START)
+        return known if messages[: len(known.messages)] == known.messages else _EMPTY_START
 
     def clear(self) -> None:
-        self.each.clear()
-        self.starts.clear()
+        self.messages.clear()
+        self.prefixes.clear()
         self.tokens.clear()
         self._called = (), set()
 
 
-_NOTHING = Start((), b"")
+_EMPTY_START = Start((), b"")
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -108,7 +108,7 @@ class Request(msgspec.Struct, frozen=True):
     messages: tuple[ContextMessage, ...]
     tools: tuple[ToolSchema, ...] = ()
     max_output_tokens: int | None = None
-    thinking: Thinking = "off"
+    thinking: ThinkingLevel = "off"
     temperature: float | None = None
     encoded: Encoded = msgspec.field(default_factory=Encoded)
     blob: Callable[[str], Awaitable[bytes]] | None = None
@@ -154,7 +154,7 @@ class Model(Protocol):
         ...
 
 
-def selective(model: Model) -> bool:
+def is_selective(model: Model) -> bool:
     """Whether it takes of a request what it has room for, so that none is too long for it: its
     `selective` says so."""
     return bool(getattr(model, "selective", False))

@@ -15,10 +15,10 @@ import msgspec
 from ..types.errors import ConfigError
 from .anthropic import AnthropicModel
 from .base import Model
-from .logins import login
+from .logins import find_login
 from .openai import OpenAIModel
 from .responses import ResponsesModel
-from .settings import Catalogued, Facts, ModelSpec, Wire
+from .settings import Catalogued, Facts, ModelSpec, WireName
 from .transport import Transport
 
 ENTRY_POINTS = "deskhand.models"
@@ -28,10 +28,10 @@ EXTRAS = {"pydantic-ai": "providers"}
 # A model that nobody described: most have more room than this, and too small a guess only shortens
 # sooner. A local server gives what memory allows; 8192 is what the common ones start with on a
 # desktop machine.
-UNKNOWN = Facts(window=32768)
-UNKNOWN_LOCAL = Facts(window=8192)
+DEFAULT_FACTS = Facts(window=32768)
+DEFAULT_LOCAL_FACTS = Facts(window=8192)
 
-Factory = Callable[[str, str, str], Model]
+ModelFactory = Callable[[str, str, str], Model]
 """What an entry point names: from (model name, key, base_url), the last two may be empty, to a
 model."""
 
@@ -46,7 +46,7 @@ class Catalogue(msgspec.Struct, frozen=True):
         try:
             return self.providers[name]
         except KeyError:
-            if (wanted := login(name)) is not None:
+            if (wanted := find_login(name)) is not None:
                 key = self.providers[wanted.instead].keys[0]
                 raise ConfigError(
                     f"{wanted.why} Use a key instead: set {key}, and write "
@@ -68,9 +68,9 @@ class Catalogue(msgspec.Struct, frozen=True):
         families = [key for key in found.models if key.endswith("*") and name.startswith(key[:-1])]
         if families:
             return found.models[max(families, key=len)]
-        return UNKNOWN_LOCAL if found.local else UNKNOWN
+        return DEFAULT_LOCAL_FACTS if found.local else DEFAULT_FACTS
 
-    def wire(self, provider: str, name: str, base_url: str = "") -> Wire:
+    def wire(self, provider: str, name: str, base_url: str = "") -> WireName:
         """What is spoken with a model. At an address of the person's own it is the provider's usual
         wire: a proxy or a local server there need not know the newer one."""
         found = self.provider(provider)
@@ -101,17 +101,17 @@ class Catalogue(msgspec.Struct, frozen=True):
 def read_catalogue(path: Path | None = None) -> Catalogue:
     """The catalogue that we ship, or the one at `path`. Raises ConfigError for a file that cannot
     be used."""
-    return _shipped() if path is None else _read(path)
+    return _read_shipped() if path is None else _read_file(path)
 
 
 @cache
-def _shipped() -> Catalogue:
+def _read_shipped() -> Catalogue:
     # Several parts ask for it while starting, it never changes, and reading TOML takes
     # milliseconds.
-    return _read(Path(__file__).with_name("catalogue.toml"))
+    return _read_file(Path(__file__).with_name("catalogue.toml"))
 
 
-def _read(path: Path) -> Catalogue:
+def _read_file(path: Path) -> Catalogue:
     try:
         found: Any = tomllib.loads(path.read_text("utf-8"))
         return Catalogue(msgspec.convert(found, dict[str, Catalogued]))
@@ -119,7 +119,7 @@ def _read(path: Path) -> Catalogue:
         raise ConfigError(f"The model catalogue {str(path)!r} cannot be used: {error}") from error
 
 
-def parse(model: str) -> tuple[str, str]:
+def parse_model_name(model: str) -> tuple[str, str]:
     """(provider, name) of `provider/name`; the name may itself have slashes. Raises ConfigError."""
     provider, slash, name = model.partition("/")
     if not (provider and slash and name):
@@ -135,8 +135,8 @@ def open_model(
     A provider that the catalogue does not have is looked for among the entry points
     `deskhand.models`, of which only the one that is named is loaded. Raises ConfigError.
     """
-    provider, name = parse(model)
-    if provider not in catalogue.providers and (factory := _installed(provider)) is not None:
+    provider, name = parse_model_name(model)
+    if provider not in catalogue.providers and (factory := _find_factory(provider)) is not None:
         return factory(name, key, base_url)
     spec = catalogue.spec(provider, name, key, base_url)
     match catalogue.wire(provider, name, base_url):
@@ -148,10 +148,10 @@ def open_model(
             return OpenAIModel(transport, spec)
 
 
-def _installed(provider: str) -> Factory | None:
+def _find_factory(provider: str) -> ModelFactory | None:
     for entry in entry_points(group=ENTRY_POINTS, name=provider):
         try:
-            factory: Factory = entry.load()
+            factory: ModelFactory = entry.load()
         except (ImportError, AttributeError) as error:
             if provider in EXTRAS:
                 extra = f"pip install 'deskhand[{EXTRAS[provider]}]'"

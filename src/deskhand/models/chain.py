@@ -17,9 +17,9 @@ MAX_TRIES_PER_MODEL = 3
 MAX_MALFORMED = 2
 BASE_WAIT_S = 1.0
 MAX_WAIT_S = 30.0
-MAX_ASKED_WAIT_S = 60.0
+MAX_WAIT_WITH_FALLBACK_S = 60.0
 """So long is waited for a model although there is another one in the chain."""
-LONGEST_ASKED_WAIT_S = 3600.0
+MAX_WAIT_LAST_MODEL_S = 3600.0
 """So long is waited for the last model of the chain; the person is told until when."""
 SILENT_WAIT_S = 30.0
 """Who waits for a model for longer is told until when."""
@@ -64,7 +64,7 @@ class GiveUp(msgspec.Struct, frozen=True, gc=False):
     why: str
 
 
-def decide(
+def decide_next_try(
     chain: Sequence[ChainLink],
     failures: Sequence[ModelFailure],
     cooldowns: Cooldowns,
@@ -78,30 +78,30 @@ def decide(
     conversation does so, and then asks again without that failure.
     """
     if not failures:
-        return _soonest(chain, cooldowns, now) or GiveUp("no model is configured")
+        return _first_available(chain, cooldowns, now) or GiveUp("no model is configured")
     if len(failures) >= MAX_TRIES:
         return GiveUp(f"{MAX_TRIES} tries failed")
     last = failures[-1]
     if last.error == "BudgetSpent":
         return GiveUp("a budget is spent")
-    later = [link for link in _after(chain, last.model) if _usable(link.model, failures)]
+    later = [link for link in _links_after(chain, last.model) if _may_retry(link.model, failures)]
     if last.error == "ContextOverflow":
         window = next((link.window for link in chain if link.model == last.model), 0)
         larger = [link for link in later if link.window > window > 0]
-        return _soonest(larger, cooldowns, now) or GiveUp(
+        return _first_available(larger, cooldowns, now) or GiveUp(
             "no model of the chain can read a conversation of this length"
         )
-    if _usable(last.model, failures) and any(link.model == last.model for link in chain):
+    if _may_retry(last.model, failures) and any(link.model == last.model for link in chain):
         wait = _wait_s(last, failures, jitter)
-        longest = MAX_ASKED_WAIT_S if later else LONGEST_ASKED_WAIT_S
+        longest = MAX_WAIT_WITH_FALLBACK_S if later else MAX_WAIT_LAST_MODEL_S
         if wait <= longest:
             return ModelTry(last.model, min(max(now, last.at + wait), now + longest))
         if not later:
             return GiveUp("its provider asks to wait for more than an hour")
-    return _soonest(later, cooldowns, now) or GiveUp("every model of the chain failed")
+    return _first_available(later, cooldowns, now) or GiveUp("every model of the chain failed")
 
 
-def cooled(cooldowns: Cooldowns, failure: ModelFailure, now: float) -> Cooldowns:
+def with_cooldown(cooldowns: Cooldowns, failure: ModelFailure, now: float) -> Cooldowns:
     """The cooldowns after this failure, so that other sessions pass over a model that is
     overloaded."""
     kept = {model: until for model, until in cooldowns.items() if until > now}
@@ -116,12 +116,12 @@ def cooled(cooldowns: Cooldowns, failure: ModelFailure, now: float) -> Cooldowns
     return kept
 
 
-def warmed(cooldowns: Cooldowns, model: str, now: float) -> Cooldowns:
+def without_cooldown(cooldowns: Cooldowns, model: str, now: float) -> Cooldowns:
     """The cooldowns after `model` has answered."""
     return {name: until for name, until in cooldowns.items() if name != model and until > now}
 
 
-def _after(chain: Sequence[ChainLink], model: str) -> Sequence[ChainLink]:
+def _links_after(chain: Sequence[ChainLink], model: str) -> Sequence[ChainLink]:
     """The links behind `model`; all of them where it is no longer in the chain."""
     for position, link in enumerate(chain):
         if link.model == model:
@@ -129,7 +129,7 @@ def _after(chain: Sequence[ChainLink], model: str) -> Sequence[ChainLink]:
     return chain
 
 
-def _usable(model: str, failures: Sequence[ModelFailure]) -> bool:
+def _may_retry(model: str, failures: Sequence[ModelFailure]) -> bool:
     """Whether what this model did in this turn allows one more try."""
     errors = [failure.error for failure in failures if failure.model == model]
     if len(errors) >= MAX_TRIES_PER_MODEL or errors.count("MalformedReply") >= MAX_MALFORMED:
@@ -150,11 +150,13 @@ def _wait_s(last: ModelFailure, failures: Sequence[ModelFailure], jitter: float)
     return min(math.ldexp(BASE_WAIT_S, before) + jitter, MAX_WAIT_S)
 
 
-def _soonest(links: Sequence[ChainLink], cooldowns: Cooldowns, now: float) -> ModelTry | None:
+def _first_available(
+    links: Sequence[ChainLink], cooldowns: Cooldowns, now: float
+) -> ModelTry | None:
     """The first link that may be called now, else the one that may be called first."""
     if not links:
         return None
     first = min(links, key=lambda link: max(now, cooldowns.get(link.model, now)))
     return ModelTry(
-        first.model, min(max(now, cooldowns.get(first.model, now)), now + MAX_ASKED_WAIT_S)
+        first.model, min(max(now, cooldowns.get(first.model, now)), now + MAX_WAIT_WITH_FALLBACK_S)
     )

@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from ..types.client import ClientRequest
 from ..types.messages import Message, Part, Text, ToolCall
-from .answer_schema import words_for
-from .base import Reply, Request, ToolSchema, schema_of
+from .answer_schema import render_schema_prompt
+from .base import Reply, Request, ToolSchema, make_tool_schema
 
 
-def as_wanted(request: Request, client: ClientRequest, *, tools: bool = True) -> Request:
+def apply_client_request(request: Request, client: ClientRequest, *, tools: bool = True) -> Request:
     """The request as the program wants it; without `tools` the model can only answer in words. Of
     two tools of one name the program's is offered; where it says that one of its tools must be
     called, ours are not."""
@@ -20,7 +20,7 @@ def as_wanted(request: Request, client: ClientRequest, *, tools: bool = True) ->
     if client.answer_schema is not None:
         system = (
             *system[:-1],
-            "\n\n".join(filter(None, (*system[-1:], words_for(client.answer_schema)))),
+            "\n\n".join(filter(None, (*system[-1:], render_schema_prompt(client.answer_schema)))),
         )
     limits = [
         limit
@@ -30,7 +30,7 @@ def as_wanted(request: Request, client: ClientRequest, *, tools: bool = True) ->
     return replace(
         request,
         system=system,
-        tools=_tools(request.tools, client) if tools else (),
+        tools=_merge_tools(request.tools, client) if tools else (),
         max_output_tokens=min(limits, default=None),
         thinking=client.thinking or request.thinking,
         temperature=request.temperature if client.temperature is None else client.temperature,
@@ -44,14 +44,16 @@ def as_wanted(request: Request, client: ClientRequest, *, tools: bool = True) ->
     )
 
 
-def _tools(ours: Sequence[ToolSchema], client: ClientRequest) -> tuple[ToolSchema, ...]:
-    theirs = tuple(schema_of(tool.name, tool.description, tool.parameters) for tool in client.tools)
+def _merge_tools(ours: Sequence[ToolSchema], client: ClientRequest) -> tuple[ToolSchema, ...]:
+    theirs = tuple(
+        make_tool_schema(tool.name, tool.description, tool.parameters) for tool in client.tools
+    )
     if client.must_call:
         return theirs
     return (*(tool for tool in ours if client.tool(tool.name) is None), *theirs)
 
 
-def cut_at(reply: Reply, chars: int) -> Reply:
+def truncate_reply(reply: Reply, chars: int) -> Reply:
     """The reply with only so many characters of its text, and nothing behind them."""
     parts: list[Part] = []
     left = chars

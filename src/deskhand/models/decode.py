@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ..types.messages import ToolCall, clean
+from ..types.messages import ToolCall, clean_text
 from .base import Request
 
 T = TypeVar("T")
 
 
-def event_decoder(kind: type[T]) -> Callable[[bytes], T]:
+def make_event_decoder(kind: type[T]) -> Callable[[bytes], T]:
     """A decoder of stream events. It raises ValueError for what is no JSON or has other types."""
     fast = msgspec.json.Decoder(kind, strict=False).decode
 
@@ -49,13 +49,13 @@ class TextCleaner:
 
     def feed(self, piece: str) -> str:
         if piece.isascii() and not self._half:
-            return clean(piece)
+            return clean_text(piece)
         piece = self._half + piece
         self._half = ""
         if "\ud800" <= piece[-1:] <= "\udbff":
             self._half = piece[-1]
             piece = piece[:-1]
-        return clean(piece.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+        return clean_text(piece.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
     def close(self) -> str:
         """What is left: a half that never got its other half."""
@@ -64,13 +64,13 @@ class TextCleaner:
         return "\N{REPLACEMENT CHARACTER}" if half else ""
 
 
-def object_text(value: object) -> str:
+def encode_object(value: object) -> str:
     """JSON text of an object that came decoded. It may hold halves of surrogate pairs, which
     msgspec refuses."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def exact_arguments(written: str | bytes) -> msgspec.Raw:
+def normalize_arguments(written: str | bytes) -> msgspec.Raw:
     """What the model wrote as arguments: its exact bytes if they are JSON, `{}` for nothing, else a
     JSON string."""
     if isinstance(written, bytes):
@@ -84,7 +84,7 @@ def exact_arguments(written: str | bytes) -> msgspec.Raw:
     try:
         msgspec.json.decode(data)
     except (ValueError, RecursionError):
-        return msgspec.Raw(msgspec.json.encode(clean(data.decode("utf-8", "replace"))))
+        return msgspec.Raw(msgspec.json.encode(clean_text(data.decode("utf-8", "replace"))))
     return msgspec.Raw(data)
 
 
@@ -95,11 +95,11 @@ def make_calls(found: list[tuple[str, str, msgspec.Raw]], request: Request) -> l
     base = messages[-1].key if messages else 0  # no other reply of this session is made from it
     calls = []
     for number, (given, name, arguments) in enumerate(found):
-        name_id = clean(given)
+        name_id = clean_text(given)
         if not name_id or name_id in taken:
             name_id = f"call_{base}_{number}"
         while name_id in taken:
             name_id += "_"
         taken.add(name_id)
-        calls.append(ToolCall(name_id, clean(name), arguments))
+        calls.append(ToolCall(name_id, clean_text(name), arguments))
     return calls

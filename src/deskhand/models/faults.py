@@ -23,7 +23,7 @@ from ..types.errors import (
     ModelUnavailable,
     ModelUnknown,
 )
-from ..types.messages import clean
+from ..types.messages import clean_text
 
 QUOTE_CHARS = 300
 
@@ -88,7 +88,7 @@ class FailedCall(msgspec.Struct, frozen=True):
     secret: str = ""
 
     @property
-    def whom(self) -> str:
+    def full_name(self) -> str:
         return f"{self.provider}/{self.model}"
 
     def redact(self, text: str) -> str:
@@ -96,37 +96,41 @@ class FailedCall(msgspec.Struct, frozen=True):
         long, on one line."""
         if self.secret:
             text = text.replace(self.secret, "[key]")
-        text = _SECRET.sub("[key]", clean(text))
+        text = _SECRET.sub("[key]", clean_text(text))
         text = " ".join(text.split())
         return text if len(text) <= QUOTE_CHARS else text[: QUOTE_CHARS - 1] + "…"
 
 
-def refused(call: FailedCall, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
+def make_http_error(
+    call: FailedCall, status: int, headers: Mapping[str, str], body: bytes
+) -> ModelError:
     """The error for an HTTP answer that is not a success."""
-    return _error(call, status, _words(body), retry_after_s(headers, body))
+    return _classify_error(call, status, _extract_message(body), parse_retry_after_s(headers, body))
 
 
-def told(call: FailedCall, error: object) -> ModelError:
+def make_stream_error(call: FailedCall, error: object) -> ModelError:
     """The error for what the `error` field of an event inside the stream holds, as decoded JSON."""
     body = json.dumps(error).encode("utf-8", "replace")
-    return _error(call, _status_of(body), _words(body), retry_after_s({}, body))
+    return _classify_error(
+        call, _parse_status(body), _extract_message(body), parse_retry_after_s({}, body)
+    )
 
 
-def unreachable(call: FailedCall, why: str) -> ModelUnavailable:
+def make_unreachable(call: FailedCall, why: str) -> ModelUnavailable:
     """The error for a connection that could not be made, or broke."""
     return ModelUnavailable(
-        f"{call.whom} could not be reached{_quoted(call, why)}. Check the network and base_url."
+        f"{call.full_name} could not be reached{_quote(call, why)}. Check the network and base_url."
     )
 
 
-def broken(call: FailedCall, why: str) -> ModelUnavailable:
+def make_broken_reply(call: FailedCall, why: str) -> ModelUnavailable:
     """The error for a reply that ended in the middle."""
     return ModelUnavailable(
-        f"{call.whom} stopped in mid-reply{_quoted(call, why)}. It can be tried again."
+        f"{call.full_name} stopped in mid-reply{_quote(call, why)}. It can be tried again."
     )
 
 
-def too_slow(
+def make_timeout(
     call: FailedCall, which: Literal["connect", "first", "idle", "total"], limit_s: float
 ) -> ModelTimeout:
     """The error for a limit that has passed."""
@@ -136,33 +140,35 @@ def too_slow(
         "idle": "fell silent in mid-reply for",
         "total": "did not finish within",
     }[which]
-    return ModelTimeout(f"{call.whom} {what} {limit_s:g} s. Try again, or choose a faster model.")
+    return ModelTimeout(
+        f"{call.full_name} {what} {limit_s:g} s. Try again, or choose a faster model."
+    )
 
 
-def malformed(call: FailedCall, why: str, sample: bytes | str = b"") -> MalformedReply:
+def make_malformed_reply(call: FailedCall, why: str, sample: bytes | str = b"") -> MalformedReply:
     """The error for an answer that is not what the protocol says. `sample` is the part that was not
     understood."""
     text = (
         sample if isinstance(sample, str) else sample[: 4 * QUOTE_CHARS].decode("utf-8", "replace")
     )
     return MalformedReply(
-        f"{call.whom} answered in a form that could not be read: {why}{_quoted(call, text)}. "
+        f"{call.full_name} answered in a form that could not be read: {why}{_quote(call, text)}. "
         "Check that base_url speaks this protocol, or try again."
     )
 
 
-def retry_after_s(headers: Mapping[str, str], body: bytes = b"") -> float | None:
+def parse_retry_after_s(headers: Mapping[str, str], body: bytes = b"") -> float | None:
     """Seconds that the provider asks us to wait, or None.
 
     Retry-After is seconds or a date (RFC 9110 section 10.2.3); a date counts from the answer's own
     Date, so that our clock does not matter. OpenAI and Azure also send retry-after-ms, Google a
     RetryInfo in the body.
     """
-    millis = _number(headers.get("retry-after-ms"))
+    millis = _parse_number(headers.get("retry-after-ms"))
     if millis is not None:
         return millis / 1000
     value = headers.get("retry-after")
-    seconds = _number(value)
+    seconds = _parse_number(value)
     if seconds is None and value is not None and "date" in headers:
         try:
             wait = parsedate_to_datetime(value) - parsedate_to_datetime(headers["date"])
@@ -174,7 +180,7 @@ def retry_after_s(headers: Mapping[str, str], body: bytes = b"") -> float | None
     return seconds
 
 
-def _number(value: str | None) -> float | None:
+def _parse_number(value: str | None) -> float | None:
     try:
         number = float(value) if value is not None else None
     except ValueError:
@@ -182,9 +188,9 @@ def _number(value: str | None) -> float | None:
     return number if number is not None and 0 <= number < 1e9 else None
 
 
-def _error(call: FailedCall, status: int, words: str, wait: float | None) -> ModelError:
-    who = call.whom
-    quoted = _quoted(call, words)
+def _classify_error(call: FailedCall, status: int, words: str, wait: float | None) -> ModelError:
+    who = call.full_name
+    quoted = _quote(call, words)
     # Google words an ordinary limit per minute as a matter of plan and billing; only the code
     # tells.
     if (_MONEY.search(words) and 400 <= status < 500) or status == 402:
@@ -197,7 +203,7 @@ def _error(call: FailedCall, status: int, words: str, wait: float | None) -> Mod
             "begin anew with /start."
         )
     if status in (429, 529) or (status == 503 and wait is not None):
-        asks = f"It asks to wait for {_span(wait)}; another" if wait else "Another"
+        asks = f"It asks to wait for {_format_span(wait)}; another" if wait else "Another"
         return ModelOverloaded(f"{who} is overloaded{quoted}. {asks} model may answer now.", wait)
     if status == 408 or status >= 500:
         return ModelUnavailable(
@@ -220,7 +226,7 @@ def _error(call: FailedCall, status: int, words: str, wait: float | None) -> Mod
     )
 
 
-def _span(seconds: float) -> str:
+def _format_span(seconds: float) -> str:
     """90 -> 2 minutes."""
     for size, unit in ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")):
         if seconds >= size:
@@ -229,12 +235,12 @@ def _span(seconds: float) -> str:
     return "a moment"
 
 
-def _quoted(call: FailedCall, words: str) -> str:
+def _quote(call: FailedCall, words: str) -> str:
     said = call.redact(words)
     return f": {said!r}" if said else ""
 
 
-def _words(body: bytes) -> str:
+def _extract_message(body: bytes) -> str:
     """What a provider says in an error body: `code: message` where the shape is known, else the
     text itself."""
     text = body.decode("utf-8", "replace")
@@ -255,7 +261,7 @@ def _words(body: bytes) -> str:
     return ": ".join([*named[:1], message if isinstance(message, str) else text])
 
 
-def _status_of(body: bytes) -> int:
+def _parse_status(body: bytes) -> int:
     """The HTTP status that an error object inside a stream stands for; 500 where it does not
     say."""
     try:

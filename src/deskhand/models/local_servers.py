@@ -6,7 +6,7 @@ import aiohttp  # noqa: TID251 -- servers of models on this machine
 import anyio
 import msgspec
 
-from ..types.messages import clean
+from ..types.messages import clean_text
 
 PROBE_S = 1.0
 ANSWER_BYTES = 1 << 20
@@ -47,7 +47,8 @@ async def find_servers(
                 if response.status == 200:
                     body = await response.content.read(ANSWER_BYTES)
                     names = tuple(
-                        clean(model.id) for model in msgspec.json.decode(body, type=_Answer).data
+                        clean_text(model.id)
+                        for model in msgspec.json.decode(body, type=_Answer).data
                     )
                     answers[provider] = LocalServer(provider, base_url, names)
         except (aiohttp.ClientError, OSError, ValueError, RecursionError):

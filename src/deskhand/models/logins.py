@@ -50,6 +50,6 @@ LOGINS = {
 }
 
 
-def login(name: str) -> Login | None:
+def find_login(name: str) -> Login | None:
     """The login that `name` means, however it is spelled."""
     return LOGINS.get(name.lower().replace("-", "_"))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from .base import Request
-from .window import counted
+from .window import estimate_request_tokens
 
-LEAST = 0.6
-MOST = 4.0
+MIN_SCALE = 0.6
+MAX_SCALE = 4.0
 WEIGHT = 0.2
 """How much one report counts against all before it, once there are some."""
-MEASURED = 40
+MAX_MESSAGES = 40
 """It learns from requests with up to so many messages: longer ones would cost more to count."""
 
 
@@ -23,9 +23,9 @@ class UsageMeter:
     def learn(self, model: str, request: Request, reported: int) -> None:
         """The model (`provider/name`) reported so many tokens for this request; 0 where it does not
         say."""
-        if reported <= 0 or len(request.messages) > MEASURED:
+        if reported <= 0 or len(request.messages) > MAX_MESSAGES:
             return
-        seen = min(max(reported / counted(request), LEAST), MOST)
+        seen = min(max(reported / estimate_request_tokens(request), MIN_SCALE), MAX_SCALE)
         known = self.scale(model)
         self._scales[model] = seen if seen > known else known + WEIGHT * (seen - known)
 

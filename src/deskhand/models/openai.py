@@ -11,7 +11,7 @@ from ..types.client import ANY_OBJECT
 from ..types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult
 from . import encode
 from .base import ContextMessage, Request, Start, ToolSchema
-from .encode import string, to_json
+from .encode import encode_string, to_json
 from .openai_reply import OpenAiReply
 from .settings import Facts, ModelSpec
 from .transport import Transport
@@ -33,10 +33,10 @@ class OpenAIModel(Wire):
         )
         self._reasoned = f"{self._plain}:{quirks.reasoning_field}"
 
-    def reading(self, request: Request) -> OpenAiReply:
+    def make_parser(self, request: Request) -> OpenAiReply:
         return OpenAiReply(self._call, request)
 
-    def tool(self, tool: ToolSchema) -> dict[str, Any]:
+    def encode_tool(self, tool: ToolSchema) -> dict[str, Any]:
         function = {
             "name": tool.name,
             "description": tool.description,
@@ -44,16 +44,18 @@ class OpenAIModel(Wire):
         }
         return {"type": "function", "function": function}
 
-    async def body(self, request: Request) -> bytes:
+    async def encode_request(self, request: Request) -> bytes:
         """The bytes that are posted for `request`."""
         pieces = [b'{"model":', to_json(self._spec.name), b',"stream":true,"messages":[']
         messages = await self._messages(request)
         if request.system:
-            messages.insert(0, b'{"role":"system","content":' + self.prompt(request.system) + b"}")
+            messages.insert(
+                0, b'{"role":"system","content":' + self.encode_prompt(request.system) + b"}"
+            )
         pieces.append(b",".join(messages))
         pieces.append(b"]")
         if request.tools:
-            pieces += [b',"tools":[', self.tools(request.tools), b"]"]
+            pieces += [b',"tools":[', self.encode_tools(request.tools), b"]"]
         rest = to_json(self._options(request))
         if len(rest) > 2:
             pieces += [b",", rest[1:-1]]
@@ -73,10 +75,10 @@ class OpenAIModel(Wire):
         if request.temperature is not None and facts.temperature:
             options["temperature"] = request.temperature
         if facts.thinking and quirks.effort:
-            options.update(_effort(quirks.effort, request.thinking, facts))
+            options.update(_effort_options(quirks.effort, request.thinking, facts))
         if facts.tools_effort and request.tools:
             options["reasoning_effort"] = facts.tools_effort
-        return options | _sampling(request) | _answer_format(request, quirks.answer_schema)
+        return options | _sampling_options(request) | _answer_format(request, quirks.answer_schema)
 
     async def _messages(self, request: Request) -> list[bytes]:
         """The messages as JSON, ready to be joined. All up to the last message of a person will
@@ -86,11 +88,11 @@ class OpenAIModel(Wire):
         early = self._reasoned if back == "all" else self._plain
         late = self._plain if back == "never" else self._reasoned
         turn = _turn_start(messages)
-        start = request.encoded.start(early, messages[:turn])
+        start = request.encoded.find_prefix(early, messages[:turn])
         if len(start.messages) < turn:
             new = await self._encode(request, messages[len(start.messages) : turn], early)
             start = Start(messages[:turn], b",".join([start.data, *new] if start.data else new))
-            request.encoded.starts[early] = start
+            request.encoded.prefixes[early] = start
         rest = await self._encode(request, messages[turn:], late)
         return [start.data, *rest] if start.data else rest
 
@@ -98,13 +100,13 @@ class OpenAIModel(Wire):
         self, request: Request, messages: tuple[ContextMessage, ...], form: str
     ) -> list[bytes]:
         """Each message as JSON, from the session's memory where it has been encoded before."""
-        memory = request.encoded.each
+        memory = request.encoded.messages
         found: list[bytes] = []
         held: list[bytes] = []
         for shown in messages:
             encoded = memory.get((form, shown.key))
             if encoded is None:
-                encoded = await self._remember(request, shown, form)
+                encoded = await self._encode_message(request, shown, form)
             role = shown.message.role
             if held and role != "tool":
                 # All results of a step must follow it before anything else, so their images wait
@@ -117,13 +119,17 @@ class OpenAIModel(Wire):
                 held.append(images)
         return found + held
 
-    async def _remember(self, request: Request, shown: ContextMessage, form: str) -> bytes:
+    async def _encode_message(self, request: Request, shown: ContextMessage, form: str) -> bytes:
         message = shown.message
         if message.role == "assistant":
-            encoded = self._assistant(message, reasoning=form == self._reasoned)
+            encoded = self._encode_assistant(message, reasoning=form == self._reasoned)
         elif message.role == "tool":
             encoded = b",".join(
-                [self._result(part) for part in message.parts if isinstance(part, ToolResult)]
+                [
+                    self._encode_result(part)
+                    for part in message.parts
+                    if isinstance(part, ToolResult)
+                ]
             )
             images = [
                 i
@@ -134,37 +140,43 @@ class OpenAIModel(Wire):
             ]
             if images and self._spec.facts.vision:
                 about = Message("user", (Text("Images of the tool results above:"), *images))
-                request.encoded.each[form + _IMAGES, shown.key] = await self._user(about, request)
+                request.encoded.messages[form + _IMAGES, shown.key] = await self._encode_user(
+                    about, request
+                )
         else:
-            encoded = await self._user(message, request)
-        request.encoded.each[form, shown.key] = encoded
+            encoded = await self._encode_user(message, request)
+        request.encoded.messages[form, shown.key] = encoded
         return encoded
 
-    async def _user(self, message: Message, request: Request) -> bytes:
+    async def _encode_user(self, message: Message, request: Request) -> bytes:
         parts: list[bytes] = []
         pictured = False
         vision = self._spec.facts.vision
         texts: list[str] = []
         for part in message.parts:
             match (
-                await encode.pixels(part, request.blob)
+                await encode.load_pixels(part, request.blob)
                 if vision and isinstance(part, Image)
                 else part
             ):
                 case encode.Pixels() as picture:
-                    parts.append(b'{"type":"image_url","image_url":{"url":"' + picture.url + b'"}}')
+                    parts.append(
+                        b'{"type":"image_url","image_url":{"url":"' + picture.data_url + b'"}}'
+                    )
                     pictured = True
                 case Text() | Image() | Audio() | File() as said:
-                    texts.append(said.text if isinstance(said, Text) else encode.placeholder(said))
-                    parts.append(b'{"type":"text","text":' + string(texts[-1]) + b"}")
+                    texts.append(
+                        said.text if isinstance(said, Text) else encode.render_placeholder(said)
+                    )
+                    parts.append(b'{"type":"text","text":' + encode_string(texts[-1]) + b"}")
                 case _:
                     pass
         if pictured:
             return b'{"role":"user","content":[' + b",".join(parts) + b"]}"
         # The plain form, which the simplest servers understand too.
-        return b'{"role":"user","content":' + string("\n".join(texts)) + b"}"
+        return b'{"role":"user","content":' + encode_string("\n".join(texts)) + b"}"
 
-    def _assistant(self, message: Message, reasoning: bool) -> bytes:
+    def _encode_assistant(self, message: Message, reasoning: bool) -> bytes:
         quirks = self._spec.quirks
         nine = quirks.call_ids == "nine"
         calls: list[bytes] = []
@@ -175,46 +187,48 @@ class OpenAIModel(Wire):
                 signature = part.signature
                 thoughts.append(part.text)
             elif isinstance(part, ToolCall):
-                calls.append(_call(part, nine, signature if quirks.call_signatures else ""))
+                calls.append(_encode_call(part, nine, signature if quirks.call_signatures else ""))
                 signature = ""
         text = message.text
         if not (text or calls):
             return b""
         encoded = b'{"role":"assistant","content":' + (
-            string(text) if text or not calls else b"null"
+            encode_string(text) if text or not calls else b"null"
         )
         if reasoning and (thought := "".join(thoughts)):
-            encoded += b',"' + quirks.reasoning_field.encode() + b'":' + string(thought)
+            encoded += b',"' + quirks.reasoning_field.encode() + b'":' + encode_string(thought)
         if calls:
             encoded += b',"tool_calls":[' + b",".join(calls) + b"]"
         return encoded + b"}"
 
-    def _result(self, result: ToolResult) -> bytes:
+    def _encode_result(self, result: ToolResult) -> bytes:
         shown = self._spec.facts.vision
         texts = [
-            part.text if isinstance(part, Text) else encode.placeholder(part)
+            part.text if isinstance(part, Text) else encode.render_placeholder(part)
             for part in result.parts
             if not (isinstance(part, Image) and shown)
         ]
         text = "\n".join(texts) or ("[see the image below]" if result.parts else "[no output]")
         if result.status != "ok":
             text = f"[{result.status}] {text}"
-        given = encode.call_id(result.call_id, self._spec.quirks.call_ids == "nine")
+        given = encode.safe_call_id(result.call_id, self._spec.quirks.call_ids == "nine")
         return (
             b'{"role":"tool","tool_call_id":'
             + to_json(given)
             + b',"content":'
-            + string(text)
+            + encode_string(text)
             + b"}"
         )
 
 
-def _call(call: ToolCall, nine: bool, signature: str) -> bytes:
-    function = b'{"name":' + to_json(encode.tool_name(call.name))
-    function += b',"arguments":' + to_json(encode.arguments(call).decode("utf-8", "replace")) + b"}"
+def _encode_call(call: ToolCall, nine: bool, signature: str) -> bytes:
+    function = b'{"name":' + to_json(encode.safe_tool_name(call.name))
+    function += (
+        b',"arguments":' + to_json(encode.encode_arguments(call).decode("utf-8", "replace")) + b"}"
+    )
     encoded = (
         b'{"id":'
-        + to_json(encode.call_id(call.id, nine))
+        + to_json(encode.safe_call_id(call.id, nine))
         + b',"type":"function","function":'
         + function
     )
@@ -232,7 +246,7 @@ def _turn_start(messages: tuple[ContextMessage, ...]) -> int:
     return 0
 
 
-def _sampling(request: Request) -> dict[str, Any]:
+def _sampling_options(request: Request) -> dict[str, Any]:
     """The fields that say how to choose words and tools."""
     options: dict[str, Any] = {}
     if request.top_p is not None:
@@ -242,7 +256,7 @@ def _sampling(request: Request) -> dict[str, Any]:
     if request.stop:
         options["stop"] = list(request.stop)
     if request.tools and request.must_call:
-        named = {"type": "function", "function": {"name": encode.tool_name(request.must_call)}}
+        named = {"type": "function", "function": {"name": encode.safe_tool_name(request.must_call)}}
         options["tool_choice"] = "required" if request.must_call == "*" else named
     if request.tools and request.one_call:
         options["parallel_tool_calls"] = False
@@ -259,10 +273,10 @@ def _answer_format(request: Request, known: str) -> dict[str, Any]:
     return {"response_format": {"type": "json_schema", "json_schema": schema}}
 
 
-def _effort(field: str, thinking: str, facts: Facts) -> dict[str, Any]:
+def _effort_options(field: str, thinking: str, facts: Facts) -> dict[str, Any]:
     """The body's fields that ask for this much thinking."""
     on = thinking != "off"
-    level = facts.effort(thinking) if on else facts.off_effort
+    level = facts.nearest_effort(thinking) if on else facts.off_effort
     match field:
         case "reasoning_effort" if level:
             return {"reasoning_effort": level}

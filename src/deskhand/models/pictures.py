@@ -23,22 +23,22 @@ LIMIT_BYTES = 4_800_000
 """Providers take 5 MB and more, https://platform.claude.com/docs/en/build-with-claude/vision"""
 LIMIT_SIDE = 8000
 """Wider or higher is refused there."""
-MOST_PIXELS = 100_000_000
+MAX_PIXELS = 100_000_000
 """What may be decoded: with three bytes each, and twice."""
 SHRINK_S = 30.0
-REFUSED = 3
+REFUSED_EXIT_CODE = 3
 """The exit code of `shrink.py` for a picture that it will not or cannot make smaller; its words are
 on stderr."""
 INSTALL = "pip install 'deskhand[images]'"
 
-Read = Callable[[str], Awaitable[bytes]]
+ReadBlob = Callable[[str], Awaitable[bytes]]
 
 
 class PictureStore:
     """Reads pictures from a blob store: `read` gives the bytes of a digest, `path` the file where
     they lie."""
 
-    def __init__(self, read: Read, path: Callable[[str], Path]) -> None:
+    def __init__(self, read: ReadBlob, path: Callable[[str], Path]) -> None:
         self._read = read
         self._path = path
         self._one_by_one = anyio.Lock()
@@ -47,20 +47,20 @@ class PictureStore:
         """The picture, or a smaller copy of at most LIMIT_BYTES and LIMIT_SIDE, as JPEG. Raises
         BlobMissing, and PictureRefused with a sentence."""
         data = await self._read(digest)
-        size = size_of(data)
+        size = read_picture_size(data)
         if len(data) <= LIMIT_BYTES and (size is None or max(size) <= LIMIT_SIDE):
             return data
-        if size is not None and size[0] * size[1] > MOST_PIXELS:
-            raise PictureRefused(too_many(*size))
+        if size is not None and size[0] * size[1] > MAX_PIXELS:
+            raise PictureRefused(explain_too_many_pixels(*size))
         kept = self._path(digest).with_suffix(".jpg")
         async with self._one_by_one:
-            if (made := await anyio.to_thread.run_sync(_kept, kept)) is None:
-                made = await shrink(data)
-                await anyio.to_thread.run_sync(_keep, kept, made)
+            if (made := await anyio.to_thread.run_sync(_read_cached, kept)) is None:
+                made = await shrink_in_process(data)
+                await anyio.to_thread.run_sync(_write_cached, kept, made)
         return made
 
 
-async def shrink(data: bytes) -> bytes:
+async def shrink_in_process(data: bytes) -> bytes:
     """A smaller copy. Raises PictureRefused."""
     if find_spec("PIL") is None:
         raise PictureRefused(
@@ -76,22 +76,22 @@ async def shrink(data: bytes) -> bytes:
             )
     except TimeoutError:
         raise PictureRefused(f"making it smaller took longer than {SHRINK_S:.0f} s") from None
-    if done.returncode == REFUSED:
+    if done.returncode == REFUSED_EXIT_CODE:
         raise PictureRefused(done.stderr.decode("utf-8", "replace").strip())
     if done.returncode or not 0 < len(done.stdout) <= LIMIT_BYTES:
         raise PictureRefused("it could not be decoded")
     return done.stdout
 
 
-def too_many(width: int, height: int) -> str:
+def explain_too_many_pixels(width: int, height: int) -> str:
     """The sentence for a picture that is not decoded at all."""
     return (
-        f"it has {width} x {height} pixels, and no more than {MOST_PIXELS // 1_000_000} million "
+        f"it has {width} x {height} pixels, and no more than {MAX_PIXELS // 1_000_000} million "
         "are decoded"
     )
 
 
-def kind_of(data: bytes) -> str:
+def detect_media_type(data: bytes) -> str:
     """The media type that the first bytes say; '' for none that models know."""
     if data.startswith(b"\x89PNG"):
         return "image/png"
@@ -102,21 +102,21 @@ def kind_of(data: bytes) -> str:
     return "image/webp" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else ""
 
 
-def size_of(data: bytes) -> tuple[int, int] | None:
+def read_picture_size(data: bytes) -> tuple[int, int] | None:
     """Width and height as the header says, without decoding anything; None where it does not."""
-    match kind_of(data):
+    match detect_media_type(data):
         case "image/png" if data[12:16] == b"IHDR" and len(data) >= 24:
             return int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
         case "image/gif" if len(data) >= 10:
             return int.from_bytes(data[6:8], "little"), int.from_bytes(data[8:10], "little")
         case "image/jpeg":
-            return _size_of_jpeg(data)
+            return _read_jpeg_size(data)
         case "image/webp" if len(data) >= 30:
-            return _size_of_webp(data)
+            return _read_webp_size(data)
     return None
 
 
-def _size_of_jpeg(data: bytes) -> tuple[int, int] | None:
+def _read_jpeg_size(data: bytes) -> tuple[int, int] | None:
     """From the frame header (ITU T.81, B.2.2), past the segments before it."""
     at = 2
     while at + 9 <= len(data) and data[at] == 0xFF:
@@ -129,7 +129,7 @@ def _size_of_jpeg(data: bytes) -> tuple[int, int] | None:
     return None
 
 
-def _size_of_webp(data: bytes) -> tuple[int, int] | None:
+def _read_webp_size(data: bytes) -> tuple[int, int] | None:
     """https://developers.google.com/speed/webp/docs/riff_container"""
     match data[12:16]:
         case b"VP8X":
@@ -146,7 +146,7 @@ def _size_of_webp(data: bytes) -> tuple[int, int] | None:
     return None
 
 
-def _kept(path: Path) -> bytes | None:
+def _read_cached(path: Path) -> bytes | None:
     try:
         data = path.read_bytes()
         os.utime(path)  # the collector's hour starts anew
@@ -155,7 +155,7 @@ def _kept(path: Path) -> bytes | None:
     return data
 
 
-def _keep(path: Path, data: bytes) -> None:
+def _write_cached(path: Path, data: bytes) -> None:
     """Best effort: without it, the picture is made smaller again."""
     part = path.with_suffix(f".{os.getpid()}.part")
     try:

@@ -11,13 +11,13 @@ from pathlib import Path
 import msgspec
 
 from ..types.errors import ModelError
-from .engine import CONTEXT, Engine, EngineModel, Serving
+from .engine import CONTEXT_TOKENS, Engine, EngineModel, Serving
 from .faults import FailedCall
 from .settings import Facts
-from .shim import ASSISTING, MAIN, PROMPTS, SORTING, Shim
+from .shim import ASSISTING_SLOT, MAIN_SLOT, PROMPTS, SORTING_SLOT, Shim
 from .transport import Transport
 
-ORDER = (SORTING, MAIN, ASSISTING)
+SLOT_ORDER = (SORTING_SLOT, MAIN_SLOT, ASSISTING_SLOT)
 """As a first request needs them."""
 
 
@@ -38,23 +38,23 @@ class Prefixes:
 
     async def warm(self) -> None:
         """Load what an earlier life has saved; read and save what is missing. Raises ModelError."""
-        serving = await self._engine.serving()
+        serving = await self._engine.wait_ready()
         shim = Shim(
             EngineModel(self._engine, self._transport, "warm", Facts(window=4096), early=True)
         )
-        for slot in ORDER:
-            there = (self._folder / self._file(slot)).exists()
-            if not (there and await self._act(serving, "restore", slot)):
+        for slot in SLOT_ORDER:
+            there = (self._folder / self._file_name(slot)).exists()
+            if not (there and await self._post_action(serving, "restore", slot)):
                 await shim.fill(slot)
                 for old in self._folder.glob(f"{self._family}-*-{slot}.bin"):
                     old.unlink(missing_ok=True)
-                await self._act(serving, "save", slot)
-            self._engine.warm(slot)
+                await self._post_action(serving, "save", slot)
+            self._engine.mark_warm(slot)
 
-    def _file(self, slot: int) -> str:
+    def _file_name(self, slot: int) -> str:
         return f"{self._name}-{slot}.bin"
 
-    async def _act(self, serving: Serving, action: str, slot: int) -> bool:
+    async def _post_action(self, serving: Serving, action: str, slot: int) -> bool:
         """Whether the engine did it; a file that does not fit any more is refused.
 
         https://github.com/ggml-org/llama.cpp/tree/master/tools/server#post-slotsid_slotactionsave-save-the-prompt-cache
@@ -63,7 +63,7 @@ class Prefixes:
         call = FailedCall(
             "embedded", "slots", url, {"Authorization": f"Bearer {serving.token}"}, serving.token
         )
-        body = msgspec.json.encode({"filename": self._file(slot)})
+        body = msgspec.json.encode({"filename": self._file_name(slot)})
         try:
             async with aclosing(self._transport.stream(call, body)) as answer:
                 return bool([piece async for piece in answer])
@@ -77,5 +77,5 @@ def fingerprint() -> str:
         engine = version("xllamacpp")
     except PackageNotFoundError:
         engine = ""
-    parts = (engine, CONTEXT, PROMPTS)
+    parts = (engine, CONTEXT_TOKENS, PROMPTS)
     return sha256(msgspec.json.encode(parts)).hexdigest()

@@ -24,8 +24,8 @@ from ..types.errors import ConfigError
 from . import encode, faults
 from .base import Item, Request
 from .faults import FailedCall
-from .pydantic_ai_reply import PydanticAiReply, failure
-from .pydantic_ai_talk import conversation
+from .pydantic_ai_reply import PydanticAiReply, make_model_error
+from .pydantic_ai_talk import convert_messages
 from .transport import TransportLimits
 
 T = TypeVar("T")
@@ -54,22 +54,24 @@ class PydanticModel:
         limits = self._limits
         wire = assembly.wire
         pictures = bool(self._model.profile.get("supports_image_input", True))
-        talk = await conversation(request, wire, pictures)
+        talk = await convert_messages(request, wire, pictures)
         end = anyio.current_time() + limits.total_s
-        opened = self._model.request_stream(talk, self._settings(request), _parameters(request))
+        opened = self._model.request_stream(
+            talk, self._make_settings(request), _make_parameters(request)
+        )
         try:
             async with AsyncExitStack() as stack:
                 with anyio.fail_after(limits.first_s):
                     response = await stack.enter_async_context(opened)
-                async with aclosing(_within(aiter(response), limits, end)) as events:
+                async with aclosing(_with_timeouts(aiter(response), limits, end)) as events:
                     async for event in events:
                         for delta in assembly.feed(event):
                             yield delta
                 whole = response.get()
         except TimeoutError as error:
-            raise self._late(assembly, end) from error
+            raise self._make_timeout(assembly, end) from error
         except (AgentRunError, UserError) as error:
-            raise failure(self._call, error) from error
+            raise make_model_error(self._call, error) from error
         for item in assembly.close(whole):
             yield item
 
@@ -79,14 +81,14 @@ class PydanticModel:
             self._entered = False
             await self._model.__aexit__(None, None, None)
 
-    def _late(self, assembly: PydanticAiReply, end: float) -> Exception:
+    def _make_timeout(self, assembly: PydanticAiReply, end: float) -> Exception:
         if anyio.current_time() >= end:
-            return faults.too_slow(self._call, "total", self._limits.total_s)
-        if assembly.begun:
-            return faults.too_slow(self._call, "idle", self._limits.idle_s)
-        return faults.too_slow(self._call, "first", self._limits.first_s)
+            return faults.make_timeout(self._call, "total", self._limits.total_s)
+        if assembly.has_begun:
+            return faults.make_timeout(self._call, "idle", self._limits.idle_s)
+        return faults.make_timeout(self._call, "first", self._limits.first_s)
 
-    def _settings(self, request: Request) -> ModelSettings:
+    def _make_settings(self, request: Request) -> ModelSettings:
         found: ModelSettings = {
             "thinking": False if request.thinking == "off" else request.thinking
         }
@@ -102,7 +104,9 @@ class PydanticModel:
             found["stop_sequences"] = list(request.stop)
         if request.tools and request.must_call:
             found["tool_choice"] = (
-                "required" if request.must_call == "*" else [encode.tool_name(request.must_call)]
+                "required"
+                if request.must_call == "*"
+                else [encode.safe_tool_name(request.must_call)]
             )
         if request.tools and request.one_call:
             found["parallel_tool_calls"] = False
@@ -124,19 +128,21 @@ def open_pydantic(
             "pydantic-ai/cohere/m."
         )
     try:
-        found = infer_model(f"{provider}:{model}", lambda given: _provider(given, key, base_url))
+        found = infer_model(
+            f"{provider}:{model}", lambda given: _make_provider(given, key, base_url)
+        )
     except (ImportError, UserError, TypeError, ValueError) as error:
         said = " ".join(str(error).split())
         raise ConfigError(f"pydantic-ai cannot open {provider}/{model}: {said}") from error
     return PydanticModel(found, name, key, limits)
 
 
-def _provider(name: str, key: str, base_url: str) -> Provider[Any]:
+def _make_provider(name: str, key: str, base_url: str) -> Provider[Any]:
     given = {field: value for field, value in (("api_key", key), ("base_url", base_url)) if value}
     return infer_provider_class(name)(**given)
 
 
-def _parameters(request: Request) -> ModelRequestParameters:
+def _make_parameters(request: Request) -> ModelRequestParameters:
     tools = [
         ToolDefinition(
             name=tool.name, description=tool.description, parameters_json_schema=tool.parameters
@@ -146,7 +152,7 @@ def _parameters(request: Request) -> ModelRequestParameters:
     return ModelRequestParameters(function_tools=tools)
 
 
-async def _within(
+async def _with_timeouts(
     events: AsyncIterator[theirs.ModelResponseStreamEvent], limits: TransportLimits, end: float
 ) -> AsyncGenerator[theirs.ModelResponseStreamEvent, None]:
     """The events, each within its time. Raises TimeoutError."""

@@ -10,10 +10,10 @@ from pydantic_ai import messages as theirs
 
 from ..types.errors import ModelError
 from ..types.events import Finish
-from ..types.messages import Message, Part, Text, Thinking, ToolCall, Usage, clean
+from ..types.messages import Message, Part, Text, Thinking, ToolCall, Usage, clean_text
 from . import faults
 from .base import Reply, Request, TextDelta, ThinkingDelta
-from .decode import TextCleaner, exact_arguments, make_calls, object_text
+from .decode import TextCleaner, encode_object, make_calls, normalize_arguments
 from .echo import AnswerCleaner
 from .faults import FailedCall
 
@@ -23,7 +23,7 @@ _FINISH: dict[str, Finish] = {"length": "length", "content_filter": "filtered"}
 
 # The status that each of its categories stands for; the words decide further, as for every
 # provider. https://pydantic.dev/docs/ai/api/pydantic_ai/exceptions
-_STATUS: tuple[tuple[type[Exception], int], ...] = (
+_STATUS_BY_ERROR: tuple[tuple[type[Exception], int], ...] = (
     (exceptions.ModelContextWindowExceededError, 413),
     (exceptions.ModelQuotaExceededError, 402),
     (exceptions.ModelRateLimitError, 429),
@@ -31,7 +31,7 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (exceptions.ModelAuthenticationError, 401),
     (exceptions.ModelNotFoundError, 404),
 )
-_SEAL = ("id", "provider_name", "provider_details")
+_SEAL_FIELDS = ("id", "provider_name", "provider_details")
 
 
 class PydanticAiReply:
@@ -43,39 +43,39 @@ class PydanticAiReply:
         self._pieces: dict[int, list[str]] = {}
         self._cleaners: dict[int, TextCleaner] = {}
         self._thinks: set[int] = set()
-        self.begun = False
+        self.has_begun = False
 
     @property
     def wire(self) -> str:
         """What the reasoning of this model is filed under."""
-        return f"pydantic-ai:{self._call.whom}"
+        return f"pydantic-ai:{self._call.full_name}"
 
     def feed(self, event: object) -> list[Delta]:
         """What this event adds."""
-        self.begun = True
+        self.has_begun = True
         match event:
             case theirs.PartStartEvent(index=index, part=theirs.TextPart(content=text)):
-                return self._piece(index, text)
+                return self._add_text(index, text)
             case theirs.PartStartEvent(index=index, part=theirs.ThinkingPart(content=text)):
                 self._thinks.add(index)
-                return self._piece(index, text)
+                return self._add_text(index, text)
             case theirs.PartDeltaEvent(index=index, delta=theirs.TextPartDelta(content_delta=text)):
-                return self._piece(index, text)
+                return self._add_text(index, text)
             case theirs.PartDeltaEvent(
                 index=index, delta=theirs.ThinkingPartDelta(content_delta=text)
             ):
                 self._thinks.add(index)
-                return self._piece(index, text or "")
+                return self._add_text(index, text or "")
         return []
 
-    def _piece(self, index: int, text: str) -> list[Delta]:
+    def _add_text(self, index: int, text: str) -> list[Delta]:
         pieces = self._pieces.setdefault(index, [])
         if index not in self._cleaners:
             self._cleaners[index] = TextCleaner() if index in self._thinks else AnswerCleaner()
         piece = self._cleaners[index].feed(text)
-        return self._told(index, pieces, piece)
+        return self._add_piece(index, pieces, piece)
 
-    def _told(self, index: int, pieces: list[str], piece: str) -> list[Delta]:
+    def _add_piece(self, index: int, pieces: list[str], piece: str) -> list[Delta]:
         if not piece:
             return []
         pieces.append(piece)
@@ -89,11 +89,11 @@ class PydanticAiReply:
                 if whole.finish_reason
                 else "the stream ended without a finish reason"
             )
-            raise faults.broken(self._call, why)
+            raise faults.make_broken_reply(self._call, why)
         found: list[Delta | Reply] = []
         for index, pieces in self._pieces.items():
-            found += self._told(index, pieces, self._cleaners[index].close())
-        parts = self._parts(whole)
+            found += self._add_piece(index, pieces, self._cleaners[index].close())
+        parts = self._make_parts(whole)
         called = any(isinstance(part, ToolCall) for part in parts)
         finish = _FINISH.get(whole.finish_reason or "", "calls" if called else "stop")
         used = whole.usage
@@ -112,9 +112,9 @@ class PydanticAiReply:
         )
         return found
 
-    def _parts(self, whole: theirs.ModelResponse) -> list[Part]:
+    def _make_parts(self, whole: theirs.ModelResponse) -> list[Part]:
         calls = iter(
-            self._made_calls([p for p in whole.parts if isinstance(p, theirs.ToolCallPart)])
+            self._make_calls([p for p in whole.parts if isinstance(p, theirs.ToolCallPart)])
         )
         texts = iter(
             ["".join(self._pieces[i]) for i in sorted(self._pieces) if i not in self._thinks]
@@ -127,29 +127,32 @@ class PydanticAiReply:
             match part:
                 case theirs.ThinkingPart():
                     fields = {
-                        name: getattr(part, name) for name in ("content", "signature", *_SEAL)
+                        name: getattr(part, name)
+                        for name in ("content", "signature", *_SEAL_FIELDS)
                     }
                     found.append(
-                        Thinking(next(thoughts, ""), self.wire, "part", clean(object_text(fields)))
+                        Thinking(
+                            next(thoughts, ""), self.wire, "part", clean_text(encode_object(fields))
+                        )
                     )
                 case theirs.TextPart():
-                    found += [*self._seal(part), Text(next(texts, ""))]
+                    found += [*self._make_seal(part), Text(next(texts, ""))]
                 case theirs.ToolCallPart():
-                    found += [*self._seal(part), next(calls)]
+                    found += [*self._make_seal(part), next(calls)]
                 case _:
                     pass
         return [part for part in found if not (isinstance(part, Text) and not part.text)]
 
-    def _seal(self, part: theirs.TextPart | theirs.ToolCallPart) -> list[Part]:
+    def _make_seal(self, part: theirs.TextPart | theirs.ToolCallPart) -> list[Part]:
         """What the provider wants to see again with this part, as a part of its own before it."""
-        fields = {name: value for name in _SEAL if (value := getattr(part, name))}
+        fields = {name: value for name in _SEAL_FIELDS if (value := getattr(part, name))}
         return (
-            [Thinking("", self.wire, redacted=clean(object_text(fields)))]
+            [Thinking("", self.wire, redacted=clean_text(encode_object(fields)))]
             if part.provider_details
             else []
         )
 
-    def _made_calls(self, found: list[theirs.ToolCallPart]) -> list[ToolCall]:
+    def _make_calls(self, found: list[theirs.ToolCallPart]) -> list[ToolCall]:
         if not found:
             return []
         return make_calls(
@@ -158,20 +161,22 @@ class PydanticAiReply:
 
 
 def _arguments(part: theirs.ToolCallPart) -> Any:
-    return exact_arguments(
-        part.args or "" if not isinstance(part.args, dict) else object_text(part.args)
+    return normalize_arguments(
+        part.args or "" if not isinstance(part.args, dict) else encode_object(part.args)
     )
 
 
-def failure(call: FailedCall, error: exceptions.AgentRunError | exceptions.UserError) -> ModelError:
+def make_model_error(
+    call: FailedCall, error: exceptions.AgentRunError | exceptions.UserError
+) -> ModelError:
     """The error of our tree for one of theirs."""
     if isinstance(error, exceptions.ModelTimeoutError | exceptions.ModelConnectionError):
-        return faults.unreachable(call, str(error))
+        return faults.make_unreachable(call, str(error))
     if not isinstance(error, exceptions.ModelAPIError):
-        return faults.malformed(call, str(error))
+        return faults.make_malformed_reply(call, str(error))
     asked = {} if error.retry_after is None else {"retry-after": f"{error.retry_after:g}"}
-    named = next((status for kind, status in _STATUS if isinstance(error, kind)), 0)
+    named = next((status for kind, status in _STATUS_BY_ERROR if isinstance(error, kind)), 0)
     rejected = isinstance(error, exceptions.ModelRequestRejectedError)
     status = named or getattr(error, "status_code", 0) or (400 if rejected else 500)
     words = str(error) if error.body is None else json.dumps(error.body, default=str)
-    return faults.refused(call, status, asked, words.encode("utf-8", "replace"))
+    return faults.make_http_error(call, status, asked, words.encode("utf-8", "replace"))

@@ -16,19 +16,21 @@ from ..types.messages import (
     Thinking,
     ToolCall,
     ToolResult,
-    clean,
+    clean_text,
 )
 from . import encode
 from .base import Request
 
 
-async def conversation(request: Request, wire: str, pictures: bool) -> list[theirs.ModelMessage]:
+async def convert_messages(
+    request: Request, wire: str, pictures: bool
+) -> list[theirs.ModelMessage]:
     """The messages of `request`. Reasoning that was filed under `wire` goes back as it came;
     `pictures`: the model takes some."""
     found: list[theirs.ModelMessage] = []
     asked: list[theirs.ModelRequestPart] = []
     names = {
-        call.id: encode.tool_name(call.name)
+        call.id: encode.safe_tool_name(call.name)
         for shown in request.messages
         for call in shown.message.calls
     }
@@ -41,27 +43,27 @@ async def conversation(request: Request, wire: str, pictures: bool) -> list[thei
     for shown in request.messages:
         message = shown.message
         if message.role == "assistant":
-            if parts := _reply(message, wire):
+            if parts := _convert_reply(message, wire):
                 flush()
                 found.append(theirs.ModelResponse(parts=parts))
             continue
         said: list[theirs.UserContent] = []
         for part in message.parts:
             if isinstance(part, ToolResult):
-                content = await _content(part.parts, request, pictures)
-                asked.append(_result(part, names.get(part.call_id, "unnamed"), content))
+                content = await _convert_content(part.parts, request, pictures)
+                asked.append(_convert_result(part, names.get(part.call_id, "unnamed"), content))
             elif isinstance(part, Text | Image | Audio | File):
-                said += await _content((part,), request, pictures)
+                said += await _convert_content((part,), request, pictures)
         if said:
-            asked.append(theirs.UserPromptPart(content=_plain(said)))
+            asked.append(theirs.UserPromptPart(content=_join_texts(said)))
     flush()
-    system = "\n\n".join(clean(block) for block in request.system if block)
+    system = "\n\n".join(clean_text(block) for block in request.system if block)
     if system and found and isinstance(found[-1], theirs.ModelRequest):
         found[-1].instructions = system
     return found
 
 
-def _reply(message: Message, wire: str) -> list[theirs.ModelResponsePart]:
+def _convert_reply(message: Message, wire: str) -> list[theirs.ModelResponsePart]:
     """The parts of a reply. A seal (a Thinking without text) belongs to the part behind it."""
     parts: list[theirs.ModelResponsePart] = []
     seal: dict[str, Any] = {}
@@ -73,13 +75,13 @@ def _reply(message: Message, wire: str) -> list[theirs.ModelResponsePart]:
             case Thinking() if part.wire == wire and part.redacted:
                 seal = msgspec.json.decode(part.redacted)
             case Text() if part.text.strip():
-                parts.append(theirs.TextPart(content=clean(part.text), **seal))
+                parts.append(theirs.TextPart(content=clean_text(part.text), **seal))
                 seal = {}
                 said = True
             case ToolCall():
-                name = encode.tool_name(part.name)
-                given = encode.call_id(part.id)
-                arguments = encode.arguments(part).decode("utf-8", "replace")
+                name = encode.safe_tool_name(part.name)
+                given = encode.safe_call_id(part.id)
+                arguments = encode.encode_arguments(part).decode("utf-8", "replace")
                 parts.append(
                     theirs.ToolCallPart(tool_name=name, args=arguments, tool_call_id=given, **seal)
                 )
@@ -90,37 +92,37 @@ def _reply(message: Message, wire: str) -> list[theirs.ModelResponsePart]:
     return parts if said else []
 
 
-def _result(
+def _convert_result(
     result: ToolResult, name: str, content: list[theirs.UserContent]
 ) -> theirs.ToolReturnPart:
     if result.status != "ok":
         content = [f"[{result.status}]", *content]
-    given = encode.call_id(result.call_id)
+    given = encode.safe_call_id(result.call_id)
     return theirs.ToolReturnPart(
-        tool_name=name, content=_plain(content or ["[no output]"]), tool_call_id=given
+        tool_name=name, content=_join_texts(content or ["[no output]"]), tool_call_id=given
     )
 
 
-async def _content(
+async def _convert_content(
     parts: tuple[Any, ...], request: Request, pictures: bool
 ) -> list[theirs.UserContent]:
     found: list[theirs.UserContent] = []
     for part in parts:
         match (
-            await encode.pixels(part, request.blob)
+            await encode.load_pixels(part, request.blob)
             if isinstance(part, Image) and pictures
             else part
         ):
             case encode.Pixels(mime, data):
                 found.append(theirs.BinaryContent(data=data, media_type=mime))
             case Text(text=text):
-                found.append(clean(text))
+                found.append(clean_text(text))
             case other:
-                found.append(encode.placeholder(other))
+                found.append(encode.render_placeholder(other))
     return found
 
 
-def _plain(content: list[theirs.UserContent]) -> Any:
+def _join_texts(content: list[theirs.UserContent]) -> Any:
     """A string where there is nothing but text."""
     texts = [piece for piece in content if isinstance(piece, str)]
     return "\n".join(texts) if len(texts) == len(content) else content

@@ -5,17 +5,17 @@ from __future__ import annotations
 
 from .catalogue import Catalogue
 
-SMALL_MODEL_LACKS = frozenset(
+SMALL_MODEL_UNSUPPORTED = frozenset(
     {"tools", "response_format", "temperature", "top_p", "seed", "reasoning_effort"}
 )
 """A small model is bound to our own forms, and chooses its words by them."""
 
 
-ANTHROPIC_MOST_TEMPERATURE = 1.0
+ANTHROPIC_MAX_TEMPERATURE = 1.0
 """https://docs.anthropic.com/en/api/messages, `temperature`: from 0 to 1."""
 
 
-def lacking(
+def find_unsupported_fields(
     catalogue: Catalogue,
     provider: str,
     name: str,
@@ -39,6 +39,6 @@ def lacking(
         found.add("seed")
     if not facts.temperature or (wire == "anthropic" and thinks and facts.thinking):
         found |= {"temperature", "top_p"}
-    if wire == "anthropic" and temperature is not None and temperature > ANTHROPIC_MOST_TEMPERATURE:
+    if wire == "anthropic" and temperature is not None and temperature > ANTHROPIC_MAX_TEMPERATURE:
         found.add("temperature")
     return frozenset(found)

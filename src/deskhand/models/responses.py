@@ -17,13 +17,13 @@ from ..types.client import ANY_OBJECT
 from ..types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult
 from . import encode
 from .base import ContextMessage, Request, Start, ToolSchema
-from .encode import string, to_json
+from .encode import encode_string, to_json
 from .responses_reply import ResponsesReply, reasoning_wire
 from .settings import ModelSpec
 from .transport import Transport
 from .wire import Wire
 
-_LEAST_OUTPUT_TOKENS = 16
+_MIN_OUTPUT_TOKENS = 16
 """Less is refused."""
 
 
@@ -37,23 +37,23 @@ class ResponsesModel(Wire):
         # are kept under.
         self._form = f"{self._wire}:{bool(spec.facts.vision):d}"
 
-    def reading(self, request: Request) -> ResponsesReply:
+    def make_parser(self, request: Request) -> ResponsesReply:
         return ResponsesReply(self._call, request)
 
-    def tool(self, tool: ToolSchema) -> dict[str, Any]:
+    def encode_tool(self, tool: ToolSchema) -> dict[str, Any]:
         # Without `strict` our schemas would be held to rules that they do not follow.
         found = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
         return {"type": "function", **found, "strict": False}
 
-    async def body(self, request: Request) -> bytes:
+    async def encode_request(self, request: Request) -> bytes:
         """The bytes that are posted for `request`."""
-        items = await self._items(request)
+        items = await self._encode_items(request)
         pieces = [b'{"model":', to_json(self._spec.name), b',"stream":true,"store":false']
         if any(request.system):
-            pieces += [b',"instructions":', self.prompt(request.system)]
+            pieces += [b',"instructions":', self.encode_prompt(request.system)]
         pieces += [b',"input":[', b",".join(items), b"]"]
         if request.tools:
-            pieces += [b',"tools":[', self.tools(request.tools), b"]"]
+            pieces += [b',"tools":[', self.encode_tools(request.tools), b"]"]
         pieces += [
             b",",
             to_json(self._options(request) | {"prompt_cache_key": self._cache_key(request)})[1:-1],
@@ -67,57 +67,62 @@ class ResponsesModel(Wire):
         facts = self._spec.facts
         options: dict[str, Any] = {}
         if request.max_output_tokens is not None:
-            options["max_output_tokens"] = max(_LEAST_OUTPUT_TOKENS, request.max_output_tokens)
+            options["max_output_tokens"] = max(_MIN_OUTPUT_TOKENS, request.max_output_tokens)
         if request.temperature is not None and facts.temperature:
             options["temperature"] = request.temperature
         if facts.thinking:
             options["include"] = ["reasoning.encrypted_content"]
             if request.thinking != "off":
-                options["reasoning"] = {"effort": facts.effort(request.thinking), "summary": "auto"}
+                options["reasoning"] = {
+                    "effort": facts.nearest_effort(request.thinking),
+                    "summary": "auto",
+                }
             elif facts.off_effort:
                 options["reasoning"] = {"effort": facts.off_effort}
-        return options | _choices(request)
+        return options | _sampling_options(request)
 
-    async def _items(self, request: Request) -> list[bytes]:
+    async def _encode_items(self, request: Request) -> list[bytes]:
         """The input items, ready to be joined; those that the session remembers are one piece."""
         messages = request.messages
         memory = request.encoded
-        start = memory.start(self._form, messages)
+        start = memory.find_prefix(self._form, messages)
         found = [start.data] if start.data else []
         for shown in messages[len(start.messages) :]:
-            encoded = memory.each.get((self._form, shown.key))
+            encoded = memory.messages.get((self._form, shown.key))
             if encoded is None:
-                encoded = await self._remember(request, shown)
+                encoded = await self._encode_message(request, shown)
             if encoded:
                 found.append(encoded)
-        memory.starts[self._form] = Start(messages, b",".join(found))
+        memory.prefixes[self._form] = Start(messages, b",".join(found))
         return found
 
     def _cache_key(self, request: Request) -> str:
         """The same for all requests of a conversation, so that they meet the same cache:
         https://developers.openai.com/api/docs/guides/prompt-caching"""
         first = (
-            request.encoded.each.get((self._form, request.messages[0].key), b"")
+            request.encoded.messages.get((self._form, request.messages[0].key), b"")
             if request.messages
             else b""
         )
         begin = request.system[0] if request.system else ""
         return sha256(begin.encode("utf-8", "replace") + first).hexdigest()[:32]
 
-    async def _remember(self, request: Request, shown: ContextMessage) -> bytes:
+    async def _encode_message(self, request: Request, shown: ContextMessage) -> bytes:
         message = shown.message
         if message.role == "assistant":
-            encoded = b",".join(_assistant(message, self._wire))
+            encoded = b",".join(_encode_assistant(message, self._wire))
         elif message.role == "tool":
             results = [part for part in message.parts if isinstance(part, ToolResult)]
-            encoded = b",".join([await self._result(result, request) for result in results])
+            encoded = b",".join([await self._encode_result(result, request) for result in results])
         else:
-            content = await self._content(message.parts, request)
+            content = await self._encode_content(message.parts, request)
             encoded = b'{"type":"message","role":"user","content":' + content + b"}"
-        request.encoded.each[self._form, shown.key] = encoded
+        request.encoded.messages[self._form, shown.key] = encoded
         return encoded
 
-    async def _content(self, parts: tuple[Any, ...], request: Request, status: str = "") -> bytes:
+    async def _encode_content(
+        self, parts: tuple[Any, ...], request: Request, status: str = ""
+    ) -> bytes:
         """What a person said, or a tool gave: a string where there is no picture, else a list."""
         texts = []
         blocks = []
@@ -125,35 +130,39 @@ class ResponsesModel(Wire):
         vision = self._spec.facts.vision
         for part in (Text(status), *parts) if status else parts:
             match (
-                await encode.pixels(part, request.blob)
+                await encode.load_pixels(part, request.blob)
                 if vision and isinstance(part, Image)
                 else part
             ):
                 case encode.Pixels() as picture:
                     blocks.append(
-                        b'{"type":"input_image","detail":"auto","image_url":"' + picture.url + b'"}'
+                        b'{"type":"input_image","detail":"auto","image_url":"'
+                        + picture.data_url
+                        + b'"}'
                     )
                     pictured = True
                 case Text() | Image() | Audio() | File() as said:
-                    texts.append(said.text if isinstance(said, Text) else encode.placeholder(said))
-                    blocks.append(b'{"type":"input_text","text":' + string(texts[-1]) + b"}")
-        return b"[" + b",".join(blocks) + b"]" if pictured else string("\n".join(texts))
+                    texts.append(
+                        said.text if isinstance(said, Text) else encode.render_placeholder(said)
+                    )
+                    blocks.append(b'{"type":"input_text","text":' + encode_string(texts[-1]) + b"}")
+        return b"[" + b",".join(blocks) + b"]" if pictured else encode_string("\n".join(texts))
 
-    async def _result(self, result: ToolResult, request: Request) -> bytes:
+    async def _encode_result(self, result: ToolResult, request: Request) -> bytes:
         status = "" if result.status == "ok" else f"[{result.status}]"
-        output = await self._content(result.parts or (Text("[no output]"),), request, status)
-        given = to_json(encode.call_id(result.call_id))
+        output = await self._encode_content(result.parts or (Text("[no output]"),), request, status)
+        given = to_json(encode.safe_call_id(result.call_id))
         return b'{"type":"function_call_output","call_id":' + given + b',"output":' + output + b"}"
 
 
-def _choices(request: Request) -> dict[str, Any]:
+def _sampling_options(request: Request) -> dict[str, Any]:
     """What the answer is to be, and which tools are called. There is neither `seed` nor `stop`
     here."""
     options: dict[str, Any] = {}
     if request.top_p is not None:
         options["top_p"] = request.top_p
     if request.tools and request.must_call:
-        named = {"type": "function", "name": encode.tool_name(request.must_call)}
+        named = {"type": "function", "name": encode.safe_tool_name(request.must_call)}
         options["tool_choice"] = "required" if request.must_call == "*" else named
     if request.tools and request.one_call:
         options["parallel_tool_calls"] = False
@@ -165,7 +174,7 @@ def _choices(request: Request) -> dict[str, Any]:
     return options
 
 
-def _assistant(message: Message, wire: str) -> list[bytes]:
+def _encode_assistant(message: Message, wire: str) -> list[bytes]:
     """The items of a reply, in their order. Reasoning goes with what followed it: without that it
     is refused."""
     items: list[bytes] = []
@@ -178,15 +187,17 @@ def _assistant(message: Message, wire: str) -> list[bytes]:
             case Thinking() if part.wire == wire:
                 phase = part.signature
             case Text() if part.text.strip():
-                item = b'{"type":"message","role":"assistant","content":' + string(part.text)
+                item = b'{"type":"message","role":"assistant","content":' + encode_string(part.text)
                 items += [*held, item + (b',"phase":' + to_json(phase) if phase else b"") + b"}"]
                 held = []
                 phase = ""
             case ToolCall():
-                name = b'","name":' + to_json(encode.tool_name(part.name))
-                arguments = to_json(encode.arguments(part).decode("utf-8", "replace"))
+                name = b'","name":' + to_json(encode.safe_tool_name(part.name))
+                arguments = to_json(encode.encode_arguments(part).decode("utf-8", "replace"))
                 head = (
-                    b'{"type":"function_call","call_id":"' + encode.call_id(part.id).encode() + name
+                    b'{"type":"function_call","call_id":"'
+                    + encode.safe_call_id(part.id).encode()
+                    + name
                 )
                 items += [*held, head + b',"arguments":' + arguments + b"}"]
                 held = []

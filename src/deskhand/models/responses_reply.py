@@ -9,10 +9,10 @@ import msgspec
 
 from ..types.errors import ModelError
 from ..types.events import Finish
-from ..types.messages import Message, Part, Text, Thinking, ToolCall, Usage, clean
+from ..types.messages import Message, Part, Text, Thinking, ToolCall, Usage, clean_text
 from . import faults
 from .base import Reply, Request, TextDelta, ThinkingDelta
-from .decode import TextCleaner, event_decoder, exact_arguments, make_calls, object_text
+from .decode import TextCleaner, encode_object, make_calls, make_event_decoder, normalize_arguments
 from .echo import AnswerCleaner
 from .faults import FailedCall
 
@@ -31,7 +31,7 @@ class _Usage(msgspec.Struct, gc=False):
     output_tokens: int | None = None
     input_tokens_details: _Details | None = None
 
-    def told(self) -> Usage:
+    def to_usage(self) -> Usage:
         details = self.input_tokens_details or _Details()
         counts = (
             self.input_tokens,
@@ -84,11 +84,11 @@ class _Event(_Response, gc=False):
     message: Any = None
 
 
-_decode = event_decoder(_Event)
+_decode = make_event_decoder(_Event)
 
 # What a failed response says about the request itself; everything else is the provider's own
 # trouble. https://developers.openai.com/api/reference/resources/responses/object: `error.code`
-_OURS = (
+_REQUEST_ERRORS = (
     "invalid_",
     "image_",
     "unsupported_",
@@ -96,13 +96,13 @@ _OURS = (
     "failed_to_download",
     "data_residency",
 )
-_POLICIES = ("_policy", "_policy_violation")
+_POLICY_SUFFIXES = ("_policy", "_policy_violation")
 
 
 def reasoning_wire(call: FailedCall) -> str:
     """What the reasoning of a model is filed under: no other model, and no other provider, can read
     it."""
-    return f"responses:{call.whom}"
+    return f"responses:{call.full_name}"
 
 
 class _Building:
@@ -124,7 +124,7 @@ class _Building:
         return "".join(self.pieces)
 
     def arguments(self) -> msgspec.Raw:
-        return exact_arguments(self.text if self.whole is None else self.whole)
+        return normalize_arguments(self.text if self.whole is None else self.whole)
 
 
 class ResponsesReply:
@@ -146,70 +146,80 @@ class ResponsesReply:
         try:
             event = _decode(payload)
         except ValueError as error:
-            raise faults.malformed(self._call, str(error), payload) from error
+            raise faults.make_malformed_reply(self._call, str(error), payload) from error
         match event.type:
             case "response.output_text.delta":
-                return self._said(event.output_index, "message", event.delta)
+                return self._add_text(event.output_index, "message", event.delta)
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
-                return self._said(event.output_index, "reasoning", event.delta)
+                return self._add_text(event.output_index, "reasoning", event.delta)
             case "response.reasoning_summary_part.added" if event.summary_index > 0:
-                return self._said(event.output_index, "reasoning", _PARAGRAPH)
+                return self._add_text(event.output_index, "reasoning", _PARAGRAPH)
             case "response.refusal.delta":
                 self._refused = True
-                return self._said(event.output_index, "message", event.delta)
+                return self._add_text(event.output_index, "message", event.delta)
             case "response.function_call_arguments.delta" if isinstance(event.delta, str):
-                self._of(event.output_index, "function_call").pieces.append(event.delta)
+                self._find_or_begin_item(event.output_index, "function_call").pieces.append(
+                    event.delta
+                )
             case "response.output_item.added" | "response.output_item.done" if (
                 event.item is not None
             ):
-                return self._take(event.output_index, event.item, done=event.type.endswith("done"))
+                return self._add_item(
+                    event.output_index, event.item, done=event.type.endswith("done")
+                )
             case "response.completed" | "response.incomplete" | "response.failed":
-                return self._finished(
+                return self._finish(
                     event.response or _Response(status=event.type.rpartition(".")[2])
                 )
             case "error":
-                raise self._error(event.error or {"code": event.code, "message": event.message})
+                raise self._make_error(
+                    event.error or {"code": event.code, "message": event.message}
+                )
             case "":
-                return self._untyped(event, payload)
+                return self._add_untyped(event, payload)
         # Everything else tells what is known anyway, or is news that this version does not know.
         return []
 
-    def _untyped(self, event: _Event, payload: bytes) -> list[Delta]:
+    def _add_untyped(self, event: _Event, payload: bytes) -> list[Delta]:
         """A server that does not stream, or one that fails in a form of its own."""
         if event.object == "response":
-            return self._finished(event)
+            return self._finish(event)
         if event.error is not None:
-            raise self._error(event.error)
-        raise faults.malformed(self._call, "this is no event of a response", payload)
+            raise self._make_error(event.error)
+        raise faults.make_malformed_reply(self._call, "this is no event of a response", payload)
 
-    def _error(self, error: object) -> ModelError:
+    def _make_error(self, error: object) -> ModelError:
         code = error.get("code") if isinstance(error, dict) else None
-        if isinstance(code, str) and (code.startswith(_OURS) or code.endswith(_POLICIES)):
+        if isinstance(code, str) and (
+            code.startswith(_REQUEST_ERRORS) or code.endswith(_POLICY_SUFFIXES)
+        ):
             error = {
                 "code": 400,
                 "message": f"{code}: {error.get('message')}" if isinstance(error, dict) else code,
             }
-        return faults.told(self._call, error)
+        return faults.make_stream_error(self._call, error)
 
-    def _finished(self, response: _Response) -> list[Delta]:
+    def _finish(self, response: _Response) -> list[Delta]:
         if response.status == "failed" or (response.error and response.status != "completed"):
-            raise self._error(response.error or {"message": "the response failed"})
+            raise self._make_error(response.error or {"message": "the response failed"})
         self._end = response
         missing = [
             (index, item)
             for index, item in enumerate(response.output or ())
             if index not in self._items
         ]
-        return [delta for index, item in missing for delta in self._take(index, item, done=True)]
+        return [
+            delta for index, item in missing for delta in self._add_item(index, item, done=True)
+        ]
 
-    def _of(self, index: int, kind: str) -> _Building:
+    def _find_or_begin_item(self, index: int, kind: str) -> _Building:
         if index not in self._items:
             self._items[index] = _Building(kind)
         return self._items[index]
 
-    def _said(self, index: int, kind: str, text: object) -> list[Delta]:
+    def _add_text(self, index: int, kind: str, text: object) -> list[Delta]:
         """A piece of text or of reasoning; what the item is decides which."""
-        building = self._of(index, kind)
+        building = self._find_or_begin_item(index, kind)
         building.begun = building.begun or bool(text)
         if not isinstance(text, str) or not text or not (piece := building.cleaner.feed(text)):
             return []
@@ -225,17 +235,19 @@ class ResponsesReply:
         )
         return [TextDelta(_PARAGRAPH), TextDelta(piece)] if before else [TextDelta(piece)]
 
-    def _take(self, index: int, fields: dict[str, Any], *, done: bool) -> list[Delta]:
+    def _add_item(self, index: int, fields: dict[str, Any], *, done: bool) -> list[Delta]:
         """An item as it begins or as it has become."""
         kind = str(fields.get("type"))
         if kind not in _KINDS:
-            self._of(index, kind)
+            self._find_or_begin_item(index, kind)
             return []
         try:
             item = msgspec.convert(fields, _Item, strict=False)
         except ValueError as error:
-            raise faults.malformed(self._call, str(error), object_text(fields)) from error
-        building = self._of(index, item.type)
+            raise faults.make_malformed_reply(
+                self._call, str(error), encode_object(fields)
+            ) from error
+        building = self._find_or_begin_item(index, item.type)
         building.kind = item.type
         building.call_id = item.call_id or building.call_id
         building.name = item.name or building.name
@@ -248,40 +260,42 @@ class ResponsesReply:
         pieces = [*(item.summary or ()), *(item.content or ())]
         self._refused = self._refused or any(piece.refusal for piece in pieces)
         if item.type == "reasoning" and (item.encrypted_content or item.content):
-            building.item = clean(
-                object_text({key: value for key, value in fields.items() if key != "status"})
+            building.item = clean_text(
+                encode_object({key: value for key, value in fields.items() if key != "status"})
             )
         found: list[Delta] = []
         if not building.begun and item.type in ("message", "reasoning"):
             joint = _PARAGRAPH if item.type == "reasoning" else ""
-            found = self._said(
+            found = self._add_text(
                 index, item.type, joint.join(piece.text or piece.refusal or "" for piece in pieces)
             )
-        return found + _rest(building)
+        return found + _flush_cleaner(building)
 
     def close(self) -> list[Delta | Reply]:
         """The last deltas and the reply. Raises ModelUnavailable where the stream ended before the
         reply did."""
         end = self._end
         if end is None:
-            raise faults.broken(self._call, "the stream ended before the response was complete")
+            raise faults.make_broken_reply(
+                self._call, "the stream ended before the response was complete"
+            )
         found: list[Delta | Reply] = []
         for building in self._items.values():
-            found += _rest(building)
-        parts = self._parts()
+            found += _flush_cleaner(building)
+        parts = self._make_parts()
         called = any(isinstance(part, ToolCall) for part in parts)
         finish: Finish = "calls" if called else "filtered" if self._refused else "stop"
         if end.status == "incomplete":
             reason = end.incomplete_details.reason if end.incomplete_details else ""
             finish = "filtered" if reason == "content_filter" else "length"
         found.append(
-            Reply(Message("assistant", tuple(parts)), finish, (end.usage or _Usage()).told())
+            Reply(Message("assistant", tuple(parts)), finish, (end.usage or _Usage()).to_usage())
         )
         return found
 
-    def _parts(self) -> list[Part]:
+    def _make_parts(self) -> list[Part]:
         building = [self._items[index] for index in sorted(self._items)]
-        calls = iter(self._made_calls([b for b in building if b.kind == "function_call"]))
+        calls = iter(self._make_calls([b for b in building if b.kind == "function_call"]))
         parts: list[Part] = []
         said = False
         for b in building:
@@ -291,18 +305,20 @@ class ResponsesReply:
                 parts.append(next(calls))
             elif b.kind == "message" and b.text:
                 parts += [Text(_PARAGRAPH)] if said else []
-                parts += [Thinking("", self._wire, signature=clean(b.phase))] if b.phase else []
+                parts += (
+                    [Thinking("", self._wire, signature=clean_text(b.phase))] if b.phase else []
+                )
                 parts.append(Text(b.text))
                 said = True
         return parts
 
-    def _made_calls(self, building: list[_Building]) -> list[ToolCall]:
+    def _make_calls(self, building: list[_Building]) -> list[ToolCall]:
         if not building:
             return []
         return make_calls([(b.call_id, b.name, b.arguments()) for b in building], self._request)
 
 
-def _rest(building: _Building) -> list[Delta]:
+def _flush_cleaner(building: _Building) -> list[Delta]:
     """What the cleaner of an item still holds back, at its end."""
     rest = building.cleaner.close()
     if not rest:

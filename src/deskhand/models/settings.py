@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-Wire = Literal["openai", "responses", "anthropic"]
+WireName = Literal["openai", "responses", "anthropic"]
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
 """The strengths of thinking that some provider has a name for, the weakest first."""
 
@@ -60,9 +60,9 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     off_effort: str = ""
     tools_effort: str = ""
     temperature: bool = True
-    wire: Wire | Literal[""] = ""
+    wire: WireName | Literal[""] = ""
 
-    def effort(self, asked: str) -> str:
+    def nearest_effort(self, asked: str) -> str:
         """The strength that comes nearest to what is asked, rather more than less; its highest
         where that is less."""
         stronger = [effort for effort in EFFORTS[EFFORTS.index(asked) :] if effort in self.efforts]
@@ -87,7 +87,7 @@ class Catalogued(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A provider. `keys` are the environment variables that may hold its key, the preferred one
     first. `source` is where its models' figures come from, `as_of` when they were true."""
 
-    wire: Wire
+    wire: WireName
     source: str
     as_of: str
     base_url: str = ""

@@ -16,53 +16,59 @@ import msgspec
 
 from ..types.labels import OWNER
 from ..types.messages import Message, Text, ToolCall, Usage
-from ..types.programs import RUN
+from ..types.programs import RUN_PROGRAM
 from .base import ContextMessage, Item, Model, Reply, Request, TextDelta, ThinkingDelta
 from .decode import make_calls
-from .shim_library import likest
-from .shim_programs import ENDLESS, goes_on_and_on, program_in, pruned, turns_round
+from .shim_library import find_similar_examples
+from .shim_programs import (
+    ENDLESS_ERROR,
+    extract_program,
+    is_enumerating,
+    is_repeating,
+    prune_program,
+)
 from .shim_prompts import (
     ASSISTANT,
     ASSISTANT_SHOTS,
     PROGRAM_SHOTS,
-    PROGRAMS,
+    PROGRAMMER,
     READER,
+    REQUEST_KINDS,
     REWRITER,
     SORTER,
     SORTER_SHOTS,
     TALKER,
-    WORDS,
     WRITER,
+    RequestKind,
     Shots,
-    Word,
 )
 from .shim_reading import (
-    invented_figure,
-    nearest_last,
-    nearest_passage,
-    nearest_told,
-    sourced,
-    without_listed_orders,
-    without_orders,
+    add_source,
+    find_invented_figure,
+    find_nearest_passage,
+    render_nearest_passage,
+    sort_by_relevance,
+    strip_listed_orders,
+    strip_orders,
 )
-from .shim_request import obvious, questions_in
+from .shim_request import classify_obvious, split_questions
 from .shim_steps import (
     AnswerStep,
     Do,
     SayStep,
+    ShimStep,
     Sort,
-    Step,
     Write,
-    by_program,
     first_step,
+    has_file_texts,
     is_stuck,
+    make_rehearsal,
+    make_survey,
     next_step,
-    reads_files,
-    rehearse,
 )
 from .shim_tasks import (
-    DEEP_WORK,
-    PLAN_MODE,
+    DEEP_WORK_HEADING,
+    PLAN_MODE_HEADING,
     SPLITTER,
     SPLITTER_SHOTS,
     STEPS_SCHEMA,
@@ -71,23 +77,38 @@ from .shim_tasks import (
     OnTask,
     Split,
     TaskCalls,
-    ended,
     is_compound,
+    make_end_move,
+    make_task_moves,
     next_work,
-    steps_in,
-    written_down,
+    parse_steps,
 )
-from .shim_texts import closed, composing, new_text, rewriting, target_of
-from .shim_turn import Chat, Move, ShimTurn, clip, cost, read_turn, said_by_person, told_before
-from .shim_words import honest
+from .shim_texts import (
+    close_fence,
+    find_new_text_path,
+    find_rewrite_target,
+    make_rewrite_program,
+    make_text_program,
+)
+from .shim_turn import (
+    Chat,
+    Move,
+    ShimTurn,
+    clip_text,
+    estimate_text_tokens,
+    person_text,
+    read_turn,
+    render_earlier,
+)
+from .shim_words import replace_false_claim
 
 Dialect = Literal["grammar", "fenced"]
 """How a server is bound to a form: by llama.cpp's grammars, schemas and slots, or only by
 asking."""
 
-MAIN = 0
-SORTING = 1
-ASSISTING = 2
+MAIN_SLOT = 0
+SORTING_SLOT = 1
+ASSISTING_SLOT = 2
 """The slots, by what is read there again and again."""
 WINDOW = 4096
 """Tokens of a slot."""
@@ -95,9 +116,9 @@ OUTPUT_TOKENS = 700
 PROGRAM_TOKENS = 400
 ANSWER_TOKENS = 200
 WORD_TOKENS = 8
-WARMER = 0.5
+RETRY_TEMPERATURE = 0.5
 """The temperature of every program but the first, and the one that mends it."""
-PARTS = 4
+MAX_PARTS = 4
 """Into more than this a step of a longer request is not split."""
 REQUEST_CHARS = 2 * WINDOW
 """A longer request does not fit into a slot beside what stands there already."""
@@ -121,16 +142,18 @@ class ShimPrompt(msgspec.Struct, frozen=True):
     slot: int
 
 
-def with_likest(prompt: ShimPrompt, request: str, listing: str) -> ShimPrompt:
+def with_similar_examples(prompt: ShimPrompt, request: str, listing: str) -> ShimPrompt:
     """The prompt with the examples that are most like the request behind its own, which stay in the
     slot."""
-    return msgspec.structs.replace(prompt, shots=(*prompt.shots, *likest(request, listing)))
+    return msgspec.structs.replace(
+        prompt, shots=(*prompt.shots, *find_similar_examples(request, listing))
+    )
 
 
-SORT = ShimPrompt(SORTER, SORTER_SHOTS, SORTING)
-FILES = ShimPrompt(PROGRAMS, PROGRAM_SHOTS, MAIN)
-ASSIST = ShimPrompt(ASSISTANT, ASSISTANT_SHOTS, ASSISTING)
-PROMPTS = (FILES, SORT, ASSIST)
+SORT_PROMPT = ShimPrompt(SORTER, SORTER_SHOTS, SORTING_SLOT)
+FILES_PROMPT = ShimPrompt(PROGRAMMER, PROGRAM_SHOTS, MAIN_SLOT)
+ASSIST_PROMPT = ShimPrompt(ASSISTANT, ASSISTANT_SHOTS, ASSISTING_SLOT)
+PROMPTS = (FILES_PROMPT, SORT_PROMPT, ASSIST_PROMPT)
 """By their slots."""
 
 
@@ -154,58 +177,64 @@ class Shim:
         """See Model.reply. The usage is that of the last call; single words and what splits a
         request are not in it."""
         if is_aside(request):
-            items = self._inner.reply(self._aside(request))
-        elif TASKS in {tool.name for tool in request.tools} and DEEP_WORK in request.system[-1]:
-            items = self._work(request)
+            items = self._inner.reply(self._make_aside_request(request))
+        elif (
+            TASKS in {tool.name for tool in request.tools}
+            and DEEP_WORK_HEADING in request.system[-1]
+        ):
+            items = self._run_work(request)
         else:
-            items = self._step(request, read_turn(request.messages))
+            items = self._run_step(request, read_turn(request.messages))
         async with aclosing(items):
             async for item in items:
                 yield item
 
-    async def _step(self, request: Request, turn: ShimTurn) -> AsyncGenerator[Item, None]:
+    async def _run_step(self, request: Request, turn: ShimTurn) -> AsyncGenerator[Item, None]:
         """The next step of a turn."""
-        step = await self._next(request, turn)
+        step = await self._decide_step(request, turn)
         match step:
             case SayStep(text=text):
                 yield TextDelta(text)
-                yield _spoken(text)
+                yield _make_text_reply(text)
             case Do(moves=moves):
-                yield _calling(request, *moves)
+                yield _make_call_reply(request, *moves)
             case AnswerStep(texts=texts):
                 async with aclosing(self._answer(request, turn, texts)) as items:
                     async for item in items:
                         yield item
             case Write():
-                async with aclosing(self._write(request, turn, step)) as items:
+                async with aclosing(self._write_program(request, turn, step)) as items:
                     async for item in items:
                         yield item
             case Sort():
                 raise AssertionError("it was sorted")
 
-    async def _next(self, request: Request, turn: ShimTurn) -> Step:
+    async def _decide_step(self, request: Request, turn: ShimTurn) -> ShimStep:
         """What comes next; a request that is new is sorted."""
         step = next_step(turn)
         if isinstance(step, Sort):
             if len(turn.request) > REQUEST_CHARS:
                 return SayStep(TOO_LONG)
-            word = obvious(turn.request) or await self._sort(turn.request)
+            word = classify_obvious(turn.request) or await self._classify_request(turn.request)
             step = first_step(word, turn)
-        runs = request.tools and RUN not in {tool.name for tool in request.tools}
+        runs = request.tools and RUN_PROGRAM not in {tool.name for tool in request.tools}
         if runs and not turn.did and isinstance(step, Do | Write):
             return SayStep(NO_PROGRAMS)
         return step
 
-    async def _work(self, request: Request) -> AsyncGenerator[Item, None]:
+    async def _run_work(self, request: Request) -> AsyncGenerator[Item, None]:
         """The next step of long work."""
-        work = next_work(request.messages, PLAN_MODE in request.system[-1])
+        work = next_work(request.messages, PLAN_MODE_HEADING in request.system[-1])
         if isinstance(work, Hear):
             turn = read_turn(request.messages)
             if len(turn.request) > REQUEST_CHARS:
-                yield _spoken(TOO_LONG)
+                yield _make_text_reply(TOO_LONG)
                 return
-            if (obvious(turn.request) or await self._sort(turn.request)) in ("talk", "self"):
-                async with aclosing(self._step(request, turn)) as items:
+            if (classify_obvious(turn.request) or await self._classify_request(turn.request)) in (
+                "talk",
+                "self",
+            ):
+                async with aclosing(self._run_step(request, turn)) as items:
                     async for item in items:
                         yield item
                 return
@@ -213,38 +242,44 @@ class Shim:
         match work:
             case SayStep(text=text):
                 yield TextDelta(text)
-                yield _spoken(text)
+                yield _make_text_reply(text)
             case Split(request=asked, drop=drop):
-                yield _calling(request, *written_down(await self._steps(asked), asked, drop))
+                yield _make_call_reply(
+                    request, *make_task_moves(await self._split_request(asked), asked, drop)
+                )
             case TaskCalls(moves=moves):
-                yield _calling(request, *moves)
+                yield _make_call_reply(request, *moves)
             case OnTask(id=id_, turn=turn):
-                yield await self._on_task(request, id_, turn)
+                yield await self._run_task_step(request, id_, turn)
 
-    async def _on_task(self, request: Request, id_: int, turn: ShimTurn) -> Reply:
+    async def _run_task_step(self, request: Request, id_: int, turn: ShimTurn) -> Reply:
         """The next step of one task. What would be said to the person at its end is what came of
         it."""
         failed = False
-        reply = _spoken("")
+        reply = _make_text_reply("")
         step = next_step(turn)
         if isinstance(step, SayStep):
-            return _calling(request, ended(id_, step.text, blocked=step.failed))
-        async with aclosing(self._step(request, turn)) as items:
+            return _make_call_reply(request, make_end_move(id_, step.text, blocked=step.failed))
+        async with aclosing(self._run_step(request, turn)) as items:
             async for item in items:
                 reply = item if isinstance(item, Reply) else reply
         if reply.message.calls:
             return reply
         said = reply.message.text
         failed = said.startswith(("I could not", "I cannot")) or said == NO_WAY
-        return _calling(request, ended(id_, said, blocked=failed), usage=reply.usage)
+        return _make_call_reply(
+            request, make_end_move(id_, said, blocked=failed), usage=reply.usage
+        )
 
     # What the model is asked
 
-    async def _sort(self, text: str) -> Word:
+    async def _classify_request(self, text: str) -> RequestKind:
         """The word for a request; `change` where it gives none."""
-        extra = {"grammar": "root ::= " + " | ".join(f'"{word}"' for word in WORDS)}
-        said = (await self._written(self._asked(SORT, text, WORD_TOKENS, extra))).lower()
-        found = [word for word in WORDS if word in said]
+        extra = {"grammar": "root ::= " + " | ".join(f'"{word}"' for word in REQUEST_KINDS)}
+        said = (
+            await self._complete(self._make_prompt_request(SORT_PROMPT, text, WORD_TOKENS, extra))
+        ).lower()
+        found = [word for word in REQUEST_KINDS if word in said]
         return min(found, key=said.index) if found else "change"
 
     async def _answer(
@@ -254,29 +289,48 @@ class Shim:
         question on its own."""
         said = list[str]()
         usage = Usage()
-        texts = without_orders(texts)
-        for part in questions_in(turn.request) if texts else [turn.request]:
-            room = WINDOW - 2 * ANSWER_TOKENS - cost(READER) - cost(told_before(turn)) - cost(part)
+        texts = strip_orders(texts)
+        for part in split_questions(turn.request) if texts else [turn.request]:
+            room = (
+                WINDOW
+                - 2 * ANSWER_TOKENS
+                - estimate_text_tokens(READER)
+                - estimate_text_tokens(render_earlier(turn))
+                - estimate_text_tokens(part)
+            )
             facts = f"You know: {'; '.join(turn.known)}\n" if turn.known and not texts else ""
-            near = nearest_told(nearest_passage(texts, part))
-            asked = f"{clip(nearest_last(texts, part), room)}\n{facts}{told_before(turn)}{near}{part}".strip()  # noqa: E501
-            extra = {"id_slot": ASSISTING} if self._dialect == "grammar" else {}
-            asking = self._request(
+            near = render_nearest_passage(find_nearest_passage(texts, part))
+            asked = (
+                f"{clip_text(sort_by_relevance(texts, part), room)}\n{facts}"
+                f"{render_earlier(turn)}{near}{part}"
+            ).strip()
+            extra = {"id_slot": ASSISTING_SLOT} if self._dialect == "grammar" else {}
+            asking = self._make_request(
                 READER if texts else TALKER, [("user", asked)], extra, ANSWER_TOKENS
             )
             async with aclosing(self._inner.reply(asking)) as items:
                 async for item in items:
                     if isinstance(item, Reply):
                         usage += item.usage
-                        said.append(sourced(honest(item.message.text, asked=part), texts, part))
-        whole = "\n".join(dict.fromkeys(said)).rstrip("\n") or honest("", asked=turn.request)
-        if reads_files(turn) and texts and invented_figure(whole, texts, turn.request, turn.today):
-            yield _calling(request, by_program(turn, "compute"), usage=usage)
+                        said.append(
+                            add_source(
+                                replace_false_claim(item.message.text, asked=part), texts, part
+                            )
+                        )
+        whole = "\n".join(dict.fromkeys(said)).rstrip("\n") or replace_false_claim(
+            "", asked=turn.request
+        )
+        if (
+            has_file_texts(turn)
+            and texts
+            and find_invented_figure(whole, texts, turn.request, turn.today)
+        ):
+            yield _make_call_reply(request, make_survey(turn, "compute"), usage=usage)
             return
         yield TextDelta(whole)
-        yield _spoken(whole, usage)
+        yield _make_text_reply(whole, usage)
 
-    async def _write(
+    async def _write_program(
         self, request: Request, turn: ShimTurn, step: Write
     ) -> AsyncGenerator[Item, None]:
         """A program, which is shown as it is thought of, and rehearsed."""
@@ -285,17 +339,25 @@ class Shim:
                 async for item in items:
                     yield item
             return
-        prompt = with_likest(FILES, turn.request, step.listing) if step.kind == "files" else ASSIST
+        prompt = (
+            with_similar_examples(FILES_PROMPT, turn.request, step.listing)
+            if step.kind == "files"
+            else ASSIST_PROMPT
+        )
         listing = (
-            f"{clip(without_listed_orders(step.listing), WINDOW // 4)}\n" if step.listing else ""
+            f"{clip_text(strip_listed_orders(step.listing), WINDOW // 4)}\n" if step.listing else ""
         )
         day = f"Today is {turn.today}.\n" if turn.today and step.kind == "files" else ""
         wanted = f"Request: {turn.request}" if step.kind == "files" else turn.request
-        text = f"{day}{listing}{told_before(turn)}{wanted}{clip(step.note, 120)}"
-        asking = self._asked(prompt, text, PROGRAM_TOKENS, {}, stop=("\n```",))
+        text = f"{day}{listing}{render_earlier(turn)}{wanted}{clip_text(step.note, 120)}"
+        asking = self._make_prompt_request(prompt, text, PROGRAM_TOKENS, {}, stop=("\n```",))
         if step.number:
             warmth = (
-                0.0 if step.note and step.number == 1 else 2 * WARMER if is_stuck(turn) else WARMER
+                0.0
+                if step.note and step.number == 1
+                else 2 * RETRY_TEMPERATURE
+                if is_stuck(turn)
+                else RETRY_TEMPERATURE
             )
             asking = msgspec.structs.replace(asking, temperature=warmth, seed=step.number)
         written = ""
@@ -305,34 +367,39 @@ class Shim:
                 if isinstance(item, TextDelta):
                     written += item.text
                     yield ThinkingDelta(item.text)
-                    if "\n" in item.text and goes_on_and_on(written):
-                        written = f"{written.rpartition(chr(10))[0]}\n{ENDLESS}"
+                    if "\n" in item.text and is_enumerating(written):
+                        written = f"{written.rpartition(chr(10))[0]}\n{ENDLESS_ERROR}"
                         break
-                    if "\n" in item.text and turns_round(written):
+                    if "\n" in item.text and is_repeating(written):
                         break
                 elif isinstance(item, Reply):
                     usage = item.usage
-        program = pruned(program_in(written), turn.request)
+        program = prune_program(extract_program(written), turn.request)
         if not program:
             yield TextDelta(NO_WAY)
-            yield _spoken(NO_WAY, usage)
+            yield _make_text_reply(NO_WAY, usage)
             return
-        yield _calling(request, rehearse(program), usage=usage)
+        yield _make_call_reply(request, make_rehearsal(program), usage=usage)
 
     async def _write_text(
         self, request: Request, turn: ShimTurn, step: Write
     ) -> AsyncGenerator[Item, None]:
         """A text that is new, or an old one written anew, as the program that does it."""
-        extra = {"id_slot": ASSISTING} if self._dialect == "grammar" else {}
-        anew = f"{step.listing}\n\n{turn.request}\nAnswer with all of {target_of(step.listing)}."
+        extra = {"id_slot": ASSISTING_SLOT} if self._dialect == "grammar" else {}
+        anew = (
+            f"{step.listing}\n\n{turn.request}\nAnswer with all of "
+            f"{find_rewrite_target(step.listing)}."
+        )
         system, asked = (
             (REWRITER, anew)
             if step.kind == "rewrite"
-            else (WRITER, f"{told_before(turn)}{turn.request}")
+            else (WRITER, f"{render_earlier(turn)}{turn.request}")
         )
-        asking = self._request(system, [("user", asked)], extra, WINDOW // 4)
+        asking = self._make_request(system, [("user", asked)], extra, WINDOW // 4)
         if step.number:
-            asking = msgspec.structs.replace(asking, temperature=WARMER, seed=step.number)
+            asking = msgspec.structs.replace(
+                asking, temperature=RETRY_TEMPERATURE, seed=step.number
+            )
         written = ""
         usage = Usage()
         async with aclosing(self._inner.reply(asking)) as items:
@@ -343,62 +410,64 @@ class Shim:
                 elif isinstance(item, Reply):
                     usage = item.usage
                     if step.kind == "new text" and item.finish == "stop":
-                        written = closed(written)
-        path = new_text(turn.request, step.listing)
+                        written = close_fence(written)
+        path = find_new_text_path(turn.request, step.listing)
         program = (
-            rewriting(step.listing, written)
+            make_rewrite_program(step.listing, written)
             if step.kind == "rewrite"
-            else composing(path, written, turn.request)
+            else make_text_program(path, written, turn.request)
         )
         if program:
-            yield _calling(request, rehearse(program), usage=usage)
+            yield _make_call_reply(request, make_rehearsal(program), usage=usage)
         elif step.kind == "rewrite":
-            yield _calling(request, by_program(turn), usage=usage)
+            yield _make_call_reply(request, make_survey(turn), usage=usage)
         else:
             yield TextDelta(NO_WAY)
-            yield _spoken(NO_WAY, usage)
+            yield _make_text_reply(NO_WAY, usage)
 
-    def _aside(self, request: Request) -> Request:
+    def _make_aside_request(self, request: Request) -> Request:
         """A question that belongs to no conversation, as it is; too long a text is cut in its
         middle."""
         system = "\n\n".join(request.system)
         most = min(request.max_output_tokens or OUTPUT_TOKENS, OUTPUT_TOKENS)
-        text = clip(request.messages[0].message.text, WINDOW - most - cost(system))
+        text = clip_text(
+            request.messages[0].message.text, WINDOW - most - estimate_text_tokens(system)
+        )
         form = {"type": "json_schema", "json_schema": {"name": "answer", "schema": request.form}}
-        extra = ({"response_format": form} if request.form else {}) | {"id_slot": SORTING}
-        return self._request(system, [("user", text)], extra, most)
+        extra = ({"response_format": form} if request.form else {}) | {"id_slot": SORTING_SLOT}
+        return self._make_request(system, [("user", text)], extra, most)
 
     async def fill(self, slot: int) -> None:
         """Have the server read this slot's stable prompt before the first request comes. Raises
         ModelError."""
-        await self._written(self._asked(PROMPTS[slot], "hello", 1, {}))
+        await self._complete(self._make_prompt_request(PROMPTS[slot], "hello", 1, {}))
 
-    async def _steps(self, asked: str) -> list[str]:
+    async def _split_request(self, asked: str) -> list[str]:
         """The steps of a request."""
         steps = list[str]()
-        for step in await self._split(asked):
-            parts = await self._split(step) if step != asked and is_compound(step) else []
-            steps += parts if 1 < len(parts) <= PARTS else [step]
+        for step in await self._split_once(asked):
+            parts = await self._split_once(step) if step != asked and is_compound(step) else []
+            steps += parts if 1 < len(parts) <= MAX_PARTS else [step]
         return steps
 
-    async def _split(self, text: str) -> list[str]:
+    async def _split_once(self, text: str) -> list[str]:
         form = {"type": "json_schema", "json_schema": {"name": "steps", "schema": STEPS_SCHEMA}}
         # Not in a slot of its own: it is asked at the beginning of a long work, the others at every
         # step.
-        prompt = ShimPrompt(SPLITTER, SPLITTER_SHOTS, SORTING)
-        asking = self._asked(
-            prompt, clip(text, WINDOW // 4), OUTPUT_TOKENS, {"response_format": form}
+        prompt = ShimPrompt(SPLITTER, SPLITTER_SHOTS, SORTING_SLOT)
+        asking = self._make_prompt_request(
+            prompt, clip_text(text, WINDOW // 4), OUTPUT_TOKENS, {"response_format": form}
         )
-        return steps_in(await self._written(asking))
+        return parse_steps(await self._complete(asking))
 
-    async def _written(self, asking: Request) -> str:
+    async def _complete(self, asking: Request) -> str:
         written = ""
         async with aclosing(self._inner.reply(asking)) as items:
             async for item in items:
                 written = item.message.text if isinstance(item, Reply) else written
         return written
 
-    def _asked(
+    def _make_prompt_request(
         self,
         prompt: ShimPrompt,
         text: str,
@@ -413,12 +482,12 @@ class Shim:
             for said, answer in prompt.shots
             for pair in (("user", said), ("assistant", answer))
         ]
-        asking = self._request(
+        asking = self._make_request(
             prompt.system, [*talk, ("user", text)], extra | {"id_slot": prompt.slot}, tokens
         )
         return msgspec.structs.replace(asking, stop=stop)
 
-    def _request(
+    def _make_request(
         self, system: str, talk: Chat, extra: dict[str, Any], output_tokens: int
     ) -> Request:
         shown = tuple(
@@ -435,16 +504,16 @@ def is_aside(request: Request) -> bool:
     """It is asked by the runtime, and is no part of a conversation."""
     if request.tools or len(request.messages) != 1:
         return False
-    return not said_by_person(request.messages[0].message)
+    return not person_text(request.messages[0].message)
 
 
-def _calling(request: Request, *moves: Move, usage: Usage | None = None) -> Reply:
+def _make_call_reply(request: Request, *moves: Move, usage: Usage | None = None) -> Reply:
     encoded = [("", move.tool, msgspec.Raw(msgspec.json.encode(move.arguments))) for move in moves]
     calls: list[ToolCall] = make_calls(encoded, request)
     return Reply(Message("assistant", tuple(calls)), "calls", usage or Usage())
 
 
-def _spoken(text: str, usage: Usage | None = None) -> Reply:
+def _make_text_reply(text: str, usage: Usage | None = None) -> Reply:
     return Reply(Message("assistant", (Text(text),) if text else ()), "stop", usage or Usage())
 
 

@@ -5,31 +5,33 @@ from __future__ import annotations
 
 import re
 
-from .shim_request import NAMED
+from .shim_request import FILE_NAME
 from .shim_turn import ShimTurn
 
 
-def corrected(turn: ShimTurn) -> str:
+def make_correction_program(turn: ShimTurn) -> str:
     """The program that puts right what was said to be remembered, or when something will be said;
     '' for a request that corrects nothing."""
     request = " ".join(turn.request.split())
-    if len(request) > SHORT_CHARS or NAMED.search(request) or request.endswith("?"):
+    if len(request) > MAX_REQUEST_CHARS or FILE_NAME.search(request) or request.endswith("?"):
         return ""
     told = [
         line
-        for role, text in reversed(turn.earlier[-EARLIER:])
+        for role, text in reversed(turn.earlier[-EARLIER_MESSAGES:])
         if role == "assistant"
         for line in text.split("\n")
     ]
-    return _fact(request, told) or _time(request, told)
+    return _correct_fact(request, told) or _correct_time(request, told)
 
 
-SHORT_CHARS = 160
-EARLIER = 6
+MAX_REQUEST_CHARS = 160
+EARLIER_MESSAGES = 6
 
 
-def _fact(request: str, told: list[str]) -> str:
-    facts = [line.removeprefix(REMEMBERED) for line in told if line.startswith(REMEMBERED)]
+def _correct_fact(request: str, told: list[str]) -> str:
+    facts = [
+        line.removeprefix(REMEMBERED_PREFIX) for line in told if line.startswith(REMEMBERED_PREFIX)
+    ]
     if not _MISTAKEN.search(request):
         return ""
     for fact in facts:
@@ -44,7 +46,7 @@ def _fact(request: str, told: list[str]) -> str:
     return ""
 
 
-def _time(request: str, told: list[str]) -> str:
+def _correct_time(request: str, told: list[str]) -> str:
     times = _TIME.findall(request)
     words = set(re.findall(r"[a-z]{3,}", request.lower()))
     said = list(
@@ -68,7 +70,7 @@ def _time(request: str, told: list[str]) -> str:
     return f"cancel({what!r})\n{name}({when.removeprefix('every ') if again else when!r}, {what!r})"
 
 
-REMEMBERED = "I will remember: "
+REMEMBERED_PREFIX = "I will remember: "
 _WILL_TELL = re.compile(r"I will (tell|remind) you (.+?\d:\d\d): (.+)")
 _MISTAKEN = re.compile(
     (

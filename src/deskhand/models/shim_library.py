@@ -15,21 +15,21 @@ from math import log, sqrt
 
 import msgspec
 
-from ..types.python_source import tree_of
-from .shim_programs import PROGRAM_CHARS, is_said, program_in
+from ..types.python_source import parse_python
+from .shim_programs import PROGRAM_CHARS, extract_program, is_say_call
 from .shim_prompts import PROGRAM_SHOTS, Shots
 
-SHOWN = 2
-LEAST = 0.15
+MAX_EXAMPLES = 2
+MIN_SIMILARITY = 0.15
 """Below this likeness (0 to 1) a program has nothing to do with the request."""
-BESIDE = 0.75
+SECOND_EXAMPLE_RATIO = 0.75
 """A second one is shown where it is at least so like as the first."""
-OTHER_KIND = 0.6
+OTHER_KIND_WEIGHT = 0.6
 """What the likeness of an example for files of another kind is worth."""
-FOLLOWED = 6
+MAX_FOLLOWED = 6
 """A program may follow one of so many, which need not all be shown."""
-STEM = 5
-PAIR = 0.5
+STEM_CHARS = 5
+PAIR_WEIGHT = 0.5
 """The letters of a stem, and how much two that follow each other count beside one."""
 _WORD = re.compile(r"[a-z]+|\d")
 
@@ -53,81 +53,89 @@ class Example(msgspec.Struct, frozen=True):
 
 
 @cache
-def _examples() -> tuple[Example, ...]:
+def _load_examples() -> tuple[Example, ...]:
     text = resources.files(__package__).joinpath("shim_library.toml").read_text("utf-8")
     own = msgspec.convert(tomllib.loads(text)["example"], list[Example])
     return (
         *own,
-        *(Example(*_parts(said), program_in(shown), always=True) for said, shown in PROGRAM_SHOTS),
+        *(
+            Example(*_split_shot(said), extract_program(shown), always=True)
+            for said, shown in PROGRAM_SHOTS
+        ),
     )
 
 
-def _parts(said: str) -> tuple[str, str]:
+def _split_shot(said: str) -> tuple[str, str]:
     """The listing and the request of an example that is always shown."""
     listing, _, asked = said.partition("\nRequest: ")
     return listing.removeprefix("Files here:\n- "), asked
 
 
-def stems(text: str) -> Counter[str]:
+def count_stems(text: str) -> Counter[str]:
     """The beginnings of its words, and of each two that follow each other; numbers are all one."""
-    found = ["0" if word.isdigit() else word[:STEM] for word in _WORD.findall(text.lower())]
+    found = ["0" if word.isdigit() else word[:STEM_CHARS] for word in _WORD.findall(text.lower())]
     return Counter([*found, *(f"{one} {other}" for one, other in pairwise(found))])
 
 
 @cache
-def _weights() -> dict[str, float]:
+def _stem_weights() -> dict[str, float]:
     """How much a stem tells: the less often it stands in the examples, the more."""
-    found = [stems(f"{each.asked} {each.files}") for each in _examples()]
+    found = [count_stems(f"{each.asked} {each.files}") for each in _load_examples()]
     seen = Counter(stem for each in found for stem in each)
     return {stem: log(1 + len(found) / count) for stem, count in seen.items()}
 
 
 def _vector(text: str) -> dict[str, float]:
-    weights = _weights()
+    weights = _stem_weights()
     found = {
         stem: (1 + log(count)) * weights[stem]
-        for stem, count in stems(text).items()
+        for stem, count in count_stems(text).items()
         if stem in weights
     }
-    found = {stem: value * (PAIR if " " in stem else 1.0) for stem, value in found.items()}
+    found = {stem: value * (PAIR_WEIGHT if " " in stem else 1.0) for stem, value in found.items()}
     length = sqrt(sum(value * value for value in found.values())) or 1.0
     return {stem: value / length for stem, value in found.items()}
 
 
 @cache
-def _known() -> tuple[dict[str, float], ...]:
-    return tuple(_vector(each.asked) for each in _examples())
+def _example_vectors() -> tuple[dict[str, float], ...]:
+    return tuple(_vector(each.asked) for each in _load_examples())
 
 
-def likest(request: str, listing: str = "") -> Shots:
+def find_similar_examples(request: str, listing: str = "") -> Shots:
     """The examples to show besides those that always are: the likest last, as what stands near is
     followed most."""
-    best = [(score, each) for score, each in _ranked(request, listing) if not each.always][:SHOWN]
-    return tuple(each.shot for score, each in reversed(best) if score >= BESIDE * best[0][0])
+    best = [(score, each) for score, each in _rank_examples(request, listing) if not each.always][
+        :MAX_EXAMPLES
+    ]
+    return tuple(
+        each.shot for score, each in reversed(best) if score >= SECOND_EXAMPLE_RATIO * best[0][0]
+    )
 
 
-def _ranked(request: str, listing: str = "") -> list[tuple[float, Example]]:
+def _rank_examples(request: str, listing: str = "") -> list[tuple[float, Example]]:
     """The examples that have to do with the request, with their likeness, the likest first. One
     that is about files of another kind than the listed ones counts less."""
     asked = _vector(request)
-    here = _kinds(listing)
+    here = _file_kinds(listing)
     scores = [
-        sum(value * known.get(stem, 0.0) for stem, value in asked.items()) for known in _known()
+        sum(value * known.get(stem, 0.0) for stem, value in asked.items())
+        for known in _example_vectors()
     ]
     pairs = [
-        (score * (1.0 if not here or _kinds(each.files) & here else OTHER_KIND), each)
-        for score, each in zip(scores, _examples(), strict=True)
+        (score * (1.0 if not here or _file_kinds(each.files) & here else OTHER_KIND_WEIGHT), each)
+        for score, each in zip(scores, _load_examples(), strict=True)
     ]
-    found = [(score, each) for score, each in pairs if score >= LEAST]
+    found = [(score, each) for score, each in pairs if score >= MIN_SIMILARITY]
     return sorted(found, key=lambda pair: pair[0], reverse=True)
 
 
-def _kinds(listing: str) -> frozenset[str]:
+def _file_kinds(listing: str) -> frozenset[str]:
     """How the files of a listing are read; nothing where none is told."""
-    return frozenset(kind for kind, told in _READ_AS.items() if told in listing)
+    return frozenset(kind for kind, told in _KIND_MARKS.items() if told in listing)
 
 
-_READ_AS = {
+_KIND_MARKS = {
     "csv": "a CSV with",
     "json": ": JSON, ",
     "cells": "without a header",
@@ -136,29 +144,31 @@ _READ_AS = {
 }
 
 
-def follows(program: str, request: str, listing: str) -> bool:
+def has_example_shape(program: str, request: str, listing: str) -> bool:
     """Whether a program has the shape of an example that is like the request: only names, texts and
     numbers are others, and those texts stand in the request or in the listing of files. What is
     only said does not count."""
-    form = shape(program)
-    like = [each for _, each in _ranked(request, listing)[:FOLLOWED]]
-    same = [each for each in like if form == shape(each.program)]
+    form = compute_shape(program)
+    like = [each for _, each in _rank_examples(request, listing)[:MAX_FOLLOWED]]
+    same = [each for each in like if form == compute_shape(each.program)]
     if not form or not any(_direction(each.asked) == _direction(request) for each in same):
         return False
     known = f"{request}\n{listing}".lower()
     if any(
         not re.search(rf"(?<![\w.]){re.escape(str(each))}(?![\w:]|\.\d)", known)
-        for each in _numbers(program)
+        for each in _find_numbers(program)
     ):
         return False
     if any(
         not re.search(rf"\b{re.escape(text.lower())}\b", known)
-        for text in _texts(program)
+        for text in _find_texts(program)
         if text.isalnum()
     ):
         return False
     return all(
-        word in known for text in _texts(program) for word in re.findall(r"\w{3,}", text.lower())
+        word in known
+        for text in _find_texts(program)
+        for word in re.findall(r"\w{3,}", text.lower())
     )
 
 
@@ -183,42 +193,44 @@ _LEAST = re.compile(
 )
 
 
-def _numbers(program: str) -> Iterator[int | float]:
+def _find_numbers(program: str) -> Iterator[int | float]:
     """The numbers of a program, but for those that mean the first, the last or one more."""
-    for node in ast.walk(tree_of(program, PROGRAM_CHARS)):
+    for node in ast.walk(parse_python(program, PROGRAM_CHARS)):
         value = node.value if isinstance(node, ast.Constant) else None
         if isinstance(value, int | float) and value not in (0, 1):
             yield value
 
 
-def borrowed(program: str, request: str, listing: str) -> str:
+def find_borrowed_word(program: str, request: str, listing: str) -> str:
     """A word of the program that stands in what it was shown, and not in the request or the
     listing; '' for none."""
     try:
-        texts = list(_texts(program))
+        texts = list(_find_texts(program))
     except SyntaxError:
         return ""
     known = f"{request}\n{listing}".lower()
-    shown = " ".join(map(" ".join, (*PROGRAM_SHOTS, *likest(request, listing)))).lower()
+    shown = " ".join(
+        map(" ".join, (*PROGRAM_SHOTS, *find_similar_examples(request, listing)))
+    ).lower()
     words = [word for text in texts for word in re.findall(r"\w{3,}", text.lower())]
     return next((word for word in words if word not in known and word in shown), "")
 
 
-def shape(program: str) -> tuple[str, ...]:
+def compute_shape(program: str) -> tuple[str, ...]:
     """What is left of a program without its names, texts and numbers, and without what it says
     beside what it does."""
     try:
-        statements = tree_of(program, PROGRAM_CHARS).body
+        statements = parse_python(program, PROGRAM_CHARS).body
     except SyntaxError:
         return ()
-    acts = [each for each in statements if not is_said(each)]
-    signs = [tuple(_signs(each)) for each in (acts or statements)]
+    acts = [each for each in statements if not is_say_call(each)]
+    signs = [tuple(_shape_tokens(each)) for each in (acts or statements)]
     return tuple(
         sign for each, _ in groupby(signs) for sign in each
     )  # the same again and again counts once
 
 
-def _signs(node: ast.AST) -> Iterator[str]:
+def _shape_tokens(node: ast.AST) -> Iterator[str]:
     match node:
         case ast.JoinedStr(values=parts):
             yield "text"
@@ -226,29 +238,29 @@ def _signs(node: ast.AST) -> Iterator[str]:
                 if any(
                     isinstance(each, ast.Call) for each in ast.walk(part)
                 ):  # what is worked out in it
-                    yield from _signs(part)
+                    yield from _shape_tokens(part)
         case ast.Constant(value=value):
             yield str(value) if isinstance(value, bool) else "text"
-        case ast.Name(id=name, ctx=ast.Load()) if name in _called():
+        case ast.Name(id=name, ctx=ast.Load()) if name in _example_functions():
             yield name
         case ast.Name() | ast.arg():
             yield "name"
         case ast.expr_context():
             return
         case ast.Dict(values=[first, *_]):  # however many
-            yield from ("Dict", *_signs(first))
+            yield from ("Dict", *_shape_tokens(first))
         case ast.List(elts=[ast.Constant(), *_]):
             yield "List"
         case _:
             yield getattr(node, "attr", None) or getattr(node, "arg", None) or type(node).__name__
             for child in ast.iter_child_nodes(node):
-                yield from _signs(child)
+                yield from _shape_tokens(child)
 
 
 @cache
-def _called() -> frozenset[str]:
+def _example_functions() -> frozenset[str]:
     """The functions that are called in examples: what they are called matters."""
-    trees = [ast.parse(each.program) for each in _examples()]
+    trees = [ast.parse(each.program) for each in _load_examples()]
     calls = [node.func for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
     return frozenset(call.id for call in calls if isinstance(call, ast.Name)) | {
         "reverse",
@@ -257,9 +269,9 @@ def _called() -> frozenset[str]:
     }
 
 
-def _texts(program: str) -> Iterator[str]:
+def _find_texts(program: str) -> Iterator[str]:
     """The texts that a program works with, but for those that it says, writes or runs."""
-    tree = tree_of(program, PROGRAM_CHARS)
+    tree = parse_python(program, PROGRAM_CHARS)
     skipped = set[int]()
     for node in ast.walk(tree):
         if (

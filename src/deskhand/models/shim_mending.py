@@ -6,43 +6,45 @@ from __future__ import annotations
 import ast
 import re
 
-from ..types.python_source import tree_of
+from ..types.python_source import parse_python
 from .shim_programs import PROGRAM_CHARS, ProgramTry
-from .shim_request import demanded, swap_in
-from .shim_texts import target_of
+from .shim_request import find_demanded_words, parse_swap
+from .shim_texts import find_rewrite_target
 
 
-def mended(tried: ProgramTry, request: str) -> str:
+def mend_program(tried: ProgramTry, request: str) -> str:
     """The program as it was meant, or with what the request says besides; '' where nothing is to be
     mended."""
-    return by_code(tried) or with_demanded(tried, request) or with_sign(tried, request)
+    return (
+        mend_by_failure(tried) or append_demanded(tried, request) or fix_delimiter(tried, request)
+    )
 
 
-def by_code(tried: ProgramTry) -> str:
+def mend_by_failure(tried: ProgramTry) -> str:
     """The program in the way in which it was meant, where that is plain from how it failed; ''
     where it is not."""
     came = tried.rehearsed
     failed = tried.rehearsed.failed
     if "is not iterable" in failed or "object is not callable" in failed:
-        return _of_all_rows(tried.program)
+        return _aggregate_all_rows(tried.program)
     if (
         "nothing was found" in failed
         or came.stopped
         or not (failed or came.changes or came.calls or came.said)
     ):
-        return _any_separator(tried.program)
+        return _loosen_date_pattern(tried.program)
     return ""
 
 
-def _of_all_rows(program: str) -> str:
+def _aggregate_all_rows(program: str) -> str:
     """`max(number(r['x']))` of one row, within a walk over rows, is meant of all of them; in the
     value of a dictionary of all those with the same key."""
     try:
-        tree = tree_of(program, PROGRAM_CHARS)
+        tree = parse_python(program, PROGRAM_CHARS)
     except SyntaxError:
         return ""
     changed = ast.unparse(_OfAll().visit(tree))
-    return changed if changed != ast.unparse(tree_of(program, PROGRAM_CHARS)) else ""
+    return changed if changed != ast.unparse(parse_python(program, PROGRAM_CHARS)) else ""
 
 
 class _OfAll(ast.NodeTransformer):
@@ -50,17 +52,19 @@ class _OfAll(ast.NodeTransformer):
 
     def visit_DictComp(self, node: ast.DictComp) -> ast.AST:
         self.generic_visit(node)
-        node.value = _widened(node.value, node.generators, node.key)
+        node.value = _widen_aggregates(node.value, node.generators, node.key)
         return node
 
     def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
         self.generic_visit(node)
         for walk in node.generators:
-            walk.ifs = [_widened(each, node.generators, None) for each in walk.ifs]
+            walk.ifs = [_widen_aggregates(each, node.generators, None) for each in walk.ifs]
         return node
 
 
-def _widened(value: ast.expr, walks: list[ast.comprehension], key: ast.expr | None) -> ast.expr:
+def _widen_aggregates(
+    value: ast.expr, walks: list[ast.comprehension], key: ast.expr | None
+) -> ast.expr:
     """The expression with its aggregates over all that the one walk gives, of which `key` is the
     same."""
     if len(walks) != 1 or not isinstance(walks[0].target, ast.Name):
@@ -99,12 +103,12 @@ def _widened(value: ast.expr, walks: list[ast.comprehension], key: ast.expr | No
             if not isinstance(of, ast.Call | ast.Subscript) or name not in _names_in(of):
                 return call
             same = (
-                [ast.Compare(_renamed(key, name, other), [ast.Eq()], [key])]
+                [ast.Compare(_rename_variable(key, name, other), [ast.Eq()], [key])]
                 if key is not None
                 else []
             )
             walk = ast.comprehension(ast.Name(other), source, [*same], 0)
-            call.args = [ast.ListComp(_renamed(of, name, other), [walk])]
+            call.args = [ast.ListComp(_rename_variable(of, name, other), [walk])]
             return call
 
     return ast.parse(ast.unparse(Widen().visit(value)), mode="eval").body
@@ -117,7 +121,7 @@ def _names_in(node: ast.expr) -> set[str]:
     return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
 
 
-def _renamed(node: ast.expr, old: str, new: str) -> ast.expr:
+def _rename_variable(node: ast.expr, old: str, new: str) -> ast.expr:
     """A copy in which another name stands."""
     copy = ast.parse(ast.unparse(node), mode="eval").body
     for each in ast.walk(copy):
@@ -126,17 +130,17 @@ def _renamed(node: ast.expr, old: str, new: str) -> ast.expr:
     return copy
 
 
-def swapping(request: str, texts: str) -> str:
+def make_swap_program(request: str, texts: str) -> str:
     """The program for a request that says which words become which, `from room 204 to room 311`,
     and speaks of one text in which they stand; '' for another request."""
-    words = swap_in(request)
-    path = target_of(texts)
+    words = parse_swap(request)
+    path = find_rewrite_target(texts)
     if not (words and path) or not re.search(rf"\b{re.escape(words[0])}\b", texts, re.IGNORECASE):
         return ""
     return f"replace({path!r}, {words[0]!r}, {words[1]!r})"
 
 
-def with_demanded(tried: ProgramTry, request: str) -> str:
+def append_demanded(tried: ProgramTry, request: str) -> str:
     """The program with the lines that the request demands in the new list that it makes: `soap must
     be on it`; '' where nothing is missing, and where it makes no list."""
     made = tried.rehearsed.changes
@@ -147,8 +151,16 @@ def with_demanded(tried: ProgramTry, request: str) -> str:
         for line in made[0].diff.splitlines()
         if line.startswith("+") and not line.startswith("+++")
     ]
-    missing = [word for word in demanded(request) if word.lower() not in "\n".join(lines).lower()]
-    if not missing or len(lines) < LEAST_LINES or any(len(line) > LINE_CHARS for line in lines):
+    missing = [
+        word
+        for word in find_demanded_words(request)
+        if word.lower() not in "\n".join(lines).lower()
+    ]
+    if (
+        not missing
+        or len(lines) < MIN_LIST_LINES
+        or any(len(line) > MAX_LINE_CHARS for line in lines)
+    ):
         return ""
     mark = "- " if lines[-1].startswith("- ") else ""
     return "\n".join(
@@ -156,11 +168,11 @@ def with_demanded(tried: ProgramTry, request: str) -> str:
     )
 
 
-def with_sign(tried: ProgramTry, request: str) -> str:
+def fix_delimiter(tried: ProgramTry, request: str) -> str:
     """The program with the sign between the columns that the request wants, `semicolons instead of
     commas`, where the table that it saves has another one; '' where nothing is wrong."""
-    found = _SIGN.search(request)
-    sign = _SIGNS[(found[1] or found[2]).lower()] if found else ""
+    found = _DELIMITER_REQUEST.search(request)
+    sign = _DELIMITERS[(found[1] or found[2]).lower()] if found else ""
     tables = [
         each
         for each in tried.rehearsed.changes
@@ -172,7 +184,7 @@ def with_sign(tried: ProgramTry, request: str) -> str:
     ]
     if not sign or not heads or all(sign in head for head in heads):
         return ""
-    tree = tree_of(tried.program, PROGRAM_CHARS)
+    tree = parse_python(tried.program, PROGRAM_CHARS)
     saves = [
         node
         for node in ast.walk(tree)
@@ -184,20 +196,20 @@ def with_sign(tried: ProgramTry, request: str) -> str:
     return ast.unparse(tree) if saves else ""
 
 
-_SIGNS = {"semicolon": ";", "comma": ",", "tab": "\t"}
-_SIGN = re.compile(
+_DELIMITERS = {"semicolon": ";", "comma": ",", "tab": "\t"}
+_DELIMITER_REQUEST = re.compile(
     r"\b(?:with|by|to|into|wants|needs|use|using) (?:a )?(semicolon|comma|tab)s?\b"
     r"|\b(semicolon|comma|tab)s? instead of\b",
     re.IGNORECASE,
 )
 
 
-LEAST_LINES = 3
-LINE_CHARS = 40
+MIN_LIST_LINES = 3
+MAX_LINE_CHARS = 40
 """A list has so many lines at least, and none that is longer."""
 
 
-def _any_separator(program: str) -> str:
+def _loosen_date_pattern(program: str) -> str:
     """A pattern for dates that found none, as dates are usually written."""
     loose = _DATE_PATTERN.sub(lambda _: _ANY_DATE, program)
     return loose if loose != program and _ANY_DATE not in program else ""

@@ -8,10 +8,10 @@ import re
 
 import msgspec
 
-from ..types.losses import named
+from ..types.losses import is_file_mentioned
 from ..types.programs import Rehearsed
-from ..types.python_source import tree_of
-from .shim_request import ALL, FREE, SMALL, words_of
+from ..types.python_source import parse_python
+from .shim_request import ALL_FILES, FREE_EDIT, STOP_WORDS, split_words
 from .shim_turn import Did, ShimTurn
 
 
@@ -25,7 +25,7 @@ class ProgramTry(msgspec.Struct, frozen=True):
     since: tuple[Did, ...] = ()
 
 
-def pruned(program: str, request: str) -> str:
+def prune_program(program: str, request: str) -> str:
     """The program without the statements that nobody asked for, beside some that were: replacements
     of which neither the old text nor the new one is the request's, and moves of files that it does
     not name. A small model goes on and on. Where nothing would be left of a kind, all of it stays;
@@ -34,10 +34,10 @@ def pruned(program: str, request: str) -> str:
         lambda found: found[0] if _is_named(found[2], request) else f"files({found[1]})", program
     )
     try:
-        tree = tree_of(program, PROGRAM_CHARS)
+        tree = parse_python(program, PROGRAM_CHARS)
     except SyntaxError:
         return program
-    takes = _takes_away(tree)
+    takes = _has_removals(tree)
     gone = set[int]()
     for names in _PRUNED:
         if takes and names[0] in _KEEPING:
@@ -46,24 +46,30 @@ def pruned(program: str, request: str) -> str:
             (each, name, call)
             for each in tree.body
             for name in names
-            if (call := _call_in(each, name)) is not None
+            if (call := _as_literal_call(each, name)) is not None
         ]
-        strange = [each for each, name, call in own if _is_strange(call, name, request)]
+        strange = [each for each, name, call in own if _is_unasked(call, name, request)]
         if "move" in names and len(strange) in (0, len(own)):
             strange = [
-                each for each, _, call in own if not _of_kind(str(_constant(call, 0)), request)
+                each
+                for each, _, call in own
+                if not _is_of_kind(str(_constant_argument(call, 0)), request)
             ]
-        if len(strange) < len(own) and not ("replace" in names and FREE.search(request)):
+        if len(strange) < len(own) and not ("replace" in names and FREE_EDIT.search(request)):
             gone |= {
                 n
                 for each in strange
                 for n in range(each.lineno, (each.end_lineno or each.lineno) + 1)
             }
-    gone |= (set() if takes else _beside(tree, request)) | _other_kinds(tree, request)
+    gone |= (set() if takes else _unasked_file_lines(tree, request)) | _other_kind_lines(
+        tree, request
+    )
     seen = set[str]()
     for each in tree.body:
         said = ast.unparse(each)
-        if said in seen and any(_call_in(each, name) for names in _PRUNED for name in names):
+        if said in seen and any(
+            _as_literal_call(each, name) for names in _PRUNED for name in names
+        ):
             gone |= set(range(each.lineno, (each.end_lineno or each.lineno) + 1))
         seen.add(said)
     return "\n".join(line for n, line in enumerate(program.splitlines(), 1) if n not in gone)
@@ -78,13 +84,13 @@ def _is_named(folder: str, request: str) -> bool:
     return folder in (".", "/", "./") or (bool(last) and last in request.lower())
 
 
-def _takes_away(tree: ast.Module) -> bool:
+def _has_removals(tree: ast.Module) -> bool:
     """Whether a program takes data out of a file: what it writes elsewhere may be all that keeps
     them."""
-    calls = [(_name_of(node), node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    read = {_constant(call, 0) for name, call in calls if name in _READERS}
+    calls = [(_call_name(node), node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    read = {_constant_argument(call, 0) for name, call in calls if name in _READERS}
     return any(
-        name in _REMOVERS or (name in _WRITERS and _constant(call, 0) in read)
+        name in _REMOVERS or (name in _WRITERS and _constant_argument(call, 0) in read)
         for name, call in calls
     )
 
@@ -94,7 +100,7 @@ _REMOVERS = frozenset({"delete", "remove_lines", "remove_rows"})
 _KEEPING = frozenset({"append", "prepend", "copy", "move"})
 
 
-def _beside(tree: ast.Module, request: str) -> set[int]:
+def _unasked_file_lines(tree: ast.Module, request: str) -> set[int]:
     """The lines that make a file which nobody asked for, beside one that the request names."""
     if _MORE.search(request):
         return set()
@@ -102,36 +108,40 @@ def _beside(tree: ast.Module, request: str) -> set[int]:
         (each, call)
         for each in tree.body
         for name in _WRITERS
-        if (call := _call_of(each, name)) is not None
+        if (call := _as_call(each, name)) is not None
     ]
-    own = [(each, call) for each, call in own if isinstance(_constant(call, 0), str)]
-    strange = [each for each, call in own if not named(str(_constant(call, 0)), request)]
+    own = [(each, call) for each, call in own if isinstance(_constant_argument(call, 0), str)]
+    strange = [
+        each
+        for each, call in own
+        if not is_file_mentioned(str(_constant_argument(call, 0)), request)
+    ]
     if len(strange) == len(own):
         return set()
     return {n for each in strange for n in range(each.lineno, (each.end_lineno or each.lineno) + 1)}
 
 
-def _other_kinds(tree: ast.Module, request: str) -> set[int]:
+def _other_kind_lines(tree: ast.Module, request: str) -> set[int]:
     """The lines of loops over files of a kind that the request does not name, beside some that it
     names."""
     loops = [
-        (each, str(_constant(call, 0)))
+        (each, str(_constant_argument(call, 0)))
         for each in tree.body
-        if (call := _files_of(each)) is not None
+        if (call := _find_files_call(each)) is not None
     ]
-    strange = [each for each, pattern in loops if not _of_kind(pattern, request)]
+    strange = [each for each, pattern in loops if not _is_of_kind(pattern, request)]
     if len(strange) == len(loops):
         return set()
     return {n for each in strange for n in range(each.lineno, (each.end_lineno or each.lineno) + 1)}
 
 
-def _files_of(statement: ast.stmt) -> ast.Call | None:
+def _find_files_call(statement: ast.stmt) -> ast.Call | None:
     """The call of `files` with a pattern that a statement loops over."""
     call = statement.iter if isinstance(statement, ast.For) else None
     found = (
         isinstance(call, ast.Call)
-        and _name_of(call) == "files"
-        and isinstance(_constant(call, 0), str)
+        and _call_name(call) == "files"
+        and isinstance(_constant_argument(call, 0), str)
     )
     return call if found and isinstance(call, ast.Call) else None
 
@@ -148,12 +158,12 @@ _WRITERS = frozenset(
 )
 
 
-def _constant(call: ast.Call, at: int) -> object:
+def _constant_argument(call: ast.Call, at: int) -> object:
     given = call.args[at] if len(call.args) > at else None
     return given.value if isinstance(given, ast.Constant) else None
 
 
-def _of_kind(path: str, request: str) -> bool:
+def _is_of_kind(path: str, request: str) -> bool:
     """Whether a file is of a kind that the request names, and in the folder that it names; where it
     names none, all are."""
     words = set(re.findall(r"\w+", request.lower()))
@@ -195,55 +205,59 @@ _PRUNED = (
 """Functions whose calls are weighed against each other."""
 
 
-def _name_of(call: ast.Call) -> str:
+def _call_name(call: ast.Call) -> str:
     """The function that is called, where it is one of ours."""
     return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
-def _call_of(statement: ast.stmt, name: str) -> ast.Call | None:
+def _as_call(statement: ast.stmt, name: str) -> ast.Call | None:
     """The call that a statement is, of this function."""
     call = statement.value if isinstance(statement, ast.Expr) else None
-    return call if isinstance(call, ast.Call) and _name_of(call) == name else None
+    return call if isinstance(call, ast.Call) and _call_name(call) == name else None
 
 
-def _call_in(statement: ast.stmt, name: str) -> ast.Call | None:
+def _as_literal_call(statement: ast.stmt, name: str) -> ast.Call | None:
     """The call that a statement is, of this function and with texts alone."""
-    call = _call_of(statement, name)
+    call = _as_call(statement, name)
     return call if call and all(isinstance(each, ast.Constant) for each in call.args) else None
 
 
-def is_said(statement: ast.stmt) -> bool:
+def is_say_call(statement: ast.stmt) -> bool:
     """Whether a statement only says something."""
-    return _call_of(statement, "say") is not None
+    return _as_call(statement, "say") is not None
 
 
-def _is_strange(call: ast.Call, name: str, request: str) -> bool:
+def _is_unasked(call: ast.Call, name: str, request: str) -> bool:
     texts = [str(each.value) for each in call.args if isinstance(each, ast.Constant)]
     if name == "replace":
-        asked = set(words_of(request)) - SMALL
-        strange = len(texts) == 3 and not any(set(words_of(text)) & asked for text in texts[1:])
-        return strange or (bool(texts) and not named(texts[0], request) and not ALL.search(request))
+        asked = set(split_words(request)) - STOP_WORDS
+        strange = len(texts) == 3 and not any(set(split_words(text)) & asked for text in texts[1:])
+        return strange or (
+            bool(texts)
+            and not is_file_mentioned(texts[0], request)
+            and not ALL_FILES.search(request)
+        )
     if name in ("remind", "every", "remember"):
-        said = [word for text in texts[-1:] for word in words_of(text) if word not in SMALL]
-        return bool(said) and not any(word in words_of(request) for word in said)
+        said = [word for text in texts[-1:] for word in split_words(text) if word not in STOP_WORDS]
+        return bool(said) and not any(word in split_words(request) for word in said)
     path = texts[0].rpartition("/")[2].lower() if texts else ""
     return path not in request.lower() and path.rpartition(".")[0] not in request.lower()
 
 
-def _calls_of(program: str, name: str) -> list[ast.Call]:
+def _find_calls(program: str, name: str) -> list[ast.Call]:
     """The calls of one of our functions in a program."""
     try:
-        tree = tree_of(program, PROGRAM_CHARS)
+        tree = parse_python(program, PROGRAM_CHARS)
     except SyntaxError:
         return []
     return [
-        node for node in ast.walk(tree) if isinstance(node, ast.Call) and _name_of(node) == name
+        node for node in ast.walk(tree) if isinstance(node, ast.Call) and _call_name(node) == name
     ]
 
 
-def invented(program: str, request: str) -> str:
+def find_invented_number(program: str, request: str) -> str:
     """A number that a program says and has not computed, nor found in the request; '' for none."""
-    for say in _calls_of(program, "say"):
+    for say in _find_calls(program, "say"):
         if all(isinstance(each, ast.Constant) for each in say.args):
             text = " ".join(str(each.value) for each in say.args if isinstance(each, ast.Constant))
             for number in re.findall(r"\d[\d.,]*", text):
@@ -252,9 +266,9 @@ def invented(program: str, request: str) -> str:
     return ""
 
 
-def unasked_column(program: str, request: str) -> str:
+def find_unasked_column(program: str, request: str) -> str:
     """A column by which doubles are looked for though the request does not name it; '' for none."""
-    calls = _calls_of(program, "unique")
+    calls = _find_calls(program, "unique")
     given = [each for call in calls for each in call.args[1:2]]
     given += [each.value for call in calls for each in call.keywords if each.arg == "by"]
     columns = [
@@ -262,10 +276,10 @@ def unasked_column(program: str, request: str) -> str:
         for each in given
         if isinstance(each, ast.Constant) and isinstance(each.value, str)
     ]
-    return next((column for column in columns if not named(column, request)), "")
+    return next((column for column in columns if not is_file_mentioned(column, request)), "")
 
 
-def from_sample(program: str, turn: ShimTurn) -> str:
+def find_sample_value(program: str, turn: ShimTurn) -> str:
     """A value of the row that a listing shows which the program says or writes as it stands; '' for
     none."""
     known = " ".join([turn.request, *(text for _, text in turn.earlier)]).lower()
@@ -275,14 +289,14 @@ def from_sample(program: str, turn: ShimTurn) -> str:
     texts = [
         str(node.value)
         for name in ("say", "write", "append")
-        for call in _calls_of(program, name)
+        for call in _find_calls(program, name)
         for node in ast.walk(call)
         if isinstance(node, ast.Constant)
     ]
     return next((value for value in strange if any(value in text for text in texts)), "")
 
 
-def sample_compared(program: str, turn: ShimTurn) -> str:
+def find_compared_sample(program: str, turn: ShimTurn) -> str:
     """A value of the row that a listing shows, of a column with many, for which a program looks
     though nobody named it; '' for none."""
     listing = turn.did[0].result
@@ -293,13 +307,13 @@ def sample_compared(program: str, turn: ShimTurn) -> str:
     strange = {
         value for column, value in pairs if column not in kinds and value.lower() not in known
     }
-    return next((value for value in sorted(strange) if value in _compared(program)), "")
+    return next((value for value in sorted(strange) if value in _compared_texts(program)), "")
 
 
-def _compared(program: str) -> set[str]:
+def _compared_texts(program: str) -> set[str]:
     """The texts with which a program compares something."""
     try:
-        tree = tree_of(program, PROGRAM_CHARS)
+        tree = parse_python(program, PROGRAM_CHARS)
     except SyntaxError:
         return set()
     sides = [
@@ -315,17 +329,17 @@ def _compared(program: str) -> set[str]:
     }
 
 
-def without_sample(tried: ProgramTry, turn: ShimTurn) -> str:
+def strip_sample_values(tried: ProgramTry, turn: ShimTurn) -> str:
     """What a program says, without values that it has not worked out but taken from the row that
     the listing shows."""
     said = tried.rehearsed.said
-    while (sample := from_sample(tried.program, turn)) and sample in said:
+    while (sample := find_sample_value(tried.program, turn)) and sample in said:
         said = re.sub(rf"\s*{re.escape(sample)}", "", said)
         tried = msgspec.structs.replace(tried, program=tried.program.replace(sample, ""))
     return said
 
 
-def goes_by_example(request: str) -> bool:
+def is_by_example(request: str) -> bool:
     """Whether a request speaks of many things by one, or of every one of them."""
     return bool(_BY_EXAMPLE.search(request))
 
@@ -335,7 +349,7 @@ def is_plain(tried: ProgramTry, turn: ShimTurn) -> bool:
     of the request, or with a text that is made up for a new file. What it says beside is not looked
     at: see `done_words`."""
     try:
-        statements = tree_of(tried.program, PROGRAM_CHARS).body
+        statements = parse_python(tried.program, PROGRAM_CHARS).body
     except SyntaxError:
         return False
     asked = turn.request.lower()
@@ -346,8 +360,8 @@ def is_plain(tried: ProgramTry, turn: ShimTurn) -> bool:
         if isinstance(each, ast.Expr | ast.Assign)
     )
     whole = all(isinstance(each, ast.Expr | ast.Assign) for each in statements)
-    acts = any(not is_said(each) for each in statements)
-    if goes_by_example(turn.request) and "replace(" in tried.program:
+    acts = any(not is_say_call(each) for each in statements)
+    if is_by_example(turn.request) and "replace(" in tried.program:
         return False
     new = any(change.kind == "new" for change in tried.rehearsed.changes)
     return whole and plain and acts and (new or "write" not in tried.program)
@@ -367,7 +381,7 @@ def _is_plain(value: ast.expr, asked: str, known: str) -> bool:
     """`known` is the request with the listing: a command may name a file with its ending."""
     if not isinstance(value, ast.Call):
         return False
-    name = _name_of(value)
+    name = _call_name(value)
     given = [_text_of(each) for each in value.args]
     if name == "say":
         return True
@@ -375,12 +389,12 @@ def _is_plain(value: ast.expr, asked: str, known: str) -> bool:
         return False
     if name == "run":
         return all(
-            word in known or word in _RUNNERS for text in given for word in words_of(str(text))
+            word in known or word in _RUNNERS for text in given for word in split_words(str(text))
         )
     paths = given[: _PATHS.get(name, 1)]
     texts = given[_PATHS.get(name, 1) :]
     return all(_is_asked(str(path), asked) for path in paths) and (
-        name == "write" or all(_in_words(str(text), asked) for text in texts)
+        name == "write" or all(_has_words_of(str(text), asked) for text in texts)
     )
 
 
@@ -398,7 +412,7 @@ _PATHS = {"move": 2, "rename": 2, "copy": 2}
 
 
 def _is_asked(path: str, asked: str) -> bool:
-    return named(path, asked) or _in_words(path, asked)
+    return is_file_mentioned(path, asked) or _has_words_of(path, asked)
 
 
 _PLAIN = frozenset(
@@ -418,39 +432,41 @@ _PLAIN = frozenset(
 )
 
 
-def _in_words(text: str, asked: str) -> bool:
+def _has_words_of(text: str, asked: str) -> bool:
     """Whether all words of a text stand in the request."""
-    return all(word in asked for word in words_of(text))
+    return all(word in asked for word in split_words(text))
 
 
-def worked_out(program: str) -> bool:
+def has_computed_output(program: str) -> bool:
     """Whether what a program says holds something that it has computed."""
     return any(
-        not isinstance(each, ast.Constant) for say in _calls_of(program, "say") for each in say.args
+        not isinstance(each, ast.Constant)
+        for say in _find_calls(program, "say")
+        for each in say.args
     )
 
 
-def turns_round(written: str) -> bool:
+def is_repeating(written: str) -> bool:
     """Whether a model repeats itself: the same lines for the third time."""
-    lines = [line.strip() for line in written.splitlines() if len(line.strip()) > LONG_LINE]
-    return len(lines) > ROUNDS and lines.count(lines[-1]) >= ROUNDS
+    lines = [line.strip() for line in written.splitlines() if len(line.strip()) > MIN_LINE_CHARS]
+    return len(lines) > MAX_REPEATS and lines.count(lines[-1]) >= MAX_REPEATS
 
 
-def goes_on_and_on(written: str) -> bool:
+def is_enumerating(written: str) -> bool:
     """Whether a model writes one line for each thing, where it should write a loop."""
     lines = [
-        line[:LONG_LINE]
+        line[:MIN_LINE_CHARS]
         for line in written.splitlines()
-        if len(line) > LONG_LINE and _CALLED.match(line)
+        if len(line) > MIN_LINE_CHARS and _CALLED.match(line)
     ]
-    return len(lines) > MOST_ALIKE and len(set(lines[-MOST_ALIKE:])) == 1
+    return len(lines) > MAX_ALIKE_LINES and len(set(lines[-MAX_ALIKE_LINES:])) == 1
 
 
-LONG_LINE = 12
-ROUNDS = 3
-MOST_ALIKE = 8
+MIN_LINE_CHARS = 12
+MAX_REPEATS = 3
+MAX_ALIKE_LINES = 8
 _CALLED = re.compile(r"\s*\w+\(")
-ENDLESS = "raise RuntimeError('one line for each: write a loop over them')"
+ENDLESS_ERROR = "raise RuntimeError('one line for each: write a loop over them')"
 """The end of a program that goes on and on."""
 
 
@@ -460,7 +476,7 @@ _FENCE = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)(?:\n```|$)", re.DOTALL)
 PROGRAM_CHARS = 8_000
 
 
-def program_in(written: str) -> str:
+def extract_program(written: str) -> str:
     """The program in what a model wrote, fenced or not; '' for one that is longer than a small
     model writes."""
     found = _FENCE.search(written)

@@ -11,7 +11,7 @@ from math import log
 
 import msgspec
 
-from .shim_request import SMALL, words_of
+from .shim_request import STOP_WORDS, split_words
 
 _ORDER_LINE = re.compile(
     r"\b(ignore|disregard|forget) (all|any|the|your|every|what|previous|these|this)\b"
@@ -24,7 +24,7 @@ _ORDER_LINE = re.compile(
 )
 
 
-def without_orders(texts: str) -> str:
+def strip_orders(texts: str) -> str:
     """The texts without sentences that give orders to who reads them: a small model follows them
     whatever it is told. This keeps answers right; what may be done is decided elsewhere, and not by
     it."""
@@ -41,7 +41,7 @@ def without_orders(texts: str) -> str:
     return "\n".join(kept)
 
 
-def without_listed_orders(listing: str) -> str:
+def strip_listed_orders(listing: str) -> str:
     """A listing of files without such sentences among the lines that it shows of texts."""
     shown = listing.split("\n")
     return "\n".join(
@@ -50,22 +50,22 @@ def without_listed_orders(listing: str) -> str:
     )
 
 
-def nearest_last(texts: str, question: str) -> str:
+def sort_by_relevance(texts: str, question: str) -> str:
     """The texts with the one that shares most words with the question at the end, and without those
     that share none where others share two: a small model takes the nearest."""
-    files = _files_in(texts)
+    files = _split_files(texts)
     if len(files) < 2 or "".join(files).strip() != texts.strip():
         return texts
-    words = {_stem(word) for word in words_of(question)} - _SMALL_STEMS
+    words = {_stem(word) for word in split_words(question)} - _SMALL_STEMS
     scores = [
-        len(words & {_stem(word) for word in words_of(file.replace("_", " "))}) for file in files
+        len(words & {_stem(word) for word in split_words(file.replace("_", " "))}) for file in files
     ]
     least = 1 if max(scores) > 1 else 0
     kept = [n for n in range(len(files)) if scores[n] >= least]
     return "".join(files[n] for n in sorted(kept, key=lambda n: scores[n])).rstrip("\n")
 
 
-def _files_in(texts: str) -> list[str]:
+def _split_files(texts: str) -> list[str]:
     """The texts of a survey, each from the line with its name to the one that ends it."""
     found = list[str]()
     start = -1
@@ -88,7 +88,7 @@ def _stem(word: str) -> str:
 _SMALL_STEMS = frozenset(
     map(
         _stem,
-        (*SMALL, "what", "who", "where", "which", "when", "how", "did", "do", "i", "it", "be"),
+        (*STOP_WORDS, "what", "who", "where", "which", "when", "how", "did", "do", "i", "it", "be"),
     )
 )
 _ORDERED = "(Orders to an assistant stood here, and are left out.)"
@@ -104,10 +104,10 @@ class Passage(msgspec.Struct, frozen=True):
     heading: str = ""
 
 
-def passages(texts: str) -> list[Passage]:
+def split_passages(texts: str) -> list[Passage]:
     """What stands in the texts of a survey, in pieces that can be quoted."""
     found = list[Passage]()
-    for block in _files_in(texts):
+    for block in _split_files(texts):
         path, *lines = block.removeprefix("--- ").split("\n")
         lines = lines[
             : next(
@@ -120,13 +120,15 @@ def passages(texts: str) -> list[Passage]:
                 title, _, part = part.strip().partition("\n")
                 heading = title.lstrip("# ")
             said = [
-                each.strip() for each in _said_in(part) if each.strip() and _ORDERED not in each
+                each.strip()
+                for each in _split_paragraph(part)
+                if each.strip() and _ORDERED not in each
             ]
             found += [Passage(path, one, after, heading) for one, after in pairwise([*said, ""])]
     return found
 
 
-def _said_in(paragraph: str) -> list[str]:
+def _split_paragraph(paragraph: str) -> list[str]:
     """The lines of a list or a table, or the sentences of prose."""
     lines = [line for line in paragraph.splitlines() if line.strip()]
     alone = sum(bool(_LINE_OF_ITS_OWN.match(line)) for line in lines)
@@ -140,12 +142,12 @@ def _said_in(paragraph: str) -> list[str]:
 _LINE_OF_ITS_OWN = re.compile(r"\s*+(?:[-*+|]|\d+[.)]|[^\s:][^:]{0,30}:(?:\s|$)|[^,]+,[^ ,]|\d\d)")
 
 
-def nearest_passage(texts: str, question: str, answer: str = "") -> Passage | None:
+def find_nearest_passage(texts: str, question: str, answer: str = "") -> Passage | None:
     """The passage that shares most with a question, and half as much with its answer, in words that
     few passages have; None where none shares one."""
     asked = _telling_stems(question)
     answered = _telling_stems(answer)
-    found = passages(texts)
+    found = split_passages(texts)
     stems = [_telling_stems(f"{each.text} {each.heading}") for each in found]
     seen = Counter(stem for each in stems for stem in each)
     scores = [
@@ -158,12 +160,12 @@ def nearest_passage(texts: str, question: str, answer: str = "") -> Passage | No
     best = max(scores, default=0.0)
     if best <= 0:
         return None
-    return _by_date(
+    return _choose_by_date(
         [each for each, score in zip(found, scores, strict=True) if score == best], question
     )
 
 
-def _by_date(found: Sequence[Passage], question: str) -> Passage:
+def _choose_by_date(found: Sequence[Passage], question: str) -> Passage:
     """Of passages that are as near as each other the latest or the earliest, where the question
     asks for that."""
     dated = [(day[0], each) for each in found if (day := _ISO.search(each.text))]
@@ -178,29 +180,29 @@ _LATEST = re.compile(r"\b(last|latest|most recent(ly)?|newest)\b", re.IGNORECASE
 _EARLIEST = re.compile(r"\b(first|earliest|oldest)\b", re.IGNORECASE)
 
 
-def speaks_of(texts: str, question: str) -> bool:
+def is_relevant(texts: str, question: str) -> bool:
     """Whether a telling word of a question stands in the texts, or in the name of one of them."""
     stems = _telling_stems(question)
     return any(
         stems & _telling_stems(f"{each.path} {each.text} {each.heading}")
-        for each in passages(texts)
+        for each in split_passages(texts)
     )
 
 
-def invented_figure(answer: str, *known: str) -> str:
+def find_invented_figure(answer: str, *known: str) -> str:
     """A number of an answer that stands in nothing that is known: it was worked out, or made up; ''
     for none."""
-    there = {_norm(each) for text in known for each in _FIGURE.findall(text)}
+    there = {_normalize_figure(each) for text in known for each in _FIGURE.findall(text)}
     parts = {part.lstrip("0") or "0" for text in known for part in re.findall(r"\d+", text)}
     for figure in _FIGURE.findall(_NUMBERING.sub("", answer)):
-        if _norm(figure) not in there and any(
+        if _normalize_figure(figure) not in there and any(
             (part.lstrip("0") or "0") not in parts for part in re.split(r"\D", figure)
         ):
             return str(figure)
     return ""
 
 
-def _norm(figure: str) -> str:
+def _normalize_figure(figure: str) -> str:
     return (
         f"{float(figure.replace(',', '')):g}" if re.fullmatch(r"[\d,]+(\.\d+)?", figure) else figure
     )
@@ -213,18 +215,20 @@ _NUMBERING = re.compile(r"^[^\S\n]*\d+[.)] ", re.MULTILINE)
 def _telling_stems(text: str) -> set[str]:
     """The beginnings of its words, names as a whole beside, and numbers without what makes an
     ordinal of them."""
-    said = [_ORDINAL.sub(r"\1", word) for word in words_of(text) if _stem(word) not in _SMALL_STEMS]
+    said = [
+        _ORDINAL.sub(r"\1", word) for word in split_words(text) if _stem(word) not in _SMALL_STEMS
+    ]
     names = {word.lower() for word in re.findall(r"\b[A-Z]\w+", text)} - _SMALL_STEMS
-    return {_stem(word)[:STEM] for word in said} | names
+    return {_stem(word)[:STEM_CHARS] for word in said} | names
 
 
 _ORDINAL = re.compile(r"^(\d+)(st|nd|rd|th)$")
 
 
-STEM = 6
+STEM_CHARS = 6
 
 
-def nearest_told(passage: Passage | None) -> str:
+def render_nearest_passage(passage: Passage | None) -> str:
     """The passage as it is put before a question: a small model takes what stands nearest."""
     if passage is None:
         return ""
@@ -233,18 +237,18 @@ def nearest_told(passage: Passage | None) -> str:
     )
 
 
-def sourced(answer: str, texts: str, question: str) -> str:
+def add_source(answer: str, texts: str, question: str) -> str:
     """The answer with the words that it comes from, where they say more: who reads it need not
     believe it."""
-    nearest = nearest_passage(texts, question)
-    if nearest and _unsupported(answer, texts, nearest):
-        return f"{NOT_FOUND}\n{_quoted(nearest)}"
-    source = nearest_passage(texts, question, answer)
+    nearest = find_nearest_passage(texts, question)
+    if nearest and _is_unsupported(answer, texts, nearest):
+        return f"{NOT_FOUND}\n{_render_quote(nearest)}"
+    source = find_nearest_passage(texts, question, answer)
     more = _telling_stems(source.text) - _telling_stems(answer) if source else ()
-    return f"{answer}\n{_quoted(source)}" if source and len(more) >= MORE_WORDS else answer
+    return f"{answer}\n{_render_quote(source)}" if source and len(more) >= MIN_NEW_STEMS else answer
 
 
-def _quoted(passage: Passage) -> str:
+def _render_quote(passage: Passage) -> str:
     text = (
         passage.text
         if len(passage.text) <= QUOTE_CHARS
@@ -253,16 +257,16 @@ def _quoted(passage: Passage) -> str:
     return f"> {text} ({passage.path})\n"
 
 
-MORE_WORDS = 2
+MIN_NEW_STEMS = 2
 QUOTE_CHARS = 240
 NOT_FOUND = "I do not find that. The nearest to it is:"
 
 
-def _unsupported(answer: str, texts: str, passage: Passage) -> bool:
+def _is_unsupported(answer: str, texts: str, passage: Passage) -> bool:
     """Whether a long number of the answer stands only where the texts speak of something else than
     the question."""
     return any(
-        (holders := [each.text for each in passages(texts) if figure in each.text])
+        (holders := [each.text for each in split_passages(texts) if figure in each.text])
         and passage.text not in holders
         for figure in re.findall(r"\d[\d ./-]{4,}\d", answer)
     )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from ..types.programs import SURVEY
-from .shim_prompts import Word
+from ..types.programs import SURVEY_FILES
+from .shim_prompts import RequestKind
 from .shim_turn import ShimTurn
 
 URL = re.compile(r"https?://\S+")
-TAKE_BACK = re.compile(
+UNDO_REQUEST = re.compile(
     r"(please )?((undo|revert)( (that|this|it|the last change|your last change))?"
     r"|(take|bring|get|put) (that|it|this|them) back|restore (it|that|this|them))"
     r"( please)?[.!]*"
@@ -21,13 +21,16 @@ _HELD_BACK = re.compile(
 """Words with which a request says what is not to be done, or not now."""
 
 
-def takes_back(request: str) -> bool:
+def is_undo(request: str) -> bool:
     """Whether it asks for the latest change to be undone, with its last words at least, and for
     nothing else."""
     *before, last = _CLAUSE.split(" ".join(request.lower().split()).rstrip(" .!?"))
-    if any(_HELD_BACK.search(each) or CHANGE.search(each) or NAMED.search(each) for each in before):
+    if any(
+        _HELD_BACK.search(each) or CHANGE_VERB.search(each) or FILE_NAME.search(each)
+        for each in before
+    ):
         return False
-    return bool(TAKE_BACK.fullmatch(last.removeprefix("so ").removeprefix("and ").strip()))
+    return bool(UNDO_REQUEST.fullmatch(last.removeprefix("so ").removeprefix("and ").strip()))
 
 
 _SELF = re.compile(
@@ -41,7 +44,7 @@ _ABOUT_US = re.compile(
     r"[^,;]{0,30}$|\bwhat('s| is) your name\b|\bwhat (are you|you are|you're) good (for|at)\b"
 )
 _QUOTES = re.compile(r"[\"\u201c\u201d\u201e«»]|(?<!\w)['\u2018]")
-ASSIST = re.compile(
+ASSIST_PATTERN = re.compile(
     r"((please|can you|could you|hey|and|also|then|ok|now|oh),? )*"
     r"(remind me\b|set (me )?(a|an) (reminder|alarm)|wake me\b|every "
     r"(other "
@@ -57,30 +60,34 @@ _BEYOND = re.compile(
 """What nobody can do from here."""
 
 
-def obvious(request: str) -> Word | None:
+def classify_obvious(request: str) -> RequestKind | None:
     """The word for a request that needs no model to be sorted."""
     plain = " ".join(request.lower().split())
     about_us = (
         _ABOUT_US.search(plain.rstrip("?!. "))
-        and not NAMED.search(plain)
+        and not FILE_NAME.search(plain)
         and not _QUOTES.search(plain)
     )
     if about_us or _SELF.fullmatch(plain.rstrip("?!. ")):
         return "self"
-    if ASSIST.match(plain) or takes_back(request):
+    if ASSIST_PATTERN.match(plain) or is_undo(request):
         return "assist"
-    if is_beyond(request):
+    if is_purchase(request):
         return "talk"
-    reads = URL.search(plain) and not NAMED.search(URL.sub("", plain)) and not CHANGE.search(plain)
+    reads = (
+        URL.search(plain)
+        and not FILE_NAME.search(URL.sub("", plain))
+        and not CHANGE_VERB.search(plain)
+    )
     return "read" if reads else None
 
 
-def is_beyond(request: str) -> bool:
+def is_purchase(request: str) -> bool:
     """Whether it asks for something to be bought or booked."""
-    return bool(_BEYOND.match(" ".join(request.lower().split())) and not NAMED.search(request))
+    return bool(_BEYOND.match(" ".join(request.lower().split())) and not FILE_NAME.search(request))
 
 
-def demanded(request: str) -> list[str]:
+def find_demanded_words(request: str) -> list[str]:
     """The words that a text is to hold, as the request demands: `sunscreen must be on it`."""
     return [found[0] or found[1] for found in _DEMANDED.findall(request)]
 
@@ -94,7 +101,7 @@ _DEMANDED = re.compile(
 )
 
 
-def swap_in(request: str) -> tuple[str, str] | None:
+def parse_swap(request: str) -> tuple[str, str] | None:
     """The words that become others, two or three with a number or a name: `from room 204 to room
     311`."""
     found = _SWAP.search(request)
@@ -110,19 +117,21 @@ _SWAP = re.compile(
 )
 
 
-def left_out(request: str, done: str) -> str:
+def find_omitted_part(request: str, done: str) -> str:
     """The part of a request that asks for a change of its own of which no word occurs in what was
     `done`; '' for none. The first part is not looked at: a program that does nothing is known by
     that."""
-    known = {word[:STEM] for word in words_of(done)}
+    known = {word[:STEM_CHARS] for word in split_words(done)}
     for part in _AND_DO.split(request)[1:]:
-        words = [word for word in words_of(part) if word not in SMALL and word not in _EVERYDAY]
-        if len(words) > 1 and not any(word[:STEM] in known for word in words[1:]):
+        words = [
+            word for word in split_words(part) if word not in STOP_WORDS and word not in _EVERYDAY
+        ]
+        if len(words) > 1 and not any(word[:STEM_CHARS] in known for word in words[1:]):
             return part.strip(" .,;!?\n")
     return ""
 
 
-STEM = 4
+STEM_CHARS = 4
 _EVERYDAY = frozenset(
     {"please", "then", "also", "it", "them", "that", "this", "too", "so", "new", "all", "one"}
 )
@@ -134,17 +143,19 @@ _AND_DO = re.compile(
 )
 
 
-def questions_in(request: str) -> list[str]:
+def split_questions(request: str) -> list[str]:
     """The questions of a request, where it asks two or three that stand on their own; else the
     request as it is."""
     asked = request[: request.find("?") + 1]
     parts = [part.strip(" ,") for part in _AND_ASKS.split(asked) if part.strip(" ,")]
-    whole = request.count("?") == 1 and all(len(part.split()) >= LEAST_WORDS for part in parts)
-    return parts if 1 < len(parts) <= MOST_QUESTIONS and whole else [request]
+    whole = request.count("?") == 1 and all(
+        len(part.split()) >= MIN_QUESTION_WORDS for part in parts
+    )
+    return parts if 1 < len(parts) <= MAX_QUESTIONS and whole else [request]
 
 
-LEAST_WORDS = 4
-MOST_QUESTIONS = 3
+MIN_QUESTION_WORDS = 4
+MAX_QUESTIONS = 3
 _AND_ASKS = re.compile(
     (
         r",? and (?=(?:what|who|which|where|why|how|whose|when "
@@ -154,7 +165,7 @@ _AND_ASKS = re.compile(
 )
 
 
-def goes_on(turn: ShimTurn) -> bool:
+def is_reminder_followup(turn: ShimTurn) -> bool:
     """Whether a request that names nothing itself speaks of the reminders that were spoken of just
     before."""
     said = " ".join(text for role, text in turn.earlier[-4:] if role == "assistant")
@@ -172,7 +183,7 @@ _OF_FILES = re.compile(
 )
 
 
-CHANGE = re.compile(
+CHANGE_VERB = re.compile(
     r"\b(write|save|create|make|add|append|put|insert|remove|delete|drop|rename|move|copy|replace|change|set|update|fix"
     r"|sort|convert|turn|edit|merge|split|clean|organi[sz]e|tidy|mark|cross|tick|strike|correct|translate|pack"
     r"|zip|archive|export|extract|dedupe|deduplicate|empty|clear|build|generate|prepend|swap|throw|tick|untick|reorder"
@@ -189,63 +200,65 @@ QUESTION = re.compile(
     r"|summari[sz]e|print)\b",
     re.IGNORECASE,
 )
-OWN = re.compile(r"\b(my|mine|our|ours|us|we|i)\b", re.IGNORECASE)
+FIRST_PERSON = re.compile(r"\b(my|mine|our|ours|us|we|i)\b", re.IGNORECASE)
 """Words of who speaks of himself: what he asks may stand in his files."""
-ORDER = re.compile(
+ORDERING = re.compile(
     r"\b(sort|order|rank|first|last|top|newest|oldest|latest|alphabet|ascend|descend|cheap|revers|after|before|above"
     r"|below|under|beginning|end|start|between|behind|front|bottom|middle|line \d)",
     re.IGNORECASE,
 )
-ONLY = re.compile(
+READ_ONLY = re.compile(
     r"\b(do not|don't|dont|without) (chang|writ|touch|sav|edit|modif)\w*|\bonly (tell|say|show)\b",
     re.I,
 )
 
 
-def changes_wanted(turn: ShimTurn) -> bool:
+def may_change_files(turn: ShimTurn) -> bool:
     """Whether the request may change files: the model's word says so, or a verb of the request."""
     first = turn.did[0].move
-    if first.tool != SURVEY:
+    if first.tool != SURVEY_FILES:
         return True
-    if ONLY.search(turn.request):
+    if READ_ONLY.search(turn.request):
         return False
     new = [
         name
-        for name in NAMED.findall(turn.request.lower())
+        for name in FILE_NAME.findall(turn.request.lower())
         if name not in turn.did[0].result.lower()
     ]
-    asked = first.arguments.get("purpose") == "change" or bool(new or CHANGE.search(turn.request))
+    asked = first.arguments.get("purpose") == "change" or bool(
+        new or CHANGE_VERB.search(turn.request)
+    )
     return asked or not QUESTION.search(turn.request)
 
 
-FREE = re.compile(
+FREE_EDIT = re.compile(
     r"\b(fix|correct|typo|spell|translat|improv|bug|mend|rewrite|rephrase|shorten|repair|wrong)",
     re.I,
 )
-SMALL = frozenset(
+STOP_WORDS = frozenset(
     ("the", "a", "an", "to", "of", "in", "by", "and", "is", "with", "my", "for", "at", "on", "it")
 )
 
 
-def words_of(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())
 
 
-ALL = re.compile(
+ALL_FILES = re.compile(
     (
         r"\b(all|every|each|both|any) (of )?(my |the |these |those )?(\w+ "
         r")?(files?|texts?|notes?|letters?)\b"
     ),
     re.I,
 )
-TABLES = re.compile(r"\b[\w-]{1,80}\.(?:csv|tsv|json|log)\b", re.IGNORECASE)
+TABLE_NAME = re.compile(r"\b[\w-]{1,80}\.(?:csv|tsv|json|log)\b", re.IGNORECASE)
 """Files in which something is looked up by a program, and not by reading them."""
-NAMED = re.compile(
+FILE_NAME = re.compile(
     r"\b[\w-]{1,80}\.(?:txt|md|csv|json|py|ini|toml|ya?ml|html|log|zip|gz|xml|tsv|sh|cfg)\b"
 )
 
 
-SHORT_CHARS = 300
+MAX_REMINDER_CHARS = 300
 _ASKING = (
     r"(?:(?:please|can you|could you|you "
     r"can|hey|hi|and|so|also|then|ok|okay|now|oh|pls|just|actually),? +)*"
@@ -295,13 +308,13 @@ _AND_MORE = re.compile(
 )
 
 
-def program_said(request: str, *, cancels: bool = False) -> str:
+def make_reminder_program(request: str, *, cancels: bool = False) -> str:
     """The program for a reminder or a fact whose words need no model; '' for all else. Its times
     are read later. `cancels`: it is known that it speaks of a reminder."""
     plain = " ".join(request.split()).rstrip(" .!")
     if plain.endswith("?"):
         plain = plain[:-1] if re.match(r"(?:can|could|would) you\b", plain, re.IGNORECASE) else ""
-    if not plain or len(plain) > SHORT_CHARS or re.search(r"[.!?] [A-Z]", plain):
+    if not plain or len(plain) > MAX_REMINDER_CHARS or re.search(r"[.!?] [A-Z]", plain):
         return ""
     if found := _FACT.fullmatch(plain):
         whole = not _ANOTHER_DEED.search(found[1]) and found[1].lower() not in (
@@ -309,7 +322,7 @@ def program_said(request: str, *, cancels: bool = False) -> str:
             "that",
             "it",
         )
-        return f"remember({_sentence(found[1])!r})" if whole else ""
+        return f"remember({_format_sentence(found[1])!r})" if whole else ""
     when = ""
     what = ""
     if found := _REMIND.fullmatch(plain):
@@ -319,15 +332,15 @@ def program_said(request: str, *, cancels: bool = False) -> str:
         when = found[2]
         what = found[1]
     if not when and (cancels or _REMINDER.search(plain)):
-        return _cancelling(plain)
+        return _make_cancel_program(plain)
     if not when or _AND_MORE.search(what):
         return ""
     if every := re.fullmatch(r"every (.+)", when, re.IGNORECASE):
-        return f"every({every[1]!r}, {_sentence(what)!r})"
-    return f"remind({when!r}, {_sentence(what)!r})"
+        return f"every({every[1]!r}, {_format_sentence(what)!r})"
+    return f"remind({when!r}, {_format_sentence(what)!r})"
 
 
-def _cancelling(plain: str) -> str:
+def _make_cancel_program(plain: str) -> str:
     """The program for a request that drops one reminder or all of them; '' where it wants something
     else as well."""
     clause = next((each for each in _CLAUSE.split(plain) if _CANCELS.match(each)), "")
@@ -344,6 +357,6 @@ def _cancelling(plain: str) -> str:
     return "" if several else f"cancel({plain!r})"
 
 
-def _sentence(text: str) -> str:
+def _format_sentence(text: str) -> str:
     text = text.strip(" .!,'\"")
     return f"{text[:1].upper()}{text[1:]}."

@@ -16,28 +16,28 @@ from typing import Any
 import msgspec
 
 from ..types.messages import Text
-from ..types.tasks import MARKS, Status
+from ..types.tasks import STATUS_MARKS, TaskStatus
 from .base import ContextMessage
 from .shim_prompts import Shots
 from .shim_steps import SayStep
-from .shim_turn import Did, Move, ShimTurn, objects_in, said_by_person, steps_of
+from .shim_turn import Did, Move, ShimTurn, list_steps, parse_objects, person_text
 
 TASKS = "manage_tasks"
 SHOW_PLAN = "exit_plan_mode"
 ASK = "ask_user"
-DEEP_WORK = "# Deep work\nYou work by yourself until the whole request is met."
-PLAN_MODE = "# Plan mode\nYou only look now, and make a plan:"
+DEEP_WORK_HEADING = "# Deep work\nYou work by yourself until the whole request is met."
+PLAN_MODE_HEADING = "# Plan mode\nYou only look now, and make a plan:"
 """Begin what stands in the last block of the system prompt in deep work and in plan mode; `runtime`
 writes them."""
-LIST = Move(TASKS, {"action": "list"})
-MOST = 12
+LIST_TASKS = Move(TASKS, {"action": "list"})
+MAX_STEPS = 12
 """More steps than this a small model does not bring to an end."""
 TITLE_CHARS = 200
-KNOWN = 4
-NO_LIST = "I could not keep the list of tasks: {}"
-WAITS = "I need you for this: {}"
-NOTHING = "There are no tasks here. Tell me what is to be done."
-NONE_YET = "no tasks yet"
+MAX_EARLIER_RESULTS = 4
+LIST_FAILED = "I could not keep the list of tasks: {}"
+BLOCKED_REPLY = "I need you for this: {}"
+NO_TASKS_REPLY = "There are no tasks here. Tell me what is to be done."
+EMPTY_LIST = "no tasks yet"
 """Begins what `manage_tasks` says of an empty list."""
 
 SPLITTER = """Split the user's request into small steps, in the order in which they must be done.
@@ -46,18 +46,18 @@ One step does one thing. Leave nothing out, and add nothing that was not asked f
 Answer with JSON: {"steps": ["first step", "second step"]}"""  # noqa: E501 -- as it was tried
 
 
-def _shot(request: str, *steps: str) -> tuple[str, str]:
+def _make_shot(request: str, *steps: str) -> tuple[str, str]:
     return request, json.dumps({"steps": steps})
 
 
 SPLITTER_SHOTS: Shots = (
-    _shot(
+    _make_shot(
         "count the words of essay.txt and write the number into report.txt",
         "Count the words of essay.txt",
         "Write the number of words of essay.txt into report.txt",
     ),
-    _shot("rename plan.md to old.md", "Rename plan.md to old.md"),
-    _shot(
+    _make_shot("rename plan.md to old.md", "Rename plan.md to old.md"),
+    _make_shot(
         "Please tidy up: make a folder music, move song.mp3 and tune.mp3 into it, and "
         "delete draft.txt. "
         "Then tell me what is left here.",
@@ -66,7 +66,7 @@ SPLITTER_SHOTS: Shots = (
         "Delete draft.txt",
         "List the files that are left here",
     ),
-    _shot(
+    _make_shot(
         (
             "read recipe.md, put a list of what I must buy into shopping.md, and set the date "
             "in diary.md to 3 May"
@@ -82,7 +82,7 @@ STEPS_SCHEMA: dict[str, Any] = {
             "type": "array",
             "items": {"type": "string", "minLength": 3},
             "minItems": 1,
-            "maxItems": MOST,
+            "maxItems": MAX_STEPS,
         }
     },
     "required": ["steps"],
@@ -95,7 +95,7 @@ class KnownTasks(msgspec.Struct, frozen=True):
 
     id: int
     title: str
-    status: Status
+    status: TaskStatus
     waits: bool = False
 
 
@@ -126,78 +126,82 @@ class OnTask(msgspec.Struct, frozen=True):
     turn: ShimTurn
 
 
-Work = Hear | Split | TaskCalls | OnTask | SayStep
+WorkStep = Hear | Split | TaskCalls | OnTask | SayStep
 
 
-def next_work(messages: Sequence[ContextMessage], planning: bool) -> Work:
+def next_work(messages: Sequence[ContextMessage], planning: bool) -> WorkStep:
     """What comes next in long work. The conversation itself says how far it is, so a new process
     goes on with it."""
-    start = max((i for i, shown in enumerate(messages) if _begins(shown)), default=0)
-    said = said_by_person(messages[start].message) if messages else ""
-    steps = steps_of(messages[start + 1 :])
-    before = steps_of(messages[:start])
+    start = max((i for i, shown in enumerate(messages) if _is_turn_start(shown)), default=0)
+    said = person_text(messages[start].message) if messages else ""
+    steps = list_steps(messages[start + 1 :])
+    before = list_steps(messages[:start])
     if not steps and said and not any(step.move.tool == TASKS for step in before):
-        return Hear(TaskCalls((LIST,)))
-    told = [step for step in steps if step.move == LIST]
+        return Hear(TaskCalls((LIST_TASKS,)))
+    told = [step for step in steps if step.move == LIST_TASKS]
     if not told:
         return (
-            TaskCalls((LIST,))
+            TaskCalls((LIST_TASKS,))
             if not steps or not steps[-1].failed
-            else SayStep(NO_LIST.format(steps[-1].result))
+            else SayStep(LIST_FAILED.format(steps[-1].result))
         )
     last = steps[-1]
     if last.move.tool == SHOW_PLAN and last.failed:
         return SayStep(f"I do not begin yet: {last.result}")
     if last.move.tool == TASKS and last.failed:
-        return SayStep(NO_LIST.format(last.result))
-    if not told[-1].result.startswith(NONE_YET) and not any(_told(told[-1].result)):
-        return TaskCalls((LIST,))  # an earlier result, which is out of view by now
-    graph = known(steps)
-    if said and not any(_takes_up(step.move) for step in steps):
-        work = _taken_up(" ".join([said, *_answers(steps)]), graph, planning)
+        return SayStep(LIST_FAILED.format(last.result))
+    if not told[-1].result.startswith(EMPTY_LIST) and not any(_parse_tasks(told[-1].result)):
+        return TaskCalls((LIST_TASKS,))  # an earlier result, which is out of view by now
+    graph = collect_tasks(steps)
+    if said and not any(_is_taking_up(step.move) for step in steps):
+        work = _take_up_request(" ".join([said, *_answers(steps)]), graph, planning)
         heard = isinstance(work, TaskCalls) or any(step.move.tool == ASK for step in steps)
         return work if heard or not any(step.move.tool == TASKS for step in before) else Hear(work)
     if planning and not any(step.move.tool == SHOW_PLAN for step in steps):
-        return TaskCalls((Move(SHOW_PLAN, {"plan": _plan(graph)}),))
-    return _going_on(graph, (*before, *steps), last, messages[start].key)
+        return TaskCalls((Move(SHOW_PLAN, {"plan": _render_plan(graph)}),))
+    return _continue_work(graph, (*before, *steps), last, messages[start].key)
 
 
-def _going_on(graph: Sequence[KnownTasks], steps: Sequence[Did], last: Did, key: int) -> Work:
+def _continue_work(
+    graph: Sequence[KnownTasks], steps: Sequence[Did], last: Did, key: int
+) -> WorkStep:
     open_ = [task for task in graph if task.status != "completed"]
     if not open_:
-        return SayStep(_report(graph, steps) if graph else NOTHING)
-    if _ends(last.move):
+        return SayStep(_render_report(graph, steps) if graph else NO_TASKS_REPLY)
+    if _is_task_end(last.move):
         result = str(last.move.arguments.get("result", ""))
         return SayStep(f"{result}\n({len(graph) - len(open_)} of {len(graph)} tasks are done.)")
     doing = next((task for task in open_ if task.status == "in_progress"), None)
     if doing is None:
         free = next((task for task in open_ if task.status == "pending" and not task.waits), None)
         if free is None:
-            return SayStep(WAITS.format("; ".join(task.title for task in open_)))
+            return SayStep(BLOCKED_REPLY.format("; ".join(task.title for task in open_)))
         return TaskCalls(
             (Move(TASKS, {"action": "update", "task_id": free.id, "status": "in_progress"}),)
         )
-    return OnTask(doing.id, _turn(doing, steps, key))
+    return OnTask(doing.id, _make_task_turn(doing, steps, key))
 
 
-def _turn(task: KnownTasks, steps: Sequence[Did], key: int) -> ShimTurn:
+def _make_task_turn(task: KnownTasks, steps: Sequence[Did], key: int) -> ShimTurn:
     """The task as a turn of its own: what came of those before it is what was said before."""
     # Where it was begun; where that is out of view, all since the list was told.
-    begins = [i for i, step in enumerate(steps) if _begun(step.move, task.id)]
-    begun = max(begins or (i for i, step in enumerate(steps) if step.move == LIST))
+    begins = [i for i, step in enumerate(steps) if _is_task_start(step.move, task.id)]
+    begun = max(begins or (i for i, step in enumerate(steps) if step.move == LIST_TASKS))
     words = str(steps[begun].move.arguments.get("result", ""))
     done = tuple(step for step in steps[begun + 1 :] if step.move.tool != TASKS)
-    titles = {found.id: found.title for found in known(steps)}
+    titles = {found.id: found.title for found in collect_tasks(steps)}
     earlier = [
         pair
-        for id_, result in _results(steps)[-KNOWN:]
+        for id_, result in _task_results(steps)[-MAX_EARLIER_RESULTS:]
         for pair in (("user", titles.get(id_, "")), ("assistant", result))
         if id_ in titles
     ]
     return ShimTurn("\n".join(filter(None, (task.title, words))), key, tuple(earlier), done)
 
 
-def _taken_up(request: str, graph: Sequence[KnownTasks], planning: bool) -> Split | TaskCalls:
+def _take_up_request(
+    request: str, graph: Sequence[KnownTasks], planning: bool
+) -> Split | TaskCalls:
     """What a person said is what a blocked task waits for, or else it is new work."""
     if planning:
         return Split(request, tuple(task.id for task in graph if task.status == "pending"))
@@ -211,9 +215,9 @@ def _taken_up(request: str, graph: Sequence[KnownTasks], planning: bool) -> Spli
 # What the model makes of it
 
 
-def steps_in(written: str) -> list[str]:
+def parse_steps(written: str) -> list[str]:
     """The steps that the model wrote down; none where there is nothing of that form."""
-    steps = next(objects_in(written), {}).get("steps")
+    steps = next(parse_objects(written), {}).get("steps")
     found = (
         [" ".join(step.split()) for step in steps if isinstance(step, str)]
         if isinstance(steps, list)
@@ -231,14 +235,16 @@ def is_compound(step: str) -> bool:
 _AND = re.compile(r"\b(?:and|then|und|dann)\b|;", re.IGNORECASE)
 
 
-def written_down(steps: Sequence[str], request: str, drop: Iterable[int] = ()) -> tuple[Move, ...]:
+def make_task_moves(
+    steps: Sequence[str], request: str, drop: Iterable[int] = ()
+) -> tuple[Move, ...]:
     """The calls that write down these steps: the request itself where there are none."""
-    titles = list(dict.fromkeys(steps))[:MOST] or [_short(request)]
+    titles = list(dict.fromkeys(steps))[:MAX_STEPS] or [_truncate_title(request)]
     gone = (Move(TASKS, {"action": "delete", "task_id": id_}) for id_ in drop)
     return (*gone, *(Move(TASKS, {"action": "create", "title": title}) for title in titles))
 
 
-def ended(id_: int, words: str, *, blocked: bool = False) -> Move:
+def make_end_move(id_: int, words: str, *, blocked: bool = False) -> Move:
     """The call that says what came of a task, or that it cannot be done."""
     if blocked:
         return Move(
@@ -247,7 +253,7 @@ def ended(id_: int, words: str, *, blocked: bool = False) -> Move:
     return Move(TASKS, {"action": "complete", "task_id": id_, "result": words})
 
 
-def _short(text: str) -> str:
+def _truncate_title(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= TITLE_CHARS else f"{line[: TITLE_CHARS - 1]}…"
 
@@ -255,11 +261,11 @@ def _short(text: str) -> str:
 # What the list says
 
 _LINE = re.compile(r"^\s*(?:ok, )?(\[.\]) #(\d+) (.*?)(?: \(([^()]*)\))?$")
-_BESIDE = re.compile(r"(?:^|; )(?:waits for #\d+|blocked\b)")
-_STATUS = {mark: status for status, mark in MARKS.items()}
+_OWN_NOTE = re.compile(r"(?:^|; )(?:waits for #\d+|blocked\b)")
+_STATUS = {mark: status for status, mark in STATUS_MARKS.items()}
 
 
-def known(steps: Iterable[Did]) -> list[KnownTasks]:
+def collect_tasks(steps: Iterable[Did]) -> list[KnownTasks]:
     """All tasks, by the newest that was told of each."""
     tasks: dict[int, KnownTasks] = {}
     for step in steps:
@@ -268,27 +274,27 @@ def known(steps: Iterable[Did]) -> list[KnownTasks]:
         if step.move.arguments.get("action") == "list":
             tasks.clear()
         elif step.move.arguments.get("action") == "delete":
-            tasks.pop(_id(step.move), None)
+            tasks.pop(_task_id(step.move), None)
             continue
-        for task in _told(step.result):
+        for task in _parse_tasks(step.result):
             tasks[task.id] = task
     return [task for _, task in sorted(tasks.items())]
 
 
-def _told(text: str) -> Iterator[KnownTasks]:
+def _parse_tasks(text: str) -> Iterator[KnownTasks]:
     for line in text.splitlines():
         if match := _LINE.match(line):
             mark, id_, title, beside = match.groups()
             if mark in _STATUS:
-                ours = _BESIDE.search(beside or "")
+                ours = _OWN_NOTE.search(beside or "")
                 whole = f"{title} ({beside})" if beside and not ours else title
                 yield KnownTasks(int(id_), whole, _STATUS[mark], bool(ours and "waits" in ours[0]))
 
 
-def _results(steps: Iterable[Did]) -> list[tuple[int, str]]:
+def _task_results(steps: Iterable[Did]) -> list[tuple[int, str]]:
     """(task, what came of it), in turn."""
     return [
-        (_id(step.move), str(step.move.arguments.get("result", "")))
+        (_task_id(step.move), str(step.move.arguments.get("result", "")))
         for step in steps
         if step.move.tool == TASKS
         and step.move.arguments.get("action") == "complete"
@@ -296,40 +302,44 @@ def _results(steps: Iterable[Did]) -> list[tuple[int, str]]:
     ]
 
 
-def _report(graph: Sequence[KnownTasks], steps: Sequence[Did]) -> str:
+def _render_report(graph: Sequence[KnownTasks], steps: Sequence[Did]) -> str:
     """What was done and what came of each, by what the list says."""
-    results = dict(_results(steps))
+    results = dict(_task_results(steps))
     lines = [
         f"{n}. {task.title}: {results.get(task.id, 'done')}" for n, task in enumerate(graph, 1)
     ]
     return "All tasks are done.\n" + "\n".join(lines)
 
 
-def _plan(graph: Sequence[KnownTasks]) -> str:
+def _render_plan(graph: Sequence[KnownTasks]) -> str:
     return "\n".join(
         f"{n}. {task.title}"
         for n, task in enumerate((t for t in graph if t.status != "completed"), 1)
     )
 
 
-def _begins(shown: ContextMessage) -> bool:
+def _is_turn_start(shown: ContextMessage) -> bool:
     """A person, or the runtime, says something: a turn begins."""
     return shown.message.role == "user" and any(
         isinstance(part, Text) for part in shown.message.parts
     )
 
 
-def _takes_up(move: Move) -> bool:
+def _is_taking_up(move: Move) -> bool:
     given = move.arguments
     answered = given.get("status") == "in_progress" and "result" in given
     return move.tool == TASKS and (answered or given.get("action") == "create")
 
 
-def _begun(move: Move, id_: int) -> bool:
-    return move.tool == TASKS and _id(move) == id_ and move.arguments.get("status") == "in_progress"
+def _is_task_start(move: Move, id_: int) -> bool:
+    return (
+        move.tool == TASKS
+        and _task_id(move) == id_
+        and move.arguments.get("status") == "in_progress"
+    )
 
 
-def _ends(move: Move) -> bool:
+def _is_task_end(move: Move) -> bool:
     given = move.arguments
     return move.tool == TASKS and (
         given.get("action") == "complete" or given.get("status") == "blocked"
@@ -340,6 +350,6 @@ def _answers(steps: Sequence[Did]) -> list[str]:
     return [step.result for step in steps if step.move.tool == ASK and not step.failed]
 
 
-def _id(move: Move) -> int:
+def _task_id(move: Move) -> int:
     id_ = move.arguments.get("task_id", 0)
     return id_ if isinstance(id_, int) else 0

@@ -6,20 +6,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..types.losses import named
-from ..types.python_source import tree_of
-from .shim_request import FREE, NAMED, ONLY
+from ..types.losses import is_file_mentioned
+from ..types.python_source import parse_python
+from .shim_request import FILE_NAME, FREE_EDIT, READ_ONLY
 from .shim_turn import ShimTurn
 
 
 def is_rewrite(turn: ShimTurn, texts: str) -> bool:
     """Whether one small text is to be made better, which is written anew as a whole."""
-    return bool(is_anew(turn.request) and not ONLY.search(turn.request) and target_of(texts))
+    return bool(
+        is_rewording(turn.request)
+        and not READ_ONLY.search(turn.request)
+        and find_rewrite_target(texts)
+    )
 
 
-def is_anew(request: str) -> bool:
+def is_rewording(request: str) -> bool:
     """Whether it speaks of making words better; dates and amounts are changed by a program."""
-    return bool(FREE.search(request) and not _WORKED_OUT.search(request))
+    return bool(FREE_EDIT.search(request) and not _WORKED_OUT.search(request))
 
 
 _WORKED_OUT = re.compile(
@@ -27,19 +31,19 @@ _WORKED_OUT = re.compile(
 )
 
 
-def target_of(texts: str) -> str:
+def find_rewrite_target(texts: str) -> str:
     """Of the texts of a survey the one that may be written anew: the only one, or the only script;
     '' for none."""
     found = {
         path: text
-        for path, text in _texts_in(texts)
-        if len(text) < REWRITE_CHARS and "…" not in text
+        for path, text in _split_texts(texts)
+        if len(text) < MAX_REWRITE_CHARS and "…" not in text
     }
     scripts = [path for path in found if path.endswith((".py", ".sh", ".js"))]
     return scripts[0] if len(scripts) == 1 else next(iter(found)) if len(found) == 1 else ""
 
 
-def _texts_in(texts: str) -> Iterator[tuple[str, str]]:
+def _split_texts(texts: str) -> Iterator[tuple[str, str]]:
     """The names and the texts of a survey that have an end."""
     lines = texts.split("\n")
     ends = dict[str, list[int]]()
@@ -64,9 +68,9 @@ def _texts_in(texts: str) -> Iterator[tuple[str, str]]:
 _END = "--- end of "
 
 
-def rewriting(texts: str, written: str) -> str:
+def make_rewrite_program(texts: str, written: str) -> str:
     """The program that gives a text of a survey these new words; '' where there are none."""
-    path = target_of(texts)
+    path = find_rewrite_target(texts)
     found = _BLOCK.search(written)
     frame = {f"--- {path}", f"--- end of {path}"}
     new = "\n".join(
@@ -79,13 +83,13 @@ def rewriting(texts: str, written: str) -> str:
 
 def _is_python(text: str) -> bool:
     try:
-        tree_of(text)
+        parse_python(text)
     except SyntaxError:
         return False
     return True
 
 
-def new_text(request: str, listing: str) -> str:
+def find_new_text_path(request: str, listing: str) -> str:
     """The file that is to hold a text which is made up, from the words of the request alone; '' for
     none."""
     asked = [
@@ -94,10 +98,14 @@ def new_text(request: str, listing: str) -> str:
         if name.rpartition("/")[2].lower() not in listing.lower()
     ]
     listed = re.findall(r"^- ([^:\n]+):", listing, re.MULTILINE)
-    if len(asked) != 1 or len(NAMED.findall(request.lower())) != 1 or not _COMPOSED.search(request):
+    if (
+        len(asked) != 1
+        or len(FILE_NAME.findall(request.lower())) != 1
+        or not _COMPOSED.search(request)
+    ):
         return ""
     from_files = _GIVEN.search(request) or any(
-        named(path, request.replace(asked[0], " ")) for path in listed
+        is_file_mentioned(path, request.replace(asked[0], " ")) for path in listed
     )
     return "" if from_files else asked[0]
 
@@ -124,7 +132,7 @@ _GIVEN = re.compile(
 """What is to be written stands somewhere already, or is to be worked out."""
 
 
-def composing(path: str, written: str, request: str = "") -> str:
+def make_text_program(path: str, written: str, request: str = "") -> str:
     """The program that writes a new text, signed as the request says; '' where there is none."""
     found = _BLOCK.search(written)
     if not found and (
@@ -139,7 +147,7 @@ def composing(path: str, written: str, request: str = "") -> str:
     return f"write({path!r}, {text!r})" if text.strip() else ""
 
 
-def closed(written: str) -> str:
+def close_fence(written: str) -> str:
     """What was written to its end, with the end of its fence, which a small model forgets."""
     return f"{written}\n```" if written.count("```") == 1 else written
 
@@ -159,4 +167,4 @@ _BLANK_NAME = re.compile(r"^(Dear|Hi|Hello) \[[A-Z][^\]]*\](,?)$")
 _BLOCK = re.compile(r"```[\w]*\n(.*)\n```", re.DOTALL)
 """From the first fence to the last: a text may have fences of its own, and one without an end was
 cut off."""
-REWRITE_CHARS = 2_000
+MAX_REWRITE_CHARS = 2_000

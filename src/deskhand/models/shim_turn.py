@@ -14,11 +14,11 @@ import msgspec
 
 from ..types.labels import LOCAL
 from ..types.messages import Audio, File, Image, Message, Text, ToolResult
-from ..types.turn import BESIDE, MEMORIES
+from ..types.turn import MEMORIES_PREFIX, RUNTIME_PREFIXES
 from . import encode
 from .base import ContextMessage
 
-EARLIER = 3
+EARLIER_EXCHANGES = 3
 EARLIER_TOKENS = 120
 EARLIER_CHARS = 4_000
 """So many exchanges are told from before this turn, each at most so long."""
@@ -76,9 +76,7 @@ Chat = list[tuple[str, str]]
 def read_turn(messages: Sequence[ContextMessage]) -> ShimTurn:
     """The turn that these messages end with. Hints of the runtime are for models that read them,
     and are left out."""
-    start = max(
-        (i for i, shown in enumerate(messages) if said_by_person(shown.message)), default=-1
-    )
+    start = max((i for i, shown in enumerate(messages) if person_text(shown.message)), default=-1)
     if start < 0:
         last = messages[-1] if messages else None
         return ShimTurn(last.message.text if last else "", last.key if last else 0)
@@ -86,52 +84,58 @@ def read_turn(messages: Sequence[ContextMessage]) -> ShimTurn:
         (shown.message.role, text[:EARLIER_CHARS])
         for shown in messages[:start]
         if (
-            text := said_by_person(shown.message)
+            text := person_text(shown.message)
             if shown.message.role == "user"
-            else _answered(shown.message)
+            else _answer_text(shown.message)
         )
     )
     asked = messages[start]
-    did = steps_of(messages[start + 1 :])
+    did = list_steps(messages[start + 1 :])
     told = asked.message
-    return ShimTurn(said_by_person(told), asked.key, earlier, did, _known(told), _today(told))
+    return ShimTurn(
+        person_text(told), asked.key, earlier, did, _parse_facts(told), _parse_today(told)
+    )
 
 
-def said_by_person(message: Message) -> str:
+def person_text(message: Message) -> str:
     """What a person said in it; '' for everything else. The date in front and the runtime's notes
     are its own."""
     if message.role != "user":
         return ""
     texts = [
-        part.text if isinstance(part, Text) else encode.placeholder(part)
+        part.text if isinstance(part, Text) else encode.render_placeholder(part)
         for part in message.parts
         if isinstance(part, Image | Audio | File)
-        or (isinstance(part, Text) and part.label != LOCAL and not part.text.startswith(BESIDE))
+        or (
+            isinstance(part, Text)
+            and part.label != LOCAL
+            and not part.text.startswith(RUNTIME_PREFIXES)
+        )
     ]
     return "\n".join(texts).strip()
 
 
-def _today(message: Message) -> str:
+def _parse_today(message: Message) -> str:
     texts = [part.text for part in message.parts if isinstance(part, Text) and part.label == LOCAL]
     found = next((match for text in texts if (match := _STAMP.search(text))), None)
     return f"{found[1]} {found[2]}" if found else ""
 
 
-def _known(message: Message) -> tuple[str, ...]:
+def _parse_facts(message: Message) -> tuple[str, ...]:
     """The facts that memory found for it, the best first."""
     texts = [
         part.text
         for part in message.parts
-        if isinstance(part, Text) and part.text.startswith(MEMORIES)
+        if isinstance(part, Text) and part.text.startswith(MEMORIES_PREFIX)
     ]
     return tuple(match[1] for text in texts for match in _FACT.finditer(text))
 
 
-def _answered(message: Message) -> str:
+def _answer_text(message: Message) -> str:
     return message.text if message.role == "assistant" and not message.calls else ""
 
 
-def steps_of(messages: Sequence[ContextMessage]) -> tuple[Did, ...]:
+def list_steps(messages: Sequence[ContextMessage]) -> tuple[Did, ...]:
     """The calls in these messages that have a result."""
     results = {
         part.call_id: part
@@ -141,7 +145,7 @@ def steps_of(messages: Sequence[ContextMessage]) -> tuple[Did, ...]:
     }
     return tuple(
         Did(
-            Move(call.name, _arguments(bytes(call.arguments))),
+            Move(call.name, _decode_arguments(bytes(call.arguments))),
             results[call.id].text,
             results[call.id].status,
         )
@@ -151,7 +155,7 @@ def steps_of(messages: Sequence[ContextMessage]) -> tuple[Did, ...]:
     )
 
 
-def _arguments(written: bytes) -> dict[str, Any]:
+def _decode_arguments(written: bytes) -> dict[str, Any]:
     try:
         given = msgspec.json.decode(written)
     except (ValueError, RecursionError):
@@ -159,20 +163,20 @@ def _arguments(written: bytes) -> dict[str, Any]:
     return given if isinstance(given, dict) else {}
 
 
-MOST_OBJECTS = 100
+MAX_OBJECTS = 100
 
 
-def objects_in(text: str) -> Iterator[dict[str, Any]]:
+def parse_objects(text: str) -> Iterator[dict[str, Any]]:
     """The JSON objects in what a model wrote, each from where one begins; it is tried at
     MOST_OBJECTS places."""
     decoder = json.JSONDecoder(strict=False)
-    for match in islice(re.finditer(r"\{", text), MOST_OBJECTS):
+    for match in islice(re.finditer(r"\{", text), MAX_OBJECTS):
         with suppress(ValueError, RecursionError):
             found, _ = decoder.raw_decode(text, match.start())
             yield found
 
 
-def told_before(turn: ShimTurn) -> str:
+def render_earlier(turn: ShimTurn) -> str:
     """What was said before this turn, for a prompt; '' for nothing."""
     said = ""
     pairs = list[str]()
@@ -180,24 +184,24 @@ def told_before(turn: ShimTurn) -> str:
         if role == "user":
             said = text
         elif said:
-            asked = clip(said, EARLIER_TOKENS)
-            answered = clip(text, EARLIER_TOKENS)
+            asked = clip_text(said, EARLIER_TOKENS)
+            answered = clip_text(text, EARLIER_TOKENS)
             pairs.append(f"Earlier the person said: {asked}\nand you answered: {answered}\n")
             said = ""
-    return "".join(pairs[-EARLIER:])
+    return "".join(pairs[-EARLIER_EXCHANGES:])
 
 
-def cost(text: str) -> int:
+def estimate_text_tokens(text: str) -> int:
     """About how many tokens `text` has, rather too many."""
     plain = sum(character.isascii() for character in text)
     return plain // 3 + (len(text) - plain) + 4
 
 
-def clip(text: str, tokens: int) -> str:
+def clip_text(text: str, tokens: int) -> str:
     """`text`, cut in its middle to about so many tokens."""
-    if cost(text) <= tokens:
+    if estimate_text_tokens(text) <= tokens:
         return text
-    share = max(20, len(text) * tokens // cost(text))
+    share = max(20, len(text) * tokens // estimate_text_tokens(text))
     return (
         f"{text[: share * 2 // 3]}\n…({len(text) - share} characters left "
         f"out)…\n{text[-(share // 3) :]}"

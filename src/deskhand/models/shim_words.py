@@ -6,13 +6,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..types.programs import RUN, FileChange, Rehearsed
-from .shim_programs import ProgramTry, worked_out
-from .shim_request import NAMED
+from ..types.programs import RUN_PROGRAM, FileChange, Rehearsed
+from .shim_programs import ProgramTry, has_computed_output
+from .shim_request import FILE_NAME
 from .shim_turn import Did
 
 
-def halted_words(step: Did, done: str) -> str:
+def render_halt(step: Did, done: str) -> str:
     """What is said where a step was not allowed, or was cut off. `done` is what had been done
     before it."""
     if step.status not in ("denied", "expired", "unasked"):
@@ -20,38 +20,38 @@ def halted_words(step: Did, done: str) -> str:
     return (
         f"{done}\nI did not do the rest: {step.first_line}"
         if done
-        else f"I did not do that: {step.first_line} {NOTHING}"
+        else f"I did not do that: {step.first_line} {NOTHING_CHANGED}"
     )
 
 
-FAILED = "none of the programs that I wrote for it worked"
-NOTHING = "Nothing was changed."
+NO_PROGRAM_WORKED = "none of the programs that I wrote for it worked"
+NOTHING_CHANGED = "Nothing was changed."
 UNSURE = "(I am not sure of this: another program that I wrote for it came to a different result.)"
-SIMPLER = "Say it in other words or in smaller steps, or choose a bigger model."
+TRY_SIMPLER = "Say it in other words or in smaller steps, or choose a bigger model."
 
 
-def refusal_words(stops: Sequence[str]) -> str:
+def render_refusal(stops: Sequence[str]) -> str:
     """What is said where programs stopped themselves, each with its sentence."""
     said = max(stops, key=stops.count).rstrip(".")
-    return f"I could not do this: {said}. {NOTHING}"
+    return f"I could not do this: {said}. {NOTHING_CHANGED}"
 
 
-def failure_words(tries: Sequence[ProgramTry], good: Sequence[ProgramTry]) -> str:
+def render_failure(tries: Sequence[ProgramTry], good: Sequence[ProgramTry]) -> str:
     """What is said where no program could be believed."""
     empty = [found[1] for each in tries if (found := _EMPTY.search(each.rehearsed.failed))]
     if len(good) > 1:
         why = "the programs that I wrote for it came to different results"
     elif len(empty) > 1:
-        return f"I could not do this: I found nothing for {empty[0]}. {NOTHING}"
+        return f"I could not do this: I found nothing for {empty[0]}. {NOTHING_CHANGED}"
     else:
-        why = FAILED
-    return f"I could not do this: {why}. {NOTHING} {SIMPLER}"
+        why = NO_PROGRAM_WORKED
+    return f"I could not do this: {why}. {NOTHING_CHANGED} {TRY_SIMPLER}"
 
 
 _EMPTY = re.compile(r"nothing was found for (.{1,300}?)(?= in the line: |$)")
 
 
-def told(tried: ProgramTry, since: Sequence[Did]) -> tuple[str, bool]:
+def render_outcome(tried: ProgramTry, since: Sequence[Did]) -> tuple[str, bool]:
     """What is said when all is done, and whether something failed: by what happened, not by what
     the program says."""
     came = tried.rehearsed
@@ -63,8 +63,8 @@ def told(tried: ProgramTry, since: Sequence[Did]) -> tuple[str, bool]:
                 f"{did}\nI could not do {'the rest' if did else 'this'}: {step.first_line}".strip(),
                 True,
             )
-        if step.move.tool == RUN:
-            said.append(done_words(tried))
+        if step.move.tool == RUN_PROGRAM:
+            said.append(render_done(tried))
             continue
         words = next(
             (call.words for call in came.calls if call.tool == step.move.tool and call.words), ""
@@ -80,19 +80,19 @@ def told(tried: ProgramTry, since: Sequence[Did]) -> tuple[str, bool]:
     return "\n".join(said), False
 
 
-def done_words(tried: ProgramTry) -> str:
+def render_done(tried: ProgramTry) -> str:
     """What was done: the program's own words where they say something that it has worked out and
     name no file that is not there, and what became of each file."""
     came = tried.rehearsed
-    facts = "; ".join(map(_changed_words, came.changes[:8]))
+    facts = "; ".join(map(_render_change, came.changes[:8]))
     more = len(came.changes) - 8
     facts += f"; and {more} more" if more > 0 else ""
     facts = facts[:1].upper() + facts[1:] + "."
-    own = came.said if worked_out(tried.program) and not _strange_files(came) else ""
+    own = came.said if has_computed_output(tried.program) and not _has_strange_files(came) else ""
     return f"{own}\n({facts})" if own else facts
 
 
-def _changed_words(change: FileChange) -> str:
+def _render_change(change: FileChange) -> str:
     added = sum(
         line.startswith("+") and not line.startswith("+++") for line in change.diff.splitlines()
     )
@@ -116,14 +116,14 @@ def _changed_words(change: FileChange) -> str:
             return f"changed {change.path}" + (f" ({lines}: {', '.join(parts)})" if parts else "")
 
 
-def _strange_files(came: Rehearsed) -> bool:
+def _has_strange_files(came: Rehearsed) -> bool:
     """Whether the words name a file that was neither read nor changed."""
     known = {each for change in came.changes for each in (change.path, change.to)} | set(came.read)
     names = {path.rpartition("/")[2].lower() for path in known if path}
-    return any(name.lower() not in names for name in NAMED.findall(came.said))
+    return any(name.lower() not in names for name in FILE_NAME.findall(came.said))
 
 
-DEEDS = re.compile(
+CLAIMED_DEED = re.compile(
     r"\bI(?:'ve| have| just| will| am going to|'ll)? (?:now |already |successfully )?"
     r"(?:booked?|bought|buy|sent|send|ordered?|set|add(?:ed)?|creat(?:ed|e)|delet(?:ed|e)|remov(?:ed|e)|sav(?:ed|e)"
     r"|updat(?:ed|e)|chang(?:ed|e)|renamed|moved|wrote|written|kept|sorted|replaced|converted|fixed|merged|put"
@@ -132,10 +132,10 @@ DEEDS = re.compile(
 )
 
 
-def honest(said: str, *, asked: str) -> str:
+def replace_false_claim(said: str, *, asked: str) -> str:
     """An answer in words, in place of one that claims a deed: nothing was done for it."""
     if not said.strip():
         return "I have no answer to that."
-    if DEEDS.search(said) and not asked.rstrip().endswith("?"):
-        return f"I cannot do that from here, and nothing was done. {SIMPLER}"
+    if CLAIMED_DEED.search(said) and not asked.rstrip().endswith("?"):
+        return f"I cannot do that from here, and nothing was done. {TRY_SIMPLER}"
     return said

@@ -9,10 +9,17 @@ from io import BytesIO
 
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from .pictures import LIMIT_BYTES, LIMIT_SIDE, MOST_PIXELS, REFUSED, SHRINK_S, too_many
+from .pictures import (
+    LIMIT_BYTES,
+    LIMIT_SIDE,
+    MAX_PIXELS,
+    REFUSED_EXIT_CODE,
+    SHRINK_S,
+    explain_too_many_pixels,
+)
 
 QUALITIES = (80, 60, 40, 25)
-HALVINGS = 5
+MAX_HALVINGS = 5
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
 """Only these are decoded."""
 MEMORY_BYTES = 3 << 30
@@ -22,16 +29,16 @@ class ImageTooLarge(ValueError):
     """The picture is not made smaller; the message says why."""
 
 
-def shrink(data: bytes, limit_bytes: int = LIMIT_BYTES) -> bytes:
+def shrink_picture(data: bytes, limit_bytes: int = LIMIT_BYTES) -> bytes:
     """A JPEG of at most `limit_bytes` and LIMIT_SIDE: as much of the quality as fits, then half the
     size, at most five times. Raises TooLarge, and what Pillow raises for broken pictures."""
     with Image.open(BytesIO(data), formats=FORMATS) as opened:
-        if opened.width * opened.height > MOST_PIXELS:
-            raise ImageTooLarge(too_many(opened.width, opened.height))
+        if opened.width * opened.height > MAX_PIXELS:
+            raise ImageTooLarge(explain_too_many_pixels(opened.width, opened.height))
         opened.draft("RGB", (LIMIT_SIDE, LIMIT_SIDE))
-        picture = _opaque(ImageOps.exif_transpose(opened))
+        picture = _flatten(ImageOps.exif_transpose(opened))
     picture.thumbnail((LIMIT_SIDE, LIMIT_SIDE))
-    for halved in range(HALVINGS + 1):
+    for halved in range(MAX_HALVINGS + 1):
         if halved:
             picture = picture.resize((max(1, picture.width // 2), max(1, picture.height // 2)))
         for quality in QUALITIES:
@@ -42,7 +49,7 @@ def shrink(data: bytes, limit_bytes: int = LIMIT_BYTES) -> bytes:
     raise ImageTooLarge(f"it is larger than {limit_bytes / 1e6:.1f} MB even at a 32nd of its size")
 
 
-def _opaque(picture: Image.Image) -> Image.Image:
+def _flatten(picture: Image.Image) -> Image.Image:
     """What can be seen through becomes white, as on paper."""
     if picture.mode in ("RGBA", "LA", "PA") or "transparency" in picture.info:
         ground = Image.new("RGBA", picture.size, "white")
@@ -57,16 +64,16 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     Image.MAX_IMAGE_PIXELS = None  # ours is checked before anything is decoded
     try:
-        made = shrink(sys.stdin.buffer.read())
+        made = shrink_picture(sys.stdin.buffer.read())
     except ImageTooLarge as error:
         sys.stderr.write(str(error))
-        return REFUSED
+        return REFUSED_EXIT_CODE
     except MemoryError:
         sys.stderr.write("making it smaller takes too much memory")
-        return REFUSED
+        return REFUSED_EXIT_CODE
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError):
         sys.stderr.write("it is broken, or no PNG, JPEG, GIF or WebP")
-        return REFUSED
+        return REFUSED_EXIT_CODE
     sys.stdout.buffer.write(made)
     return 0
 

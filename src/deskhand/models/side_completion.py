@@ -10,15 +10,15 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ..types.budget import Budgets, Charge, after_failure, no_budget
+from ..types.budget import Budgets, Charge, no_budget, settle_failed_call
 from ..types.commit import Change
 from ..types.errors import BudgetSpent, MalformedReply, ModelError
 from ..types.labels import LOCAL
 from ..types.messages import Message, Text, Usage
 from .base import ContextMessage, Item, Model, Reply, Request
-from .window import at_most
+from .window import estimate_max_tokens
 
-SPARE = 1.5
+RESERVE_FACTOR = 1.5
 """Our count of tokens is a guess, and what is held is to be enough."""
 
 
@@ -46,20 +46,20 @@ class Paying(msgspec.Struct, frozen=True):
 
     budgets: Budgets
     charge: Charge
-    keys: Callable[[], str]
-    keep: Callable[[tuple[Change, ...]], object]
+    new_key: Callable[[], str]
+    record_changes: Callable[[tuple[Change, ...]], object]
 
 
-NOBODY = Paying(no_budget, Charge("", "", ""), str, lambda rows: None)
+NO_BILLING = Paying(no_budget, Charge("", "", ""), str, lambda rows: None)
 
 
-def cheapest(cheap: str, models: Sequence[str]) -> tuple[str, ...]:
+def cheapest_first(cheap: str, models: Sequence[str]) -> tuple[str, ...]:
     """Who is asked aside: the cheap model, where there is one, and then the others."""
     return (*filter(None, (cheap,)), *models)
 
 
 async def ask_aside(
-    aside: Aside, models: Sequence[str], open_: Callable[[str], Model], paying: Paying = NOBODY
+    aside: Aside, models: Sequence[str], open_: Callable[[str], Model], paying: Paying = NO_BILLING
 ) -> Aired:
     """Ask the first of these models (`provider/name`) that answers. Raises BudgetSpent, and
     ModelError: that of the last."""
@@ -77,7 +77,7 @@ async def ask_aside(
             model.partition("/")[2], (system,), shown, (), aside.output_tokens, form=aside.schema
         )
         try:
-            reply = await paid(model, request, paying, open_)
+            reply = await call_billed(model, request, paying, open_)
         except BudgetSpent:
             raise
         except ModelError as error:
@@ -87,30 +87,30 @@ async def ask_aside(
     raise failed
 
 
-async def paid(
+async def call_billed(
     model: str, request: Request, paying: Paying, open_: Callable[[str], Model]
 ) -> Reply:
     """One call of `provider/name`, held and settled. One that is cut off has used what was held.
     Raises BudgetSpent, ModelError."""
     budgets = paying.budgets
-    key = paying.keys()
+    key = paying.new_key()
     if why := await budgets.reserve(
-        replace(paying.charge, model=model), at_most(request, 0, SPARE), key
+        replace(paying.charge, model=model), estimate_max_tokens(request, 0, RESERVE_FACTOR), key
     ):
         raise BudgetSpent(why)
     begun = list[Item]()
     try:
-        reply = await _reply(open_(model), request, begun.append)
-        paying.keep(budgets.settle(key, reply.usage))
+        reply = await _read_reply(open_(model), request, begun.append)
+        paying.record_changes(budgets.settle(key, reply.usage))
     except ModelError:
-        paying.keep(after_failure(budgets, key, begun=bool(begun)))
+        paying.record_changes(settle_failed_call(budgets, key, begun=bool(begun)))
         raise
     finally:
-        paying.keep(budgets.settle(key, Usage()))
+        paying.record_changes(budgets.settle(key, Usage()))
     return reply
 
 
-async def _reply(model: Model, request: Request, see: Callable[[Item], None]) -> Reply:
+async def _read_reply(model: Model, request: Request, see: Callable[[Item], None]) -> Reply:
     try:
         async with aclosing(model.reply(request)) as items:  # type: ignore[type-var]
             async for item in items:

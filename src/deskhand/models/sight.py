@@ -13,7 +13,7 @@ import anyio
 import msgspec
 
 from ..types.messages import Image, Message, Text, ToolCall
-from .base import Item, Model, Reply, Request, TextDelta, selective
+from .base import Item, Model, Reply, Request, TextDelta, is_selective
 from .settings import ModelSpec
 
 ASK_S = 3.0
@@ -22,7 +22,7 @@ ANSWER_BYTES = 8 << 20
 OPENROUTER = "openrouter"
 
 
-async def asked_of_server(spec: ModelSpec) -> bool | None:
+async def detect_vision(spec: ModelSpec) -> bool | None:
     """What the model's server says of it; None where it says nothing.
 
     Ollama: https://github.com/ollama/ollama/blob/main/docs/api.md#show-model-information
@@ -74,30 +74,30 @@ async def asked_of_server(spec: ModelSpec) -> bool | None:
                 ask,
                 "GET",
                 f"{spec.base_url.rstrip('/')}/models",
-                lambda told: _openrouter(told, name),
+                lambda told: _parse_openrouter(told, name),
             )
         else:
-            tasks.start_soon(ask, "POST", f"{root}/api/show", _ollama, {"model": name})
+            tasks.start_soon(ask, "POST", f"{root}/api/show", _parse_ollama, {"model": name})
             tasks.start_soon(
-                ask, "GET", f"{root}/api/v0/models/{quote(name, safe='/')}", _lm_studio
+                ask, "GET", f"{root}/api/v0/models/{quote(name, safe='/')}", _parse_lm_studio
             )
-            tasks.start_soon(ask, "GET", f"{root}/props", _llama_cpp)
+            tasks.start_soon(ask, "GET", f"{root}/props", _parse_llama_cpp)
     return any(found) if found else None
 
 
-def _ollama(told: Any) -> bool | None:
+def _parse_ollama(told: Any) -> bool | None:
     return "vision" in told["capabilities"]
 
 
-def _lm_studio(told: Any) -> bool | None:
+def _parse_lm_studio(told: Any) -> bool | None:
     return bool(told["type"] == "vlm")
 
 
-def _llama_cpp(told: Any) -> bool | None:
+def _parse_llama_cpp(told: Any) -> bool | None:
     return bool(told["modalities"]["vision"])
 
 
-def _openrouter(told: Any, name: str) -> bool | None:
+def _parse_openrouter(told: Any, name: str) -> bool | None:
     return next(
         (
             "image" in each["architecture"]["input_modalities"]
@@ -108,7 +108,7 @@ def _openrouter(told: Any, name: str) -> bool | None:
     )
 
 
-Ask = Callable[[], Awaitable[bool | None]]
+DetectVision = Callable[[], Awaitable[bool | None]]
 """Finds out whether a model sees; None: nobody can tell."""
 
 
@@ -120,7 +120,7 @@ class Sighted:
         self,
         blind: Model,
         name: str,
-        ask: Ask | None = None,
+        ask: DetectVision | None = None,
         seeing: Callable[[], Model] | None = None,
     ) -> None:
         self.inner = blind
@@ -128,11 +128,13 @@ class Sighted:
         self._ask = ask
         self._seeing = seeing
         self._sees = False
-        self.selective = selective(blind)
+        self.selective = is_selective(blind)
 
     async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
         """See Model.reply."""
-        if self._ask is not None and any(pictures_in(shown.message) for shown in request.messages):
+        if self._ask is not None and any(
+            picture_names(shown.message) for shown in request.messages
+        ):
             ask = self._ask
             self._ask = None
             if await ask() and self._seeing is not None:
@@ -140,14 +142,16 @@ class Sighted:
                 self._sees = True
         last = request.messages[-1].message if request.messages else None
         unseen = (
-            pictures_in(last) if last is not None and last.role == "user" and not self._sees else []
+            picture_names(last)
+            if last is not None and last.role == "user" and not self._sees
+            else []
         )
-        note = blind_words(self._name, unseen) if unseen else ""
+        note = render_blind_note(self._name, unseen) if unseen else ""
         if note:
             yield TextDelta(note)
-        async with aclosing(_closable(self.inner.reply(request))) as items:
+        async with aclosing(_as_generator(self.inner.reply(request))) as items:
             async for item in items:
-                yield _begun_with(note, item) if note and isinstance(item, Reply) else item
+                yield _prepend_note(note, item) if note and isinstance(item, Reply) else item
 
     async def aclose(self) -> None:
         """End what the model holds."""
@@ -155,17 +159,17 @@ class Sighted:
             await close()
 
 
-async def _closable(items: AsyncIterator[Item]) -> AsyncGenerator[Item, None]:
+async def _as_generator(items: AsyncIterator[Item]) -> AsyncGenerator[Item, None]:
     async for item in items:
         yield item
 
 
-def pictures_in(message: Message) -> list[str]:
+def picture_names(message: Message) -> list[str]:
     """The names of a message's pictures."""
     return [part.name or "the picture" for part in message.parts if isinstance(part, Image)]
 
 
-def blind_words(model: str, unseen: list[str]) -> str:
+def render_blind_note(model: str, unseen: list[str]) -> str:
     """What a person is told whose pictures a model does not see."""
     named = ", ".join(unseen[:3]) + (f" and {len(unseen) - 3} more" if len(unseen) > 3 else "")
     provider = model.partition("/")[0]
@@ -176,7 +180,7 @@ def blind_words(model: str, unseen: list[str]) -> str:
     )
 
 
-def _begun_with(note: str, reply: Reply) -> Reply:
+def _prepend_note(note: str, reply: Reply) -> Reply:
     """The reply with the note before its words."""
     parts = reply.message.parts
     at = next((n for n, part in enumerate(parts) if isinstance(part, Text)), None)

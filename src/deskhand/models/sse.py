@@ -28,7 +28,7 @@ class Splitter:
             chunk[:5] == b"data:"
             and chunk[-2:] == b"\n\n"
             and chunk.count(b"\n") == 2
-            and not self._busy
+            and not self._has_pending
         ):
             if len(chunk) > self._limit:
                 raise LineTooLong
@@ -54,7 +54,7 @@ class Splitter:
         return self._payloads(lines)
 
     @property
-    def _busy(self) -> bool:
+    def _has_pending(self) -> bool:
         """Something of what came before belongs to what comes next."""
         return bool(self._pieces) or self._data is not None
 
@@ -76,4 +76,4 @@ class Splitter:
     def close(self) -> list[bytes]:
         """What is left when the stream ends without its last blank line: some servers leave it
         out."""
-        return self.feed(b"\n\n") if self._busy else []
+        return self.feed(b"\n\n") if self._has_pending else []

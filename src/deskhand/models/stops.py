@@ -25,7 +25,7 @@ class StopTexts:
             self.stopped = True
             self._rest = ""
             return text[: min(places)]
-        held = self._held(text)
+        held = self._count_held(text)
         self._rest = text[len(text) - held :]
         return text[: len(text) - held]
 
@@ -35,7 +35,7 @@ class StopTexts:
         self._rest = ""
         return rest
 
-    def _held(self, text: str) -> int:
+    def _count_held(self, text: str) -> int:
         """How many characters at the end may begin a stop text."""
         for size in range(min(self._most, len(text)), 0, -1):
             if any(each.startswith(text[len(text) - size :]) for each in self._texts):

@@ -22,7 +22,7 @@ class ThinkTags:
         self._held = ""
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """All that is yet to come is text."""
         return self._where == "after"
 
@@ -37,7 +37,7 @@ class ThinkTags:
             if OPEN.startswith(start[: len(OPEN)]) and len(start) < len(OPEN):
                 return []
             if not start.startswith(OPEN):
-                return self._rest()
+                return self._take_held()
             self._where, self._held = "inside", start[len(OPEN) :]
         if self._where == "inside":
             thought, closed, rest = self._held.partition(CLOSE)
@@ -49,7 +49,7 @@ class ThinkTags:
                 return found
             self._where = "behind"
         self._held = self._held.lstrip()
-        return found + (self._rest() if self._held else [])
+        return found + (self._take_held() if self._held else [])
 
     def close(self) -> list[Piece]:
         """What was held back."""
@@ -58,7 +58,7 @@ class ThinkTags:
         self._held = ""
         return [(kind, held)] if held else []
 
-    def _rest(self) -> list[Piece]:
+    def _take_held(self) -> list[Piece]:
         self._where = "after"
         held = self._held
         self._held = ""

@@ -21,9 +21,9 @@ from .sse import LineTooLong, Splitter
 
 _ERROR_BODY_BYTES = 64 * 1024
 _DRAIN_S = 0.2
-_LARGE = 1 << 20
+_CHUNKED_BODY_BYTES = 1 << 20
 """From here on aiohttp wants a body in pieces, and warns about one that is not."""
-_LAST = (
+_FINAL_PAYLOADS = (
     b"[DONE]",
     b'{"type":"message_stop"',
     b'{"type": "message_stop"',
@@ -109,7 +109,7 @@ class Transport:
             while chunk := await watch.next_chunk(content):
                 taken += len(chunk)
                 if taken > self.limits.reply_bytes:
-                    raise faults.malformed(
+                    raise faults.make_malformed_reply(
                         call, f"the reply is longer than {self.limits.reply_bytes} bytes"
                     )
                 if plain:
@@ -118,18 +118,18 @@ class Transport:
                 payloads = splitter.feed(chunk)
                 if payloads:
                     yield payloads
-                    if payloads[-1].startswith(_LAST):
+                    if payloads[-1].startswith(_FINAL_PAYLOADS):
                         await _drain(response)
                         return
             watch.check(call)
             yield [b"".join(whole)] if plain else splitter.close()
         except LineTooLong:
-            raise faults.malformed(
+            raise faults.make_malformed_reply(
                 call, f"a line is longer than {self.limits.line_bytes} bytes"
             ) from None
         except (aiohttp.ClientError, OSError) as error:
             watch.check(call)
-            raise (faults.unreachable if response is None else faults.broken)(
+            raise (faults.make_unreachable if response is None else faults.make_broken_reply)(
                 call, str(error)
             ) from error
         finally:
@@ -150,27 +150,30 @@ class Transport:
                 # A redirect would carry the key to another host.
                 response = await self._session.post(
                     call.url,
-                    data=body if len(body) < _LARGE else io.BytesIO(body),
+                    data=body if len(body) < _CHUNKED_BODY_BYTES else io.BytesIO(body),
                     headers=call.headers,
                     proxy=self._proxy,
                     allow_redirects=False,
                 )
         except aiohttp.ConnectionTimeoutError as error:
-            raise faults.too_slow(call, "connect", limits.connect_s) from error
+            raise faults.make_timeout(call, "connect", limits.connect_s) from error
         except TimeoutError as error:
-            raise faults.too_slow(call, "first", first_s) from error
+            raise faults.make_timeout(call, "first", first_s) from error
         except ValueError as error:
-            raise faults.unreachable(
+            raise faults.make_unreachable(
                 call, f"HTTP cannot carry this address or key: {error}"
             ) from error
         try:
             if response.status != 200:
-                raise faults.refused(
-                    call, response.status, response.headers, await _error_body(response, limits)
+                raise faults.make_http_error(
+                    call,
+                    response.status,
+                    response.headers,
+                    await _read_error_body(response, limits),
                 )
             if response.content_type == "text/html":
-                raise faults.malformed(
-                    call, "this is a web page", await _error_body(response, limits)
+                raise faults.make_malformed_reply(
+                    call, "this is a web page", await _read_error_body(response, limits)
                 )
         except BaseException:
             response.close()
@@ -191,7 +194,7 @@ async def _drain(response: aiohttp.ClientResponse) -> None:
         timer.cancel()
 
 
-async def _error_body(response: aiohttp.ClientResponse, limits: TransportLimits) -> bytes:
+async def _read_error_body(response: aiohttp.ClientResponse, limits: TransportLimits) -> bytes:
     """The start of an error's body, or as much of it as came in time: the status alone says
     enough."""
     body = b""
@@ -242,11 +245,11 @@ class _Watch:
         """Raise if a limit was the reason that the stream ended."""
         match self.expired:
             case "first":
-                raise faults.too_slow(call, "first", self._limits.first_s)
+                raise faults.make_timeout(call, "first", self._limits.first_s)
             case "idle":
-                raise faults.too_slow(call, "idle", self._limits.idle_s)
+                raise faults.make_timeout(call, "idle", self._limits.idle_s)
             case "total":
-                raise faults.too_slow(call, "total", self._limits.total_s)
+                raise faults.make_timeout(call, "total", self._limits.total_s)
 
     def stop(self) -> None:
         if self._timer is not None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import msgspec
 
 from ..types.labels import LOCAL
-from ..types.messages import Message, Part, Text, Thinking, ToolCall, clean
+from ..types.messages import Message, Part, Text, Thinking, ToolCall, clean_text
 
 
-def usable(message: Message, tools: bool) -> Message:
+def sanitize_reply(message: Message, tools: bool) -> Message:
     """A reply as the log can hold it: every call with an id of its own and arguments that are JSON,
     clean text, and no call where no tools were offered."""
     parts: list[Part] = []
     seen: set[str] = set()
     for part in message.parts:
         if isinstance(part, Text):
-            parts.append(Text(clean(part.text), LOCAL))
+            parts.append(Text(clean_text(part.text), LOCAL))
         elif isinstance(part, Thinking):
             parts.append(part)
         elif isinstance(part, ToolCall) and tools:
@@ -25,11 +25,11 @@ def usable(message: Message, tools: bool) -> Message:
                 tries += 1
                 call_id = f"{part.id or 'call'}_{tries}"
             seen.add(call_id)
-            parts.append(ToolCall(call_id, clean(part.name), _json(part.arguments)))
+            parts.append(ToolCall(call_id, clean_text(part.name), _ensure_json(part.arguments)))
     return Message("assistant", tuple(parts))
 
 
-def _json(arguments: msgspec.Raw) -> msgspec.Raw:
+def _ensure_json(arguments: msgspec.Raw) -> msgspec.Raw:
     """The arguments, as a JSON string where they are no JSON: the log holds them verbatim, and must
     stay readable."""
     try:

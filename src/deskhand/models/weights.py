@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ..net.download import DownloadTarget, OnProgress, download, ignore, take_file
+from ..net.download import DownloadTarget, OnProgress, copy_file, download, ignore_progress
 from ..types.errors import ConfigError, NetError
 from .parts import fetch_parts
 
@@ -62,7 +62,7 @@ class WeightsFolder:
         path = self.path(name)
         return path.is_file() and path.stat().st_size == self.find(name).size_bytes
 
-    def present(self) -> list[str]:
+    def list_present(self) -> list[str]:
         """The names of those that are here, the best first."""
         return [name for name in self.known if self.has(name)]
 
@@ -80,7 +80,7 @@ class WeightsFolder:
     async def pull(
         self,
         name: str,
-        progress: OnProgress = ignore,
+        progress: OnProgress = ignore_progress,
         file: Path | None = None,
         tell: Callable[[str], None] = lambda line: None,
     ) -> Path:
@@ -95,7 +95,7 @@ class WeightsFolder:
             return self.path(name)
         wanted = DownloadTarget(self.path(name), weights.sha256, weights.size_bytes)
         if file is not None:
-            return await take_file(file, wanted, progress)
+            return await copy_file(file, wanted, progress)
         failures = []
         for mirror in weights.mirrors:
             try:
@@ -124,7 +124,7 @@ def read_weights(path: Path | None = None) -> dict[str, Weights]:
         raise ConfigError(f"The list of weights {str(path)!r} cannot be used: {error}") from error
 
 
-def free_memory(meminfo: Path = Path("/proc/meminfo")) -> int:
+def read_free_memory(meminfo: Path = Path("/proc/meminfo")) -> int:
     """Bytes that a new process can have without swapping; 0 where the system does not say.
 
     https://docs.kernel.org/filesystems/proc.html#meminfo, MemAvailable.

@@ -8,12 +8,12 @@ from contextlib import aclosing
 from typing import Any, Protocol
 
 from .base import Item, Request, ToolSchema
-from .encode import string, to_json
+from .encode import encode_string, to_json
 from .faults import FailedCall
 from .settings import ModelSpec
 from .transport import Transport
 
-PROMPTS = 64
+MAX_PROMPTS = 64
 """So many beginnings of prompts are kept as JSON: each agent has one, until its files change."""
 
 
@@ -51,8 +51,8 @@ class Wire(ABC):
 
     async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
         """See Model.reply."""
-        body = await self.body(request)
-        reading = self.reading(request)
+        body = await self.encode_request(request)
+        reading = self.make_parser(request)
         async with aclosing(self._transport.stream(self._call, body)) as stream:
             async for payloads in stream:
                 for payload in payloads:
@@ -62,35 +62,35 @@ class Wire(ABC):
             yield item
 
     @abstractmethod
-    async def body(self, request: Request) -> bytes:
+    async def encode_request(self, request: Request) -> bytes:
         """The bytes that are posted for `request`."""
 
     @abstractmethod
-    def reading(self, request: Request) -> Reading:
+    def make_parser(self, request: Request) -> Reading:
         """What reads the answer to `request`."""
 
     @abstractmethod
-    def tool(self, tool: ToolSchema) -> dict[str, Any]:
+    def encode_tool(self, tool: ToolSchema) -> dict[str, Any]:
         """A tool in the form of this wire."""
 
-    def blocks(self, system: Sequence[str]) -> list[bytes]:
+    def encode_blocks(self, system: Sequence[str]) -> list[bytes]:
         """Those that say something, as JSON strings. All but the last stay the same for long, so
         they are kept."""
         found = []
         for block in filter(None, system[:-1]):
             if block not in self._prompts:
-                if len(self._prompts) >= PROMPTS:
+                if len(self._prompts) >= MAX_PROMPTS:
                     self._prompts.clear()
-                self._prompts[block] = string(block)
+                self._prompts[block] = encode_string(block)
             found.append(self._prompts[block])
-        return found + [string(block) for block in filter(None, system[-1:])]
+        return found + [encode_string(block) for block in filter(None, system[-1:])]
 
-    def prompt(self, system: Sequence[str]) -> bytes:
+    def encode_prompt(self, system: Sequence[str]) -> bytes:
         """All of it as one JSON string, '' where it says nothing."""
-        return b'"' + b"\\n\\n".join([block[1:-1] for block in self.blocks(system)]) + b'"'
+        return b'"' + b"\\n\\n".join([block[1:-1] for block in self.encode_blocks(system)]) + b'"'
 
-    def tools(self, tools: tuple[ToolSchema, ...]) -> bytes:
+    def encode_tools(self, tools: tuple[ToolSchema, ...]) -> bytes:
         """The tools as JSON, joined; made once for as long as the same ones are offered."""
         if tools != self._tools[0]:
-            self._tools = tools, b",".join([to_json(self.tool(each)) for each in tools])
+            self._tools = tools, b",".join([to_json(self.encode_tool(each)) for each in tools])
         return self._tools[1]

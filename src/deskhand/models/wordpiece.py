@@ -22,20 +22,20 @@ def read_vocabulary() -> dict[str, int]:
     return {piece: number for number, piece in enumerate(text.split("\n")[:-1])}
 
 
-def encode(text: str, vocabulary: Mapping[str, int], limit: int) -> list[int]:
+def tokenize(text: str, vocabulary: Mapping[str, int], limit: int) -> list[int]:
     """The numbers of its pieces between those that begin and end a text, at most `limit` in all."""
     found = [vocabulary[BEGIN]]
-    for word in _words(text):
-        found += [vocabulary[piece] for piece in _pieces(word, vocabulary)]
+    for word in _split_words(text):
+        found += [vocabulary[piece] for piece in _split_word(word, vocabulary)]
         if len(found) >= limit:
             break
     return [*found[: limit - 1], vocabulary[END]]
 
 
-def _words(text: str) -> Iterator[str]:
+def _split_words(text: str) -> Iterator[str]:
     """Words in lower case without accents; each sign and each Chinese character is a word of its
     own."""
-    plain = "".join(_cleaned(char) for char in text)
+    plain = "".join(_clean_char(char) for char in text)
     bare = (
         char for char in unicodedata.normalize("NFD", plain) if unicodedata.category(char) != "Mn"
     )
@@ -43,7 +43,7 @@ def _words(text: str) -> Iterator[str]:
     for char in "".join(
         char.lower() for char in bare
     ):  # one by one: no sigma of its own at the end of a word
-        alone = _is_sign(char)
+        alone = _is_punctuation(char)
         if alone or char.isspace():
             if word:
                 yield "".join(word)
@@ -56,7 +56,7 @@ def _words(text: str) -> Iterator[str]:
         yield "".join(word)
 
 
-def _cleaned(char: str) -> str:
+def _clean_char(char: str) -> str:
     if char in "\t\n\r" or char.isspace():
         return " "
     if char in "\0\N{REPLACEMENT CHARACTER}" or unicodedata.category(char)[0] == "C":
@@ -74,13 +74,13 @@ def _is_chinese(code: int) -> bool:
     )
 
 
-def _is_sign(char: str) -> bool:
+def _is_punctuation(char: str) -> bool:
     if char.isascii():
         return not char.isalnum() and "!" <= char <= "~"
     return unicodedata.category(char)[0] == "P"
 
 
-def _pieces(word: str, vocabulary: Mapping[str, int]) -> list[str]:
+def _split_word(word: str, vocabulary: Mapping[str, int]) -> list[str]:
     """The longest piece that fits, again and again."""
     if len(word) > _WORD_CHARS:
         return [UNKNOWN]

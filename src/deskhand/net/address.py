@@ -48,7 +48,7 @@ _NAT64 = ipaddress.IPv6Network(
 _COMPATIBLE = ipaddress.IPv6Network("::/96")
 
 
-def check_address(text: str) -> str:
+def find_address_problem(text: str) -> str:
     """Why nothing is connected to this IP address; '' means that it is a public one.
 
     An IPv6 address that carries an IPv4 one (mapped, compatible, 6to4, Teredo, NAT64, ISATAP) is
@@ -59,10 +59,10 @@ def check_address(text: str) -> str:
     except ValueError:
         return "it is no IP address"
     if isinstance(address, ipaddress.IPv4Address):
-        return _refused_v4(address)
-    carried = list(_carried(address))
+        return _find_v4_problem(address)
+    carried = list(_iter_embedded_v4(address))
     for inner in carried:
-        if why := _refused_v4(inner):
+        if why := _find_v4_problem(inner):
             return f"{why} ({inner} inside)"
     if carried and (address.ipv4_mapped is not None or address in _NAT64):
         return ""  # another spelling of a public IPv4 address
@@ -77,22 +77,22 @@ def check_address(text: str) -> str:
     return ""
 
 
-def refused(text: str, ours: Callable[[str], bool] | None = None) -> str:
+def find_connect_problem(text: str, ours: Callable[[str], bool] | None = None) -> str:
     """Why nothing is connected to this address from here; '' where it is a public one of somebody
     else."""
-    return check_address(text) or ("this machine" if (ours or is_ours)(text) else "")
+    return find_address_problem(text) or ("this machine" if (ours or is_own_address)(text) else "")
 
 
-def is_ours(text: str) -> bool:
+def is_own_address(text: str) -> bool:
     """Whether it is an address of this very machine, be it a public one: only those can be
     bound."""
     nowhere = "2001:db8::1" if ":" in text else "192.0.2.1"
-    return _binds(text) and not _binds(
+    return _can_bind(text) and not _can_bind(
         nowhere
     )  # net.ipv4.ip_nonlocal_bind lets one bind everything
 
 
-def _binds(text: str) -> bool:
+def _can_bind(text: str) -> bool:
     try:
         with socket.socket(
             socket.AF_INET6 if ":" in text else socket.AF_INET, socket.SOCK_DGRAM
@@ -103,14 +103,14 @@ def _binds(text: str) -> bool:
         return False
 
 
-def _refused_v4(address: ipaddress.IPv4Address) -> str:
+def _find_v4_problem(address: ipaddress.IPv4Address) -> str:
     for network, why in _REFUSED_V4.items():
         if address in network:
             return why
     return "" if address.is_global and not address.is_multicast else "a private or reserved network"
 
 
-def _carried(address: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Address]:
+def _iter_embedded_v4(address: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Address]:
     """Every IPv4 address that a gateway on the way may take it for."""
     number = int(address)
     if address.ipv4_mapped is not None:

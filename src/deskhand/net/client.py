@@ -20,19 +20,19 @@ import msgspec
 from anyio.abc import SocketStream
 
 from ..types.errors import AddressRefused, NetError
-from .address import refused
+from .address import find_connect_problem
 from .host_rate_limit import HostRateLimiter
-from .url import Url, join_url, parse_host, parse_url, short
+from .url import Url, join_url, parse_host, parse_url, quote_short
 
-AGENT = "Mozilla/5.0 (compatible; Deskhand/0.1)"
-REDIRECTS = frozenset((301, 302, 303, 307, 308))
+USER_AGENT = "Mozilla/5.0 (compatible; Deskhand/0.1)"
+REDIRECT_STATUSES = frozenset((301, 302, 303, 307, 308))
 _SLOW = "It may be slow now: try again later, or another address."
-_EVERYWHERE = frozenset(("accept", "accept-language", "user-agent"))
+_CROSS_ORIGIN_HEADERS = frozenset(("accept", "accept-language", "user-agent"))
 """The headers that may go to another host than the one for which they were meant."""
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """(host, port) -> its IP addresses. Raises OSError."""
-Answer = tuple[int, dict[str, str], bytes]
+RawResponse = tuple[int, dict[str, str], bytes]
 """Status, headers with names in lower case, unpacked body; a redirect need have none."""
 
 
@@ -89,7 +89,7 @@ class SystemNames:
         return [str(address[0]) for *_, address in found]
 
 
-Exchange = Callable[[OutboundRequest, Sequence[str], NetLimits], Awaitable[Answer]]
+Exchange = Callable[[OutboundRequest, Sequence[str], NetLimits], Awaitable[RawResponse]]
 """Sends one request to one of these addresses, which were judged, and follows nothing. Raises
 NetError and TimeoutError."""
 
@@ -115,28 +115,28 @@ class Net:
         self._tls = tls
         self._closed = closed
         self._exchange: Exchange | None = None
-        self.manners = HostRateLimiter()
+        self.rate_limiter = HostRateLimiter()
 
     @cached_property
-    def trust(self) -> ssl.SSLContext:
+    def tls_context(self) -> ssl.SSLContext:
         """Whose certificates are believed."""
         return self._tls or ssl.create_default_context()
 
-    def allowing(self, host: str, port: int) -> Net:
+    def with_allowed_host(self, host: str, port: int) -> Net:
         """The same, which also reaches this host where it is not public: the word of a person,
         never of a model."""
-        return self._like({*self._allow, (parse_host(host), port)}, self._exchange)
+        return self._copy({*self._allow, (parse_host(host), port)}, self._exchange)
 
-    def through(self, exchange: Exchange) -> Net:
+    def with_exchange(self, exchange: Exchange) -> Net:
         """The same rules with another way to talk to an address that they allow."""
-        return self._like(self._allow, exchange)
+        return self._copy(self._allow, exchange)
 
-    def _like(self, allow: Iterable[tuple[str, int]], exchange: Exchange | None) -> Net:
+    def _copy(self, allow: Iterable[tuple[str, int]], exchange: Exchange | None) -> Net:
         other = Net(
             self.limits, resolve=self._resolve, allow=allow, tls=self._tls, closed=self._closed
         )
         other._exchange = exchange
-        other.manners = self.manners
+        other.rate_limiter = self.rate_limiter
         return other
 
     async def get(
@@ -161,7 +161,7 @@ class Net:
                 f"{request.url.origin} took longer than {limits.total_s:g} s. {_SLOW}"
             ) from None
 
-    async def addresses(self, host: str, port: int) -> tuple[str, ...]:
+    async def resolve_host(self, host: str, port: int) -> tuple[str, ...]:
         """Where `host` may be connected to: all of its addresses, each judged. Raises NetError,
         AddressRefused."""
         if self._closed:
@@ -175,17 +175,19 @@ class Net:
             )
         except (OSError, UnicodeError):
             raise NetError(
-                f"there is no address for the name {short(host)}: check its spelling."
+                f"there is no address for the name {quote_short(host)}: check its spelling."
             ) from None
         if not found:
-            raise NetError(f"there is no address for the name {short(host)}: check its spelling.")
+            raise NetError(
+                f"there is no address for the name {quote_short(host)}: check its spelling."
+            )
         for address in found:
-            self._judge(host, address, port)
+            self._check_address(host, address, port)
         return tuple(dict.fromkeys(found))
 
     async def connect(self, host: str, port: int) -> SocketStream:
         """A plain connection to one of the addresses of `host`. Raises NetError, AddressRefused."""
-        addresses = await self.addresses(host, port)
+        addresses = await self.resolve_host(host, port)
         why = "it did not answer"
         for address in addresses[:4]:
             try:
@@ -194,24 +196,25 @@ class Net:
             except TimeoutError:
                 why = "it did not answer in time"
             except OSError as error:
-                why = problem(error)
-        raise NetError(f"{short(host)} could not be reached: {why}.")
+                why = describe_connection_error(error)
+        raise NetError(f"{quote_short(host)} could not be reached: {why}.")
 
-    def _judge(self, host: str, address: str, port: int) -> None:
+    def _check_address(self, host: str, address: str, port: int) -> None:
         if (host, port) in self._allow or (address, port) in self._allow:
             return
-        if why := refused(address):
+        if why := find_connect_problem(address):
             where = f"its address {address} is" if address != host else "that is"
             raise AddressRefused(
-                f"{short(host)} is not fetched: {where} {why}, and only the public web is reached."
+                f"{quote_short(host)} is not fetched: {where} {why}, and only the public "
+                "web is reached."
             )
 
     async def _follow(self, request: OutboundRequest, limits: NetLimits) -> Fetched:
         hops: list[Url] = []
         while True:
-            status, headers, body = await self._once(request, limits)
+            status, headers, body = await self._exchange_once(request, limits)
             where = headers.get("location", "")
-            if status not in REDIRECTS or not where:
+            if status not in REDIRECT_STATUSES or not where:
                 return Fetched(request.url, status, headers, body, tuple(hops))
             if request.body is not None:
                 raise NetError(
@@ -224,24 +227,24 @@ class Net:
                     f"{hops[0].origin} redirects more than {limits.redirects} times, and "
                     "was given up."
                 )
-            request = _redirected(request, where)
+            request = _make_redirect(request, where)
 
-    async def _once(self, request: OutboundRequest, limits: NetLimits) -> Answer:
+    async def _exchange_once(self, request: OutboundRequest, limits: NetLimits) -> RawResponse:
         url = request.url
-        addresses = await self.addresses(url.host, url.port)
-        exchange = self._exchange or self._over_http()
+        addresses = await self.resolve_host(url.host, url.port)
+        exchange = self._exchange or self._load_http_exchange()
         try:
             return await exchange(request, addresses, limits)
         except TimeoutError:
             raise NetError(f"{url.origin} sent nothing for {limits.idle_s:g} s. {_SLOW}") from None
 
-    def _over_http(self) -> Exchange:
-        from .exchange import over_http  # noqa: PLC0415 -- half of what it takes to read the settings, and 17 MB
+    def _load_http_exchange(self) -> Exchange:
+        from .exchange import exchange_http  # noqa: PLC0415 -- half of what it takes to read the settings, and 17 MB
 
-        return partial(over_http, tls=self._tls)
+        return partial(exchange_http, tls=self._tls)
 
 
-def _redirected(request: OutboundRequest, where: str) -> OutboundRequest:
+def _make_redirect(request: OutboundRequest, where: str) -> OutboundRequest:
     """The request for the address to which the answer leads. Raises AddressRefused."""
     try:
         url = join_url(request.url, where)
@@ -255,18 +258,20 @@ def _redirected(request: OutboundRequest, where: str) -> OutboundRequest:
         )
     headers = request.headers
     if url.origin != request.url.origin:
-        headers = {name: value for name, value in headers.items() if name.lower() in _EVERYWHERE}
+        headers = {
+            name: value for name, value in headers.items() if name.lower() in _CROSS_ORIGIN_HEADERS
+        }
     return OutboundRequest(url, headers, request.method)
 
 
-def problem(error: BaseException) -> str:
+def describe_connection_error(error: BaseException) -> str:
     """What went wrong with a connection, in words that say nothing of how we are made."""
     match error:
         case ssl.SSLCertVerificationError():
             return "its certificate is not valid, so that nobody knows who answers"
         case ssl.SSLError():
             return "no encrypted connection came about"
-        case OSError() if isinstance(error, ConnectionRefusedError) or _refused(error.__cause__):
+        case OSError() if isinstance(error, ConnectionRefusedError) or _is_refused(error.__cause__):
             return "it does not take connections there"
         case ConnectionResetError():
             return "it hung up without an answer"
@@ -274,7 +279,7 @@ def problem(error: BaseException) -> str:
             return "the connection failed"
 
 
-def _refused(cause: BaseException | None) -> bool:
+def _is_refused(cause: BaseException | None) -> bool:
     """anyio wraps what each address said."""
     found = cause.exceptions if isinstance(cause, BaseExceptionGroup) else (cause,)
     return any(isinstance(each, ConnectionRefusedError) for each in found)

@@ -19,7 +19,7 @@ import anyio.to_thread
 import msgspec
 
 from ..types.errors import NetError
-from ..types.folders import make_private
+from ..types.folders import make_private_folder
 
 CHUNK_BYTES = 1 << 20
 SPARE_BYTES = 64 << 20
@@ -34,7 +34,7 @@ OnProgress = Callable[[int, int], None]
 """(bytes that are here, bytes in all; 0 where that is not known yet)."""
 
 
-def ignore(done: int, size: int) -> None:
+def ignore_progress(done: int, size: int) -> None:
     """The OnProgress of who does not want to know."""
 
 
@@ -47,7 +47,7 @@ class DownloadTarget(msgspec.Struct, frozen=True):
     size_bytes: int = 0
 
     @property
-    def partial(self) -> Path:
+    def partial_path(self) -> Path:
         return self.path.with_name(self.path.name + ".part")
 
 
@@ -60,7 +60,10 @@ class Pace(msgspec.Struct, frozen=True):
 
 
 async def download(
-    url: str, wanted: DownloadTarget, progress: OnProgress = ignore, pace: Pace | None = None
+    url: str,
+    wanted: DownloadTarget,
+    progress: OnProgress = ignore_progress,
+    pace: Pace | None = None,
 ) -> Path:
     """Fetch `wanted` from `url`, going on where an earlier attempt stopped, and verify it.
 
@@ -69,7 +72,7 @@ async def download(
     """
     pace = pace or Pace()
     timeout = aiohttp.ClientTimeout(total=None, connect=pace.connect_s, sock_read=pace.idle_s)
-    async with _partial(wanted) as part, aiohttp.ClientSession(timeout=timeout) as session:
+    async with _open_partial(wanted) as part, aiohttp.ClientSession(timeout=timeout) as session:
         failures = 0
         while True:
             here = _size(part)
@@ -81,12 +84,14 @@ async def download(
                 if failures >= (
                     UNREACHABLE_TRIES if isinstance(error, aiohttp.ClientConnectorError) else TRIES
                 ):
-                    raise _broken(url, part, wanted, error) from error
+                    raise _make_broken_error(url, part, wanted, error) from error
                 await anyio.sleep(pace.pause_s * failures)
-        return await _accept(part, wanted, url)
+        return await _finish_download(part, wanted, url)
 
 
-async def take_file(source: Path, wanted: DownloadTarget, progress: OnProgress = ignore) -> Path:
+async def copy_file(
+    source: Path, wanted: DownloadTarget, progress: OnProgress = ignore_progress
+) -> Path:
     """Copy `wanted` from a file that is here already, and verify it. Raises NetError."""
     try:
         with source.open("rb") as file:
@@ -96,54 +101,54 @@ async def take_file(source: Path, wanted: DownloadTarget, progress: OnProgress =
                     f"{str(source)!r} has {size} bytes and not {wanted.size_bytes}: it is "
                     "another file."
                 )
-            async with _partial(wanted) as part:
+            async with _open_partial(wanted) as part:
                 _truncate(part)
                 while chunk := await anyio.to_thread.run_sync(file.read, CHUNK_BYTES):
                     await _write(part, chunk, wanted)
                     progress(_size(part), size)
-                return await _accept(part, wanted, str(source))
+                return await _finish_download(part, wanted, str(source))
     except OSError as error:
         raise NetError(f"{str(source)!r} cannot be read: {error.strerror}.") from error
 
 
 async def join_files(
-    pieces: list[Path], wanted: DownloadTarget, progress: OnProgress = ignore
+    pieces: list[Path], wanted: DownloadTarget, progress: OnProgress = ignore_progress
 ) -> Path:
     """Put `wanted` together from its pieces in order, and verify it. Raises NetError."""
-    async with _partial(wanted) as part:
+    async with _open_partial(wanted) as part:
         _truncate(part)
         for piece in pieces:
             with piece.open("rb") as file:
                 while chunk := await anyio.to_thread.run_sync(file.read, CHUNK_BYTES):
                     await _write(part, chunk, wanted)
                     progress(_size(part), wanted.size_bytes)
-        return await _accept(part, wanted, f"the {len(pieces)} pieces")
+        return await _finish_download(part, wanted, f"the {len(pieces)} pieces")
 
 
-def room_for(folder: Path, size_bytes: int) -> None:
+def check_disk_space(folder: Path, size_bytes: int) -> None:
     """Raise NetError where the disk of `folder` has not this much space to spare."""
     free = shutil.disk_usage(folder).free
     if free < size_bytes + SPARE_BYTES:
         raise NetError(
-            f"not enough disk space in {str(folder)!r}: {_mb(size_bytes + SPARE_BYTES)} are "
-            f"needed and {_mb(free)} are "
+            f"not enough disk space in {str(folder)!r}: {_format_mb(size_bytes + SPARE_BYTES)} are "
+            f"needed and {_format_mb(free)} are "
             "free. Free some, or set DESKHAND_CACHE to a folder on another disk."
         )
 
 
 @asynccontextmanager
-async def _partial(wanted: DownloadTarget) -> AsyncIterator[BinaryIO]:
+async def _open_partial(wanted: DownloadTarget) -> AsyncIterator[BinaryIO]:
     """The unfinished file, at its end, which no other process has open in this way."""
     folder = wanted.path.parent
-    make_private(folder)
-    with wanted.partial.open("ab") as part:
+    make_private_folder(folder)
+    with wanted.partial_path.open("ab") as part:
         try:
             fcntl.flock(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise NetError(
                 f"another process is fetching {wanted.path.name!r} now: wait for it."
             ) from None
-        room_for(folder, max(0, wanted.size_bytes - _size(part)))
+        check_disk_space(folder, max(0, wanted.size_bytes - _size(part)))
         yield part
 
 
@@ -200,29 +205,31 @@ async def _write(part: BinaryIO, chunk: bytes, wanted: DownloadTarget) -> None:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise NetError(
-                f"the disk became full while writing {str(wanted.partial)!r}. Free some "
+                f"the disk became full while writing {str(wanted.partial_path)!r}. Free some "
                 "space and run it again: it "
                 "goes on from there."
             ) from error
-        raise NetError(f"{str(wanted.partial)!r} cannot be written: {error.strerror}.") from error
+        raise NetError(
+            f"{str(wanted.partial_path)!r} cannot be written: {error.strerror}."
+        ) from error
 
 
-async def _accept(part: BinaryIO, wanted: DownloadTarget, whence: str) -> Path:
+async def _finish_download(part: BinaryIO, wanted: DownloadTarget, whence: str) -> Path:
     """Put the file in its place if it is the one that was wanted; else forget it."""
     await anyio.to_thread.run_sync(os.fsync, part.fileno())
-    found = await anyio.to_thread.run_sync(sha256_of, wanted.partial)
+    found = await anyio.to_thread.run_sync(hash_file, wanted.partial_path)
     if found != wanted.sha256:
-        wanted.partial.unlink()
+        wanted.partial_path.unlink()
         raise NetError(
             f"what came from {whence} is not the file that was wanted: its sha256 is "
             f"{found} and not {wanted.sha256}. "
             "It was deleted and never used. Try again, or use another mirror."
         )
-    wanted.partial.rename(wanted.path)
+    wanted.partial_path.rename(wanted.path)
     return wanted.path
 
 
-def sha256_of(path: Path) -> str:
+def hash_file(path: Path) -> str:
     """The file's sha256 in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -237,9 +244,13 @@ def _truncate(part: BinaryIO) -> None:
         part.truncate(0)
 
 
-def _broken(url: str, part: BinaryIO, wanted: DownloadTarget, error: Exception) -> NetError:
+def _make_broken_error(
+    url: str, part: BinaryIO, wanted: DownloadTarget, error: Exception
+) -> NetError:
     here = (
-        f"{_mb(_size(part))} of {_mb(wanted.size_bytes)}" if wanted.size_bytes else _mb(_size(part))
+        f"{_format_mb(_size(part))} of {_format_mb(wanted.size_bytes)}"
+        if wanted.size_bytes
+        else _format_mb(_size(part))
     )
     why = str(error) or type(error).__name__
     return NetError(
@@ -248,5 +259,5 @@ def _broken(url: str, part: BinaryIO, wanted: DownloadTarget, error: Exception) 
     )
 
 
-def _mb(size_bytes: int) -> str:
+def _format_mb(size_bytes: int) -> str:
     return f"{size_bytes / 1e6:,.0f} MB"

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import msgspec
 
 from ..types.errors import AddressRefused, ConfigError
-from .url import check_port, parse_host, short
+from .url import check_port, parse_host, quote_short
 
 USUAL_PORTS = (443, 80)
 _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:@/?#%\\\s]+):([0-9]{1,5})")
@@ -33,7 +33,7 @@ def check_egress(config: EgressConfig) -> None:
     """Raises ConfigError for an entry that is no host."""
     for each in config.allow:
         try:
-            parse_entry(each)
+            parse_egress_host(each)
         except AddressRefused as error:
             raise ConfigError(f"egress.allow: {error}") from error
 
@@ -53,14 +53,14 @@ class EgressHost(msgspec.Struct, frozen=True):
     def covers(self, host: str, port: int) -> bool:
         """Whether this host, in its one spelling, is meant."""
         named = (
-            host.endswith(f".{self.host}") and not is_address(host)
+            host.endswith(f".{self.host}") and not is_ip_address(host)
             if self.below
             else host == self.host
         )
         return named and port in (self.ports or USUAL_PORTS)
 
 
-def parse_entry(text: str) -> EgressHost:
+def parse_egress_host(text: str) -> EgressHost:
     """`example.org`, `*.example.org`, `example.org:8443`, `192.0.2.7`. Raises AddressRefused for
     anything else."""
     rest = text.strip()
@@ -71,30 +71,31 @@ def parse_entry(text: str) -> EgressHost:
     if colon and not rest.endswith("]") and (name.endswith("]") or ":" not in name):
         if not (digits.isascii() and digits.isdecimal() and len(digits) <= 5):
             raise AddressRefused(
-                f"{short(text)} has no port after its colon: write example.org:8443."
+                f"{quote_short(text)} has no port after its colon: write example.org:8443."
             )
         rest = name
         ports = (int(digits),)
         if not 0 < ports[0] < 65536:
-            raise AddressRefused(f"{short(text)}: there is no such port.")
+            raise AddressRefused(f"{quote_short(text)}: there is no such port.")
     if "/" in rest or "*" in rest:
         raise AddressRefused(
-            f"{short(text)} is no host: write example.org, or *.example.org for all names below it."
+            f"{quote_short(text)} is no host: write example.org, or *.example.org for all "
+            "names below it."
         )
     host = parse_host(rest)
-    if below and (is_address(host) or "." not in host):
+    if below and (is_ip_address(host) or "." not in host):
         raise AddressRefused(
-            f"{short(text)} would be too many: name at least two parts, as in *.example.org."
+            f"{quote_short(text)} would be too many: name at least two parts, as in *.example.org."
         )
     return EgressHost(host, below, ports)
 
 
-def covered(entries: Iterable[EgressHost], host: str, port: int) -> bool:
+def is_host_covered(entries: Iterable[EgressHost], host: str, port: int) -> bool:
     """Whether one of them means this host, in its one spelling."""
     return any(entry.covers(host, port) for entry in entries)
 
 
-def is_address(host: str) -> bool:
+def is_ip_address(host: str) -> bool:
     """Whether this one spelling is an IP address."""
     return ":" in host or host.replace(".", "").isdigit()
 
@@ -103,19 +104,21 @@ def parse_authority(text: str) -> tuple[str, int]:
     """What `CONNECT` names: (the one spelling of the host, the port). Raises AddressRefused."""
     found = _AUTHORITY.fullmatch(text)
     if not found:
-        raise AddressRefused(f"{short(text)} is no host and port.")
+        raise AddressRefused(f"{quote_short(text)} is no host and port.")
     port = int(found[2])
     if not 0 < port < 65536:
-        raise AddressRefused(f"{short(text)}: there is no such port.")
+        raise AddressRefused(f"{quote_short(text)}: there is no such port.")
     return parse_host(found[1]), port
 
 
-def check_target(host: str, port: int, *, public: bool, entries: Iterable[EgressHost]) -> str:
+def find_target_problem(
+    host: str, port: int, *, public: bool, entries: Iterable[EgressHost]
+) -> str:
     """Why a command may not connect there; '' if it may. `public`: to every name of the web, on the
     usual ports."""
-    if covered(entries, host, port):
+    if is_host_covered(entries, host, port):
         return ""
-    if is_address(host):
+    if is_ip_address(host):
         return f"{host} is an IP address, and only hosts with a name are reached"
     if port not in USUAL_PORTS:
         try:
@@ -128,7 +131,7 @@ def check_target(host: str, port: int, *, public: bool, entries: Iterable[Egress
     return "" if public else f"{host} is not allowed"
 
 
-def server_name(hello: bytes) -> str | None:
+def parse_server_name(hello: bytes) -> str | None:
     """The host that the first message of a TLS connection names; '' where it names none, None while
     it is not whole.
 
@@ -151,7 +154,7 @@ def server_name(hello: bytes) -> str | None:
         at += 5 + size
     if body[0] != _CLIENT_HELLO:
         raise ValueError("it does not begin with a greeting")
-    return _name_in(_Reader(bytes(body[4 : 4 + int.from_bytes(body[1:4])])))
+    return _read_server_name(_Reader(bytes(body[4 : 4 + int.from_bytes(body[1:4])])))
 
 
 class _Reader:
@@ -167,29 +170,31 @@ class _Reader:
         self._data = self._data[size:]
         return taken
 
-    def vector(self, length_bytes: int) -> bytes:
+    def take_vector(self, length_bytes: int) -> bytes:
         return self.take(int.from_bytes(self.take(length_bytes)))
 
     def __bool__(self) -> bool:
         return bool(self._data)
 
 
-def _name_in(hello: _Reader) -> str:
+def _read_server_name(hello: _Reader) -> str:
     hello.take(34)  # version, random
-    hello.vector(1)
-    hello.vector(2)
-    hello.vector(1)
+    hello.take_vector(1)
+    hello.take_vector(2)
+    hello.take_vector(1)
     names: list[str] = []
-    extensions = _Reader(hello.vector(2)) if hello else _Reader(b"")
+    extensions = _Reader(hello.take_vector(2)) if hello else _Reader(b"")
     while extensions:
         kind = int.from_bytes(extensions.take(2))
-        content = extensions.vector(2)
+        content = extensions.take_vector(2)
         if kind != _SERVER_NAME:
             continue
-        entries = _Reader(_Reader(content).vector(2))
+        entries = _Reader(_Reader(content).take_vector(2))
         while entries:
             entries.take(1)
-            names.append(entries.vector(2).decode("ascii"))  # UnicodeDecodeError is a ValueError
+            names.append(
+                entries.take_vector(2).decode("ascii")
+            )  # UnicodeDecodeError is a ValueError
     if len(names) > 1:
         raise ValueError("it names more than one host")
     return names[0] if names else ""

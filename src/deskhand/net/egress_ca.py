@@ -19,7 +19,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 _LASTS = timedelta(days=365)
 _EARLIER = timedelta(days=180)
 """A clock that is set back does not make it one of the future."""
-HOSTS = 64
+MAX_CERTIFICATES = 64
 """Certificates that are kept ready."""
 
 
@@ -35,7 +35,7 @@ class Authority:
         )
         usage = dict.fromkeys(_USAGES, False) | {"key_cert_sign": True, "crl_sign": True}
         self._certificate = (
-            self._begun(self._name, self._key.public_key())
+            self._start_certificate(self._name, self._key.public_key())
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .add_extension(x509.KeyUsage(**usage), critical=True)
             .add_extension(
@@ -46,20 +46,20 @@ class Authority:
         self.pem = self._certificate.public_bytes(Encoding.PEM).decode()
         self._ready: dict[str, ssl.SSLContext] = {}
 
-    def context(self, host: str) -> ssl.SSLContext:
+    def server_context(self, host: str) -> ssl.SSLContext:
         """What to speak TLS with as `host`."""
         if host not in self._ready:
-            if len(self._ready) >= HOSTS:
+            if len(self._ready) >= MAX_CERTIFICATES:
                 self._ready.clear()
-            self._ready[host] = self._made(host)
+            self._ready[host] = self._make_context(host)
         return self._ready[host]
 
-    def _made(self, host: str) -> ssl.SSLContext:
+    def _make_context(self, host: str) -> ssl.SSLContext:
         key = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, host[:64])])
         usage = dict.fromkeys(_USAGES, False) | {"digital_signature": True}
         made = (
-            self._begun(name, key.public_key())
+            self._start_certificate(name, key.public_key())
             .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(x509.KeyUsage(**usage), critical=True)
@@ -76,10 +76,12 @@ class Authority:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        _load(context, made.public_bytes(Encoding.PEM) + private)
+        _load_cert_chain(context, made.public_bytes(Encoding.PEM) + private)
         return context
 
-    def _begun(self, subject: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+    def _start_certificate(
+        self, subject: x509.Name, key: ec.EllipticCurvePublicKey
+    ) -> x509.CertificateBuilder:
         started = (
             x509.CertificateBuilder().subject_name(subject).issuer_name(self._name).public_key(key)
         )
@@ -99,7 +101,7 @@ _USAGES = (
 )
 
 
-def _load(context: ssl.SSLContext, pem: bytes) -> None:
+def _load_cert_chain(context: ssl.SSLContext, pem: bytes) -> None:
     """The ssl module takes a key only from a file: this one is memory."""
     descriptor = os.memfd_create("certificate", os.MFD_CLOEXEC)
     try:

@@ -16,12 +16,12 @@ import anyio.to_thread
 from anyio.abc import SocketStream, TaskGroup
 
 from ..types.errors import DeskhandError
-from .egress_http import BROKEN
-from .egress_proxy import Gate, serve
+from .egress_http import CONNECTION_ERRORS
+from .egress_proxy import Gate, serve_connection
 
-CONNECTIONS = 48
+MAX_CONNECTIONS = 48
 """How many a command has at once; more wait. A browser opens 32 to a proxy."""
-RELAYS = 8
+MAX_RELAYS = 8
 _HAND_OVER_S = 5.0
 
 
@@ -34,7 +34,9 @@ class Slots:
 
 
 @asynccontextmanager
-async def opened(gate: Gate, slots: Slots, authorities: Path | None = None) -> AsyncIterator[str]:
+async def open_egress_socket(
+    gate: Gate, slots: Slots, authorities: Path | None = None
+) -> AsyncIterator[str]:
     """The path of a socket that leads to `gate` for as long as this is entered. Who connects to it
     hands over a listening socket, by SCM_RIGHTS beside the byte `L`: what connects there is served,
     until the connection ends. `authorities` is shown beside it as `ca.pem`.
@@ -51,7 +53,7 @@ async def opened(gate: Gate, slots: Slots, authorities: Path | None = None) -> A
             door.listen()
             door.setblocking(False)
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_hear, door, gate, slots, tasks)
+                tasks.start_soon(_accept_relays, door, gate, slots, tasks)
                 try:
                     yield str(path)
                 except DeskhandError as error:
@@ -64,8 +66,8 @@ async def opened(gate: Gate, slots: Slots, authorities: Path | None = None) -> A
         shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _hear(door: socket.socket, gate: Gate, slots: Slots, tasks: TaskGroup) -> None:
-    relays = anyio.Semaphore(RELAYS)
+async def _accept_relays(door: socket.socket, gate: Gate, slots: Slots, tasks: TaskGroup) -> None:
+    relays = anyio.Semaphore(MAX_RELAYS)
     while True:
         await relays.acquire()
         await anyio.wait_readable(door)
@@ -75,34 +77,34 @@ async def _hear(door: socket.socket, gate: Gate, slots: Slots, tasks: TaskGroup)
             relays.release()
             continue
         connection.setblocking(False)
-        tasks.start_soon(_relay, connection, gate, slots, relays)
+        tasks.start_soon(_serve_relay, connection, gate, slots, relays)
 
 
-async def _relay(
+async def _serve_relay(
     connection: socket.socket, gate: Gate, slots: Slots, relays: anyio.Semaphore
 ) -> None:
     """Serve what connects to the listening socket that `connection` hands over, while it is
     open."""
     try:
-        with connection, suppress(*BROKEN):
+        with connection, suppress(*CONNECTION_ERRORS):
             with anyio.fail_after(_HAND_OVER_S):
                 await anyio.wait_readable(connection)
-            listener = _listener_of(connection)
+            listener = _receive_listener(connection)
             if listener is None:
                 return
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_accept, listener, gate, slots)
+                tasks.start_soon(_accept_connections, listener, gate, slots)
                 await anyio.wait_readable(connection)  # nothing more is said: its end
                 tasks.cancel_scope.cancel()
     finally:
         relays.release()
 
 
-def _listener_of(connection: socket.socket) -> socket.socket | None:
+def _receive_listener(connection: socket.socket) -> socket.socket | None:
     """The listening socket that came, if it is one; anything else is closed."""
     said, descriptors, _, _ = socket.recv_fds(connection, 1, 4)
     sockets = [socket.socket(fileno=each) for each in descriptors]
-    listening = [each for each in sockets if said == b"L" and _listens(each)]
+    listening = [each for each in sockets if said == b"L" and _is_listening(each)]
     for each in sockets:
         if len(listening) != 1 or each is not listening[0]:
             each.close()
@@ -112,13 +114,13 @@ def _listener_of(connection: socket.socket) -> socket.socket | None:
     return listening[0]
 
 
-def _listens(given: socket.socket) -> bool:
+def _is_listening(given: socket.socket) -> bool:
     accepts = struct.unpack("i", given.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN, 4))[0]
     return bool(accepts) and given.family == socket.AF_INET
 
 
-async def _accept(listener: socket.socket, gate: Gate, slots: Slots) -> None:
-    own = anyio.Semaphore(CONNECTIONS)
+async def _accept_connections(listener: socket.socket, gate: Gate, slots: Slots) -> None:
+    own = anyio.Semaphore(MAX_CONNECTIONS)
     with listener:
         async with anyio.create_task_group() as tasks:
             while True:
@@ -128,18 +130,18 @@ async def _accept(listener: socket.socket, gate: Gate, slots: Slots) -> None:
                 try:
                     stream = await SocketStream.from_socket(listener.accept()[0])
                 except OSError:
-                    _leave(own, slots)
+                    _release_slots(own, slots)
                     continue
-                tasks.start_soon(_serve, stream, gate, partial(_leave, own, slots))
+                tasks.start_soon(_serve_one, stream, gate, partial(_release_slots, own, slots))
 
 
-def _leave(own: anyio.Semaphore, slots: Slots) -> None:
+def _release_slots(own: anyio.Semaphore, slots: Slots) -> None:
     own.release()
     slots.free.release()
 
 
-async def _serve(stream: SocketStream, gate: Gate, leave: partial[None]) -> None:
+async def _serve_one(stream: SocketStream, gate: Gate, leave: partial[None]) -> None:
     try:
-        await serve(stream, gate)
+        await serve_connection(stream, gate)
     finally:
         leave()

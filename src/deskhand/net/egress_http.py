@@ -11,11 +11,11 @@ import msgspec
 from anyio.abc import ByteStream
 
 from ..types.secrets import Scrubber
-from .framing import strict
+from .framing import make_strict
 
 HEAD_BYTES = 1 << 15
 HEAD_S = 15.0
-KEPT_S = 60.0
+KEEP_ALIVE_S = 60.0
 IDLE_S = 120.0
 """Until the first request is whole, until the next one begins, and between two pieces of
 anything."""
@@ -23,7 +23,7 @@ PIECE_BYTES = 1 << 16
 _DRAIN_BYTES = 1 << 18
 _DRAIN_S = 1.0
 
-BROKEN = (
+CONNECTION_ERRORS = (
     OSError,
     anyio.EndOfStream,
     anyio.BrokenResourceError,
@@ -34,12 +34,12 @@ BROKEN = (
 
 # RFC 9110 section 7.6.1. What frames the body is not taken from one side to the other, but made
 # anew.
-_HOP = frozenset(
+_HOP_HEADERS = frozenset(
     b"connection keep-alive proxy-connection proxy-authorization proxy-authenticate te "
     b"trailer transfer-encoding "
     b"upgrade expect".split()
 )
-_NOT_TO_BE_NAMED = frozenset((b"host", b"content-length", b"authorization", b"cookie"))
+_NEVER_HOP_HEADERS = frozenset((b"host", b"content-length", b"authorization", b"cookie"))
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -64,13 +64,17 @@ class Peer:
 
     @classmethod
     def client(cls, stream: ByteStream) -> Peer:
-        return cls(stream, strict(h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)))
+        return cls(
+            stream, make_strict(h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES))
+        )
 
     @classmethod
     def upstream(cls, stream: ByteStream) -> Peer:
-        return cls(stream, strict(h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_BYTES)))
+        return cls(
+            stream, make_strict(h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_BYTES))
+        )
 
-    async def event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+    async def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
         """What comes next. Raises one of BROKEN; TimeoutError is among them."""
         while True:
             event = self.http.next_event()
@@ -91,11 +95,11 @@ class Peer:
                 await self.stream.send(data)
 
 
-async def next_request(client: Peer, within_s: float) -> h11.Request | None:
+async def read_request(client: Peer, within_s: float) -> h11.Request | None:
     """The next request; None where no more comes. Raises Malformed, or one of BROKEN."""
     try:
         with anyio.fail_after(within_s):
-            event = await client.event()
+            event = await client.next_event()
     except h11.RemoteProtocolError as error:
         raise Malformed(f"this is no proper HTTP: {error}") from error
     if not isinstance(event, h11.Request):
@@ -107,7 +111,7 @@ async def next_request(client: Peer, within_s: float) -> h11.Request | None:
     return event
 
 
-async def answer(client: Peer, status: int, text: str) -> None:
+async def send_refusal(client: Peer, status: int, text: str) -> None:
     """Answer by ourselves, and end the connection: what the client still sends is thrown away for a
     moment, so that it reads the answer first."""
     if client.http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
@@ -128,11 +132,11 @@ async def answer(client: Peer, status: int, text: str) -> None:
             left = _DRAIN_BYTES
             while left > 0:
                 left -= len(await client.stream.receive(PIECE_BYTES))
-    except (*BROKEN, NotImplementedError):  # TLS has no half of a connection to close
+    except (*CONNECTION_ERRORS, NotImplementedError):  # TLS has no half of a connection to close
         pass
 
 
-def end_to_end(headers: Sequence[tuple[bytes, bytes]]) -> Headers:
+def strip_hop_headers(headers: Sequence[tuple[bytes, bytes]]) -> Headers:
     """Without what is meant for the next hop alone."""
     named = {
         token.strip().lower()
@@ -140,11 +144,11 @@ def end_to_end(headers: Sequence[tuple[bytes, bytes]]) -> Headers:
         if name.lower() == b"connection"
         for token in value.split(b",")
     }
-    dropped = _HOP | (named - _NOT_TO_BE_NAMED)
+    dropped = _HOP_HEADERS | (named - _NEVER_HOP_HEADERS)
     return [(name, value) for name, value in headers if name.lower() not in dropped]
 
 
-async def exchange(
+async def relay_exchange(
     client: Peer,
     upstream: Peer,
     request: h11.Request,
@@ -159,7 +163,7 @@ async def exchange(
     async def send_body() -> None:
         try:
             while True:
-                event = await client.event()
+                event = await client.next_event()
                 if isinstance(event, h11.Data):
                     await upstream.send(h11.Data(data=event.data))
                     sent.up += len(event.data)
@@ -168,7 +172,7 @@ async def exchange(
                     return
                 else:
                     raise h11.RemoteProtocolError("the body broke off")
-        except BROKEN as error:
+        except CONNECTION_ERRORS as error:
             if (
                 upstream.http.their_state is h11.SEND_RESPONSE
             ):  # no answer either, that might say why
@@ -184,7 +188,7 @@ async def exchange(
         await client.send(h11.InformationalResponse(status_code=100, headers=[]))
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(send_body)
-        problem = await _answered(client, upstream, sent, scrub and scrub(), answered)
+        problem = await _relay_response(client, upstream, sent, scrub and scrub(), answered)
         tasks.cancel_scope.cancel()
     if problem is not None:
         raise problem
@@ -192,19 +196,19 @@ async def exchange(
         raise failed[0]
 
 
-async def _answered(
+async def _relay_response(
     client: Peer, upstream: Peer, sent: Sent, scrubber: Scrubber | None, answered: anyio.Event
 ) -> Exception | None:
     """Carry the answer back; what went wrong, if something did."""
     try:
-        while isinstance(event := await upstream.event(), h11.InformationalResponse):
+        while isinstance(event := await upstream.next_event(), h11.InformationalResponse):
             pass
         if not isinstance(event, h11.Response):
             raise h11.RemoteProtocolError("the server hung up without an answer")
         answered.set()
-        await client.send(_response(event, scrubber))
+        await client.send(_make_response(event, scrubber))
         while True:
-            event = await upstream.event()
+            event = await upstream.next_event()
             if isinstance(event, h11.Data):
                 sent.down += len(event.data)
                 data = scrubber.feed(bytes(event.data)) if scrubber else event.data
@@ -217,12 +221,12 @@ async def _answered(
                 return None
             else:
                 raise h11.RemoteProtocolError("the answer broke off")
-    except (*BROKEN, Malformed) as error:
+    except (*CONNECTION_ERRORS, Malformed) as error:
         return error
 
 
-def _response(event: h11.Response, scrubber: Scrubber | None) -> h11.Response:
-    headers = end_to_end(event.headers.raw_items())
+def _make_response(event: h11.Response, scrubber: Scrubber | None) -> h11.Response:
+    headers = strip_hop_headers(event.headers.raw_items())
     reason = event.reason
     if scrubber is not None:
         encodings = {
@@ -234,9 +238,9 @@ def _response(event: h11.Response, scrubber: Scrubber | None) -> h11.Response:
                 "it would be seen"
             )
         headers = [
-            (name, scrubber.whole(value))
+            (name, scrubber.scrub(value))
             for name, value in headers
             if name.lower() != b"content-length"
         ]
-        reason = scrubber.whole(reason)
+        reason = scrubber.scrub(reason)
     return h11.Response(status_code=event.status_code, headers=headers, reason=reason)

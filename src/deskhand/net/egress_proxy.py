@@ -14,22 +14,22 @@ from anyio.abc import ByteStream
 from anyio.streams.tls import TLSStream
 
 from ..types.errors import AddressRefused, NetError
-from .egress import HELLO_BYTES, is_address, parse_authority, server_name
+from .egress import HELLO_BYTES, is_ip_address, parse_authority, parse_server_name
 from .egress_http import (
-    BROKEN,
+    CONNECTION_ERRORS,
     HEAD_S,
-    KEPT_S,
+    KEEP_ALIVE_S,
     PIECE_BYTES,
     Headers,
     Malformed,
     Peer,
     Sent,
-    answer,
-    end_to_end,
-    exchange,
-    next_request,
+    read_request,
+    relay_exchange,
+    send_refusal,
+    strip_hop_headers,
 )
-from .egress_secrets import SecretBroker, Withheld, without_handles
+from .egress_secrets import SecretBroker, Withheld, reject_handles
 from .url import Url, parse_host, parse_url
 
 TUNNEL_IDLE_S = 300.0
@@ -48,7 +48,7 @@ class Use(msgspec.Struct, frozen=True):
     down: int = 0
 
 
-async def _nothing() -> None:
+async def _read_nothing() -> None:
     """Nothing was read."""
 
 
@@ -64,11 +64,11 @@ class Gate(msgspec.Struct, frozen=True):
 
     permit: Callable[[str, int], Awaitable[str]]
     connect: Callable[[str, int], Awaitable[ByteStream]]
-    told: Callable[[Use], None]
-    trust: Callable[[], ssl.SSLContext]
+    on_use: Callable[[Use], None]
+    client_context: Callable[[], ssl.SSLContext]
     broker: Callable[[str, int], SecretBroker | None] = lambda host, port: None
-    certificate: Callable[[str], ssl.SSLContext | None] = lambda host: None
-    read: Callable[[], Awaitable[object]] = _nothing
+    server_context: Callable[[str], ssl.SSLContext | None] = lambda host: None
+    read: Callable[[], Awaitable[object]] = _read_nothing
 
 
 class Unreachable(Exception):
@@ -112,58 +112,58 @@ class ProxyRequest(ByteStream):
         await self._stream.aclose()
 
 
-async def serve(stream: ByteStream, gate: Gate) -> None:
+async def serve_connection(stream: ByteStream, gate: Gate) -> None:
     """Everything that comes over one connection of a command."""
     try:
-        await _requests(Peer.client(stream), gate, "")
+        await _serve_requests(Peer.client(stream), gate, "")
     finally:
         await anyio.aclose_forcefully(stream)
 
 
-async def _requests(client: Peer, gate: Gate, within: str) -> None:
+async def _serve_requests(client: Peer, gate: Gate, within: str) -> None:
     """Requests one after the other. `within`: the origin whose TLS ends here; '': any, over plain
     HTTP."""
     patience_s = HEAD_S
     try:
-        while (request := await next_request(client, patience_s)) is not None:
-            patience_s = KEPT_S
+        while (request := await read_request(client, patience_s)) is not None:
+            patience_s = KEEP_ALIVE_S
             try:
-                await _one(client, request, gate, within)
+                await _handle_request(client, request, gate, within)
             except Unreachable as error:
-                await answer(client, error.status, f"Deskhand: {error.text}")
+                await send_refusal(client, error.status, f"Deskhand: {error.text}")
                 return
             if client.http.our_state is not h11.DONE or client.http.their_state is not h11.DONE:
                 return
             client.http.start_next_cycle()
     except Malformed as error:
-        await answer(client, 400, f"Deskhand: {error}.")
-    except BROKEN:
+        await send_refusal(client, 400, f"Deskhand: {error}.")
+    except CONNECTION_ERRORS:
         return  # whoever is on the other side of it notices by itself
 
 
-async def _one(client: Peer, request: h11.Request, gate: Gate, within: str) -> None:
+async def _handle_request(client: Peer, request: h11.Request, gate: Gate, within: str) -> None:
     if request.method == b"CONNECT":
         if within:
             raise Unreachable(400, "a tunnel within a tunnel is not made.")
-        await _tunnel(client, request, gate)
+        await _serve_tunnel(client, request, gate)
         return
     if within:
-        url = _within(request, within)
+        url = _parse_target_within(request, within)
         secure = True
         port = url.port
-        read = await _permit(gate, url.host, url.port)
+        read = await _require_permission(gate, url.host, url.port)
     else:
-        url = _absolute(request)
-        read = await _permit(gate, url.host, url.port)
+        url = _parse_absolute_target(request)
+        read = await _require_permission(gate, url.host, url.port)
         port = _TLS_PORT if url.port == 80 else url.port
         secure = gate.broker(url.host, port) is not None
         port = port if secure else url.port
-    await _forwarded(
+    await _forward_request(
         client, request, gate, msgspec.structs.replace(url, scheme=_SCHEME[secure], port=port), read
     )
 
 
-async def _forwarded(
+async def _forward_request(
     client: Peer, request: h11.Request, gate: Gate, url: Url, read: object
 ) -> None:
     """Send the request to where `url` says, and the answer back. `read` is what was read when it
@@ -172,11 +172,13 @@ async def _forwarded(
     refused = ""
     broker = gate.broker(url.host, url.port) if url.scheme == "https" else None
     try:
-        onward = _onward(request, url, broker)
-        stream = await _connected(gate, url.host, url.port, secure=url.scheme == "https")
+        onward = _make_onward_request(request, url, broker)
+        stream = await _connect(gate, url.host, url.port, secure=url.scheme == "https")
         try:
             upstream = Peer.upstream(ProxyRequest(stream, gate, (url.host, url.port), read))
-            await exchange(client, upstream, onward, sent, broker.scrubber if broker else None)
+            await relay_exchange(
+                client, upstream, onward, sent, broker.make_scrubber if broker else None
+            )
         finally:
             await anyio.aclose_forcefully(stream)
     except Unreachable as error:
@@ -185,27 +187,27 @@ async def _forwarded(
     except (Withheld, Malformed, NotAnyMore) as error:
         refused = str(error)
         raise Unreachable(502 if isinstance(error, Malformed) else 403, f"{error}.") from error
-    except BROKEN as error:
+    except CONNECTION_ERRORS as error:
         raise Unreachable(
             502, f"{url.host} hung up, or what it answers is no proper HTTP."
         ) from error
     finally:
-        gate.told(Use(url.host, url.port, refused.rstrip("."), sent.up, sent.down))
+        gate.on_use(Use(url.host, url.port, refused.rstrip("."), sent.up, sent.down))
 
 
-def _absolute(request: h11.Request) -> Url:
+def _parse_absolute_target(request: h11.Request) -> Url:
     target = request.target.decode("ascii", "replace")
     try:
         if target[:7].lower() != "http://":
             raise Unreachable(400, "this is a proxy: it takes http://HOST/… and CONNECT HOST:443.")
         url = parse_url(target)
-        _names(request, url.host)
+        _check_host_header(request, url.host)
     except AddressRefused as error:
         raise Unreachable(400, str(error)) from error
     return url
 
 
-def _names(request: h11.Request, host: str) -> None:
+def _check_host_header(request: h11.Request, host: str) -> None:
     """Its `Host` says the same as its target: who reads only the one must not be led elsewhere.
     Raises AddressRefused, Unreachable."""
     for name, value in request.headers:
@@ -216,7 +218,7 @@ def _names(request: h11.Request, host: str) -> None:
             raise Unreachable(400, f"the request is for {host}, and its Host names another.")
 
 
-def _within(request: h11.Request, origin: str) -> Url:
+def _parse_target_within(request: h11.Request, origin: str) -> Url:
     """The address of a request in a connection to `origin`, whose `Host` must be the same."""
     target = request.target.decode("ascii", "replace")
     try:
@@ -232,37 +234,41 @@ def _within(request: h11.Request, origin: str) -> Url:
     return url
 
 
-async def _permit(gate: Gate, host: str, port: int) -> object:
+async def _require_permission(gate: Gate, host: str, port: int) -> object:
     """Let it through; returns what the command had read by then. Raises Unreachable."""
     read = await gate.read()
     if refused := await gate.permit(host, port):
-        gate.told(Use(host, port, refused))
+        gate.on_use(Use(host, port, refused))
         raise Unreachable(403, refused)
     return read
 
 
-def _onward(request: h11.Request, url: Url, broker: SecretBroker | None) -> h11.Request:
+def _make_onward_request(
+    request: h11.Request, url: Url, broker: SecretBroker | None
+) -> h11.Request:
     """The request as the server gets it. Raises Withheld."""
     headers: Headers = [
-        pair for pair in end_to_end(request.headers.raw_items()) if pair[0].lower() != b"host"
+        pair
+        for pair in strip_hop_headers(request.headers.raw_items())
+        if pair[0].lower() != b"host"
     ]
     if any(name == b"transfer-encoding" for name, _ in request.headers):
         headers.append((b"Transfer-Encoding", b"chunked"))
     if broker is None:
-        without_handles(headers, url.host)
+        reject_handles(headers, url.host)
     else:
         # Compressed, or asked for in pieces, a secret that comes back would not be seen.
         unseen = (b"accept-encoding", b"range", b"if-range")
         headers = [pair for pair in headers if pair[0].lower() not in unseen]
         headers = [
-            *broker.dress(request.method.decode(), url.target, headers),
+            *broker.inject_headers(request.method.decode(), url.target, headers),
             (b"Accept-Encoding", b"identity"),
         ]
     headers = [(b"Host", url.authority.encode()), *headers, (b"Connection", b"close")]
     return h11.Request(method=request.method, target=url.target.encode(), headers=headers)
 
 
-async def _connected(gate: Gate, host: str, port: int, *, secure: bool) -> ByteStream:
+async def _connect(gate: Gate, host: str, port: int, *, secure: bool) -> ByteStream:
     try:
         stream = await gate.connect(host, port)
     except NetError as error:
@@ -275,38 +281,38 @@ async def _connected(gate: Gate, host: str, port: int, *, secure: bool) -> ByteS
                 stream,
                 server_side=False,
                 hostname=host,
-                ssl_context=gate.trust(),
+                ssl_context=gate.client_context(),
                 standard_compatible=False,
             )
-    except BROKEN as error:
+    except CONNECTION_ERRORS as error:
         await anyio.aclose_forcefully(stream)
         raise Unreachable(
-            502, f"{host} could not be reached over TLS: {_plainly(error)}."
+            502, f"{host} could not be reached over TLS: {_describe_tls_error(error)}."
         ) from error
 
 
-def _plainly(error: Exception) -> str:
+def _describe_tls_error(error: Exception) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return "its certificate is not valid, so that nobody knows who answers"
     return "no encrypted connection came about"
 
 
-async def _tunnel(client: Peer, request: h11.Request, gate: Gate) -> None:
+async def _serve_tunnel(client: Peer, request: h11.Request, gate: Gate) -> None:
     try:
         host, port = parse_authority(request.target.decode("ascii", "replace"))
-        _names(request, host)
+        _check_host_header(request, host)
     except AddressRefused as error:
         raise Unreachable(400, str(error)) from error
-    if not isinstance(await client.event(), h11.EndOfMessage):
+    if not isinstance(await client.next_event(), h11.EndOfMessage):
         raise Unreachable(400, "a request for a tunnel has no body.")
-    read = await _permit(gate, host, port)
+    read = await _require_permission(gate, host, port)
     if gate.broker(host, port) is not None:
-        await _ended_here(client, host, port, gate)
+        await _terminate_tls(client, host, port, gate)
         return
     try:
-        upstream = await _connected(gate, host, port, secure=False)
+        upstream = await _connect(gate, host, port, secure=False)
     except Unreachable as error:
-        gate.told(Use(host, port, error.text.rstrip(".")))
+        gate.on_use(Use(host, port, error.text.rstrip(".")))
         raise
     sent = Sent()
     refused = ""
@@ -314,22 +320,22 @@ async def _tunnel(client: Peer, request: h11.Request, gate: Gate) -> None:
         await client.send(h11.Response(status_code=200, headers=[], reason=b"Connected"))
         first, _ = client.http.trailing_data
         onward = ProxyRequest(upstream, gate, (host, port), read)
-        refused = await _carried(client.stream, onward, bytes(first), (host, port), sent)
+        refused = await _relay_bytes(client.stream, onward, bytes(first), (host, port), sent)
     finally:  # told first: where the command is over, nothing can be waited for any more
-        gate.told(Use(host, port, refused, sent.up, sent.down))
+        gate.on_use(Use(host, port, refused, sent.up, sent.down))
         await anyio.aclose_forcefully(upstream)
 
 
-async def _ended_here(client: Peer, host: str, port: int, gate: Gate) -> None:
+async def _terminate_tls(client: Peer, host: str, port: int, gate: Gate) -> None:
     """Speak to the command as `host`, so that what it asks can be given its secrets."""
-    certificate = gate.certificate(host)
+    certificate = gate.server_context(host)
     if certificate is None:
         why = (
             "to put a secret into https requests Deskhand needs its extra `secrets` (pip "
             "install 'deskhand[secrets]')"
         )
         why = f"{why}; until then ask for http://{host}/…, which leaves this machine as https"
-        gate.told(Use(host, port, why))
+        gate.on_use(Use(host, port, why))
         raise Unreachable(403, f"{why}.")
     await client.send(h11.Response(status_code=200, headers=[], reason=b"Connected"))
     if client.http.trailing_data[0]:
@@ -339,32 +345,34 @@ async def _ended_here(client: Peer, host: str, port: int, gate: Gate) -> None:
             stream = await TLSStream.wrap(
                 client.stream, server_side=True, ssl_context=certificate, standard_compatible=False
             )
-    except BROKEN as error:
+    except CONNECTION_ERRORS as error:
         why = (
             "the command did not trust the certificate that the proxy shows for it: its program "
             "has a list of its own"
         )
-        gate.told(
+        gate.on_use(
             Use(
-                host, port, f"{why} ({_plainly(error)})" if isinstance(error, ssl.SSLError) else why
+                host,
+                port,
+                f"{why} ({_describe_tls_error(error)})" if isinstance(error, ssl.SSLError) else why,
             )
         )
         return
-    await _requests(
+    await _serve_requests(
         Peer.client(stream), gate, f"https://{host}" + (f":{port}" if port != _TLS_PORT else "")
     )
 
 
-async def _carried(
+async def _relay_bytes(
     client: ByteStream, upstream: ByteStream, first: bytes, to: tuple[str, int], sent: Sent
 ) -> str:
     """Carry bytes both ways, until one side has ended and the other falls silent. Why nothing was
     carried; '' if it was."""
     refused: list[str] = []
 
-    async def up() -> None:
+    async def send_up() -> None:
         try:
-            data, why = await _greeting(client, first, to)
+            data, why = await _read_client_hello(client, first, to)
             if why:
                 refused.append(why)
                 tasks.cancel_scope.cancel()
@@ -372,42 +380,44 @@ async def _carried(
             while data:
                 await upstream.send(data)
                 sent.up += len(data)
-                still()
+                reset_idle()
                 data = await client.receive(PIECE_BYTES)
         except anyio.EndOfStream:
-            await _no_more(upstream)
-        except BROKEN as error:
+            await _send_eof(upstream)
+        except CONNECTION_ERRORS as error:
             refused.extend([str(error)] if isinstance(error, NotAnyMore) else ())
             tasks.cancel_scope.cancel()
 
-    async def down() -> None:
+    async def send_down() -> None:
         try:
             while True:
                 data = await upstream.receive(PIECE_BYTES)
                 await client.send(data)
                 sent.down += len(data)
-                still()
+                reset_idle()
         except anyio.EndOfStream:
-            await _no_more(client)
-        except BROKEN:
+            await _send_eof(client)
+        except CONNECTION_ERRORS:
             tasks.cancel_scope.cancel()
 
-    def still() -> None:
+    def reset_idle() -> None:
         idle.deadline = anyio.current_time() + TUNNEL_IDLE_S
 
     with anyio.move_on_after(TUNNEL_IDLE_S) as idle:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(up)
-            tasks.start_soon(down)
+            tasks.start_soon(send_up)
+            tasks.start_soon(send_down)
     return refused[0] if refused else ""
 
 
-async def _no_more(stream: ByteStream) -> None:
-    with suppress(*BROKEN):
+async def _send_eof(stream: ByteStream) -> None:
+    with suppress(*CONNECTION_ERRORS):
         await stream.send_eof()
 
 
-async def _greeting(client: ByteStream, first: bytes, to: tuple[str, int]) -> tuple[bytes, str]:
+async def _read_client_hello(
+    client: ByteStream, first: bytes, to: tuple[str, int]
+) -> tuple[bytes, str]:
     """The first bytes of the client, and why they are not let through: TLS must name the host that
     was allowed, as the same address may serve others; and on the port of the web nothing but TLS is
     spoken."""
@@ -416,21 +426,21 @@ async def _greeting(client: ByteStream, first: bytes, to: tuple[str, int]) -> tu
     with anyio.move_on_after(HEAD_S if port == _TLS_PORT else None):
         while True:
             try:
-                name = server_name(data) if data else None
+                name = parse_server_name(data) if data else None
             except ValueError as error:
                 if port != _TLS_PORT and data[:1] != b"\x16":
                     return data, ""
                 return b"", f"what was to be sent to {host} is no TLS that names it: {error}"
             if name is not None:
-                return data, "" if _same(
+                return data, "" if _is_same_host(
                     name, host
                 ) else f"the connection to {host} was meant for {name or 'no name'!r}"
             data += await client.receive(HELLO_BYTES)
     return b"", f"nothing was said to {host} in {HEAD_S:.0f} s"
 
 
-def _same(name: str, host: str) -> bool:
-    if is_address(host):
+def _is_same_host(name: str, host: str) -> bool:
+    if is_ip_address(host):
         return not name  # RFC 6066: an address is no name
     try:
         return parse_host(name) == host

@@ -10,8 +10,8 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from ..types.errors import AddressRefused, ConfigError, NetError
-from ..types.secrets import HANDLE, Scrubber, handle
-from .egress import is_address, parse_entry
+from ..types.secrets import HANDLE_PATTERN, Scrubber, format_handle
+from .egress import is_ip_address, parse_egress_host
 
 Header = tuple[bytes, bytes]
 
@@ -19,7 +19,7 @@ BEARER = "Authorization: Bearer {}"
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}")
 _BASIC = re.compile(r"\{basic:([^{}:]*)\}")
 _METHOD = re.compile(r"[A-Z]{1,20}")
-_OURS = frozenset(
+_MANAGED_HEADERS = frozenset(
     (
         b"host connection content-length transfer-encoding expect proxy-authorization "
         b"accept-encoding range"
@@ -27,7 +27,7 @@ _OURS = frozenset(
 )
 _CREDENTIALS = frozenset((b"authorization", b"cookie"))
 # What servers read differently from each other: with it a path could lead out of its prefix.
-_CROOKED = re.compile(r"//|/\.{1,2}(?=[/?;]|$)|%(?:2e|2f|5c|00)|[\\;]", re.IGNORECASE)
+_AMBIGUOUS_PATH = re.compile(r"//|/\.{1,2}(?=[/?;]|$)|%(?:2e|2f|5c|00)|[\\;]", re.IGNORECASE)
 
 
 class Withheld(NetError):
@@ -48,11 +48,11 @@ class SecretRule(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
     port: int = 443
 
     @property
-    def field(self) -> bytes:
+    def header_name(self) -> bytes:
         """The name of the header in lower case."""
         return self.header.partition(":")[0].strip().lower().encode()
 
-    def filled(self, value: str) -> Header:
+    def fill_header(self, value: str) -> Header:
         """The header with the value in it. Raises Withheld where it cannot be in one."""
         name, _, content = self.header.partition(":")
         if not value.isprintable():
@@ -64,7 +64,7 @@ class SecretRule(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
         )
         return name.strip().encode(), basic.replace("{}", value).strip().encode()
 
-    def means(self, method: str, target: str) -> bool:
+    def is_for_request(self, method: str, target: str) -> bool:
         """Whether this request may carry it."""
         if self.methods and method not in self.methods:
             return False
@@ -74,21 +74,21 @@ class SecretRule(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
             for prefix in self.paths
             if path == prefix or path.startswith(prefix.rstrip("/") + "/")
         ]
-        return not self.paths or (bool(inside) and not _CROOKED.search(path))
+        return not self.paths or (bool(inside) and not _AMBIGUOUS_PATH.search(path))
 
-    def lets(self, names: Sequence[str]) -> bool:
+    def is_usable_by(self, names: Sequence[str]) -> bool:
         """Whether a principal with these names may use it."""
         return any(fnmatchcase(name, pattern) for name in names for pattern in self.who)
 
 
-def checked_rule(rule: SecretRule) -> SecretRule:
+def normalize_secret_rule(rule: SecretRule) -> SecretRule:
     """The same rule in its one spelling. Raises ConfigError for one that would never do what it
     says."""
     try:
-        entry = parse_entry(rule.host)
+        entry = parse_egress_host(rule.host)
     except AddressRefused as error:
         raise ConfigError(str(error)) from None
-    if entry.below or is_address(entry.host):
+    if entry.below or is_ip_address(entry.host):
         raise ConfigError(
             f"{rule.host!r}: a secret goes to one host by its name, not to many and not to "
             "an address"
@@ -102,7 +102,7 @@ def checked_rule(rule: SecretRule) -> SecretRule:
         raise ConfigError(
             f"{rule.header!r} is no header with a place for the secret: write {BEARER!r}"
         )
-    if name.strip().lower().encode() in _OURS or not content.isprintable():
+    if name.strip().lower().encode() in _MANAGED_HEADERS or not content.isprintable():
         raise ConfigError(f"{name.strip()!r} is not a header that a secret can be put in")
     methods = tuple(method.upper() for method in rule.methods)
     if bad := [
@@ -112,7 +112,7 @@ def checked_rule(rule: SecretRule) -> SecretRule:
     if wrong := [
         path
         for path in rule.paths
-        if not path.startswith("/") or _CROOKED.search(path) or "?" in path
+        if not path.startswith("/") or _AMBIGUOUS_PATH.search(path) or "?" in path
     ]:
         raise ConfigError(f"{wrong[0]!r} is no beginning of a path: write /repos/")
     if not rule.who:
@@ -140,41 +140,44 @@ class SecretBroker:
     def __init__(self, host: str, mine: Sequence[HeldSecret], known: Sequence[HeldSecret]) -> None:
         self.host = host
         self._mine = mine
-        self._named = [(each.value, handle(each.name)) for each in known]
+        self._named = [(each.value, format_handle(each.name)) for each in known]
 
-    def scrubber(self) -> Scrubber:
+    def make_scrubber(self) -> Scrubber:
         """Takes the values out of one answer."""
         return Scrubber(self._named)
 
-    def dress(self, method: str, target: str, headers: Sequence[Header]) -> list[Header]:
+    def inject_headers(self, method: str, target: str, headers: Sequence[Header]) -> list[Header]:
         """The headers as they are sent: with the secrets that the rules put in, without any that
         the client brought. Raises Withheld."""
         fit = [
-            (each, rule) for each in self._mine for rule in each.rules if rule.means(method, target)
+            (each, rule)
+            for each in self._mine
+            for rule in each.rules
+            if rule.is_for_request(method, target)
         ]
-        ours = {rule.field for each in self._mine for rule in each.rules} | _CREDENTIALS
+        ours = {rule.header_name for each in self._mine for rule in each.rules} | _CREDENTIALS
         kept = [(name, value) for name, value in headers if name.lower() not in ours]
         values = {each.name: each.value for each, _ in fit}
-        kept = [(name, _resolved(value, values, self.host)) for name, value in kept]
+        kept = [(name, _resolve_handles(value, values, self.host)) for name, value in kept]
         put: dict[bytes, Header] = {}
         for each, rule in fit:
-            put.setdefault(rule.field, rule.filled(each.value))
+            put.setdefault(rule.header_name, rule.fill_header(each.value))
         return [*kept, *put.values()]
 
 
-def _resolved(value: bytes, values: dict[str, str], host: str) -> bytes:
+def _resolve_handles(value: bytes, values: dict[str, str], host: str) -> bytes:
     if b"{{secret:" not in value:
         return value
 
-    def known(match: re.Match[str]) -> str:
+    def lookup_value(match: re.Match[str]) -> str:
         if match[1] not in values:
             raise Withheld(f"the secret {match[1]!r} is not for this request to {host}")
         return values[match[1]]
 
-    return HANDLE.sub(known, value.decode("latin-1")).encode("utf-8", "replace")
+    return HANDLE_PATTERN.sub(lookup_value, value.decode("latin-1")).encode("utf-8", "replace")
 
 
-def without_handles(headers: Sequence[Header], host: str) -> None:
+def reject_handles(headers: Sequence[Header], host: str) -> None:
     """Raises Withheld where a header names a secret, and there is none for this host."""
     if any(b"{{secret:" in value for _, value in headers):
         raise Withheld(

@@ -13,18 +13,25 @@ from aiohttp.abc import AbstractResolver, ResolveResult  # noqa: TID251 -- the o
 from yarl import URL
 
 from ..types.errors import NetError, TooLarge
-from .client import AGENT, REDIRECTS, Answer, NetLimits, OutboundRequest, problem
+from .client import (
+    REDIRECT_STATUSES,
+    USER_AGENT,
+    NetLimits,
+    OutboundRequest,
+    RawResponse,
+    describe_connection_error,
+)
 from .inflate import InflateMeter, Inflater
-from .url import short
+from .url import quote_short
 
 
-async def over_http(
+async def exchange_http(
     request: OutboundRequest,
     addresses: Sequence[str],
     limits: NetLimits,
     *,
     tls: ssl.SSLContext | None = None,
-) -> Answer:
+) -> RawResponse:
     """See `client.Exchange`."""
     url = request.url
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=limits.idle_s, sock_read=limits.idle_s)
@@ -33,11 +40,11 @@ async def over_http(
         use_dns_cache=False,
         force_close=True,
         ssl=tls or True,
-        socket_factory=_only(addresses),
+        socket_factory=_make_socket_factory(addresses),
     )
     headers = {
         "Accept-Encoding": "gzip, deflate",
-        "User-Agent": AGENT,
+        "User-Agent": USER_AGENT,
         "Accept": "*/*",
         **request.headers,
     }
@@ -62,15 +69,15 @@ async def over_http(
                 found[name.lower()] = (
                     f"{found[name.lower()]}, {value}" if name.lower() in found else value
                 )
-            redirects = response.status in REDIRECTS and "location" in found
-            body = b"" if redirects else await _body(response, found, limits)
+            redirects = response.status in REDIRECT_STATUSES and "location" in found
+            body = b"" if redirects else await _read_body(response, found, limits)
             return response.status, found, body
     except TooLarge as error:
-        raise TooLarge(f"{short(str(url))} was refused: {error}") from None
+        raise TooLarge(f"{quote_short(str(url))} was refused: {error}") from None
     except TimeoutError:
         raise
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        raise NetError(f"{url.origin} could not be fetched: {_plain(error)}.") from None
+        raise NetError(f"{url.origin} could not be fetched: {_describe_error(error)}.") from None
 
 
 class _Pinned(AbstractResolver):
@@ -98,7 +105,7 @@ class _Pinned(AbstractResolver):
         """There is nothing to close."""
 
 
-def _only(addresses: Sequence[str]) -> Callable[[Any], socket.socket]:
+def _make_socket_factory(addresses: Sequence[str]) -> Callable[[Any], socket.socket]:
     """Makes sockets for these addresses alone: the last look before a connection, whatever came
     before it."""
 
@@ -111,7 +118,7 @@ def _only(addresses: Sequence[str]) -> Callable[[Any], socket.socket]:
     return make
 
 
-async def _body(
+async def _read_body(
     response: aiohttp.ClientResponse, headers: Mapping[str, str], limits: NetLimits
 ) -> bytes:
     """All of the body, unpacked. Raises TooLarge as soon as it is, NetError for one that is
@@ -128,14 +135,14 @@ async def _body(
     except TooLarge:
         raise
     except NetError as error:
-        raise NetError(f"{short(str(response.url))} cannot be read: {error}") from None
+        raise NetError(f"{quote_short(str(response.url))} cannot be read: {error}") from None
     return bytes(body)
 
 
-def _plain(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     match error:
         case ssl.SSLError():
-            return problem(error)
+            return describe_connection_error(error)
         case aiohttp.ClientConnectorError():
             return "it does not take connections there"
         case aiohttp.ServerDisconnectedError():
@@ -145,4 +152,4 @@ def _plain(error: BaseException) -> str:
         case aiohttp.ClientResponseError():
             return "what it answers is no proper HTTP"
         case _:
-            return problem(error)
+            return describe_connection_error(error)

@@ -18,8 +18,8 @@ from curl_cffi.requests.impersonate import DEFAULT_CHROME  # noqa: TID251 -- the
 
 from ..types.errors import NetError, TooLarge
 from .client import NetLimits, OutboundRequest
-from .inflate import InflateMeter, large
-from .url import short
+from .inflate import InflateMeter, describe_too_large
+from .url import quote_short
 
 _HEADERS_BYTES = 64 << 10
 _HEADERS = 200
@@ -56,7 +56,7 @@ async def exchange(
         own = anyio.CapacityLimiter(1)  # slow servers hold up nobody else's threads
         return await anyio.to_thread.run_sync(call.run, abandon_on_cancel=True, limiter=own)
     finally:
-        call.given_up.set()
+        call.abandoned.set()
 
 
 class _Call:
@@ -68,7 +68,7 @@ class _Call:
         self._request = request
         self._addresses = addresses
         self._limits = limits
-        self.given_up = threading.Event()
+        self.abandoned = threading.Event()
         self._meter = InflateMeter(limits.body_bytes, limits.ratio)
         self._curl = Curl()
         self._body = bytearray()
@@ -77,11 +77,11 @@ class _Call:
         self._headers: dict[str, str] = {}
 
     def run(self) -> tuple[int, dict[str, str], bytes]:
-        where = short(str(self._request.url))
+        where = quote_short(str(self._request.url))
         try:
             self._set_up()
             self._curl.perform()
-            if str(self._address()) not in self._addresses:
+            if str(self._connected_address()) not in self._addresses:
                 raise NetError(f"{where} was answered from an address that was not judged.")
         except TooLarge as error:
             raise TooLarge(f"{where} was refused: {error}") from None
@@ -89,7 +89,9 @@ class _Call:
             if error.code == _TIMED_OUT:
                 raise TimeoutError from error
             if error.code == _TOO_LARGE:
-                raise TooLarge(f"{where} was refused: {large(self._limits.body_bytes)}") from None
+                raise TooLarge(
+                    f"{where} was refused: {describe_too_large(self._limits.body_bytes)}"
+                ) from None
             why = _WHY.get(error.code, "no connection came about")
             raise NetError(f"{self._request.url.origin} could not be fetched: {why}.") from error
         finally:
@@ -123,8 +125,8 @@ class _Call:
             CurlOpt.MAXFILESIZE_LARGE: limits.body_bytes,
             CurlOpt.FORBID_REUSE: 1,
             CurlOpt.NOSIGNAL: 1,
-            CurlOpt.HEADERFUNCTION: self._header,
-            CurlOpt.WRITEFUNCTION: self._piece,
+            CurlOpt.HEADERFUNCTION: self._on_header,
+            CurlOpt.WRITEFUNCTION: self._on_body,
         }
         for option, value in options.items():
             if not (option is CurlOpt.HTTPHEADER and not value):
@@ -134,11 +136,11 @@ class _Call:
         if self._request.method != "GET":
             curl.setopt(CurlOpt.CUSTOMREQUEST, self._request.method)
 
-    def _address(self) -> str:
+    def _connected_address(self) -> str:
         found = self._curl.getinfo(CurlInfo.PRIMARY_IP)
         return found.decode() if isinstance(found, bytes) else str(found)
 
-    def _header(self, line: bytes) -> int:
+    def _on_header(self, line: bytes) -> int:
         self._head_bytes += len(line)
         if self._head_bytes > _HEADERS_BYTES or len(self._headers) > _HEADERS:
             raise NetError(
@@ -157,10 +159,10 @@ class _Call:
                 f"{self._headers[name]}, {value}" if name in self._headers else value
             )
         elif not text:
-            self._expect()
+            self._check_headers()
         return len(line)
 
-    def _expect(self) -> None:
+    def _check_headers(self) -> None:
         """The headers are all here. Raises TooLarge before anything of the body is unpacked."""
         packed = [
             each for each in self._headers.get("content-encoding", "").split(",") if each.strip()
@@ -170,8 +172,8 @@ class _Call:
         length = self._headers.get("content-length", "")
         self._meter.expect(int(length) if length.isdecimal() and len(length) < 20 else 0)
 
-    def _piece(self, piece: bytes) -> int:
-        if self.given_up.is_set():
+    def _on_body(self, piece: bytes) -> int:
+        if self.abandoned.is_set():
             raise NetError("nobody waits for it any more.")
         arrived = self._curl.getinfo(CurlInfo.SIZE_DOWNLOAD_T)
         if isinstance(arrived, int):

@@ -37,7 +37,7 @@ _LISTS = frozenset(
 all what signs."""
 
 
-def strict(connection: h11.Connection, *, own: bool = False) -> h11.Connection:
+def make_strict(connection: h11.Connection, *, own: bool = False) -> h11.Connection:
     """Have it refuse what can be read in two ways. `own`: it is asked for its own paths alone, not
     for addresses."""
     connection._receive_buffer = _StrictBuffer(own=own)
@@ -66,7 +66,7 @@ class _StrictBuffer(ReceiveBuffer):
             self._extract(2)
             return []
         lines = self._extract(end + 4)[:end].split(b"\r\n")
-        _check(lines, own=self._own)
+        _check_head(lines, own=self._own)
         return lines
 
     def maybe_extract_next_line(self) -> bytearray | None:
@@ -81,7 +81,7 @@ class _StrictBuffer(ReceiveBuffer):
         return line
 
 
-def _check(lines: Sequence[bytearray], *, own: bool) -> None:
+def _check_head(lines: Sequence[bytearray], *, own: bool) -> None:
     first = bytes(lines[0])
     seen = dict[bytes, bytes]()
     if not _HEAD.search(first):

@@ -11,7 +11,7 @@ from email.utils import parsedate_to_datetime
 from ..types.clock import Clock
 from ..types.errors import NetError
 
-HOSTS = 1000
+MAX_HOSTS = 1000
 """So many hosts are remembered, those that were asked last."""
 LONGEST_WAIT_S = 600.0
 """A host that asks for more than this is asked again after it: nobody is locked out by a header."""
@@ -25,7 +25,7 @@ class HostRateLimiter:
         self._free: OrderedDict[str, float] = OrderedDict()
         self._asked_to_wait: OrderedDict[str, float] = OrderedDict()
 
-    def delay_s(self, host: str, clock: Clock, pause_s: float) -> float:
+    def reserve_delay_s(self, host: str, clock: Clock, pause_s: float) -> float:
         """How long to wait before `host` is asked; the place in the queue is taken with that.
         Raises NetError."""
         self.check(host, clock)
@@ -35,7 +35,7 @@ class HostRateLimiter:
             raise NetError(
                 f"{host} is being asked too much at once: fetch fewer of its pages, or do it later."
             )
-        _put(self._free, host, at + pause_s)
+        _put_time(self._free, host, at + pause_s)
         return at - now
 
     def check(self, host: str, clock: Clock) -> None:
@@ -47,33 +47,33 @@ class HostRateLimiter:
                 "address."
             )
 
-    def told(self, host: str, clock: Clock, headers: Mapping[str, str]) -> float:
+    def record_retry_after(self, host: str, clock: Clock, headers: Mapping[str, str]) -> float:
         """Keep what a host said in `Retry-After`, which may be seconds or a date; returns the
         seconds. A date counts from the answer's own, so that our clock does not matter."""
-        wait = min(max(_seconds(headers, clock.now()), 0.0), LONGEST_WAIT_S)
+        wait = min(max(_parse_retry_after(headers, clock.now()), 0.0), LONGEST_WAIT_S)
         if wait:
-            _put(self._asked_to_wait, host, clock.monotonic() + wait)
+            _put_time(self._asked_to_wait, host, clock.monotonic() + wait)
         return wait
 
 
-def _seconds(headers: Mapping[str, str], now: float) -> float:
+def _parse_retry_after(headers: Mapping[str, str], now: float) -> float:
     text = headers.get("retry-after", "").strip()
     if text.isascii() and text.isdecimal():
         return float(text[:12])
-    until = _moment(text)
-    theirs = _moment(headers.get("date", "").strip())
+    until = _parse_http_date(text)
+    theirs = _parse_http_date(headers.get("date", "").strip())
     return 0.0 if until is None else until - (now if theirs is None else theirs)
 
 
-def _moment(text: str) -> float | None:
+def _parse_http_date(text: str) -> float | None:
     try:
         return parsedate_to_datetime(text[:100]).timestamp()
     except (ValueError, TypeError, OverflowError, IndexError):
         return None
 
 
-def _put(times: OrderedDict[str, float], host: str, at: float) -> None:
+def _put_time(times: OrderedDict[str, float], host: str, at: float) -> None:
     times[host] = at
     times.move_to_end(host)
-    if len(times) > HOSTS:
+    if len(times) > MAX_HOSTS:
         times.popitem(last=False)

@@ -11,8 +11,8 @@ from ..types.errors import NetError, TooLarge
 STEP_BYTES = 64 << 10
 RATIO_FROM_BYTES = 1 << 20
 """Below this much a body may be as small as it likes: a page of spaces is no bomb."""
-LAYERS = 2
-MEMBERS = 1000
+MAX_LAYERS = 2
+MAX_MEMBERS = 1000
 
 
 class InflateMeter:
@@ -27,19 +27,19 @@ class InflateMeter:
     def expect(self, size: int) -> None:
         """So much is to come, as the sender says. Raises TooLarge, before anything is read."""
         if size > self._limit:
-            raise TooLarge(large(self._limit))
+            raise TooLarge(describe_too_large(self._limit))
 
     def receive(self, size: int) -> None:
         """`size` more bytes came in. Raises TooLarge."""
         self.received += size
         if self.received > self._limit:
-            raise TooLarge(large(self._limit))
+            raise TooLarge(describe_too_large(self._limit))
 
     def count(self, size: int) -> None:
         """`size` more bytes came out. Raises TooLarge."""
         self.unpacked += size
         if self.unpacked > self._limit:
-            raise TooLarge(large(self._limit))
+            raise TooLarge(describe_too_large(self._limit))
         if self.unpacked > RATIO_FROM_BYTES and self.unpacked > self._ratio * self.received:
             raise TooLarge(
                 f"it unpacks to over {self._ratio} times its size, as only a trap does; it "
@@ -47,7 +47,7 @@ class InflateMeter:
             )
 
 
-def large(limit: int) -> str:
+def describe_too_large(limit: int) -> str:
     """What is said of a body that is larger than it may be."""
     size = f"{limit / 1e6:.0f} MB" if limit >= 1_000_000 else f"{limit:,} bytes"
     return f"it is larger than {size}, and was not read further."
@@ -57,7 +57,7 @@ class _Layer(Protocol):
     def feed(self, data: bytes) -> Iterator[bytes]: ...
 
     @property
-    def whole(self) -> bool: ...
+    def is_complete(self) -> bool: ...
 
 
 class Inflater:
@@ -67,9 +67,9 @@ class Inflater:
     def __init__(self, encoding: str, meter: InflateMeter) -> None:
         names = [name.strip().lower() for name in encoding.split(",") if name.strip()]
         names = [name for name in names if name != "identity"]
-        if len(names) > LAYERS:
+        if len(names) > MAX_LAYERS:
             raise TooLarge(f"it is packed {len(names)} times over, as only a trap is.")
-        self._layers = [_layer(name) for name in reversed(names)]
+        self._layers = [_make_layer(name) for name in reversed(names)]
         self._meter = meter
 
     def feed(self, data: bytes) -> Iterator[bytes]:
@@ -77,7 +77,7 @@ class Inflater:
         self._meter.receive(len(data))
         pieces: Iterator[bytes] = iter((data,))
         for layer in self._layers:
-            pieces = _through(layer, pieces)
+            pieces = _feed_pieces(layer, pieces)
         try:
             for piece in pieces:
                 self._meter.count(len(piece))
@@ -87,11 +87,11 @@ class Inflater:
 
     def close(self) -> None:
         """All is here. Raises NetError where a layer wants more."""
-        if self._meter.received and not all(layer.whole for layer in self._layers):
+        if self._meter.received and not all(layer.is_complete for layer in self._layers):
             raise NetError("its compressed body breaks off before its end.")
 
 
-def _layer(name: str) -> _Layer:
+def _make_layer(name: str) -> _Layer:
     match name:
         case "gzip" | "x-gzip":
             return _Zlib(gzip=True)
@@ -101,7 +101,7 @@ def _layer(name: str) -> _Layer:
             raise NetError(f"it is packed in a way that was not asked for ({name[:20]!r}).")
 
 
-def _through(layer: _Layer, pieces: Iterator[bytes]) -> Iterator[bytes]:
+def _feed_pieces(layer: _Layer, pieces: Iterator[bytes]) -> Iterator[bytes]:
     for piece in pieces:
         yield from layer.feed(piece)
 
@@ -118,12 +118,12 @@ class _Zlib:
         self._begun = False
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         return not self._held and (self._inflate.eof or not self._begun)
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         data = self._held + data
-        if not self._begun and not self._ready(data):
+        if not self._begun and not self._try_begin(data):
             return
         while data:
             piece = self._inflate.decompress(data, STEP_BYTES)
@@ -142,13 +142,13 @@ class _Zlib:
                     # nothing
                     return
                 self._members += 1
-                if self._members > MEMBERS:
+                if self._members > MAX_MEMBERS:
                     raise TooLarge(
-                        f"it is packed in more than {MEMBERS:,} pieces, as only a trap is."
+                        f"it is packed in more than {MAX_MEMBERS:,} pieces, as only a trap is."
                     )
                 self._inflate = zlib.decompressobj(16 + zlib.MAX_WBITS)
 
-    def _ready(self, data: bytes) -> bool:
+    def _try_begin(self, data: bytes) -> bool:
         """Whether enough is here to begin. Some send deflate without its two bytes of header (RFC
         9110 8.4.1.2)."""
         self._held = b"" if self._gzip or len(data) >= 2 else data

@@ -12,8 +12,8 @@ import msgspec
 
 from ..types.errors import AddressRefused
 
-LONGEST = 8192
-PORTS = {"http": 80, "https": 443}
+MAX_URL_CHARS = 8192
+DEFAULT_PORTS = {"http": 80, "https": 443}
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _USERINFO = re.compile(r"//[^/?#]*@")
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
@@ -49,7 +49,7 @@ class Url(msgspec.Struct, frozen=True):
     def authority(self) -> str:
         """The host, with the port where it is not the usual one: what the `Host` header says."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
+        return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
     def origin(self) -> str:
@@ -68,10 +68,10 @@ def parse_url(text: str) -> Url:
     host.
     """
     text = text.strip(" ")
-    shown = short(_USERINFO.sub("//…@", text))
-    if len(text) > LONGEST:
+    shown = quote_short(_USERINFO.sub("//…@", text))
+    if len(text) > MAX_URL_CHARS:
         raise AddressRefused(
-            f"an address may have {LONGEST:,} characters, and this one has {len(text):,}."
+            f"an address may have {MAX_URL_CHARS:,} characters, and this one has {len(text):,}."
         )
     if bad := next(
         (c for c in text if ord(c) < 32 or 127 <= ord(c) < 160 or "\ud800" <= c <= "\udfff"), ""
@@ -82,7 +82,7 @@ def parse_url(text: str) -> Url:
             f"{shown} has a backslash in it, which programs read differently; write %5C if "
             "it is meant."
         )
-    scheme, rest = _scheme(text, shown)
+    scheme, rest = _split_scheme(text, shown)
     end = min((at for at in map(rest.find, "/?#") if at >= 0), default=len(rest))
     authority = rest[:end]
     target = rest[end:].partition("#")[0]
@@ -90,7 +90,10 @@ def parse_url(text: str) -> Url:
         raise AddressRefused(f"{shown} has a name or password before its host; write it without.")
     host, port = _split_port(authority, scheme, shown)
     return Url(
-        scheme, parse_host(host), port, _escaped(target if target.startswith("/") else f"/{target}")
+        scheme,
+        parse_host(host),
+        port,
+        _escape_target(target if target.startswith("/") else f"/{target}"),
     )
 
 
@@ -102,13 +105,13 @@ def join_url(base: Url, reference: str) -> Url:
     try:
         return parse_url(urljoin(str(base), reference))
     except ValueError:
-        raise AddressRefused(f"{short(reference)} is no address.") from None
+        raise AddressRefused(f"{quote_short(reference)} is no address.") from None
 
 
 def parse_host(host: str) -> str:
     """A host in its one spelling: `EXAMPLE.com.` is `example.com`, `0x7f.1` is `127.0.0.1`. Raises
     AddressRefused."""
-    shown = short(host)
+    shown = quote_short(host)
     if host.startswith("["):
         try:
             if not host.endswith("]") or "%" in host:
@@ -118,7 +121,9 @@ def parse_host(host: str) -> str:
             raise AddressRefused(f"{shown} is no IPv6 address.") from None
     if not host.isascii():
         try:
-            host = idna.encode(host[:LONGEST], uts46=True).decode() if len(host) <= 253 else ""
+            host = (
+                idna.encode(host[:MAX_URL_CHARS], uts46=True).decode() if len(host) <= 253 else ""
+            )
         except (idna.IDNAError, UnicodeError):
             host = ""
     host = host.lower().removesuffix(".")
@@ -126,19 +131,19 @@ def parse_host(host: str) -> str:
     if len(host) > 253 or not all(map(_LABEL.fullmatch, labels)):
         raise AddressRefused(f"{shown} is no name of a host.")
     # https://url.spec.whatwg.org/#ends-in-a-number-checker
-    return _ipv4(labels, shown) if _NUMBER.fullmatch(labels[-1]) else host
+    return _parse_ipv4(labels, shown) if _NUMBER.fullmatch(labels[-1]) else host
 
 
-def short(text: str, limit: int = 100) -> str:
+def quote_short(text: str, limit: int = 100) -> str:
     """Something from outside in quotes, on one line and cut."""
     return repr(text if len(text) <= limit else f"{text[:limit]}…")
 
 
-def _scheme(text: str, shown: str) -> tuple[str, str]:
+def _split_scheme(text: str, shown: str) -> tuple[str, str]:
     found = _SCHEME.match(text)
     scheme = found[1].lower() if found else ""
     rest = text[found.end() :] if found else ""
-    if scheme in PORTS and rest.startswith("//"):
+    if scheme in DEFAULT_PORTS and rest.startswith("//"):
         return scheme, rest[2:]
     if not found or "." in scheme or rest[:1].isdigit():  # example.com/x, localhost:80
         raise AddressRefused(
@@ -157,11 +162,13 @@ def _split_port(authority: str, scheme: str, shown: str) -> tuple[str, int]:
     if not host:
         raise AddressRefused(f"{shown} names no host.")
     if not digits:
-        return host, PORTS[scheme]
+        return host, DEFAULT_PORTS[scheme]
     if not (
         digits.isascii() and digits.isdecimal() and len(digits) <= 5 and 0 < int(digits) < 65536
     ):
-        raise AddressRefused(f"{shown} has {short(digits)} where a port from 1 to 65535 belongs.")
+        raise AddressRefused(
+            f"{shown} has {quote_short(digits)} where a port from 1 to 65535 belongs."
+        )
     check_port(int(digits))
     return host, int(digits)
 
@@ -172,13 +179,13 @@ def check_port(port: int) -> None:
         raise AddressRefused(f"port {port} is not the web's: browsers do not go there either.")
 
 
-def _ipv4(labels: list[str], shown: str) -> str:
+def _parse_ipv4(labels: list[str], shown: str) -> str:
     """https://url.spec.whatwg.org/#concept-ipv4-parser: up to four numbers, in base 8, 10 or 16;
     the last fills up."""
     try:
         if len(labels) > 4:
             raise ValueError
-        numbers = [_number(label) for label in labels]
+        numbers = [_parse_number(label) for label in labels]
         *firsts, last = numbers
         if any(number > 255 for number in firsts) or last >= 256 ** (5 - len(numbers)):
             raise ValueError
@@ -191,13 +198,13 @@ def _ipv4(labels: list[str], shown: str) -> str:
     )
 
 
-def _number(label: str) -> int:
+def _parse_number(label: str) -> int:
     if label.startswith("0x"):
         return int(label[2:] or "0", 16)
     return int(label, 8 if label.startswith("0") and len(label) > 1 else 10)
 
 
-def _escaped(target: str) -> str:
+def _escape_target(target: str) -> str:
     """Path and query in ASCII; what is escaped already stays as it is."""
     out = bytearray()
     data = target.encode()

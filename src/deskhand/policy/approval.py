@@ -14,10 +14,10 @@ from ..types.events import ApprovalAnswered, QuestionAnswered
 from ..types.identity import Principal, Said, Waiting
 from ..types.labels import LOCAL
 from ..types.messages import Message, ResultStatus, Text, ToolCall
-from ..types.programs import RUN
+from ..types.programs import RUN_PROGRAM
 from ..types.turn import PendingAsk
 from . import rehearsal
-from .visible import visible
+from .visible import escape_invisible
 
 EXECUTE_WITHIN_S = 600.0
 """A given approval is void after this long."""
@@ -26,27 +26,27 @@ ASK_WAIT_S = 24 * 3600.0
 SHOWN_ARGUMENT_CHARS = 20_000
 ASKS_PER_TURN = 5
 """Who is asked more often does not read any more what they allow."""
-TOO_MANY = (
+TOO_MANY_ASKS = (
     f"denied: this turn has asked {ASKS_PER_TURN} times, and asks no more. Write `continue` to "
     "go on."
 )
 
 Choice = Literal["once", "always", "no", "never", "each"]
-_WORDS: tuple[tuple[Choice, str], ...] = (
+_CHOICE_WORDS: tuple[tuple[Choice, str], ...] = (
     ("once", "yes y ok okay once allow"),
     ("always", "always"),
     ("no", "no n deny cancel"),
     ("never", "never"),
     ("each", "each singly"),
 )
-_MEANS = {word: choice for choice, words in _WORDS for word in words.split()} | {
+_CHOICE_BY_WORD = {word: choice for choice, words in _CHOICE_WORDS for word in words.split()} | {
     "one by one": "each"
 }
-_AT_MOST: dict[Choice, Choice] = {"always": "once", "never": "no"}
+_MILDER_CHOICE: dict[Choice, Choice] = {"always": "once", "never": "no"}
 """What somebody certainly means who says this where it is not offered."""
 
 
-PLAN = "exit_plan_mode"
+EXIT_PLAN_MODE = "exit_plan_mode"
 
 
 class CallSetting(msgspec.Struct, frozen=True):
@@ -61,13 +61,13 @@ class CallSetting(msgspec.Struct, frozen=True):
     it."""
 
 
-def binding(call: ToolCall, setting: CallSetting, principal: Principal) -> str:
+def hash_call(call: ToolCall, setting: CallSetting, principal: Principal) -> str:
     """The hash of this one call: tool, argument bytes, folder, profile, session, person and the
     call's own id."""
     return _hash(call.id, setting.session, call.name, bytes(call.arguments), setting, principal)
 
 
-def standing(call: ToolCall, setting: CallSetting, principal: Principal) -> str:
+def hash_standing_call(call: ToolCall, setting: CallSetting, principal: Principal) -> str:
     """The hash under which `always` and `never` are remembered: the same call by the same person,
     in any session."""
     return _hash("", "", call.name, bytes(call.arguments), setting, principal)
@@ -95,19 +95,22 @@ def _hash(
     return sha256(msgspec.json.encode(parts) + b"\0" + arguments).hexdigest()
 
 
-def shown(call: ToolCall) -> str:
+def render_arguments(call: ToolCall) -> str:
     """The arguments as a person is shown them: every byte that was bound, and none that hides or
     turns others round. Of a plan alone its lines are shown as lines; of a rehearsed program what it
     changes, and the digests of that."""
-    if call.name == RUN and (program := rehearsal.told(bytes(call.arguments))) is not None:
+    if (
+        call.name == RUN_PROGRAM
+        and (program := rehearsal.render_rehearsal(bytes(call.arguments))) is not None
+    ):
         return program
     text = bytes(call.arguments).decode(errors="backslashreplace")
-    if call.name == PLAN and (plan := _plan(text)) is not None:
-        return "\n".join(["", *map(visible, plan.splitlines())])
-    return visible(text)
+    if call.name == EXIT_PLAN_MODE and (plan := _parse_plan(text)) is not None:
+        return "\n".join(["", *map(escape_invisible, plan.splitlines())])
+    return escape_invisible(text)
 
 
-def _plan(arguments: str) -> str | None:
+def _parse_plan(arguments: str) -> str | None:
     """The plan, where the arguments are nothing else."""
     try:
         given = json.loads(arguments)
@@ -117,36 +120,42 @@ def _plan(arguments: str) -> str | None:
     return plan if isinstance(plan, str) else None
 
 
-def read_choice(text: str) -> Choice | None:
+def parse_choice(text: str) -> Choice | None:
     """The choice that a typed answer to an approval means; None where it means none."""
-    return _MEANS.get(" ".join(text.strip().strip(".!/").lower().split()))
+    return _CHOICE_BY_WORD.get(" ".join(text.strip().strip(".!/").lower().split()))
 
 
-def meant(ask: PendingAsk, text: str) -> Choice | None:
+def interpret_answer(ask: PendingAsk, text: str) -> Choice | None:
     """What a typed answer means to this approval, of what may be answered to it; None where it is
     no answer."""
-    choice = read_choice(text)
-    return choice if choice is None or choice in ask.choices else _AT_MOST.get(choice)
+    choice = parse_choice(text)
+    return choice if choice is None or choice in ask.choices else _MILDER_CHOICE.get(choice)
 
 
-def expiry(now: float) -> float:
+def compute_ask_expiry(now: float) -> float:
     """Until when a question that is put now may be answered."""
     return now + ASK_WAIT_S
 
 
-def answered(ask: PendingAsk, row: Waiting, choice: str) -> ApprovalAnswered | QuestionAnswered:
+def make_answer_event(
+    ask: PendingAsk, row: Waiting, choice: str
+) -> ApprovalAnswered | QuestionAnswered:
     """The event with which somebody answers this; what is neither yes nor no to an approval is a
     no."""
     if ask.binds:
         return ApprovalAnswered(
-            row.inbox_id, ask.ask_id, meant(ask, choice) or "no", row.principal, row.inbound.at
+            row.inbox_id,
+            ask.ask_id,
+            interpret_answer(ask, choice) or "no",
+            row.principal,
+            row.inbound.at,
         )
     body = row.inbound.body
     message = body.message if isinstance(body, Said) else Message("user", (Text(choice, LOCAL),))
     return QuestionAnswered(row.inbox_id, ask.ask_id, row.principal, message)
 
 
-def lapsed(same: bool, age_s: float) -> str:
+def find_lapse(same: bool, age_s: float) -> str:
     """Why a yes that was given so long ago, to the `same` or not, does not hold; '' if it does."""
     if not same:
         return "something else was approved than what would be done now; ask again"
@@ -157,23 +166,26 @@ def lapsed(same: bool, age_s: float) -> str:
     )
 
 
-def unanswered(ask: PendingAsk) -> tuple[ResultStatus, str]:
+def explain_unanswered(ask: PendingAsk) -> tuple[ResultStatus, str]:
     """What the end of its time means: that those who could did not, or that there was nobody who
     could."""
     if not ask.elsewhere:
         return "expired", f"nobody answered in time: {ask.question}"
     return (
         "unasked",
-        f"nobody in this conversation may allow it, and nobody else did. {only(ask.elsewhere)}",
+        (
+            "nobody in this conversation may allow it, and nobody else did. "
+            f"{describe_approvers(ask.elsewhere)}"
+        ),
     )
 
 
-def only(names: Sequence[str]) -> str:
+def describe_approvers(names: Sequence[str]) -> str:
     """Who could have allowed it, and how."""
     return f"Only {' or '.join(names)} may allow this: on the page, or with `deskhand approvals`."
 
 
-def others_decide(names: Sequence[str]) -> str:
+def render_approver_notice(names: Sequence[str]) -> str:
     """What those read who may not allow it, once who may was asked."""
     who = " or ".join(names) or "An owner"
     return f"{who} decides this, and has been asked. You will see here what comes of it."

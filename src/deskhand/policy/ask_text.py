@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ..types.effects import Effect
 from .rules import Case
 
-DOES: dict[Effect, str] = {
+EFFECT_SENTENCES: dict[Effect, str] = {
     "none": "It only looks.",
     "local_write": "It changes files of the workspace, and runs in the sandbox; /undo takes it back.",  # noqa: E501
     "send_owner": "It says something in this conversation.",
@@ -20,12 +20,12 @@ DOES: dict[Effect, str] = {
 }
 
 
-def about(cases: Sequence[Case], reason: str) -> str:
+def render_ask_context(cases: Sequence[Case], reason: str) -> str:
     """In two lines, for whoever is to say yes or no to these calls of one turn. The sources of what
     was read stand in the reason."""
     case = cases[0]
     who = case.principal
     behalf = f", for {who.on_behalf_of}" if who.on_behalf_of else ""
     place = f" on {case.channel}{' in a group' if case.group else ''}" if case.channel else ""
-    does = " ".join(dict.fromkeys(DOES[each.effect] for each in cases))
+    does = " ".join(dict.fromkeys(EFFECT_SENTENCES[each.effect] for each in cases))
     return f"Asked because {reason.rstrip('.')}.\nFor {who.id}{behalf}{place}. {does}"

@@ -7,32 +7,32 @@ import re
 import shlex
 from collections.abc import Collection, Iterator, Sequence
 
-from .programs import RUNS_OTHERS, risk
-from .words import LONGEST, ShellWord, WordReader, read
+from .programs import WRAPPER_PROGRAMS, find_risk
+from .words import MAX_COMMAND_CHARS, ShellWord, WordReader, parse_command
 
-ENDS = frozenset({";", "&", "&&", "|", "||", "|&", "(", ")", ";;", "\n"})
+SHELL_OPERATORS = frozenset({";", "&", "&&", "|", "||", "|&", "(", ")", ";;", "\n"})
 _PLACES = ("/bin/", "/usr/bin/")
 _PLAIN_OPTIONS = {"xargs": frozenset({"-0", "-r", "-t"}), "command": frozenset({"-v", "-V"})}
 _DURATION = re.compile(r"\d+[smh]?")
 SHOWN_CHARS = 80
 
 
-def words_of(command: str) -> list[str]:
+def split_shell_words(command: str) -> list[str]:
     """The words of a shell command, each operator by itself; a line end is one too. Raises
     ValueError for a quote that does not end, and for a command of more than LONGEST characters."""
-    if len(command) > LONGEST:
-        raise ValueError(f"it has more than {LONGEST:,} characters")
+    if len(command) > MAX_COMMAND_CHARS:
+        raise ValueError(f"it has more than {MAX_COMMAND_CHARS:,} characters")
     lexer = shlex.shlex(command.replace("\n", " ; "), posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     lexer.commenters = ""
     return list(lexer)
 
 
-def simple_commands(words: Sequence[str]) -> Iterator[list[str]]:
+def split_simple_commands(words: Sequence[str]) -> Iterator[list[str]]:
     """The commands between the operators."""
     simple: list[str] = []
     for word in words:
-        if word in ENDS:
+        if word in SHELL_OPERATORS:
             yield simple
             simple = []
         else:
@@ -40,49 +40,49 @@ def simple_commands(words: Sequence[str]) -> Iterator[list[str]]:
     yield simple
 
 
-def doubt(command: str, allowed: Collection[str], *, strict: bool = False) -> str:
+def find_doubt(command: str, allowed: Collection[str], *, strict: bool = False) -> str:
     """Why it is not certain that this command runs nothing but the programs in `allowed`, as the
     end of a sentence; '' where it is. `strict`: what an interpreter runs is never certain."""
-    return doubt_of(read(command), allowed, strict=strict)
+    return find_doubt_in(parse_command(command), allowed, strict=strict)
 
 
-def doubt_of(reading: WordReader, allowed: Collection[str], *, strict: bool = False) -> str:
+def find_doubt_in(reading: WordReader, allowed: Collection[str], *, strict: bool = False) -> str:
     """The same of a command that has been read."""
     for words in reading.commands:
-        if found := _doubt(words, allowed, strict):
+        if found := _find_word_doubt(words, allowed, strict):
             return found
-    return unclear(reading.unclear) if reading.unclear else ""
+    return format_unclear(reading.unclear) if reading.unclear else ""
 
 
-def unclear(piece: str) -> str:
+def format_unclear(piece: str) -> str:
     return f"what this command runs cannot be told for certain: {piece[:SHOWN_CHARS]}"
 
 
-def _doubt(words: Sequence[ShellWord], allowed: Collection[str], strict: bool) -> str:
+def _find_word_doubt(words: Sequence[ShellWord], allowed: Collection[str], strict: bool) -> str:
     at = 0
     while at < len(words):
-        name = program(words[at].text)
+        name = program_name(words[at].text)
         if name not in allowed:
             return f"{name[:SHOWN_CHARS]!r} is not one of the commands that run without a question"
-        if name not in RUNS_OTHERS:
+        if name not in WRAPPER_PROGRAMS:
             plain = (ShellWord(name, words[at].glob), *words[at + 1 :])
-            return unclear(found) if (found := risk(plain, strict=strict)) else ""
-        inner = _inner(name, words, at + 1)
+            return format_unclear(found) if (found := find_risk(plain, strict=strict)) else ""
+        inner = _find_inner_command(name, words, at + 1)
         if isinstance(inner, str):
-            return unclear(inner)
+            return format_unclear(inner)
         if (
             name == "xargs"
             and inner < len(words)
-            and risk((words[inner], ShellWord("*", glob=True)), strict=strict)
+            and find_risk((words[inner], ShellWord("*", glob=True)), strict=strict)
         ):
-            return unclear(
+            return format_unclear(
                 f"{name} {words[inner].text}"
             )  # what comes through the pipe may be its options
         at = inner
     return ""
 
 
-def _inner(name: str, words: Sequence[ShellWord], at: int) -> int | str:
+def _find_inner_command(name: str, words: Sequence[ShellWord], at: int) -> int | str:
     """Where the command begins that a program runs which runs others, behind the last word for
     none; and text for what cannot be told."""
     options = _PLAIN_OPTIONS.get(name, frozenset())
@@ -99,19 +99,19 @@ def _inner(name: str, words: Sequence[ShellWord], at: int) -> int | str:
     return at
 
 
-def program(word: str) -> str:
+def program_name(word: str) -> str:
     """The name of a program in one of the usual places; a path anywhere else stays as it is."""
     place = next((place for place in _PLACES if word.startswith(place)), "")
     rest = word.removeprefix(place)
     return rest if place and "/" not in rest else word
 
 
-def may_run(reading: WordReader) -> frozenset[str]:
+def list_programs(reading: WordReader) -> frozenset[str]:
     """The names of all programs that a command seems to run, wherever they lie; of those that run
     others, every word counts."""
     names: set[str] = set()
     for words in reading.commands:
         name = words[0].text.rpartition("/")[2]
-        every = name in RUNS_OTHERS or bool(risk((ShellWord(name), *words[1:])))
+        every = name in WRAPPER_PROGRAMS or bool(find_risk((ShellWord(name), *words[1:])))
         names.update(word.text.rpartition("/")[2] for word in (words if every else words[:1]))
     return frozenset(names)

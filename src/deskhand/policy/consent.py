@@ -12,21 +12,21 @@ from ..types.commit import Change
 from ..types.events import ApprovalAnswered
 from ..types.identity import Principal
 from ..types.messages import ToolCall
-from .approval import CallSetting, shown, standing
+from .approval import CallSetting, hash_standing_call, render_arguments
 from .rules import Decision
 
-Rows = Callable[
+Query = Callable[
     [str, tuple[str | int | float | bytes | None, ...]], Awaitable[list[tuple[Any, ...]]]
 ]
 
 
-async def remembered(
-    rows: Rows, call: ToolCall, setting: CallSetting, principal: Principal
+async def find_grant(
+    rows: Query, call: ToolCall, setting: CallSetting, principal: Principal
 ) -> Decision | None:
     """What was said for good to exactly this. `never` holds also after something untrusted was
     read."""
     for each in (setting, replace(setting, untrusted=False)):
-        known = await rows("call_grant_get", (standing(call, each, principal),))
+        known = await rows("call_grant_get", (hash_standing_call(call, each, principal),))
         if known and (known[0][0] == "never" or each == setting):
             no = known[0][0] == "never"
             return Decision(
@@ -35,7 +35,7 @@ async def remembered(
     return None
 
 
-def grant(
+def make_grant_change(
     answered: ApprovalAnswered,
     call: ToolCall,
     setting: CallSetting,
@@ -44,11 +44,11 @@ def grant(
 ) -> Change:
     """The row that remembers `always` or `never` for exactly this call."""
     row = (
-        standing(call, setting, principal),
+        hash_standing_call(call, setting, principal),
         answered.choice,
         setting.agent,
         call.name,
-        shown(call),
+        render_arguments(call),
         now,
     )
     return Change("call_grant_set", (*row, answered.principal.id))

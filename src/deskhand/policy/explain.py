@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from .rules import UNCLEAR, Case, Rule, RuleTrace, mismatch
+from .rules import UNCLEAR, Case, Rule, RuleTrace, find_mismatch
 
 
 class ExplainedRules(msgspec.Struct, frozen=True):
@@ -19,17 +19,17 @@ class ExplainedRules(msgspec.Struct, frozen=True):
     misfit: str = ""
 
 
-def looked_at(rules: Sequence[Rule], case: Case) -> Iterator[ExplainedRules]:
+def explain_rules(rules: Sequence[Rule], case: Case) -> Iterator[ExplainedRules]:
     """The rules from the top to the first that fits."""
     seen = RuleTrace(case)
     for number, rule in enumerate(rules, 1):
-        field = mismatch(rule, seen)
-        yield ExplainedRules(number, rule, _words(field, rule, seen) if field else "")
+        field = find_mismatch(rule, seen)
+        yield ExplainedRules(number, rule, _explain_mismatch(field, rule, seen) if field else "")
         if not field:
             return
 
 
-def _words(field: str, rule: Rule, seen: RuleTrace) -> str:
+def _explain_mismatch(field: str, rule: Rule, seen: RuleTrace) -> str:
     case = seen.case
     match field:
         case "who":

@@ -14,22 +14,22 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec.structs import replace
 
-from ..types.addresses import live_stretches
+from ..types.addresses import find_live_spans
 from ..types.commit import SayPart
 from ..types.effects import OUTWARD, Effect
-from ..types.identity import Principal, acts_for
-from ..types.labels import LOCAL, UNNAMED, Label
+from ..types.identity import Principal, responsible_person
+from ..types.labels import LOCAL, UNNAMED_SOURCE, Label
 from ..types.messages import Message, ResultPart, Text, ToolCall, ToolResult
-from .links import live_links, neutralised, stands_in
+from .links import defang_text, find_known_links, is_address_in
 
-SEARCH = "web_search"
-FETCH = "web_fetch"
-ANSWERED = "[web_fetch: answered"
+SEARCH_TOOL = "web_search"
+FETCH_TOOL = "web_fetch"
+FETCH_ANSWER_PREFIX = "[web_fetch: answered"
 """So begins the answer to a question about a page: words of a model, which may repeat those of the
 question."""
-ADDRESSES = frozenset({"url", "urls", "uri", "href", "link", "links", "address"})
+ADDRESS_ARGUMENTS = frozenset({"url", "urls", "uri", "href", "link", "links", "address"})
 """Arguments that name what is fetched."""
-STEERING = frozenset(
+STEERING_FILES = frozenset(
     (
         *(
             "system.md",
@@ -47,43 +47,43 @@ STEERING = frozenset(
 )
 """Files of a workspace that tell an agent what to do or what is known, and folders of them: the
 next conversation reads them."""
-NAMED_SOURCES = 3
-WROTE = "what {} wrote"
-MOST = 20
+MAX_NAMED_SOURCES = 3
+AUTHOR_SOURCE = "what {} wrote"
+MAX_ADDRESSES = 20
 """So many addresses of a call are looked for in what was read."""
 
 
-def trusting(label: Label, trusted: Collection[str]) -> Label:
+def apply_trust(label: Label, trusted: Collection[str]) -> Label:
     """The label where a person trusts these hosts and sources: what came from nowhere else is no
     longer untrusted."""
     if label.integrity != "untrusted" or not trusted or not label.sources:
         return label
-    if all(source in trusted or host_of(source) in trusted for source in label.sources):
+    if all(source in trusted or source_host(source) in trusted for source in label.sources):
         return replace(label, integrity="tool_local")
     return label
 
 
-def as_heard(label: Label, principal: Principal) -> Label:
+def downgrade_label(label: Label, principal: Principal) -> Label:
     """The label as it counts for who acts here. What others wrote is from outside, for an owner
     what no owner wrote: it may not act in the name of this one."""
     if not label.by or label.integrity == "untrusted":
         return label
-    people = others(label, principal)
+    people = list_other_authors(label, principal)
     return (
-        replace(label, integrity="untrusted", source="\n".join(map(WROTE.format, people)))
+        replace(label, integrity="untrusted", source="\n".join(map(AUTHOR_SOURCE.format, people)))
         if people
         else label
     )
 
 
-def others(label: Label, principal: Principal) -> tuple[str, ...]:
+def list_other_authors(label: Label, principal: Principal) -> tuple[str, ...]:
     """The people on whose word it was written and whose word says nothing to this one: for an owner
     that of nobody else, for all others that of anybody but themselves."""
-    own = () if "owner" in principal.roles else (acts_for(principal),)
+    own = () if "owner" in principal.roles else (responsible_person(principal),)
     return tuple(each for each in label.by if each not in own)
 
 
-def host_of(source: str) -> str:
+def source_host(source: str) -> str:
     """The host of a source that is a URL; '' for any other."""
     try:
         return (urlsplit(source).hostname or "").rstrip(".") if "://" in source else ""
@@ -99,7 +99,9 @@ class Given(msgspec.Struct, frozen=True):
     text: str
 
 
-def given(messages: Iterable[Message], reads: Callable[[str], bool]) -> tuple[Given, ...]:
+def collect_known_texts(
+    messages: Iterable[Message], reads: Callable[[str], bool]
+) -> tuple[Given, ...]:
     """What people wrote, what a search found and what pages said, as far as the conversation still
     holds it. What other tools return is not counted, nor are answers about a page: a model can have
     any of them repeat its own words. `reads` tells of a tool's name whether it fetches."""
@@ -112,12 +114,14 @@ def given(messages: Iterable[Message], reads: Callable[[str], bool]) -> tuple[Gi
                     fetched[call_id] = name
                 case ToolResult(call_id=call_id, parts=pieces, status="ok") if call_id in fetched:
                     for piece in pieces:
-                        host = host_of(piece.label.source)
-                        if not isinstance(piece, Text) or piece.text.startswith(ANSWERED):
+                        host = source_host(piece.label.source)
+                        if not isinstance(piece, Text) or piece.text.startswith(
+                            FETCH_ANSWER_PREFIX
+                        ):
                             continue
-                        if host or fetched[call_id] == SEARCH:
+                        if host or fetched[call_id] == SEARCH_TOOL:
                             words.append(
-                                Given("" if fetched[call_id] == SEARCH else host, piece.text)
+                                Given("" if fetched[call_id] == SEARCH_TOOL else host, piece.text)
                             )
                 case Text(text=text, label=label) if message.role == "user" and label.integrity in (
                     "owner",
@@ -129,7 +133,7 @@ def given(messages: Iterable[Message], reads: Callable[[str], bool]) -> tuple[Gi
     return tuple(words)
 
 
-def objection(
+def find_objection(
     effect: Effect, arguments: bytes, label: Label, known: Collection[Given], owner: bool = True
 ) -> str:
     """Why a person has to be asked before this, whatever the rules say; '' where nothing speaks
@@ -137,50 +141,60 @@ def objection(
     `owner` whether it is an owner who asks."""
     if label.integrity == "untrusted":
         if effect in OUTWARD:
-            return f"it acts outward, and this conversation has read {told(label)}"
-        if effect == "fetch" and (strange := _strange(arguments, known)):
+            return f"it acts outward, and this conversation has read {format_sources(label)}"
+        if effect == "fetch" and (strange := _find_unknown_address(arguments, known)):
             return (
                 f"nobody here named the address {strange[:200]!r}, and this conversation has "
-                f"read {told(label)}"
+                f"read {format_sources(label)}"
             )
     if effect == "local_write" and not (owner and label.integrity != "untrusted"):
         read = (
-            f"this conversation has read {told(label)}"
+            f"this conversation has read {format_sources(label)}"
             if label.integrity == "untrusted"
             else "no owner asks for it"
         )
-        if path := steering(_decoded(arguments)):
+        if path := find_steering_file(_decode_arguments(arguments)):
             return f"{path} tells the agent what to do from now on, and {read}"
     private = label.readers is not None
     if (
         private
         and effect == "fetch"
-        and (strange := _strange(arguments, [each for each in known if not each.host]))
+        and (strange := _find_unknown_address(arguments, [each for each in known if not each.host]))
     ):
         return (
             f"nobody here named the address {strange[:200]!r}, and this conversation has read "
-            f"{told(label)}"
+            f"{format_sources(label)}"
         )
     if private and effect in OUTWARD:
-        return f"this conversation has read private data of {_readers(label)}: {told(label)}"
+        return (
+            f"this conversation has read private data of {_format_readers(label)}: "
+            f"{format_sources(label)}"
+        )
     return ""
 
 
-def _strange(arguments: bytes, known: Collection[Given]) -> str:
+def _find_unknown_address(arguments: bytes, known: Collection[Given]) -> str:
     """The first address in these arguments that was not given, or that stands behind MOST others;
     '' for none."""
-    urls = enumerate(addresses(_decoded(arguments)))
-    return next((url for number, url in urls if number >= MOST or not _given(url, known)), "")
+    urls = enumerate(extract_addresses(_decode_arguments(arguments)))
+    return next(
+        (
+            url
+            for number, url in urls
+            if number >= MAX_ADDRESSES or not _is_known_address(url, known)
+        ),
+        "",
+    )
 
 
-def _given(url: str, known: Collection[Given]) -> bool:
+def _is_known_address(url: str, known: Collection[Given]) -> bool:
     """Whether a person wrote this address, a search found it, or a page of the same host links to
     it as a whole."""
-    host = host_of(url if "://" in url else f"https://{url}")
-    return any(words.host in ("", host) and stands_in(url, words.text) for words in known)
+    host = source_host(url if "://" in url else f"https://{url}")
+    return any(words.host in ("", host) and is_address_in(url, words.text) for words in known)
 
 
-def quieted(
+def defang_links(
     parts: tuple[SayPart, ...], label: Label, messages: Iterable[Message]
 ) -> tuple[tuple[SayPart, ...], tuple[str, ...] | None]:
     """What is said in a conversation of this label, which consists of these messages, and the only
@@ -189,35 +203,38 @@ def quieted(
     if label.integrity != "untrusted":
         return parts, None
     text = "\n".join(part.text for part in parts if isinstance(part, Text))
-    if next(live_stretches(text), None) is None and "](" not in text and "]:" not in text:
+    if next(find_live_spans(text), None) is None and "](" not in text and "]:" not in text:
         return parts, ()
-    known = "\n".join(each.text for each in given(messages, lambda name: name in (SEARCH, FETCH)))
-    live = live_links(text, known)
+    known = "\n".join(
+        each.text
+        for each in collect_known_texts(messages, lambda name: name in (SEARCH_TOOL, FETCH_TOOL))
+    )
+    live = find_known_links(text, known)
     quiet = tuple(
-        replace(part, text=neutralised(part.text, live)) if isinstance(part, Text) else part
+        replace(part, text=defang_text(part.text, live)) if isinstance(part, Text) else part
         for part in parts
     )
     return quiet, live
 
 
-def told(label: Label) -> str:
+def format_sources(label: Label) -> str:
     """The sources in words."""
-    named = [source for source in label.sources if source] or [UNNAMED]
-    more = len(named) - NAMED_SOURCES
-    return ", ".join(named[:NAMED_SOURCES]) + (f" and {more} more" if more > 0 else "")
+    named = [source for source in label.sources if source] or [UNNAMED_SOURCE]
+    more = len(named) - MAX_NAMED_SOURCES
+    return ", ".join(named[:MAX_NAMED_SOURCES]) + (f" and {more} more" if more > 0 else "")
 
 
-def addresses(arguments: Any) -> Iterator[str]:
+def extract_addresses(arguments: Any) -> Iterator[str]:
     """The addresses that a call's arguments name."""
     if isinstance(arguments, dict):
         for name, value in arguments.items():
-            if str(name).lower() in ADDRESSES:
+            if str(name).lower() in ADDRESS_ARGUMENTS:
                 yield from (
                     str(each) for each in (value if isinstance(value, list) else [value]) if each
                 )
 
 
-def steering(arguments: Any) -> str:
+def find_steering_file(arguments: Any) -> str:
     """The file that steers an agent and that these arguments write; '' for none."""
     named = (
         [arguments.get(name) for name in ("path", "to", "target")]
@@ -225,23 +242,27 @@ def steering(arguments: Any) -> str:
         else []
     )
     for path in named:
-        if isinstance(path, str) and steers(path):
+        if isinstance(path, str) and is_steering_file(path):
             return path
     return ""
 
 
-def steers(path: str) -> bool:
+def is_steering_file(path: str) -> bool:
     """Whether this file of a workspace tells agents what to do; written as forgiving as file
     systems are."""
     parts = [part.casefold().rstrip(". ") for part in path.split("/") if part not in ("", ".")]
     return parts[-1:] != [] and (
-        parts[-1] in STEERING or any(f"{part}/*" in STEERING for part in parts[:-1])
+        parts[-1] in STEERING_FILES or any(f"{part}/*" in STEERING_FILES for part in parts[:-1])
     )
 
 
-def shown_to(audience: Collection[str], parts: tuple[ResultPart, ...]) -> tuple[ResultPart, ...]:
+def withhold_private_parts(
+    audience: Collection[str], parts: tuple[ResultPart, ...]
+) -> tuple[ResultPart, ...]:
     """The parts as this audience may see them: what is for others is withheld, and that is said."""
-    return tuple(part if may_see(part.label, audience) else _withheld(part.label) for part in parts)
+    return tuple(
+        part if may_see(part.label, audience) else _make_withheld(part.label) for part in parts
+    )
 
 
 def may_see(label: Label, audience: Collection[str]) -> bool:
@@ -249,17 +270,17 @@ def may_see(label: Label, audience: Collection[str]) -> bool:
     return label.readers is None or bool(set(label.readers) & set(audience))
 
 
-def _withheld(label: Label) -> Text:
-    who = _readers(label)
+def _make_withheld(label: Label) -> Text:
+    who = _format_readers(label)
     return Text(f"[withheld: it is for {who} alone, and others read this conversation]", LOCAL)
 
 
-def _readers(label: Label) -> str:
+def _format_readers(label: Label) -> str:
     names = [reader.replace("role:owner", "the owner") for reader in label.readers or ()]
     return " and ".join(names) or "nobody here"
 
 
-def _decoded(arguments: bytes) -> Any:
+def _decode_arguments(arguments: bytes) -> Any:
     try:
         decoded = msgspec.json.decode(arguments)
         return (

@@ -14,7 +14,7 @@ ALTERNATING_STOP = 8
 WRAP_UP_STEPS = 3
 
 
-def loop_guard(marks: Sequence[bytes]) -> Literal["hint", "stop"] | None:
+def detect_loop(marks: Sequence[bytes]) -> Literal["hint", "stop"] | None:
     """`hint` when the last call had the same arguments and result three times running, `stop` at
     five, and also when two calls took turns for eight."""
     if not marks:
@@ -33,7 +33,7 @@ def loop_guard(marks: Sequence[bytes]) -> Literal["hint", "stop"] | None:
     return "hint" if same == SAME_HINT else None
 
 
-def hints(turn: Turn, limits: Limits, guard: str | None) -> tuple[Hinted, ...]:
+def make_hints(turn: Turn, limits: Limits, guard: str | None) -> tuple[Hinted, ...]:
     """What the model is to be told with its next call, each once a turn. `guard` is what
     `loop_guard` said."""
     left = limits.steps - turn.steps

@@ -13,43 +13,45 @@ import msgspec
 from ..net.url import parse_host, parse_url
 from ..types.effects import Effect
 from ..types.errors import AddressRefused
-from .gate import ADDRESSES
+from .gate import ADDRESS_ARGUMENTS
 
-WITH_HOST: frozenset[Effect] = frozenset({"fetch", "network"})
+HOST_EFFECTS: frozenset[Effect] = frozenset({"fetch", "network"})
 """Effects that go to a host which stands in the arguments."""
-_KEYS = ADDRESSES | {"host", "hosts"}
+_KEYS = ADDRESS_ARGUMENTS | {"host", "hosts"}
 _URL = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.\-]*:/")
-UNREADABLE = "\0"
+UNREADABLE_HOST = "\0"
 """Stands for an address that cannot be read: no pattern fits it."""
-MOST = 100
+MAX_ADDRESSES = 100
 """So many addresses of a call are read; what stands behind them counts as one that cannot be."""
 
 
-def hosts_in(arguments: bytes) -> tuple[str, ...]:
+def extract_hosts(arguments: bytes) -> tuple[str, ...]:
     """The hosts of all addresses among a call's arguments, each once."""
     try:
         given = msgspec.json.decode(arguments)
     except (ValueError, RecursionError):
-        return (UNREADABLE,)
-    found = [*islice(_hosts(given, named=False, depth=0), MOST + 1)]
-    return tuple(dict.fromkeys(found[:MOST] + [UNREADABLE] * (len(found) > MOST)))
+        return (UNREADABLE_HOST,)
+    found = [*islice(_iter_hosts(given, named=False, depth=0), MAX_ADDRESSES + 1)]
+    return tuple(
+        dict.fromkeys(found[:MAX_ADDRESSES] + [UNREADABLE_HOST] * (len(found) > MAX_ADDRESSES))
+    )
 
 
-def _hosts(value: Any, *, named: bool, depth: int) -> Iterator[str]:
+def _iter_hosts(value: Any, *, named: bool, depth: int) -> Iterator[str]:
     if isinstance(value, str):
         if _URL.match(value) or named:
-            yield host_of(value)
+            yield normalize_host(value)
     elif depth > 5:
-        yield UNREADABLE
+        yield UNREADABLE_HOST
     elif isinstance(value, dict):
         for key, each in value.items():
-            yield from _hosts(each, named=str(key).lower() in _KEYS, depth=depth + 1)
+            yield from _iter_hosts(each, named=str(key).lower() in _KEYS, depth=depth + 1)
     elif isinstance(value, list):
         for each in value:
-            yield from _hosts(each, named=named, depth=depth + 1)
+            yield from _iter_hosts(each, named=named, depth=depth + 1)
 
 
-def host_of(text: str) -> str:
+def normalize_host(text: str) -> str:
     """The host of an address, or of a host alone; of `*.host` the same."""
     star = "*." if text.startswith("*.") else ""
     try:
@@ -59,10 +61,10 @@ def host_of(text: str) -> str:
             else star + parse_host(text.removeprefix(star).partition(":")[0])
         )
     except AddressRefused:
-        return UNREADABLE
+        return UNREADABLE_HOST
 
 
-def fits_host(pattern: str, hosts: Collection[str], *, every: bool) -> bool:
+def is_host_match(pattern: str, hosts: Collection[str], *, every: bool) -> bool:
     """Whether one of these hosts fits the pattern, or `every` one; where there are none, none
     does."""
     fit = (_fits(pattern, host) for host in hosts)
@@ -75,7 +77,7 @@ def _fits(pattern: str, host: str) -> bool:
     return host == pattern
 
 
-def check_host(pattern: str) -> str:
+def find_host_problem(pattern: str) -> str:
     """What speaks against this pattern, or ''. `*.example.org` fits what lies beneath, not
     example.org itself."""
     name = pattern.removeprefix("*.")
@@ -85,10 +87,10 @@ def check_host(pattern: str) -> str:
         known = ""
     if known and known == name:
         return ""
-    better = host_of(pattern)
+    better = normalize_host(pattern)
     hint = (
         f"; write {better!r}"
-        if better != UNREADABLE
+        if better != UNREADABLE_HOST
         else "; write example.org, *.example.org or an IP address"
     )
     return f"{pattern!r} is no name of a host{hint}"

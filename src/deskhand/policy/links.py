@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection
 from itertools import islice
 
-from ..types.addresses import live_stretches
+from ..types.addresses import find_live_spans
 
 _OF_A_URL = r"[^\s<>\"'`\\^{}|]"
 _URL = re.compile(
@@ -22,10 +22,10 @@ _DEFINITION = re.compile(
 )
 _CODE = re.compile(r"(```.*?```|`[^`\n]*`)", re.DOTALL)
 _INLINE = re.compile(r"(`[^`\n]*`)")
-MOST_LINKS = 100
+MAX_LINKS = 100
 """What an answer names beyond these leads nowhere."""
-MOST_BEGINS = 16
-MOST_ENDS = 4
+MAX_STARTS = 16
+MAX_ENDS = 4
 KNOWN_CHARS = 200_000
 """So much of what was read last is looked through for the addresses that an answer names."""
 _RUN = re.compile(rf"{_OF_A_URL}+")
@@ -36,7 +36,7 @@ _ENDS = ".,;:!?)]}*_~"
 """What ends a sentence or a bracket, and hardly ever an address."""
 
 
-def stands_in(url: str, text: str) -> bool:
+def is_address_in(url: str, text: str) -> bool:
     """Whether this very address stands in the text as a whole: not as the beginning or a part of a
     longer one."""
     url = url.partition("#")[0]
@@ -44,13 +44,13 @@ def stands_in(url: str, text: str) -> bool:
         at = text.find(form)
         while at >= 0:
             end = at + len(form)
-            if _begins(text, at) and _is_end(text, end):
+            if _is_start(text, at) and _is_end(text, end):
                 return True
             at = text.find(form, at + 1)
     return False
 
 
-def _begins(text: str, at: int) -> bool:
+def _is_start(text: str, at: int) -> bool:
     """Nothing of an address stands before it but its own scheme."""
     before = text[max(0, at - 9) : at]
     return not before or bool(re.search(r"(?:^|[\s<>\"'`(\[{*_,;=|])(?:https?://)?$", before))
@@ -79,8 +79,8 @@ class KnownAddresses:
         """All that may be an address in a stretch without blanks."""
         run = run.partition("#")[0]
         cut = run.rstrip(_ENDS)
-        ends = {len(cut), *range(len(cut), min(len(run), len(cut) + MOST_ENDS) + 1), len(run)}
-        begins = [0, *(found.end() for found in islice(_BEFORE.finditer(cut), MOST_BEGINS))]
+        ends = {len(cut), *range(len(cut), min(len(run), len(cut) + MAX_ENDS) + 1), len(run)}
+        begins = [0, *(found.end() for found in islice(_BEFORE.finditer(cut), MAX_STARTS))]
         for begin in begins:
             bare = _HTTP.match(run, begin)
             start = bare.end() if bare else begin
@@ -94,19 +94,19 @@ class KnownAddresses:
         return url[found.end() if found else 0 :].rstrip("/") in self._known
 
 
-def live_links(text: str, known: str) -> tuple[str, ...]:
+def find_known_links(text: str, known: str) -> tuple[str, ...]:
     """The addresses in the text that stand in `known` as a whole, each once and at most MOST_LINKS:
     only they may lead anywhere."""
     found = [match[3] for match in _LINK.finditer(text)]
     found += [match[2] for match in _DEFINITION.finditer(text)]
     found += [match[0].rstrip(_ENDS) for match in _URL.finditer(text)]
-    found += [text[start:end] for start, end in live_stretches(text)]
-    asked = list(dict.fromkeys(found))[:MOST_LINKS]
+    found += [text[start:end] for start, end in find_live_spans(text)]
+    asked = list(dict.fromkeys(found))[:MAX_LINKS]
     addresses = KnownAddresses(known) if asked else ()
     return tuple(url for url in asked if url in addresses)
 
 
-def neutralised(text: str, live: Collection[str]) -> str:
+def defang_text(text: str, live: Collection[str]) -> str:
     """The text with every address but those of `live` shown as code, which no platform fetches and
     no touch follows: a link that somebody else's words composed may carry what they should not get.
     Pictures from elsewhere become words.

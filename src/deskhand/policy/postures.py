@@ -22,12 +22,18 @@ POSTURES: dict[Posture, str] = {
 """What a person is told before they choose, the least free first. `workspace-free` is the
 default."""
 
-LOOKING: tuple[Effect, ...] = ("none", "fetch", "send_owner")
+READ_ONLY_EFFECTS: tuple[Effect, ...] = ("none", "fetch", "send_owner")
 """Effects of what only looks, and answers who asked."""
-_CHANGES: tuple[Effect, ...] = ("local_write", "send_other", "network", "host", "irreversible")
+_CHANGING_EFFECTS: tuple[Effect, ...] = (
+    "local_write",
+    "send_other",
+    "network",
+    "host",
+    "irreversible",
+)
 
 
-def stricter(one: Posture, other: Posture) -> Posture:
+def stricter_posture(one: Posture, other: Posture) -> Posture:
     """The less free of the two."""
     order = list(POSTURES)
     return min(one, other, key=order.index)
@@ -36,7 +42,7 @@ def stricter(one: Posture, other: Posture) -> Posture:
 def posture_rules(posture: Posture) -> tuple[Rule, ...]:
     """The rules behind one's own: the first that fits wins."""
     why = f"the posture is {posture}"
-    looking = tuple(Rule("allow", effect=effect, because=why) for effect in LOOKING)
+    looking = tuple(Rule("allow", effect=effect, because=why) for effect in READ_ONLY_EFFECTS)
     match posture:
         case "read-only":
             return (*looking, Rule("deny", because=f"{why}: it may only look"))
@@ -53,11 +59,13 @@ def role_rules(roles: Mapping[str, Posture], agent: Posture) -> tuple[Rule, ...]
     role never gives more, and of somebody's roles the strictest counts."""
     found: list[Rule] = []
     for role, posture in roles.items():
-        if stricter(posture, agent) == agent:
+        if stricter_posture(posture, agent) == agent:
             continue
         verdict: Literal["deny", "ask"] = "deny" if posture == "read-only" else "ask"
         why = f"for the role {role} the posture is {posture}"
-        effects = _CHANGES if posture in ("read-only", "ask-me") else tuple(sorted(OUTWARD))
+        effects = (
+            _CHANGING_EFFECTS if posture in ("read-only", "ask-me") else tuple(sorted(OUTWARD))
+        )
         found += [
             Rule(verdict, effect=effect, who=f"role:{role}", because=why) for effect in effects
         ]

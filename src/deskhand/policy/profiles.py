@@ -10,12 +10,12 @@ import msgspec
 
 Profile = Literal["minimal", "small", "coding", "full"]
 
-_TALK = (
+_TALK_TOOLS = (
     *("think", "ask_user", "send_message", "read_output", "list_skills", "read_skill"),
     *("enter_plan_mode", "exit_plan_mode"),
 )
 PROFILES: dict[Profile, tuple[str, ...]] = {
-    "minimal": _TALK,
+    "minimal": _TALK_TOOLS,
     "small": (
         *("think", "ask_user", "read_output", "list_skills", "read_skill", "compact", "restart"),
         *(
@@ -31,7 +31,7 @@ PROFILES: dict[Profile, tuple[str, ...]] = {
         *("save_memory", "search_memories", "search_past", "kv_get", "kv_set"),
     ),
     "coding": (
-        *_TALK,
+        *_TALK_TOOLS,
         *(
             "read_file",
             "write_file",
@@ -58,7 +58,7 @@ PROFILES: dict[Profile, tuple[str, ...]] = {
 with commands and looks things up; `full` is everything."""
 
 
-VIEWS = (
+TASK_VIEW_TOOLS = (
     *("task_create", "task_get", "task_update", "task_list"),
     *("todo_write", "todo_add", "todo_complete", "todo_list"),
 )
@@ -66,7 +66,7 @@ VIEWS = (
 that is in `*`."""
 
 
-DEFERRED = (
+DEFERRED_TOOLS = (
     *(
         "list_symbols",
         "find_references",
@@ -92,7 +92,7 @@ DEFERRED = (
 )
 """Our own tools that most conversations never use: they wait for `tool_search`, unless somebody
 named them."""
-CORE = frozenset({*_TALK, *PROFILES["small"]} - {*DEFERRED})
+CORE_TOOLS = frozenset({*_TALK_TOOLS, *PROFILES["small"]} - {*DEFERRED_TOOLS})
 """What is never deferred, whoever wants it so."""
 
 
@@ -105,24 +105,26 @@ class Offered(msgspec.Struct, frozen=True):
     deny: tuple[str, ...] = ()
 
 
-def offers(offered: Offered, name: str) -> bool:
+def is_offered(offered: Offered, name: str) -> bool:
     """Whether a tool of this name is offered: it is in the profile and in the list, or allowed
     beside them. One of `VIEWS` is not in `*`."""
-    if covered(name, offered.deny):
+    if is_name_matched(name, offered.deny):
         return False
-    if covered(name, offered.also):
+    if is_name_matched(name, offered.also):
         return True
-    if name in VIEWS and not named(offered, name):
+    if name in TASK_VIEW_TOOLS and not is_explicitly_offered(offered, name):
         return False
-    return covered(name, PROFILES[offered.profile]) and covered(name, offered.tools)
+    return is_name_matched(name, PROFILES[offered.profile]) and is_name_matched(name, offered.tools)
 
 
-def named(offered: Offered, name: str) -> bool:
+def is_explicitly_offered(offered: Offered, name: str) -> bool:
     """Whether somebody wants this very tool: a pattern or a profile has it that does not have
     all."""
     lists = (offered.also, offered.tools, PROFILES[offered.profile])
-    return any(covered(name, [each for each in patterns if each != "*"]) for patterns in lists)
+    return any(
+        is_name_matched(name, [each for each in patterns if each != "*"]) for patterns in lists
+    )
 
 
-def covered(name: str, patterns: Collection[str]) -> bool:
+def is_name_matched(name: str, patterns: Collection[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)

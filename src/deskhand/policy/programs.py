@@ -13,14 +13,14 @@ _RUNS_OTHERS_NAMES = (
     "chroot watch parallel"
     " unshare nsenter strace ltrace script flock su runuser busybox toybox systemd-run chrt taskset"
 )
-RUNS_OTHERS = frozenset(_RUNS_OTHERS_NAMES.split())
+WRAPPER_PROGRAMS = frozenset(_RUNS_OTHERS_NAMES.split())
 """Programs whose own first word is a program."""
 _SHIFTY_NAMES = (
     "eval source . trap alias unalias bind complete compgen enable hash fc coproc export "
     "declare typeset readonly local"
     " let read mapfile readarray set shopt getopts wait at batch crontab"
 )
-SHIFTY = frozenset(_SHIFTY_NAMES.split())
+REDEFINING_COMMANDS = frozenset(_SHIFTY_NAMES.split())
 """What makes the words behind it, or of later commands, mean something else."""
 _INTERPRETERS_NAMES = (
     "python python2 python3 pypy pypy3 perl ruby node nodejs deno bun lua luajit php tclsh "
@@ -48,15 +48,15 @@ _TAR_SHORT = re.compile(r"-?[cxtvfzjJpkmhaOPruAC0-9]+")
 _TAR_LONG = ("--exclude=", "--strip-components=", "--directory=")
 
 
-def risk(words: Sequence[ShellWord], *, strict: bool = False) -> str:
+def find_risk(words: Sequence[ShellWord], *, strict: bool = False) -> str:
     """What in this plain command may run another program than its first word, or '' for nothing.
     `strict`: an interpreter is never plain, whatever it is given."""
     name = words[0].text
     rest = words[1:]
-    if name in SHIFTY:
+    if name in REDEFINING_COMMANDS:
         return name
     if name in INTERPRETERS:
-        return _interpreter(name, rest, strict)
+        return _find_interpreter_risk(name, rest, strict)
     check = _CHECKS.get(name)
     if check is None:
         return ""
@@ -66,7 +66,7 @@ def risk(words: Sequence[ShellWord], *, strict: bool = False) -> str:
     return f"{name} {bad}".strip() if bad is not None else ""
 
 
-def _interpreter(name: str, rest: Sequence[ShellWord], strict: bool) -> str:
+def _find_interpreter_risk(name: str, rest: Sequence[ShellWord], strict: bool) -> str:
     if len(rest) == 1 and rest[0].text in _VERSION:
         return ""
     first = rest[0].text if rest else ""
@@ -77,7 +77,7 @@ def _interpreter(name: str, rest: Sequence[ShellWord], strict: bool) -> str:
     )
 
 
-def _starting(*starts: str) -> Callable[[Sequence[str]], str | None]:
+def _make_option_check(*starts: str) -> Callable[[Sequence[str]], str | None]:
     return lambda rest: next((word for word in rest if word.startswith(starts)), None)
 
 
@@ -142,16 +142,16 @@ def _subscripts(rest: Sequence[str]) -> str | None:
 
 
 _CHECKS: dict[str, Callable[[Sequence[str]], str | None]] = {
-    "find": _starting("-exec", "-ok", "-delete", "-fprint", "-fls"),
-    "fd": _starting("-x", "-X", "--exec"),
+    "find": _make_option_check("-exec", "-ok", "-delete", "-fprint", "-fls"),
+    "fd": _make_option_check("-x", "-X", "--exec"),
     "git": _git,
     "tar": _tar,
     "sed": _sed,
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
-    "sort": _starting("--comp", "-o", "--out"),
-    "rg": _starting("--pre", "--hostname-bin"),
-    "rsync": _starting("-e", "--rsh", "--rsync-path"),
-    "zip": _starting("-T", "-TT", "--unzip-command"),
+    "sort": _make_option_check("--comp", "-o", "--out"),
+    "rg": _make_option_check("--pre", "--hostname-bin"),
+    "rsync": _make_option_check("-e", "--rsh", "--rsync-path"),
+    "zip": _make_option_check("-T", "-TT", "--unzip-command"),
     **dict.fromkeys(
         ("vi", "vim", "nvim", "ed", "ex", "emacs", "less", "more", "man", "gdb"), lambda rest: ""
     ),

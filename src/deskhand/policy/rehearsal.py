@@ -13,21 +13,24 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from ..types.program_words import VERBS
-from ..types.programs import FileChange, Kind, RunArguments
-from .visible import visible
+from ..types.program_words import CHANGE_VERBS
+from ..types.programs import ChangeKind, FileChange, RunArguments
+from .visible import escape_invisible
 
 MESSAGE_CHARS = 3_400
 """With what stands around it, one message of Telegram, which takes 4,096."""
-LEAST_DIFF_CHARS = 1_000
+MIN_DIFF_CHARS = 1_000
 NOTE_CHARS = 50
 HEAD_LINES = 2
 """Before each diff: an empty one, and the name."""
 _PLAIN = re.compile(r"[\w./@+=-]+")
-_LOSE: dict[Kind, tuple[str, ...]] = {"changed": ("overwrites", "empties"), "deleted": ("deletes",)}
+_LOSS_VERBS: dict[ChangeKind, tuple[str, ...]] = {
+    "changed": ("overwrites", "empties"),
+    "deleted": ("deletes",),
+}
 
 
-def told(arguments: bytes) -> str | None:
+def render_rehearsal(arguments: bytes) -> str | None:
     """The arguments of `run_program` as lines, those that lose something first; None where the tool
     refuses them.
 
@@ -38,57 +41,66 @@ def told(arguments: bytes) -> str | None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     changes = sorted(given.changes, key=lambda change: not change.loses)
-    head = [_line(change) for change in changes] or ["changes nothing"]
-    rest = ["", "The program:", *_set_in(given.program)]
+    head = [_render_change(change) for change in changes] or ["changes nothing"]
+    rest = ["", "The program:", *_indent_lines(given.program)]
     if given.answers:
         rest += [
             "",
             "It is given:",
-            *(f"  {visible(json.dumps(each, ensure_ascii=False))}" for each in given.answers),
+            *(
+                f"  {escape_invisible(json.dumps(each, ensure_ascii=False))}"
+                for each in given.answers
+            ),
         ]
     if digests := [
-        f"  {visible(each.digest)}  {_path(each.path)}" for each in changes if each.digest
+        f"  {escape_invisible(each.digest)}  {_quote_path(each.path)}"
+        for each in changes
+        if each.digest
     ]:
         rest += ["", "SHA-256 of what the files hold then:", *digests]
     room = MESSAGE_CHARS - sum(len(line) + 1 for line in (*head, *rest))
-    diffs = _diffs(
+    diffs = _render_diffs(
         [each for each in changes if each.loses] or changes,
-        max(room - NOTE_CHARS, LEAST_DIFF_CHARS),
+        max(room - NOTE_CHARS, MIN_DIFF_CHARS),
     )
     return "\n".join(["", *head, *diffs, *rest])
 
 
-def _line(change: FileChange) -> str:
+def _render_change(change: FileChange) -> str:
     """`makes a.txt`, and what is lost by it."""
-    path = _path(change.path)
-    does = f"{VERBS[change.kind]}s {'the folder ' if change.kind == 'folder' else ''}{path}"
-    to = f" to {_path(change.to)}" if change.to else ""
+    path = _quote_path(change.path)
+    does = f"{CHANGE_VERBS[change.kind]}s {'the folder ' if change.kind == 'folder' else ''}{path}"
+    to = f" to {_quote_path(change.to)}" if change.to else ""
     says_all = any(
-        f"{change.loses} ".startswith(f"{verb} {path} ") for verb in _LOSE.get(change.kind, ())
+        f"{change.loses} ".startswith(f"{verb} {path} ")
+        for verb in _LOSS_VERBS.get(change.kind, ())
     )
     if says_all and not to:
-        return visible(change.loses)
-    return f"{does}{to}: {visible(change.loses)}" if change.loses else f"{does}{to}"
+        return escape_invisible(change.loses)
+    return f"{does}{to}: {escape_invisible(change.loses)}" if change.loses else f"{does}{to}"
 
 
-def _path(path: str) -> str:
+def _quote_path(path: str) -> str:
     """A path as it is, or quoted where it could be taken for more than one word."""
-    plain = _PLAIN.fullmatch(path) and visible(path) == path
-    return path if plain else visible(json.dumps(path, ensure_ascii=False))
+    plain = _PLAIN.fullmatch(path) and escape_invisible(path) == path
+    return path if plain else escape_invisible(json.dumps(path, ensure_ascii=False))
 
 
-def _set_in(text: str) -> list[str]:
+def _indent_lines(text: str) -> list[str]:
     """The lines of a text. A tab is seen, and stays."""
-    return ["  " + "\t".join(map(visible, line.split("\t"))) for line in text.split("\n")]
+    return ["  " + "\t".join(map(escape_invisible, line.split("\t"))) for line in text.split("\n")]
 
 
-def _diffs(changes: Sequence[FileChange], room: int) -> Iterator[str]:
+def _render_diffs(changes: Sequence[FileChange], room: int) -> Iterator[str]:
     """The diffs under the names of their files, as far as there is room."""
     left_out = 0
     for change in changes:
         if not change.diff:
             continue
-        lines = _cut(["", f"{_path(change.path)}:", *_set_in(_body(change.diff))], room)
+        lines = _cut_lines(
+            ["", f"{_quote_path(change.path)}:", *_indent_lines(_strip_diff_header(change.diff))],
+            room,
+        )
         room -= sum(len(line) + 1 for line in lines)
         left_out += not lines
         yield from lines
@@ -96,7 +108,7 @@ def _diffs(changes: Sequence[FileChange], room: int) -> Iterator[str]:
         yield from ("", f"There is no room here for {left_out} more diff{'s' * (left_out > 1)}.")
 
 
-def _cut(lines: Sequence[str], room: int) -> Sequence[str]:
+def _cut_lines(lines: Sequence[str], room: int) -> Sequence[str]:
     """The lines that there is room for, and how many more there are; none, where not even one of a
     diff fits in."""
     room -= NOTE_CHARS
@@ -111,7 +123,7 @@ def _cut(lines: Sequence[str], room: int) -> Sequence[str]:
     return lines
 
 
-def _body(diff: str) -> str:
+def _strip_diff_header(diff: str) -> str:
     """A unified diff without the two lines that name its file."""
     lines = diff.split("\n")
     named = len(lines) > 2 and lines[0].startswith("--- ") and lines[1].startswith("+++ ")

@@ -29,29 +29,29 @@ class RoleConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 Roles = Mapping[str, Collection[str]]
 """The roles of the configuration: name -> agents, `*` for all of them."""
 
-FIXED = frozenset({"owner", "admin", "approver"})
+FIXED_ROLES = frozenset({"owner", "admin", "approver"})
 """What these mean cannot be changed: much is decided by their names."""
-ALIASES = {"admin": "owner"}
+ROLE_ALIASES = {"admin": "owner"}
 _NAME = re.compile(r"[a-z0-9][a-z0-9.\-]{0,63}")
-NOBODY = frozenset({"system", "anonymous", "terminal", "web", "api", "door"})
+RESERVED_NAMES = frozenset({"system", "anonymous", "terminal", "web", "api", "door"})
 """What acts by itself, and surfaces: a person of that name would be taken for one."""
 
 
-def user_name(name: str) -> str:
+def validate_user_name(name: str) -> str:
     """The name, if a user may have it. Raises ConfigError."""
-    if not _NAME.fullmatch(name) or name in NOBODY:
+    if not _NAME.fullmatch(name) or name in RESERVED_NAMES:
         raise ConfigError(
             f"{name!r} cannot be a user's name: use a-z, 0-9, dot and hyphen, at most 64 of "
             "them, and a letter or digit"
-            f" first; {', '.join(sorted(NOBODY))} are ours"
+            f" first; {', '.join(sorted(RESERVED_NAMES))} are ours"
         )
     return name
 
 
-def role_name(name: str, custom: Roles) -> str:
+def resolve_role(name: str, custom: Roles) -> str:
     """The role under our name. Raises ConfigError for one that there is not."""
-    role = ALIASES.get(name, name)
-    known = sorted({*ROLE_SCOPES, *ALIASES, *custom} - {GUEST})
+    role = ROLE_ALIASES.get(name, name)
+    known = sorted({*ROLE_SCOPES, *ROLE_ALIASES, *custom} - {GUEST})
     if role not in ROLE_SCOPES and role not in custom:
         raise ConfigError(f"there is no role {name!r}; there are: {', '.join(known)}")
     if role == GUEST:
@@ -65,55 +65,57 @@ def role_name(name: str, custom: Roles) -> str:
 def check_roles(custom: Collection[str]) -> None:
     """Raises ConfigError for a role of the configuration that is built in."""
     for name in custom:
-        if name in FIXED:
+        if name in FIXED_ROLES:
             raise ConfigError(
                 f"'roles.{name}' is built in, with all agents: give this role another name"
             )
 
 
-def scopes_of(roles: Collection[str], custom: Roles) -> tuple[Scope, ...]:
+def allowed_scopes(roles: Collection[str], custom: Roles) -> tuple[Scope, ...]:
     """What somebody with these roles may do. A role that is not there any more gives nothing."""
-    given = {scope for role in roles for scope in _scopes(role, custom)}
+    given = {scope for role in roles for scope in _role_scopes(role, custom)}
     return tuple(scope for scope in SCOPES if scope in given)
 
 
-def _scopes(role: str, custom: Roles) -> tuple[Scope, ...]:
-    if role in custom and role not in FIXED:
+def _role_scopes(role: str, custom: Roles) -> tuple[Scope, ...]:
+    if role in custom and role not in FIXED_ROLES:
         return ROLE_SCOPES["member"]
     return ROLE_SCOPES.get(role, ())
 
 
-def agents_of(roles: Collection[str], custom: Roles) -> tuple[str, ...] | None:
+def allowed_agents(roles: Collection[str], custom: Roles) -> tuple[str, ...] | None:
     """The agents that somebody with these roles may talk to; None: all."""
     named: set[str] = set()
     for role in roles:
-        if role in custom and role not in FIXED:
+        if role in custom and role not in FIXED_ROLES:
             named |= set(custom[role])
         elif role in ROLE_SCOPES:
             return None
     return None if "*" in named else tuple(sorted(named))
 
 
-def narrowed(roles: Collection[str], custom: Roles, scopes: Collection[Scope]) -> tuple[str, ...]:
+def narrow_roles(
+    roles: Collection[str], custom: Roles, scopes: Collection[Scope]
+) -> tuple[str, ...]:
     """The roles of somebody who uses a credential that may do less than they: a yes that it may not
     give is none."""
     left = []
     for role in roles:
-        if set(_scopes(role, custom)) <= set(scopes):
+        if set(_role_scopes(role, custom)) <= set(scopes):
             left.append(role)
         else:
             left += [
                 less
                 for less in ("approver", "member", "viewer")
-                if _fits(less, role, custom, scopes)
+                if _is_no_wider(less, role, custom, scopes)
             ][:1]
     return tuple(dict.fromkeys(left))
 
 
-def _fits(less: str, role: str, custom: Roles, scopes: Collection[Scope]) -> bool:
+def _is_no_wider(less: str, role: str, custom: Roles, scopes: Collection[Scope]) -> bool:
     """Whether this built-in role gives nothing that the other or the credential does not."""
     given = set(ROLE_SCOPES[less])
-    return less not in custom and given <= set(scopes) and given <= set(_scopes(role, custom))
+    return less not in custom and given <= set(scopes) and given <= set(_role_scopes(role, custom))
 
 
 def may_talk(principal: Principal, agent: str, custom: Roles) -> bool:
@@ -121,8 +123,8 @@ def may_talk(principal: Principal, agent: str, custom: Roles) -> bool:
     somebody who may."""
     if principal.kind != "person":
         return True
-    agents = agents_of(principal.roles, custom)
-    return "chat" in scopes_of(principal.roles, custom) and (agents is None or agent in agents)
+    agents = allowed_agents(principal.roles, custom)
+    return "chat" in allowed_scopes(principal.roles, custom) and (agents is None or agent in agents)
 
 
 def may_send(principal: Principal, body: Body) -> bool:

@@ -10,15 +10,15 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from ..types.effects import IN_WORDS, OUTWARD, Effect
+from ..types.effects import EFFECT_PHRASES, OUTWARD, Effect
 from ..types.identity import Address, Principal
 from ..types.labels import Label
 from ..types.options import SessionOptions
 from . import command_lists as blocked
-from .commands import unclear
-from .gate import Given, objection
-from .hosts import UNREADABLE, WITH_HOST, fits_host, hosts_in
-from .words import WordReader, read
+from .commands import format_unclear
+from .gate import Given, find_objection
+from .hosts import HOST_EFFECTS, UNREADABLE_HOST, extract_hosts, is_host_match
+from .words import WordReader, parse_command
 
 Verdict = Literal["allow", "ask", "deny"]
 
@@ -66,7 +66,7 @@ class Case(msgspec.Struct, frozen=True):
     host: str = ""
     command: str | None = None
 
-    def at(self, place: Address, options: SessionOptions) -> Case:
+    def with_conversation(self, place: Address, options: SessionOptions) -> Case:
         """The same in a conversation at this place that is held so."""
         how = (bool(options.approval), bool(options.plan_mode))
         return replace(
@@ -81,11 +81,11 @@ class Decision(msgspec.Struct, frozen=True):
     reason: str
 
 
-FREE: frozenset[Effect] = frozenset({"none", "local_write", "send_owner", "fetch"})
+FREE_EFFECTS: frozenset[Effect] = frozenset({"none", "local_write", "send_owner", "fetch"})
 """Effects that need nobody's yes by default: they stay on this machine, or with the person who
 asked."""
 
-SAFE = frozenset(
+SAFE_TOOLS = frozenset(
     {
         *(
             "think",
@@ -115,7 +115,7 @@ SAFE = frozenset(
 """Tools that only look, think or ask: they run also where a conversation asks before everything."""
 
 
-def looks(effect: Effect) -> bool:
+def is_read_only(effect: Effect) -> bool:
     """Whether a tool of this effect only looks: it may be used while a plan is made."""
     return effect in ("none", "fetch")
 
@@ -127,48 +127,52 @@ def decide(rules: Sequence[Rule], case: Case) -> Decision:
     Without a match, effects that stay within the workspace and the conversation are free, and all
     else is asked.
     """
-    decision = _by_rule(rules, case)
+    decision = _decide_by_rules(rules, case)
     if decision.verdict == "deny":
         return decision
     owner = "owner" in case.principal.roles
-    if why := objection(case.effect, case.arguments, case.context, case.known, owner):
+    if why := find_objection(case.effect, case.arguments, case.context, case.known, owner):
         if case.context.readers is not None and not owner and case.effect in OUTWARD:
             return Decision(
                 "deny", why
             )  # only the owner could allow it, and they did not ask for it
         return Decision("ask", why)
-    if decision.verdict == "allow" and case.strict and case.tool not in SAFE:
+    if decision.verdict == "allow" and case.strict and case.tool not in SAFE_TOOLS:
         return Decision("ask", "this conversation asks before every tool; /approval off ends that")
     return decision
 
 
-def _by_rule(rules: Sequence[Rule], case: Case) -> Decision:
+def _decide_by_rules(rules: Sequence[Rule], case: Case) -> Decision:
     seen = RuleTrace(case)
     doubtful = ""
     for number, rule in enumerate(rules, 1):
-        if not (misfit := mismatch(rule, seen)):
-            decision = Decision(rule.verdict, rule.because or f"rule {number}: {summary(rule)}")
+        if not (misfit := find_mismatch(rule, seen)):
+            decision = Decision(
+                rule.verdict, rule.because or f"rule {number}: {summarize_rule(rule)}"
+            )
             break
         if misfit == UNCLEAR and not doubtful:
             why = (
-                unclear(seen.reading.unclear)
+                format_unclear(seen.reading.unclear)
                 if rule.commands
                 else "where this goes cannot be told for certain"
             )
-            doubtful = f"{why}; rule {number}: {summary(rule)}"
+            doubtful = f"{why}; rule {number}: {summarize_rule(rule)}"
     else:
-        decision = without_rule(case)
+        decision = decide_by_default(case)
     return Decision("ask", doubtful) if doubtful and decision.verdict == "allow" else decision
 
 
-def without_rule(case: Case) -> Decision:
+def decide_by_default(case: Case) -> Decision:
     """What holds where no rule fits."""
-    if case.effect in FREE:
+    if case.effect in FREE_EFFECTS:
         return Decision("allow", f"{case.tool} stays within the workspace and this conversation")
-    return Decision("ask", f"{case.tool} would {IN_WORDS[case.effect]}, and no rule allows it")
+    return Decision(
+        "ask", f"{case.tool} would {EFFECT_PHRASES[case.effect]}, and no rule allows it"
+    )
 
 
-def summary(rule: Rule) -> str:
+def summarize_rule(rule: Rule) -> str:
     """The rule in a few words: what stands in it beside the defaults."""
     place = "" if rule.group is None else " in groups" if rule.group else " outside groups"
     more = "".join(
@@ -206,7 +210,7 @@ class RuleTrace:
             *((who.on_behalf_of,) * bool(who.on_behalf_of)),
         )
         self._hosts: tuple[str, ...] | None = None
-        self.command = command_of(case) if case.command is None else case.command
+        self.command = extract_command(case) if case.command is None else case.command
         self._reading: WordReader | None = None
 
     @property
@@ -215,18 +219,20 @@ class RuleTrace:
             case = self.case
             known = (case.host,) if case.host else None
             self._hosts = (
-                () if case.effect not in WITH_HOST else known or hosts_in(case.arguments or b"{}")
+                ()
+                if case.effect not in HOST_EFFECTS
+                else known or extract_hosts(case.arguments or b"{}")
             )
         return self._hosts
 
     @property
     def reading(self) -> WordReader:
         if self._reading is None:
-            self._reading = read(self.command)
+            self._reading = parse_command(self.command)
         return self._reading
 
 
-def command_of(case: Case) -> str:
+def extract_command(case: Case) -> str:
     """The command that a call of the shell runs, by our name of its argument; '' where it runs
     none."""
     if case.tool != SHELL or not case.arguments:
@@ -239,7 +245,7 @@ def command_of(case: Case) -> str:
     return found if isinstance(found, str) else ""
 
 
-def mismatch(rule: Rule, seen: RuleTrace) -> str:
+def find_mismatch(rule: Rule, seen: RuleTrace) -> str:
     """The first field of the rule that does not fit, '' where all do."""
     case = seen.case
     tool = rule.tool
@@ -255,20 +261,24 @@ def mismatch(rule: Rule, seen: RuleTrace) -> str:
         return "channel"
     if rule.group is not None and rule.group != case.group:
         return "group"
-    if rule.host != "*" and not fits_host(rule.host, seen.hosts, every=rule.verdict == "allow"):
-        return UNCLEAR if rule.verdict != "allow" and UNREADABLE in seen.hosts else "host"
-    return _commands(rule, seen) if rule.commands else ""
+    if rule.host != "*" and not is_host_match(rule.host, seen.hosts, every=rule.verdict == "allow"):
+        return UNCLEAR if rule.verdict != "allow" and UNREADABLE_HOST in seen.hosts else "host"
+    return _find_command_mismatch(rule, seen) if rule.commands else ""
 
 
-def _commands(rule: Rule, seen: RuleTrace) -> str:
+def _find_command_mismatch(rule: Rule, seen: RuleTrace) -> str:
     if not seen.command:
         return "commands"
     if rule.verdict == "allow":
         wide = seen.case.effect != "local_write"
-        return "" if blocked.only(rule.commands, seen.reading, strict=wide) else "commands"
-    if blocked.some(rule.commands, seen.command, seen.reading):
+        return "" if blocked.is_limited_to(rule.commands, seen.reading, strict=wide) else "commands"
+    if blocked.may_run_any(rule.commands, seen.command, seen.reading):
         return ""
-    return UNCLEAR if seen.reading.unclear and not blocked.texts_only(rule.commands) else "commands"
+    return (
+        UNCLEAR
+        if seen.reading.unclear and not blocked.has_only_text_lists(rule.commands)
+        else "commands"
+    )
 
 
 def _fits(pattern: str, value: str) -> bool:

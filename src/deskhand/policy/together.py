@@ -17,10 +17,10 @@ from ..types.events import BoundCall
 from . import ask_text as wording
 from .rules import Case
 
-SHARED: frozenset[Effect] = frozenset({"fetch", "send_other", "network"})
+SHAREABLE_EFFECTS: frozenset[Effect] = frozenset({"fetch", "send_other", "network"})
 """Effects that may share a question. What cannot be undone, what reaches this machine and what
 changes files has one of its own, with all that is shown beside it."""
-TOGETHER_CHARS = 3_000
+MAX_QUESTION_CHARS = 3_000
 """More is not taken in at one look, and does not stand in one message of a chat."""
 
 
@@ -35,14 +35,18 @@ class JointAsk(msgspec.Struct, frozen=True):
     alone: bool = False
 
     @property
-    def shares(self) -> bool:
+    def can_share(self) -> bool:
         """Whether it may stand in a question with others. Where a person is to be asked before
         every tool, none may."""
         lines = len(self.question.splitlines())
-        return self.case.effect in SHARED and not (self.alone or self.case.strict) and lines == 1
+        return (
+            self.case.effect in SHAREABLE_EFFECTS
+            and not (self.alone or self.case.strict)
+            and lines == 1
+        )
 
 
-def together(wanted: Sequence[JointAsk], room: int) -> list[JointAsk]:
+def select_joint_asks(wanted: Sequence[JointAsk], room: int) -> list[JointAsk]:
     """Those from the front that go into one question: the first, and behind it as many of its tool
     as may share it. A turn may still ask about `room` calls.
 
@@ -52,18 +56,18 @@ def together(wanted: Sequence[JointAsk], room: int) -> list[JointAsk]:
     chars = len(wanted[0].question)
     for each in wanted[1:]:
         chars += 1 + len(each.question)
-        alike = taken[0].shares and each.shares and each.case.tool == taken[0].case.tool
-        if not alike or len(taken) >= room or chars > TOGETHER_CHARS:
+        alike = taken[0].can_share and each.can_share and each.case.tool == taken[0].case.tool
+        if not alike or len(taken) >= room or chars > MAX_QUESTION_CHARS:
             break
         taken.append(each)
     return taken
 
 
-def reason_of(wanted: Sequence[JointAsk]) -> str:
+def join_reasons(wanted: Sequence[JointAsk]) -> str:
     """Why they are asked about, each reason once."""
     return "; ".join(dict.fromkeys(each.reason for each in wanted))
 
 
-def about(wanted: Sequence[JointAsk]) -> str:
+def render_joint_context(wanted: Sequence[JointAsk]) -> str:
     """What stands beneath the question."""
-    return wording.about([each.case for each in wanted], reason_of(wanted))
+    return wording.render_ask_context([each.case for each in wanted], join_reasons(wanted))

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .gate import told as sources_of
+from .gate import format_sources as sources_of
 from .rules import Case, Decision
 
-MAKE_JOBS = frozenset({"manage_job", "cron"})
+JOB_TOOLS = frozenset({"manage_job", "cron"})
 
 
-def asking_about_jobs(judge: Callable[[Case], Decision]) -> Callable[[Case], Decision]:
+def ask_before_jobs(judge: Callable[[Case], Decision]) -> Callable[[Case], Decision]:
     """The judge, for whom what untrusted words have touched makes no job without a person: it would
     act when this conversation is long over, and would not remember what it had read."""
 
-    def careful(case: Case) -> Decision:
+    def judge_carefully(case: Case) -> Decision:
         decision = judge(case)
-        if case.tool not in MAKE_JOBS or case.effect == "none" or decision.verdict != "allow":
+        if case.tool not in JOB_TOOLS or case.effect == "none" or decision.verdict != "allow":
             return decision
         if case.context.integrity == "untrusted":
             return Decision(
@@ -28,4 +28,4 @@ def asking_about_jobs(judge: Callable[[Case], Decision]) -> Callable[[Case], Dec
             )
         return decision
 
-    return careful
+    return judge_carefully

@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from ..types.losses import meant, named
-from ..types.programs import RUN, RunArguments
-from .commands import simple_commands, words_of
-from .programs import RUNS_OTHERS
+from ..types.losses import is_file_mentioned, is_loss_requested
+from ..types.programs import RUN_PROGRAM, RunArguments
+from .commands import split_shell_words, split_simple_commands
+from .programs import WRAPPER_PROGRAMS
 
-Kind = Callable[[str], Literal["", "file", "folder"]]
+PathKind = Callable[[str], Literal["", "file", "folder"]]
 """What lies at a path of the workspace; '' for nothing."""
 
 _CHANGE_ALL = frozenset(
@@ -24,15 +24,15 @@ _CHANGE_ALL = frozenset(
 _CHANGE_LAST = frozenset({"cp", "ln", "install", "rsync"})
 _IN_PLACE = frozenset({"sed", "perl"})
 _GLOB = re.compile(r"[*?\[$`~]")
-LOOKED_AT = 8_000
-PATH = 1_000
+MAX_SAID_CHARS = 8_000
+MAX_PATH_CHARS = 1_000
 """Characters of what was said that are looked at, and of a path: what is only named behind them
 counts as unnamed."""
-MOST = 50
+MAX_CHANGED_PATHS = 50
 """A command that changes more paths than these names too many to be sure of."""
 
 
-def unnamed_change(tool: str, arguments: bytes, said: str, kind: Kind) -> str:
+def find_unnamed_change(tool: str, arguments: bytes, said: str, kind: PathKind) -> str:
     """The existing file or folder that this call would change although its name does not occur in
     `said`; '' if there is none. Reading is never a change. What cannot be understood counts as
     unnamed."""
@@ -43,60 +43,65 @@ def unnamed_change(tool: str, arguments: bytes, said: str, kind: Kind) -> str:
     if not isinstance(given, dict):
         return ""
     if tool == "shell":
-        changed = _changed_by(str(given.get("command", "")), kind)
+        changed = _iter_changed_paths(str(given.get("command", "")), kind)
     elif tool in ("write_file", "edit_file"):
         path = str(given.get("path", ""))
         changed = iter((path,) if kind(path) == "file" else ())
     else:
         return ""
-    said = said[:LOOKED_AT]
+    said = said[:MAX_SAID_CHARS]
     return next(
         (
             path
             for path in changed
-            if _GLOB.search(path) or len(path) > PATH or not named(path, said)
+            if _GLOB.search(path) or len(path) > MAX_PATH_CHARS or not is_file_mentioned(path, said)
         ),
         "",
     )
 
 
-def unmeant_loss(tool: str, arguments: bytes, said: str) -> str:
+def find_unrequested_loss(tool: str, arguments: bytes, said: str) -> str:
     """What a rehearsed program would lose that the request does not speak of, such as `overwrites
     diary.txt and its 12 lines`; '' for nothing. What cannot be understood the tool refuses."""
-    if tool != RUN:
+    if tool != RUN_PROGRAM:
         return ""
     try:
         changes = msgspec.json.decode(arguments, type=RunArguments).changes
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ""
-    said = said[:LOOKED_AT]
+    said = said[:MAX_SAID_CHARS]
     lost = [
         change
         for change in changes
-        if change.loses and (len(change.path) > PATH or not meant(change, said))
+        if change.loses
+        and (len(change.path) > MAX_PATH_CHARS or not is_loss_requested(change, said))
     ]
     more = f", and {len(lost) - 1} more like it" if len(lost) > 1 else ""
     return lost[0].loses + more if lost else ""
 
 
-def _changed_by(command: str, kind: Kind) -> Iterator[str]:
+def _iter_changed_paths(command: str, kind: PathKind) -> Iterator[str]:
     """The existing paths that a shell command changes, as far as its words tell."""
     try:
-        words = words_of(command)
+        words = split_shell_words(command)
     except ValueError:
         yield command
         return
     moved = "cd" in words or "pushd" in words  # then a name says nothing about where the file lies
-    paths = (path for simple in simple_commands(words) for path in _targets(simple, kind))
+    paths = (
+        path
+        for simple in split_simple_commands(words)
+        for path in _iter_write_targets(simple, kind)
+    )
     for number, path in enumerate(paths):
-        if number == MOST:
+        if number == MAX_CHANGED_PATHS:
             yield "*"
             return
         if moved or _GLOB.search(path) or kind(path):
             yield path
 
 
-def _targets(simple: list[str], kind: Kind) -> Iterator[str]:
+def _iter_write_targets(simple: list[str], kind: PathKind) -> Iterator[str]:
     """What one command writes to: the files behind `>`, and the arguments of programs that change
     files."""
     words: list[str] = []
@@ -108,7 +113,7 @@ def _targets(simple: list[str], kind: Kind) -> Iterator[str]:
                 yield target
         else:
             words.append(word)
-    words = list(dropwhile(lambda word: word in RUNS_OTHERS or "=" in word, words))
+    words = list(dropwhile(lambda word: word in WRAPPER_PROGRAMS or "=" in word, words))
     if not words:
         return
     program = PurePosixPath(words[0]).name

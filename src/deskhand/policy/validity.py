@@ -11,8 +11,8 @@ import msgspec
 
 from ..types.effects import Effect
 from ..types.errors import ConfigError
-from .command_lists import check_commands
-from .hosts import WITH_HOST, check_host
+from .command_lists import find_commands_problem
+from .hosts import HOST_EFFECTS, find_host_problem
 from .rules import COMMAND_TOOLS, Rule
 
 EFFECTS: tuple[str, ...] = get_args(Effect)
@@ -31,11 +31,13 @@ class KnownNames(msgspec.Struct, frozen=True):
 def check_rules(rules: Sequence[Rule], known: KnownNames | None = None) -> None:
     """Raises ConfigError, with its number, for a rule that can never hold."""
     for number, rule in enumerate(rules, 1):
-        if wrong := _wrong(rule, known or KnownNames()) or _covered(rule, rules[: number - 1]):
+        if wrong := _find_problem(rule, known or KnownNames()) or _find_covering_rule(
+            rule, rules[: number - 1]
+        ):
             raise ConfigError(f"rule {number} of the policy can never hold: {wrong}")
 
 
-def _wrong(rule: Rule, known: KnownNames) -> str:
+def _find_problem(rule: Rule, known: KnownNames) -> str:
     role = rule.who.removeprefix("role:") if rule.who.startswith("role:") else "*"
     if (ours := known.aliases.get(role)) is not None:
         return f"the role {role!r} is called {ours!r} here"
@@ -50,11 +52,11 @@ def _wrong(rule: Rule, known: KnownNames) -> str:
             hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
             return f"no {what} is called {pattern!r}; {hint}"
     if rule.host != "*":
-        if wrong := check_host(rule.host):
+        if wrong := find_host_problem(rule.host):
             return wrong
-        if not any(fnmatchcase(effect, rule.effect) for effect in WITH_HOST):
+        if not any(fnmatchcase(effect, rule.effect) for effect in HOST_EFFECTS):
             return (
-                f"only {' and '.join(sorted(WITH_HOST))} go to a host, and its effect is "
+                f"only {' and '.join(sorted(HOST_EFFECTS))} go to a host, and its effect is "
                 f"{rule.effect!r}"
             )
     if rule.commands:
@@ -62,11 +64,11 @@ def _wrong(rule: Rule, known: KnownNames) -> str:
             return (
                 f"{rule.tool!r} runs no commands; those that do: {', '.join(sorted(COMMAND_TOOLS))}"
             )
-        return check_commands(rule.commands, rule.verdict)
+        return find_commands_problem(rule.commands, rule.verdict)
     return ""
 
 
-def _covered(rule: Rule, before: Sequence[Rule]) -> str:
+def _find_covering_rule(rule: Rule, before: Sequence[Rule]) -> str:
     """The earlier rule that decides otherwise wherever this one would."""
     for number, first in enumerate(before, 1):
         if (

@@ -15,7 +15,7 @@ _UNSEEN = re.compile(
 """The last two choose how a picture is drawn, and are seen behind one."""
 
 
-def visible(text: str) -> str:
+def escape_invisible(text: str) -> str:
     """The text with everything in it that cannot be seen, line ends too, written out: `\\u202e`. So
     is what would look the same otherwise: an accent that could be a part of its letter, a letter
     that stands for another one."""
@@ -28,15 +28,17 @@ def visible(text: str) -> str:
         plain = char.isascii() or (
             normalize("NFC", char) == char and len(normalize("NFC", before + char)) > len(before)
         )
-        shown.append(char if plain and char.isprintable() and at not in unseen else _escaped(char))
+        shown.append(
+            char if plain and char.isprintable() and at not in unseen else _escape_char(char)
+        )
         before = before if combining(char) else char
     found = "".join(shown)
     return (
         found
         if is_normalized("NFC", found)
-        else "".join(_escaped(c) if combining(c) else c for c in found)
+        else "".join(_escape_char(c) if combining(c) else c for c in found)
     )
 
 
-def _escaped(char: str) -> str:
+def _escape_char(char: str) -> str:
     return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"

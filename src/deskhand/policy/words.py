@@ -12,7 +12,7 @@ import re
 
 import msgspec
 
-LONGEST = 16 * 1024
+MAX_COMMAND_CHARS = 16 * 1024
 
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t]++)
@@ -49,10 +49,10 @@ class WordReader(msgspec.Struct, frozen=True, gc=False):
     writes: bool = False
 
 
-def read(command: str) -> WordReader:
+def parse_command(command: str) -> WordReader:
     """What a command says. Never raises."""
-    if len(command) > LONGEST:
-        return WordReader(unclear=f"more than {LONGEST:,} characters")
+    if len(command) > MAX_COMMAND_CHARS:
+        return WordReader(unclear=f"more than {MAX_COMMAND_CHARS:,} characters")
     hidden = next((char for char in command if not (char.isprintable() or char in "\n\t")), "")
     if hidden:
         return WordReader(unclear=f"the character U+{ord(hidden):04X}, which nobody sees")
@@ -70,56 +70,56 @@ class _Reader:
         self._closed = False
 
     def read(self) -> WordReader:
-        unclear = self._all()
-        self._end()
+        unclear = self._read_tokens()
+        self._end_command()
         return WordReader(tuple(self._commands), unclear, self._writes)
 
-    def _all(self) -> str:
+    def _read_tokens(self) -> str:
         """Read to the end, or to what is unclear, which is returned."""
         while self._at < len(self._command):
             if (found := _TOKEN.match(self._command, self._at)) is None:
-                return self._rest()
+                return self._unclear_piece()
             kind = str(found.lastgroup)
             text = found.group()
-            if not self._take(kind, text, found.end()):
-                return self._rest()
+            if not self._take_token(kind, text, found.end()):
+                return self._unclear_piece()
         return "" if self._depth == 0 else "("
 
-    def _take(self, kind: str, text: str, end: int) -> bool:
+    def _take_token(self, kind: str, text: str, end: int) -> bool:
         """Whether this token is as plain as it seems."""
         if kind == "redirect":
-            return self._redirect(text, end)
-        if kind == "bracket" and not self._bracket(text):
+            return self._take_redirect(text, end)
+        if kind == "bracket" and not self._take_bracket(text):
             return False
         if kind == "word":
             if self._closed:
                 return False
-            self._words.append(_word(text))
+            self._words.append(_parse_word(text))
         elif kind == "end":
             if self._command.startswith(";;", self._at):
                 return False
-            self._end()
+            self._end_command()
         self._at = end
         return True
 
-    def _bracket(self, text: str) -> bool:
+    def _take_bracket(self, text: str) -> bool:
         if text == "(":
             if self._words or self._closed or self._command.startswith("((", self._at):
                 return False
             self._depth += 1
             return True
-        self._end()
+        self._end_command()
         self._depth -= 1
         self._closed = True
         return self._depth >= 0
 
-    def _redirect(self, text: str, end: int) -> bool:
+    def _take_redirect(self, text: str, end: int) -> bool:
         """A redirection with its target: a file beneath the folder, nowhere, or another
         descriptor."""
         blank = _BLANK.match(self._command, end)
         at = blank.end() if blank else end
         found = _TOKEN.match(self._command, at)
-        target = _word(found.group()) if found and found.lastgroup == "word" else None
+        target = _parse_word(found.group()) if found and found.lastgroup == "word" else None
         if target is None or target.glob or found is None:
             return False
         name = target.text
@@ -134,17 +134,17 @@ class _Reader:
         self._at = found.end()
         return True
 
-    def _end(self) -> None:
+    def _end_command(self) -> None:
         if self._words:
             self._commands.append(tuple(self._words))
         self._words = []
         self._closed = False
 
-    def _rest(self) -> str:
+    def _unclear_piece(self) -> str:
         return self._command[self._at : self._at + 40].split("\n")[0].strip() or "a line end"
 
 
-def _word(raw: str) -> ShellWord:
+def _parse_word(raw: str) -> ShellWord:
     if not _QUOTED.search(raw):
         return ShellWord(raw, raw[0] in "*?[" or (raw[0] == "-" and bool(_GLOB.search(raw))))
     text = ""

@@ -13,18 +13,18 @@ import anyio.to_thread
 import msgspec
 
 from ..agent.state import State
-from ..assembly.models import Models, catalogue_of, facts_of, is_small
-from ..assembly.prompt_presets import presets
+from ..assembly.models import Models, build_catalogue, facts_of, is_small
+from ..assembly.prompt_presets import list_presets
 from ..assembly.tools import skills_of
 from ..assembly.trace import Trace
-from ..config.first_settings import owner_of, store_key
-from ..config.set_key import adjusted, store, writable
-from ..gateway.standing_grants import StandingGrant, grants, revoke
+from ..config.first_settings import read_owner_name, store_setting
+from ..config.set_key import edit_config_text, list_writable_keys, write_config_text
+from ..gateway.standing_grants import StandingGrant, list_grants, revoke_grant
 from ..models.local_servers import find_servers
-from ..models.request_fields import SMALL_MODEL_LACKS, lacking
+from ..models.request_fields import SMALL_MODEL_UNSUPPORTED, find_unsupported_fields
 from ..models.weights import PROVIDER, WeightsFolder
 from ..policy.gate import may_see
-from ..secrets.inbound_redaction import refuse_secrets
+from ..secrets.inbound_redaction import reject_secrets
 from ..skills.skill import Skills
 from ..skills.tools import why_held
 from ..skills.write import write_skill
@@ -38,7 +38,7 @@ from ..types.errors import ConfigError, Refused, ToolError
 from ..types.events import Recorded
 from ..types.goals import LongWork
 from ..types.health import Health
-from ..types.identity import Principal, readers_of
+from ..types.identity import Principal, list_reader_names
 from ..types.options import SessionOptions
 from ..web.alert_views import AlertView
 from ..web.ports import House
@@ -68,20 +68,20 @@ from ..web.views import (
     ToolView,
     UndoneView,
 )
-from ..workspace.erase import erase
+from ..workspace.erase import erase_session
 from ..workspace.undo_journal import Effect
 from .app import App
 
-SECRET = re.compile(r"(?:^|_)(?:key|token|secret|password)$", re.IGNORECASE)
-_ADDRESS = re.compile(r"(://(?=[^/\s]{0,999}@)|://[^?\s]{0,999}\?)[^/@\s]+(?=@)?")
+SECRET_NAME = re.compile(r"(?:^|_)(?:key|token|secret|password)$", re.IGNORECASE)
+_URL_SECRET = re.compile(r"(://(?=[^/\s]{0,999}@)|://[^?\s]{0,999}\?)[^/@\s]+(?=@)?")
 LMSTUDIO = "lmstudio"
 OPENROUTER = "openrouter"
-UNDONE = "It is put back."
-KEPT = "Not undone: what is in the way is not for you to read."
+UNDONE_TEXT = "It is put back."
+NOT_UNDONE_TEXT = "Not undone: what is in the way is not for you to read."
 NO_KEY = "there is no key for its provider yet: deskhand setup"
 
 
-def _current(name: str) -> CurrentModel:
+def _current_model(name: str) -> CurrentModel:
     provider, _, model = name.partition("/")
     return CurrentModel(provider, model)
 
@@ -92,8 +92,8 @@ class RunningHouse:
     def __init__(self, app: App, models: Models) -> None:
         self._app = app
         self._models = models
-        self._began = app.parts.clock.now()
-        self._changing = anyio.Lock()
+        self._started_at = app.parts.clock.now()
+        self._config_lock = anyio.Lock()
 
     @property
     def agents(self) -> Sequence[str]:
@@ -102,7 +102,7 @@ class RunningHouse:
     async def owner_name(self) -> str:
         settings = self._app.settings
         with suppress(ToolError):  # what the agent has made of that file keeps nobody out
-            return await anyio.to_thread.run_sync(owner_of, settings, settings.agents[0])
+            return await anyio.to_thread.run_sync(read_owner_name, settings, settings.agents[0])
         return ""
 
     async def status(self, agent: str) -> StatusView:
@@ -111,21 +111,32 @@ class RunningHouse:
         model = next(iter(settings.agent(name).models), "")
         provider, _, short = model.partition("/")
         url = self.base_url(provider)
-        count = (await self._app.store.rows("session_count", ()))[0][0]
+        count = (await self._app.store.query("session_count", ()))[0][0]
         tools = [tool.name for tool in self.tools(name)]
         deep = settings.config.deep_work
-        limits = DeepWorkLimits(self.long_work(name)[0], deep.tokens, deep.warn_at)
+        limits = DeepWorkLimits(self.long_work_limits(name)[0], deep.tokens, deep.warn_at)
         ours = version("deskhand")
         agents = list(self.agents)
         return StatusView(
-            "ok", name, short, provider, url, tools, count, 0, limits, ours, agents, self._began
+            "ok",
+            name,
+            short,
+            provider,
+            url,
+            tools,
+            count,
+            0,
+            limits,
+            ours,
+            agents,
+            self._started_at,
         )
 
     def base_url(self, provider: str) -> str:
         """Where it is reached; '' for one that is not known."""
         settings = self._app.settings
         own = settings.config.providers.get(provider)
-        listed = catalogue_of(settings).providers.get(provider)
+        listed = build_catalogue(settings).providers.get(provider)
         return own.base_url if own and own.base_url else listed.base_url if listed else ""
 
     async def health(self) -> Health:
@@ -137,10 +148,10 @@ class RunningHouse:
             for each in await self._app.alerts.latest()
         ]
 
-    async def see_alerts(self) -> None:
-        await self._app.alerts.see()
+    async def mark_alerts_seen(self) -> None:
+        await self._app.alerts.mark_seen()
 
-    def about(self, agent: str) -> AgentView:
+    def describe_agent(self, agent: str) -> AgentView:
         config = self._app.settings.agent(agent)
         return AgentView(
             agent,
@@ -150,13 +161,13 @@ class RunningHouse:
             config.thinking or "off",
         )
 
-    def long_work(self, agent: str) -> tuple[int, int]:
+    def long_work_limits(self, agent: str) -> tuple[int, int]:
         return self._app.current.agent(
             agent
         ).limits.steps, self._app.settings.config.deep_work.tokens
 
-    async def standing(self, session: str) -> LongWork | None:
-        return await self._app.works.deep.standing(session)
+    async def find_long_work(self, session: str) -> LongWork | None:
+        return await self._app.features.deep.get_long_work(session)
 
     def tools(self, agent: str) -> list[ToolView]:
         tools = self._app.current.agent(agent).tools
@@ -172,9 +183,9 @@ class RunningHouse:
 
     async def skills(self, principal: Principal, agent: str) -> list[SkillView]:
         found = await anyio.to_thread.run_sync(self._skills(agent).find)
-        reach = await self._app.current.agent(agent).reach()
+        reach = await self._app.current.agent(agent).open_scope()
         marks = await marks_in(reach)
-        bound = bound_of(await self._app.store.rows("approved_files", ()))
+        bound = bound_of(await self._app.store.query("approved_files", ()))
         found = {
             name: each
             for name, each in found.items()
@@ -188,7 +199,7 @@ class RunningHouse:
 
     async def add_skill(self, agent: str, draft: SkillDraft) -> SkillView:
         self._app.settings.agent(agent)
-        refuse_secrets(
+        reject_secrets(
             "the skill", "\n".join((draft.name, draft.description, draft.body)), self._app.redact
         )
         folder = self._app.settings.skills_folder
@@ -200,12 +211,12 @@ class RunningHouse:
     def presets(self) -> list[PresetView]:
         return [
             PresetView(each.name, each.description)
-            for each in presets(self._app.settings.home.root / "prompts")
+            for each in list_presets(self._app.settings.home.root / "prompts")
         ]
 
     async def models(self) -> ModelsView:
         chosen = self._app.settings.agent(self.agents[0]).models
-        pinned = [_current(name) for name in chosen]
+        pinned = [_current_model(name) for name in chosen]
         found = await anyio.to_thread.run_sync(self._list_models)
         providers = Providers(await self._lmstudio(), self._openrouter())
         return ModelsView(
@@ -232,12 +243,12 @@ class RunningHouse:
 
     def _list_models(self) -> list[ModelView]:
         settings = self._app.settings
-        found = {name: self._model(name) for name in settings.agent(self.agents[0]).models}
-        for provider, listed in catalogue_of(settings).providers.items():
+        found = {name: self._model_view(name) for name in settings.agent(self.agents[0]).models}
+        for provider, listed in build_catalogue(settings).providers.items():
             if provider != PROVIDER and (self._models.key(provider) or listed.local):
                 for name in listed.models:
-                    found.setdefault(f"{provider}/{name}", self._model(f"{provider}/{name}"))
-        shelf = WeightsFolder(settings.cache / "models")
+                    found.setdefault(f"{provider}/{name}", self._model_view(f"{provider}/{name}"))
+        shelf = WeightsFolder(settings.cache_folder / "models")
         for name in shelf.known:
             full = f"{PROVIDER}/{name}"
             why = (
@@ -248,7 +259,7 @@ class RunningHouse:
             found[full] = ModelView(full, PROVIDER, not why, why, name=full)
         return list(found.values())
 
-    def _model(self, name: str) -> ModelView:
+    def _model_view(self, name: str) -> ModelView:
         price = self.price(name)
         shown = None if price is None else (price.read, price.written)
         window = facts_of(self._app.settings, name).window
@@ -259,23 +270,23 @@ class RunningHouse:
         path = ["agents", agent, "models"] if agent else ["defaults", "models"]
         if agent:
             self._app.settings.agent(agent)
-        async with self._changing:
-            await anyio.to_thread.run_sync(store_key, self._app.settings, path, [model])
+        async with self._config_lock:
+            await anyio.to_thread.run_sync(store_setting, self._app.settings, path, [model])
             await self._app.current.reload()
 
-    def unsupported(
+    def unsupported_fields(
         self, agent: str, *, thinks: bool | None, temperature: float | None
     ) -> Collection[str]:
         settings = self._app.settings
         model = next(iter(settings.agent(agent).models), "")
         if is_small(settings, model):
-            return SMALL_MODEL_LACKS
+            return SMALL_MODEL_UNSUPPORTED
         provider, _, name = model.partition("/")
         own = settings.config.providers.get(provider)
         if thinks is None:
             thinks = (settings.agent(agent).thinking or "off") != "off"
-        return lacking(
-            catalogue_of(settings),
+        return find_unsupported_fields(
+            build_catalogue(settings),
             provider,
             name,
             own.base_url if own else "",
@@ -283,24 +294,24 @@ class RunningHouse:
             temperature=temperature,
         )
 
-    def changes_answers(self, agent: str) -> bool:
+    def may_change_answers(self, agent: str) -> bool:
         hooks = self._app.current.agent(agent).hooks
         return hooks is not None and hooks.has("before_agent_end")
 
-    async def reach(self, agent: str) -> ToolScope:
-        return await self._app.current.agent(agent).reach()
+    async def tool_scope(self, agent: str) -> ToolScope:
+        return await self._app.current.agent(agent).open_scope()
 
     async def search_models(self, wanted: str) -> list[ModelView]:
-        return await anyio.to_thread.run_sync(self._search, wanted.casefold().split())
+        return await anyio.to_thread.run_sync(self._search_catalogue, wanted.casefold().split())
 
-    def _search(self, words: list[str]) -> list[ModelView]:
-        listed = catalogue_of(self._app.settings).providers
+    def _search_catalogue(self, words: list[str]) -> list[ModelView]:
+        listed = build_catalogue(self._app.settings).providers
         names = [f"{provider}/{name}" for provider, each in listed.items() for name in each.models]
         found = [name for name in names if all(word in name.casefold() for word in words)]
         ready = {each.id: each for each in self._list_models()}
         return [
             ready.get(name)
-            or msgspec.structs.replace(self._model(name), ready=False, why_not=NO_KEY)
+            or msgspec.structs.replace(self._model_view(name), ready=False, why_not=NO_KEY)
             for name in found
         ]
 
@@ -308,40 +319,45 @@ class RunningHouse:
         settings = self._app.settings
         config = dict(msgspec.to_builtins(settings.config))
         return SettingsView(
-            _without_secrets(config), str(settings.file), list(settings.warnings), list(writable())
+            _redact_config(config),
+            str(settings.file),
+            list(settings.warnings),
+            list(list_writable_keys()),
         )
 
-    async def set(self, key: str, value: Any) -> None:
-        async with self._changing:
-            before = await anyio.to_thread.run_sync(self._store, key, value)
+    async def set_setting(self, key: str, value: Any) -> None:
+        async with self._config_lock:
+            before = await anyio.to_thread.run_sync(self._store_setting, key, value)
             try:
                 await self._app.current.reload()
             except (ConfigError, OSError):
-                await anyio.to_thread.run_sync(store, self._app.settings, before)
-                await self._app.current.look_again()
+                await anyio.to_thread.run_sync(write_config_text, self._app.settings, before)
+                await self._app.current.try_reload()
                 raise
 
-    def _store(self, key: str, value: Any) -> str:
-        return store(self._app.settings, adjusted(self._app.settings, key, value))
+    def _store_setting(self, key: str, value: Any) -> str:
+        return write_config_text(
+            self._app.settings, edit_config_text(self._app.settings, key, value)
+        )
 
     async def erase(self, principal: Principal, session: str) -> ErasedView:
         app = self._app
         if any(each.session == session for each in await app.store.open_sessions()):
             await app.door.stop(session, principal)
-        gone = await erase(app.store, principal, session, app.parts.clock.now())
-        n = (await app.store.rows("event_head", (session,)))[0][0]
+        gone = await erase_session(app.store, principal, session, app.parts.clock.now())
+        n = (await app.store.query("event_head", (session,)))[0][0]
         for recorded in await app.store.events(session, n - 1):
             app.feed.publish(session, recorded)
         return ErasedView(gone.events, gone.memories, gone.kept)
 
     async def grants(self, principal: Principal) -> list[GrantView]:
-        found = await grants(self._app.store, principal)
-        return [self._grant(each) for each in found]
+        found = await list_grants(self._app.store, principal)
+        return [self._grant_view(each) for each in found]
 
     async def revoke_grant(self, principal: Principal, id_: str) -> GrantView:
-        return self._grant(await revoke(self._app.store, principal, id_))
+        return self._grant_view(await revoke_grant(self._app.store, principal, id_))
 
-    def _grant(self, grant: StandingGrant) -> GrantView:
+    def _grant_view(self, grant: StandingGrant) -> GrantView:
         return GrantView(
             grant.id,
             grant.verdict,
@@ -352,7 +368,7 @@ class RunningHouse:
             grant.by,
         )
 
-    async def changes(
+    async def list_changes(
         self, principal: Principal, session: str, before: int, limit: int
     ) -> list[ChangeView]:
         found = await self._app.effects.timeline(principal, session, before, limit)
@@ -363,14 +379,14 @@ class RunningHouse:
             if each.undoes is not None and each.undoes not in undone:
                 undone[each.undoes] = (await self._app.effects.get(principal, each.undoes)).undoes
         for n, each in enumerate(found):
-            if not await self._app.diffs.told(principal, each):
+            if not await self._app.diffs.may_see_effect(principal, each):
                 found[n] = msgspec.structs.replace(each, count=0)
         return [
-            self._change(each, each.undoes is not None and undone[each.undoes] is not None)
+            self._change_view(each, each.undoes is not None and undone[each.undoes] is not None)
             for each in found
         ]
 
-    def _change(self, effect: Effect, redone: bool) -> ChangeView:
+    def _change_view(self, effect: Effect, redone: bool) -> ChangeView:
         can = (
             ""
             if redone or effect.undone_at is not None
@@ -392,13 +408,15 @@ class RunningHouse:
         )
         return ChangeView(*place, can, effect.undoes, at)  # type: ignore[arg-type]
 
-    async def change(self, principal: Principal, number: int, limit: int) -> ChangeDetail | None:
+    async def get_change(
+        self, principal: Principal, number: int, limit: int
+    ) -> ChangeDetail | None:
         try:
             effect = await self._app.effects.get(principal, number)
         except Refused:
             return None
         items = await self._app.effects.items(effect, limit)
-        shown = await self._app.diffs.shown(principal, effect, items)
+        shown = await self._app.diffs.visible_items(principal, effect, items)
         if len(shown) < len(items):
             effect = msgspec.structs.replace(effect, count=len(shown))
         places = [
@@ -409,18 +427,18 @@ class RunningHouse:
             )
             for each in shown
         ]
-        return ChangeDetail(self._change(effect, False), places)
+        return ChangeDetail(self._change_view(effect, False), places)
 
     async def diff_of_change(self, principal: Principal, number: int) -> CallDiff:
         effect = await self._app.effects.get(principal, number)
-        return self._diff(await self._app.diffs.of_change(principal, effect))
+        return self._redact_diff(await self._app.diffs.diff_change(principal, effect))
 
     async def diff_of_call(
         self, principal: Principal, session: str, n: int, call_id: str
     ) -> CallDiff:
-        return self._diff(await self._app.diffs.of_call(principal, session, n, call_id))
+        return self._redact_diff(await self._app.diffs.diff_call(principal, session, n, call_id))
 
-    def _diff(self, found: CallDiff) -> CallDiff:
+    def _redact_diff(self, found: CallDiff) -> CallDiff:
         hide = self._app.redact
         files = (
             FileDiff(hide(each.place), each.did, hide(each.diff), hide(each.why))
@@ -433,44 +451,46 @@ class RunningHouse:
         done = await effects.undo(principal, await effects.get(principal, number), force=force)
         hide = self._app.redact
         if not may_see(
-            done.label, readers_of(principal)
+            done.label, list_reader_names(principal)
         ):  # it may name what somebody else has changed since
-            return UndoneView(done.undo, UNDONE if done.undo is not None else KEPT, [], [])
+            return UndoneView(
+                done.undo, UNDONE_TEXT if done.undo is not None else NOT_UNDONE_TEXT, [], []
+            )
         left = [hide(each.place) for each in done.left]
         return UndoneView(done.undo, hide(done.words), [hide(each) for each in done.back], left)
 
     def price(self, model: str) -> Price | None:
         facts = facts_of(self._app.settings, model)
         provider = model.partition("/")[0]
-        listed = catalogue_of(self._app.settings).providers.get(provider)
+        listed = build_catalogue(self._app.settings).providers.get(provider)
         if facts.input_usd or facts.output_usd:
             return Price(facts.input_usd, facts.output_usd, facts.cached_usd or facts.input_usd)
         free = provider in (PROVIDER, "scripted") or (listed is not None and listed.local)
         return Price(0.0, 0.0, 0.0) if free else None
 
-    def prompt(self, state: State) -> tuple[str, ...]:
+    def build_prompt(self, state: State) -> tuple[str, ...]:
         return tuple(self._app.current.agent_of(state.session).prompt(state))
 
     def trace(self, log: Sequence[Recorded]) -> list[SpanView]:
         trace = Trace(self._app.redact)
         spans = [span for recorded in log for span in trace.add(recorded)]
-        spans += trace.running(log[-1].session) if log else []
+        spans += trace.open_spans(log[-1].session) if log else []
         return msgspec.convert(spans, list[SpanView], from_attributes=True)
 
 
-def _without_secrets(config: Any) -> Any:
+def _redact_config(config: Any) -> Any:
     """Keys are no part of the configuration; whoever wrote one into an address or a word is not
     shown it either."""
     if isinstance(config, Mapping):
         return {
             name: "[secret]"
-            if value and SECRET.search(name) and isinstance(value, str)
-            else _without_secrets(value)
+            if value and SECRET_NAME.search(name) and isinstance(value, str)
+            else _redact_config(value)
             for name, value in config.items()
         }
     if isinstance(config, list | tuple):
-        return [_without_secrets(each) for each in config]
-    return _ADDRESS.sub(r"\1[secret]", config) if isinstance(config, str) else config
+        return [_redact_config(each) for each in config]
+    return _URL_SECRET.sub(r"\1[secret]", config) if isinstance(config, str) else config
 
 
 _: type[House] = RunningHouse

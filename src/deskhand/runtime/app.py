@@ -30,7 +30,7 @@ from msgspec.structs import replace
 from ..agent.loop import Driver
 from ..agent.profile import Ports
 from ..agent.state import State
-from ..assembly.factory import AgentParts, check_of
+from ..assembly.factory import AgentParts, make_options_check
 from ..assembly.host import Host
 from ..assembly.model_cooldowns import Retries
 from ..assembly.plugins import Plugins
@@ -38,22 +38,22 @@ from ..channels.base import Allowing, Channel, Closing, Healthy, Instructing
 from ..config.clock import RandomIds, SystemClock
 from ..config.config import Settings
 from ..config.routing import route
-from ..config.statements import statements
+from ..config.statements import load_statements
 from ..gateway.ask_status import Decided
 from ..gateway.channel_loader import open_channels
-from ..gateway.dispatch import Dispatch, Takes
+from ..gateway.dispatch import Dispatch, SelectSession
 from ..gateway.door import Access, LocalDoor
 from ..gateway.feed import Feed
-from ..gateway.housekeeping import anchor, sweep, watch
+from ..gateway.housekeeping import run_anchoring, run_sweeping, watch_inbox
 from ..gateway.local_stream import SocketTap
-from ..gateway.local_stream import serve as serve_socket
+from ..gateway.local_stream import serve_socket as serve_socket
 from ..gateway.machine_rounds import MachineRounds
-from ..gateway.outbox import Outbox, as_it_stands
+from ..gateway.outbox import Outbox, render_unchanged
 from ..gateway.outgoing_redaction import without_secrets
 from ..gateway.streamed_replies import Drafts
 from ..gateway.typing_indicator import Signs
 from ..gateway.usage_footer import UsageShown
-from ..learning.recall import MeaningOf, words_alone
+from ..learning.recall import MeaningFactory, open_no_meaning
 from ..models.base import Model
 from ..models.pictures import PictureStore
 from ..net.client import Net
@@ -70,13 +70,13 @@ from ..store.sqlite import SqliteStore
 from ..supervision.health_checks import (
     Checkup,
     driver_fact,
-    models_renewed,
-    note_models,
+    record_model_event,
+    reset_model_health,
     sandbox_fact,
 )
 from ..supervision.health_facts import Vitals
-from ..supervision.lock import Holder, held, holder_of
-from ..supervision.logs import renew_logging
+from ..supervision.lock import Holder, hold_lock, read_holder
+from ..supervision.logs import reconfigure_logging
 from ..supervision.restart_command import Restart
 from ..supervision.restart_with_backoff import Child, keep_running
 from ..tools.base import Tools
@@ -84,17 +84,17 @@ from ..types.clock import Clock, Ids
 from ..types.door import Progress
 from ..types.errors import ConfigError, DeskhandError, StoreError, StoreUnavailable
 from ..types.events import Recorded
-from ..types.health import Health, HealthFact, overall
+from ..types.health import Health, HealthFact, combine_states
 from ..types.identity import OWN_SURFACES, Address, Inbound, Principal
 from ..types.options import SessionOptions
 from ..types.people import OWNER_NAME
 from ..users.owner_alerts import Alerts
-from ..users.pairing import RESERVED
+from ..users.pairing import RESERVED_CHANNELS
 from ..users.strangers import NO_ACCESS, Response, Strangers, Ways
 from ..users.user_cache import OWNER as OWNER
 from ..users.users import Guests, open_people
 from ..workspace.owner_folder_review import Telling
-from ..workspace.processes import as_now
+from ..workspace.processes import with_current_roles
 from ..workspace.scope import SandboxProvider
 from .feature_wiring import FeatureWiring
 from .reload import Current, ReloadNeeds
@@ -103,7 +103,7 @@ from .tool_wiring import ToolWiring
 log = logging.getLogger(__name__)
 
 PR_SET_DUMPABLE = 4
-LOOK_BACK_S = 1.0
+RECOVERY_RETRY_S = 1.0
 
 
 class Parts(msgspec.Struct, frozen=True):
@@ -126,7 +126,7 @@ class Parts(msgspec.Struct, frozen=True):
     sandbox: Callable[[], Awaitable[Proven]] = open_sandbox
     serve: Callable[[App], Awaitable[None]] | None = None
     renew: Callable[[Settings], None] = lambda settings: None
-    meaning: MeaningOf = words_alone
+    meaning: MeaningFactory = open_no_meaning
     net: Net = msgspec.field(default_factory=Net)
 
 
@@ -138,12 +138,12 @@ class App:
     def __init__(self, settings: Settings, parts: Parts) -> None:
         self.parts = parts
         home = settings.home
-        if taken := [each.name for each in parts.channels if each.name in RESERVED]:
+        if taken := [each.name for each in parts.channels if each.name in RESERVED_CHANNELS]:
             raise ConfigError(
                 f"a channel cannot be called {taken[0]!r}: that is a surface of our own"
             )
-        home.make(home.state)
-        self.store = parts.store(home.database, {**statements(), **parts.statements})
+        home.make_folder(home.state)
+        self.store = parts.store(home.database, {**load_statements(), **parts.statements})
         self.blobs = Blobs(home.blobs)
         self.secrets = Secrets(
             home, lambda: self.settings.environment, partial(Keyring, str(home.root.resolve()))
@@ -152,45 +152,47 @@ class App:
         self.current = Current(settings, parts.clock, self.redact)
         self.vitals = Vitals(parts.clock, self.redact, home.health)
         self.address = ""
-        self._began = parts.clock.now()
+        self._started_at = parts.clock.now()
         self._intake = anyio.CancelScope()
         self._checkup = Checkup(self.store, home, self.vitals, parts.clock)
-        self.room = SandboxProvider(parts.sandbox, parts.clock.now)
+        self.sandbox = SandboxProvider(parts.sandbox, parts.clock.now)
         self.feed = Feed(partial(SocketTap, home.socket))
         self.restart = Restart(self.store, parts.clock)
-        self.restarts = False
-        self.up: Callable[[], None] = lambda: None
+        self.supervised = False
+        self.on_up: Callable[[], None] = lambda: None
         channels = {channel.name: channel for channel in parts.channels}
-        self.dispatch = Dispatch(self.store, self._driver, parts.clock, self._troubled)
-        self.drafts = Drafts(self.store, channels, parts.clock, self._place)
-        self.decided = Decided(self.store, channels)
-        self.signs = Signs(channels, self.dispatch, parts.clock)
+        self.dispatch = Dispatch(self.store, self._make_driver, parts.clock, self._on_drive_error)
+        self.drafts = Drafts(self.store, channels, parts.clock, self._reply_target)
+        self.ask_status = Decided(self.store, channels)
+        self.typing_indicator = Signs(channels, self.dispatch, parts.clock)
         self.outbox = Outbox(self.store, channels, parts.clock, self.drafts)
         self.people = people = open_people(self.store, parts.clock, self._roles, self._guests)
-        self.authorise = parts.authorise or self.people.authorise
+        self.authorise = parts.authorise or self.people.authorize
         self.alerts = Alerts(self.store, parts.clock, tuple(channels))
         self.rounds = MachineRounds(self.store, parts.clock, self.alerts, self._machine_rounds)
-        self.hands = self._open_hands()
+        self.tool_wiring = self._open_tools()
         current = self.current
-        self.works = FeatureWiring(
-            self.hands.ground,
+        self.features = FeatureWiring(
+            self.tool_wiring.host,
             current.agent,
             parts.model,
-            current.trying,
+            current.make_trial_agent,
             parts.meaning,
-            self.hands.reaches.words,
+            self.tool_wiring.scopes.pending_labels,
         )
-        self.reaches = self.hands.reaches
-        self.effects = self.hands.effects
-        self.background = self.hands.background
-        self.diffs = self.hands.diffs
-        self.telling = Telling(self.store, self.reaches.untold, self.alerts, parts.clock)
+        self.scopes = self.tool_wiring.scopes
+        self.effects = self.tool_wiring.effects
+        self.background = self.tool_wiring.background
+        self.diffs = self.tool_wiring.diffs
+        self.review_notice = Telling(self.store, self.scopes.untold, self.alerts, parts.clock)
         self.door = LocalDoor(
-            self.store, self.dispatch, self.feed, self._access(), parts.clock, parts.ids
+            self.store, self.dispatch, self.feed, self._make_access(), parts.clock, parts.ids
         )
-        self.strangers = Strangers(parts.clock, Ways(self._response, people.anybody, people.ask_in))
-        self._render()
-        self.current.open(self._needs())
+        self.strangers = Strangers(
+            parts.clock, Ways(self._reject_response, people.admits_anyone, people.request_pairing)
+        )
+        self._set_renderer()
+        self.current.open(self._reload_needs())
         self._ports = self._open_ports()
 
     @property
@@ -198,34 +200,34 @@ class App:
         """Those that hold now."""
         return self.current.settings
 
-    def _needs(self) -> ReloadNeeds:
+    def _reload_needs(self) -> ReloadNeeds:
         return ReloadNeeds(
-            self._house,
-            self.works.tools,
-            self.works.own.changed,
-            self._taken_up,
+            self._make_parts,
+            self.features.tools,
+            self.features.own_tools.has_changed,
+            self._apply_settings,
             self.dispatch.renew,
         )
 
-    def _taken_up(self, settings: Settings) -> None:
-        self.redact.renew(settings)
-        renew_logging(settings)
-        self._render()
+    def _apply_settings(self, settings: Settings) -> None:
+        self.redact.update_settings(settings)
+        reconfigure_logging(settings)
+        self._set_renderer()
         self.parts.renew(settings)
-        models_renewed(self.vitals)
+        reset_model_health(self.vitals)
         self.dispatch.renew()
 
-    def _open_hands(self) -> ToolWiring:
+    def _open_tools(self) -> ToolWiring:
         parts = self.parts
         about = (parts.net, parts.clock, parts.ids, self.secrets, self.redact, self.dispatch)
         ground = Host(
             self.store,
             self.blobs,
-            self.room,
+            self.sandbox,
             *about,
             lambda: self.settings,
             self.current.agent_of,
-            self._as_now,
+            self._with_current_roles,
             self.alerts,
             self.rounds,
         )
@@ -242,20 +244,24 @@ class App:
             parts.clock,
             parts.ids,
             self._publish,
-            _posts,
+            _uses_outbox,
             pictures.get,
-            self._elsewhere,
+            self._outside_approvers,
             SecretHiding(self.redact),
-            self.effects.back,
-            budgets=self.works.budgets,
-            owners_at=self._owners_at,
-            closing=self.telling,
+            self.effects.undo_turns,
+            budgets=self.features.budgets,
+            owner_addresses=self._owner_addresses,
+            close_turn=self.review_notice,
         )
 
-    async def _as_now(self, principal: Principal) -> Principal:
+    async def _with_current_roles(self, principal: Principal) -> Principal:
         """The same person with the roles that they still have. Who is asked elsewhere is known
         there."""
-        return principal if self.parts.authorise else as_now(principal, await self.people.users())
+        return (
+            principal
+            if self.parts.authorise
+            else with_current_roles(principal, await self.people.users())
+        )
 
     def _roles(self) -> Roles:
         return {name: role.agents for name, role in self.settings.config.roles.items()}
@@ -269,69 +275,83 @@ class App:
     def _route(self, inbound: Inbound) -> str:
         return route(self.settings.config.bindings, self.settings.agents, inbound.address)
 
-    def _house(self, plugins: Plugins) -> AgentParts:
+    def _make_parts(self, plugins: Plugins) -> AgentParts:
         told = {
             each.name: each.instructions
             for each in self.parts.channels
             if isinstance(each, Instructing)
         }
         parts = self.parts
-        beside = self.background.shown
+        beside = self.background.describe_running
         return AgentParts(
-            self.reaches,
+            self.scopes,
             plugins,
             parts.clock,
             parts.tools,
             told,
             parts.model,
-            self.works,
+            self.features,
             self.people,
             beside,
         )
 
-    async def _begin_anew(self) -> None:
+    async def _restart_in_place(self) -> None:
         """Where nobody starts this process again: what a restart is good for, and what is to go on
         after it."""
-        await self.current.look_again()
-        await self.works.continuing.instead()
+        await self.current.try_reload()
+        await self.features.continuing.hand_in_now()
 
-    def _access(self) -> Access:
+    def _make_access(self) -> Access:
         people = self.people
         zone = ZoneInfo(self.settings.config.timezone)
-        rules = (people.may_talk, self.hands.unpack, people.note, self._hears_bots, self.rounds)
+        rules = (
+            people.may_talk,
+            self.tool_wiring.unpack_message,
+            people.add_audit_note,
+            self._accepts_bots,
+            self.rounds,
+        )
         return Access(
-            self.authorise, self._route, *rules, self._check, zone, self._prompt, self.redact
+            self.authorise,
+            self._route,
+            *rules,
+            self._check_options,
+            zone,
+            self._render_prompt,
+            self.redact,
         )
 
-    def _response(self) -> Response:
+    def _reject_response(self) -> Response:
         return self.settings.config.reject_response
 
-    def _hears_bots(self, channel: str) -> bool:
+    def _accepts_bots(self, channel: str) -> bool:
         known = self.settings.config.channels.get(channel)
         return known is not None and known.bots
 
     def _machine_rounds(self) -> int:
         return self.settings.config.machine_rounds
 
-    def _render(self) -> None:
+    def _set_renderer(self) -> None:
         """How answers are said, by the settings."""
-        render = UsageShown(self.store) if self.settings.config.show_usage else as_it_stands
+        render = UsageShown(self.store) if self.settings.config.show_usage else render_unchanged
         self.outbox.render = without_secrets(render, self.redact)
 
-    def _driver(self, session: str) -> Driver:
+    def _make_driver(self, session: str) -> Driver:
         return Driver(
-            session, self.works.driving(session, self.current.agent_of(session)), self._ports
+            session,
+            self.features.agent_in_session(session, self.current.agent_of(session)),
+            self._ports,
         )
 
-    def _check(self, principal: Principal, session: str, options: SessionOptions) -> str:
-        return check_of(self.settings, self.parts.model)(principal, session, options)
+    def _check_options(self, principal: Principal, session: str, options: SessionOptions) -> str:
+        return make_options_check(self.settings, self.parts.model)(principal, session, options)
 
-    def _prompt(self, state: State) -> tuple[str, ...]:
+    def _render_prompt(self, state: State) -> tuple[str, ...]:
         return self.current.agent_of(state.session).prompt(state)
 
-    async def _elsewhere(self, session: str) -> tuple[str, ...]:
+    async def _outside_approvers(self, session: str) -> tuple[str, ...]:
         """Who may allow what is asked in a session where nobody may who takes part in it."""
-        here = {member for (member,) in await self.store.rows("session_members", (session,))}
+        here = {member for (member,) in await self.store.query("session_members", (session,))}
         try:
             able = {
                 user.name: user.roles
@@ -346,7 +366,7 @@ class App:
             else tuple(name for name, roles in able.items() if "owner" in roles)
         )
 
-    async def _owners_at(self) -> Sequence[Address]:
+    async def _owner_addresses(self) -> Sequence[Address]:
         return [address for _, address in await self.alerts.owners()]
 
     def _publish(self, session: str, item: Recorded | Progress) -> None:
@@ -359,124 +379,136 @@ class App:
             item = replace(item, text=self.redact(item.text))
         self.feed.publish(session, item)
         if isinstance(item, Recorded):
-            self.background.see(item)
-            self.works.see(item)
+            self.background.on_event(item)
+            self.features.on_event(item)
             if self.parts.channels:
-                self.outbox.poke()
-                self.decided.see(item)
-            note_models(self.vitals, item.event, self._configured_models)
-            self.restart.note(item)
-            if self.works.continuing.due(item):
-                self.restart.ask()
+                self.outbox.wake()
+                self.ask_status.on_event(item)
+            record_model_event(self.vitals, item.event, self._configured_models)
+            self.restart.on_event(item)
+            if self.features.continuing.is_restart_request(item):
+                self.restart.request()
         if self.drafts.channels:
-            self.drafts.see(session, item)
+            self.drafts.on_item(session, item)
 
     def _configured_models(self) -> set[str]:
         return {
             model for agent in self.settings.agents for model in self.settings.agent(agent).models
         }
 
-    def _place(self, session: str) -> tuple[Address, str] | None:
+    def _reply_target(self, session: str) -> tuple[Address, str] | None:
         turn = self.dispatch.turn(session)
         return (turn.address, turn.reply_to) if turn is not None else None
 
-    def _troubled(self, session: str, error: DeskhandError, for_good: bool) -> None:
-        self.feed.trouble(session, error, for_good)
+    def _on_drive_error(self, session: str, error: DeskhandError, for_good: bool) -> None:
+        self.feed.report_trouble(session, error, for_good)
         if isinstance(error, StoreUnavailable):
-            self.vitals.failed("store", error)
+            self.vitals.record_failure("store", error)
 
     async def run(
-        self, started: Callable[[], None] = lambda: None, takes: Takes = lambda session: True
+        self,
+        started: Callable[[], None] = lambda: None,
+        takes: SelectSession = lambda session: True,
     ) -> None:
         """Drive, send and receive for ever. Waits until no other process does, looking every
         second; what people see is up meanwhile. `takes` as in `Dispatch.run`. What fails is started
         again: only a damaged database, and what cannot be handled, ends it."""
-        self.vitals.recall()
+        self.vitals.load()
         try:
             async with anyio.create_task_group() as beside:
-                self._start(beside, self._beside())
+                self._start_children(beside, self._background_children())
                 holder = Holder(os.getpid(), self.parts.clock.now())
-                lock = held(self.settings.home.lock, holder, self._stands_by, waits=self.up)
+                lock = hold_lock(
+                    self.settings.home.lock, holder, self._is_standby, waits=self.on_up
+                )
                 async with lock, anyio.create_task_group() as tasks:
-                    await self._look_back()
-                    if takes(self.works.jobs.clock.place):
-                        await self._note_start()
-                    self._start(tasks, self._driving(started, takes))
+                    await self._recover()
+                    if takes(self.features.jobs.scheduler.session_prefix):
+                        await self._record_start()
+                    self._start_children(tasks, self._driver_children(started, takes))
                     with self._intake:
                         async with anyio.create_task_group() as intake:
-                            self._start(intake, self._receiving())
+                            self._start_children(intake, self._channel_children())
         except BaseExceptionGroup:  # a part broke; who is told to end is cancelled
             with suppress(StoreError):
-                await self.works.jobs.clock.note_crash()
+                await self.features.jobs.scheduler.note_crash()
             raise
 
-    async def _note_start(self) -> None:
+    async def _record_start(self) -> None:
         """Before anything is driven: what is driven first may be what kills this process again and
         again."""
         try:
-            await self.works.jobs.clock.note_start()
+            await self.features.jobs.scheduler.note_start()
         except StoreError as error:
             log.warning("a crash will not count before jobs are looked after: %s", error)
 
-    async def _look_back(self) -> None:
+    async def _recover(self) -> None:
         """Mark what was written by commands that were killed with who drove before: nobody is told
         of it unmarked."""
         while True:
             try:
-                await self.hands.look_back()
+                await self.tool_wiring.recover()
             except StoreUnavailable as error:
                 log.warning("nothing is driven yet: %s", error)
-                await anyio.sleep(LOOK_BACK_S)
+                await anyio.sleep(RECOVERY_RETRY_S)
             else:
                 return
 
-    def _stands_by(self) -> bool:
+    def _is_standby(self) -> bool:
         """Whether a service is to drive: its worker may only be on its way."""
-        return not self.restarts and holder_of(self.settings.home.serving) is not None
+        return not self.supervised and read_holder(self.settings.home.serve_lock) is not None
 
-    def _start(self, tasks: TaskGroup, children: Iterable[Child]) -> None:
+    def _start_children(self, tasks: TaskGroup, children: Iterable[Child]) -> None:
         for child in children:
             tasks.start_soon(keep_running, child, self.vitals)
 
-    def _beside(self) -> Iterator[Child]:
+    def _background_children(self) -> Iterator[Child]:
         """What runs whoever drives."""
-        yield Child("configuration", self.current.follow)
+        yield Child("configuration", self.current.watch)
         serve = self.parts.serve
         if serve is not None:
             yield Child("web", lambda: serve(self), awaited=True)
 
-    def _driving(self, started: Callable[[], None], takes: Takes) -> Iterator[Child]:
+    def _driver_children(
+        self, started: Callable[[], None], takes: SelectSession
+    ) -> Iterator[Child]:
         """What only the process that drives may do."""
 
-        def begun() -> None:
-            self.vitals.ready("driver")
+        def on_driving() -> None:
+            self.vitals.record_ready("driver")
             started()
 
         yield Child(
-            "driver", lambda: self.dispatch.run(begun, takes, self.up), awaited=True, vital=True
+            "driver",
+            lambda: self.dispatch.run(on_driving, takes, self.on_up),
+            awaited=True,
+            vital=True,
         )
         home = self.settings.home
         clock = self.parts.clock
-        yield Child("watch", partial(watch, self.store, self.door, self.dispatch), vital=True)
+        yield Child("watch", partial(watch_inbox, self.store, self.door, self.dispatch), vital=True)
         yield Child("processes", self.background.run)
-        yield from self.works.children()
-        yield Child("sweep", partial(sweep, self.store, self.blobs, clock, self.hands.tidy))
-        yield Child("anchor", partial(anchor, self.store, home.anchors, clock))
-        yield Child("health", self.vitals.keep)
+        yield from self.features.children()
+        yield Child(
+            "sweep", partial(run_sweeping, self.store, self.blobs, clock, self.tool_wiring.clean_up)
+        )
+        yield Child("anchor", partial(run_anchoring, self.store, home.anchors, clock))
+        yield Child("health", self.vitals.run)
         yield Child("socket", lambda: serve_socket(home.socket, self.door.follow, self.health))
-        if not self.restarts:
+        if not self.supervised:
             yield Child(
-                "restart", lambda: self.restart.instead(self._begin_anew, self.dispatch.wake)
+                "restart",
+                lambda: self.restart.reload_instead(self._restart_in_place, self.dispatch.wake),
             )
         if self.parts.channels:
             yield Child("outbox", self.outbox.run)
         if self.drafts.channels:
             yield Child("drafts", self.drafts.run)
-            yield Child("asks", self.decided.run)
-        if self.signs.channels:
-            yield Child("signs", self.signs.run)
+            yield Child("asks", self.ask_status.run)
+        if self.typing_indicator.channels:
+            yield Child("signs", self.typing_indicator.run)
 
-    def _receiving(self) -> Iterator[Child]:
+    def _channel_children(self) -> Iterator[Child]:
         for channel in self.parts.channels:
             yield Child(f"channel {channel.name}", partial(self._receive, channel))
 
@@ -484,7 +516,7 @@ class App:
         """Take in no more from channels, and wait until what is being driven rests and its answers
         are sent. What comes in otherwise is stored, and waits for the next run."""
         self._intake.cancel()
-        await self.works.jobs.clock.leave()
+        await self.features.jobs.scheduler.note_clean_exit()
         await self.dispatch.drain()
         await self.outbox.drain()
 
@@ -494,16 +526,20 @@ class App:
         for channel in self.parts.channels:
             if isinstance(channel, Healthy):
                 told = channel.health()
-                self.vitals.reported(
+                self.vitals.record_report(
                     f"channel {channel.name}", told.ok_at, told.error_at, told.error
                 )
-        found = [await self._checkup.store(), await self._checkup.outbox(), sandbox_fact(self.room)]
+        found = [
+            await self._checkup.check_store(),
+            await self._checkup.check_outbox(),
+            sandbox_fact(self.sandbox),
+        ]
         facts = {fact.name: fact for fact in self.vitals.facts()}
         if "driver" not in facts:
-            found.append(driver_fact(holder_of(self.settings.home.lock)))
-        found.append(self.current.fact())
-        found += await self.works.jobs.facts()
-        found += await self.alerts.facts()
+            found.append(driver_fact(read_holder(self.settings.home.lock)))
+        found.append(self.current.health_fact())
+        found += await self.features.jobs.health_facts()
+        found += await self.alerts.health_facts()
         found.append(
             HealthFact("people", "degraded" if (why := self.people.health()) else "ok", why)
         )
@@ -511,7 +547,13 @@ class App:
         now = self.parts.clock.now()
         known = tuple(facts.values())
         return Health(
-            overall(known), now, version("deskhand"), os.getpid(), self._began, self.address, known
+            combine_states(known),
+            now,
+            version("deskhand"),
+            os.getpid(),
+            self._started_at,
+            self.address,
+            known,
         )
 
     async def _receive(self, channel: Channel) -> None:
@@ -536,21 +578,21 @@ class App:
                         receipt.reason,
                     )
                 elif receipt.reason == NO_ACCESS:
-                    await self.strangers.turn_away(inbound, channel)
+                    await self.strangers.refuse_agent(inbound, channel)
                 elif receipt.status == "refused" and self.authorise(inbound) is None:
                     await self.strangers.refuse(inbound, channel)
-                self.signs.took(inbound, receipt)
-                self.vitals.succeeded(f"channel {channel.name}")
+                self.typing_indicator.on_accepted(inbound, receipt)
+                self.vitals.record_success(f"channel {channel.name}")
 
     async def close(self) -> None:
         for channel in self.parts.channels:
             if isinstance(channel, Closing):
                 await channel.close()
-        self.reaches.close()
+        self.scopes.close()
         await self.store.close()
 
 
-def _posts(address: Address) -> bool:
+def _uses_outbox(address: Address) -> bool:
     return address.channel not in OWN_SURFACES
 
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 
 from ..agent.profile import Agent
 from ..agent.state import State
-from ..assembly.chat_commands import Live
+from ..assembly.chat_commands import CommandHandlers
 from ..assembly.host import Host
 from ..assembly.overrides import Tried
 from ..assembly.past_search import PastSearch
 from ..assembly.side_queries import SideQueries
 from ..assembly.summarise import Condense
-from ..assembly.workspace_tools import OwnTools, Words
+from ..assembly.workspace_tools import OwnTools, PendingLabels
 from ..budgets.enforcement import BudgetLedger
 from ..deepwork.continue_after_restart import Continuing
 from ..deepwork.driver import Deep
@@ -25,7 +25,7 @@ from ..learning.jobs import Learning
 from ..learning.memory_command import MemoryCommand
 from ..learning.proposals.review import Reviewing
 from ..learning.proposals.store import propose_skill
-from ..learning.recall import MeaningOf, Remembering, words_alone
+from ..learning.recall import MeaningFactory, Remembering, open_no_meaning
 from ..models.base import Model
 from ..policy.roles import may_talk
 from ..supervision.restart_with_backoff import Child
@@ -46,49 +46,49 @@ class FeatureWiring:
         agent: Callable[[str], Agent],
         model: Callable[[str], Model],
         trying: Callable[[str, Tried], Agent],
-        meaning: MeaningOf = words_alone,
-        words: Words = lambda folder: (),
+        meaning: MeaningFactory = open_no_meaning,
+        words: PendingLabels = lambda folder: (),
     ) -> None:
-        self.ground = ground
-        self.waker = InboundInjector(ground.store, ground.dispatch, ground.redact)
+        self.host = ground
+        self.injector = InboundInjector(ground.store, ground.dispatch, ground.redact)
         self.budgets = BudgetLedger(ground.store, ground.clock, ground.ids, ground.settings)
-        self.thinking = SideQueries(agent, model, self.budgets, ground.store.change, ground.ids)
+        self.side_queries = SideQueries(agent, model, self.budgets, ground.store.change, ground.ids)
         self.remembering = Remembering(ground, meaning)
-        self.asked = MemoryCommand(ground, self.remembering.memory)
-        self.jobs = Jobs(ground, self.waker)
-        self.continuing = Continuing(ground, self.waker)
-        self.past = PastSearch(ground.store, lambda: ground.settings().config.timezone)
-        self.learning = Learning(ground, self.thinking, self.remembering.memory)
+        self.memory_command = MemoryCommand(ground, self.remembering.memory)
+        self.jobs = Jobs(ground, self.injector)
+        self.continuing = Continuing(ground, self.injector)
+        self.past_search = PastSearch(ground.store, lambda: ground.settings().config.timezone)
+        self.learning = Learning(ground, self.side_queries, self.remembering.memory)
         self.learning.register(self.jobs)
-        self.condense = Condense(ground.store, self.thinking, ground.clock)
-        self.deep = Deep(ground, self.waker, self.thinking)
-        self.automation = Automation(ground, self.jobs, self.waker)
-        self.replaying = Replaying(ground, trying, model, self.budgets, self.driving)
-        self.own = OwnTools(ground.store, ground.clock, words)
-        effects = Effects(ground.store, self._reach, ground.clock, ground.ids)
+        self.summarize = Condense(ground.store, self.side_queries, ground.clock)
+        self.deep = Deep(ground, self.injector, self.side_queries)
+        self.automation = Automation(ground, self.jobs, self.injector)
+        self.replaying = Replaying(ground, trying, model, self.budgets, self.agent_in_session)
+        self.own_tools = OwnTools(ground.store, ground.clock, words)
+        effects = Effects(ground.store, self._tool_scope, ground.clock, ground.ids)
         self._changes = change_tools(effects, lambda: ground.settings().config.timezone)
-        self.reviewing = Reviewing(ground, self.waker, self.replaying)
+        self.reviewing = Reviewing(ground, self.injector, self.replaying)
 
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""
-        yield Child("budgets", lambda: self.budgets.run(self.waker))
+        yield Child("budgets", lambda: self.budgets.run(self.injector))
         yield Child("going on", self.continuing.run)
-        yield Child("memory files", self.learning.notebook.follow)
+        yield Child("memory files", self.learning.notebook.run)
         yield Child("looking back", self.learning.run)
         yield Child("long work", self.deep.run)
         yield from self.remembering.children()
-        yield Child("memory commands", self.asked.run)
+        yield Child("memory commands", self.memory_command.run)
         yield Child("jobs", self.jobs.run)
         yield from self.automation.children()
         yield Child("skills", self.reviewing.run)
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
         """What this agent can do with it."""
-        own = (*self.past.tools(), *self.continuing.tools(), *self._changes)
+        own = (*self.past_search.tools(), *self.continuing.tools(), *self._changes)
         return (*self.remembering.tools(), *own, *self.automation.tools, propose_skill)
 
-    async def _reach(self, agent: str) -> ToolScope:
-        return await self.ground.agent_of(agent).reach()
+    async def _tool_scope(self, agent: str) -> ToolScope:
+        return await self.host.agent_of(agent).open_scope()
 
     async def recall(self, agent: str, state: State) -> Recalled | None:
         """What memory holds of what was just said to this agent, and how far a long work is; None
@@ -98,30 +98,30 @@ class FeatureWiring:
             found = await self.remembering.recall(agent, state)
         if state.options.mode != "deep_work":
             return found
-        return await self.deep.told(state, found)
+        return await self.deep.add_progress(state, found)
 
-    def shown(self, session: str) -> str:
+    def describe_progress(self, session: str) -> str:
         """How what goes on by itself in this conversation stands, for people; '' for nothing."""
-        return self.deep.shown(session)
+        return self.deep.render_progress(session)
 
-    def pinned(self, agent: str, person: str) -> str:
+    def render_pinned_facts(self, agent: str, person: str) -> str:
         """What this agent always knows, for the prompt: of everybody, and of this person where they
         are alone with it ('' where they are not). From memory alone, since it is asked before every
         call."""
-        return self.remembering.pinned(agent, person)
+        return self.remembering.pinned_text(agent, person)
 
-    def answers(self) -> Live:
+    def command_handlers(self) -> CommandHandlers:
         """The chat commands that are answered from here."""
         return {
-            "cost": lambda state, row, args: self.budgets.cost(state.session, row.principal),
-            "memory": self.asked.answer,
-            "agents": self._agents,
-            "jobs": JobsCommand(self.ground, self.jobs.files).answer,
-            "skills": self._proposals,
+            "cost": lambda state, row, args: self.budgets.render_cost(state.session, row.principal),
+            "memory": self.memory_command.answer,
+            "agents": self._answer_agents,
+            "jobs": JobsCommand(self.host, self.jobs.files).answer,
+            "skills": self._answer_skills,
         }
 
-    def _agents(self, state: State, row: Waiting, args: str) -> str:
-        settings = self.ground.settings()
+    def _answer_agents(self, state: State, row: Waiting, args: str) -> str:
+        settings = self.host.settings()
         here = state.session.partition("/")[0]
         custom = {name: role.agents for name, role in settings.config.roles.items()}
         names = [name for name in settings.agents if may_talk(row.principal, name, custom)]
@@ -132,21 +132,21 @@ class FeatureWiring:
             ]
         )
 
-    def _proposals(self, state: State, row: Waiting, args: str) -> str:
+    def _answer_skills(self, state: State, row: Waiting, args: str) -> str:
         alone = only_person(state.participants_with(row)) != EVERYBODY
         return self.reviewing.answer(row.principal, args, alone=alone)
 
-    def see(self, recorded: Recorded) -> None:
+    def on_event(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""
-        self.automation.see(recorded)
-        self.reviewing.see(recorded)
-        self.budgets.see(recorded)
-        self.jobs.see(recorded)
-        self.deep.see(recorded)
-        self.asked.see(recorded)
+        self.automation.on_event(recorded)
+        self.reviewing.on_event(recorded)
+        self.budgets.on_event(recorded)
+        self.jobs.on_event(recorded)
+        self.deep.on_event(recorded)
+        self.memory_command.on_event(recorded)
         if isinstance(recorded.event, CommandRun):
-            self.learning.see(recorded)
+            self.learning.on_event(recorded)
 
-    def driving(self, session: str, agent: Agent) -> Agent:
+    def agent_in_session(self, session: str, agent: Agent) -> Agent:
         """The agent as it is in this conversation."""
-        return self.jobs.driving(session, agent)
+        return self.jobs.apply_job_settings(session, agent)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..assembly.host import Host
-from ..policy.visible import visible
+from ..policy.visible import escape_invisible
 from ..types.errors import Refused
 from ..types.identity import Principal
 from ..web.held_views import HeldView, SeenView
@@ -17,14 +17,16 @@ class HeldApi:
     def __init__(self, ground: Host) -> None:
         self._ground = ground
 
-    async def listed(self, principal: Principal) -> list[HeldView]:
+    async def list_files(self, principal: Principal) -> list[HeldView]:
         """All of them. Raises Refused."""
-        found = await self._approving(principal).held(self._ground.clock.now())
-        return [HeldView(each.path, visible(each.path), each.agent, each.why) for each in found]
+        found = await self._approvals_for(principal).list_held(self._ground.clock.now())
+        return [
+            HeldView(each.path, escape_invisible(each.path), each.agent, each.why) for each in found
+        ]
 
-    async def seen(self, principal: Principal, path: str) -> SeenView:
+    async def view_file(self, principal: Principal, path: str) -> SeenView:
         """What stands in one, without secrets. Raises Refused."""
-        seen = await self._see(principal, path)
+        seen = await self._view(principal, path)
         text = self._ground.redact(seen.text)
         return SeenView(
             seen.path, seen.agent, text, seen.digest, seen.problem, seen.why, seen.bound
@@ -32,20 +34,20 @@ class HeldApi:
 
     async def approve(self, principal: Principal, path: str, digest: str) -> list[HeldView]:
         """Let it in if it still is what was seen. Raises Refused."""
-        seen = await self._see(principal, path)
+        seen = await self._view(principal, path)
         if seen.digest != digest:
             raise Refused("that file was changed after you looked at it: look at it again")
-        await self._approving(principal).approve(
+        await self._approvals_for(principal).approve(
             seen, principal.on_behalf_of or principal.id, self._ground.clock.now()
         )
-        return await self.listed(principal)
+        return await self.list_files(principal)
 
-    async def _see(self, principal: Principal, path: str) -> Seen:
+    async def _view(self, principal: Principal, path: str) -> Seen:
         if not path.startswith("/") or "\0" in path:
             raise Refused("name the file by a path that the list gives")
-        return await self._approving(principal).see(path)
+        return await self._approvals_for(principal).view(path)
 
-    def _approving(self, principal: Principal) -> Approving:
+    def _approvals_for(self, principal: Principal) -> Approving:
         if "owner" not in principal.roles:
             raise Refused("only an owner may see and approve what is held back")
         return Approving(self._ground.settings(), self._ground.store)

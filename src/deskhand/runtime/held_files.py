@@ -40,12 +40,12 @@ from ..tools.names import shown_name
 from ..types.commit import Change
 from ..types.errors import ConfigError, DeskhandError, Refused
 from ..types.labels import Label
-from ..workspace.quarantine import Quarantine, holds
+from ..workspace.quarantine import Quarantine, is_held_back
 
-OURS = ("memory", "knowledge")
+OWN_FOLDERS = ("memory", "knowledge")
 """Folders of a workspace whose files we write ourselves."""
 TEXT_CHARS = 200_000
-_label = msgspec.json.Decoder(Label).decode
+_decode_label = msgspec.json.Decoder(Label).decode
 
 
 class HeldFile(msgspec.Struct, frozen=True):
@@ -78,48 +78,54 @@ class Approving:
         self._settings = settings
         self._store = store
 
-    async def held(self, now: float) -> list[HeldFile]:
+    async def list_held(self, now: float) -> list[HeldFile]:
         """All that is held back from owners, in order. Raises StoreError."""
-        labels, approved = await self._rows()
+        labels, approved = await self._load_rows()
         if not labels and not approved:
             return []
         quarantine = Quarantine(self._store)
         quarantine.refresh()
-        held = await anyio.to_thread.run_sync(quarantine.held)
+        held = await anyio.to_thread.run_sync(quarantine.find_held)
 
-        def look() -> list[HeldFile]:
+        def scan() -> list[HeldFile]:
             found = dict[str, HeldFile]()
             for agent in self._settings.agents:
-                for path in self._heard(agent, now):
-                    if path not in found and holds(held, path):
+                for path in self._prompt_paths(agent, now):
+                    if path not in found and is_held_back(held, path):
                         found[path] = HeldFile(
-                            path, agent, self._why(path, labels, approved, held.bound)
+                            path, agent, self._why_held(path, labels, approved, held.bound)
                         )
             for path in approved:
                 if held.bound.differs(path) and os.path.realpath(path) not in map(
                     os.path.realpath, found
                 ):
-                    found[path] = HeldFile(path, "", self._why(path, labels, approved, held.bound))
+                    found[path] = HeldFile(
+                        path, "", self._why_held(path, labels, approved, held.bound)
+                    )
             return sorted(found.values(), key=lambda each: (each.agent, each.path))
 
-        return await anyio.to_thread.run_sync(look)
+        return await anyio.to_thread.run_sync(scan)
 
-    async def see(self, path: str, agent: str = "") -> Seen:
+    async def view(self, path: str, agent: str = "") -> Seen:
         """What lies there. A file in the folder of a skill stands for the whole skill. Raises
         Refused."""
-        labels, approved = await self._rows()
+        labels, approved = await self._load_rows()
 
-        def look() -> Seen:
-            place, whose, bound = self._place(path, agent)
-            why = self._why(
+        def read() -> Seen:
+            place, whose, bound = self._resolve(path, agent)
+            why = self._why_held(
                 place, labels, approved, bound_of([(each, *row) for each, row in approved.items()])
             )
             content = content_of(place)
             if content is None:
-                return Seen(place, whose, "", problem=_problem(place), why=why, bound=bound)
-            return Seen(place, whose, _text(place, content), content.digest.hex(), "", why, bound)
+                return Seen(
+                    place, whose, "", problem=_why_not_approvable(place), why=why, bound=bound
+                )
+            return Seen(
+                place, whose, _render_content(place, content), content.digest.hex(), "", why, bound
+            )
 
-        return await anyio.to_thread.run_sync(look)
+        return await anyio.to_thread.run_sync(read)
 
     async def approve(self, seen: Seen, by: str, now: float) -> None:
         """Let in what was seen, as it was seen. Raises Refused where it cannot be approved, or is
@@ -137,24 +143,27 @@ class Approving:
             rows = (*rows, Change("approved_file_drop", (seen.path,)))
         await self._store.change(rows)
 
-    async def forget(self, path: str, agent: str = "") -> bool:
+    async def revoke(self, path: str, agent: str = "") -> bool:
         """Take an approval back, also that of a folder around it; what lies there is heard as it is
         from then on. False: nothing was approved there."""
-        _, approved = await self._rows()
-        paths = await anyio.to_thread.run_sync(self._written, path, agent)
-        found = [each for each in approved if _around(each, *paths)]
+        _, approved = await self._load_rows()
+        paths = await anyio.to_thread.run_sync(self._candidate_paths, path, agent)
+        found = [each for each in approved if _contains(each, *paths)]
         if found:
             await self._store.change([Change("approved_file_drop", (each,)) for each in found])
         return bool(found)
 
-    async def _rows(self) -> tuple[dict[str, Label], dict[str, tuple[bytes, str, float]]]:
-        labels = {path: _label(label) for path, label in await self._store.rows("file_labels", ())}
+    async def _load_rows(self) -> tuple[dict[str, Label], dict[str, tuple[bytes, str, float]]]:
+        labels = {
+            path: _decode_label(label) for path, label in await self._store.query("file_labels", ())
+        }
         approved = {
-            row[0]: (row[1], row[2], row[3]) for row in await self._store.rows("approved_files", ())
+            row[0]: (row[1], row[2], row[3])
+            for row in await self._store.query("approved_files", ())
         }
         return labels, approved
 
-    def _heard(self, agent: str, now: float) -> Iterator[str]:
+    def _prompt_paths(self, agent: str, now: float) -> Iterator[str]:
         """The paths of all that an agent would hear, or have as a tool, if nothing held it back."""
         with suppress(DeskhandError, OSError):
             workspace = workspace_of(self._settings, agent)
@@ -162,16 +171,19 @@ class Approving:
             for name in (*WORKSPACE_FILES, HEARTBEAT_FILE, MEMORY_FILE, *days):
                 if os.path.lexists(workspace / name):
                     yield str(workspace / name)
-            yield from (str(workspace / KNOWLEDGE / name) for name in _names(workspace / KNOWLEDGE))
+            yield from (
+                str(workspace / KNOWLEDGE / name) for name in _list_names(workspace / KNOWLEDGE)
+            )
             for skill in skills_of(self._settings, agent).find().values():
                 if skill.source != "bundled":
                     yield str(skill.folder)
             for folder in PYTHON_FOLDERS:
                 yield from (
-                    str(workspace / folder / name) for name in _names(workspace / folder, ".py")
+                    str(workspace / folder / name)
+                    for name in _list_names(workspace / folder, ".py")
                 )
 
-    def _why(
+    def _why_held(
         self,
         path: str,
         labels: Mapping[str, Label],
@@ -181,14 +193,14 @@ class Approving:
         real = os.path.realpath(path)
         if bound.differs(real) or bound.differs(path):
             by, at = next(
-                (row[1:] for each, row in approved.items() if _around(each, real, path)),
+                (row[1:] for each, row in approved.items() if _contains(each, real, path)),
                 ("somebody", 0.0),
             )
-            return f"changed since {by} approved it on {_when(at, self._settings)}"
+            return f"changed since {by} approved it on {_format_time(at, self._settings)}"
         if bound.covers(real):
             return ""
         inside = [
-            label for each, label in labels.items() if _around(real, each, each) or each == path
+            label for each, label in labels.items() if _contains(real, each, each) or each == path
         ]
         sources = sorted(
             {label.source or "outside" for label in inside if label.integrity == "untrusted"}
@@ -200,10 +212,10 @@ class Approving:
             return f"written by {', '.join(map(shown_name, people[:3]))}"
         return "meant for others" if inside else ""
 
-    def _place(self, path: str, agent: str) -> tuple[str, str, bool]:
+    def _resolve(self, path: str, agent: str) -> tuple[str, str, bool]:
         """The path that an approval of this would bind, whose it is, and whether it binds. Raises
         Refused."""
-        for place in self._written(path, agent)[1:]:
+        for place in self._candidate_paths(path, agent)[1:]:
             if not os.path.lexists(place):
                 continue
             for whose in self._agents(agent):
@@ -211,13 +223,14 @@ class Approving:
                 skills = skills_of(self._settings, whose).find().values()
                 folders = [os.path.realpath(each.folder) for each in skills]
                 skill = next(
-                    (each for each in folders if _around(each, place, os.path.realpath(place))), ""
+                    (each for each in folders if _contains(each, place, os.path.realpath(place))),
+                    "",
                 )
                 if skill:
                     return skill, whose, True
                 if place.startswith(f"{workspace}/"):
                     inner = place[len(workspace) + 1 :]
-                    ours = inner.split("/")[0] in OURS and not inner.startswith(
+                    ours = inner.split("/")[0] in OWN_FOLDERS and not inner.startswith(
                         tuple(f"{f}/" for f in PYTHON_FOLDERS)
                     )
                     return place, whose, not ours
@@ -227,7 +240,7 @@ class Approving:
             )
         raise Refused(f"there is no {path!r}; see what is held back: deskhand held")
 
-    def _written(self, path: str, agent: str) -> list[str]:
+    def _candidate_paths(self, path: str, agent: str) -> list[str]:
         """The real paths that somebody may mean: from where they are, and from a workspace."""
         tops = [Path.cwd()]
         with suppress(ConfigError):
@@ -239,21 +252,21 @@ class Approving:
         return (agent,) if agent else self._settings.agents
 
 
-def _names(folder: Path, ending: str = "") -> list[str]:
+def _list_names(folder: Path, ending: str = "") -> list[str]:
     with suppress(OSError):
         return sorted(each.name for each in folder.iterdir() if each.name.endswith(ending))
     return []
 
 
-def _around(folder: str, *paths: str) -> bool:
+def _contains(folder: str, *paths: str) -> bool:
     return any(path == folder or path.startswith(f"{folder}/") for path in paths)
 
 
-def _when(at: float, settings: Settings) -> str:
+def _format_time(at: float, settings: Settings) -> str:
     return datetime.fromtimestamp(at, ZoneInfo(settings.config.timezone)).strftime("%Y-%m-%d %H:%M")
 
 
-def _problem(path: str) -> str:
+def _why_not_approvable(path: str) -> str:
     if Path(path).is_symlink():
         return "it is a link; approve the file to which it leads, or put the file itself there"
     return (
@@ -263,7 +276,7 @@ def _problem(path: str) -> str:
     )
 
 
-def _text(path: str, content: Content) -> str:
+def _render_content(path: str, content: Content) -> str:
     """All that is approved, file by file, as text; of what is none its size and digest. What was
     changed since the look is said to be that."""
     shown = list[str]()
@@ -277,11 +290,11 @@ def _text(path: str, content: Content) -> str:
         if sha256(data).digest() != content.files[inner]:
             shown.append("[changed while it was read]")
         else:
-            shown.append(_as_text(data))
+            shown.append(_render_bytes(data))
     return "\n".join(shown)
 
 
-def _as_text(data: bytes) -> str:
+def _render_bytes(data: bytes) -> str:
     try:
         text = data.decode()
     except UnicodeDecodeError:

@@ -15,15 +15,15 @@ from anyio.abc import TaskGroup
 from starlette.types import ASGIApp
 
 from ..assembly.models import Models
-from ..config.address import forget_address, note_address
+from ..config.address import remove_address, write_address
 from ..learning.proposals.api import ProposalsApi
-from ..supervision.connection_limits import HEAD_BYTES, connection_class
+from ..supervision.connection_limits import HEAD_BYTES, make_connection_class
 from ..types.clock import Ids
 from ..types.errors import ConfigError
-from ..web.app import build
+from ..web.app import build_app
 from ..web.everything import ENDPOINTS, SOCKETS
 from ..web.guard import GuardLimits
-from ..web.page import routes
+from ..web.page import make_routes
 from ..web.ports import Web
 from ..web.settings import WebConfig, allowed_hosts, allowed_origins, check_exposure
 from ..web.sockets import FRAME_BYTES
@@ -34,9 +34,9 @@ from .onboarding import Onboarding
 
 log = logging.getLogger(__name__)
 
-NEAR = 20
+PORT_TRIES = 20
 """So many ports above the wanted one are tried."""
-END_S = 3
+SHUTDOWN_S = 3
 
 
 class Server(uvicorn.Server):
@@ -51,7 +51,7 @@ def listen(config: WebConfig) -> socket.socket:
     """A socket on the wanted port, or on the next free one. Raises ConfigError where there is
     none."""
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
-    for port in range(config.port, config.port + NEAR if config.port else 1):
+    for port in range(config.port, config.port + PORT_TRIES if config.port else 1):
         # TCP by name: for those alone asyncio turns off waiting for more to send, which costs 40 ms
         # an answer.
         sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -64,13 +64,13 @@ def listen(config: WebConfig) -> socket.socket:
             log.info("port %d of %s: %s", port, config.host, error)
             continue
         return sock
-    last = config.port + NEAR - 1
+    last = config.port + PORT_TRIES - 1
     raise ConfigError(
         f"no port from {config.port} to {last} of {config.host!r} is free; set web.port to another"
     )
 
 
-def address_of(config: WebConfig, port: int) -> str:
+def format_url(config: WebConfig, port: int) -> str:
     host = "127.0.0.1" if config.host in ("0.0.0.0", "::") else config.host
     shown = f"[{host}]" if ":" in host else host
     return f"{'https' if config.tls_cert else 'http'}://{shown}:{port}"
@@ -91,45 +91,45 @@ class Site:
         port = int(sock.getsockname()[1])
         stopping = anyio.Event()
         limits = GuardLimits(allowed_hosts(config, port), allowed_origins(config, port))
-        url = address_of(config, port)
+        url = format_url(config, port)
         try:
-            note_address(self._app.settings.home, url)
+            write_address(self._app.settings.home, url)
             async with anyio.create_task_group() as tasks:
-                web = self._ports(tasks, stopping)
+                web = self._make_web(tasks, stopping)
                 server = Server(
-                    uvicorn_config(
-                        build(web, limits, ENDPOINTS, SOCKETS, routes()),
+                    make_uvicorn_config(
+                        build_app(web, limits, ENDPOINTS, SOCKETS, make_routes()),
                         config,
                         self._app.parts.ids,
                     )
                 )
-                tasks.start_soon(self._tell, server, url)
-                tasks.start_soon(_until_cancelled, server, stopping)
+                tasks.start_soon(self._announce_url, server, url)
+                tasks.start_soon(_stop_when_cancelled, server, stopping)
                 with anyio.CancelScope(shield=True):
                     await server.serve([sock])
                 tasks.cancel_scope.cancel()
             await anyio.lowlevel.checkpoint_if_cancelled()
         finally:
             stopping.set()
-            forget_address(self._app.settings.home)
+            remove_address(self._app.settings.home)
             sock.close()
 
-    async def _tell(self, server: Server, url: str) -> None:
+    async def _announce_url(self, server: Server, url: str) -> None:
         while not server.started:  # noqa: ASYNC110 -- uvicorn has no event for it
             await anyio.sleep(0.005)
         self._app.address = url
-        self._app.vitals.ready("web", url)
+        self._app.vitals.record_ready("web", url)
 
-    def _ports(self, tasks: TaskGroup, stopping: anyio.Event) -> Web:
+    def _make_web(self, tasks: TaskGroup, stopping: anyio.Event) -> Web:
         app = self._app
         return Web(
             app.door,
             app.store,
             app.people,
             RunningHouse(app, self._models),
-            app.works.automation.desk,
-            ProposalsApi(app.works.ground, app.works.reviewing.proposals),
-            HeldApi(app.works.ground),
+            app.features.automation.api,
+            ProposalsApi(app.features.host, app.features.reviewing.proposals),
+            HeldApi(app.features.host),
             Onboarding(app, self._models, tasks, app.current.reload),
             app.blobs,
             app.parts.clock,
@@ -140,7 +140,7 @@ class Site:
         )
 
 
-async def _until_cancelled(server: Server, stopping: anyio.Event) -> None:
+async def _stop_when_cancelled(server: Server, stopping: anyio.Event) -> None:
     """Then it ends in order: streams are closed, and what is being answered has END_S."""
     try:
         await anyio.sleep_forever()
@@ -149,7 +149,7 @@ async def _until_cancelled(server: Server, stopping: anyio.Event) -> None:
         server.should_exit = True
 
 
-def uvicorn_config(site: ASGIApp, config: WebConfig, ids: Ids) -> uvicorn.Config:
+def make_uvicorn_config(site: ASGIApp, config: WebConfig, ids: Ids) -> uvicorn.Config:
     return uvicorn.Config(
         site,
         log_config=None,
@@ -160,9 +160,9 @@ def uvicorn_config(site: ASGIApp, config: WebConfig, ids: Ids) -> uvicorn.Config
         ws="websockets-sansio",
         ws_max_size=FRAME_BYTES,
         ws_per_message_deflate=False,
-        http=connection_class(ids),
+        http=make_connection_class(ids),
         h11_max_incomplete_event_size=HEAD_BYTES,
-        timeout_graceful_shutdown=END_S,
+        timeout_graceful_shutdown=SHUTDOWN_S,
         ssl_certfile=config.tls_cert or None,
         ssl_keyfile=config.tls_key or None,
     )

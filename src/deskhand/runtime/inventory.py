@@ -13,16 +13,22 @@ import msgspec
 
 from ..assembly.host import Host
 from ..assembly.plugins import FailedPlugin
-from ..assembly.tools import plugins_of, skills_of, taken, toolbox, with_search
+from ..assembly.tools import (
+    load_configured_plugins,
+    make_tools,
+    reserved_tool_names,
+    skills_of,
+    with_tool_search,
+)
 from ..config.clock import RandomIds, SystemClock
 from ..config.config import Settings, workspace_of
-from ..config.statements import statements
+from ..config.statements import load_statements
 from ..gateway.dispatch import Dispatch
 from ..gateway.machine_rounds import MachineRounds
 from ..net.client import Net
-from ..policy.profiles import offers
+from ..policy.profiles import is_offered
 from ..sandbox.probes import open_sandbox
-from ..secrets.redaction import Redactor, secrets_in
+from ..secrets.redaction import Redactor, open_secrets
 from ..skills.python import PythonSkills, python_tools
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
@@ -41,33 +47,40 @@ class Inventory(msgspec.Struct, frozen=True):
     problems: tuple[str, ...] = ()
 
 
-def inventory(settings: Settings, agent: str) -> Inventory:
+def load_inventory(settings: Settings, agent: str) -> Inventory:
     """All that this agent has. Raises ConfigError."""
     skills = skills_of(settings, agent)
-    with _works(settings) as works:
+    with _open_features(settings) as works:
         beside = works.tools(agent)
-        plugins = plugins_of(settings, beside=beside)
-        names = taken(settings, agent, skills, (*beside, *plugins.tools))
+        plugins = load_configured_plugins(settings, beside=beside)
+        names = reserved_tool_names(settings, agent, skills, (*beside, *plugins.tools))
         own, problems = python_tools(PythonSkills(workspace_of(settings, agent)).find(0.0), names)
-        offered = settings.offered(agent)
-        tools = toolbox(settings, agent, skills, beside, plugins=plugins.tools)
-        tools |= {tool.spec.name: tool for tool in own if offers(offered, tool.spec.name)}
-        tools = with_search(
+        offered = settings.offered_tools(agent)
+        tools = make_tools(settings, agent, skills, beside, plugins=plugins.tools)
+        tools |= {tool.spec.name: tool for tool in own if is_offered(offered, tool.spec.name)}
+        tools = with_tool_search(
             settings, agent, tools, {tool.spec.name for tool in (*own, *plugins.tools)}
         )
     return Inventory(tools, plugins.failed, problems)
 
 
 @contextmanager
-def _works(settings: Settings) -> Iterator[FeatureWiring]:
+def _open_features(settings: Settings) -> Iterator[FeatureWiring]:
     """What goes on by itself, upon an empty log: only to be asked which tools it has."""
     clock = SystemClock()
     with tempfile.TemporaryDirectory(prefix="deskhand-tools-") as folder:
-        store = SqliteStore(Path(folder) / "log.sqlite3", statements())
+        store = SqliteStore(Path(folder) / "log.sqlite3", load_statements())
         try:
             dispatch = Dispatch(store, _never, clock, _never)
             room = SandboxProvider(open_sandbox, clock.now)
-            about = (Net(), clock, RandomIds(), secrets_in(settings), Redactor(settings), dispatch)
+            about = (
+                Net(),
+                clock,
+                RandomIds(),
+                open_secrets(settings),
+                Redactor(settings),
+                dispatch,
+            )
             alerts = Alerts(store, clock, ())
             rounds = MachineRounds(store, clock, alerts, lambda: 0)
             rest = (lambda: settings, _never, _never, alerts, rounds)

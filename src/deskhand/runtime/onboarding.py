@@ -12,27 +12,27 @@ import msgspec
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
-from ..assembly.model_offers import offers, usual_model
+from ..assembly.model_offers import default_model, list_offers
 from ..assembly.model_trial import try_model, try_provider
-from ..assembly.models import Models, catalogue_of
+from ..assembly.models import Models, build_catalogue
 from ..channels.settings import ChannelConfig
 from ..config.config import ProviderConfig
 from ..config.first_settings import (
     check_secret,
-    checked_timezone,
-    name_owner,
-    owner_of,
-    store_key,
+    check_timezone,
+    key_variable,
+    read_owner_name,
     store_secret,
-    variable_of,
+    store_setting,
+    write_owner_name,
 )
-from ..gateway.channel_loader import introduction
-from ..importers.offer import waiting
+from ..gateway.channel_loader import fetch_introduction
+from ..importers.offer import describe_offer
 from ..models.weights import PROVIDER, WeightsFolder
 from ..policy.postures import POSTURES, Posture
-from ..supervision.doctor import examine
+from ..supervision.doctor import run_probes
 from ..types.errors import ChannelError, ConfigError, DeskhandError
-from ..web.people import qr_svg
+from ..web.people import render_qr
 from ..web.steps import (
     BotView,
     CheckView,
@@ -46,14 +46,14 @@ from ..web.steps import (
 )
 from .app import App
 
-DEMO = "scripted/tour"
+DEMO_MODEL = "scripted/tour"
 """What answers before a model is chosen."""
-EXAMPLES = (
+EXAMPLE_REQUESTS = (
     "Write three ideas for a birthday present into ideas.txt",
     "What is in my folder?",
     "Ask me something",
 )
-RESTART_IN_S = 0.5
+RESTART_DELAY_S = 0.5
 TELEGRAM = "telegram"
 
 
@@ -76,12 +76,12 @@ class Onboarding:
         model = next(iter(settings.agent(settings.agents[0]).models), "")
         found = [
             OfferView(o.kind, o.model, o.title, o.detail, o.todo, o.ready)
-            for o in await offers(settings)
+            for o in await list_offers(settings)
         ]
-        person = await anyio.to_thread.run_sync(owner_of, settings, settings.agents[0])
+        person = await anyio.to_thread.run_sync(read_owner_name, settings, settings.agents[0])
         return SetupView(
             model,
-            model in ("", DEMO),
+            model in ("", DEMO_MODEL),
             found,
             self._providers(),
             self._pull,
@@ -90,33 +90,33 @@ class Onboarding:
             {str(name): about for name, about in POSTURES.items()},
             settings.config.timezone,
             person,
-            list(EXAMPLES),
-            await waiting(settings, self._app.store),
+            list(EXAMPLE_REQUESTS),
+            await describe_offer(settings, self._app.store),
         )
 
     def _providers(self) -> list[ProviderView]:
-        listed = catalogue_of(self._app.settings).providers
+        listed = build_catalogue(self._app.settings).providers
         return [
             ProviderView(
-                name, found.keys[0], bool(self._models.key(name)), f"{name}/{usual_model(found)}"
+                name, found.keys[0], bool(self._models.key(name)), f"{name}/{default_model(found)}"
             )
             for name, found in listed.items()
-            if found.keys and usual_model(found)
+            if found.keys and default_model(found)
         ]
 
-    async def take(self, model: str) -> None:
-        shelf = WeightsFolder(self._app.settings.cache / "models")
+    async def choose_model(self, model: str) -> None:
+        shelf = WeightsFolder(self._app.settings.cache_folder / "models")
         name = model.removeprefix(f"{PROVIDER}/")
         if model.startswith(f"{PROVIDER}/") and not shelf.has(name):
             size = shelf.find(name).size_bytes
             if self._pull is None or self._pull.problem or self._pull.done >= self._pull.size:
                 self._pull = PullView(model, 0, size)
-                self._tasks.start_soon(self._fetch, shelf, name)
+                self._tasks.start_soon(self._download, shelf, name)
             return
         self._models.check(model)
-        await self._write(["defaults", "models"], [model])
+        await self._store_setting(["defaults", "models"], [model])
 
-    async def _fetch(self, shelf: WeightsFolder, name: str) -> None:
+    async def _download(self, shelf: WeightsFolder, name: str) -> None:
         model = f"{PROVIDER}/{name}"
 
         def progress(done: int, size: int) -> None:
@@ -124,27 +124,27 @@ class Onboarding:
 
         try:
             await shelf.pull(name, progress)
-            await self._write(["defaults", "models"], [model])
+            await self._store_setting(["defaults", "models"], [model])
         except (DeskhandError, OSError) as error:  # the page shows it, and must not fall with it
             self._pull = PullView(model, 0, 1, str(error))
 
-    async def key(self, given: Key) -> ProbeView:
+    async def add_provider(self, given: Key) -> ProbeView:
         settings = self._app.settings
         provider = given.provider.strip()
-        listed = catalogue_of(settings).providers.get(provider)
+        listed = build_catalogue(settings).providers.get(provider)
         if listed is None and not given.base_url:
             raise ConfigError(
                 f"no provider {provider!r} is known; give its address, or see `deskhand model list`"
             )
         own = settings.config.providers.get(provider, ProviderConfig())
-        usual = usual_model(listed) if listed else ""
+        usual = default_model(listed) if listed else ""
         model = given.model or usual
         if not model:
             raise ConfigError(
                 f"name a model of {provider}: the address alone does not tell which it has"
             )
         variable = own.key_env or (
-            listed.keys[0] if listed and listed.keys else variable_of(provider)
+            listed.keys[0] if listed and listed.keys else key_variable(provider)
         )
         own = replace(own, base_url=given.base_url.strip() or own.base_url)
         own = own if given.vision is None else replace(own, vision=given.vision)
@@ -154,64 +154,66 @@ class Onboarding:
         keyed = replace(own, key_env=variable) if given.key else own
         probe = await try_provider(settings, provider, keyed, given.key.strip(), wanted)
         if probe.ok:
-            await self._keep(
+            await self._store_provider(
                 provider, keyed if listed is None or not listed.keys else own, variable, given.key
             )
-            await self._write(["defaults", "models"], [wanted])
+            await self._store_setting(["defaults", "models"], [wanted])
         return probe
 
-    async def _keep(self, provider: str, own: ProviderConfig, variable: str, key: str) -> None:
+    async def _store_provider(
+        self, provider: str, own: ProviderConfig, variable: str, key: str
+    ) -> None:
         """Write down what was tried."""
         settings = self._app.settings
         if key:
             await anyio.to_thread.run_sync(store_secret, settings, variable, key)
         if own != settings.config.providers.get(provider, ProviderConfig()):
             path = ["providers", provider]
-            await anyio.to_thread.run_sync(store_key, settings, path, msgspec.to_builtins(own))
+            await anyio.to_thread.run_sync(store_setting, settings, path, msgspec.to_builtins(own))
 
-    async def probe(self, model: str) -> ProbeView:
+    async def probe_model(self, model: str) -> ProbeView:
         return await try_model(self._models, model)
 
-    async def bot(self, token: str) -> BotView:
+    async def connect_bot(self, token: str) -> BotView:
         settings = self._app.settings
         config = settings.config.channels.get(TELEGRAM, ChannelConfig())
         variable = config.token_env or "TELEGRAM_BOT_TOKEN"
         tried = replace(settings, environment={**settings.environment, variable: token.strip()})
         try:
-            found = await introduction(TELEGRAM, config, tried, self._app.blobs)
+            found = await fetch_introduction(TELEGRAM, config, tried, self._app.blobs)
         except ChannelError as error:
             raise ConfigError(f"Telegram does not take this token: {error}") from error
         await anyio.to_thread.run_sync(store_secret, settings, variable, token)
-        self._bot = BotView(found.name, found.link, qr_svg(found.link))
-        await self._write(["channels", TELEGRAM, "enabled"], True)
-        self._tasks.start_soon(self._start_again)
+        self._bot = BotView(found.name, found.link, render_qr(found.link))
+        await self._store_setting(["channels", TELEGRAM, "enabled"], True)
+        self._tasks.start_soon(self._restart_soon)
         return self._bot
 
-    async def _start_again(self) -> None:
+    async def _restart_soon(self) -> None:
         """Channels begin with the process. The page is told first, and comes back by itself."""
-        await anyio.sleep(RESTART_IN_S)
-        self._app.restart.ask()
+        await anyio.sleep(RESTART_DELAY_S)
+        self._app.restart.request()
 
-    async def person(self, name: str, timezone: str) -> None:
+    async def set_owner(self, name: str, timezone: str) -> None:
         settings = self._app.settings
         if timezone:
-            await self._write(["timezone"], checked_timezone(timezone))
+            await self._store_setting(["timezone"], check_timezone(timezone))
         if name:
-            await anyio.to_thread.run_sync(name_owner, settings, settings.agents[0], name)
+            await anyio.to_thread.run_sync(write_owner_name, settings, settings.agents[0], name)
 
-    async def posture(self, posture: str) -> None:
+    async def set_posture(self, posture: str) -> None:
         if posture not in get_args(Posture):
             raise ConfigError(f"there is no posture {posture!r}; there are: {', '.join(POSTURES)}")
-        await self._write(["posture"], posture)
+        await self._store_setting(["posture"], posture)
 
-    async def examine(self) -> list[CheckView]:
-        found = await examine(self._app.settings)
+    async def run_checks(self) -> list[CheckView]:
+        found = await run_probes(self._app.settings)
         return [
             CheckView(name, finding.level, finding.text, finding.remedy) for name, finding in found
         ]
 
-    async def _write(self, path: list[str], value: object) -> None:
-        await anyio.to_thread.run_sync(store_key, self._app.settings, path, value)
+    async def _store_setting(self, path: list[str], value: object) -> None:
+        await anyio.to_thread.run_sync(store_setting, self._app.settings, path, value)
         await self._reload()
 
 

@@ -11,15 +11,15 @@ import msgspec
 from ..assembly.host import Host
 from ..config.config import Config
 from ..secrets.egress_rules import Egress
-from ..secrets.inbound_redaction import hidden_message
-from ..secrets.proxy_keys import keys
+from ..secrets.inbound_redaction import redact_message
+from ..secrets.proxy_keys import make_proxy_keys
 from ..tools.base import ToolScope
 from ..tools.label_marks import stored_as
 from ..types.commit import Change
 from ..types.errors import ToolError
 from ..types.labels import Label
 from ..types.messages import Message
-from ..workspace.attachments import with_files
+from ..workspace.attachments import unpack_files
 from ..workspace.diffs import Diffs
 from ..workspace.processes import Background, Beside
 from ..workspace.scope import Outward, ToolScopes
@@ -33,41 +33,41 @@ class ToolWiring:
     commands go on."""
 
     def __init__(self, ground: Host) -> None:
-        self.ground = ground
+        self.host = ground
         home = ground.settings().home
-        held = keys(ground.secrets, home, ground.clock, ground.net)
+        held = make_proxy_keys(ground.secrets, home, ground.clock, ground.net)
         egress = Egress(ground.store, ground.net, lambda: self._config.egress, ground.clock, held)
-        outward = Outward(egress.way, ground.redact.data)
+        outward = Outward(egress.way, ground.redact.redact_bytes)
         undo = lambda: self._config.undo  # noqa: E731 -- beside its neighbours
-        self.reaches = ToolScopes(
-            ground.store, ground.blobs, ground.room, ground.net, undo, outward
+        self.scopes = ToolScopes(
+            ground.store, ground.blobs, ground.sandbox, ground.net, undo, outward
         )
-        self.effects = Effects(ground.store, self._reach, ground.clock, ground.ids)
-        self.diffs = Diffs(ground.store, self._reach)
+        self.effects = Effects(ground.store, self._tool_scope, ground.clock, ground.ids)
+        self.diffs = Diffs(ground.store, self._tool_scope)
         beside = Beside(
-            self._reach,
+            self._tool_scope,
             lambda: self._config.processes,
             ground.dispatch,
-            ground.as_now,
+            ground.with_current_roles,
             ground.redact,
             ground.rounds,
         )
         self.background = Background(ground.store, home.processes, ground.clock, ground.ids, beside)
-        self.reaches.processes = lambda: self.background
+        self.scopes.processes = lambda: self.background
 
     @property
     def _config(self) -> Config:
-        return self.ground.settings().config
+        return self.host.settings().config
 
-    async def _reach(self, agent: str) -> ToolScope:
-        return await self.ground.agent_of(agent).reach()
+    async def _tool_scope(self, agent: str) -> ToolScope:
+        return await self.host.agent_of(agent).open_scope()
 
-    async def unpack(self, session: str, message: Message) -> Message:
+    async def unpack_message(self, session: str, message: Message) -> Message:
         """The message with what the model is to be shown of the files in it, which come to lie in
         the workspace."""
-        ground = self.ground
+        ground = self.host
         try:
-            reach = await ground.agent_of(session).reach()
+            reach = await ground.agent_of(session).open_scope()
         except ToolError as error:
             log.warning("the files of a message were not opened: %s", error)
             return message
@@ -76,20 +76,20 @@ class ToolWiring:
             row = (stored_as(real), msgspec.json.encode(label), session, ground.clock.now())
             await ground.store.change((Change("file_label_set", row),))
 
-        return hidden_message(
-            await with_files(message, ground.blobs.get, reach.files, mark), ground.redact
+        return redact_message(
+            await unpack_files(message, ground.blobs.get, reach.files, mark), ground.redact
         )
 
-    async def look_back(self) -> None:
+    async def recover(self) -> None:
         """Note and mark what commands did that were killed with a process that was here until
         now."""
-        self.reaches.look_again()
-        await self.effects.make_up(self.ground.settings().agents)
+        self.scopes.require_recovery()
+        await self.effects.record_interrupted(self.host.settings().agents)
 
-    async def tidy(self) -> None:
+    async def clean_up(self) -> None:
         """Note what commands did that were killed with a process, and let go of what was kept to
         undo changes, by the settings."""
-        await self.effects.make_up(self.ground.settings().agents)
+        await self.effects.record_interrupted(self.host.settings().agents)
         kept = self._config.undo
-        await self.effects.expire(self.ground.blobs, kept.days, kept.mb)
-        await anyio.to_thread.run_sync(self.reaches.prune)
+        await self.effects.expire(self.host.blobs, kept.days, kept.mb)
+        await anyio.to_thread.run_sync(self.scopes.prune)

@@ -14,7 +14,7 @@ from anyio.abc import TaskGroup
 from ..config.config import Settings
 from ..sandbox import kernel
 from ..secrets.redaction import Redactor
-from ..supervision.start_log import note_start, write_startup_error
+from ..supervision.start_log import record_start, write_startup_error
 from ..supervision.supervise import CRASHED, DRAIN_S, RESTART
 from ..types.errors import StoreError
 from .app import App
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 PR_SET_PDEATHSIG = 1
 
 
-def end_with_parent(parent: int) -> bool:
+def die_with_parent(parent: int) -> bool:
     """Be told to end when the process that started us dies, however it dies. False: it has died
     already, while this one was still being started, and nobody would ever tell us. Raises
     OSError."""
@@ -32,23 +32,25 @@ def end_with_parent(parent: int) -> bool:
     return os.getppid() == parent
 
 
-async def work(app: App, started: Callable[[], None], up: Callable[[], None] = lambda: None) -> int:
+async def run_worker(
+    app: App, started: Callable[[], None], up: Callable[[], None] = lambda: None
+) -> int:
     """Drive. SIGTERM and SIGINT end it within DRAIN_S, a second one at once; `/restart` ends it
     with RESTART. SIGHUP has the configuration read again.
 
     `started` is called when it drives, which may be long after: another process may drive now. `up`
     is called, as often as it likes, from when it is about to drive, or waits for another that does.
     """
-    app.restarts, app.up, ends = True, up, _Ends(app)
+    app.supervised, app.on_up, ends = True, up, _Ends(app)
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as orders:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(app.run, started)
-            tasks.start_soon(ends.when_asked, tasks)
+            tasks.start_soon(ends.restart_when_asked, tasks)
             async for order in orders:
                 if order == signal.SIGHUP:
-                    await app.current.look_again()
+                    await app.current.try_reload()
                 else:
-                    ends.by_order(tasks)
+                    ends.on_signal(tasks)
     return ends.code
 
 
@@ -60,14 +62,14 @@ class _Ends:
         self._ending = False
         self.code = 0
 
-    async def when_asked(self, tasks: TaskGroup) -> None:
-        await self._app.restart.asked.wait()
+    async def restart_when_asked(self, tasks: TaskGroup) -> None:
+        await self._app.restart.requested.wait()
         if not self._ending:
             self._ending = True
             self.code = RESTART
             await self._drain(tasks)
 
-    def by_order(self, tasks: TaskGroup) -> None:
+    def on_signal(self, tasks: TaskGroup) -> None:
         if self._ending:
             tasks.cancel_scope.cancel()
         else:
@@ -79,13 +81,13 @@ class _Ends:
         with anyio.move_on_after(DRAIN_S):
             await self._app.drain()
         try:
-            await self._app.restart.leave_word()
+            await self._app.restart.notify_requesters()
         except StoreError as error:
             log.warning("nobody will be told of the restart: %s", error)
         tasks.cancel_scope.cancel()
 
 
-async def guarded(
+async def run_guarded(
     settings: Settings, main: Callable[[], Awaitable[int]], now: Callable[[], float]
 ) -> int:
     """Run `main`; what it raises is written to the log and to `startup_error.json`, and becomes
@@ -99,10 +101,10 @@ async def guarded(
         return CRASHED
 
 
-def started_well(settings: Settings, now: Callable[[], float]) -> None:
-    """Note that it drives. A disk that is full does not keep it from that."""
+def note_start(settings: Settings, now: Callable[[], float]) -> None:
+    """Record that this process drives. A full disk is logged and does not stop it."""
     try:
-        note_start(settings.home, now())
+        record_start(settings.home, now())
     except OSError as error:
         log.warning("the start is not noted: %s", error)
     log.info("driving")

@@ -62,7 +62,7 @@ class Sandbox(Protocol):
         ...
 
     @property
-    def connects(self) -> bool:
+    def has_egress(self) -> bool:
         """Whether a command may have a way out here: `SandboxCommand.egress`."""
         ...
 

@@ -32,20 +32,20 @@ main(orders)
 """  # noqa: E501
 
 
-def boot(descriptor: int) -> str:
+def make_boot_program(descriptor: int) -> str:
     """The program, in Python, that carries out what `bundle` wrote into the file behind
     `descriptor`."""
     return _BOOT.format(descriptor=descriptor)
 
 
-def bundle(compiled: bool, orders: bytes) -> bytes:
+def bundle_code(compiled: bool, orders: bytes) -> bytes:
     """The supervisor's code with its orders; `compiled` for an interpreter of our own version, else
     as text."""
-    return marshal.dumps((_modules(compiled), orders), 2)
+    return marshal.dumps((_load_modules(compiled), orders), 2)
 
 
 @functools.cache
-def _modules(compiled: bool) -> dict[str, bytes | str | None]:
+def _load_modules(compiled: bool) -> dict[str, bytes | str | None]:
     """By name: bytecode, or text; None for a package, in which there is nothing but modules."""
     found: dict[str, bytes | str | None] = {_PACKAGE.partition(".")[0]: None, _PACKAGE: None}
     for name in (f"{_PACKAGE}.{each}" for each in _MODULES):

@@ -11,19 +11,19 @@ from stat import S_ISREG
 
 from deskhand.sandbox.base import Exit, Sandbox, SandboxCommand
 from deskhand.sandbox.launcher import (
-    CA,
-    ETC,
-    SYSTEM,
+    CA_FILE,
+    ETC_PATHS,
+    SYSTEM_FOLDERS,
     Launch,
     Python,
-    authorities,
+    find_ca_file,
     launch,
-    orders_for,
+    make_orders,
 )
-from deskhand.sandbox.seccomp import program
-from deskhand.sandbox.supervisor import FIRST, LaunchOrders
+from deskhand.sandbox.seccomp import build_filter
+from deskhand.sandbox.supervisor import SUPERVISOR_PID, LaunchOrders
 
-_HOUSE = "/run/deskhand"  # where the interpreter is seen
+_RUN_FOLDER = "/run/deskhand"  # where the interpreter is seen
 _TMP_BYTES = 512 << 20
 _SHM_BYTES = 128 << 20
 _ISOLATION = (
@@ -46,7 +46,7 @@ class Bubblewrap:
     """Namespaces by `program`, a new view of the files, no network; Landlock within where
     `landlocked`."""
 
-    connects = True
+    has_egress = True
 
     def __init__(self, program: str, python: Python, landlocked: bool) -> None:
         self.name = "bubblewrap + Landlock + seccomp" if landlocked else "bubblewrap + seccomp"
@@ -57,17 +57,20 @@ class Bubblewrap:
         self._preset: dict[str, str] = {}
         self.python = python.program
         if not Path(python.prefix).is_relative_to("/usr"):
-            inside = f"{_HOUSE}/python"
+            inside = f"{_RUN_FOLDER}/python"
             self._shown.append((python.source, inside))
             self.python = inside + python.program.removeprefix(python.prefix)
             self._preset["LD_LIBRARY_PATH"] = f"{inside}/lib"  # it was linked for its old place
-        self._fixed = self._always()
-        self._filter, self._filter_with_egress = _filter(internet=False), _filter(internet=True)
+        self._fixed = self._build_fixed_argv()
+        self._filter, self._filter_with_egress = (
+            _build_filter(internet=False),
+            _build_filter(internet=True),
+        )
 
     async def run(self, command: SandboxCommand, output: Callable[[bytes, bool], None]) -> Exit:
         """See Sandbox.run."""
-        orders = orders_for(command, "/tmp")
-        orders.reads = [*SYSTEM, "/etc", "/proc", *(seen for _, seen in self._shown)]
+        orders = make_orders(command, "/tmp")
+        orders.reads = [*SYSTEM_FOLDERS, "/etc", "/proc", *(seen for _, seen in self._shown)]
         orders.writes = ["/tmp", "/dev/shm"]
         orders.devices = ["/dev"]
         orders.alone = True
@@ -76,15 +79,15 @@ class Bubblewrap:
         if command.egress:
             orders.filter = self._filter_with_egress
         # Landlock keeps the command out of it; without Landlock there is none.
-        orders.own_proc = f"{_HOUSE}/proc" if self._landlocked and os.getuid() == 0 else ""
+        orders.own_proc = f"{_RUN_FOLDER}/proc" if self._landlocked and os.getuid() == 0 else ""
         with ExitStack() as stack:
-            files = _opened(stack, authorities(command))
-            orders.reads += [CA] if CA in files else []
-            argv = partial(self._argv, orders, files)
+            files = _open_files(stack, find_ca_file(command))
+            orders.reads += [CA_FILE] if CA_FILE in files else []
+            argv = partial(self._build_argv, orders, files)
             kept = tuple(files.values())
             return await launch(Launch(argv, orders, self._interpreter, kept), command, output)
 
-    def _argv(
+    def _build_argv(
         self, orders: LaunchOrders, files: dict[str, int], arguments: Sequence[str]
     ) -> Sequence[str]:
         argv = [*self._fixed]
@@ -99,14 +102,14 @@ class Bubblewrap:
         argv += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--"]
         return [*argv, self.python, *arguments]
 
-    def _always(self) -> list[str]:
+    def _build_fixed_argv(self) -> list[str]:
         """What is the same for every command."""
         argv = [self._program, *_ISOLATION]
         for name, value in self._preset.items():
             argv += ["--setenv", name, value]
-        for step in _system():
+        for step in _system_mounts():
             argv += step
-        for path in ETC:
+        for path in ETC_PATHS:
             if Path(path).is_dir():
                 argv += ["--ro-bind", path, path]
         argv += ["--proc", "/proc", "--dev", "/dev"]
@@ -121,11 +124,11 @@ class Bubblewrap:
         return argv
 
 
-def _opened(stack: ExitStack, ca: str) -> dict[str, int]:
+def _open_files(stack: ExitStack, ca: str) -> dict[str, int]:
     """The files of /etc, and `ca` if any, to be copied: that takes a tenth of the time of a
     mount."""
     found = {}
-    for path, source in (*((each, each) for each in ETC), (CA, ca)):
+    for path, source in (*((each, each) for each in ETC_PATHS), (CA_FILE, ca)):
         try:
             number = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
@@ -136,19 +139,21 @@ def _opened(stack: ExitStack, ca: str) -> dict[str, int]:
     return found
 
 
-def _filter(*, internet: bool) -> bytes:
+def _build_filter(*, internet: bool) -> bytes:
     """The filter that every supervisor puts on its command; where we know no such machine, it says
     so itself."""
     try:
-        return program(os.uname().machine, True, os.getuid() == 0, [FIRST], internet=internet)
+        return build_filter(
+            os.uname().machine, True, os.getuid() == 0, [SUPERVISOR_PID], internet=internet
+        )
     except KeyError:
         return b""
 
 
-def _system() -> list[tuple[str, ...]]:
+def _system_mounts() -> list[tuple[str, ...]]:
     """The system's folders as this host has them: merged beneath /usr by links, or apart."""
     steps: list[tuple[str, ...]] = []
-    for path in SYSTEM:
+    for path in SYSTEM_FOLDERS:
         if Path(path).is_symlink():
             steps.append(("--symlink", str(Path(path).readlink()), path))
         elif Path(path).is_dir():

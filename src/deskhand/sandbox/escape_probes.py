@@ -92,10 +92,10 @@ def _udp(facts: dict[str, str]) -> str:
         _connect(socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", int(facts["udp"])))
     except OSError:
         return ""
-    return "" if _own_network() else "a datagram left"
+    return "" if _has_own_network() else "a datagram left"
 
 
-def _own_network() -> bool:
+def _has_own_network() -> bool:
     names = [name for _, name in socket.if_nameindex()]
     return names == ["lo"]
 
@@ -194,7 +194,7 @@ def _open(path: str, flags: int) -> None:
     os.close(os.open(path, flags, 0o600))
 
 
-def _mode(facts: dict[str, str]) -> str:
+def _change_mode(facts: dict[str, str]) -> str:
     Path(facts["secret"]).chmod(0o666)
     return "the mode of a file outside was changed"
 
@@ -207,7 +207,7 @@ def _succeeds(attempt: Callable[[], object]) -> bool:
     return True
 
 
-def _workspace(facts: dict[str, str]) -> str:
+def _write_workspace(facts: dict[str, str]) -> str:
     path = Path(facts["workspace"]) / "inside"
     return (
         ""
@@ -251,8 +251,8 @@ _ATTEMPTS: dict[str, Callable[[dict[str, str]], str]] = {
     "writing outside": _write_secret,
     "writing to the system": _write_system,
     "the kernel's settings": _sysctl,
-    "changing a mode outside": _mode,
-    "writing in the workspace": _workspace,
+    "changing a mode outside": _change_mode,
+    "writing in the workspace": _write_workspace,
     "no new privileges": _privileges,
     "the limit on file sizes": _file_size,
 }

@@ -84,7 +84,7 @@ _AARCH64 = (
     "openat=56 openat2=437 fcntl=25 copy_file_range=285"
 )
 # AUDIT_ARCH_* of linux/audit.h, which a seccomp filter compares.
-AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 FIRST_UNKNOWN = 470  # the first number after those judged here (Linux 6.18)
 
 PR_SET_PDEATHSIG = 1
@@ -137,7 +137,7 @@ _getrlimit = _Returns(dlsym(_library, "getrlimit"))
 _setrlimit = _Returns(dlsym(_library, "setrlimit"))
 
 
-def numbers(machine: str) -> dict[str, int]:
+def syscall_numbers(machine: str) -> dict[str, int]:
     """The system call numbers of `x86_64` or `aarch64`. KeyError for another machine: there is no
     filter for it."""
     table = {"x86_64": _X86_64, "aarch64": _AARCH64}[machine]
@@ -146,7 +146,7 @@ def numbers(machine: str) -> dict[str, int]:
     }
 
 
-def _failed() -> OSError:
+def _last_error() -> OSError:
     code = get_errno()
     return OSError(code, os.strerror(code))
 
@@ -157,7 +157,7 @@ def syscall(number: int, *arguments: int | bytes | None) -> int:
         _Long(number), *(_Long(each) if isinstance(each, int) else each for each in arguments)
     )
     if done < 0:
-        raise _failed()
+        raise _last_error()
     return done
 
 
@@ -165,15 +165,15 @@ def prctl(option: int, *arguments: int | bytes) -> None:
     """Set a property of this process or thread. Raises OSError."""
     padded = (*arguments, 0, 0, 0, 0)[:4]
     if _prctl(option, *(_Long(each) if isinstance(each, int) else each for each in padded)) != 0:
-        raise _failed()
+        raise _last_error()
 
 
-def default_signal(number: int) -> None:
+def reset_signal(number: int) -> None:
     """Give a signal its default action back: a program inherits what is ignored."""
     _signal(number, None)
 
 
-def limit(resource: int, amount: int) -> None:
+def set_limit(resource: int, amount: int) -> None:
     """Set the soft and hard limit of this process; never above the hard limit that it already
     has."""
     pair = _Pair()
@@ -190,7 +190,7 @@ def drop_capabilities(machine: str) -> None:
         except OSError:
             break  # EINVAL: past the last one; EPERM: an ordinary user, who has none to lose
     header = (0x20080522).to_bytes(8, "little")  # _LINUX_CAPABILITY_VERSION_3, this thread
-    syscall(numbers(machine)["capset"], header, bytes(24))
+    syscall(syscall_numbers(machine)["capset"], header, bytes(24))
 
 
 def landlock_abi() -> int:
@@ -212,10 +212,10 @@ _IOCTL_DEV = 1 << 15
 READ = _EXECUTE | _READ_FILE | _READ_DIR
 DEVICE = _READ_FILE | _WRITE_FILE | _IOCTL_DEV | READ
 WRITE = ((1 << 16) - 1) & ~(_MAKE_CHAR | _MAKE_BLOCK | _IOCTL_DEV)
-_OF_A_FILE = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
+_FILE_RIGHTS = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 
 
-def landlock(rules: list[tuple[int, int]], port: int = 0) -> None:
+def apply_landlock(rules: list[tuple[int, int]], port: int = 0) -> None:
     """Confine this thread and its children to `rules`: (descriptor, READ or WRITE or DEVICE).
     Closes the descriptors.
 
@@ -235,7 +235,7 @@ def landlock(rules: list[tuple[int, int]], port: int = 0) -> None:
     for descriptor, wanted in rules:
         allowed = wanted & files
         if os.fstat(descriptor).st_mode & 0o170000 != 0o040000:
-            allowed &= _OF_A_FILE
+            allowed &= _FILE_RIGHTS
         rule = allowed.to_bytes(8, "little") + descriptor.to_bytes(
             4, "little"
         )  # struct landlock_path_beneath_attr
@@ -251,7 +251,7 @@ def landlock(rules: list[tuple[int, int]], port: int = 0) -> None:
     os.close(ruleset)
 
 
-def seccomp(program: bytes) -> None:
+def apply_seccomp(program: bytes) -> None:
     """Filter the system calls of this thread and its children for good. Raises OSError."""
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     kind = type("_Filter", (Array,), {"_type_": _Char, "_length_": len(program)})

@@ -16,10 +16,10 @@ from collections.abc import Callable, Sequence
 from anyio import CancelScope, to_thread
 
 from deskhand.sandbox.base import Exit, Sandbox, SandboxCommand
-from deskhand.sandbox.launcher import ETC, SYSTEM, Launch, Python, launch, orders_for
+from deskhand.sandbox.launcher import ETC_PATHS, SYSTEM_FOLDERS, Launch, Python, launch, make_orders
 from deskhand.types.errors import SandboxError
 
-_FIGURES = (
+_PROC_FILES = (
     "cpuinfo",
     "meminfo",
     "stat",
@@ -36,14 +36,14 @@ class Landlocked:
     """Rules of the kernel for one thread and its children; the supervisor stays outside them and
     finds every orphan."""
 
-    connects = False
+    has_egress = False
 
     def __init__(self, python: Python) -> None:
         self.name = "Landlock + seccomp"
         self.python = python.program
         self._interpreter = python
-        self._reads = [*SYSTEM, *ETC, python.source]
-        self._reads += [f"/proc/{each}" for each in _FIGURES]
+        self._reads = [*SYSTEM_FOLDERS, *ETC_PATHS, python.source]
+        self._reads += [f"/proc/{each}" for each in _PROC_FILES]
 
     async def run(self, command: SandboxCommand, output: Callable[[bytes, bool], None]) -> Exit:
         """See Sandbox.run."""
@@ -56,7 +56,7 @@ class Landlocked:
             )
         tmp = await to_thread.run_sync(tempfile.mkdtemp, "", "deskhand-")
         try:
-            orders = orders_for(command, tmp)
+            orders = make_orders(command, tmp)
             orders.reads = self._reads
             orders.writes = [tmp]
             orders.devices = [
@@ -69,12 +69,14 @@ class Landlocked:
             orders.landlocked = True
             orders.own_proc = ""
             orders.filter = b""
-            return await launch(Launch(self._argv, orders, self._interpreter), command, output)
+            return await launch(
+                Launch(self._build_argv, orders, self._interpreter), command, output
+            )
         finally:
             with CancelScope(shield=True):
                 await to_thread.run_sync(lambda: shutil.rmtree(tmp, ignore_errors=True))
 
-    def _argv(self, arguments: Sequence[str]) -> Sequence[str]:
+    def _build_argv(self, arguments: Sequence[str]) -> Sequence[str]:
         return [self.python, *arguments]
 
 

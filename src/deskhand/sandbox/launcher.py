@@ -16,16 +16,16 @@ import anyio
 import msgspec
 
 from deskhand.sandbox.base import Exit, Mount, SandboxCommand
-from deskhand.sandbox.boot import boot, bundle
+from deskhand.sandbox.boot import bundle_code, make_boot_program
 from deskhand.sandbox.supervisor import RELAY_PORT, LaunchOrders
 from deskhand.sandbox.terminal import TerminalHandover
 from deskhand.types.errors import SandboxError, SandboxUnavailable
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 # What ordinary programs need of /etc: libraries, names, time, fonts, certificates. No passwords, no
 # keys. Few, because bubblewrap reads the whole table of mounts anew for each.
-ETC = tuple(
+ETC_PATHS = tuple(
     f"/etc/{name}"
     for name in [
         "alternatives",
@@ -42,13 +42,15 @@ ETC = tuple(
 _PIECE_BYTES = 1 << 16
 _PIECES_IN_A_ROW = 8
 _GRACE_S = 3.0  # to kill even a fork bomb process by process
-_LAST_WORDS_S = 10.0  # to hand on what was put out; who still has our pipes then is none of ours
+_DRAIN_S = 10.0  # to hand on what was put out; who still has our pipes then is none of ours
 _GRACE_ALONE_S = 1.0  # with a namespace of its own, killing the first process kills all at once
-CA = "/run/deskhand/ca.pem"
+CA_FILE = "/run/deskhand/ca.pem"
 """Where a command sees the authorities that it is to trust."""
-_PROXY = "http_proxy https_proxy HTTP_PROXY HTTPS_PROXY"
-_TRUST = "SSL_CERT_FILE REQUESTS_CA_BUNDLE CURL_CA_BUNDLE GIT_SSL_CAINFO NODE_EXTRA_CA_CERTS"
-_FORBIDDEN = ("/", "/proc", "/sys", "/dev", "/run", "/etc", *SYSTEM)
+_PROXY_VARIABLES = "http_proxy https_proxy HTTP_PROXY HTTPS_PROXY"
+_TRUST_VARIABLES = (
+    "SSL_CERT_FILE REQUESTS_CA_BUNDLE CURL_CA_BUNDLE GIT_SSL_CAINFO NODE_EXTRA_CA_CERTS"
+)
+_FORBIDDEN = ("/", "/proc", "/sys", "/dev", "/run", "/etc", *SYSTEM_FOLDERS)
 
 
 class Python(msgspec.Struct, frozen=True):
@@ -59,15 +61,15 @@ class Python(msgspec.Struct, frozen=True):
     program: str
     prefix: str
     source: str
-    ours: bool = False
+    is_own: bool = False
 
 
-def pythons() -> list[Python]:
+def find_pythons() -> list[Python]:
     """The interpreters to try: our own first, which may live where no mount shows it, then the
     system's."""
     base = Path(sys.base_prefix).resolve()
     name = f"python{sys.version_info[0]}.{sys.version_info[1]}"
-    own = Python(f"{base}/bin/{name}", str(base), str(base), ours=True)
+    own = Python(f"{base}/bin/{name}", str(base), str(base), is_own=True)
     system = Python("/usr/bin/python3", "/usr", "/usr")
     return [each for each in (own, system) if os.access(each.program, os.X_OK)]
 
@@ -78,10 +80,10 @@ class Launch(msgspec.Struct):
     argv: Callable[[Sequence[str]], Sequence[str]]  # given the arguments of the interpreter
     orders: LaunchOrders
     python: Python
-    kept: tuple[int, ...] = ()  # descriptors for the program
+    kept_fds: tuple[int, ...] = ()  # descriptors for the program
 
 
-def checked(mounts: Sequence[Mount]) -> list[tuple[str, bool, int, int]]:
+def check_mounts(mounts: Sequence[Mount]) -> list[tuple[str, bool, int, int]]:
     """Each mount with the device and inode of its folder, outer folders first.
 
     Raises SandboxError for one that is missing, crosses a symbolic link (an earlier command may
@@ -108,7 +110,7 @@ def checked(mounts: Sequence[Mount]) -> list[tuple[str, bool, int, int]]:
     return found
 
 
-def authorities(command: SandboxCommand) -> str:
+def find_ca_file(command: SandboxCommand) -> str:
     """The file on the host with the certificates that the command is to trust; '' where those of
     the system do."""
     if not command.egress:
@@ -117,16 +119,16 @@ def authorities(command: SandboxCommand) -> str:
     return str(beside) if beside.is_file() else ""
 
 
-def _way_out(command: SandboxCommand) -> dict[str, str]:
+def _proxy_environment(command: SandboxCommand) -> dict[str, str]:
     if not command.egress:
         return {}
     # Not ALL_PROXY: what is no HTTP would only fail later, and say less.
-    return dict.fromkeys(_PROXY.split(), f"http://127.0.0.1:{RELAY_PORT}") | (
-        dict.fromkeys(_TRUST.split(), CA) if authorities(command) else {}
+    return dict.fromkeys(_PROXY_VARIABLES.split(), f"http://127.0.0.1:{RELAY_PORT}") | (
+        dict.fromkeys(_TRUST_VARIABLES.split(), CA_FILE) if find_ca_file(command) else {}
     )
 
 
-def environment(command: SandboxCommand, tmp: str) -> dict[str, str]:
+def build_environment(command: SandboxCommand, tmp: str) -> dict[str, str]:
     """The whole environment of a command: HOME is the outermost writable folder around its
     `cwd`."""
     around = [
@@ -142,18 +144,22 @@ def environment(command: SandboxCommand, tmp: str) -> dict[str, str]:
         "PWD": command.cwd,
         "TERM": command.terminal.name if command.terminal is not None else "dumb",
         "USER": "agent",
-        **_way_out(command),
+        **_proxy_environment(command),
         **dict(command.env),
     }
 
 
-def orders_for(command: SandboxCommand, tmp: str) -> LaunchOrders:
+def make_orders(command: SandboxCommand, tmp: str) -> LaunchOrders:
     """The part of the orders that does not depend on the kind of sandbox. Raises SandboxError."""
     if not command.argv or any("\0" in each for each in (*command.argv, command.cwd)):
         raise SandboxError("a command is a program and its arguments, without NUL characters")
     orders = LaunchOrders()
-    orders.argv, orders.cwd, orders.env = list(command.argv), command.cwd, environment(command, tmp)
-    orders.mounts = checked(command.mounts)
+    orders.argv, orders.cwd, orders.env = (
+        list(command.argv),
+        command.cwd,
+        build_environment(command, tmp),
+    )
+    orders.mounts = check_mounts(command.mounts)
     orders.memory_bytes = command.memory_bytes
     orders.file_bytes = command.file_bytes
     orders.processes = command.processes
@@ -170,60 +176,71 @@ async def launch(
     heard: list[bytes] = []
     complaint = bytearray()
 
-    def err(piece: bytes, is_error: bool) -> None:
+    def on_output(piece: bytes, is_error: bool) -> None:
         if is_error and len(complaint) < 400:
             complaint.extend(piece[:400])
         output(piece, is_error)
 
     with ExitStack() as stack:
-        lifeline_in, lifeline = _pipe(stack)
-        report, report_in = _pipe(stack)
-        out, out_in = _pipe(stack)
-        error, error_in = _pipe(stack)
+        lifeline_in, lifeline = _open_pipe(stack)
+        report, report_in = _open_pipe(stack)
+        out, out_in = _open_pipe(stack)
+        error, error_in = _open_pipe(stack)
         for each in (report, out, error):
             os.set_blocking(each.number, False)
-        way_out = _connected(stack, command.egress)
+        way_out = _connect_proxy(stack, command.egress)
         line = TerminalHandover(stack, command.terminal)
         started.orders.lifeline = lifeline_in.number
         started.orders.report = report_in.number
         started.orders.egress = way_out[0] if way_out else -1
         started.orders.terminal = line.offer
-        standard = (_memory(stack, "stdin", command.stdin), out_in.number, error_in.number)
-        process = _born(
-            stack, started, standard, (lifeline_in.number, report_in.number, *way_out, *line.far)
+        standard = (
+            _make_memory_file(stack, "stdin", command.stdin),
+            out_in.number,
+            error_in.number,
+        )
+        process = _start_supervisor(
+            stack,
+            started,
+            standard,
+            (lifeline_in.number, report_in.number, *way_out, *line.far_fds),
         )
         for each in (lifeline_in, report_in, out_in, error_in):
             each.close()
         line.close()
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_pump, out.number, False, err)
-                tasks.start_soon(_pump, error.number, True, err)
+                tasks.start_soon(_pump, out.number, False, on_output)
+                tasks.start_soon(_pump, error.number, True, on_output)
                 tasks.start_soon(_pump, report.number, False, lambda piece, _: heard.append(piece))
-                tasks.start_soon(line.carry, output)
+                tasks.start_soon(line.forward_output, output)
                 with anyio.move_on_after(command.timeout_s) as deadline:
                     await process.wait()
                 if deadline.cancelled_caught:
-                    await _end(process, lifeline, started.orders.alone)
-                tasks.cancel_scope.deadline = anyio.current_time() + _LAST_WORDS_S
+                    await _stop_child(process, lifeline, started.orders.alone)
+                tasks.cancel_scope.deadline = anyio.current_time() + _DRAIN_S
         finally:
             with anyio.CancelScope(shield=True):
-                await _end(process, lifeline, started.orders.alone)
-    ended = _ending(b"".join(heard).decode(errors="replace"), complaint.decode(errors="replace"))
+                await _stop_child(process, lifeline, started.orders.alone)
+    ended = _parse_report(
+        b"".join(heard).decode(errors="replace"), complaint.decode(errors="replace")
+    )
     seconds = anyio.current_time() - begun_at
     return msgspec.structs.replace(ended, seconds=seconds, timeout=deadline.cancelled_caught)
 
 
-def _born(
+def _start_supervisor(
     stack: ExitStack, started: Launch, standard: tuple[int, int, int], kept: tuple[int, ...]
 ) -> _Child:
     """Start the supervisor with its orders and these descriptors."""
-    written = _memory(stack, "orders", bundle(started.python.ours, started.orders.pack()))
-    argv = started.argv(("-I", "-S", "-B", "-c", boot(written)))
-    return _Child(stack, argv, standard, (*kept, written, *started.kept))
+    written = _make_memory_file(
+        stack, "orders", bundle_code(started.python.is_own, started.orders.pack())
+    )
+    argv = started.argv(("-I", "-S", "-B", "-c", make_boot_program(written)))
+    return _Child(stack, argv, standard, (*kept, written, *started.kept_fds))
 
 
-def _ending(report: str, complaint: str) -> Exit:
+def _parse_report(report: str, complaint: str) -> Exit:
     _, failed, why = report.partition("failed ")
     if failed:
         raise SandboxError(
@@ -301,7 +318,7 @@ class _Child:
         self._process.kill()
 
 
-def _connected(stack: ExitStack, path: str) -> tuple[int, ...]:
+def _connect_proxy(stack: ExitStack, path: str) -> tuple[int, ...]:
     """A connection to the proxy, if one is asked for. What it was given over it, it gives up when
     we let go."""
     if not path:
@@ -318,14 +335,14 @@ def _connected(stack: ExitStack, path: str) -> tuple[int, ...]:
     return (number,)
 
 
-def _pipe(stack: ExitStack) -> tuple[_Descriptor, _Descriptor]:
+def _open_pipe(stack: ExitStack) -> tuple[_Descriptor, _Descriptor]:
     ends = tuple(_Descriptor(number) for number in os.pipe())
     for end in ends:
         stack.callback(end.close)
     return ends[0], ends[1]
 
 
-def _memory(stack: ExitStack, name: str, content: bytes) -> int:
+def _make_memory_file(stack: ExitStack, name: str, content: bytes) -> int:
     """A descriptor to read `content` from, which nobody can change or enlarge."""
     number = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     stack.callback(os.close, number)
@@ -353,7 +370,7 @@ async def _pump(number: int, is_error: bool, output: Callable[[bytes, bool], Non
             output(piece, is_error)
 
 
-async def _end(process: _Child, lifeline: _Descriptor, alone: bool) -> None:
+async def _stop_child(process: _Child, lifeline: _Descriptor, alone: bool) -> None:
     """Have the supervisor kill everything; where it does not answer, kill the supervisor, and its
     namespace with it."""
     lifeline.close()

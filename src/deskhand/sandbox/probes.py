@@ -22,7 +22,7 @@ from deskhand.sandbox.base import Mount, Sandbox, SandboxCommand
 from deskhand.sandbox.bubblewrap import Bubblewrap
 from deskhand.sandbox.kernel import landlock_abi
 from deskhand.sandbox.landlocked import NEEDED_ABI, Landlocked
-from deskhand.sandbox.launcher import pythons
+from deskhand.sandbox.launcher import find_pythons
 from deskhand.types.errors import SandboxError, SandboxUnavailable
 
 _FILE_BYTES = 1 << 20
@@ -66,12 +66,12 @@ async def open_sandbox(
     candidates = list[Bubblewrap | Landlocked]()
     # Without Landlock uid 0 would own the kernel's settings, which are files.
     if bwrap is not None and (landlock > 0 or os.getuid() != 0):
-        candidates += [Bubblewrap(bwrap, python, landlock > 0) for python in pythons()]
+        candidates += [Bubblewrap(bwrap, python, landlock > 0) for python in find_pythons()]
     if landlock >= NEEDED_ABI:
-        candidates += [Landlocked(python) for python in pythons()]
+        candidates += [Landlocked(python) for python in find_pythons()]
     verdicts: list[ProbeVerdict] = []
     for candidate in candidates:
-        verdict = await prove(candidate, candidate.python)
+        verdict = await probe_sandbox(candidate, candidate.python)
         verdicts.append(verdict)
         if not verdict.problem:
             return Proven(candidate, tuple(verdicts))
@@ -87,12 +87,12 @@ async def open_sandbox(
     )
 
 
-async def prove(sandbox: Sandbox, python: str) -> ProbeVerdict:
+async def probe_sandbox(sandbox: Sandbox, python: str) -> ProbeVerdict:
     """Try to break out of `sandbox`, with `python` as seen from inside it."""
     folder = Path(await to_thread.run_sync(tempfile.mkdtemp, "", "deskhand-probe-"))
     try:
         with ExitStack() as stack:
-            facts, listeners = _outside(stack, folder)
+            facts, listeners = _set_up_targets(stack, folder)
             bystander = await anyio.open_process(
                 [sys.executable, "-I", "-S", "-c", "input()"],
                 env={"CANARY": facts["canary"]},
@@ -101,7 +101,7 @@ async def prove(sandbox: Sandbox, python: str) -> ProbeVerdict:
             )
             try:
                 facts["bystander"] = str(bystander.pid)
-                return await _attempt(sandbox, python, facts, listeners)
+                return await _run_probes(sandbox, python, facts, listeners)
             finally:
                 with anyio.CancelScope(shield=True):
                     bystander.kill()
@@ -111,7 +111,9 @@ async def prove(sandbox: Sandbox, python: str) -> ProbeVerdict:
             await to_thread.run_sync(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
-def _outside(stack: ExitStack, folder: Path) -> tuple[dict[str, str], Sequence[socket.socket]]:
+def _set_up_targets(
+    stack: ExitStack, folder: Path
+) -> tuple[dict[str, str], Sequence[socket.socket]]:
     """Lay out what must not be reached."""
     canary = f"canary-{secrets.token_hex(8)}"
     workspace = folder / "workspace"
@@ -141,7 +143,7 @@ def _outside(stack: ExitStack, folder: Path) -> tuple[dict[str, str], Sequence[s
     return facts, (tcp, udp, unix, abstract)
 
 
-async def _attempt(
+async def _run_probes(
     sandbox: Sandbox, python: str, facts: dict[str, str], listeners: Sequence[socket.socket]
 ) -> ProbeVerdict:
     said, complained = bytearray(), bytearray()
@@ -163,7 +165,7 @@ async def _attempt(
         found = msgspec.json.Decoder(Probe).decode_lines(bytes(said))
     except (SandboxError, msgspec.DecodeError) as error:
         return ProbeVerdict(sandbox.name, (), str(error))
-    probes = [*found, _untouched(facts, listeners)]
+    probes = [*found, _check_untouched(facts, listeners)]
     problem = "; ".join(f"{each.name}: {each.detail}" for each in probes if not each.ok)
     if ended.code != 0 or len(found) != _ATTEMPTS:
         problem = (
@@ -173,7 +175,7 @@ async def _attempt(
     return ProbeVerdict(sandbox.name, tuple(probes), problem)
 
 
-def _untouched(facts: dict[str, str], listeners: Sequence[socket.socket]) -> Probe:
+def _check_untouched(facts: dict[str, str], listeners: Sequence[socket.socket]) -> Probe:
     """What the host itself saw, whatever the program inside may say."""
     reached = []
     for each in listeners:

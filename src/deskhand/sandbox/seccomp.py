@@ -3,7 +3,7 @@ sandbox."""
 
 from __future__ import annotations
 
-from deskhand.sandbox.kernel import AUDIT, FIRST_UNKNOWN, numbers
+from deskhand.sandbox.kernel import AUDIT_ARCH, FIRST_UNKNOWN, syscall_numbers
 
 _NEVER = (
     "ptrace process_vm_readv process_vm_writev kcmp pidfd_getfd process_madvise "
@@ -79,85 +79,87 @@ _EOPNOTSUPP = 95
 _ARGUMENT = 16
 
 
-def _line(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
+def _instruction(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
     return (
         code.to_bytes(2, "little") + bytes((yes, no)) + value.to_bytes(4, "little")
     )  # struct sock_filter
 
 
 def _refuse(number: int, error: int = _EPERM) -> bytes:
-    return _line(_EQUAL, number, 0, 1) + _line(_RETURN, _ERROR | error)
+    return _instruction(_EQUAL, number, 0, 1) + _instruction(_RETURN, _ERROR | error)
 
 
 def _refuse_unless(number: int, argument: int, allowed: tuple[int, ...]) -> bytes:
     """Refuse a call whose `argument` (its low 32 bits) is none of `allowed`."""
-    tests = [_line(_EQUAL, value, len(allowed) - at, 0) for at, value in enumerate(allowed)]
+    tests = [_instruction(_EQUAL, value, len(allowed) - at, 0) for at, value in enumerate(allowed)]
     return (
-        _line(_EQUAL, number, 0, len(allowed) + 3)
-        + _line(_LOAD, _ARGUMENT + 8 * argument)
+        _instruction(_EQUAL, number, 0, len(allowed) + 3)
+        + _instruction(_LOAD, _ARGUMENT + 8 * argument)
         + b"".join(tests)
-        + _line(_RETURN, _ERROR | _EPERM)
-        + _line(_RETURN, _ALLOW)
+        + _instruction(_RETURN, _ERROR | _EPERM)
+        + _instruction(_RETURN, _ALLOW)
     )
 
 
 def _refuse_if_any(number: int, argument: int, values: tuple[int, ...]) -> bytes:
     """Refuse a call whose `argument` (its low 32 bits) is one of `values`."""
-    tests = [_line(_EQUAL, value, len(values) - at, 0) for at, value in enumerate(values)]
+    tests = [_instruction(_EQUAL, value, len(values) - at, 0) for at, value in enumerate(values)]
     return (
-        _line(_EQUAL, number, 0, len(values) + 3)
-        + _line(_LOAD, _ARGUMENT + 8 * argument)
+        _instruction(_EQUAL, number, 0, len(values) + 3)
+        + _instruction(_LOAD, _ARGUMENT + 8 * argument)
         + b"".join(tests)
-        + _line(_RETURN, _ALLOW)
-        + _line(_RETURN, _ERROR | _EPERM)
+        + _instruction(_RETURN, _ALLOW)
+        + _instruction(_RETURN, _ERROR | _EPERM)
     )
 
 
 def _refuse_flag(number: int, argument: int, flag: int) -> bytes:
     """Refuse a call whose `argument` (its low 32 bits) has any of these bits."""
     return (
-        _line(_EQUAL, number, 0, 4)
-        + _line(_LOAD, _ARGUMENT + 8 * argument)
-        + _line(_ANY_BIT, flag, 0, 1)
-        + _line(_RETURN, _ERROR | _EPERM)
-        + _line(_RETURN, _ALLOW)
+        _instruction(_EQUAL, number, 0, 4)
+        + _instruction(_LOAD, _ARGUMENT + 8 * argument)
+        + _instruction(_ANY_BIT, flag, 0, 1)
+        + _instruction(_RETURN, _ERROR | _EPERM)
+        + _instruction(_RETURN, _ALLOW)
     )
 
 
-def _opened_plainly(number: int, flags: int, mode: int) -> bytes:
+def _refuse_traceless_open(number: int, flags: int, mode: int) -> bytes:
     """Refuse to open a file, by these arguments, in a way that leaves no trace, or to make one with
     set-ID bits."""
     return (
-        _line(_EQUAL, number, 0, 7)
-        + _line(_LOAD, _ARGUMENT + 8 * flags)
-        + _line(_ANY_BIT, _NO_TRACE, 3, 0)
-        + _line(_ANY_BIT, _CREATE, 0, 3)
-        + _line(_LOAD, _ARGUMENT + 8 * mode)
-        + _line(_ANY_BIT, _SET_ID, 0, 1)
-        + _line(_RETURN, _ERROR | _EPERM)
-        + _line(_RETURN, _ALLOW)
+        _instruction(_EQUAL, number, 0, 7)
+        + _instruction(_LOAD, _ARGUMENT + 8 * flags)
+        + _instruction(_ANY_BIT, _NO_TRACE, 3, 0)
+        + _instruction(_ANY_BIT, _CREATE, 0, 3)
+        + _instruction(_LOAD, _ARGUMENT + 8 * mode)
+        + _instruction(_ANY_BIT, _SET_ID, 0, 1)
+        + _instruction(_RETURN, _ERROR | _EPERM)
+        + _instruction(_RETURN, _ALLOW)
     )
 
 
-def _leave_traces(table: dict[str, int]) -> bytes:
+def _refuse_traceless_reads(table: dict[str, int]) -> bytes:
     """Refuse the ways of reading that leave none."""
-    lines = _refuse(table["copy_file_range"], _EXDEV) + _opened_plainly(table["openat"], 2, 3)
+    lines = _refuse(table["copy_file_range"], _EXDEV) + _refuse_traceless_open(
+        table["openat"], 2, 3
+    )
     if "open" in table:
-        lines += _opened_plainly(table["open"], 1, 2)
+        lines += _refuse_traceless_open(table["open"], 1, 2)
     lines += (
-        _line(_EQUAL, table["fcntl"], 0, 6)
-        + _line(_LOAD, _ARGUMENT + 8)
-        + _line(_EQUAL, _SET_FLAGS, 0, 3)
+        _instruction(_EQUAL, table["fcntl"], 0, 6)
+        + _instruction(_LOAD, _ARGUMENT + 8)
+        + _instruction(_EQUAL, _SET_FLAGS, 0, 3)
     )
     lines += (
-        _line(_LOAD, _ARGUMENT + 16)
-        + _line(_ANY_BIT, _NO_TRACE, 0, 1)
-        + _line(_RETURN, _ERROR | _EPERM)
+        _instruction(_LOAD, _ARGUMENT + 16)
+        + _instruction(_ANY_BIT, _NO_TRACE, 0, 1)
+        + _instruction(_RETURN, _ERROR | _EPERM)
     )
-    return lines + _line(_RETURN, _ALLOW)
+    return lines + _instruction(_RETURN, _ALLOW)
 
 
-def program(
+def build_filter(
     machine: str, alone: bool, root: bool, watchers: list[int], *, internet: bool = False
 ) -> bytes:
     """The filter for a command. `alone`: it has namespaces of its own. `watchers`: whom it may not
@@ -166,25 +168,25 @@ def program(
     Every number above those judged here does not exist for it: what a newer kernel adds is closed
     until we know it. KeyError for a machine that we have no table for.
     """
-    table = numbers(machine)
+    table = syscall_numbers(machine)
     lines = (
-        _line(_LOAD, 4)
-        + _line(_EQUAL, AUDIT[machine], 1, 0)
-        + _line(_RETURN, _KILL)
-        + _line(_LOAD, 0)
+        _instruction(_LOAD, 4)
+        + _instruction(_EQUAL, AUDIT_ARCH[machine], 1, 0)
+        + _instruction(_RETURN, _KILL)
+        + _instruction(_LOAD, 0)
     )
-    lines += _line(_AT_LEAST, FIRST_UNKNOWN, 0, 1) + _line(
+    lines += _instruction(_AT_LEAST, FIRST_UNKNOWN, 0, 1) + _instruction(
         _RETURN, _ERROR | _ENOSYS
     )  # the x32 numbers lie there too
     refused = _NEVER if alone else f"{_NEVER} {_SHARED} {_SHARED_OF_ROOT if root else ''}"
     lines += b"".join(_refuse(table[name]) for name in refused.split() if name in table)
     lines += b"".join(_refuse(table[name], _ENOSYS) for name in _MISSING.split())
     lines += (
-        _line(_EQUAL, table["clone"], 0, 4)
-        + _line(_LOAD, _ARGUMENT)
-        + _line(_ANY_BIT, _NAMESPACES, 0, 1)
+        _instruction(_EQUAL, table["clone"], 0, 4)
+        + _instruction(_LOAD, _ARGUMENT)
+        + _instruction(_ANY_BIT, _NAMESPACES, 0, 1)
     )
-    lines += _line(_RETURN, _ERROR | _EPERM) + _line(_RETURN, _ALLOW)
+    lines += _instruction(_RETURN, _ERROR | _EPERM) + _instruction(_RETURN, _ALLOW)
     lines += _refuse_unless(table["personality"], 0, (0, 0xFFFFFFFF))
     # Unix sockets reach only what is mounted, where mounts and the network are our own; else they
     # reach every daemon.
@@ -194,7 +196,7 @@ def program(
         else _refuse(table["socket"])
     )
     lines += _refuse_if_any(table["ioctl"], 1, (_TIOCSTI, _TIOCLINUX, *_CLONES))
-    lines += _leave_traces(table)
+    lines += _refuse_traceless_reads(table)
     lines += b"".join(
         _refuse_flag(table[name], argument, _SET_ID) for name, argument in _MODES if name in table
     )
@@ -206,13 +208,13 @@ def program(
         # By descriptor the name is NULL. Both halves of the pointer: a name could lie at a round
         # address.
         lines += (
-            _line(_EQUAL, table["utimensat"], 0, 6)
-            + _line(_LOAD, _ARGUMENT + 8)
-            + _line(_EQUAL, 0, 0, 2)
+            _instruction(_EQUAL, table["utimensat"], 0, 6)
+            + _instruction(_LOAD, _ARGUMENT + 8)
+            + _instruction(_EQUAL, 0, 0, 2)
         )
-        lines += _line(_LOAD, _ARGUMENT + 12) + _line(_EQUAL, 0, 1, 0)
-        lines += _line(_RETURN, _ERROR | _EPERM) + _line(_RETURN, _ALLOW)
+        lines += _instruction(_LOAD, _ARGUMENT + 12) + _instruction(_EQUAL, 0, 1, 0)
+        lines += _instruction(_RETURN, _ERROR | _EPERM) + _instruction(_RETURN, _ALLOW)
     # Everybody (-1), and the watchers or their groups: stopped, they could not watch.
     untouchable = ((1 << 32) - 1, *watchers, *((1 << 32) - pid for pid in watchers))
     lines += b"".join(_refuse_if_any(table[name], 0, untouchable) for name in _SIGNALS.split())
-    return lines + _line(_RETURN, _ALLOW)
+    return lines + _instruction(_RETURN, _ALLOW)

@@ -32,7 +32,7 @@ _TICK_MS = 20
 _CENSUS_MS = 100
 _PAGE = os.sysconf("SC_PAGESIZE")
 RELAY_PORT = 3128  # where a command finds the proxy, in its own network namespace
-FIRST = 2  # the number of the supervisor in a namespace of its own: bubblewrap has 1
+SUPERVISOR_PID = 2  # the number of the supervisor in a namespace of its own: bubblewrap has 1
 _SLACK = (
     64  # the kernel's bound lies above ours: what reaches ours is ended, not left to try forever
 )
@@ -93,9 +93,9 @@ def main(packed: bytes) -> None:
     kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     _prefer_for_the_oom_killer()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)  # its memory and descriptors are closed to the command
-    _go_first()
+    _raise_priority()
     if orders.own_proc:
-        _bound_pids(orders)
+        _limit_pids(orders)
     if orders.egress >= 0 and (problem := _hand_over_relay(orders.egress)):
         os.write(orders.report, f"failed it has no way to the proxy: {problem}".encode())
         return
@@ -105,14 +105,14 @@ def main(packed: bytes) -> None:
     child = os.fork()
     if child == 0:
         os.close(hold)
-        _become(orders, supervisor, guard, window)
+        _become_command(orders, supervisor, guard, window)
     os.close(guard)
     if window >= 0:
         os.close(window)
     os.write(orders.report, b"started\n")
     ending = _watch(child, orders)
     os.close(hold)
-    _end_all(orders.alone)
+    _kill_all(orders.alone)
     os.write(orders.report, ending.encode())
     os._exit(0)  # the interpreter need not be taken down piece by piece: somebody waits
 
@@ -147,7 +147,7 @@ def _prefer_for_the_oom_killer() -> None:
         pass  # a /proc without it: the kernel chooses by size alone
 
 
-def _go_first() -> None:
+def _raise_priority() -> None:
     """Run before thousands of others where we may (root without namespaces); our children do
     not."""
     try:  # noqa: SIM105  contextlib takes 8 ms to import
@@ -156,7 +156,7 @@ def _go_first() -> None:
         pass  # an ordinary user: there the kernel's limit on processes holds
 
 
-def _bound_pids(orders: LaunchOrders) -> None:
+def _limit_pids(orders: LaunchOrders) -> None:
     """Let the kernel count: the limit on processes does not bind uid 0, that on numbers does (a
     namespace's own since Linux 6.14; the first 300 are used only once).
     """
@@ -177,7 +177,7 @@ def _open_terminal(orders: LaunchOrders) -> int:
     way_out, rows, columns = orders.terminal
     near, window = os.openpty()
     size = b"".join(each.to_bytes(2, "little") for each in (rows, columns, 0, 0))  # struct winsize
-    kernel.syscall(kernel.numbers(os.uname().machine)["ioctl"], window, _TIOCSWINSZ, size)
+    kernel.syscall(kernel.syscall_numbers(os.uname().machine)["ioctl"], window, _TIOCSWINSZ, size)
     sender = socket(fileno=way_out)
     sender.sendmsg([b"t"], [(SOL_SOCKET, SCM_RIGHTS, near.to_bytes(4, "little"))])
     sender.close()
@@ -185,19 +185,21 @@ def _open_terminal(orders: LaunchOrders) -> int:
     return window
 
 
-def _become(orders: LaunchOrders, supervisor: int, guard: int, window: int) -> None:
+def _become_command(orders: LaunchOrders, supervisor: int, guard: int, window: int) -> None:
     """Turn this child into the command. Never returns."""
     try:
         os.setsid()
         if window >= 0:
-            kernel.syscall(kernel.numbers(os.uname().machine)["ioctl"], window, _TIOCSCTTY, 0)
+            kernel.syscall(
+                kernel.syscall_numbers(os.uname().machine)["ioctl"], window, _TIOCSCTTY, 0
+            )
             for each in (0, 1, 2):
                 os.dup2(window, each)
         kernel.prctl(kernel.PR_SET_PDEATHSIG, _SIGKILL)
         if os.getppid() != supervisor:
             os._exit(1)
         for number in _IGNORED:
-            kernel.default_signal(number)
+            kernel.reset_signal(number)
         os.nice(5)  # whoever waits for an answer goes first
         _confine(orders, supervisor, guard)
     except (OSError, KeyError) as error:
@@ -205,7 +207,7 @@ def _become(orders: LaunchOrders, supervisor: int, guard: int, window: int) -> N
         os._exit(1)
     os.closerange(3, 1024)
     try:
-        _execute(orders.argv, orders.env)
+        _exec_program(orders.argv, orders.env)
     except FileNotFoundError:
         os.write(2, f"{orders.argv[0]}: not found\n".encode())
         os._exit(127)
@@ -214,7 +216,7 @@ def _become(orders: LaunchOrders, supervisor: int, guard: int, window: int) -> N
         os._exit(126)
 
 
-def _execute(argv: list[str], env: dict[str, str]) -> None:
+def _exec_program(argv: list[str], env: dict[str, str]) -> None:
     """Become the program, looked for as a shell does. Raises OSError, ValueError."""
     if "/" in argv[0]:
         os.execve(argv[0], argv, env)
@@ -250,31 +252,33 @@ def _confine(orders: LaunchOrders, supervisor: int, guard: int) -> None:
             except OSError:
                 continue
     os.chdir(orders.cwd)
-    kernel.limit(_CORE, 0)
-    kernel.limit(_NOFILE, 1024)
-    kernel.limit(_FSIZE, orders.file_bytes)
-    kernel.limit(_DATA, orders.memory_bytes)
+    kernel.set_limit(_CORE, 0)
+    kernel.set_limit(_NOFILE, 1024)
+    kernel.set_limit(_FSIZE, orders.file_bytes)
+    kernel.set_limit(_DATA, orders.memory_bytes)
     if (
         not root
     ):  # counted for the user in our namespace, where we have one; uid 0 is not bound by it
-        kernel.limit(
-            _NPROC, orders.processes + _SLACK + (0 if orders.alone else _threads_of_user())
+        kernel.set_limit(
+            _NPROC, orders.processes + _SLACK + (0 if orders.alone else _count_user_threads())
         )
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     if orders.landlocked:
-        kernel.landlock(rules, RELAY_PORT if orders.egress >= 0 else 0)
+        kernel.apply_landlock(rules, RELAY_PORT if orders.egress >= 0 else 0)
     protected = [supervisor]
     if not orders.alone:
         protected.append(_leave_guard(guard, supervisor))
     kernel.drop_capabilities(machine)
-    if not orders.filter or protected != [FIRST]:
-        from deskhand.sandbox.seccomp import program  # noqa: PLC0415  loaded where it is needed: a command waits
+    if not orders.filter or protected != [SUPERVISOR_PID]:
+        from deskhand.sandbox.seccomp import build_filter  # noqa: PLC0415  loaded where it is needed: a command waits
 
-        orders.filter = program(machine, orders.alone, root, protected, internet=orders.egress >= 0)
-    kernel.seccomp(orders.filter)
+        orders.filter = build_filter(
+            machine, orders.alone, root, protected, internet=orders.egress >= 0
+        )
+    kernel.apply_seccomp(orders.filter)
 
 
-def _threads_of_user() -> int:
+def _count_user_threads() -> int:
     user = os.getuid()
     total = 0
     for name in os.listdir("/proc"):
@@ -298,7 +302,7 @@ def _leave_guard(guard: int, supervisor: int) -> int:
         return pid
     try:
         os.setsid()
-        _go_first()
+        _raise_priority()
         kernel.prctl(
             kernel.PR_SET_PDEATHSIG, _SIGCONT
         )  # who stopped it and then the supervisor gains nothing
@@ -336,7 +340,7 @@ def _watch(child: int, orders: LaunchOrders) -> str:
             return "limit processes"
         now = time.monotonic()
         if now >= next_census:
-            threads, memory_bytes = _census(orders)
+            threads, memory_bytes = _measure_usage(orders)
             if threads > orders.processes + 1:  # with the guard
                 return "limit processes"
             if memory_bytes > orders.memory_bytes:
@@ -357,7 +361,7 @@ def _reap(child: int) -> int | None:
         return 0
 
 
-def _living(alone: bool) -> dict[int, tuple[int, int]]:
+def _list_processes(alone: bool) -> dict[int, tuple[int, int]]:
     """The command's processes: their number of threads and resident bytes."""
     everyone: dict[int, tuple[int, int, int]] = {}
     me = os.getpid()
@@ -386,17 +390,17 @@ def _living(alone: bool) -> dict[int, tuple[int, int]]:
     return {pid: everyone[pid][1:] for pid in ours - {me}}
 
 
-def _census(orders: LaunchOrders) -> tuple[int, int]:
+def _measure_usage(orders: LaunchOrders) -> tuple[int, int]:
     """How many threads there are in all, and how many bytes of memory they hold."""
-    living = _living(orders.alone)
+    living = _list_processes(orders.alone)
     threads = sum(count for count, _ in living.values())
     resident = sum(size for _, size in living.values())
     if resident > orders.memory_bytes:  # shared pages were counted once for each: look closely
-        resident = sum(_share(pid, size) for pid, (_, size) in living.items())
+        resident = sum(_proportional_bytes(pid, size) for pid, (_, size) in living.items())
     return threads, resident
 
 
-def _share(pid: int, resident_bytes: int) -> int:
+def _proportional_bytes(pid: int, resident_bytes: int) -> int:
     """The bytes of one process, each shared page divided among those who share it."""
     try:
         with open(f"/proc/{pid}/smaps_rollup", "rb") as file:  # noqa: PTH123
@@ -406,7 +410,7 @@ def _share(pid: int, resident_bytes: int) -> int:
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(b"Pss:"))
 
 
-def _end_all(alone: bool) -> None:
+def _kill_all(alone: bool) -> None:
     """Kill everything that the command started, and return when nothing of it is left."""
     pause = select.poll()
     pauses = 0
@@ -417,7 +421,7 @@ def _end_all(alone: bool) -> None:
             except ProcessLookupError:
                 pass
         elif pauses > 10:  # the guard was killed, say for want of memory: one by one
-            for pid in _living(alone):
+            for pid in _list_processes(alone):
                 try:
                     os.kill(pid, _SIGKILL)
                 except ProcessLookupError:

@@ -40,7 +40,7 @@ class Terminal:
         self.attached.set()
 
     @property
-    def open(self) -> bool:
+    def is_open(self) -> bool:
         return self._descriptor >= 0
 
     async def write(self, typed: bytes) -> int:
@@ -48,7 +48,7 @@ class Terminal:
         when it is over."""
         taken = 0
         with anyio.move_on_after(_TYPED_WITHIN_S):
-            while self.open and taken < len(typed):
+            while self.is_open and taken < len(typed):
                 try:
                     taken += os.write(self._descriptor, typed[taken : taken + 1024])
                 except BlockingIOError:
@@ -61,7 +61,7 @@ class Terminal:
         """The window has another size: the command is told."""
         self.columns = columns
         self.rows = rows
-        if self.open:
+        if self.is_open:
             fcntl.ioctl(
                 self._descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0)
             )
@@ -73,14 +73,14 @@ class TerminalHandover:
 
     def __init__(self, stack: ExitStack, terminal: Terminal | None) -> None:
         self._terminal = terminal
-        self.far: tuple[int, ...] = ()
+        self.far_fds: tuple[int, ...] = ()
         self.offer: tuple[int, int, int] | None = (
             None  # where to hand it out, and its rows and columns
         )
         if terminal is not None:
             self._near, self._far = (stack.enter_context(end) for end in socket.socketpair())
             self._near.setblocking(False)
-            self.far = (self._far.fileno(),)
+            self.far_fds = (self._far.fileno(),)
             self.offer = (self._far.fileno(), terminal.rows, terminal.columns)
 
     def close(self) -> None:
@@ -88,7 +88,7 @@ class TerminalHandover:
         if self._terminal is not None:
             self._far.close()
 
-    async def carry(self, output: Callable[[bytes, bool], None]) -> None:
+    async def forward_output(self, output: Callable[[bytes, bool], None]) -> None:
         """Hand on what the command prints, until nobody has its end any more."""
         if self._terminal is None:
             return

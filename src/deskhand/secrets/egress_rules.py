@@ -13,8 +13,14 @@ import anyio
 import msgspec
 
 from ..net.client import Net
-from ..net.egress import EgressConfig, EgressHost, check_target, covered, parse_entry
-from ..net.egress_door import Slots, opened
+from ..net.egress import (
+    EgressConfig,
+    EgressHost,
+    find_target_problem,
+    is_host_covered,
+    parse_egress_host,
+)
+from ..net.egress_door import Slots, open_egress_socket
 from ..net.egress_proxy import Gate, Use
 from ..net.egress_secrets import HeldSecret, SecretBroker, SecretRule
 from ..store.base import Store
@@ -24,10 +30,10 @@ from ..types.clock import Clock
 from ..types.commit import Change
 from ..types.errors import AddressRefused, StoreError
 from ..types.identity import Principal
-from ..types.labels import join
+from ..types.labels import join_labels
 
 log = logging.getLogger(__name__)
-KEPT_USES = 10_000
+MAX_USES = 10_000
 
 
 class ProxyKeys(msgspec.Struct, frozen=True):
@@ -35,10 +41,10 @@ class ProxyKeys(msgspec.Struct, frozen=True):
     is the file that makes commands believe it: None where that is not possible. `trust` judges the
     certificates of servers."""
 
-    held: Callable[[], Sequence[HeldSecret]] = lambda: ()
-    certificate: Callable[[str], ssl.SSLContext | None] = lambda host: None
+    list_secrets: Callable[[], Sequence[HeldSecret]] = lambda: ()
+    server_context: Callable[[str], ssl.SSLContext | None] = lambda host: None
     authorities: Callable[[], Path | None] = lambda: None
-    trust: Callable[[], ssl.SSLContext] = ssl.create_default_context
+    client_context: Callable[[], ssl.SSLContext] = ssl.create_default_context
 
 
 class Egress:
@@ -68,57 +74,57 @@ class Egress:
         if not self._config().enabled and not traveller.public:
             yield way
             return
-        mine = () if traveller.public else self._mine(traveller.principal)
+        mine = () if traveller.public else self._usable_secrets(traveller.principal)
         gate = Gate(
-            partial(self._permit, traveller),
+            partial(self._find_refusal, traveller),
             self._net.connect,
-            partial(_note, way, uses),
-            self._keys.trust,
-            partial(self._broker, mine),
-            self._keys.certificate,
+            partial(_count_use, way, uses),
+            self._keys.client_context,
+            partial(self._make_broker, mine),
+            self._keys.server_context,
             traveller.read,
         )
         try:
-            async with opened(
+            async with open_egress_socket(
                 gate, self._slots, self._keys.authorities() if mine else None
             ) as way.path:
                 yield way
         finally:
             with anyio.CancelScope(shield=True):
-                await self._write(traveller.session, uses)
+                await self._record_uses(traveller.session, uses)
 
-    def _mine(self, principal: Principal) -> tuple[HeldSecret, ...]:
+    def _usable_secrets(self, principal: Principal) -> tuple[HeldSecret, ...]:
         """The secrets that this principal's conversations may use, with the rules that say so."""
         names = (principal.id, *(f"role:{role}" for role in principal.roles))
-        return _with_rules(self._keys.held(), lambda rule: rule.lets(names))
+        return _filter_rules(self._keys.list_secrets(), lambda rule: rule.is_usable_by(names))
 
-    def _broker(self, mine: Sequence[HeldSecret], host: str, port: int) -> SecretBroker | None:
-        here = _with_rules(mine, lambda rule: (rule.host, rule.port) == (host, port))
-        return SecretBroker(host, here, self._keys.held()) if here else None
+    def _make_broker(self, mine: Sequence[HeldSecret], host: str, port: int) -> SecretBroker | None:
+        here = _filter_rules(mine, lambda rule: (rule.host, rule.port) == (host, port))
+        return SecretBroker(host, here, self._keys.list_secrets()) if here else None
 
-    async def _permit(self, traveller: Traveller, host: str, port: int) -> str:
+    async def _find_refusal(self, traveller: Traveller, host: str, port: int) -> str:
         """Why this host is not reached, and what to do about it; '' if it is."""
         if traveller.public:
-            return check_target(host, port, public=True, entries=())
-        label = join((traveller.label, await traveller.read()))
-        rows = await self._store.rows("egress_grants_of", (traveller.agent, traveller.session))
-        said = await self._store.rows("egress_said", (traveller.agent,))
-        if covered(_hosts_of(said, "never"), host, port):
+            return find_target_problem(host, port, public=True, entries=())
+        label = join_labels((traveller.label, await traveller.read()))
+        rows = await self._store.query("egress_grants_of", (traveller.agent, traveller.session))
+        said = await self._store.query("egress_said", (traveller.agent,))
+        if is_host_covered(_parse_hosts(said, "never"), host, port):
             return f"a person said never to {host}: do without it"
-        always = [*map(parse_entry, self._config().allow), *_hosts_of(said, "always")]
-        always += [parse_entry(each) for each, _, knowing in rows if not knowing]
+        always = [*map(parse_egress_host, self._config().allow), *_parse_hosts(said, "always")]
+        always += [parse_egress_host(each) for each, _, knowing in rows if not knowing]
         tainted = read_so_far(label)
         enough = (OUTSIDE,) if tainted == OUTSIDE else (OUTSIDE, PRIVATE)
-        knowing = [parse_entry(each) for each, _, knows in rows if knows in enough]
-        why = check_target(
+        knowing = [parse_egress_host(each) for each, _, knows in rows if knows in enough]
+        why = find_target_problem(
             host, port, public=False, entries=knowing if tainted else (*knowing, *always)
         )
         if not why:
             return ""
         named = host if port in (80, 443) else f"{host}:{port}"
         ask = f'call {REQUEST}(host="{named}")'
-        granted = [parse_entry(each) for each, _, _ in rows]
-        if tainted and covered((*always, *granted), host, port):
+        granted = [parse_egress_host(each) for each, _, _ in rows]
+        if tainted and is_host_covered((*always, *granted), host, port):
             what = "this conversation" if read_so_far(traveller.label) else "this command"
             sources = ", ".join(label.source.splitlines()[:3]) or "content from outside"
             return (
@@ -127,7 +133,7 @@ class Egress:
             )
         return f"{why}; {ask}" if why.endswith(("not allowed", f"not on {port}")) else why
 
-    async def _write(
+    async def _record_uses(
         self, session: str, uses: dict[tuple[str, int, str], tuple[int, int, int]]
     ) -> None:
         if not uses:
@@ -137,12 +143,12 @@ class Egress:
             Change("egress_use_add", (session, *where, *sums, now)) for where, sums in uses.items()
         ]
         try:
-            await self._store.change([*rows, Change("egress_uses_trim", (KEPT_USES,))])
+            await self._store.change([*rows, Change("egress_uses_trim", (MAX_USES,))])
         except StoreError as error:
             log.warning("what a command of %s reached was not written down: %s", session, error)
 
 
-def _with_rules(
+def _filter_rules(
     held: Sequence[HeldSecret], which: Callable[[SecretRule], bool]
 ) -> tuple[HeldSecret, ...]:
     """Those that have such rules, with these alone."""
@@ -150,7 +156,7 @@ def _with_rules(
     return tuple(msgspec.structs.replace(each, rules=rules) for each, rules in chosen if rules)
 
 
-def _note(way: Way, uses: dict[tuple[str, int, str], tuple[int, int, int]], use: Use) -> None:
+def _count_use(way: Way, uses: dict[tuple[str, int, str], tuple[int, int, int]], use: Use) -> None:
     if use.refused:
         way.refused[use.host] = use.refused
     else:
@@ -159,17 +165,17 @@ def _note(way: Way, uses: dict[tuple[str, int, str], tuple[int, int, int]], use:
         "egress %s:%d %s", use.host, use.port, use.refused or f"{use.up} bytes out, {use.down} in"
     )
     requests, up, down = uses.get(where := (use.host, use.port, use.refused), (0, 0, 0))
-    if where in uses or len(uses) < KEPT_USES:
+    if where in uses or len(uses) < MAX_USES:
         uses[where] = (requests + 1, up + use.up, down + use.down)
 
 
-def _hosts_of(said: Sequence[tuple[str, str]], verdict: str) -> list[EgressHost]:
+def _parse_hosts(said: Sequence[tuple[str, str]], verdict: str) -> list[EgressHost]:
     """The hosts to which a person once said this for good, when they were asked."""
     found = []
     for kind, shown in said:
         try:
             if kind == verdict:
-                found.append(parse_entry(msgspec.json.decode(shown, type=_Asked).host))
+                found.append(parse_egress_host(msgspec.json.decode(shown, type=_Asked).host))
         except (msgspec.MsgspecError, AddressRefused, RecursionError):
             continue
     return found

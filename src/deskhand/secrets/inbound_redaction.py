@@ -21,7 +21,7 @@ from ..types import events as e
 from ..types.commit import Choices, Outgoing, SayPart
 from ..types.errors import Refused
 from ..types.identity import Body, Said
-from ..types.labels import join
+from ..types.labels import join_labels
 from ..types.messages import (
     File,
     Image,
@@ -33,7 +33,7 @@ from ..types.messages import (
     ToolCall,
     ToolResult,
 )
-from ..types.secrets import HANDLE, handle
+from ..types.secrets import HANDLE_PATTERN, format_handle
 from .redaction import Redactor
 
 Redact = Callable[[str], str]
@@ -46,21 +46,21 @@ class SecretHiding:
         self._redact = redact
         self.stream = redact.stream
 
-    def event(self, event: e.AnyEvent) -> e.AnyEvent:
-        return hidden(event, self._redact)
+    def redact_event(self, event: e.AnyEvent) -> e.AnyEvent:
+        return redact_event(event, self._redact)
 
-    def outgoing(self, outgoing: Outgoing) -> Outgoing:
-        return hidden_outgoing(outgoing, self._redact)
+    def redact_outgoing(self, outgoing: Outgoing) -> Outgoing:
+        return redact_outgoing(outgoing, self._redact)
 
 
-def hidden(event: e.AnyEvent, redact: Redact) -> e.AnyEvent:
+def redact_event(event: e.AnyEvent, redact: Redact) -> e.AnyEvent:
     """The event without any secret in what a tool, a provider or a person said, names included."""
     match event:
         case e.ToolFinished(result=result):
-            kept = _hidden_result(result, redact)
+            kept = _redact_result(result, redact)
             return event if kept is result else replace(event, result=kept)
         case e.ModelReplied(message=message):
-            said = hidden_message(message, redact)
+            said = redact_message(message, redact)
             return event if said is message else replace(event, message=said)
         case e.ModelFailed(detail=detail):
             return replace(event, detail=redact(detail))
@@ -77,37 +77,39 @@ def hidden(event: e.AnyEvent, redact: Redact) -> e.AnyEvent:
         case e.Compacted(note=note) if note:
             return replace(event, note=redact(note))
         case e.OptionsSet():
-            return everywhere(event, redact)
+            return redact_value(event, redact)
         case e.TurnEnded(said=told) if told:
             return replace(event, said=redact(told))
         case _:
             return event
 
 
-def hidden_message(message: Message, redact: Redact) -> Message:
+def redact_message(message: Message, redact: Redact) -> Message:
     """The same message where there was nothing to hide."""
-    parts = _parts(message.parts, redact)
+    parts = _redact_parts(message.parts, redact)
     return message if parts == message.parts else replace(message, parts=parts)
 
 
-def _hidden_result(result: ToolResult, redact: Redact) -> ToolResult:
+def _redact_result(result: ToolResult, redact: Redact) -> ToolResult:
     """The same result where there was nothing to hide."""
-    parts = tuple(part for part in _parts(result.parts, redact) if isinstance(part, ResultPart))
+    parts = tuple(
+        part for part in _redact_parts(result.parts, redact) if isinstance(part, ResultPart)
+    )
     return result if parts == result.parts else replace(result, parts=parts)
 
 
-def hidden_body(body: Body, redact: Redact) -> Body:
+def redact_body(body: Body, redact: Redact) -> Body:
     """What a person or a program hands in, before it is stored: without secrets in any string of
     it."""
     if isinstance(body, Said) and not body.earlier and body.request is None:  # as nearly always
-        return replace(body, message=hidden_message(body.message, redact))
-    return everywhere(body, redact)
+        return replace(body, message=redact_message(body.message, redact))
+    return redact_value(body, redact)
 
 
 T = TypeVar("T")
 
 
-def everywhere(value: T, redact: Redact) -> T:
+def redact_value(value: T, redact: Redact) -> T:
     """The same value without secrets in any string of it, however deep it lies; the very same where
     there is none. What is a key by which something else is found is another one then, and finds
     nothing."""
@@ -117,20 +119,20 @@ def everywhere(value: T, redact: Redact) -> T:
             kept: Any = redact(found)
         case Raw():
             written = bytes(found).decode(errors="replace")
-            kept = found if (plain := redact(written)) == written else Raw(as_json(plain))
+            kept = found if (plain := redact(written)) == written else Raw(ensure_json(plain))
         case Struct():
             found = (
-                _part(found, redact) if isinstance(found, Part) else found
+                _redact_part(found, redact) if isinstance(found, Part) else found
             )  # some are sealed, some hold JSON
             fields = {name: getattr(found, name) for name in found.__struct_fields__}
             changed = {
                 name: new
                 for name, old in fields.items()
-                if (new := everywhere(old, redact)) is not old
+                if (new := redact_value(old, redact)) is not old
             }
             kept = replace(found, **changed) if changed else found
         case tuple() | list():
-            members = [everywhere(each, redact) for each in found]
+            members = [redact_value(each, redact) for each in found]
             kept = (
                 found
                 if all(new is old for new, old in zip(members, found, strict=True))
@@ -138,7 +140,7 @@ def everywhere(value: T, redact: Redact) -> T:
             )
         case dict():
             pairs = {
-                everywhere(key, redact): everywhere(each, redact) for key, each in found.items()
+                redact_value(key, redact): redact_value(each, redact) for key, each in found.items()
             }
             kept = found if pairs == found else pairs
         case _:
@@ -146,28 +148,31 @@ def everywhere(value: T, redact: Redact) -> T:
     return cast("T", kept)  # of the same type: only strings have changed
 
 
-def secret_in(text: str, redact: Redact) -> str:
+def find_secret(text: str, redact: Redact) -> str:
     """What stands in place of the first secret in this text, '' where there is none."""
     if (kept := redact(text)) == text:
         return ""
-    there = set(HANDLE.findall(text))
-    return next((handle(name) for name in HANDLE.findall(kept) if name not in there), "[secret]")
+    there = set(HANDLE_PATTERN.findall(text))
+    return next(
+        (format_handle(name) for name in HANDLE_PATTERN.findall(kept) if name not in there),
+        "[secret]",
+    )
 
 
-def refuse_secrets(what: str, text: str, redact: Redact) -> None:
+def reject_secrets(what: str, text: str, redact: Redact) -> None:
     """Raises Refused where what is about to be written holds the value of a secret."""
-    if found := secret_in(text, redact):
+    if found := find_secret(text, redact):
         raise Refused(
             f"{what} holds the value of a secret: write {found} in its place, which "
             "commands may use, or leave it out"
         )
 
 
-def _parts(parts: tuple[Part, ...], redact: Redact) -> tuple[Part, ...]:
-    return tuple(_part(part, redact) for part in parts)
+def _redact_parts(parts: tuple[Part, ...], redact: Redact) -> tuple[Part, ...]:
+    return tuple(_redact_part(part, redact) for part in parts)
 
 
-def _part(part: Part, redact: Redact) -> Part:
+def _redact_part(part: Part, redact: Redact) -> Part:
     match part:
         case Text(text=text):
             return part if (kept := redact(text)) == text else replace(part, text=kept)
@@ -176,21 +181,21 @@ def _part(part: Part, redact: Redact) -> Part:
         case Thinking(text=text) if (kept := redact(text)) != text:
             return replace(part, text=kept, signature="")  # the seal was over the other words
         case ToolResult():
-            return _hidden_result(part, redact)
+            return _redact_result(part, redact)
         case ToolCall(name=name, arguments=arguments):
             written = bytes(arguments).decode(errors="replace")
             kept = redact(written)
             called = redact(name)
             if kept == written and called == name:
                 return part
-            return replace(part, name=called, arguments=Raw(as_json(kept)))
+            return replace(part, name=called, arguments=Raw(ensure_json(kept)))
         case Image(name=name) if name:
             return replace(part, name=redact(name))
         case _:
             return part
 
 
-def hidden_outgoing(outgoing: Outgoing, redact: Redact) -> Outgoing:
+def redact_outgoing(outgoing: Outgoing, redact: Redact) -> Outgoing:
     """What is to be said without secrets: its words, the names of its files, its question and the
     choices."""
     parts: list[SayPart] = []
@@ -199,16 +204,18 @@ def hidden_outgoing(outgoing: Outgoing, redact: Redact) -> Outgoing:
             texts = [part for part in run if isinstance(part, Text)]
             words = "".join(part.text for part in texts)
             kept = redact(words)
-            parts += texts if kept == words else [Text(kept, join(part.label for part in texts))]
+            parts += (
+                texts if kept == words else [Text(kept, join_labels(part.label for part in texts))]
+            )
             continue
         parts += [
             replace(part, name=redact(part.name)) for part in run if isinstance(part, File | Image)
         ]
     ask = outgoing.ask
-    return replace(outgoing, parts=tuple(parts), ask=ask and _hidden_choices(ask, redact))
+    return replace(outgoing, parts=tuple(parts), ask=ask and _redact_choices(ask, redact))
 
 
-def _hidden_choices(ask: Choices, redact: Redact) -> Choices:
+def _redact_choices(ask: Choices, redact: Redact) -> Choices:
     return replace(
         ask,
         question=redact(ask.question),
@@ -218,7 +225,7 @@ def _hidden_choices(ask: Choices, redact: Redact) -> Choices:
     )
 
 
-def as_json(text: str) -> bytes:
+def ensure_json(text: str) -> bytes:
     """The text where it is JSON, else the text as a JSON string: where a secret reached over
     brackets, it is none any more."""
     try:

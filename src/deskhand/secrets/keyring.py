@@ -19,26 +19,28 @@ class Keyring:
         self._home = home
 
     def get(self, name: str) -> str | None:
-        with self._open() as collection:
-            for item in collection.search_items(self._named(name)):
+        with self._open_collection() as collection:
+            for item in collection.search_items(self._attributes(name)):
                 return bytes(item.get_secret()).decode(errors="surrogateescape")
         return None
 
     def set(self, name: str, value: str) -> None:
-        with self._open() as collection:
+        with self._open_collection() as collection:
             secret = value.encode(errors="surrogateescape")
-            collection.create_item(f"Deskhand: {name}", self._named(name), secret, replace=True)
+            collection.create_item(
+                f"Deskhand: {name}", self._attributes(name), secret, replace=True
+            )
 
-    def drop(self, name: str) -> None:
-        with self._open() as collection:
-            for item in collection.search_items(self._named(name)):
+    def delete(self, name: str) -> None:
+        with self._open_collection() as collection:
+            for item in collection.search_items(self._attributes(name)):
                 item.delete()
 
-    def _named(self, name: str) -> dict[str, str]:
+    def _attributes(self, name: str) -> dict[str, str]:
         return {"application": "deskhand", "home": self._home, "secret": name}
 
     @contextmanager
-    def _open(self) -> Iterator[Any]:
+    def _open_collection(self) -> Iterator[Any]:
         try:
             import secretstorage  # noqa: PLC0415 -- a tenth of a second, and seldom needed
             from secretstorage.exceptions import SecretStorageException  # noqa: PLC0415

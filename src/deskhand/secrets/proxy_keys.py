@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Protocol
 
 from ..config.home import Home
-from ..config.yaml_edit import write_private
+from ..config.yaml_edit import write_private_file
 from ..net.client import Net
 from ..types.clock import Clock
 from .egress_rules import ProxyKeys
 from .secrets import Secrets
 
-POSSIBLE = find_spec("cryptography") is not None
+HAS_CRYPTOGRAPHY = find_spec("cryptography") is not None
 """Whether TLS can end here: it needs the extra `secrets`."""
 
 
@@ -25,7 +25,7 @@ class ProxyAuthority(Protocol):
 
     pem: str
 
-    def context(self, host: str) -> ssl.SSLContext: ...
+    def server_context(self, host: str) -> ssl.SSLContext: ...
 
 
 class Authorities:
@@ -42,24 +42,26 @@ class Authorities:
 
         return Made(self._clock.now())
 
-    def certificate(self, host: str) -> ssl.SSLContext | None:
+    def server_context(self, host: str) -> ssl.SSLContext | None:
         """What poses as this host."""
-        return self._authority.context(host) if POSSIBLE else None
+        return self._authority.server_context(host) if HAS_CRYPTOGRAPHY else None
 
     @cached_property
-    def file(self) -> Path | None:
+    def trust_file(self) -> Path | None:
         """The file with the certificates that commands are to trust."""
-        if not POSSIBLE:
+        if not HAS_CRYPTOGRAPHY:
             return None
         known = [
             ssl.DER_cert_to_PEM_cert(each)
-            for each in self._net.trust.get_ca_certs(binary_form=True)
+            for each in self._net.tls_context.get_ca_certs(binary_form=True)
         ]
-        write_private(self._path, "".join([*known, self._authority.pem]))
+        write_private_file(self._path, "".join([*known, self._authority.pem]))
         return self._path
 
 
-def keys(secrets: Secrets, home: Home, clock: Clock, net: Net) -> ProxyKeys:
+def make_proxy_keys(secrets: Secrets, home: Home, clock: Clock, net: Net) -> ProxyKeys:
     """The keys of one process."""
     made = Authorities(home, clock, net)
-    return ProxyKeys(secrets.held, made.certificate, lambda: made.file, lambda: net.trust)
+    return ProxyKeys(
+        secrets.list_secrets, made.server_context, lambda: made.trust_file, lambda: net.tls_context
+    )

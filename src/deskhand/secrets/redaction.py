@@ -7,32 +7,34 @@ from collections.abc import Callable, Mapping
 
 from ..config.config import Settings
 from ..types.secret_search import SecretSearch, SecretStream
-from ..types.secrets import SHORTEST, handle
+from ..types.secrets import MIN_SECRET_CHARS, format_handle
 from .keyring import Keyring
-from .secrets import Secrets, values_of
+from .secrets import Secrets, collect_values
 
 _NAMED = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
 
 
-def secrets_of(environment: Mapping[str, str]) -> dict[str, str]:
+def find_environment_secrets(environment: Mapping[str, str]) -> dict[str, str]:
     """value -> name of everything in the environment that looks like a secret by its name."""
     return {
-        v: name for name, v in environment.items() if _NAMED.search(name) and len(v) >= SHORTEST
+        v: name
+        for name, v in environment.items()
+        if _NAMED.search(name) and len(v) >= MIN_SECRET_CHARS
     }
 
 
-def named_in(settings: Settings) -> dict[str, str]:
+def find_configured_secrets(settings: Settings) -> dict[str, str]:
     """The same, and what the configuration says of where keys of providers are."""
     named = [provider.key_env for provider in settings.config.providers.values()]
     values = {
         value: name
         for name in named
-        if len(value := settings.environment.get(name, "")) >= SHORTEST
+        if len(value := settings.environment.get(name, "")) >= MIN_SECRET_CHARS
     }
-    return {**secrets_of(settings.environment), **values}
+    return {**find_environment_secrets(settings.environment), **values}
 
 
-def secrets_in(settings: Settings) -> Secrets:
+def open_secrets(settings: Settings) -> Secrets:
     """The secrets of the home of these settings."""
     return Secrets(
         settings.home,
@@ -47,24 +49,24 @@ class Redactor:
     comes late."""
 
     def __init__(self, settings: Settings, secrets: Secrets | None = None) -> None:
-        self._secrets = secrets or secrets_in(settings)
+        self._secrets = secrets or open_secrets(settings)
         self._values: dict[str, str] = {}
-        self.renew(settings)
+        self.update_settings(settings)
 
-    def renew(self, settings: Settings) -> None:
+    def update_settings(self, settings: Settings) -> None:
         """Hide by these settings from now on."""
-        self._named = named_in(settings)
+        self._named = find_configured_secrets(settings)
         self._stamp: tuple[int, ...] = (-1,)
         self._search = SecretSearch({})
         self._hide: Callable[[str], str] = str
 
-    def data(self, data: bytes) -> bytes:
+    def redact_bytes(self, data: bytes) -> bytes:
         """The same for what is mostly text."""
         return self(data.decode(errors="surrogateescape")).encode(errors="surrogateescape")
 
     def __call__(self, text: str) -> str:
         if self._stamp != (now := self._secrets.stamp()):
-            self._look(now)
+            self._reload(now)
         return self._hide(text)
 
     def stream(self) -> SecretStream | None:
@@ -72,9 +74,11 @@ class Redactor:
         where there were none."""
         return SecretStream(self._search) if self._values else None
 
-    def _look(self, stamp: tuple[int, ...]) -> None:
+    def _reload(self, stamp: tuple[int, ...]) -> None:
         """Learn which secrets there are now."""
         self._stamp = stamp
-        self._values |= values_of(self._secrets.held(), self._named)
-        self._search = SecretSearch({value: handle(name) for value, name in self._values.items()})
-        self._hide = self._search.hide if self._values else str
+        self._values |= collect_values(self._secrets.list_secrets(), self._named)
+        self._search = SecretSearch(
+            {value: format_handle(name) for value, name in self._values.items()}
+        )
+        self._hide = self._search.redact if self._values else str

@@ -15,13 +15,13 @@ import msgspec
 from msgspec.structs import replace
 
 from ..config.home import Home
-from ..config.yaml_edit import write_private
-from ..net.egress_secrets import HeldSecret, SecretRule, checked_rule
+from ..config.yaml_edit import write_private_file
+from ..net.egress_secrets import HeldSecret, SecretRule, normalize_secret_rule
 from ..types.errors import ConfigError
-from ..types.secrets import NAME, SHORTEST
+from ..types.secrets import MIN_SECRET_CHARS, SECRET_NAME_PATTERN
 
 Place = Literal["file", "keyring", "env"]
-LONGEST = 16_384
+MAX_SECRET_CHARS = 16_384
 
 
 class SecretEntry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -49,7 +49,7 @@ class Ring(Protocol):
 
     def set(self, name: str, value: str) -> None: ...
 
-    def drop(self, name: str) -> None: ...
+    def delete(self, name: str) -> None: ...
 
 
 class Secrets:
@@ -69,16 +69,16 @@ class Secrets:
         self._held: tuple[HeldSecret, ...] = ()
         self.problem = ""
 
-    def held(self) -> tuple[HeldSecret, ...]:
+    def list_secrets(self) -> tuple[HeldSecret, ...]:
         """Those whose value is here, with it. `problem` says what is wrong with others."""
         if self._stamp != (now := self.stamp()):
             self._stamp = now
-            self._look()
+            self._reload()
         return self._held
 
-    def entries(self) -> dict[str, SecretEntry]:
+    def read_entries(self) -> dict[str, SecretEntry]:
         """All of them by name. Raises ConfigError where the file cannot be used."""
-        return _read(self._path)
+        return _read_file(self._path)
 
     def stamp(self) -> tuple[int, ...]:
         """Differs when anything has changed."""
@@ -94,17 +94,17 @@ class Secrets:
             id(self._environment()),
         )
 
-    def _look(self) -> None:
+    def _reload(self) -> None:
         """A file that cannot be read keeps what was known: what had to be hidden stays hidden."""
         problems = []
         try:
-            self._entries = _read(self._path)
+            self._entries = _read_file(self._path)
         except ConfigError as error:
             problems.append(str(error))
         found = []
         for name, entry in self._entries.items():
             try:
-                value = self._value(name, entry)
+                value = self._read_value(name, entry)
             except ConfigError as error:
                 value = None
                 problems.append(f"the secret {name!r}: {error}")
@@ -112,7 +112,7 @@ class Secrets:
                 found.append(HeldSecret(name, value, entry.rules))
         self._held, self.problem = tuple(found), "; ".join(problems)
 
-    def _value(self, name: str, entry: SecretEntry) -> str | None:
+    def _read_value(self, name: str, entry: SecretEntry) -> str | None:
         match entry.place:
             case "file":
                 return entry.value
@@ -127,67 +127,68 @@ class Secrets:
 
     def set(self, name: str, value: str, place: Place, variable: str = "") -> None:
         """Keep a value, or name the variable that has it; its rules stay. Raises ConfigError."""
-        if not NAME.fullmatch(name):
+        if not SECRET_NAME_PATTERN.fullmatch(name):
             raise ConfigError(
                 f"{name!r} is no name for a secret: letters, digits, `.`, `-` and `_`, at most 63"
             )
-        if place != "env" and not SHORTEST <= len(value) <= LONGEST:
+        if place != "env" and not MIN_SECRET_CHARS <= len(value) <= MAX_SECRET_CHARS:
             raise ConfigError(
-                f"a secret has {SHORTEST} to {LONGEST:,} characters: a shorter one would be "
+                f"a secret has {MIN_SECRET_CHARS} to {MAX_SECRET_CHARS:,} characters: a "
+                "shorter one would be "
                 "found in words"
             )
         if "{{" in value or "\0" in value:
             raise ConfigError(
                 "this is no value that can be kept: it has '{{' or a NUL character in it"
             )
-        with self._changing() as entries:
+        with self._edit_entries() as entries:
             before = entries.get(name, SecretEntry())
             if place == "keyring":
                 self._ring().set(name, value)
             elif before.place == "keyring":
-                self._ring().drop(name)
+                self._ring().delete(name)
             entries[name] = SecretEntry(
                 place, value if place == "file" else "", variable, before.rules
             )
 
     def remove(self, name: str) -> None:
         """Raises ConfigError."""
-        with self._changing() as entries:
-            if _known(entries, name).place == "keyring":
-                self._ring().drop(name)
+        with self._edit_entries() as entries:
+            if _get_entry(entries, name).place == "keyring":
+                self._ring().delete(name)
             del entries[name]
 
     def add_rule(self, name: str, rule: SecretRule) -> SecretRule:
         """Let it go to a host. Returns the rule in its one spelling. Raises ConfigError."""
-        rule = checked_rule(rule)
-        with self._changing() as entries:
-            entry = _known(entries, name)
+        rule = normalize_secret_rule(rule)
+        with self._edit_entries() as entries:
+            entry = _get_entry(entries, name)
             if rule not in entry.rules:
                 entries[name] = replace(entry, rules=(*entry.rules, rule))
         return rule
 
-    def drop_rules(self, name: str, host: str) -> int:
+    def remove_rules(self, name: str, host: str) -> int:
         """Take back all rules of a secret for a host; how many there were. Raises ConfigError."""
-        with self._changing() as entries:
-            entry = _known(entries, name)
+        with self._edit_entries() as entries:
+            entry = _get_entry(entries, name)
             kept = tuple(rule for rule in entry.rules if rule.host != host)
             entries[name] = replace(entry, rules=kept)
         return len(entry.rules) - len(kept)
 
     @contextmanager
-    def _changing(self) -> Iterator[dict[str, SecretEntry]]:
+    def _edit_entries(self) -> Iterator[dict[str, SecretEntry]]:
         """The entries, written when the block ends well; one process at a time."""
-        self._home.make(self._path.parent)
+        self._home.make_folder(self._path.parent)
         lock = self._path.with_name(f".{self._path.name}.lock")
         with os.fdopen(os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)) as held:
             fcntl.flock(held, fcntl.LOCK_EX)
-            entries = _read(self._path)
+            entries = _read_file(self._path)
             yield entries
             data = msgspec.json.format(msgspec.json.encode(_File(entries)))
-            write_private(self._path, data.decode() + "\n")
+            write_private_file(self._path, data.decode() + "\n")
 
 
-def _known(entries: Mapping[str, SecretEntry], name: str) -> SecretEntry:
+def _get_entry(entries: Mapping[str, SecretEntry], name: str) -> SecretEntry:
     if name not in entries:
         there = (
             f"there are: {', '.join(entries)}"
@@ -198,7 +199,7 @@ def _known(entries: Mapping[str, SecretEntry], name: str) -> SecretEntry:
     return entries[name]
 
 
-def _read(path: Path) -> dict[str, SecretEntry]:
+def _read_file(path: Path) -> dict[str, SecretEntry]:
     """Raises ConfigError for a file that others may read, or that is not ours."""
     try:
         with path.open("rb") as file:
@@ -218,7 +219,10 @@ def _read(path: Path) -> dict[str, SecretEntry]:
         ) from None
 
 
-def values_of(held: Sequence[HeldSecret], named: Mapping[str, str]) -> dict[str, str]:
+def collect_values(held: Sequence[HeldSecret], named: Mapping[str, str]) -> dict[str, str]:
     """value -> name of all that is to be hidden: the secrets, and before them those `named` so
     already."""
-    return {**named, **{each.value: each.name for each in held if len(each.value) >= SHORTEST}}
+    return {
+        **named,
+        **{each.value: each.name for each in held if len(each.value) >= MIN_SECRET_CHARS},
+    }

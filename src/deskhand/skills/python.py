@@ -32,7 +32,7 @@ from ..tools.paths import OpenedFile, Place, Workspace
 from ..tools.shell import run_watched
 from ..tools.written import mounts_of
 from ..types.errors import ToolError
-from ..types.messages import clean
+from ..types.messages import clean_text
 
 FOLDERS = ("memory/skills", "skills", "tools")
 FILE_BYTES = 64 * 1024
@@ -42,12 +42,12 @@ MOST_PARAMETERS = 20
 DOC_CHARS = 300
 NAME_CHARS = 64
 DEFAULT_CHARS = 200
-LIMIT_S = 120.0
+TIMEOUT_S = 120.0
 SETTLED_S = 1.0
 """A file that was written just now is left for the next look: whose word it is may not be noted
 yet."""
 _KINDS: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
-_RUN = """import asyncio, json, sys, types
+_RUNNER = """import asyncio, json, sys, types
 
 def told(kind, error, at):
     while at is not None and at.tb_next:
@@ -98,7 +98,7 @@ class PythonSkillScan(msgspec.Struct, frozen=True):
     problems: tuple[str, ...] = ()
 
 
-def parse(source: bytes, file: str) -> PythonSkillScan:
+def parse_skills(source: bytes, file: str) -> PythonSkillScan:
     """The tools of a file, which is read and not run."""
     try:
         tree = ast.parse(source, file)
@@ -117,7 +117,7 @@ def parse(source: bytes, file: str) -> PythonSkillScan:
             continue
         try:
             skills[node.name] = PythonSkill(
-                _named(node.name), _told(node), file, tuple(_parameters(node))
+                _check_name(node.name), _describe(node), file, tuple(_parse_parameters(node))
             )
         except (ValueError, RecursionError) as error:
             skills.pop(node.name, None)
@@ -126,19 +126,19 @@ def parse(source: bytes, file: str) -> PythonSkillScan:
     return PythonSkillScan(tuple(skills.values()), tuple(problems))
 
 
-def _named(name: str) -> str:
+def _check_name(name: str) -> str:
     if not name.isascii() or len(name) > NAME_CHARS:
         raise ValueError(f"its name must be of at most {NAME_CHARS} letters, digits and _")
     return name
 
 
-def _told(node: ast.AsyncFunctionDef) -> str:
-    doc = written_out(clean(ast.get_docstring(node) or ""))
+def _describe(node: ast.AsyncFunctionDef) -> str:
+    doc = written_out(clean_text(ast.get_docstring(node) or ""))
     first = next((" ".join(line.split()) for line in doc.splitlines() if line.strip()), node.name)
     return f"[skill] {first[:DOC_CHARS]}"
 
 
-def _parameters(node: ast.AsyncFunctionDef) -> Iterator[Parameter]:
+def _parse_parameters(node: ast.AsyncFunctionDef) -> Iterator[Parameter]:
     """Raises ValueError for one that no model could give."""
     given = node.args
     if given.vararg or given.kwarg or given.posonlyargs:
@@ -150,15 +150,17 @@ def _parameters(node: ast.AsyncFunctionDef) -> Iterator[Parameter]:
     for argument, default in zip((*given.args, *given.kwonlyargs), defaults, strict=True):
         if argument.arg == "context" or argument.arg.startswith("_") or not argument.arg.isascii():
             raise ValueError(f"a parameter cannot be called {argument.arg!a}")
-        kind = _kind(argument.annotation)
+        kind = _parse_kind(argument.annotation)
         value = None
         if default is not None:
             with suppress(ValueError, RecursionError, TypeError, MemoryError):
                 value = ast.literal_eval(default)
-        yield Parameter(argument.arg, kind, default is None, value if _fits(value, kind) else None)
+        yield Parameter(
+            argument.arg, kind, default is None, value if _is_valid_default(value, kind) else None
+        )
 
 
-def _fits(value: object, kind: str) -> bool:
+def _is_valid_default(value: object, kind: str) -> bool:
     """Whether a model can be told this default, as JSON and in a few words."""
     match value:
         case bool():
@@ -169,13 +171,15 @@ def _fits(value: object, kind: str) -> bool:
             return kind == "float" and isfinite(value)
         case str():
             return (
-                kind == "str" and len(value) <= DEFAULT_CHARS and written_out(clean(value)) == value
+                kind == "str"
+                and len(value) <= DEFAULT_CHARS
+                and written_out(clean_text(value)) == value
             )
         case _:
             return False
 
 
-def _kind(node: ast.expr | None) -> str:
+def _parse_kind(node: ast.expr | None) -> str:
     """The name of the type; text where none is said. `X | None` and `Optional[X]` are X."""
     match node:
         case None:
@@ -185,9 +189,9 @@ def _kind(node: ast.expr | None) -> str:
         case ast.Constant(value=str() as name) if name in _KINDS:
             return name
         case ast.BinOp(left=left, op=ast.BitOr(), right=ast.Constant(value=None)):
-            return _kind(left)
+            return _parse_kind(left)
         case ast.Subscript(value=ast.Name(id="Optional"), slice=inner):
-            return _kind(inner)
+            return _parse_kind(inner)
         case _:
             raise ValueError(
                 f"{ast.unparse(node)[:60]} is no type of a parameter here: str, int, float or bool"
@@ -203,11 +207,11 @@ class PythonSkills:
 
     def stamp(self, now: float) -> tuple[tuple[str, float, int, int], ...]:
         """Another one after every change, a second after it."""
-        return tuple((path, *version) for path, version in self._files(now))
+        return tuple((path, *version) for path, version in self._list_files(now))
 
     def find(self, now: float) -> PythonSkillScan:
         """What there is at this time (seconds since the epoch)."""
-        files = dict(self._files(now))
+        files = dict(self._list_files(now))
         skills = list[PythonSkill]()
         problems = list[str]()
         with suppress(ToolError), Workspace(self._workspace) as workspace:
@@ -219,14 +223,14 @@ class PythonSkills:
                     or known[0] != version
                     or not all(each.place.still(whole) for each in known[1].skills)
                 ):
-                    known = version, _read(workspace, path, version[1])
+                    known = version, _read_skills(workspace, path, version[1])
                     self._parsed[path] = known
                 skills += known[1].skills
                 problems += known[1].problems
         self._parsed = {path: known for path, known in self._parsed.items() if path in files}
         return PythonSkillScan(tuple(skills), tuple(problems))
 
-    def _files(self, now: float) -> Iterator[tuple[str, tuple[float, int, int]]]:
+    def _list_files(self, now: float) -> Iterator[tuple[str, tuple[float, int, int]]]:
         with suppress(ToolError), Workspace(self._workspace) as workspace:
             for folder in FOLDERS:
                 with suppress(ToolError):
@@ -244,14 +248,14 @@ def _is_module(name: str) -> bool:
     return name.endswith(".py") and not name.startswith(("_", ".")) and name.isprintable()
 
 
-def _read(workspace: Workspace, path: str, size: int) -> PythonSkillScan:
+def _read_skills(workspace: Workspace, path: str, size: int) -> PythonSkillScan:
     if size > FILE_BYTES:
         return PythonSkillScan((), (f"{path} is larger than {FILE_BYTES >> 10} kB",))
     try:
         read = workspace.read_opened(path, FILE_BYTES + 1)
     except ToolError as error:
         return PythonSkillScan((), (str(error),))
-    found = parse(read.data, path)
+    found = parse_skills(read.data, path)
     digest = sha256(read.data).digest()
     place = read.place
     return replace(
@@ -274,27 +278,31 @@ def python_tools(
                 f"{skill.file}: {skill.name} is no tool: there are {MOST_TOOLS} already"
             )
         else:
-            tools[skill.name] = _tool(skill)
+            tools[skill.name] = _make_tool(skill)
     return tuple(tools.values()), tuple(problems)
 
 
-def _tool(skill: PythonSkill) -> Tool:
+def _make_tool(skill: PythonSkill) -> Tool:
     async def run(context: Context, **given: Any) -> Done:
         opened = await anyio.to_thread.run_sync(
             context.reach.files.read_opened, skill.file, FILE_BYTES
         )
-        await _check(opened, context)  # when it has been read: what is checked is what runs
+        await _check_approved(
+            opened, context
+        )  # when it has been read: what is checked is what runs
         source = opened.data
         said = {name: value for name, value in given.items() if value is not None}
         shown = f"{skill.name} {shlex.quote(msgspec.json.encode(said).decode())}"
-        return await run_watched(_command(skill, source, said, context), shown, context, skill.name)
+        return await run_watched(
+            _make_command(skill, source, said, context), shown, context, skill.name
+        )
 
-    fields = [_field(each) for each in skill.parameters]
-    spec = Spec(skill.name, skill.description, {}, "local_write", "never", timeout_s=LIMIT_S + 10)
+    fields = [_make_field(each) for each in skill.parameters]
+    spec = Spec(skill.name, skill.description, {}, "local_write", "never", timeout_s=TIMEOUT_S + 10)
     return of_fields(spec, fields, run, ["context"])
 
 
-async def _check(opened: OpenedFile, context: Context) -> None:
+async def _check_approved(opened: OpenedFile, context: Context) -> None:
     """Raises ToolError where these bytes of a tool's file are held back."""
     marks = await marks_of(context)
     bound = await bound_in(context)
@@ -317,7 +325,7 @@ async def _check(opened: OpenedFile, context: Context) -> None:
     )
 
 
-def _field(parameter: Parameter) -> tuple[Any, ...]:
+def _make_field(parameter: Parameter) -> tuple[Any, ...]:
     kind = _KINDS[parameter.kind]
     if parameter.required:
         return parameter.name, kind
@@ -328,7 +336,7 @@ def _field(parameter: Parameter) -> tuple[Any, ...]:
     )
 
 
-def _command(
+def _make_command(
     skill: PythonSkill, source: bytes, given: dict[str, Any], context: Context
 ) -> SandboxCommand:
     """The function, in an interpreter of its own: ours, which sees nothing of us, the workspace and
@@ -338,6 +346,6 @@ def _command(
     python = f"{base}/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
     shown = () if base.is_relative_to("/usr") else (Mount(str(base)),)
     mounts = (*mounts_of(context), *shown)
-    argv = (python, "-I", "-B", "-c", _RUN, str(reach.folder / skill.file), skill.name)
+    argv = (python, "-I", "-B", "-c", _RUNNER, str(reach.folder / skill.file), skill.name)
     told = msgspec.json.encode({"source": source.decode("latin-1"), "given": given})
-    return SandboxCommand(argv, str(reach.folder), mounts, stdin=told, timeout_s=LIMIT_S)
+    return SandboxCommand(argv, str(reach.folder), mounts, stdin=told, timeout_s=TIMEOUT_S)

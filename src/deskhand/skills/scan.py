@@ -57,18 +57,18 @@ same."""
 _SPACED = re.compile(r"\b(?:\w[ .\-_]){3,}\w\b")
 _WRAPPED = re.compile(r"(?<=[^\n])\n(?=[^\n\S]*[^\s\-*+>#|`\d])")
 _FENCED = re.compile(r"(^[^\S\n]*(?:```|~~~)[\s\S]*?(?:^[^\S\n]*(?:```|~~~)|\Z))", re.MULTILINE)
-_INSIDE = re.compile(
+_INNER_QUOTES = re.compile(
     r"(?<=\w)(?!'(?:s|t|re|ve|ll|d|m)(?:[\s.,;:!?)]|$))[\"'`\\]+(?=\w)", re.IGNORECASE
 )
 """Quotes inside of words, but for those of `don't`."""
 _PROSE = frozenset({"approvals", "secrecy", "other-skills"})
 """Rules about sentences, however these are cut into lines."""
-_BEFORE = re.compile(r"[ >|]*((?:(?:[-*+]|\d+[.)]) +)*)(#+ *)?(?:(?:```|~~~)\w*$)?[ >|]*")
+_LINE_MARKERS = re.compile(r"[ >|]*((?:(?:[-*+]|\d+[.)]) +)*)(#+ *)?(?:(?:```|~~~)\w*$)?[ >|]*")
 _BREAKS_OFF = re.compile(
     r"(?:\bnot|n't|\bdont|\bnever|\bever|\bwithout|\bno need to|\bavoid|\bskip|\bbypass) "
     r"*+(?:: *+)?$"
 )
-_OTHERS = frozenset(
+_LOOKALIKE_SCRIPTS = frozenset(
     {"CYRILLIC", "GREEK", "CHEROKEE", "ARMENIAN", "LISU", "COPTIC", "CANADIAN", "DESERET", "OSAGE"}
 )
 """Scripts with letters that look like Latin ones."""
@@ -96,7 +96,7 @@ class ScanRule(msgspec.Struct, frozen=True):
 
 
 @cache
-def rules() -> tuple[ScanRule, ...]:
+def load_rules() -> tuple[ScanRule, ...]:
     """What is searched for: the table in scan.yaml."""
     table = yaml.safe_load(files(__package__).joinpath("scan.yaml").read_text("utf-8"))
     found = []
@@ -109,12 +109,12 @@ def rules() -> tuple[ScanRule, ...]:
     return tuple(found)
 
 
-def scan(
+def scan_skill(
     name: str, description: str, body: str, taken: frozenset[str] = frozenset()
 ) -> tuple[ScanFinding, ...]:
     """What stands in a skill of this name, the worst first. `taken` are names that skills have
     already."""
-    found = [*_of_name(name, taken), *_of_letters(name, description, body)]
+    found = [*_check_name(name, taken), *_check_letters(name, description, body)]
     if not description.strip() or len(description) > DESCRIPTION_CHARS:
         found.append(
             ScanFinding(
@@ -129,52 +129,52 @@ def scan(
                 "bad", "length", f"it needs instructions of at most {LONGEST_CHARS:,} characters"
             )
         )
-    found += searched(f"{description[: 2 * DESCRIPTION_CHARS]}\n{body[:WINDOW_CHARS]}")
+    found += match_rules(f"{description[: 2 * DESCRIPTION_CHARS]}\n{body[:WINDOW_CHARS]}")
     return tuple(sorted(found, key=lambda each: each.severity))
 
 
 def scan_files(description: str, texts: Iterable[str]) -> tuple[ScanFinding, ...]:
     """What stands in the files of a skill, however long they are, and in what its prompt line says;
     the worst first."""
-    found = {finding.rule: finding for finding in searched(description)}
+    found = {finding.rule: finding for finding in match_rules(description)}
     for text in texts:
         for start in range(0, max(1, len(text)), WINDOW_CHARS - OVERLAP_CHARS):
             piece = text[start : start + WINDOW_CHARS]
-            for finding in (*_of_letters("", "", piece), *searched(piece)):
+            for finding in (*_check_letters("", "", piece), *match_rules(piece)):
                 found.setdefault(finding.rule, finding)
     return tuple(sorted(found.values(), key=lambda each: each.severity))
 
 
-def searched(text: str) -> Iterator[ScanFinding]:
+def match_rules(text: str) -> Iterator[ScanFinding]:
     """What of the table stands in a text, in any of the ways in which it may be read; each rule
     once."""
-    ways = tuple(readings(text))
-    sentences = (*ways, *(_run_on(way) for way in ways))
-    for rule in rules():
+    ways = tuple(generate_readings(text))
+    sentences = (*ways, *(_join_sentences(way) for way in ways))
+    for rule in load_rules():
         among = sentences if rule.name in _PROSE else ways
         hit = next(((way, found) for way in among if (found := rule.pattern.search(way))), None)
         if hit is not None:
-            yield ScanFinding(rule.severity, rule.name, rule.words, _around(*hit))
+            yield ScanFinding(rule.severity, rule.name, rule.words, _excerpt_around(*hit))
 
 
-def bad(findings: tuple[ScanFinding, ...]) -> bool:
+def has_bad_finding(findings: tuple[ScanFinding, ...]) -> bool:
     return any(each.severity == "bad" for each in findings)
 
 
-def readings(text: str) -> Iterator[str]:
+def generate_readings(text: str) -> Iterator[str]:
     """The text as a person reads it, and as a model or a shell would: with lines that go on, with
     letters under their marks and in other styles, with what stands for letters, and with no quotes
     inside of words."""
     seen = set[str]()
-    for way in (text, _unquoted(_unstyled(text))):
-        plain = plainly(way)
-        for each in (plain, _unwrapped(plain)):
+    for way in (text, _strip_inner_quotes(_strip_styles(text))):
+        plain = to_plain_text(way)
+        for each in (plain, _unwrap_lines(plain)):
             if each not in seen:
                 seen.add(each)
                 yield each
 
 
-def plainly(text: str) -> str:
+def to_plain_text(text: str) -> str:
     """The text as one reads it: no case, no fullwidth or styled letters, nothing invisible, no
     emphasis inside of words, commands on one line that go on over several."""
     text = unicodedata.normalize("NFKC", without_invisible(text)[0]).casefold()
@@ -183,16 +183,16 @@ def plainly(text: str) -> str:
     return re.sub(r"[^\S\n]+", " ", text)
 
 
-def _unstyled(text: str) -> str:
+def _strip_styles(text: str) -> str:
     """Letters without marks, styles and blanks between them, whatever they are written as."""
     text = _SPACED.sub(lambda word: re.sub(r"[ .\-_]", "", word[0]), html.unescape(text))
     if text.isascii():
         return text
-    return "".join(map(_letter, unicodedata.normalize("NFKD", text)))
+    return "".join(map(_plain_letter, unicodedata.normalize("NFKD", text)))
 
 
 @cache
-def _letter(sign: str) -> str:
+def _plain_letter(sign: str) -> str:
     if sign.isascii():
         return sign
     if unicodedata.category(sign)[0] == "M":
@@ -201,11 +201,11 @@ def _letter(sign: str) -> str:
     return found[1].lower() if found else {"\u0251": "a", "\u0269": "i"}.get(sign, sign)
 
 
-def _unquoted(text: str) -> str:
-    return _INSIDE.sub("", text)
+def _strip_inner_quotes(text: str) -> str:
+    return _INNER_QUOTES.sub("", text)
 
 
-def _unwrapped(text: str) -> str:
+def _unwrap_lines(text: str) -> str:
     """Lines of one paragraph as one; lines of code stay."""
     pieces = _FENCED.split(text)
     return "".join(
@@ -213,7 +213,7 @@ def _unwrapped(text: str) -> str:
     )
 
 
-def _run_on(text: str) -> str:
+def _join_sentences(text: str) -> str:
     """Sentences that go on over lines of quotes, lists, headings and code, without what marks
     these. Items of a list, headings and paragraphs stay apart, but for one that breaks off:
     "never"."""
@@ -223,7 +223,7 @@ def _run_on(text: str) -> str:
     item = False
     head = False
     for line in text.split("\n"):
-        before = _BEFORE.match(line)
+        before = _LINE_MARKERS.match(line)
         words = line[before.end() :] if before else line
         was = (item, head)
         item = bool(before and before[1])
@@ -238,7 +238,7 @@ def _run_on(text: str) -> str:
     return "".join(pieces)
 
 
-def _of_name(name: str, taken: frozenset[str]) -> Iterator[ScanFinding]:
+def _check_name(name: str, taken: frozenset[str]) -> Iterator[ScanFinding]:
     if not _NAME.fullmatch(name) or len(name) > NAME_CHARS:
         words = (
             "its name is not of lower case letters, digits and single hyphens, at most "
@@ -251,7 +251,7 @@ def _of_name(name: str, taken: frozenset[str]) -> Iterator[ScanFinding]:
         yield ScanFinding("bad", "name", "a skill has this name already", name)
 
 
-def _of_letters(name: str, description: str, body: str) -> Iterator[ScanFinding]:
+def _check_letters(name: str, description: str, body: str) -> Iterator[ScanFinding]:
     hidden = without_invisible(f"{name}{description}{body}")[1]
     if hidden:
         yield ScanFinding("bad", "invisible", f"it has {hidden} characters that nobody sees")
@@ -259,12 +259,12 @@ def _of_letters(name: str, description: str, body: str) -> Iterator[ScanFinding]
         scripts = {
             unicodedata.name(letter, "").split(" ")[0] for letter in word if letter.isalpha()
         }
-        if "LATIN" in scripts and scripts & _OTHERS:
+        if "LATIN" in scripts and scripts & _LOOKALIKE_SCRIPTS:
             words = "it has a word of letters of several scripts, which is read as another"
             yield ScanFinding("bad", "look-alikes", words, ascii(word)[1:EXCERPT_CHARS])
             return
 
 
-def _around(text: str, match: re.Match[str]) -> str:
+def _excerpt_around(text: str, match: re.Match[str]) -> str:
     start = max(0, match.start() - 20)
     return " ".join(text[start : match.end() + 20].split())[:EXCERPT_CHARS]

@@ -25,7 +25,7 @@ from ..tools.documents.invisible import written_out
 from ..tools.names import alike, shown_name
 from ..tools.paths import OpenedFile, Place, Workspace
 from ..types.errors import ToolError
-from ..types.messages import clean
+from ..types.messages import clean_text
 
 FILE_NAME = "SKILL.md"
 FILE_BYTES = 256 * 1024
@@ -84,12 +84,15 @@ class Skills:
 
     def find(self) -> dict[str, Skill]:
         """What there is now, by name in order. A file that cannot be read is left out."""
-        if not self._watched or {path: _looks(path) for path in self._watched} != self._watched:
-            self._watched = {path: _looks(path) for path in self._paths()}
-            self._found = self._look()
+        if (
+            not self._watched
+            or {path: _stat_version(path) for path in self._watched} != self._watched
+        ):
+            self._watched = {path: _stat_version(path) for path in self._watched_paths()}
+            self._found = self._scan_sources()
         return self._found
 
-    def _paths(self) -> Iterator[str]:
+    def _watched_paths(self) -> Iterator[str]:
         """Whatever changes when a skill comes, goes or is edited. Looking at these is all that most
         calls cost."""
         for source in self._sources:
@@ -100,33 +103,33 @@ class Skills:
                     yield f"{folder}/{entry.name}"
                     yield f"{folder}/{entry.name}/{FILE_NAME}"
 
-    def _look(self) -> dict[str, Skill]:
+    def _scan_sources(self) -> dict[str, Skill]:
         found: dict[str, Skill] = {}
         for source in self._sources:
-            for skill in self._of(source):
+            for skill in self._find_in(source):
                 if any(
                     fnmatchcase(skill.name, pattern) for pattern in self._allowed
-                ) and not _hidden(skill, found):
+                ) and not _is_shadowed(skill, found):
                     found[skill.name] = skill
         for name, note in alike(found).items():
             found[name] = replace(found[name], problem=note.strip("()"))
         return dict(sorted(found.items()))
 
-    def _of(self, source: SkillSource) -> Iterator[Skill]:
+    def _find_in(self, source: SkillSource) -> Iterator[Skill]:
         with suppress(ToolError), Workspace(str(source.root)) as files:
             for entry in files.list(source.inner, MOST_SKILLS):
                 inner = str(PurePosixPath(source.inner) / entry.name)
                 skill = None
                 if entry.kind == "folder":
-                    skill = self._at(files, source.name, source.root, inner)
+                    skill = self._load_skill(files, source.name, source.root, inner)
                 elif entry.kind == "link" and source.links:
                     elsewhere = (source.root / inner).resolve()
                     with suppress(ToolError), Workspace(str(elsewhere)) as others:
-                        skill = self._at(others, source.name, elsewhere, ".")
+                        skill = self._load_skill(others, source.name, elsewhere, ".")
                 if skill is not None:
                     yield skill
 
-    def _at(self, files: Workspace, source: str, root: Path, inner: str) -> Skill | None:
+    def _load_skill(self, files: Workspace, source: str, root: Path, inner: str) -> Skill | None:
         with suppress(ToolError):
             entry = files.stat(f"{inner}/{FILE_NAME}")
             version = (entry.changed_ns, entry.size_bytes, entry.inode)
@@ -136,7 +139,7 @@ class Skills:
                 if read.place.inode != entry.inode:
                     self._watched = {}  # it changed places with another one meanwhile: look again
                     return None
-                made = _skill(read.data.decode("utf-8-sig", "replace"), source, root, inner)
+                made = _parse_skill(read.data.decode("utf-8-sig", "replace"), source, root, inner)
                 place = replace(read.place, asked=f"{root / inner}/{FILE_NAME}")
                 known = (
                     version,
@@ -147,14 +150,14 @@ class Skills:
         return None
 
 
-def _hidden(skill: Skill, found: Mapping[str, Skill]) -> bool:
+def _is_shadowed(skill: Skill, found: Mapping[str, Skill]) -> bool:
     """Whether one of the same source has its name already, and it is that of its folder: none takes
     it from there."""
     other = found.get(skill.name)
     return other is not None and other.source == skill.source and other.folder.name == other.name
 
 
-def _looks(path: str) -> tuple[int, ...]:
+def _stat_version(path: str) -> tuple[int, ...]:
     try:
         status = os.stat(path)  # noqa: PTH116 -- before every model call, and a third of the cost
     except OSError:
@@ -162,10 +165,10 @@ def _looks(path: str) -> tuple[int, ...]:
     return status.st_ctime_ns, status.st_size, status.st_ino
 
 
-def _skill(text: str, source: str, root: Path, inner: str) -> Skill | None:
+def _parse_skill(text: str, source: str, root: Path, inner: str) -> Skill | None:
     """The skill that a SKILL.md describes; lenient: without a name that can be used it is called
     like its folder."""
-    front, problem = front_matter(text)
+    front, problem = parse_front_matter(text)
     folder = (root / inner).name
     name = front.get("name", "")
     if not name or len(name) > NAME_CHARS or not _USABLE.fullmatch(name):
@@ -183,7 +186,7 @@ def _skill(text: str, source: str, root: Path, inner: str) -> Skill | None:
     return Skill(name, description, source, root, inner, problem)
 
 
-def split_front(text: str) -> tuple[list[str] | None, str]:
+def split_front_matter(text: str) -> tuple[list[str] | None, str]:
     """The lines of the front matter (None: there is none) and the rest."""
     lines = text.replace("\r\n", "\n").split("\n")
     if lines[0].rstrip() != "---":
@@ -192,10 +195,10 @@ def split_front(text: str) -> tuple[list[str] | None, str]:
     return (None, text) if end is None else (lines[1:end], "\n".join(lines[end + 1 :]))
 
 
-def front_matter(text: str) -> tuple[dict[str, str], str]:
+def parse_front_matter(text: str) -> tuple[dict[str, str], str]:
     """The keys of the front matter that have plain text, and what is wrong with it ('' for
     nothing)."""
-    lines, _ = split_front(text)
+    lines, _ = split_front_matter(text)
     if lines is None:
         return {}, "it has no front matter"
     front = "\n".join(lines)
@@ -214,7 +217,7 @@ def front_matter(text: str) -> tuple[dict[str, str], str]:
             data = yaml.load(front, yaml.BaseLoader)
             if isinstance(data, dict):
                 return {
-                    k: clean(v)
+                    k: clean_text(v)
                     for k, v in data.items()
                     if isinstance(k, str) and isinstance(v, str)
                 }, ""
@@ -224,13 +227,13 @@ def front_matter(text: str) -> tuple[dict[str, str], str]:
     pairs = [
         line.partition(":") for line in front.split("\n") if ":" in line and line[:1].isalpha()
     ]
-    return {key.strip(): clean(value.strip().strip("\"'")) for key, _, value in pairs}, problem
+    return {key.strip(): clean_text(value.strip().strip("\"'")) for key, _, value in pairs}, problem
 
 
 def read_skill(skill: Skill, path: str = "", bound: Bound = UNBOUND) -> str:
     """The instructions, with what else there is to read, or a file of the skill. Raises ToolError;
     also for what is not as it was approved."""
-    return loaded(skill, path, bound).text
+    return load_skill(skill, path, bound).text
 
 
 class LoadedSkill(msgspec.Struct, frozen=True):
@@ -238,23 +241,25 @@ class LoadedSkill(msgspec.Struct, frozen=True):
 
     text: str
     place: Place
-    named: tuple[Place, ...] = ()
+    named_places: tuple[Place, ...] = ()
 
 
-def loaded(skill: Skill, path: str = "", bound: Bound = UNBOUND) -> LoadedSkill:
+def load_skill(skill: Skill, path: str = "", bound: Bound = UNBOUND) -> LoadedSkill:
     """The same, with where it was read."""
     with Workspace(str(skill.root)) as files:
         if path:
             asked = PurePosixPath(path)
             if asked.is_absolute() or ".." in asked.parts:
                 raise ToolError(f"{path!r} does not lie in the skill {skill.name!r}")
-            further = _opened(files, skill, path, FURTHER_BYTES, bound)
+            further = _read_approved(files, skill, path, FURTHER_BYTES, bound)
             return LoadedSkill(
                 written_out(further.data.decode("utf-8-sig", "replace")), further.place
             )
-        read = _opened(files, skill, FILE_NAME, FILE_BYTES, bound)
-        body = written_out(split_front(read.data.decode("utf-8-sig", "replace"))[1].strip())
-        others = [(name, place) for name, place in _names(files, skill.inner) if name != FILE_NAME]
+        read = _read_approved(files, skill, FILE_NAME, FILE_BYTES, bound)
+        body = written_out(split_front_matter(read.data.decode("utf-8-sig", "replace"))[1].strip())
+        others = [
+            (name, place) for name, place in _list_files(files, skill.inner) if name != FILE_NAME
+        ]
     more = (
         f"\n\n[files, in {skill.folder}: {', '.join(name for name, _ in others)}]" if others else ""
     )
@@ -262,7 +267,9 @@ def loaded(skill: Skill, path: str = "", bound: Bound = UNBOUND) -> LoadedSkill:
     return LoadedSkill(text, read.place, tuple(place for _, place in others))
 
 
-def _opened(files: Workspace, skill: Skill, path: str, limit: int, bound: Bound) -> OpenedFile:
+def _read_approved(
+    files: Workspace, skill: Skill, path: str, limit: int, bound: Bound
+) -> OpenedFile:
     read = files.read_opened(f"{skill.inner}/{path}", limit)
     place = replace(read.place, asked=str(skill.folder / path))
     if not all(
@@ -273,20 +280,20 @@ def _opened(files: Workspace, skill: Skill, path: str, limit: int, bound: Bound)
     return replace(read, place=place)
 
 
-def _names(files: Workspace, inner: str, deeper: bool = True) -> list[tuple[str, Place]]:
+def _list_files(files: Workspace, inner: str, deeper: bool = True) -> list[tuple[str, Place]]:
     """The files beneath, two levels deep."""
     found: list[tuple[str, Place]] = []
     listed = files.listed(inner, 100)
     for entry in listed.entries:
         if entry.kind == "folder" and deeper and entry.name.isprintable():
-            beneath = _names(files, f"{inner}/{entry.name}", deeper=False)
+            beneath = _list_files(files, f"{inner}/{entry.name}", deeper=False)
             found += [(f"{shown_name(entry.name)}/{name}", place) for name, place in beneath]
         elif entry.kind == "file":
             found.append((shown_name(entry.name), listed.place_of(entry)))
     return found
 
 
-def index(skills: dict[str, Skill]) -> str:
+def render_skill_index(skills: dict[str, Skill]) -> str:
     """The lines for the prompt; '' without any skill."""
     if not skills:
         return ""

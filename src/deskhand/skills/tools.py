@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import anyio.to_thread
 
-from ..policy.gate import others
+from ..policy.gate import list_other_authors
 from ..tools.approved import CHANGED, Bound, bound_in
 from ..tools.base import Context, Done, Tool
 from ..tools.define import tool
@@ -14,7 +14,7 @@ from ..tools.output import shown
 from ..tools.paths import Place
 from ..types.errors import ToolError
 from ..types.identity import Principal
-from ..types.labels import LOCAL, Label, join
+from ..types.labels import LOCAL, Label, join_labels
 from . import skill as skill_files
 from .skill import Skill, Skills
 
@@ -33,7 +33,9 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
             for name, each in found.items()
             if not why_held(each, marks, bound, context.principal)
         }
-        label = join((LOCAL, *(_label(each.place, marks, bound) for each in found.values())))
+        label = join_labels(
+            (LOCAL, *(_file_label(each.place, marks, bound) for each in found.values()))
+        )
         lines = [
             f"{shown_name(each.name)}: {each.description}"
             + (f" [{each.problem}]" if each.problem else "")
@@ -61,12 +63,14 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
             raise ToolError(said, marks.told(each.place for each in others.values()))
         if why := why_held(found[skill], marks, bound, context.principal):
             raise ToolError(why)
-        loaded = await anyio.to_thread.run_sync(skill_files.loaded, found[skill], path, bound)
-        read = _label(loaded.place, await marks_of(context), bound)  # asked for when it was read
-        if why := _whose(skill, read, context.principal):
+        loaded = await anyio.to_thread.run_sync(skill_files.load_skill, found[skill], path, bound)
+        read = _file_label(
+            loaded.place, await marks_of(context), bound
+        )  # asked for when it was read
+        if why := _why_foreign(skill, read, context.principal):
             raise ToolError(why)
         return await shown(
-            loaded.text, context, join((read, await label_of(loaded.named, context)))
+            loaded.text, context, join_labels((read, await label_of(loaded.named_places, context)))
         )
 
     return (list_skills, read_skill)
@@ -81,12 +85,12 @@ def why_held(skill: Skill, marks: LabelMarks, bound: Bound, principal: Principal
     if bound.covers(folder):
         return ""
     inside = (label for path, label in marks.stored.items() if path.startswith(f"{folder}/"))
-    return _whose(skill.name, join((marks.of(skill.place), *inside)), principal)
+    return _why_foreign(skill.name, join_labels((marks.of(skill.place), *inside)), principal)
 
 
-def _whose(name: str, label: Label, principal: Principal) -> str:
+def _why_foreign(name: str, label: Label, principal: Principal) -> str:
     """Why words of this label are no instruction for who speaks here; '' where they are one."""
-    people = others(label, principal)
+    people = list_other_authors(label, principal)
     if not people:
         return ""
     return (
@@ -96,7 +100,7 @@ def _whose(name: str, label: Label, principal: Principal) -> str:
     )
 
 
-def _label(place: Place, marks: LabelMarks, bound: Bound) -> Label:
+def _file_label(place: Place, marks: LabelMarks, bound: Bound) -> Label:
     """Whose word a file of a skill is that was read there: of what an owner approved this house's
     own."""
     return (

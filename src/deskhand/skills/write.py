@@ -10,17 +10,17 @@ import yaml
 
 from ..tools.paths import Workspace
 from ..types.errors import ConfigError, ToolError
-from ..types.folders import make_private
-from ..types.messages import clean
+from ..types.folders import make_private_folder
+from ..types.messages import clean_text
 from .skill import DESCRIPTION_CHARS, FILE_BYTES, FILE_NAME, NAME_CHARS
 
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
-def skill_text(name: str, description: str, body: str) -> bytes:
+def render_skill_file(name: str, description: str, body: str) -> bytes:
     """The SKILL.md of this skill. Raises ConfigError for what would be none by the
     specification."""
-    description = " ".join(clean(description).split())
+    description = " ".join(clean_text(description).split())
     if not _NAME.fullmatch(name) or len(name) > NAME_CHARS:
         raise ConfigError(
             f"{name[:80]!r} is no name of a skill: lower case, digits and single hyphens, "
@@ -36,7 +36,7 @@ def skill_text(name: str, description: str, body: str) -> bytes:
         allow_unicode=True,
         width=10_000,
     )
-    text = f"---\n{front}---\n\n{clean(body).strip()}\n".encode()
+    text = f"---\n{front}---\n\n{clean_text(body).strip()}\n".encode()
     if len(text) > FILE_BYTES:
         raise ConfigError(
             f"a skill has at most {FILE_BYTES // 1024} kB; put the rest into files beside it"
@@ -47,8 +47,8 @@ def skill_text(name: str, description: str, body: str) -> bytes:
 def write_skill(folder: Path, name: str, description: str, body: str) -> None:
     """Make `folder/name/SKILL.md`. Raises ConfigError for what would be no skill by the
     specification, or is one already, and ToolError where it cannot be written."""
-    text = skill_text(name, description, body)
-    make_private(folder)
+    text = render_skill_file(name, description, body)
+    make_private_folder(folder)
     with Workspace(str(folder)) as files:
         try:
             files.stat(f"{name}/{FILE_NAME}")

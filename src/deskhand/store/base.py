@@ -12,7 +12,7 @@ from ..types.events import Recorded
 from ..types.identity import Inbound, Principal, Waiting
 from ..types.messages import ResultStatus
 
-First = Callable[[int], Commit]
+FirstCommit = Callable[[int], Commit]
 """Makes the first commit of a turn from the inbox id that the message was given. It takes in that
 row and no other. Pure: it runs in the writer."""
 
@@ -129,9 +129,9 @@ class StoredActivity(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     status: ResultStatus = "ok"
 
 
-Behind = tuple[float, str]
+PageCursor = tuple[float, str]
 """Where a page of sessions goes on: behind the one that has this `last_at` and key."""
-FIRST: Behind = (float("inf"), "")
+FIRST_PAGE: PageCursor = (float("inf"), "")
 LAST_SEQ = 2**62
 
 
@@ -154,7 +154,7 @@ class Store(Protocol):
         inbound: Inbound,
         principal: Principal,
         session: str,
-        first: First | None = None,
+        first: FirstCommit | None = None,
         changes: Sequence[Change] = (),
     ) -> Accepted:
         """Store an inbound once per (channel, account, external_id), and open its session.
@@ -177,19 +177,19 @@ class Store(Protocol):
         statement changed."""
         ...
 
-    async def rows(
+    async def query(
         self, statement: str, args: tuple[str | int | float | bytes | None, ...]
     ) -> list[tuple[Any, ...]]:
         """Read with a statement that a room registered."""
         ...
 
-    def look(
+    def query_sync(
         self, statement: str, args: tuple[str | int | float | bytes | None, ...] = ()
     ) -> list[tuple[Any, ...]]:
         """As `rows`, for the little that is asked at every turn."""
         ...
 
-    def beside(
+    def open_reader(
         self,
     ) -> Callable[[str, tuple[str | int | float | bytes | None, ...]], list[tuple[Any, ...]]]:
         """As `look`, with a connection of its own: for what takes long, in another thread, one call
@@ -205,7 +205,7 @@ class Store(Protocol):
         """What happened after `seq` in all sessions that `principal` may see, in pages as above."""
         ...
 
-    async def latest(
+    async def latest_events(
         self, principal: Principal, kinds: Collection[str], limit: int, before: int = LAST_SEQ
     ) -> list[Recorded]:
         """The last events of these kinds in all sessions that `principal` may see, in order: those
@@ -226,7 +226,7 @@ class Store(Protocol):
         all."""
         ...
 
-    async def waiting(self, session: str) -> list[Waiting]:
+    async def list_waiting(self, session: str) -> list[Waiting]:
         """What was accepted and not taken in, in order of arrival."""
         ...
 
@@ -236,7 +236,7 @@ class Store(Protocol):
 
     async def open_sessions(self) -> list[OpenSession]: ...
 
-    async def take_over(self, now: float) -> str:
+    async def begin_run(self, now: float) -> str:
         """Begin to drive. If the last run did not end cleanly, counts a crash for what it drove
         alone, else for all that was owed at `now`.
 
@@ -249,7 +249,7 @@ class Store(Protocol):
         """Note, before driving it, that `session` is driven by itself ('' when that is over)."""
         ...
 
-    async def hand_over(self) -> None:
+    async def end_run(self) -> None:
         """End of a clean run."""
         ...
 
@@ -266,23 +266,23 @@ class Store(Protocol):
 
     async def outbox_sent(self, key: str, platform_id: str) -> None: ...
 
-    async def outbox_again(self, key: str, state: OutboxState, due_at: float, error: str) -> None:
+    async def outbox_retry(self, key: str, state: OutboxState, due_at: float, error: str) -> None:
         """Try again at `due_at`; `sending` means that the message may have arrived."""
         ...
 
     async def outbox_failed(self, key: str, error: str) -> None: ...
 
-    async def delivered(self, session: str) -> list[Delivered]: ...
+    async def list_delivered(self, session: str) -> list[Delivered]: ...
 
     async def sessions(
-        self, principal: Principal, limit: int = 50, behind: Behind = FIRST
+        self, principal: Principal, limit: int = 50, behind: PageCursor = FIRST_PAGE
     ) -> list[SessionRow]:
         """The sessions that `principal` takes part in; an owner sees all. The latest first, of the
         same time by their key; those that come behind this place."""
         ...
 
-    async def titled(
-        self, principal: Principal, words: str, limit: int = 50, behind: Behind = FIRST
+    async def search_titles(
+        self, principal: Principal, words: str, limit: int = 50, behind: PageCursor = FIRST_PAGE
     ) -> list[SessionRow]:
         """The same, of those that have all of these words in their title."""
         ...
@@ -340,7 +340,7 @@ class Store(Protocol):
 
     def last_inbox_id(self) -> int: ...
 
-    def blob_used(self, digest: str) -> bool:
+    def is_blob_used(self, digest: str) -> bool:
         """Whether anything names this blob. May be called from any thread."""
         ...
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import anyio.to_thread
 
 from ..types.errors import BlobMissing, StoreFull
-from ..types.folders import make_private
+from ..types.folders import make_private_folder
 
-PREFIX = "sha256:"
-KEPT_S = 3600.0
+DIGEST_PREFIX = "sha256:"
+MIN_AGE_S = 3600.0
 """An unreferenced file is kept this long: the commit that names it may still be on its way."""
 
 
@@ -28,7 +28,7 @@ class Blobs:
     def path(self, digest: str) -> Path:
         """Where the bytes of `digest` are, if they are. Raises BlobMissing for what is no
         digest."""
-        name = digest.removeprefix(PREFIX)
+        name = digest.removeprefix(DIGEST_PREFIX)
         if len(name) != 64 or not all(c in "0123456789abcdef" for c in name):
             raise BlobMissing(f"{digest!r} is not the name of a stored file")
         return self.folder / name[:2] / name
@@ -44,7 +44,7 @@ class Blobs:
         return await anyio.to_thread.run_sync(self._get, digest)
 
     def _put(self, data: bytes) -> str:
-        digest = PREFIX + sha256(data).hexdigest()
+        digest = DIGEST_PREFIX + sha256(data).hexdigest()
         path = self.path(digest)
         part = path.with_suffix(
             f".{os.getpid()}-{threading.get_ident()}.part"
@@ -53,7 +53,7 @@ class Blobs:
             if path.exists():
                 os.utime(path)  # the collector's hour starts anew
                 return digest
-            make_private(path.parent)
+            make_private_folder(path.parent)
             with part.open("wb") as file:
                 file.write(data)
                 file.flush()
@@ -72,7 +72,7 @@ class Blobs:
             data = self.path(digest).read_bytes()
         except FileNotFoundError as error:
             raise BlobMissing(f"the file behind {digest!r} is no longer there") from error
-        if PREFIX + sha256(data).hexdigest() != digest:
+        if DIGEST_PREFIX + sha256(data).hexdigest() != digest:
             raise BlobMissing(f"the file behind {digest!r} was changed on disk")
         return data
 
@@ -96,10 +96,10 @@ class Blobs:
             with copy.open("rb") as file:
                 while block := file.read(1 << 20):
                     whole.update(block)
-                if PREFIX + whole.hexdigest() != digest:
+                if DIGEST_PREFIX + whole.hexdigest() != digest:
                     raise BlobMissing(f"the copy of {digest!r} was changed on disk")
                 os.fsync(file.fileno())
-            make_private(path.parent)
+            make_private_folder(path.parent)
             with suppress(FileExistsError):
                 os.link(copy, path)
             os.utime(path)  # the collector's hour begins now
@@ -124,10 +124,10 @@ class Blobs:
         removed = 0
         for path in self.folder.glob("??/*"):
             with suppress(FileNotFoundError):  # a part that has just become whole
-                unused = path.suffix == ".part" or not used(PREFIX + path.name)
+                unused = path.suffix == ".part" or not used(DIGEST_PREFIX + path.name)
                 # Its age is read last: whoever stores the same bytes meanwhile has made it young
                 # again.
-                if unused and now - path.stat().st_mtime >= KEPT_S:
+                if unused and now - path.stat().st_mtime >= MIN_AGE_S:
                     path.unlink()
                     removed += 1
         return removed

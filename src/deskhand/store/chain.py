@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import NamedTuple
 
-START = bytes(32)
+INITIAL_HASH = bytes(32)
 
 
 class Link(NamedTuple):
@@ -45,7 +45,7 @@ def next_hash(before: bytes, envelope: tuple[str, int, float, str], digest: byte
     return sha256(before + f"{session}\0{n}\0{float(at)!r}\0{kind}\0".encode() + digest).digest()
 
 
-def verify(
+def verify_chain(
     links: Iterable[Link], anchors: Mapping[str, Mapping[int, bytes]] | None = None
 ) -> list[Break]:
     """Check rows that come session by session in order of n. `anchors` are heads noted earlier, by
@@ -55,16 +55,16 @@ def verify(
     missing = {session: dict(noted) for session, noted in (anchors or {}).items()}
     session = ""
     n = 0
-    head = START
+    head = INITIAL_HASH
     for link in links:
         if link.session != session:
             session = link.session
             n = 0
-            head = START
+            head = INITIAL_HASH
         if session in breaks:
             continue
         n += 1
-        why = _fault(link, n, head)
+        why = _find_fault(link, n, head)
         if not why and missing.get(session, {}).pop(n, link.hash) != link.hash:
             why = "it is not the event that was noted in the anchor file"
         if why:
@@ -80,7 +80,7 @@ def verify(
     return list(breaks.values())
 
 
-def _fault(link: Link, n: int, head: bytes) -> str:
+def _find_fault(link: Link, n: int, head: bytes) -> str:
     if link.n != n:
         return f"event {n} is missing"
     if link.body is not None and link.salt is not None:

@@ -25,16 +25,18 @@ from ..types.events import (
     ToolFinished,
     TurnEnded,
 )
-from ..types.goals import GOALS, OFF, goal_of
+from ..types.goals import GOAL_COMMANDS, GOAL_OFF, parse_goal
 from ..types.identity import Principal
 from ..types.options import TITLE_CHARS
-from ..types.turn import TURN
+from ..types.turn import STOP_TURN_ONLY
 from . import read_queries as looking
 
 _BLOB = re.compile(rb'"(sha256:[0-9a-f]{64})"')
 
 
-def event(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded, body: bytes) -> None:
+def apply_event(
+    db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded, body: bytes
+) -> None:
     """Project one event, in the transaction that appends it. `body` is the event as stored."""
     session = recorded.session
     at = recorded.at
@@ -61,21 +63,21 @@ def event(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded, body:
             if principal.on_behalf_of:  # what a job writes in somebody's chat is theirs to read
                 db.execute(sql["session_join"], (session, principal.on_behalf_of))
         case Branched(principal=principal, title=title):
-            _begun(db, sql, recorded, principal, title)
+            _begin_session(db, sql, recorded, principal, title)
         case OptionsSet() | CommandRun():
-            _held(db, sql, recorded)
+            _apply_options(db, sql, recorded)
         case TurnEnded():
             db.execute(sql["session_turn"], (at, session))
         case ModelReplied():  # nearly every other event
             pass
         case _:
-            _waits(db, sql, recorded)
+            _apply_waits(db, sql, recorded)
     if b'"sha256:' in body:
         for digest in _BLOB.findall(body):
             db.execute(sql["blob_used"], (digest.decode(), session, recorded.n))
 
 
-def _waits(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded) -> None:
+def _apply_waits(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded) -> None:
     """What waits for a person to answer, or for a program to return a result, and what does no
     more."""
     session = recorded.session
@@ -102,12 +104,12 @@ def _waits(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded) -> N
             pass
 
 
-def _held(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded) -> None:
+def _apply_options(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded) -> None:
     """How the session is held from here on, and whether it may have to go on by itself."""
     session = recorded.session
     match recorded.event:
         case OptionsSet(principal=principal, options=options):
-            _begun(db, sql, recorded, principal, "")
+            _begin_session(db, sql, recorded, principal, "")
             if options.title is not None:
                 db.execute(sql["session_title"], (options.title, session))
             if options.mode is not None:
@@ -115,36 +117,36 @@ def _held(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded) -> No
         case CommandRun(principal=Principal(kind="system", on_behalf_of=person), reply=reply) if (
             person
         ):
-            _begun(
+            _begin_session(
                 db,
                 sql,
                 recorded,
                 Principal(person),
                 " ".join(reply[: TITLE_CHARS * 2].split())[:TITLE_CHARS],
             )
-        case CommandRun(name="start" | "stop", args=args, refused=False) if args != TURN:
-            _begun_by_command(db, sql, recorded)
+        case CommandRun(name="start" | "stop", args=args, refused=False) if args != STOP_TURN_ONLY:
+            _begin_by_command(db, sql, recorded)
             db.execute(sql["session_over"], (session, recorded.n))
-        case CommandRun(name=name, args=args, refused=False) if name in GOALS and (
-            goal := goal_of(name, args)
+        case CommandRun(name=name, args=args, refused=False) if name in GOAL_COMMANDS and (
+            goal := parse_goal(name, args)
         ):
-            _begun_by_command(db, sql, recorded)
-            db.execute(sql["long_work_goal"], (session, int(goal != OFF)))
+            _begin_by_command(db, sql, recorded)
+            db.execute(sql["long_work_goal"], (session, int(goal != GOAL_OFF)))
         case _:
-            _begun_by_command(db, sql, recorded)
+            _begin_by_command(db, sql, recorded)
 
 
-def _begun_by_command(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded) -> None:
+def _begin_by_command(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded) -> None:
     """Whose command is the first thing in a session may read what came of it."""
     match recorded.event:
         case CommandRun(principal=Principal(kind="person") as principal):
             if not db.execute(sql["session_get"], (recorded.session,)).fetchone():
-                _begun(db, sql, recorded, principal, "")
+                _begin_session(db, sql, recorded, principal, "")
         case _:
             pass
 
 
-def _begun(
+def _begin_session(
     db: apsw.Connection,
     sql: Mapping[str, str],
     recorded: Recorded,

@@ -27,10 +27,10 @@ from ..types.events import (
     decode_event,
 )
 from ..types.identity import Principal
-from ..types.messages import clean
-from ..types.turn import choices_of
-from .base import FIRST, Behind, Hit, OpenAsk, SessionRow, StoredActivity, Used
-from .schema import plain_errors
+from ..types.messages import clean_text
+from ..types.turn import list_choices
+from .base import FIRST_PAGE, Hit, OpenAsk, PageCursor, SessionRow, StoredActivity, Used
+from .schema import translate_errors
 from .writer import Writer
 
 Args = tuple[str | int | float | bytes | None, ...]
@@ -41,7 +41,7 @@ QUERY_CHARS = 1_000
 QUERY_WORDS = 12
 BEFORE_CHARS = 60
 EXCERPT_CHARS = 240
-LOOKED_AT_CHARS = 100_000
+SCANNED_CHARS = 100_000
 DETAIL_CHARS = 2_000
 _WORD = re.compile(r"[^\W_]+")
 """As the index cuts a text into words, near enough."""
@@ -54,29 +54,31 @@ class Looking:
     _sql: Mapping[str, str]
     _writer: Writer
 
-    def _all(self, statement: str, args: Args = ()) -> list[Row]:
+    def _fetch_all(self, statement: str, args: Args = ()) -> list[Row]:
         raise NotImplementedError
 
     async def open_asks(self, principal: Principal) -> list[OpenAsk]:
-        with plain_errors(self.path):
+        with translate_errors(self.path):
             return [
-                _ask(session, title, at, decode_event(body))
-                for session, title, at, body in self._all(self._sql["ask_open"], _scope(principal))
+                _make_ask(session, title, at, decode_event(body))
+                for session, title, at, body in self._fetch_all(
+                    self._sql["ask_open"], _scope(principal)
+                )
             ]
 
     async def session_of_ask(self, ask_id: str) -> str:
-        rows = self._all(self._sql["ask_session"], (ask_id,))
+        rows = self._fetch_all(self._sql["ask_session"], (ask_id,))
         return str(rows[0][0]) if rows else ""
 
-    async def titled(
-        self, principal: Principal, words: str, limit: int = 50, behind: Behind = FIRST
+    async def search_titles(
+        self, principal: Principal, words: str, limit: int = 50, behind: PageCursor = FIRST_PAGE
     ) -> list[SessionRow]:
         wanted = words.lower().split()[:QUERY_WORDS]
         found = list[SessionRow]()
-        pattern = _pattern(max(wanted, key=len, default=""))
+        pattern = _like_pattern(max(wanted, key=len, default=""))
         while len(found) < limit:
             args = (*_scope(principal), *behind, pattern, BATCH)
-            rows = [SessionRow(*row) for row in self._all(self._sql["session_titled"], args)]
+            rows = [SessionRow(*row) for row in self._fetch_all(self._sql["session_titled"], args)]
             found += [row for row in rows if all(word in row.title.lower() for word in wanted)]
             if len(rows) < BATCH:
                 break
@@ -91,46 +93,54 @@ class Looking:
         session: str = "",
         before: int | None = None,
     ) -> list[Hit]:
-        words = words_of(query)
+        words = split_query(query)
         if not words:
             return []
-        await self._catch_up()
+        await self._update_index()
         wanted = " ".join(f'"{word}"*' for word in words)
         args = (*_scope(principal), wanted, session, limit)
         best = self._sql["said_find"]
         latest = self._sql["said_latest"]
-        rows = self._all(best, args) if before is None else self._all(latest, (*args, before))
-        with plain_errors(self.path):
-            return [_hit(row, decode_event(row[4]), words) for row in rows]
+        rows = (
+            self._fetch_all(best, args)
+            if before is None
+            else self._fetch_all(latest, (*args, before))
+        )
+        with translate_errors(self.path):
+            return [_make_hit(row, decode_event(row[4]), words) for row in rows]
 
     async def usage(self, principal: Principal, since: float = 0.0) -> list[Used]:
-        await self._catch_up()
+        await self._update_index()
         return [
             Used(*row)
-            for row in self._all(self._sql["usage_of"], (*_scope(principal), int(since // DAY_S)))
+            for row in self._fetch_all(
+                self._sql["usage_of"], (*_scope(principal), int(since // DAY_S))
+            )
         ]
 
     async def usage_in(self, sessions: Sequence[str]) -> dict[str, tuple[int, int, int]]:
-        await self._catch_up()
+        await self._update_index()
         listed = msgspec.json.encode(list(sessions)).decode()
         return {
             session: (read, written, calls)
-            for session, read, written, calls in self._all(self._sql["usage_in"], (listed,))
+            for session, read, written, calls in self._fetch_all(self._sql["usage_in"], (listed,))
         }
 
     async def activity(self, principal: Principal, limit: int = 50) -> list[StoredActivity]:
-        rows = self._all(self._sql["event_activity"], (*_scope(principal), limit))
+        rows = self._fetch_all(self._sql["event_activity"], (*_scope(principal), limit))
         found = list[StoredActivity]()
         names = dict[tuple[str, str], str]()
-        with plain_errors(self.path):
+        with translate_errors(self.path):
             for seq, session, n, at, body in reversed(rows):
-                found += _acts((seq, session, n, at), decode_event(body), names)
-            return [self._named(act) for act in found[::-1][:limit]]
+                found += _make_activities((seq, session, n, at), decode_event(body), names)
+            return [self._with_tool_name(act) for act in found[::-1][:limit]]
 
-    def _named(self, act: StoredActivity) -> StoredActivity:
+    def _with_tool_name(self, act: StoredActivity) -> StoredActivity:
         """With its tool's name, where the call lies further back."""
         for _, body in (
-            self._all(self._sql["event_calls_before"], (act.session, act.n)) if not act.name else ()
+            self._fetch_all(self._sql["event_calls_before"], (act.session, act.n))
+            if not act.name
+            else ()
         ):
             reply = decode_event(body)
             calls = reply.message.calls if isinstance(reply, ModelReplied) else ()
@@ -138,24 +148,24 @@ class Looking:
                 return replace(act, name=name)
         return act
 
-    async def _catch_up(self) -> None:
+    async def _update_index(self) -> None:
         """Look up what has been said since somebody asked last. A disk that cannot be written is no
         reason to find nothing."""
         try:
-            while self._all(self._sql["looked_up_behind"])[0][0] and await self._writer.run(
-                self._look_up
+            while self._fetch_all(self._sql["looked_up_behind"])[0][0] and await self._writer.run(
+                self._index_events
             ):
                 pass
         except StoreUnavailable:
             pass
 
-    def _look_up(self, db: apsw.Connection) -> bool:
+    def _index_events(self, db: apsw.Connection) -> bool:
         """Go on by some events; whether there may be more."""
         rows: list[Row] = db.execute(self._sql["looked_up_next"], (BATCH,)).fetchall()
         for seq, session, at, body in rows:
             event = decode_event(body)
-            if text := _said(event)[1]:
-                db.execute(self._sql["said_add"], (seq, clean(text)))
+            if text := _role_and_text(event)[1]:
+                db.execute(self._sql["said_add"], (seq, clean_text(text)))
             if isinstance(event, ModelReplied | AskedAside):
                 used = event.usage
                 tokens = (
@@ -172,7 +182,7 @@ class Looking:
         return more
 
 
-def forget(db: apsw.Connection, sql: Mapping[str, str], session: str) -> None:
+def forget_session(db: apsw.Connection, sql: Mapping[str, str], session: str) -> None:
     """Erase a session from all of these, and its words from the pages of the index."""
     for name in ("said_forget", "usage_forget", "ask_forget"):
         db.execute(sql[name], (session,))
@@ -187,33 +197,35 @@ def clear(db: apsw.Connection) -> None:
     db.execute("UPDATE looked_up SET seq = 0")
 
 
-def words_of(query: str) -> list[str]:
+def split_query(query: str) -> list[str]:
     """What is searched for: the words of a query, whatever else stands in it."""
-    return _WORD.findall(clean(query[:QUERY_CHARS]))[:QUERY_WORDS]
+    return _WORD.findall(clean_text(query[:QUERY_CHARS]))[:QUERY_WORDS]
 
 
-def excerpt(text: str, words: Iterable[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
+def make_excerpt(text: str, words: Iterable[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
     """The piece of a text around the first of these words, on one line, and where in it they
     stand."""
-    wanted = tuple(_folded(word) for word in words)
+    wanted = tuple(_fold_word(word) for word in words)
     found = (
         match.start()
-        for match in _WORD.finditer(text[:LOOKED_AT_CHARS])
-        if _is(match.group(), wanted)
+        for match in _WORD.finditer(text[:SCANNED_CHARS])
+        if _matches(match.group(), wanted)
     )
     start = max(0, next(found, 0) - BEFORE_CHARS)
     piece = " ".join(text[start : start + EXCERPT_CHARS].split())
-    marks = tuple(match.span() for match in _WORD.finditer(piece) if _is(match.group(), wanted))
+    marks = tuple(
+        match.span() for match in _WORD.finditer(piece) if _matches(match.group(), wanted)
+    )
     before = "…" if start else ""
     after = "…" if start + EXCERPT_CHARS < len(text) else ""
     return before + piece + after, tuple((a + len(before), b + len(before)) for a, b in marks)
 
 
-def _is(word: str, wanted: tuple[str, ...]) -> bool:
-    return _folded(word).startswith(wanted)
+def _matches(word: str, wanted: tuple[str, ...]) -> bool:
+    return _fold_word(word).startswith(wanted)
 
 
-def _folded(word: str) -> str:
+def _fold_word(word: str) -> str:
     if word.isascii():
         return word.lower()
     return "".join(
@@ -221,7 +233,7 @@ def _folded(word: str) -> str:
     )
 
 
-def _pattern(word: str) -> str:
+def _like_pattern(word: str) -> str:
     """What LIKE finds at least where this word is: the database knows no capitals but those of
     ASCII."""
     return f"%{''.join(c if c.isascii() and c.isalnum() else '_' for c in word)}%"
@@ -231,7 +243,7 @@ def _scope(principal: Principal) -> Args:
     return int("owner" in principal.roles), principal.id
 
 
-def _said(event: AnyEvent) -> tuple[str, str]:
+def _role_and_text(event: AnyEvent) -> tuple[str, str]:
     """Who said it, a person or the model, and what."""
     match event:
         case MessageReceived(message=message) | QuestionAnswered(message=message):
@@ -244,13 +256,13 @@ def _said(event: AnyEvent) -> tuple[str, str]:
             return "", ""
 
 
-def _hit(row: Row, event: AnyEvent, words: Sequence[str]) -> Hit:
+def _make_hit(row: Row, event: AnyEvent, words: Sequence[str]) -> Hit:
     session, n, at, title, _, seq = row
-    role, text = _said(event)
-    return Hit(session, n, at, role, *excerpt(text, words), title, seq)
+    role, text = _role_and_text(event)
+    return Hit(session, n, at, role, *make_excerpt(text, words), title, seq)
 
 
-def _ask(session: str, title: str, at: float, event: AnyEvent) -> OpenAsk:
+def _make_ask(session: str, title: str, at: float, event: AnyEvent) -> OpenAsk:
     if isinstance(event, ApprovalAsked):
         first = event.question.split("\n", 1)[0] if event.others else event.question
         tool, _, arguments = first.partition(" ")
@@ -261,7 +273,7 @@ def _ask(session: str, title: str, at: float, event: AnyEvent) -> OpenAsk:
             at,
             event.until,
             event.question,
-            choices_of(event),
+            list_choices(event),
             tool,
             arguments,
             event.reason,
@@ -275,7 +287,7 @@ def _ask(session: str, title: str, at: float, event: AnyEvent) -> OpenAsk:
     raise AssertionError("only an ask is open")
 
 
-def _acts(
+def _make_activities(
     place: tuple[int, str, int, float], event: AnyEvent, names: dict[tuple[str, str], str]
 ) -> list[StoredActivity]:
     """The calls or the result in an event, as they came. `names` are those of calls seen so far."""

@@ -11,10 +11,10 @@ from ..types.errors import StoreUnavailable
 
 log = logging.getLogger(__name__)
 
-PAUSES_S = (0.2, 1.0, 5.0, 15.0)
+RETRY_DELAYS_S = (0.2, 1.0, 5.0, 15.0)
 
 
-async def insist(write: Callable[[], Awaitable[object]]) -> None:
+async def retry_until_written(write: Callable[[], Awaitable[object]]) -> None:
     """Until it is written."""
     failures = 0
     while True:
@@ -23,5 +23,5 @@ async def insist(write: Callable[[], Awaitable[object]]) -> None:
             return
         except StoreUnavailable as error:
             log.warning("a run of a job is not written: %s", error)
-            await anyio.sleep(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
+            await anyio.sleep(RETRY_DELAYS_S[min(failures, len(RETRY_DELAYS_S) - 1)])
             failures += 1

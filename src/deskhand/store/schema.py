@@ -35,7 +35,7 @@ class FsyncFailed(BaseException):
 
 
 @contextmanager
-def plain_errors(path: Path) -> Iterator[None]:
+def translate_errors(path: Path) -> Iterator[None]:
     """Turn what SQLite raises into our tree, with the path and the next step."""
     try:
         yield
@@ -82,9 +82,9 @@ def connect(path: Path, *, write: bool) -> apsw.Connection:
     flags = (
         apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE if write else apsw.SQLITE_OPEN_READONLY
     )
-    with plain_errors(path):
+    with translate_errors(path):
         if write:
-            _keep_private(path)
+            _make_private(path)
         db = apsw.Connection(str(path), flags=flags, statementcachesize=200)
         db.set_busy_timeout(BUSY_MS)
         db.execute("PRAGMA journal_mode = WAL").fetchall() if write else None
@@ -92,7 +92,7 @@ def connect(path: Path, *, write: bool) -> apsw.Connection:
         return db
 
 
-def _keep_private(path: Path) -> None:
+def _make_private(path: Path) -> None:
     """The file is its owner's alone, and so are those that SQLite puts beside it: it gives them the
     mode of this one. Where others could read an older one, that ends. What the disk has against it,
     SQLite will say."""
@@ -107,7 +107,7 @@ def _keep_private(path: Path) -> None:
                 each.chmod(0o600)
 
 
-def migrations() -> list[tuple[int, str]]:
+def load_migrations() -> list[tuple[int, str]]:
     """(number, SQL) of every migration that this version knows, in order."""
     folder = files(__package__).joinpath("migrations")
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
@@ -120,7 +120,7 @@ def migrate(db: apsw.Connection, path: Path, known: Sequence[tuple[int, str]]) -
 
     `known` are `migrations()`. Returns the version. Raises StoreNewer when the file is ahead of us.
     """
-    with plain_errors(path):
+    with translate_errors(path):
         db.execute(
             "CREATE TABLE IF NOT EXISTS schema_version(version INTEGER PRIMARY KEY) STRICT"
         ).fetchall()

@@ -14,31 +14,31 @@ from msgspec.structs import replace
 
 from ..types.commit import Change, Commit, OutboxRow, OutboxState, Outgoing
 from ..types.errors import Refused, StaleSession, StoreCorrupt
-from ..types.events import Erased, Recorded, decode_event, encode_event, kind
+from ..types.events import Erased, Recorded, decode_event, encode_event, event_kind
 from ..types.identity import Inbound, Principal, Waiting
 from . import project
 from .base import (
-    FIRST,
+    FIRST_PAGE,
     INBOX_LIMIT,
     LAST_SEQ,
     Accepted,
-    Behind,
     Delivered,
-    First,
+    FirstCommit,
     OpenSession,
     Page,
+    PageCursor,
     SessionRow,
 )
-from .chain import START, Break, Link, content_digest, next_hash, verify
-from .read_queries import Looking, forget
-from .schema import connect, migrate, migrations, plain_errors
+from .chain import INITIAL_HASH, Break, Link, content_digest, next_hash, verify_chain
+from .read_queries import Looking, forget_session
+from .schema import connect, load_migrations, migrate, translate_errors
 from .sql import load_sql
 from .writer import Writer
 
 Args = tuple[str | int | float | bytes | None, ...]
 Row = tuple[Any, ...]  # as the STRICT tables of our own migrations declare it
 PAGE_BYTES = 1_000_000
-CRASHES = 3
+MAX_CRASHES = 3
 """After so many crashes a session is driven by itself, and given up at the next."""
 
 
@@ -54,7 +54,7 @@ _decode_row = msgspec.json.Decoder(_Row).decode
 _decode_outgoing = msgspec.json.Decoder(Outgoing).decode
 
 
-def _recorded(row: Row) -> Recorded:
+def _decode_recorded(row: Row) -> Recorded:
     seq, session, n, at, tag, body = row
     return Recorded(seq, session, n, at, decode_event(body) if body is not None else Erased(tag))
 
@@ -82,10 +82,10 @@ class SqliteStore(Looking):
         self._sql = load_sql(__package__, "queries.sql")
         self._statements = self._sql | dict(statements or {})
         db = connect(path, write=True)
-        self.schema = migrate(db, path, migrations())
+        self.schema = migrate(db, path, load_migrations())
         self._read = connect(path, write=False)
         self._sweeper: apsw.Connection | None = None
-        self._beside: list[apsw.Connection] = []
+        self._readers: list[apsw.Connection] = []
         self._writer = Writer(db, path, on_fatal)
 
     # ------------------------------------------------------------------ writing
@@ -95,7 +95,7 @@ class SqliteStore(Looking):
         inbound: Inbound,
         principal: Principal,
         session: str,
-        first: First | None = None,
+        first: FirstCommit | None = None,
         changes: Sequence[Change] = (),
     ) -> Accepted:
         body = _encode(_Row(principal, inbound))
@@ -108,7 +108,12 @@ class SqliteStore(Looking):
         return await self._writer.run(work)
 
     def _accept(
-        self, db: apsw.Connection, inbound: Inbound, body: bytes, session: str, first: First | None
+        self,
+        db: apsw.Connection,
+        inbound: Inbound,
+        body: bytes,
+        session: str,
+        first: FirstCommit | None,
     ) -> Accepted:
         address = inbound.address
         key = (address.channel, address.account, inbound.external_id)
@@ -116,7 +121,7 @@ class SqliteStore(Looking):
         taken = after + 1 if first is not None else None
         row = db.execute(self._sql["inbox_insert"], (*key, session, body, taken)).fetchone()
         if row is None:
-            inbox_id, known, _ = self._one(db, "inbox_find", key)
+            inbox_id, known, _ = self._fetch_one(db, "inbox_find", key)
             return Accepted(inbox_id, known, 0, duplicate=True)
         if first is not None:
             commit = first(row[0])
@@ -124,7 +129,7 @@ class SqliteStore(Looking):
                 seq = self._write(db, replace(commit, admitted=()), head)
                 return Accepted(row[0], session, after, admitted=True, seq=seq)
             db.execute(self._sql["inbox_leave"], row)
-        (waiting,) = self._one(db, "inbox_count", (session, INBOX_LIMIT + 1))
+        (waiting,) = self._fetch_one(db, "inbox_count", (session, INBOX_LIMIT + 1))
         if waiting > INBOX_LIMIT:
             raise Refused(
                 f"{INBOX_LIMIT} messages are waiting here already; try again when some are answered"
@@ -176,11 +181,11 @@ class SqliteStore(Looking):
             at = times[i]
             body = encode_event(event)
             salt = salts[16 * i : 16 * i + 16]
-            tag = kind(event)
+            tag = event_kind(event)
             head = next_hash(head, (session, n, at, tag), content_digest(salt, body))
             db.execute(self._sql["event_insert"], (session, n, at, tag, body, salt, head))
             seq = db.last_insert_rowid()
-            project.event(db, self._sql, Recorded(seq, session, n, at, event), body)
+            project.apply_event(db, self._sql, Recorded(seq, session, n, at, event), body)
         return n, seq
 
     async def change(self, changes: Sequence[Change]) -> list[int]:
@@ -194,14 +199,14 @@ class SqliteStore(Looking):
 
         return await self._writer.run(work)
 
-    async def take_over(self, now: float) -> str:
+    async def begin_run(self, now: float) -> str:
         def work(db: apsw.Connection) -> str:
-            clean, alone = self._one(db, "run_read", ())
+            clean, alone = self._fetch_one(db, "run_read", ())
             if not clean:
                 db.execute(self._sql["open_crashed"], (alone, now))
             db.execute(self._sql["run_write"], (0, ""))
             opened: list[Row] = db.execute(self._sql["open_list"]).fetchall()
-            given_up = [session for session, _, attempts in opened if attempts > CRASHES]
+            given_up = [session for session, _, attempts in opened if attempts > MAX_CRASHES]
             return str(alone) if alone in given_up else ""
 
         return await self._writer.run(work)
@@ -209,7 +214,7 @@ class SqliteStore(Looking):
     async def drive_alone(self, session: str) -> None:
         await self._execute("run_write", (0, session))
 
-    async def hand_over(self) -> None:
+    async def end_run(self) -> None:
         await self._execute("run_write", (1, ""))
 
     async def outbox_sending(self, key: str, mark: str) -> None:
@@ -218,7 +223,7 @@ class SqliteStore(Looking):
     async def outbox_sent(self, key: str, platform_id: str) -> None:
         await self._execute("outbox_sent", (platform_id, key))
 
-    async def outbox_again(self, key: str, state: OutboxState, due_at: float, error: str) -> None:
+    async def outbox_retry(self, key: str, state: OutboxState, due_at: float, error: str) -> None:
         await self._execute("outbox_again", (state, due_at, error, key))
 
     async def outbox_failed(self, key: str, error: str) -> None:
@@ -252,37 +257,39 @@ class SqliteStore(Looking):
                 "long_work_erase",
             ):
                 db.execute(self._sql[name], (session,))
-            forget(db, self._sql, session)
+            forget_session(db, self._sql, session)
             db.execute(self._sql["open_close"], (session,))
             for change in changes:
                 db.execute(self._statements[change.statement], change.args).fetchall()
             return len(rows)
 
         erased = await self._writer.run(work)
-        await self.leave_nothing_behind()
+        await self.truncate_wal()
         return erased
 
-    async def leave_nothing_behind(self) -> None:
+    async def truncate_wal(self) -> None:
         """After an erasing: move the write-ahead log into the database and cut it off, with the old
         pages in it."""
-        await anyio.to_thread.run_sync(self._empty_wal)
+        await anyio.to_thread.run_sync(self._truncate_wal)
 
-    def _empty_wal(self) -> None:
+    def _truncate_wal(self) -> None:
         db = connect(self.path, write=True)
         try:
-            with plain_errors(self.path):
+            with translate_errors(self.path):
                 db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         finally:
             db.close()
 
-    async def rebuild(self) -> None:
+    async def rebuild_projections(self) -> None:
         """Drop the projections and make them anew from the log."""
 
         def work(db: apsw.Connection) -> None:
             project.clear(db)
             rows: list[Row] = db.execute(self._sql["event_all"]).fetchall()
             for session, n, at, body in rows:
-                project.event(db, self._sql, Recorded(0, session, n, at, decode_event(body)), body)
+                project.apply_event(
+                    db, self._sql, Recorded(0, session, n, at, decode_event(body)), body
+                )
 
         await self._writer.run(work)
 
@@ -291,22 +298,22 @@ class SqliteStore(Looking):
 
     def _head(self, db: apsw.Connection, session: str) -> tuple[int, bytes]:
         row: Row | None = db.execute(self._sql["event_head"], (session,)).fetchone()
-        return (0, START) if row is None else (row[0], row[1])
+        return (0, INITIAL_HASH) if row is None else (row[0], row[1])
 
     # ------------------------------------------------------------------ reading
 
-    async def rows(self, statement: str, args: Args) -> list[Row]:
-        return self.look(statement, args)
+    async def query(self, statement: str, args: Args) -> list[Row]:
+        return self.query_sync(statement, args)
 
-    def look(self, statement: str, args: Args = ()) -> list[Row]:
-        return self._all(self._statements[statement], args)
+    def query_sync(self, statement: str, args: Args = ()) -> list[Row]:
+        return self._fetch_all(self._statements[statement], args)
 
-    def beside(self) -> Callable[[str, Args], list[Row]]:
+    def open_reader(self) -> Callable[[str, Args], list[Row]]:
         db = connect(self.path, write=False)
-        self._beside.append(db)
+        self._readers.append(db)
 
         def read(statement: str, args: Args) -> list[Row]:
-            with plain_errors(self.path):
+            with translate_errors(self.path):
                 return db.execute(self._statements[statement], args).fetchall()
 
         return read
@@ -314,16 +321,16 @@ class SqliteStore(Looking):
     async def events(self, session: str, after: int = 0, limit: int | None = None) -> Page:
         if limit is not None:
             return self._page("event_read", (session, after, limit))
-        rows = self._all(self._sql["event_read"], (session, after, -1))
-        with plain_errors(self.path):
-            return Page(map(_recorded, rows))
+        rows = self._fetch_all(self._sql["event_read"], (session, after, -1))
+        with translate_errors(self.path):
+            return Page(map(_decode_recorded, rows))
 
     async def events_since(self, principal: Principal, seq: int, limit: int) -> Page:
         return self._page(
             "event_since", (seq, int("owner" in principal.roles), principal.id, limit)
         )
 
-    async def latest(
+    async def latest_events(
         self, principal: Principal, kinds: Collection[str], limit: int, before: int = LAST_SEQ
     ) -> list[Recorded]:
         listed = msgspec.json.encode(sorted(kinds)).decode()
@@ -336,17 +343,17 @@ class SqliteStore(Looking):
         return self._page("event_amends", (session, after, limit))
 
     def last_seq(self) -> int:
-        return int(self._all(self._sql["event_last_seq"])[0][0])
+        return int(self._fetch_all(self._sql["event_last_seq"])[0][0])
 
     def _page(self, name: str, args: Args) -> Page:
         """As many rows as fit into PAGE_BYTES, but one at least. The last of `args` is how many it
         may be."""
         found = Page()
         size = 0
-        with plain_errors(self.path):
+        with translate_errors(self.path):
             cursor = self._read.execute(self._sql[name], args)
             for row in cursor:
-                found.append(_recorded(row))
+                found.append(_decode_recorded(row))
                 size += len(row[-1] or b"")
                 if size > PAGE_BYTES:
                     cursor.close(True)
@@ -356,13 +363,13 @@ class SqliteStore(Looking):
         return found
 
     async def history(self, session: str) -> list[Recorded]:
-        last = self._all(self._sql["event_last_of_kind"], (session, "compacted"))[0][0]
-        rows = self._all(self._sql["event_history"], (session, max(int(last) - 1, 0)))
-        with plain_errors(self.path):
+        last = self._fetch_all(self._sql["event_last_of_kind"], (session, "compacted"))[0][0]
+        rows = self._fetch_all(self._sql["event_history"], (session, max(int(last) - 1, 0)))
+        with translate_errors(self.path):
             return [Recorded(0, session, n, at, decode_event(body)) for n, at, body in rows]
 
-    async def waiting(self, session: str) -> list[Waiting]:
-        rows = self._all(self._sql["inbox_waiting"], (session,))
+    async def list_waiting(self, session: str) -> list[Waiting]:
+        rows = self._fetch_all(self._sql["inbox_waiting"], (session,))
         return [
             Waiting(inbox_id, row.principal, row.inbound)
             for inbox_id, body in rows
@@ -370,7 +377,7 @@ class SqliteStore(Looking):
         ]
 
     async def accepted_since(self, inbox_id: int) -> list[tuple[str, Waiting]]:
-        rows = self._all(self._sql["inbox_after"], (inbox_id,))
+        rows = self._fetch_all(self._sql["inbox_after"], (inbox_id,))
         decoded = [(number, session, _decode_row(body)) for number, session, body in rows if body]
         return [
             (session, Waiting(number, row.principal, row.inbound))
@@ -378,7 +385,7 @@ class SqliteStore(Looking):
         ]
 
     async def open_sessions(self) -> list[OpenSession]:
-        return [OpenSession(*row) for row in self._all(self._sql["open_list"])]
+        return [OpenSession(*row) for row in self._fetch_all(self._sql["open_list"])]
 
     async def outbox_due(
         self, now: float, limit: int, channels: Collection[str] | None = None
@@ -386,69 +393,75 @@ class SqliteStore(Looking):
         on = None if channels is None else msgspec.json.encode(sorted(channels)).decode()
         return [
             OutboxRow(number, session, _decode_outgoing(body), state, attempts, at, sent_id, mark)
-            for number, session, body, state, attempts, at, sent_id, mark in self._all(
+            for number, session, body, state, attempts, at, sent_id, mark in self._fetch_all(
                 self._sql["outbox_due"], (now, limit, on)
             )
         ]
 
-    async def delivered(self, session: str) -> list[Delivered]:
-        return [Delivered(*row) for row in self._all(self._sql["outbox_unreported"], (session,))]
+    async def list_delivered(self, session: str) -> list[Delivered]:
+        return [
+            Delivered(*row) for row in self._fetch_all(self._sql["outbox_unreported"], (session,))
+        ]
 
     async def sessions(
-        self, principal: Principal, limit: int = 50, behind: Behind = FIRST
+        self, principal: Principal, limit: int = 50, behind: PageCursor = FIRST_PAGE
     ) -> list[SessionRow]:
         owner = int("owner" in principal.roles)
         return [
             SessionRow(*row)
-            for row in self._all(self._sql["session_of"], (owner, principal.id, *behind, limit))
+            for row in self._fetch_all(
+                self._sql["session_of"], (owner, principal.id, *behind, limit)
+            )
         ]
 
     async def may_see(self, principal: Principal, session: str) -> bool:
         if "owner" in principal.roles:
             return True
-        return bool(self._all(self._sql["session_is_member"], (session, principal.id))[0][0])
+        return bool(self._fetch_all(self._sql["session_is_member"], (session, principal.id))[0][0])
 
     async def audit(
         self, anchors: Mapping[str, Mapping[int, bytes]] | None = None
     ) -> tuple[int, list[Break]]:
         """Verify every session's chain. Returns the number of events and the first break of each
         broken session."""
-        links = [Link(*row) for row in self._all(self._sql["event_chain"])]
-        return len(links), verify(links, anchors)
+        links = [Link(*row) for row in self._fetch_all(self._sql["event_chain"])]
+        return len(links), verify_chain(links, anchors)
 
     async def heads(self) -> dict[str, tuple[int, bytes]]:
         """The last number and hash of every session, for the anchor file."""
-        return {session: (n, head) for session, n, head in self._all(self._sql["event_heads"])}
+        return {
+            session: (n, head) for session, n, head in self._fetch_all(self._sql["event_heads"])
+        }
 
-    def blob_used(self, digest: str) -> bool:
+    def is_blob_used(self, digest: str) -> bool:
         if self._sweeper is None:
             self._sweeper = connect(self.path, write=False)  # asked from the collector's thread
-        with plain_errors(self.path):
-            return bool(self._one(self._sweeper, "blob_is_used", (digest,))[0])
+        with translate_errors(self.path):
+            return bool(self._fetch_one(self._sweeper, "blob_is_used", (digest,))[0])
 
     def last_inbox_id(self) -> int:
-        return int(self._all(self._sql["inbox_last"])[0][0])
+        return int(self._fetch_all(self._sql["inbox_last"])[0][0])
 
     def version(self) -> int:
-        return int(self._all("PRAGMA data_version")[0][0])
+        return int(self._fetch_all("PRAGMA data_version")[0][0])
 
-    def check(self) -> list[str]:
+    def check_integrity(self) -> list[str]:
         """What SQLite's own integrity check finds; an empty list is good."""
-        found = [str(row[0]) for row in self._all("PRAGMA integrity_check")]
+        found = [str(row[0]) for row in self._fetch_all("PRAGMA integrity_check")]
         return [] if found == ["ok"] else found
 
     async def close(self) -> None:
-        for db in (self._read, *self._beside):
+        for db in (self._read, *self._readers):
             db.close()
         if self._sweeper is not None:
             self._sweeper.close()
         self._writer.close()
 
-    def _all(self, statement: str, args: Args = ()) -> list[Row]:
-        with plain_errors(self.path):
+    def _fetch_all(self, statement: str, args: Args = ()) -> list[Row]:
+        with translate_errors(self.path):
             return self._read.execute(statement, args).fetchall()
 
-    def _one(self, db: apsw.Connection, name: str, args: Args) -> Row:
+    def _fetch_one(self, db: apsw.Connection, name: str, args: Args) -> Row:
         row: Row | None = db.execute(self._sql[name], args).fetchone()
         if row is None:
             raise StoreCorrupt(f"{str(self.path)!r}: a row that must exist is missing ({name})")

@@ -15,12 +15,12 @@ from typing import Generic, TypeVar
 import apsw
 
 from ..types.errors import StoreBusy, StoreError, StoreUnavailable
-from .schema import plain_errors
+from .schema import translate_errors
 
 T = TypeVar("T")
 Work = Callable[[apsw.Connection], T]
-PATIENCE_S = 30.0
-OWN_FAULT = (
+BUSY_TIMEOUT_S = 30.0
+JOB_ERRORS = (
     apsw.BindingsError,
     apsw.ConstraintError,
     apsw.MismatchError,
@@ -28,7 +28,7 @@ OWN_FAULT = (
     apsw.TooBigError,
 )
 """What a statement or its arguments can be wrong in: it fails the one job that made them."""
-CLOSED = "the database is closed, so nothing can be written to it"
+CLOSED_TEXT = "the database is closed, so nothing can be written to it"
 
 
 class _Job(Generic[T]):
@@ -64,7 +64,7 @@ class Writer:
         self._path = path
         self._on_fatal = on_fatal
         self._queue: SimpleQueue[_Job[object] | None] = SimpleQueue()
-        self._gate = threading.Lock()
+        self._lock = threading.Lock()
         """Whoever puts a job into the queue holds it, so that none is put behind the end."""
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="deskhand-writer", daemon=True)
@@ -80,16 +80,16 @@ class Writer:
         outcome shields the call.
         """
         job: _Job[T] = _Job(work, asyncio.get_running_loop())
-        with self._gate:
+        with self._lock:
             if self._closed:
-                raise StoreUnavailable(CLOSED)
+                raise StoreUnavailable(CLOSED_TEXT)
             self._queue.put(job)  # type: ignore[arg-type]  # invariant T; the thread only passes it through
         return await job.future
 
     def close(self) -> None:
         """Finish what is queued, then end the thread and close its connection. May be called
         again."""
-        with self._gate:
+        with self._lock:
             self._closed = True
             self._queue.put(None)
         self._thread.join()
@@ -119,7 +119,7 @@ class Writer:
     def _refuse(self, batch: list[_Job[object]]) -> None:
         """Answer whoever still waits when the thread ends: where it broke, and not because it was
         closed."""
-        with self._gate:
+        with self._lock:
             self._closed = True
         with suppress(Empty):
             while True:
@@ -127,12 +127,12 @@ class Writer:
                 if job is not None:
                     batch.append(job)
         for job in batch:
-            job.error = StoreUnavailable(CLOSED)
+            job.error = StoreUnavailable(CLOSED_TEXT)
         self._answer(batch)
 
     def _transact(self, batch: list[_Job[object]]) -> None:
         try:
-            with plain_errors(self._path):
+            with translate_errors(self._path):
                 self._begin()
                 try:
                     if all(map(self._run_job, batch)):
@@ -165,10 +165,10 @@ class Writer:
     def _begin(self) -> None:
         """Take the write lock, however long another process holds it (within reason). Nobody waits
         longer for less."""
-        give_up = monotonic() + PATIENCE_S
+        give_up = monotonic() + BUSY_TIMEOUT_S
         while True:
             try:
-                with plain_errors(self._path):
+                with translate_errors(self._path):
                     self._db.execute("BEGIN IMMEDIATE")
                 return
             except StoreBusy:
@@ -193,7 +193,7 @@ class Writer:
         try:
             job.result = job.work(self._db)
         except Exception as error:
-            if isinstance(error, apsw.Error) and not isinstance(error, OWN_FAULT):
+            if isinstance(error, apsw.Error) and not isinstance(error, JOB_ERRORS):
                 raise
             job.error = (
                 StoreError(f"the rows were refused: {error}")

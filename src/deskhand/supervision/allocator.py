@@ -13,7 +13,7 @@ LARGE_BYTES = 1 << 20
 ARENAS = 2
 
 
-def give_memory_back() -> None:
+def tune_malloc() -> None:
     """Have it give back to the kernel what was freed, for as long as this process lives; to be
     called before there are threads.
 

@@ -9,15 +9,15 @@ import h11
 import msgspec
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from ..net.framing import strict
+from ..net.framing import make_strict
 from ..types.clock import Ids
 from ..web.errors import ErrorBody, Problem
 
-HEAD_S = 5.0
+HEAD_TIMEOUT_S = 5.0
 """The head of a request is here by then, from its first byte on, or from when the connection was
 made."""
-STRANGERS = 64
-CROWD = 1000
+MAX_STRANGERS = 64
+MAX_CROWD = 1000
 """Connections that have not shown a credential which holds. One more, and the oldest that is idle
 is closed: who really wants something has asked before 64 others could come. After a restart all
 clients come back at once, so those of the last YOUNG_S do not count until they are a crowd."""
@@ -33,63 +33,65 @@ class Connection(H11Protocol):
     """uvicorn's own, with these bounds, and with our words for what is no HTTP."""
 
     ids: Ids
-    born = 0.0
-    _late: asyncio.TimerHandle | None = None
+    created_at = 0.0
+    _head_timer: asyncio.TimerHandle | None = None
 
     @property
-    def stranger(self) -> bool:
+    def is_stranger(self) -> bool:
         return self.scope is None or self.scope["state"].get("grant") is None
 
     @property
-    def idle(self) -> bool:
+    def is_idle(self) -> bool:
         return self.cycle is None or self.cycle.response_complete
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        strict(self.conn, own=True)
-        self.born = self.loop.time()
-        self._expect_head()
+        make_strict(self.conn, own=True)
+        self.created_at = self.loop.time()
+        self._start_head_timer()
         strangers = [
-            each for each in self.connections if isinstance(each, Connection) and each.stranger
+            each for each in self.connections if isinstance(each, Connection) and each.is_stranger
         ]
-        old = [each for each in strangers if each.born < self.born - YOUNG_S]
-        if len(old) > STRANGERS or len(strangers) > CROWD:
-            oldest = min(strangers, key=lambda each: (not each.idle, each.born))
+        old = [each for each in strangers if each.created_at < self.created_at - YOUNG_S]
+        if len(old) > MAX_STRANGERS or len(strangers) > MAX_CROWD:
+            oldest = min(strangers, key=lambda each: (not each.is_idle, each.created_at))
             oldest.connections.discard(oldest)
             oldest.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
-            self._expect_head()
+            self._start_head_timer()
         else:
-            self._forget_head()
+            self._cancel_head_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._forget_head()
+        self._cancel_head_timer()
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        self._forget_head()
+        self._cancel_head_timer()
         super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(400, "bad_request", _NO_HTTP)
 
-    def _expect_head(self) -> None:
-        if self._late is None:
-            self._late = self.loop.call_later(HEAD_S, self._too_late)
+    def _start_head_timer(self) -> None:
+        if self._head_timer is None:
+            self._head_timer = self.loop.call_later(HEAD_TIMEOUT_S, self._on_head_timeout)
 
-    def _forget_head(self) -> None:
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
+    def _cancel_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
 
-    def _too_late(self) -> None:
-        self._late = None
+    def _on_head_timeout(self) -> None:
+        self._head_timer = None
         if not self.transport.is_closing():
             self._refuse(
-                408, "too_slow", f"The head of a request must be here within {HEAD_S:g} seconds."
+                408,
+                "too_slow",
+                f"The head of a request must be here within {HEAD_TIMEOUT_S:g} seconds.",
             )
 
     def _refuse(self, status: int, code: str, message: str) -> None:
@@ -113,6 +115,6 @@ class Connection(H11Protocol):
         self.transport.close()
 
 
-def connection_class(ids: Ids) -> type[Connection]:
+def make_connection_class(ids: Ids) -> type[Connection]:
     """What uvicorn makes for each connection."""
     return type("Connection", (Connection,), {"ids": ids})

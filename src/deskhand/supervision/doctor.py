@@ -21,15 +21,15 @@ import anyio
 import msgspec
 from anyio.abc import ByteStream
 
-from ..assembly.models import Models, catalogue_of
+from ..assembly.models import Models, build_catalogue
 from ..config.clock import SystemClock
 from ..config.config import Settings
-from ..config.statements import statements
+from ..config.statements import load_statements
 from ..gateway.audit_anchor import read_anchors
-from ..models.catalogue import parse
+from ..models.catalogue import parse_model_name
 from ..sandbox.probes import open_sandbox
-from ..secrets.proxy_keys import POSSIBLE
-from ..secrets.redaction import secrets_in
+from ..secrets.proxy_keys import HAS_CRYPTOGRAPHY
+from ..secrets.redaction import open_secrets
 from ..secrets.secrets import SecretEntry
 from ..store.sqlite import SqliteStore
 from ..tools.convert import INSTALL as WEB
@@ -38,14 +38,14 @@ from ..tools.engines import ENGINES
 from ..tools.render import INSTALL as CHROMIUM
 from ..tools.render import browser_here
 from ..types.errors import ConfigError, DeskhandError, SandboxUnavailable
-from ..types.folders import make_private
+from ..types.folders import make_private_folder
 from ..users.users import open_people
-from .start_log import last_start, newer_startup_error
+from .start_log import read_last_start, read_startup_error
 
 Level = Literal["good", "note", "bad"]
 PROBE_S = 20.0
-REACH_S = 5.0
-FREE_BYTES = 500_000_000
+REACH_TIMEOUT_S = 5.0
+MIN_FREE_BYTES = 500_000_000
 BUILT_AT = 1_790_000_000.0
 """A clock that shows an earlier time is wrong: this code did not exist then."""
 
@@ -60,15 +60,15 @@ class DoctorFinding(msgspec.Struct, frozen=True):
     fix: Callable[[], None] | None = None
 
 
-Run = Callable[[Settings], Awaitable[Sequence[DoctorFinding]]]
+ProbeFunction = Callable[[Settings], Awaitable[Sequence[DoctorFinding]]]
 
 
 class DoctorProbe(msgspec.Struct, frozen=True):
     name: str
-    run: Run
+    run: ProbeFunction
 
 
-async def examine(
+async def run_probes(
     settings: Settings, probes: Sequence[DoctorProbe] | None = None
 ) -> list[tuple[str, DoctorFinding]]:
     """Run the probes, one after the other. A probe that does not come back is a finding too."""
@@ -84,11 +84,15 @@ async def examine(
     return found
 
 
-async def _home(settings: Settings) -> list[DoctorFinding]:
+async def _probe_home(settings: Settings) -> list[DoctorFinding]:
     root = settings.home.root
     if not root.is_dir():
         remedy = "deskhand init"
-        return [DoctorFinding("bad", f"{root} does not exist", remedy, lambda: make_private(root))]
+        return [
+            DoctorFinding(
+                "bad", f"{root} does not exist", remedy, lambda: make_private_folder(root)
+            )
+        ]
     try:
         with tempfile.NamedTemporaryFile(dir=root, prefix=".doctor-") as file:
             file.write(b"x")
@@ -100,10 +104,10 @@ async def _home(settings: Settings) -> list[DoctorFinding]:
         }
         said = f"{root} cannot be written: {error.strerror}"
         return [DoctorFinding("bad", said, remedies.get(error.errno or 0, ""))]
-    return [DoctorFinding("good", f"{root} can be written"), *_open_to_others(settings)]
+    return [DoctorFinding("good", f"{root} can be written"), *_probe_permissions(settings)]
 
 
-def _open_to_others(settings: Settings) -> list[DoctorFinding]:
+def _probe_permissions(settings: Settings) -> list[DoctorFinding]:
     found = []
     for path in (settings.home.root, settings.home.env):
         if path.exists() and path.stat().st_mode & 0o077:
@@ -123,12 +127,12 @@ def _open_to_others(settings: Settings) -> list[DoctorFinding]:
     return found
 
 
-async def _disk(settings: Settings) -> list[DoctorFinding]:
+async def _probe_disk(settings: Settings) -> list[DoctorFinding]:
     there = next(
         path for path in (settings.home.root, *settings.home.root.parents) if path.exists()
     )
     free = shutil.disk_usage(there).free
-    if free < FREE_BYTES:
+    if free < MIN_FREE_BYTES:
         return [
             DoctorFinding(
                 "bad",
@@ -139,7 +143,7 @@ async def _disk(settings: Settings) -> list[DoctorFinding]:
     return [DoctorFinding("good", f"{free / 1e9:.1f} GB are free")]
 
 
-async def _config(settings: Settings) -> list[DoctorFinding]:
+async def _probe_config(settings: Settings) -> list[DoctorFinding]:
     where = f"{settings.file}{'' if settings.file.exists() else ' (not there: defaults hold)'}"
     notes = [
         DoctorFinding("note", warning, f"$EDITOR {settings.file}") for warning in settings.warnings
@@ -147,13 +151,13 @@ async def _config(settings: Settings) -> list[DoctorFinding]:
     return notes or [DoctorFinding("good", where)]
 
 
-async def _database(settings: Settings) -> list[DoctorFinding]:
+async def _probe_database(settings: Settings) -> list[DoctorFinding]:
     path = settings.home.database
     if not path.exists():
         return [DoctorFinding("good", "nothing was said yet")]
-    store = SqliteStore(path, statements())
+    store = SqliteStore(path, load_statements())
     try:
-        damage = store.check()
+        damage = store.check_integrity()
         events, breaks = await store.audit(read_anchors(settings.home.anchors))
     finally:
         await store.close()
@@ -170,11 +174,11 @@ async def _database(settings: Settings) -> list[DoctorFinding]:
     return [DoctorFinding("good", f"sound; the chain of {events} events holds")]
 
 
-async def _people(settings: Settings) -> list[DoctorFinding]:
+async def _probe_people(settings: Settings) -> list[DoctorFinding]:
     path = settings.home.database
     if not path.exists():
         return [DoctorFinding("good", "only you, at this machine")]
-    store = SqliteStore(path, statements())
+    store = SqliteStore(path, load_statements())
     try:
         people = open_people(store, SystemClock(), dict, dict)
         if why := people.health():
@@ -182,7 +186,7 @@ async def _people(settings: Settings) -> list[DoctorFinding]:
                 DoctorFinding(
                     "bad",
                     why,
-                    f"restore a backup of {path}" if people.broken() else "deskhand pair list",
+                    f"restore a backup of {path}" if people.is_broken() else "deskhand pair list",
                 )
             ]
         users = await people.users()
@@ -192,7 +196,7 @@ async def _people(settings: Settings) -> list[DoctorFinding]:
     return [DoctorFinding("good", f"{len(users)} users, {known} of them known on a channel")]
 
 
-async def _models(settings: Settings) -> list[DoctorFinding]:
+async def _probe_models(settings: Settings) -> list[DoctorFinding]:
     names = dict.fromkeys(
         model for agent in settings.agents for model in settings.agent(agent).models
     )
@@ -204,19 +208,19 @@ async def _models(settings: Settings) -> list[DoctorFinding]:
                 "deskhand model use provider/name",
             )
         ]
-    return [await _model(settings, name) for name in names]
+    return [await _probe_model(settings, name) for name in names]
 
 
-async def _model(settings: Settings, name: str) -> DoctorFinding:
+async def _probe_model(settings: Settings, name: str) -> DoctorFinding:
     """Ask the provider for its list of models: that needs the address, the network and the key to
     be right."""
     models = Models(settings)
     try:
         models.open(name)
-        provider, _ = parse(name)
+        provider, _ = parse_model_name(name)
     except DeskhandError as error:
         return DoctorFinding("bad", f"{name}: {error}", "deskhand model list")
-    catalogue = catalogue_of(settings)
+    catalogue = build_catalogue(settings)
     own = settings.config.providers.get(provider)
     if provider not in catalogue.providers:
         return DoctorFinding("good", f"{name}: built in")
@@ -224,7 +228,7 @@ async def _model(settings: Settings, name: str) -> DoctorFinding:
     url = (own.base_url if own else "") or found.base_url
     key = models.key(provider)
     try:
-        status = await reach(f"{url.rstrip('/')}/models", key, found.quirks.auth)
+        status = await fetch_status(f"{url.rstrip('/')}/models", key, found.quirks.auth)
     except (OSError, ValueError, TimeoutError) as error:
         why = "no answer in time" if isinstance(error, TimeoutError) else str(error)
         start = (
@@ -245,12 +249,12 @@ async def _model(settings: Settings, name: str) -> DoctorFinding:
     )
 
 
-async def reach(url: str, key: str, auth: str) -> int:
+async def fetch_status(url: str, key: str, auth: str) -> int:
     """The status of a GET, within REACH_S. Raises OSError, TimeoutError, ValueError."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     port = parts.port or (443 if parts.scheme == "https" else 80)
-    with anyio.fail_after(REACH_S):
+    with anyio.fail_after(REACH_TIMEOUT_S):
         stream: ByteStream
         connect = anyio.connect_tcp  # noqa: TID251 -- the addresses of providers are the words of a person
         try:
@@ -277,7 +281,7 @@ async def reach(url: str, key: str, auth: str) -> int:
     return int(fields[1])
 
 
-async def _sandbox(settings: Settings) -> list[DoctorFinding]:
+async def _probe_sandbox(settings: Settings) -> list[DoctorFinding]:
     """Open the sandbox, which tries to break out of itself."""
     try:
         proven = await open_sandbox()
@@ -291,9 +295,9 @@ async def _sandbox(settings: Settings) -> list[DoctorFinding]:
     ]
 
 
-async def _secrets(settings: Settings) -> list[DoctorFinding]:
+async def _probe_secrets(settings: Settings) -> list[DoctorFinding]:
     """Whether each value is where it should be."""
-    known = await anyio.to_thread.run_sync(partial(_looked, settings))
+    known = await anyio.to_thread.run_sync(partial(_read_secrets, settings))
     entries, problem = known
     if problem:
         return [DoctorFinding("bad", problem, "deskhand secrets list")]
@@ -311,7 +315,7 @@ async def _secrets(settings: Settings) -> list[DoctorFinding]:
                 "note", f"{len(entries)} are kept; no command may use {', '.join(bare)}", remedy
             )
         ]
-    if not POSSIBLE:
+    if not HAS_CRYPTOGRAPHY:
         why = (
             f"{len(entries)} are kept; commands use them only by http://, which leaves here as "
             "https"
@@ -320,19 +324,19 @@ async def _secrets(settings: Settings) -> list[DoctorFinding]:
     return [DoctorFinding("good", f"{len(entries)} are kept, and put into requests at the proxy")]
 
 
-def _looked(settings: Settings) -> tuple[dict[str, SecretEntry], str]:
-    known = secrets_in(settings)
+def _read_secrets(settings: Settings) -> tuple[dict[str, SecretEntry], str]:
+    known = open_secrets(settings)
     try:
-        entries = known.entries()
+        entries = known.read_entries()
     except ConfigError as error:
         return {}, str(error)
-    known.held()
+    known.list_secrets()
     return entries, known.problem
 
 
-async def _starts(settings: Settings) -> list[DoctorFinding]:
-    error = newer_startup_error(settings.home)
-    began = last_start(settings.home)
+async def _probe_starts(settings: Settings) -> list[DoctorFinding]:
+    error = read_startup_error(settings.home)
+    began = read_last_start(settings.home)
     if error is not None:
         why = f"`deskhand serve` broke at {error.time}: {error.type}: {error.message}"
         return [DoctorFinding("bad", why, f"less {settings.home.startup_error}")]
@@ -348,14 +352,14 @@ async def _starts(settings: Settings) -> list[DoctorFinding]:
     return [DoctorFinding("good", f"`deskhand serve` last began to drive at {when}")]
 
 
-async def _clock(settings: Settings) -> list[DoctorFinding]:
+async def _probe_clock(settings: Settings) -> list[DoctorFinding]:
     if SystemClock().now() < BUILT_AT:
         return [DoctorFinding("bad", "the clock is wrong", "sudo timedatectl set-ntp true")]
     zone = settings.config.timezone
     return [DoctorFinding("good", f"plausible; people are told times in {zone}")]
 
 
-async def _search(settings: Settings) -> list[DoctorFinding]:
+async def _probe_search(settings: Settings) -> list[DoctorFinding]:
     chosen = settings.config.web_search
     engine = ENGINES[chosen.engine]
     variable = (chosen.key_env or engine.key_env) if engine.key_env else ""
@@ -378,7 +382,7 @@ async def _search(settings: Settings) -> list[DoctorFinding]:
     return [DoctorFinding("good", f"{engine.title} searches the web")]
 
 
-async def _documents(settings: Settings) -> list[DoctorFinding]:
+async def _probe_documents(settings: Settings) -> list[DoctorFinding]:
     """Nothing of it is needed for the rest to work."""
     missing = [name for name in (*LIBRARIES, "curl_cffi") if find_spec(name) is None]
     if missing:
@@ -400,16 +404,16 @@ async def _documents(settings: Settings) -> list[DoctorFinding]:
 
 
 PROBES: tuple[DoctorProbe, ...] = (
-    DoctorProbe("home", _home),
-    DoctorProbe("disk", _disk),
-    DoctorProbe("configuration", _config),
-    DoctorProbe("database", _database),
-    DoctorProbe("people", _people),
-    DoctorProbe("models", _models),
-    DoctorProbe("sandbox", _sandbox),
-    DoctorProbe("documents", _documents),
-    DoctorProbe("search", _search),
-    DoctorProbe("secrets", _secrets),
-    DoctorProbe("serve", _starts),
-    DoctorProbe("clock", _clock),
+    DoctorProbe("home", _probe_home),
+    DoctorProbe("disk", _probe_disk),
+    DoctorProbe("configuration", _probe_config),
+    DoctorProbe("database", _probe_database),
+    DoctorProbe("people", _probe_people),
+    DoctorProbe("models", _probe_models),
+    DoctorProbe("sandbox", _probe_sandbox),
+    DoctorProbe("documents", _probe_documents),
+    DoctorProbe("search", _probe_search),
+    DoctorProbe("secrets", _probe_secrets),
+    DoctorProbe("serve", _probe_starts),
+    DoctorProbe("clock", _probe_clock),
 )

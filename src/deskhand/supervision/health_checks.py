@@ -14,12 +14,12 @@ from ..store.base import Store
 from ..types.clock import Clock
 from ..types.errors import StoreError
 from ..types.events import AnyEvent, ModelFailed, ModelReplied
-from ..types.health import HealthFact, State
+from ..types.health import HealthFact, HealthState
 from ..workspace.scope import SandboxProvider
 from .health_facts import Vitals
 from .lock import Holder
 
-FREE_BYTES = 100_000_000
+MIN_FREE_BYTES = 100_000_000
 """Less is told while there is still time."""
 FRESH_S = 5.0
 """So long an attempt to write counts; nobody makes us write by asking."""
@@ -30,9 +30,9 @@ PROVIDER_FAULT_S = 900.0
 NOT_ITS_FAULT = frozenset({"ContextOverflow", "BudgetSpent", "AnswerUnfit"})
 """Failures that say something of a conversation or a budget, and nothing of the provider. The text
 of an answer that does not fit a program's schema is that program's alone."""
-UNTIL_MENDED = frozenset({"ModelKeyRefused", "ModelUnknown"})
+PERMANENT_ERRORS = frozenset({"ModelKeyRefused", "ModelUnknown"})
 """Failures of a model that no time mends, but a person."""
-MODEL = "model "
+MODEL_PREFIX = "model "
 """How the names of providers begin, among the parts."""
 
 
@@ -53,7 +53,7 @@ class Checkup:
         self._clock = clock
         self._tried_at: float | None = None
 
-    async def store(self) -> HealthFact:
+    async def check_store(self) -> HealthFact:
         """Whether anything can be written now: to the database's lock, and to the disk under it."""
         now = self._clock.monotonic()
         if self._tried_at is None or now - self._tried_at >= FRESH_S:
@@ -62,25 +62,27 @@ class Checkup:
                 await self._store.change(())
                 await self._vitals.write()
             except (StoreError, OSError) as error:
-                self._vitals.failed("store", error)
+                self._vitals.record_failure("store", error)
             else:
-                self._vitals.succeeded("store")
-        known = self._vitals.of("store")
+                self._vitals.record_success("store")
+        known = self._vitals.get("store")
         free = shutil.disk_usage(self._home.state).free
-        state: State = "down" if known.failures else "degraded" if free < FREE_BYTES else "ok"
+        state: HealthState = (
+            "down" if known.failures else "degraded" if free < MIN_FREE_BYTES else "ok"
+        )
         detail = (
-            f"{_size(free)} are free"
+            f"{_format_size(free)} are free"
             if known.failures == 0
-            else f"nothing can be written; {_size(free)} are free"
+            else f"nothing can be written; {_format_size(free)} are free"
         )
         last = (known.last_success_at, known.last_error, known.last_error_at)
         return HealthFact("store", state, detail, None, *last, vital=True)
 
-    async def outbox(self) -> HealthFact:
+    async def check_outbox(self) -> HealthFact:
         """What is still to be sent. It is as well as its sender, and late where that is."""
-        (count, oldest, error), *_ = await self._store.rows("outbox_owed", ())
+        (count, oldest, error), *_ = await self._store.query("outbox_owed", ())
         late = count and self._clock.now() - oldest > LATE_S
-        (working,), *_ = await self._store.rows("open_owed", ())
+        (working,), *_ = await self._store.query("open_owed", ())
         detail = f"{count} to be sent" if count else "nothing to be sent"
         detail += f", {working} to go on with" if working else ""
         return HealthFact(
@@ -107,10 +109,10 @@ def sandbox_fact(room: SandboxProvider) -> HealthFact:
             "degraded",
             "no command is run",
             last_error=room.problem,
-            last_error_at=room.at,
+            last_error_at=room.checked_at,
         )
     return HealthFact(
-        "sandbox", "ok", room.proof or "proven before the first command", None, room.at
+        "sandbox", "ok", room.proof or "proven before the first command", None, room.checked_at
     )
 
 
@@ -130,25 +132,29 @@ def configuration_fact(
     return HealthFact("configuration", "ok", "; ".join(settings.warnings) or str(settings.file))
 
 
-def note_models(vitals: Vitals, event: AnyEvent, configured: Callable[[], Collection[str]]) -> None:
+def record_model_event(
+    vitals: Vitals, event: AnyEvent, configured: Callable[[], Collection[str]]
+) -> None:
     """Leave a note of what a provider did. `configured` gives the models that agents are set to
     use."""
     match event:
         case ModelReplied(model=model):
-            vitals.succeeded(MODEL + model.partition("/")[0])
+            vitals.record_success(MODEL_PREFIX + model.partition("/")[0])
         case ModelFailed(model=model, error=error, detail=detail) if error not in NOT_ITS_FAULT:
-            stays = error in UNTIL_MENDED and model in configured()
+            stays = error in PERMANENT_ERRORS and model in configured()
             counts_s = None if stays else PROVIDER_FAULT_S
-            vitals.failed(MODEL + model.partition("/")[0], f"{error}: {detail}", counts_s)
+            vitals.record_failure(
+                MODEL_PREFIX + model.partition("/")[0], f"{error}: {detail}", counts_s
+            )
         case _:
             pass
 
 
-def models_renewed(vitals: Vitals) -> None:
+def reset_model_health(vitals: Vitals) -> None:
     """Models or their keys may be others from now on: only what they do next says how their
     providers are."""
-    vitals.renewed(MODEL)
+    vitals.reset_failures(MODEL_PREFIX)
 
 
-def _size(count: int) -> str:
+def _format_size(count: int) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"

@@ -10,10 +10,10 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from ..config.yaml_edit import write_private
+from ..config.yaml_edit import write_private_file
 from ..types.clock import Clock
 from ..types.errors import LoginRefused
-from ..types.health import HealthFact, State
+from ..types.health import HealthFact, HealthState
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class RememberedHealth(msgspec.Struct, frozen=True, omit_defaults=True):
     refused: bool = False
 
 
-def state_of(vital: Vital, now: float) -> State:
+def compute_state(vital: Vital, now: float) -> HealthState:
     """How a part is doing, from what happened to it."""
     if vital.refused:
         return "down"
@@ -81,7 +81,7 @@ class Vitals:
         self._troubled = anyio.Event()
         self._writing = anyio.Lock()
 
-    def of(self, name: str) -> Vital:
+    def get(self, name: str) -> Vital:
         if name not in self._known:
             before = self._remembered.get(name, RememberedHealth())
             self._known[name] = Vital(
@@ -90,31 +90,31 @@ class Vitals:
             self._known[name].refused = before.refused
         return self._known[name]
 
-    def began(self, name: str, *, awaited: bool = False, vital: bool = False) -> None:
+    def record_start(self, name: str, *, awaited: bool = False, vital: bool = False) -> None:
         """It runs from now on. One that is `awaited` is starting until it is `ready`."""
-        known = self.of(name)
+        known = self.get(name)
         known.since = self._clock.now()
         known.ready = not awaited
         known.vital = vital
 
-    def ready(self, name: str, detail: str = "") -> None:
+    def record_ready(self, name: str, detail: str = "") -> None:
         """It has begun well; `detail` says where it is, or the like."""
-        known = self.of(name)
+        known = self.get(name)
         known.ready = True
         known.detail = detail or known.detail
 
-    def succeeded(self, name: str) -> None:
+    def record_success(self, name: str) -> None:
         """It did what it is for."""
-        known = self.of(name)
+        known = self.get(name)
         known.last_success_at = self._clock.now()
         known.failures = 0
         if known.refused:
             known.refused = False
             self._troubled.set()
 
-    def reported(self, name: str, ok_at: float, error_at: float, error: str) -> None:
+    def record_report(self, name: str, ok_at: float, error_at: float, error: str) -> None:
         """What a part has noted of itself, with times of its own; 0 for never."""
-        known = self.of(name)
+        known = self.get(name)
         if ok_at > (known.last_success_at or 0.0):
             known.last_success_at = ok_at
             if ok_at > (known.last_error_at or 0.0):
@@ -124,31 +124,33 @@ class Vitals:
             known.last_error = self._redact(error)[:ERROR_CHARS]
             known.last_error_at = error_at
 
-    def failed(self, name: str, error: BaseException | str, counts_s: float | None = None) -> int:
+    def record_failure(
+        self, name: str, error: BaseException | str, counts_s: float | None = None
+    ) -> int:
         """It did not. Returns how often that was in a row.
 
         `counts_s` is for what does nothing by itself, and so may never have a chance to succeed:
         after so many seconds its failure says nothing any more. None: until it succeeds, or has run
         on for a while.
         """
-        known = self.of(name)
+        known = self.get(name)
         now = self._clock.now()
         settled = known.since is not None and now - known.since >= SETTLED_S
         outdated = known.counts_until is not None and now >= known.counts_until
         known.failures = 1 if settled or outdated else known.failures + 1
         known.counts_until = None if counts_s is None else now + counts_s
-        said = error if isinstance(error, str) else sentence(error)
+        said = error if isinstance(error, str) else format_error(error)
         known.last_error = self._redact(said)[:ERROR_CHARS]
         known.last_error_at = now
         known.refused = isinstance(error, LoginRefused)
         self._troubled.set()
         return known.failures
 
-    def stopped(self, name: str) -> None:
+    def record_stop(self, name: str) -> None:
         """It does not run now."""
-        self.of(name).since = None
+        self.get(name).since = None
 
-    def renewed(self, prefix: str) -> None:
+    def reset_failures(self, prefix: str) -> None:
         """Parts whose names begin so are set up anew: how they failed before says nothing of them
         any more."""
         for name, known in self._known.items():
@@ -157,17 +159,22 @@ class Vitals:
 
     def facts(self) -> list[HealthFact]:
         now = self._clock.now()
-        return [self._fact(name, vital, now) for name, vital in self._known.items()]
+        return [self._make_fact(name, vital, now) for name, vital in self._known.items()]
 
-    def _fact(self, name: str, vital: Vital, now: float) -> HealthFact:
+    def _make_fact(self, name: str, vital: Vital, now: float) -> HealthFact:
         error = (vital.last_error, vital.last_error_at, vital.restarts, vital.vital)
         return HealthFact(
-            name, state_of(vital, now), vital.detail, vital.since, vital.last_success_at, *error
+            name,
+            compute_state(vital, now),
+            vital.detail,
+            vital.since,
+            vital.last_success_at,
+            *error,
         )
 
     # ------------------------------------------------------------------ over restarts
 
-    def recall(self) -> None:
+    def load(self) -> None:
         """Take up what the last process wrote down; where there is nothing to read, nothing is
         remembered."""
         try:
@@ -177,7 +184,7 @@ class Vitals:
         except (OSError, msgspec.MsgspecError, RecursionError):
             return
 
-    async def keep(self) -> None:
+    async def run(self) -> None:
         """Write it down for ever: soon after a failure, and now and then."""
         try:
             while True:
@@ -206,10 +213,10 @@ class Vitals:
         found = {name: each for name, each in found.items() if each != RememberedHealth()}
         text = msgspec.json.format(msgspec.json.encode(found)).decode() + "\n"
         async with self._writing:
-            await anyio.to_thread.run_sync(write_private, self._path, text)
+            await anyio.to_thread.run_sync(write_private_file, self._path, text)
 
 
-def sentence(error: BaseException) -> str:
+def format_error(error: BaseException) -> str:
     """An error in one line; of a group the first, which the others followed."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

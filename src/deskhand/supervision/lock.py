@@ -12,7 +12,7 @@ import anyio
 import msgspec
 
 TRY_LOCK_S = 1.0
-PATIENCE_S = 15.0
+HANDOVER_S = 15.0
 """So long a service may take from one worker to the next."""
 
 
@@ -24,7 +24,7 @@ class Holder(msgspec.Struct, frozen=True):
     since: float = 0.0
 
 
-def take(path: Path, holder: Holder) -> int | None:
+def acquire_lock(path: Path, holder: Holder) -> int | None:
     """Take the lock and say whose it is: a file descriptor that holds it until it is closed; None:
     it is taken. Raises OSError."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -44,7 +44,7 @@ def take(path: Path, holder: Holder) -> int | None:
     return fd
 
 
-def holder_of(path: Path) -> Holder | None:
+def read_holder(path: Path) -> Holder | None:
     """Who holds the lock now; None where nobody does."""
     try:
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -63,11 +63,11 @@ def holder_of(path: Path) -> Holder | None:
 
 
 @asynccontextmanager
-async def held(
+async def hold_lock(
     path: Path,
     holder: Holder,
     first: Callable[[], bool] = lambda: False,
-    patience_s: float = PATIENCE_S,
+    patience_s: float = HANDOVER_S,
     waits: Callable[[], None] = lambda: None,
 ) -> AsyncIterator[None]:
     """Hold the lock; waits until it is free, looking every TRY_LOCK_S, and calls `waits` each time.
@@ -77,9 +77,9 @@ async def held(
     fd = None
     while fd is None:  # a lock of the kernel tells nobody
         if free_s < patience_s and first():
-            free_s = free_s + TRY_LOCK_S if holder_of(path) is None else 0.0
+            free_s = free_s + TRY_LOCK_S if read_holder(path) is None else 0.0
         else:
-            fd = take(path, holder)
+            fd = acquire_lock(path, holder)
         if fd is None:
             waits()
             await anyio.sleep(TRY_LOCK_S)

@@ -50,7 +50,7 @@ def logging_to_file(settings: Settings, console: logging.Handler | None = None) 
     handler: logging.Handler
     try:
         path = settings.home.log
-        settings.home.make(path.parent)
+        settings.home.make_folder(path.parent)
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
         handler = LogFile(
             path, maxBytes=FILE_BYTES, backupCount=FILES, encoding="utf-8", errors="replace"
@@ -73,7 +73,7 @@ def logging_to_file(settings: Settings, console: logging.Handler | None = None) 
             each.close()
 
 
-def renew_logging(settings: Settings) -> None:
+def reconfigure_logging(settings: Settings) -> None:
     """Log by these settings from now on, where there is a log: its level, and which secrets are not
     written."""
     handlers = [

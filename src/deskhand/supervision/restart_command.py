@@ -21,30 +21,30 @@ class Restart:
         self._store = store
         self._clock = clock
         self._commands: list[tuple[str, int]] = []
-        self.asked = anyio.Event()
+        self.requested = anyio.Event()
 
-    def note(self, recorded: Recorded) -> None:
+    def on_event(self, recorded: Recorded) -> None:
         """An event passes: it may be the command of somebody who may give it."""
         event = recorded.event
         if isinstance(event, CommandRun) and event.name == "restart" and not event.refused:
             self._commands.append((recorded.session, event.inbox_id))
-            self.asked.set()
+            self.requested.set()
 
-    def ask(self) -> None:
+    def request(self) -> None:
         """The page asks: nobody has to be told afterwards."""
-        self.asked.set()
+        self.requested.set()
 
-    async def instead(
+    async def reload_instead(
         self, reload: Callable[[], Awaitable[None]], wake: Callable[[str], None]
     ) -> None:
         """Where nobody would start this process again: what a restart is good for, whenever it is
         asked for."""
         while True:
-            await self.asked.wait()
+            await self.requested.wait()
             await reload()
-            await self.leave_word(wake)
+            await self.notify_requesters(wake)
 
-    async def leave_word(self, wake: Callable[[str], None] = lambda session: None) -> None:
+    async def notify_requesters(self, wake: Callable[[str], None] = lambda session: None) -> None:
         """Store for each who asked what they are told when somebody drives again: once, whatever
         dies in between. Call it when nothing is driven any more, or with `wake`, to have it told
         now."""
@@ -65,4 +65,4 @@ class Restart:
             await self._store.accept(word, SYSTEM, session)
             wake(session)
         self._commands.clear()
-        self.asked = anyio.Event()
+        self.requested = anyio.Event()

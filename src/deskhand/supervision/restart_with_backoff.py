@@ -10,7 +10,7 @@ import anyio
 import msgspec
 
 from ..types.errors import ChannelError, DeskhandError, LoginRefused, StoreCorrupt
-from .health_facts import Vitals, sentence
+from .health_facts import Vitals, format_error
 
 log = logging.getLogger(__name__)
 
@@ -20,7 +20,7 @@ REFUSED_PAUSE_S = 600.0
 ENDED = "it ended by itself"
 
 
-def pause_s(failures: int) -> float:
+def restart_backoff_s(failures: int) -> float:
     """How long to wait after so many failures in a row: 0.5, 1, 2, … at most 60 seconds."""
     return float(min(SHORTEST_PAUSE_S * 2.0 ** min(max(failures - 1, 0), 16), LONGEST_PAUSE_S))
 
@@ -36,34 +36,36 @@ class Child(msgspec.Struct, frozen=True):
 
 
 async def keep_running(
-    child: Child, vitals: Vitals, pause: Callable[[int], float] = pause_s
+    child: Child, vitals: Vitals, pause: Callable[[int], float] = restart_backoff_s
 ) -> None:
     """Run it for ever. Raises only what must end the process: a damaged database, and what is no
     Exception."""
     while True:
-        vitals.began(child.name, awaited=child.awaited, vital=child.vital)
+        vitals.record_start(child.name, awaited=child.awaited, vital=child.vital)
         try:
             await child.run()
-            wait_s = _note(child, DeskhandError(ENDED), vitals, pause)
+            wait_s = _record_failure(child, DeskhandError(ENDED), vitals, pause)
         except Exception as error:
-            if fatal(error):
+            if is_fatal(error):
                 raise
-            wait_s = _note(child, error, vitals, pause)
+            wait_s = _record_failure(child, error, vitals, pause)
         await anyio.sleep(wait_s)
-        vitals.of(child.name).restarts += 1
+        vitals.get(child.name).restarts += 1
 
 
-def fatal(error: BaseException) -> bool:
+def is_fatal(error: BaseException) -> bool:
     """Whether nothing may be built on what is left."""
     if isinstance(error, BaseExceptionGroup):
-        return any(map(fatal, error.exceptions))
+        return any(map(is_fatal, error.exceptions))
     return isinstance(error, StoreCorrupt) or not isinstance(error, Exception)
 
 
-def _note(child: Child, error: Exception, vitals: Vitals, pause: Callable[[int], float]) -> float:
+def _record_failure(
+    child: Child, error: Exception, vitals: Vitals, pause: Callable[[int], float]
+) -> float:
     """Write down that it failed; returns after how many seconds it is started again."""
-    failures = vitals.failed(child.name, error)
-    vitals.stopped(child.name)
+    failures = vitals.record_failure(child.name, error)
+    vitals.record_stop(child.name)
     wait_s = REFUSED_PAUSE_S if isinstance(error, LoginRefused) else pause(failures)
     if isinstance(error, ChannelError) and error.retry_after_s is not None:
         wait_s = max(wait_s, min(error.retry_after_s, 3600.0))
@@ -71,6 +73,10 @@ def _note(child: Child, error: Exception, vitals: Vitals, pause: Callable[[int],
         log.warning("%s: %s; again in %.1f s", child.name, error, wait_s)
     else:
         log.error(
-            "%s broke (%s); again in %.1f s", child.name, sentence(error), wait_s, exc_info=error
+            "%s broke (%s); again in %.1f s",
+            child.name,
+            format_error(error),
+            wait_s,
+            exc_info=error,
         )
     return wait_s

@@ -18,7 +18,7 @@ import msgspec
 from .. import __file__ as _PACKAGE
 from ..config.clock import SystemClock
 from ..config.config import Settings
-from ..config.statements import statements
+from ..config.statements import load_statements
 from ..store.base import Store
 from ..store.sqlite import SqliteStore
 from ..types.commit import Change
@@ -26,7 +26,7 @@ from ..types.errors import DeskhandError, Refused
 from ..types.events import MessageReceived
 from ..types.identity import SYSTEM, Address, Command, Inbound
 from ..workspace.undo_journal import Effects, open_effects
-from .start_log import last_start, newer_startup_error
+from .start_log import read_last_start, read_startup_error
 
 log = logging.getLogger(__name__)
 
@@ -42,12 +42,12 @@ class ConfigEdit(msgspec.Struct, frozen=True):
     files: tuple[str, ...]
 
 
-async def mend(settings: Settings, code: int, why: str = "") -> bool:
+async def roll_back_failed_start(settings: Settings, code: int, why: str = "") -> bool:
     """The worker ended with this code before it drove (`why`, where that is known): take back what
     was changed since the last good start. Returns whether another start is worth while. It raises
     nothing: without it, all is as it was before."""
     if not why:
-        error = newer_startup_error(settings.home)
+        error = read_startup_error(settings.home)
         why = (
             f"{error.type}: {error.message}" if error is not None else f"it ended with code {code}"
         )
@@ -55,31 +55,31 @@ async def mend(settings: Settings, code: int, why: str = "") -> bool:
     async def use(store: Store, since: float) -> bool:
         async with open_effects(settings, store) as effects:
             return bool(
-                await take_back(
+                await undo_edits(
                     settings, store, effects, since, f"the service did not start ({why})"
                 )
             )
 
-    return await _since_the_last_start(settings, use)
+    return await _run_since_last_start(settings, use)
 
 
-async def could_mend(settings: Settings) -> bool:
+async def can_roll_back(settings: Settings) -> bool:
     """Whether there is anything to be taken back since the last good start. It raises nothing."""
 
     async def use(store: Store, since: float) -> bool:
-        return bool(await edits(settings, store, since))
+        return bool(await find_edits(settings, store, since))
 
-    return await _since_the_last_start(settings, use)
+    return await _run_since_last_start(settings, use)
 
 
-async def _since_the_last_start(
+async def _run_since_last_start(
     settings: Settings, use: Callable[[Store, float], Awaitable[bool]]
 ) -> bool:
-    since = last_start(settings.home)
+    since = read_last_start(settings.home)
     if since is None:
         return False
     try:
-        store = SqliteStore(settings.home.database, statements())
+        store = SqliteStore(settings.home.database, load_statements())
         try:
             return await use(store, since)
         finally:
@@ -89,7 +89,7 @@ async def _since_the_last_start(
         return False
 
 
-async def take_back(
+async def undo_edits(
     settings: Settings,
     store: Store,
     effects: Effects,
@@ -101,7 +101,7 @@ async def take_back(
     alone), the latest first, and tell those in whose conversations it was done. Returns the
     files."""
     undone: dict[str, list[str]] = {}
-    for edit in await edits(settings, store, since, only):
+    for edit in await find_edits(settings, store, since, only):
         files = undone.setdefault(edit.session, [])
         try:
             outcome = await effects.undo(SYSTEM, await effects.get(SYSTEM, edit.n))
@@ -121,31 +121,31 @@ async def take_back(
         )
     for session, files in undone.items():
         if files:
-            await _tell(store, session, files, why)
+            await _notify(store, session, files, why)
     return [file for files in undone.values() for file in files]
 
 
-async def edits(
+async def find_edits(
     settings: Settings, store: Store, since: float, only: Collection[str] = ()
 ) -> Sequence[ConfigEdit]:
     """The changes since then that touched what the service runs, the latest first."""
     found: dict[int, ConfigEdit] = {}
-    for n, session, folder, place in await store.rows("effect_files", (since,)):
+    for n, session, folder, place in await store.query("effect_files", (since,)):
         file = Path(folder) / bytes(place).decode(errors="surrogateescape")
-        if not _runs(settings, file) or (only and str(file) not in only):
+        if not _is_service_code(settings, file) or (only and str(file) not in only):
             continue
         known = found.get(n, ConfigEdit(n, session, ()))
         found[n] = ConfigEdit(n, session, (*known.files, str(file)))
     return tuple(found.values())
 
 
-def _runs(settings: Settings, file: Path) -> bool:
+def _is_service_code(settings: Settings, file: Path) -> bool:
     """Whether the service runs this file: a plugin, or its own source."""
     plugins = settings.home.plugins.resolve()
     return file.suffix == ".py" and any(file.is_relative_to(each) for each in (plugins, PACKAGE))
 
 
-async def _tell(store: Store, session: str, files: Sequence[str], why: str) -> None:
+async def _notify(store: Store, session: str, files: Sequence[str], why: str) -> None:
     """Once, where it was done: the person reads it, and an agent that wanted to go on there learns
     of it."""
     now = SystemClock().now()
@@ -171,16 +171,16 @@ async def _tell(store: Store, session: str, files: Sequence[str], why: str) -> N
     await store.accept(inbound, SYSTEM, session)
 
 
-async def mend_plugins(
+async def roll_back_plugins(
     settings: Settings, store: Store, effects: Effects, broken: Collection[str]
 ) -> bool:
     """Plugins of these files did not load: take back what was changed in them since the last good
     start. Returns whether anything was."""
-    since = last_start(settings.home)
+    since = read_last_start(settings.home)
     if since is None or not broken:
         return False
     return bool(
-        await take_back(
+        await undo_edits(
             settings, store, effects, since, "it did not load", [*map(os.path.realpath, broken)]
         )
     )

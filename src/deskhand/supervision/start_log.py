@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 import msgspec
 
 from ..config.config import Home
-from ..config.yaml_edit import write_private
+from ..config.yaml_edit import write_private_file
 from ..types.errors import DeskhandError, StoreCorrupt
 
-READY = "DESKHAND_READY"
+READY_VARIABLE = "DESKHAND_READY"
 """Names the open end of a pipe by which a worker says to its parent that it is ready."""
 
 
@@ -37,7 +37,7 @@ class WorkerReady:
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._fd = -1
         with suppress(KeyError, ValueError, OSError):
-            fd = int(environment[READY])
+            fd = int(environment[READY_VARIABLE])
             if stat.S_ISFIFO(os.fstat(fd).st_mode):
                 os.set_inheritable(fd, False)
                 self._fd = fd
@@ -51,12 +51,12 @@ class WorkerReady:
             os.close(fd)
 
 
-def note_start(home: Home, now: float) -> None:
+def record_start(home: Home, now: float) -> None:
     """It drives now. Raises OSError."""
-    write_private(home.last_start, f"{now}\n")
+    write_private_file(home.last_start, f"{now}\n")
 
 
-def last_start(home: Home) -> float | None:
+def read_last_start(home: Home) -> float | None:
     """When it last began to drive, in seconds since the epoch; None: never."""
     try:
         return float(home.last_start.read_text())
@@ -68,32 +68,32 @@ def write_startup_error(
     home: Home, error: BaseException, now: float, redact: Callable[[str], str]
 ) -> StartupError:
     """Write down why the worker ended, as `redact` leaves it. Raises OSError."""
-    innermost = cause(error)
+    innermost = find_cause(error)
     trace = "".join(traceback.format_exception(error))
     type_ = type(innermost).__name__
     time = datetime.fromtimestamp(now, UTC).isoformat()
     found = StartupError(type_, redact(str(innermost)), redact(trace), time)
-    home.make(home.state)
-    write_private(home.startup_error, json.dumps(msgspec.to_builtins(found), indent=2) + "\n")
+    home.make_folder(home.state)
+    write_private_file(home.startup_error, json.dumps(msgspec.to_builtins(found), indent=2) + "\n")
     return found
 
 
-def newer_startup_error(home: Home) -> StartupError | None:
+def read_startup_error(home: Home) -> StartupError | None:
     """Why it ended last, if it has not begun well since."""
     try:
         found = msgspec.json.decode(home.startup_error.read_bytes(), type=StartupError)
         at = datetime.fromisoformat(found.time).timestamp()
     except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
         return None
-    began = last_start(home)
+    began = read_last_start(home)
     return None if began is not None and began > at else found
 
 
-def cause(error: BaseException) -> BaseException:
+def find_cause(error: BaseException) -> BaseException:
     """The exception that task groups wrapped. Of several that which people can be told: an order to
     end, a damaged database, or the first where all are such as people are told. Else the group:
     something broke that should not."""
-    parts = _parts(error)
+    parts = _flatten_group(error)
     for kind in (KeyboardInterrupt, SystemExit, StoreCorrupt):
         for part in parts:
             if isinstance(part, kind):
@@ -105,7 +105,7 @@ def cause(error: BaseException) -> BaseException:
     return next((part for part in parts if isinstance(part, DeskhandError)), parts[0])
 
 
-def _parts(error: BaseException) -> list[BaseException]:
+def _flatten_group(error: BaseException) -> list[BaseException]:
     if not isinstance(error, BaseExceptionGroup):
         return [error]
-    return [part for each in error.exceptions for part in _parts(each)]
+    return [part for each in error.exceptions for part in _flatten_group(each)]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import anyio
 from anyio.abc import Process, TaskStatus
 
-from .start_log import READY
+from .start_log import READY_VARIABLE
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ CRASHES = frozenset(
 )
 """Signals by which a worker ends that nobody told to: the system ran out of memory, or a library
 broke."""
-MOST_QUICK = 5
+MAX_QUICK_CRASHES = 5
 """After so many in a row that ended soon after their start, one that crashes is not started
 again."""
 GRACE_S = DRAIN_S + 3.0
@@ -43,13 +43,13 @@ HUNG_GRACE_S = 3.0
 """So long a start may take, and so long one that takes longer may take to end."""
 
 
-def pause_s(quick: int) -> float:
+def worker_backoff_s(quick: int) -> float:
     """How long to wait before the next start, after so many workers in a row ended soon after
     theirs."""
     return 0.0 if quick < 1 else min(2.0 ** (quick - 1), LONGEST_PAUSE_S)
 
 
-async def _nothing(why: str = "") -> bool:
+async def _cannot_mend(why: str = "") -> bool:
     return False
 
 
@@ -60,9 +60,9 @@ class Mending(NamedTuple):
     where something `could` be mended: else it may be slow with good reason. Where it then was not,
     the next start may take as long as it likes."""
 
-    came_up: Callable[[], object] = object
-    mend: Callable[[int, str], Awaitable[bool]] = lambda code, why: _nothing(why)
-    could: Callable[[], Awaitable[bool]] = _nothing
+    last_start: Callable[[], object] = object
+    mend: Callable[[int, str], Awaitable[bool]] = lambda code, why: _cannot_mend(why)
+    can_mend: Callable[[], Awaitable[bool]] = _cannot_mend
     start_s: float = START_S
 
 
@@ -77,7 +77,7 @@ class Supervisor:
         now: Callable[[], float],
         *,
         reload: bool = True,
-        pause: Callable[[int], float] = pause_s,
+        pause: Callable[[int], float] = worker_backoff_s,
         mending: Mending | None = None,
     ) -> None:
         self._command = command
@@ -95,25 +95,29 @@ class Supervisor:
         """Until a worker ends by itself with anything but RESTART, crashes again and again, or we
         are told to end; the exit code is the worker's."""
         async with anyio.create_task_group() as tasks:
-            await tasks.start(self._obey)
-            code = await self._keep()
+            await tasks.start(self._handle_signals)
+            code = await self._run_workers()
             tasks.cancel_scope.cancel()
         return code
 
-    async def _keep(self) -> int:
+    async def _run_workers(self) -> int:
         quick = 0
         watched = True
         while True:
             began = self._now()
-            before = self._mending.came_up()
-            code = await self._once(watched)
+            before = self._mending.last_start()
+            code = await self._run_worker(watched)
             failed = (
-                self._mending.came_up() == before and not self._begun and not self._ending.is_set()
+                self._mending.last_start() == before
+                and not self._begun
+                and not self._ending.is_set()
             )
             mended = failed and (bool(self._hung) or code not in (0, RESTART))
             mended = mended and await self._mending.mend(code, self._hung)
             quick = quick + 1 if self._now() - began < SETTLED_S else 0
-            again = code - 128 in CRASHES and quick <= MOST_QUICK and not self._ending.is_set()
+            again = (
+                code - 128 in CRASHES and quick <= MAX_QUICK_CRASHES and not self._ending.is_set()
+            )
             if again and not mended:
                 log.warning(
                     "The worker was ended by %s; it is started again.",
@@ -129,7 +133,7 @@ class Supervisor:
             if self._ending.is_set():
                 return 0
 
-    async def _once(self, watched: bool) -> int:
+    async def _run_worker(self, watched: bool) -> int:
         """One worker's life. It is in a session of its own: a Ctrl+C in the terminal reaches it
         through us alone.
 
@@ -139,7 +143,7 @@ class Supervisor:
         self._hung = ""
         self._begun = False
         try:
-            env = {**self._environment, READY: str(tells)}
+            env = {**self._environment, READY_VARIABLE: str(tells)}
             try:
                 std: dict[str, Any] = {"stdin": DEVNULL, "stdout": None, "stderr": None}
                 process = await anyio.open_process(
@@ -152,7 +156,7 @@ class Supervisor:
                 if self._ending.is_set():
                     process.send_signal(signal.SIGTERM)
                 if watched:
-                    tasks.start_soon(self._see_it_begin, process, told)
+                    tasks.start_soon(self._end_if_hung, process, told)
                 code = await process.wait()
                 self._worker = None
                 tasks.cancel_scope.cancel()
@@ -161,14 +165,14 @@ class Supervisor:
             os.close(told)
         return code if code >= 0 else 128 - code
 
-    async def _see_it_begin(self, process: Process, told: int) -> None:
+    async def _end_if_hung(self, process: Process, told: int) -> None:
         """A worker that hangs before it is ready is ended, if that may help."""
         with anyio.move_on_after(self._mending.start_s) as bounded:
             await anyio.wait_readable(told)  # its word, or the end of it
         if not bounded.cancelled_caught or self._ending.is_set():
             return
         why = f"it was not ready {self._mending.start_s:.0f} s after its start"
-        if not await self._mending.could():
+        if not await self._mending.can_mend():
             log.warning("The service has not begun: %s. It is left to go on.", why)
             return
         if select([told], [], [], 0)[0]:
@@ -181,24 +185,24 @@ class Supervisor:
                 await process.wait()
             process.kill()
 
-    async def _obey(self, *, task_status: TaskStatus[None]) -> None:
+    async def _handle_signals(self, *, task_status: TaskStatus[None]) -> None:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as orders:
             task_status.started()
             async with anyio.create_task_group() as tasks:
                 async for order in orders:
                     if order == signal.SIGHUP and self._reload:
-                        self._send(signal.SIGHUP)
+                        self._signal_worker(signal.SIGHUP)
                         continue
                     if not self._ending.is_set():
                         tasks.start_soon(self._kill_late)
                     self._ending.set()
-                    self._send(signal.SIGTERM)
+                    self._signal_worker(signal.SIGTERM)
 
     async def _kill_late(self) -> None:
         await anyio.sleep(GRACE_S)
-        self._send(signal.SIGKILL)
+        self._signal_worker(signal.SIGKILL)
 
-    def _send(self, order: signal.Signals) -> None:
+    def _signal_worker(self, order: signal.Signals) -> None:
         if self._worker is not None:
             with suppress(ProcessLookupError):
                 self._worker.send_signal(order)

@@ -16,7 +16,7 @@ from .supervise import DRAIN_S, RESTART
 Kind = Literal["systemd", "launchd"]
 STOP_S = int(DRAIN_S) + 10
 """How long the system waits after the order to end, before it kills."""
-AGAIN_S = 5
+RESTART_DELAY_S = 5
 
 
 class Unit(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ class Unit(msgspec.Struct, frozen=True):
     output: Path
 
 
-def unit_of(
+def make_unit(
     command: tuple[str, ...], home: Path, usual_home: Path, path: str, output: Path
 ) -> Unit:
     """The unit of a home. `path` is the PATH of whoever installs it: a service is started with
@@ -42,31 +42,31 @@ def unit_of(
     return Unit(f"deskhand-{digest}", command, environment | {"DESKHAND_HOME": str(home)}, output)
 
 
-def file_of(unit: Unit, kind: Kind, environment: Mapping[str, str]) -> Path:
+def get_unit_path(unit: Unit, kind: Kind, environment: Mapping[str, str]) -> Path:
     """Where it is installed for this user."""
     user = Path(environment.get("HOME") or Path.home())
     if kind == "launchd":
-        return user / "Library" / "LaunchAgents" / f"{label(unit)}.plist"
+        return user / "Library" / "LaunchAgents" / f"{launchd_label(unit)}.plist"
     config = environment.get("XDG_CONFIG_HOME") or user / ".config"
     return Path(config) / "systemd" / "user" / f"{unit.name}.service"
 
 
-def label(unit: Unit) -> str:
+def launchd_label(unit: Unit) -> str:
     """What launchd calls it."""
     return f"org.{unit.name}"
 
 
-def render(unit: Unit, kind: Kind) -> str:
-    return systemd(unit) if kind == "systemd" else launchd(unit)
+def render_unit(unit: Unit, kind: Kind) -> str:
+    return render_systemd(unit) if kind == "systemd" else render_launchd(unit)
 
 
-def systemd(unit: Unit) -> str:
+def render_systemd(unit: Unit) -> str:
     """Only the parent is told to end (`mixed`): it hands the order on, and a second one would cut
     off what is under way. Exit code 75 is a restart, not a failure."""
     variables = "\n".join(
-        f"Environment={_quoted(f'{name}={value}')}" for name, value in unit.environment.items()
+        f"Environment={_quote(f'{name}={value}')}" for name, value in unit.environment.items()
     )
-    command = " ".join(_quoted(word).replace("$", "$$") for word in unit.command)
+    command = " ".join(_quote(word).replace("$", "$$") for word in unit.command)
     return f"""[Unit]
 Description=Deskhand, a personal AI agent
 
@@ -75,7 +75,7 @@ Type=exec
 ExecStart={command}
 ExecReload=/bin/kill -HUP $MAINPID
 Restart=on-failure
-RestartSec={AGAIN_S}
+RestartSec={RESTART_DELAY_S}
 RestartForceExitStatus={RESTART}
 KillMode=mixed
 TimeoutStopSec={STOP_S}
@@ -87,21 +87,21 @@ WantedBy=default.target
 """
 
 
-def _quoted(word: str) -> str:
+def _quote(word: str) -> str:
     """A word as systemd.syntax(7) has it; `%` begins a specifier."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("\n", "\\n")
     return f'"{escaped}"'
 
 
-def launchd(unit: Unit) -> str:
+def render_launchd(unit: Unit) -> str:
     """Started at login, and again whenever it does not end by itself with 0."""
     found = {
-        "Label": label(unit),
+        "Label": launchd_label(unit),
         "ProgramArguments": list(unit.command),
         "EnvironmentVariables": dict(unit.environment),
         "RunAtLoad": True,
         "KeepAlive": {"SuccessfulExit": False},
-        "ThrottleInterval": AGAIN_S,
+        "ThrottleInterval": RESTART_DELAY_S,
         "ExitTimeOut": STOP_S,
         "Umask": 0o077,
         "StandardOutPath": str(unit.output),

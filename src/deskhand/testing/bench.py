@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from ..agent.loop import Driver
 from ..agent.profile import Agent, Ports
-from ..assembly.chat_commands import run
-from ..config.statements import statements as all_statements
-from ..gateway.door import cuts
+from ..assembly.chat_commands import run_command
+from ..config.statements import load_statements as all_statements
+from ..gateway.door import is_interrupt
 from ..models.base import Model
 from ..models.meter import UsageMeter
 from ..policy.rules import Case, Decision
@@ -74,7 +74,7 @@ class Bench:
             allow,
             self.reach,
             str(path.parent),
-            commands=partial(run, lambda principal, session, options: ""),
+            commands=partial(run_command, lambda principal, session, options: ""),
         )
         self._reaches = ToolScopes(self.store, Blobs(path.parent / "blobs"), SandboxProvider())
         self._model = model
@@ -86,7 +86,7 @@ class Bench:
         return self._model
 
     async def reach(self) -> ToolScope:
-        return await self._reaches.of("agent", Path(self.agent.folder))
+        return await self._reaches.open_scope("agent", Path(self.agent.folder))
 
     def start(self) -> Driver:
         """A driver without any memory, as after a restart."""
@@ -130,8 +130,8 @@ class Bench:
         """Somebody sends this, and the driver learns of it as from dispatch."""
         given = said(body, who) if isinstance(body, str) else body
         await self.accept(given, who, when)
-        self.driver.news = True
-        if cuts(given, when):
+        self.driver.has_news = True
+        if is_interrupt(given, when):
             self.driver.interrupt()
 
     async def say(

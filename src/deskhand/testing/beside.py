@@ -127,7 +127,7 @@ async def heard(app: App, session: str) -> list[str]:
 
 
 async def rows(app: App, session: str = "default/terminal:1") -> list[Process]:
-    return await app.background.of(session)
+    return await app.background.list_processes(session)
 
 
 async def wait_for(condition: Callable[[], Any], seconds: float = PATIENCE_S) -> Any:

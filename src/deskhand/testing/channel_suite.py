@@ -11,7 +11,7 @@ import anyio
 from msgspec.structs import replace
 
 from ..channels.base import Channel, Editing, Healthy, Typing
-from ..gateway.door import labelled
+from ..gateway.door import label_parts
 from ..types.commit import Outgoing, SayPart
 from ..types.errors import ChannelError, SendRefused
 from ..types.identity import Address, Inbound, Principal, Said
@@ -174,8 +174,8 @@ async def what_is_passed_on_is_not_their_word(stage: Stage) -> None:
     count = await stage.passes_on("Zanzibar")
     for inbound in await take(channel, count, confirm=True) if count else ():
         assert isinstance(inbound.body, Said), inbound
-        message = labelled(inbound.body.message, owner)
-        assert "Zanzibar" not in message.typed, message
+        message = label_parts(inbound.body.message, owner)
+        assert "Zanzibar" not in message.own_text, message
         for part in message.parts:
             assert isinstance(part, Text | Image | Audio | File), part
             typed = isinstance(part, Text) and "Zanzibar" not in part.text

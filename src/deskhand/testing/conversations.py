@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import msgspec
 
-from ..assembly.tools import skills_of, toolbox
+from ..assembly.tools import make_tools, skills_of
 from ..config.config import Config, Home, Settings
 from ..models.base import Request
 from ..net.client import Net
@@ -53,7 +53,7 @@ class Conversations:
         self.work = self.settings.home.workspace("default")
         self.channels = (MemoryChannel(HERE), MemoryChannel(ELSEWHERE))
         self.tools: dict[str, Tool] = {
-            **toolbox(self.settings, "default", skills_of(self.settings, "default")),
+            **make_tools(self.settings, "default", skills_of(self.settings, "default")),
             **{tool.spec.name: tool for tool in extra},
         }
         self.aside = "short"

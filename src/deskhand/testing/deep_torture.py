@@ -20,9 +20,9 @@ import anyio.abc
 import apsw
 import msgspec
 
-from ..assembly.tools import ours, skills_of
+from ..assembly.tools import builtin_tools, skills_of
 from ..config.config import Config, Home, Settings
-from ..config.statements import statements
+from ..config.statements import load_statements
 from ..runtime.app import App, Parts, open_app
 from ..store.schema import connect
 from ..store.sqlite import SqliteStore
@@ -31,7 +31,7 @@ from ..types import events as e
 from ..types.errors import StoreError
 from ..types.identity import Address, Answer, Inbound, Principal, Said
 from ..types.messages import Message, Text
-from ..types.tuning import tune
+from ..types.tuning import tune_interpreter
 from .scripted import ScriptedModel
 from .steadfast import Effect, Steadfast
 
@@ -82,7 +82,7 @@ async def live(home: Path, steps: int) -> None:
     settings = settings_at(home)
     model = ScriptedModel(Steadfast(steps), latency_s=LATENCY_S)
     effects = (Effect(home / "done.txt"), Effect(home / "done.txt", check=True))
-    every = (*ours(settings, "default", skills_of(settings, "default")), *effects)
+    every = (*builtin_tools(settings, "default", skills_of(settings, "default")), *effects)
     tools = {tool.spec.name: tool for tool in every}
     parts = Parts(lambda name: model, tools, authorise=lambda inbound: ANN)
     async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
@@ -188,14 +188,14 @@ class Torture:
 
     async def _compare(self) -> None:
         report = self.report
-        store = SqliteStore(self._home / "state" / "deskhand.db", statements())
+        store = SqliteStore(self._home / "state" / "deskhand.db", load_statements())
         try:
             log = [recorded.event for recorded in await store.events(SESSION)]
-            graph = read(await store.rows("task_of", (SESSION,)))
+            graph = read(await store.query("task_of", (SESSION,)))
             _, breaks = await store.audit()
             report.faults += [f"chain: {broken}" for broken in breaks]
             report.faults += [
-                f"still waiting: {row.inbox_id}" for row in await store.waiting(SESSION)
+                f"still waiting: {row.inbox_id}" for row in await store.list_waiting(SESSION)
             ]
         finally:
             await store.close()
@@ -255,7 +255,7 @@ def main() -> None:
     parser.add_argument("--child", default="")
     chosen = parser.parse_args()
     if chosen.child:
-        tune()
+        tune_interpreter()
         anyio.run(live, Path(chosen.child), chosen.steps)
         return
     report = anyio.run(torture, chosen.steps, chosen.kills, chosen.seed)

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import msgspec
 
-from ..assembly.tools import skills_of, toolbox
+from ..assembly.tools import make_tools, skills_of
 from ..cli.demo import settings_at
 from ..config.config import Settings
 from ..models.base import Request
@@ -18,7 +18,7 @@ from ..tools.base import Context, Tool
 from ..tools.define import tool
 from ..types.labels import LOCAL
 from ..types.messages import Message, ToolCall, ToolResult
-from ..types.tuning import tune
+from ..types.tuning import tune_interpreter
 from .scripted import ScriptedModel, say
 
 LETTER_S = 4.0
@@ -86,7 +86,7 @@ def parts_of(settings: Settings) -> Parts:
     """The plain tools and the letter; the script as the model."""
     model = ScriptedModel(script, latency_s=0.6, piece=6, pause_s=0.02)
     tools: dict[str, Tool] = {
-        **toolbox(settings, "default", skills_of(settings, "default")),
+        **make_tools(settings, "default", skills_of(settings, "default")),
         "post_letter": post_letter,
     }
     return Parts(lambda name: model, tools)
@@ -100,5 +100,5 @@ async def live(home: Path) -> None:
 
 
 if __name__ == "__main__":
-    tune()
+    tune_interpreter()
     anyio.run(live, Path(sys.argv[1]))

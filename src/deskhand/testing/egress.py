@@ -13,9 +13,9 @@ from anyio.streams.tls import TLSStream
 
 from ..config.clock import SystemClock
 from ..net.client import Net
-from ..net.egress import EgressHost, check_target, parse_entry
+from ..net.egress import EgressHost, find_target_problem, parse_egress_host
 from ..net.egress_ca import Authority
-from ..net.egress_door import Slots, opened
+from ..net.egress_door import Slots, open_egress_socket
 from ..net.egress_proxy import Gate, Use
 from ..net.egress_secrets import HeldSecret, SecretBroker
 
@@ -107,14 +107,14 @@ class Lab:
         self.path = ""
 
     def allow(self, *hosts: str) -> None:
-        self.entries += [parse_entry(each) for each in hosts]
+        self.entries += [parse_egress_host(each) for each in hosts]
 
     def gate(self) -> Gate:
         async def resolve(host: str, port: int) -> Sequence[str]:
             return ["127.0.0.1"]
 
         async def permit(host: str, port: int) -> str:
-            return check_target(host, port, public=self.public, entries=self.entries)
+            return find_target_problem(host, port, public=self.public, entries=self.entries)
 
         async def connect(host: str, port: int) -> ByteStream:
             self.dialled.append((host, port))
@@ -131,7 +131,7 @@ class Lab:
             return SecretBroker(host, mine, self.secrets) if mine else None
 
         def certificate(host: str) -> ssl.SSLContext | None:
-            return self.inner.context(host) if self.posing else None
+            return self.inner.server_context(host) if self.posing else None
 
         return Gate(permit, connect, self.uses.append, lambda: self.trust, broker, certificate)
 
@@ -191,11 +191,11 @@ async def lab(*servers: tuple[str, int, Server]) -> AsyncIterator[Lab]:
     async with AsyncExitStack() as stack:
         tasks = await stack.enter_async_context(anyio.create_task_group())
         for host, port, server in servers:
-            tls = made.authority.context(host) if port == 443 else None
+            tls = made.authority.server_context(host) if port == 443 else None
             if not server.port:
                 await tasks.start(server.serve, tls)
             made.web[host, port] = server.port
-        made.path = await stack.enter_async_context(opened(made.gate(), Slots()))
+        made.path = await stack.enter_async_context(open_egress_socket(made.gate(), Slots()))
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         connection = stack.enter_context(socket.socket(socket.AF_UNIX))
         connection.connect(made.path)

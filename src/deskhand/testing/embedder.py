@@ -9,7 +9,7 @@ from hashlib import blake2b
 import anyio.lowlevel
 import numpy as np
 
-from ..models.embeddings import Kind, Vectors, normalised
+from ..models.embeddings import TextKind, Vectors, normalize_rows
 from ..types.errors import ModelUnavailable
 
 _WORD = re.compile(r"\w+")
@@ -30,12 +30,12 @@ class WordEmbedder:
         self._dimensions = dimensions
         self._same: Mapping[str, str] = {word: group[0] for group in alike for word in group}
 
-    async def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+    async def embed(self, texts: Sequence[str], kind: TextKind) -> Vectors:
         await anyio.lowlevel.checkpoint()
         if self.broken:
             raise ModelUnavailable(f"{self.name} is broken, as the test wants")
         self.asked += texts
-        return normalised(
+        return normalize_rows(
             np.array([self._row(text) for text in texts], np.float32).reshape(-1, self._dimensions)
         )
 

@@ -12,10 +12,10 @@ import anyio
 import anyio.lowlevel
 import numpy as np
 
-from ..models.embeddings import Embedder, Kind
+from ..models.embeddings import Embedder, TextKind
 
 Check = Callable[[Embedder], Awaitable[None]]
-KINDS: tuple[Kind, ...] = ("query", "passage")
+KINDS: tuple[TextKind, ...] = ("query", "passage")
 TEXTS = (
     "My cat eats fish every day",
     "Rent is due on the first of the month",

@@ -66,7 +66,8 @@ def duckduckgo_page(results: Sequence[Result]) -> str:
         '<div class="result results_links results_links_deep web-result "><div '
         'class="links_main links_deep '
         'result__body"><h2 class="result__title"><a rel="nofollow" class="result__a" '
-        f'href="//duckduckgo.com/l/?uddg={quote(url, safe="")}&amp;rut=abc">{escape(title)}</a></h2>'  # noqa: E501
+        f'href="//duckduckgo.com/l/?uddg={quote(url, safe="")}&amp;rut=abc">'
+        f"{escape(title)}</a></h2>"
         f'<a class="result__url" href="#">{escape(url)}</a>'
         '<a class="result__snippet" '
         f'href="#">{escape(said).replace("fit", "<b>fit</b>")}</a></div></div>'

@@ -15,7 +15,7 @@ from ..config.config import Config, Home, Settings
 from ..runtime.app import App, Parts, open_app
 from ..sandbox.probes import Proven, open_sandbox
 from ..store.sqlite import SqliteStore
-from ..types.jobs import OPEN, Run
+from ..types.jobs import OPEN_STATES, Run
 from .clock import SetClock
 from .scripted import Script, ScriptedModel, say
 
@@ -88,13 +88,14 @@ class JobDesk:
         parts = Parts(lambda name: self.model, sandbox=self.proven, clock=self.clock)
         async with (
             open_app(self.settings, parts) as app,
-            anyio.create_task_group() as app.works.jobs.runs_now.tasks,
+            anyio.create_task_group() as app.features.jobs.runner.tasks,
         ):
             yield app
 
     async def _begun(self, app: App) -> None:
         with anyio.fail_after(30):
-            while app.works.jobs.runs_now.tasks is None or not app.works.jobs.clock.looks:  # noqa: ASYNC110
+            jobs = app.features.jobs
+            while jobs.runner.tasks is None or not jobs.scheduler.tick_count:  # noqa: ASYNC110
                 await anyio.sleep(POLL_S)
 
     async def pass_time(self, app: App, seconds: float) -> None:
@@ -104,22 +105,22 @@ class JobDesk:
 
     async def look(self, app: App) -> None:
         """The clock looks at everything."""
-        jobs = app.works.jobs.clock
-        before = jobs.looks
-        jobs.look_again()
+        jobs = app.features.jobs.scheduler
+        before = jobs.tick_count
+        jobs.rescan()
         with anyio.fail_after(30):
-            while jobs.looks < before + 2:
-                jobs.look_again()
+            while jobs.tick_count < before + 2:
+                jobs.rescan()
                 await anyio.sleep(POLL_S)
 
     async def ended(self, app: App, name: str, number: int = 1) -> Run:
         """The latest run of a job, once so many are over."""
         with anyio.fail_after(30):
             while True:
-                runs = await app.works.jobs.runs(name, 1000)
+                runs = await app.features.jobs.runs(name, 1000)
                 if (
-                    sum(run.state not in OPEN for run in runs) >= number
-                    and runs[0].state not in OPEN
+                    sum(run.state not in OPEN_STATES for run in runs) >= number
+                    and runs[0].state not in OPEN_STATES
                 ):
                     return runs[0]
                 await anyio.sleep(POLL_S)

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import msgspec
 
-from ..assembly.tools import ours, skills_of
+from ..assembly.tools import builtin_tools, skills_of
 from ..config.config import Config, Home, Settings
 from ..runtime.app import App, Parts, open_app
 from ..store.base import Store
@@ -53,7 +53,7 @@ class House:
     async def running(self, *, known: bool = True) -> AsyncIterator[App]:
         """Drive it. Unless the person is `known`, the users in the store are asked, and there are
         none."""
-        every = ours(self.settings, "default", skills_of(self.settings, "default"))
+        every = builtin_tools(self.settings, "default", skills_of(self.settings, "default"))
         effects = (Effect(self.done), Effect(self.done, check=True))
         tools = deferring(
             {tool.spec.name: tool for tool in (*every, *effects)}, frozenset({"manage_tasks"})

@@ -182,7 +182,7 @@ async def run(model: str, request: str) -> bool:
             tasks.start_soon(app.run)
             with anyio.move_on_after(LONG_S):
                 session = await work(app, request)
-                graph = read(app.store.look("task_of", (session,)))
+                graph = read(app.store.query_sync("task_of", (session,)))
                 _tell(f"\n{listed(graph)}\n{progress(graph)}")
                 for task in graph.values():
                     _tell(f"#{task.id} {task.status}: {task.result}")

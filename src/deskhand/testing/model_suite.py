@@ -27,7 +27,7 @@ from ..models.base import (
 )
 from ..types.errors import ModelError
 from ..types.events import Finish
-from ..types.messages import Message, Text, Thinking, ToolCall, ToolResult, clean
+from ..types.messages import Message, Text, Thinking, ToolCall, ToolResult, clean_text
 from .llm_script import FakeCall
 
 
@@ -76,7 +76,7 @@ async def text_is_the_deltas_joined(open_model: Open) -> None:
             "".join(item.text for item in items if isinstance(item, TextDelta))
             == reply.message.text
         )
-        assert reply.message.text == clean(text)
+        assert reply.message.text == clean_text(text)
         assert reply.message.role == "assistant"
         assert reply.finish == "stop"
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from ..agent.compact import shortened
+from ..agent.compact import make_compaction
 from ..agent.state import State
-from ..models.window import fit
+from ..models.window import fit_messages
 from ..types.events import Compacted
 from ..types.steps import Condensed
 
 
 def compact(state: State, budget: int) -> Compacted:
     """To about so many tokens; 0: to half."""
-    return shortened(state, fit([shown.message for shown in state.messages], budget), Condensed())
+    return make_compaction(
+        state, fit_messages([shown.message for shown in state.messages], budget), Condensed()
+    )

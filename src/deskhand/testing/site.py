@@ -105,7 +105,7 @@ class Site:
 
     def spoken_to(self, net: Net) -> Net:
         """The client, speaking as this site's visitors do."""
-        return net if self.exchange is None else net.through(self.exchange)
+        return net if self.exchange is None else net.with_exchange(self.exchange)
 
     async def _serve(self, stream: SocketStream) -> None:
         self.connections += 1

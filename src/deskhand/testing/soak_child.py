@@ -95,7 +95,8 @@ def _place(waiting: Any) -> str:
     while waiting is not None and len(found) < MOST_DEEP:
         frame = getattr(waiting, "cr_frame", None) or getattr(waiting, "gi_frame", None)
         found.append(
-            f"{getattr(waiting, '__qualname__', type(waiting).__name__)}:{frame.f_lineno if frame else ''}"  # noqa: E501
+            f"{getattr(waiting, '__qualname__', type(waiting).__name__)}:"
+            f"{frame.f_lineno if frame else ''}"
         )
         waiting = getattr(waiting, "cr_await", None) or getattr(waiting, "gi_yieldfrom", None)
     return " > ".join(found)

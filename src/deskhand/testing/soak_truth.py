@@ -65,7 +65,7 @@ async def truth_of(world: World) -> Truth:
         _web(truth, world, logs)
         await _rows(truth, store, logs, world.hurts)
         truth.faults += [f"chain: {broken}" for broken in (await store.audit())[1]]
-        truth.faults += [f"integrity: {found}" for found in store.check()]
+        truth.faults += [f"integrity: {found}" for found in store.check_integrity()]
     finally:
         await store.close()
     return truth
@@ -82,7 +82,7 @@ def _messages(truth: Truth, world: World, logs: Mapping[str, list[e.Recorded]]) 
     for recorded in _all(logs):
         event = recorded.event
         if isinstance(event, e.MessageReceived) and event.address.channel == "telegram":
-            for word, _ in ASKED.findall(event.message.typed):
+            for word, _ in ASKED.findall(event.message.own_text):
                 received.setdefault(word, []).append(event.inbox_id)
         elif isinstance(event, e.TurnEnded):
             ended |= set(event.answers)
@@ -144,7 +144,7 @@ async def _rows(
     )
     unborn = 0
     for name in JOBS:
-        for _, slot, state, *_, said, _, _, _, _ in await store.rows("job_run_list", (name, MANY)):
+        for _, slot, state, *_, said, _, _, _, _ in await store.query("job_run_list", (name, MANY)):
             truth.runs += state == "done"
             truth.jobs_twice += received[f"job:{name}@{slot}"] > 1
             if state == "error" and NO_SANDBOX in said and unborn < hurts:
@@ -154,7 +154,7 @@ async def _rows(
     truth.faults += [
         f"not sent: {row.outgoing.key} ({row.state})" for row in await store.outbox_due(1e12, 10)
     ]
-    truth.faults += [f"still there: {row}" for row in await store.rows("process_alive", ())]
+    truth.faults += [f"still there: {row}" for row in await store.query("process_alive", ())]
 
 
 def _all(logs: Mapping[str, Sequence[e.Recorded]]) -> Iterator[e.Recorded]:

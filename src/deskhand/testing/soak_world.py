@@ -18,7 +18,7 @@ import msgspec
 
 from ..assembly.models import Models
 from ..config.config import Config, Home, Settings, environment_of
-from ..config.statements import statements
+from ..config.statements import load_statements
 from ..gateway.streamed_replies import GOES_ON
 from ..runtime.app import Parts, open_app
 from ..store.sqlite import SqliteStore
@@ -86,7 +86,7 @@ class World:
         return self._web
 
     def store(self) -> SqliteStore:
-        return SqliteStore(self.home / "state" / "deskhand.db", statements())
+        return SqliteStore(self.home / "state" / "deskhand.db", load_statements())
 
     def be_busy(self, busy: bool) -> None:
         """Whether people write, and things go wrong."""
@@ -106,7 +106,7 @@ class World:
             row.session for row in await store.open_sessions() if not row.session.endswith(jobs)
         ]:
             return f"turns in {turns}"
-        if processes := await store.rows("process_alive", ()):
+        if processes := await store.query("process_alive", ()):
             return f"processes: {processes}"
         return "" if await self.web.at_rest(store) else "events"
 

@@ -10,7 +10,7 @@ from random import Random
 import anyio
 from msgspec.structs import replace
 
-from ..store.base import FIRST, INBOX_LIMIT, Behind, OpenSession, Store
+from ..store.base import FIRST_PAGE, INBOX_LIMIT, OpenSession, PageCursor, Store
 from ..types.commit import Change, Commit, Outgoing
 from ..types.errors import Refused, StaleSession, StoreError
 from ..types.events import (
@@ -28,7 +28,7 @@ from ..types.events import (
 )
 from ..types.identity import Address, Inbound, Principal, Said
 from ..types.messages import Message, Text
-from ..types.turn import TURN
+from ..types.turn import STOP_TURN_ONLY
 
 Open = Callable[[], Store]
 Case = Callable[[Open], Awaitable[None]]
@@ -92,7 +92,7 @@ async def accepts_each_message_once(open_store: Open) -> None:
         for address in (Address("chat", "bot2", "1"), Address("mail", "bot", "1")):
             other = await store.accept(inbound("a", address=address), ANN, S)
             assert not other.duplicate, address
-        assert [row.inbound.body for row in await store.waiting(S)] == [inbound("a").body] * 3
+        assert [row.inbound.body for row in await store.list_waiting(S)] == [inbound("a").body] * 3
         await store.commit(Commit(S, 1, T0, (received(one.inbox_id),), (one.inbox_id,)))
         assert (await store.accept(inbound("a"), ANN, S)).duplicate, "taken in, and forgotten"
 
@@ -112,7 +112,7 @@ async def first_commit_rides_along(open_store: Open) -> None:
         assert again.duplicate and not again.admitted
     async with opened(open_store) as store:
         assert [e.n for e in await store.events(S)] == [1]
-        assert [row.inbox_id for row in await store.waiting(S)] == [stale.inbox_id]
+        assert [row.inbox_id for row in await store.list_waiting(S)] == [stale.inbox_id]
         assert await store.open_sessions() == [OpenSession(S, None, 0)]
 
 
@@ -140,8 +140,8 @@ async def commit_is_all_or_nothing(open_store: Open) -> None:
                 tasks.start_soon(store.accept, inbound(change.statement), BOB, "agent/other")
             assert failed, change
             assert await store.events(S) == [] and await store.outbox_due(T0, 9) == []
-            assert [w.inbox_id for w in await store.waiting(S)] == [row.inbox_id]
-        assert len(await store.waiting("agent/other")) == 2
+            assert [w.inbox_id for w in await store.list_waiting(S)] == [row.inbox_id]
+        assert len(await store.list_waiting("agent/other")) == 2
         await store.commit(Commit(S, 1, T0, (), outbox=(outgoing("k"),)))
         try:
             await store.commit(Commit(S, 1, T0, (Hinted("loop", "x"),), outbox=(outgoing("k"),)))
@@ -221,14 +221,14 @@ async def what_waits_is_in_order(open_store: Open) -> None:
     async with opened(open_store) as store:
         for i in range(20):
             await store.accept(inbound(str(99 - i), f"text {i}"), BOB if i % 2 else ANN, S)
-        rows = await store.waiting(S)
+        rows = await store.list_waiting(S)
         await store.accept(inbound("x"), ANN, "agent/other")
-        assert await store.waiting(S) == rows
+        assert await store.list_waiting(S) == rows
         for row in rows[3:7]:
             n = len(await store.events(S)) + 1
             await store.commit(Commit(S, n, T0, (received(row.inbox_id),), (row.inbox_id,)))
     async with opened(open_store) as store:
-        left = await store.waiting(S)
+        left = await store.list_waiting(S)
         texts = [
             row.inbound.body.message.text for row in left if isinstance(row.inbound.body, Said)
         ]
@@ -251,7 +251,7 @@ async def inbox_has_a_limit(open_store: Open) -> None:
             await store.accept(inbound("too many"), ANN, S)
             raise AssertionError("no limit")
         except Refused:
-            assert len(await store.waiting(S)) == INBOX_LIMIT
+            assert len(await store.list_waiting(S)) == INBOX_LIMIT
         assert not (await store.accept(inbound("elsewhere"), ANN, "agent/other")).duplicate
 
 
@@ -303,29 +303,29 @@ async def crashes_are_counted(open_store: Open) -> None:
     """A life that does not end in `hand_over` counts for what was owed in it, until something is
     committed."""
     async with opened(open_store) as store:
-        assert await store.take_over(T0) == ""
+        assert await store.begin_run(T0) == ""
         for i, session in enumerate(("bad", "good")):
             await store.accept(inbound(str(i)), ANN, session)
         await store.commit(commit(1, Hinted("loop", ""), session="later", wake_at=T0 + 60))
         await store.commit(commit(1, Hinted("loop", ""), session="due", wake_at=T0 - 1))
-        await store.take_over(T0)
+        await store.begin_run(T0)
         assert await _attempts(store) == {"bad": 1, "good": 1, "later": 0, "due": 1}
-        await store.hand_over()
-        await store.take_over(T0)
+        await store.end_run()
+        await store.begin_run(T0)
         assert (await _attempts(store))["bad"] == 1, "a clean stop is no crash"
     async with opened(open_store) as store:
         await store.commit(commit(1, Hinted("loop", ""), session="good"))
         assert (await _attempts(store))["good"] == 0, "a commit forgets earlier crashes"
-        await store.take_over(T0)
-        assert await store.take_over(T0) == ""
+        await store.begin_run(T0)
+        assert await store.begin_run(T0) == ""
         assert await _attempts(store) == {"bad": 3, "good": 2, "later": 0, "due": 3}
         await store.drive_alone("bad")
     async with opened(open_store) as store:
-        assert await store.take_over(T0) == "bad"
+        assert await store.begin_run(T0) == "bad"
         assert await _attempts(store) == {"bad": 4, "good": 2, "later": 0, "due": 3}, (
             "only who was driven alone"
         )
-        assert await store.take_over(T0) == "", "told once; then it is driven alone again"
+        assert await store.begin_run(T0) == "", "told once; then it is driven alone again"
         await store.commit(commit(1, TurnEnded("dead"), session="bad", close=True))
 
 
@@ -355,9 +355,9 @@ async def outbox_goes_one_way(open_store: Open) -> None:
         )
         assert rows["a"].session == S and rows["a"].at == T0 and rows["a"].outgoing == outgoing("a")
         await store.outbox_sent("a", "p1")
-        await store.outbox_again("a", "pending", T0, "late")  # what was sent is never sent again
+        await store.outbox_retry("a", "pending", T0, "late")  # what was sent is never sent again
         await store.outbox_sending("a", "")
-        await store.outbox_again("b", "sending", T0 + 5, "busy")
+        await store.outbox_retry("b", "sending", T0 + 5, "busy")
         await store.outbox_failed("c", "gone")
         await store.outbox_sending("c", "")
         assert await store.outbox_due(T0, 9) == [], "d waits for b"
@@ -376,7 +376,7 @@ async def what_waits_holds_up_its_place_alone(open_store: Open) -> None:
         )
         await store.commit(Commit(S, 1, T0, (Hinted("loop", ""),), outbox=rows))
         await store.outbox_sending("a", "")
-        await store.outbox_again("a", "pending", T0 + 5, "busy")
+        await store.outbox_retry("a", "pending", T0 + 5, "busy")
         assert [row.outgoing.key for row in await store.outbox_due(T0, 9)] == ["c", "d"]
         assert [row.outgoing.key for row in await store.outbox_due(T0, 1)] == ["c"]
         assert [row.outgoing.key for row in await store.outbox_due(T0 + 5, 9)] == [
@@ -393,7 +393,7 @@ async def what_waits_holds_up_its_place_alone(open_store: Open) -> None:
             "d",
         ]
         await store.outbox_sending("a", "")
-        await store.outbox_again("a", "sending", T0 + 5, "busy")
+        await store.outbox_retry("a", "sending", T0 + 5, "busy")
         await store.outbox_failed("a", "gone")
         assert [row.outgoing.key for row in await store.outbox_due(T0, 9)] == ["b", "c", "d"]
 
@@ -414,7 +414,10 @@ async def a_new_conversation_is_for_who_takes_part_in_it(open_store: Open) -> No
             assert await store.may_see(ANN, session), "in the midst of a turn nothing begins anew"
             await store.commit(
                 Commit(
-                    session, 6, T0, (CommandRun(2, BOB, "stop", TURN), CommandRun(2, BOB, "start"))
+                    session,
+                    6,
+                    T0,
+                    (CommandRun(2, BOB, "stop", STOP_TURN_ONLY), CommandRun(2, BOB, "start")),
                 )
             )
             assert await store.may_see(ANN, session), "it is still the old one"
@@ -435,15 +438,15 @@ async def deliveries_are_reported_once(open_store: Open) -> None:
             Commit(S, 1, T0, (Hinted("loop", ""),), outbox=(outgoing("a"), outgoing("b")))
         )
         await store.outbox_sending("a", "late")
-        assert await store.delivered(S) == []
+        assert await store.list_delivered(S) == []
         await store.outbox_sent("a", "p1")
-        (sent,) = await store.delivered(S)
+        (sent,) = await store.list_delivered(S)
         assert (sent.key, sent.platform_id, sent.mark) == ("a", "p1", "late")
-        assert await store.delivered("agent/other") == []
+        assert await store.list_delivered("agent/other") == []
         await store.commit(
             Commit(S, 2, T0, (MessageDelivered("a", "p1", "late"),), delivered=("a",))
         )
-        assert await store.delivered(S) == []
+        assert await store.list_delivered(S) == []
 
 
 async def people_see_their_own_sessions(open_store: Open) -> None:
@@ -504,7 +507,7 @@ async def pages_joined_are_the_whole(open_store: Open) -> None:
             await more(2, T0 + i // 3)  # several at one time
         for who in (ANN, OWNER):
             await _paged(store, who, lambda: more(3, T0 + 99), chance)
-        assert [row.title for row in await store.titled(ANN, "über RIVER nowhere")] == []
+        assert [row.title for row in await store.search_titles(ANN, "über RIVER nowhere")] == []
         amended = [r.event for r in await store.amendments("agent/001", 0, 9)]
         assert [type(event) for event in amended] == [Reacted] and not await store.amendments(
             "agent/001", 3, 9
@@ -517,11 +520,11 @@ async def _paged(
     kinds = ("message_received",)
     most = 10_000
     whole = [row.session for row in await store.sessions(who, most)]
-    titled = [row.session for row in await store.titled(who, "river Über", most)]
-    events = [recorded.seq for recorded in await store.latest(who, kinds, most)]
+    titled = [row.session for row in await store.search_titles(who, "river Über", most)]
+    events = [recorded.seq for recorded in await store.latest_events(who, kinds, most)]
     found = [hit.seq for hit in await store.search(who, "river", most, before=2**60)]
     assert whole == titled and found == events[::-1] and len(whole) == len(events)
-    behind: list[Behind] = [FIRST, FIRST]
+    behind: list[PageCursor] = [FIRST_PAGE, FIRST_PAGE]
     seq = hit = 2**60
     read: list[list[str]] = [[], []]
     seen: list[list[int]] = [[], []]
@@ -529,9 +532,9 @@ async def _paged(
         limit = chance.randint(1, 9)
         rows = (
             await store.sessions(who, limit, behind[0]),
-            await store.titled(who, "ÜBER", limit, behind[1]),
+            await store.search_titles(who, "ÜBER", limit, behind[1]),
         )
-        page = await store.latest(who, kinds, limit, seq)
+        page = await store.latest_events(who, kinds, limit, seq)
         hits = await store.search(who, "river", limit, before=hit)
         if not (page or hits or any(rows)):
             break
@@ -570,7 +573,7 @@ async def erasing_leaves_only_the_shape(open_store: Open) -> None:
             == [e.event for e in await store.history(S)]
         )
         assert (
-            not await store.waiting(S)
+            not await store.list_waiting(S)
             and not await store.outbox_due(T0, 9)
             and not await store.open_sessions()
         )
@@ -588,7 +591,7 @@ async def news_are_seen_elsewhere(open_store: Open) -> None:
         assert one.version() == before
         await two.accept(inbound("a"), ANN, S)
         assert one.version() != before
-        assert [w.inbound.external_id for w in await one.waiting(S)] == ["a"]
+        assert [w.inbound.external_id for w in await one.list_waiting(S)] == ["a"]
 
 
 CASES: tuple[Case, ...] = (

@@ -203,7 +203,7 @@ class Torture:
             self.report.in_sending_row += any(
                 row.state == "sending" for row in await store.outbox_due(1e12, 10_000)
             )
-            if self.report.kills % 20 == 0 and (found := store.check()):
+            if self.report.kills % 20 == 0 and (found := store.check_integrity()):
                 self.report.faults.append(f"integrity: {found[:3]}")
         finally:
             await store.close()
@@ -241,8 +241,8 @@ class Torture:
             self._compare_web(logs)
             events, breaks = await store.audit()
             self.report.faults += [f"chain: {broken}" for broken in breaks]
-            self.report.faults += [f"integrity: {found}" for found in store.check()]
-            left = [row for session in logs for row in await store.waiting(session)]
+            self.report.faults += [f"integrity: {found}" for found in store.check_integrity()]
+            left = [row for session in logs for row in await store.list_waiting(session)]
             self.report.faults += [f"still waiting: {row.inbox_id}" for row in left]
             self.report.faults += [
                 f"a temporary file is left: {p.name}" for p in self.home.rglob("*.part")

@@ -20,7 +20,7 @@ from ..tools.base import Context, Outcome, Spec, done, own
 from ..types.clock import Clock
 from ..types.commit import Commit
 from ..types.identity import Inbound, Principal
-from ..types.tuning import tune
+from ..types.tuning import tune_interpreter
 from .clock import OneClock, Shift, ShiftedClock
 from .platform import HttpChannel
 from .tools import SCHEMA, Note
@@ -51,7 +51,7 @@ class EagerStore(SqliteStore):
     app: App | None = None
 
     async def commit(self, commit: Commit) -> int:
-        for recorded in commit.recorded(self.last_seq() + 1):
+        for recorded in commit.to_recorded(self.last_seq() + 1):
             if self.app is not None:
                 self.app.feed.publish(commit.session, recorded)
         await anyio.sleep(EAGER_S)
@@ -111,7 +111,7 @@ async def live(home: Path, url: str, mode: str) -> None:
 
 def main() -> None:
     home, url, mode = sys.argv[1:]
-    tune()
+    tune_interpreter()
     anyio.run(lambda: live(Path(home), url, mode))
 
 

@@ -24,11 +24,11 @@ from time import monotonic
 import anyio
 import msgspec
 
-from ..config.statements import statements
-from ..jobs.scheduler import SCAN_S
+from ..config.statements import load_statements
+from ..jobs.scheduler import SCAN_INTERVAL_S
 from ..store.sqlite import SqliteStore
 from ..types import events as e
-from ..types.jobs import GRACE_S, OPEN, Misfire
+from ..types.jobs import GRACE_S, OPEN_STATES, Misfire
 from ..types.schedules import due_within, parse_schedule
 from .clock import FARTHEST_S, Shift, somewhere
 from .torture import Report, Torture
@@ -181,7 +181,7 @@ class ClockTorture(Torture):
     # ------------------------------------------------------------------ jobs
 
     def _store(self) -> SqliteStore:
-        return SqliteStore(self.home / "state" / "deskhand.db", statements())
+        return SqliteStore(self.home / "state" / "deskhand.db", load_statements())
 
     async def _wait_for_jobs(self) -> None:
         """Until each of those that come often has run at a time that lies after now."""
@@ -192,7 +192,7 @@ class ClockTorture(Torture):
         while missing and monotonic() < began + COME_S:
             await anyio.sleep(0.1)
             for name in list(missing):
-                rows = await store.rows("job_run_list", (name, SESSIONS))
+                rows = await store.query("job_run_list", (name, SESSIONS))
                 if any(row[2] == "done" and since < row[3] <= self._now() for row in rows):
                     missing.discard(name)
         await store.close()
@@ -207,7 +207,7 @@ class ClockTorture(Torture):
         for name in JOBS:
             path = self.home / "jobs" / name / "JOB.md"
             path.write_text(path.read_text().replace("---\n", "---\nenabled: false\n", 1))
-        self._set(self._shift.get() + SCAN_S)  # it looks at the folder at once
+        self._set(self._shift.get() + SCAN_INTERVAL_S)  # it looks at the folder at once
         store = self._store()
         began = monotonic()
         settled = 0
@@ -215,7 +215,7 @@ class ClockTorture(Torture):
             await anyio.sleep(0.1)
             settled = (
                 0
-                if await store.rows("job_run_open", ()) or await store.open_sessions()
+                if await store.query("job_run_open", ()) or await store.open_sessions()
                 else settled + 1
             )
         await store.close()
@@ -226,7 +226,7 @@ class ClockTorture(Torture):
     async def _see_how_far(self) -> None:
         """Up to where all times are decided; the farthest counts, and where that began."""
         store = self._store()
-        for job, seen_at, *_ in await store.rows("job_state_all", ()):
+        for job, seen_at, *_ in await store.query("job_state_all", ()):
             first, farthest = self._seen.get(job, (seen_at, seen_at))
             self._seen[job] = (first, max(farthest, seen_at))
         await store.close()
@@ -242,7 +242,7 @@ class ClockTorture(Torture):
                 r.event.external_id for r in log if isinstance(r.event, e.MessageReceived)
             )
         for name in JOBS:
-            self._compare_job(name, await store.rows("job_run_list", (name, SESSIONS)), received)
+            self._compare_job(name, await store.query("job_run_list", (name, SESSIONS)), received)
         await store.close()
 
     def _compare_job(
@@ -264,7 +264,7 @@ class ClockTorture(Torture):
                 report.jobs_twice += received[key]
                 continue
             report.run += 1
-            if state in OPEN or state != "done":
+            if state in OPEN_STATES or state != "done":
                 report.faults.append(f"{key} is {state}: {row[9]}")
             if not self._was_time(due_at, ON_TIME_S[misfire]):
                 report.jobs_against_policy += 1

@@ -22,16 +22,16 @@ import anyio.abc
 import msgspec
 
 from ..config.config import Config, Home, Settings
-from ..config.statements import statements
+from ..config.statements import load_statements
 from ..runtime.app import Parts, open_app
-from ..store.base import Accepted, First
+from ..store.base import Accepted, FirstCommit
 from ..store.sqlite import SqliteStore
 from ..types import events as e
 from ..types.commit import Change
 from ..types.identity import Inbound, Principal
-from ..types.jobs import OPEN
+from ..types.jobs import OPEN_STATES
 from ..types.schedules import due_within, parse_schedule
-from ..types.tuning import tune
+from ..types.tuning import tune_interpreter
 from .scripted import ScriptedModel
 
 OWNER = Principal("owner", ("owner",))
@@ -91,7 +91,7 @@ class TwoCommits(SqliteStore):
         inbound: Inbound,
         principal: Principal,
         session: str,
-        first: First | None = None,
+        first: FirstCommit | None = None,
         changes: Sequence[Change] = (),
     ) -> Accepted:
         await self.change(changes)
@@ -125,7 +125,7 @@ async def live(home: Path, mode: str) -> None:
         anyio.create_task_group() as tasks,
     ):
         tasks.start_soon(app.run)
-        while app.works.jobs.clock.next_at is None and mode != "drain":  # noqa: ASYNC110 -- it is on its way
+        while app.features.jobs.scheduler.next_at is None and mode != "drain":  # noqa: ASYNC110 -- it is on its way
             await anyio.sleep(0.01)
         sys.stdout.write("ready\n")
         sys.stdout.flush()
@@ -185,16 +185,16 @@ class Torture:
         await child.aclose()
 
     def _store(self) -> SqliteStore:
-        return SqliteStore(self._home / "state" / "deskhand.db", statements())
+        return SqliteStore(self._home / "state" / "deskhand.db", load_statements())
 
     async def _look_where_it_hit(self) -> None:
         store = self._store()
-        rows = await store.rows("job_run_open", ())
+        rows = await store.query("job_run_open", ())
         counts = collections.Counter(self.report.cut) + collections.Counter(row[2] for row in rows)
         self.report.cut = dict(counts)
         self._decided = 0
         for name in JOBS:
-            self._decided += len(await store.rows("job_run_list", (name, self._times)))
+            self._decided += len(await store.query("job_run_list", (name, self._times)))
         await store.close()
 
     async def _drain(self) -> None:
@@ -208,7 +208,7 @@ class Torture:
         settled = 0
         while settled < 5 and monotonic() < give_up:
             await anyio.sleep(0.1)
-            owed = await store.rows("job_run_open", ()) or await store.open_sessions()
+            owed = await store.query("job_run_open", ()) or await store.open_sessions()
             settled = 0 if owed else settled + 1
         await store.close()
         await self._kill(child)
@@ -228,14 +228,14 @@ class Torture:
                 answered |= _answered(log)
             said = await self._said(store)
             for name in JOBS:
-                rows = {row[1]: row for row in await store.rows("job_run_list", (name, 1_000_000))}
+                rows = {row[1]: row for row in await store.query("job_run_list", (name, 1_000_000))}
                 self._compare_job(name, rows, received, answered)
                 done = sum(row[2] == "done" for row in rows.values())
                 if name == "said" and (len(said), len(set(said))) != (done, done):
                     report.faults.append(
                         f"{done} were delivered, and {len(said)} said ({len(set(said))} different)"
                     )
-            report.faults += [f"integrity: {found}" for found in store.check()]
+            report.faults += [f"integrity: {found}" for found in store.check_integrity()]
             report.faults += [f"chain: {broken}" for broken in (await store.audit())[1]]
         finally:
             await store.close()
@@ -274,7 +274,11 @@ class Torture:
             report.skipped += state in ("skipped", "missed")
             report.again += int(str(row[8])) > 1
             report.given_up += state == "interrupted"
-            if state in OPEN or state == "error" or (state == "interrupted" and name != "gated"):
+            if (
+                state in OPEN_STATES
+                or state == "error"
+                or (state == "interrupted" and name != "gated")
+            ):
                 report.faults.append(f"{key} is {state}: {row[9]}")
             if name != "said" and state == "done":
                 report.doubled += received[key] > 1
@@ -322,7 +326,7 @@ def main() -> None:
     parser.add_argument("--live", nargs=2, metavar=("HOME", "MODE"), help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.live:
-        tune()
+        tune_interpreter()
         anyio.run(live, Path(chosen.live[0]), chosen.live[1])
         return
     report = anyio.run(torture, chosen.kills, chosen.seed, chosen.mutant, chosen.every)

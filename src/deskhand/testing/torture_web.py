@@ -18,7 +18,7 @@ import msgspec
 from aiohttp import ClientError, ClientSession, ClientTimeout, TCPConnector  # noqa: TID251 -- loopback
 
 from ..assembly.models import Models
-from ..config.address import noted_address
+from ..config.address import read_address
 from ..config.config import Home, Settings
 from ..runtime.app import Parts, open_app
 from ..store.base import Store
@@ -159,7 +159,7 @@ class WebClients:
         """Until it is told that it was taken: then it must never be lost."""
         body = {"text": f"please do m{number}", "id": f"m{number}"}
         while True:
-            url = noted_address(self._home)
+            url = read_address(self._home)
             try:
                 async with http.post(f"{url}/api/sessions/{chat}/messages", json=body) as response:
                     answer = await response.read()
@@ -178,7 +178,7 @@ class WebClients:
     async def _follow(self, http: ClientSession, follower: Follower) -> None:
         while True:
             connected = False
-            url = noted_address(self._home)
+            url = read_address(self._home)
             headers = {"last-event-id": str(len(follower.log))}
             try:
                 async with http.get(

@@ -11,9 +11,9 @@ import msgspec
 
 from ..types.effects import Effect
 from ..types.errors import StoreError, ToolError
-from ..types.labels import UNTRUSTED, Label, join
-from ..types.messages import Text, clean
-from ..types.secrets import HANDLE
+from ..types.labels import UNTRUSTED, Label, join_labels
+from ..types.messages import Text, clean_text
+from ..types.secrets import HANDLE_PATTERN
 from ..types.turn import OpenCall
 from .base import Context, Done, PersonQuestion, Tool, own
 from .label_marks import marks_of
@@ -50,7 +50,7 @@ async def attempt(
             raise TypeError(f"it returned {outcome!r}")
         return outcome
     except ToolError as error:
-        return _error(str(error), join((error.label, await _of_files(arguments, given))))
+        return _error(str(error), join_labels((error.label, await _of_files(arguments, given))))
     except TimeoutError:
         return _error(
             f"{name} took longer than {limit_s:.0f} s and was stopped",
@@ -60,7 +60,7 @@ async def attempt(
         broke = Label(source=f"an error of {name}")  # it may quote anything, and nobody says what
         return _error(
             f"{name} broke: {type(error).__name__}: {error}",
-            join((broke, await _of_files(arguments, given))),
+            join_labels((broke, await _of_files(arguments, given))),
         )
 
 
@@ -70,7 +70,7 @@ def _keeps_no_handle(tool: Tool, arguments: msgspec.Raw) -> None:
     spec = tool.spec
     if spec.effect in _SAYS or spec.name in RUNS:
         return
-    if found := HANDLE.search(bytes(arguments).decode(errors="replace")):
+    if found := HANDLE_PATTERN.search(bytes(arguments).decode(errors="replace")):
         raise ToolError(
             f"{found[0]} stands for a secret whose value you do not know, so nothing with "
             "it is written: what is there "
@@ -93,7 +93,9 @@ async def _of_files(arguments: msgspec.Raw, context: Context | None) -> Label:
         return own(context)
     try:
         marks = await marks_of(context)
-        return join((own(context), await anyio.to_thread.run_sync(marks.told_by_name, named)))
+        return join_labels(
+            (own(context), await anyio.to_thread.run_sync(marks.told_by_name, named))
+        )
     except (StoreError, OSError):
         return UNTRUSTED
 
@@ -114,4 +116,4 @@ def _texts(given: Any) -> Iterator[str]:
 
 
 def _error(text: str, label: Label) -> Done:
-    return Done((Text(clean(text), label),), "error")
+    return Done((Text(clean_text(text), label),), "error")

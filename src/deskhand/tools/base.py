@@ -11,14 +11,14 @@ import msgspec
 
 from ..models.side_completion import Aside
 from ..net.client import Net
-from ..policy.rules import looks
+from ..policy.rules import is_read_only
 from ..sandbox.base import Mount, Sandbox
 from ..types.clock import Clock, Ids
 from ..types.commit import Change, Outgoing
 from ..types.effects import Effect, Replay
 from ..types.errors import ToolError
 from ..types.identity import EVERYBODY, Address, Principal
-from ..types.labels import LOCAL, UNTRUSTED, Label, join
+from ..types.labels import LOCAL, UNTRUSTED, Label, join_labels
 from ..types.messages import ResultPart, ResultStatus, Text
 from ..types.options import SessionOptions
 from ..types.process import Process
@@ -76,7 +76,9 @@ class Processes(Protocol):
     """What runs beside the turns of conversations. A session sees its own alone; all raise
     ToolError."""
 
-    async def background(self, wanted: PendingApproval, context: Context) -> tuple[str, Change]:
+    async def queue_background(
+        self, wanted: PendingApproval, context: Context
+    ) -> tuple[str, Change]:
         """Its id, and the row to be committed with the result of the call: with that it is started,
         once."""
         ...
@@ -85,28 +87,28 @@ class Processes(Protocol):
         """Start it in a terminal, now. Returns its id."""
         ...
 
-    async def of(self, session: str) -> list[Process]:
+    async def list_processes(self, session: str) -> list[Process]:
         """All that the session has started lately, the latest first."""
         ...
 
-    async def hear(self, id_: str, session: str, wait_s: float) -> Heard:
+    async def read_new_output(self, id_: str, session: str, wait_s: float) -> Heard:
         """What was printed since this was last asked; waits for something to come."""
         ...
 
-    async def look_back(self, id_: str, session: str, at: int | None, size: int) -> Heard:
+    async def read_output(self, id_: str, session: str, at: int | None, size: int) -> Heard:
         """A piece of all that it has printed; the last one where `at` is None."""
         ...
 
-    async def type(self, id_: str, session: str, typed: bytes, label: Label) -> int:
+    async def send_input(self, id_: str, session: str, typed: bytes, label: Label) -> int:
         """Type into its terminal what has this label: so has whatever it says and makes from then
         on. Returns how many bytes it has taken."""
         ...
 
-    async def end(self, id_: str, session: str, by: str) -> str:
+    async def stop(self, id_: str, session: str, by: str) -> str:
         """Kill it with all that it started. Returns how it ended."""
         ...
 
-    async def forget(self, session: str) -> int:
+    async def drop_ended(self, session: str) -> int:
         """Drop the output of those that have ended. Returns how many."""
         ...
 
@@ -240,7 +242,7 @@ def judged_by(tool: Tool | JudgedCall) -> Callable[[msgspec.Raw, Address], Effec
 
 def offered(spec: Spec, options: SessionOptions) -> bool:
     """Whether a conversation that is held so may have this tool: in plan mode only what looks."""
-    return looks(spec.effect) or not options.plan_mode
+    return is_read_only(spec.effect) or not options.plan_mode
 
 
 Tools = Mapping[str, Tool]
@@ -255,7 +257,7 @@ def done(text: str, label: Label) -> Done:
 def own(context: Context) -> Label:
     """The label of a result that repeats at most what the call has said: whoever made the call had
     read all that the conversation has."""
-    return join((LOCAL, context.label))
+    return join_labels((LOCAL, context.label))
 
 
 @contextmanager
@@ -264,5 +266,5 @@ def quoting(*labels: Label) -> Iterator[None]:
     try:
         yield
     except ToolError as error:
-        error.label = join((error.label, *labels))
+        error.label = join_labels((error.label, *labels))
         raise

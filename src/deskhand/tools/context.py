@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..types.labels import LOCAL
 from ..types.messages import Text
-from ..types.options import ALL, FOCUS_CHARS, SessionOptions
+from ..types.options import FOCUS_ALL, FOCUS_CHARS, SessionOptions
 from .base import Done
 from .define import tool
 
@@ -16,7 +16,7 @@ async def compact(focus: str = "") -> Done:
 
     focus: what the summary must keep above all else
     """
-    wanted = " ".join(focus.split())[:FOCUS_CHARS] or ALL
+    wanted = " ".join(focus.split())[:FOCUS_CHARS] or FOCUS_ALL
     said = "What was said before this request is summed up before you go on."
     return Done((Text(said, LOCAL),), options=SessionOptions(compact=wanted))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from ..models.base import ToolSchema, schema_of
+from ..models.base import ToolSchema, make_tool_schema
 from ..models.tokens import CHARS_PER_TOKEN
 from ..types.errors import ToolError
 from ..types.options import SessionOptions
@@ -97,7 +97,7 @@ def schemas_of(tools: Tools) -> tuple[ToolSchema, ...]:
     """What models are told of these tools."""
     specs = [tool.spec for tool in tools.values()]
     return tuple(
-        schema_of(spec.name, written_out(spec.description), _seen(spec.parameters))
+        make_tool_schema(spec.name, written_out(spec.description), _seen(spec.parameters))
         for spec in specs
     )
 

@@ -22,10 +22,10 @@ from typing import IO
 
 import msgspec
 
-from ..store.blobs import KEPT_S, PREFIX, Blobs
+from ..store.blobs import DIGEST_PREFIX, MIN_AGE_S, Blobs
 from ..types.commit import Change
 from ..types.errors import BlobMissing, StoreFull
-from ..types.folders import make_private
+from ..types.folders import make_private_folder
 from . import tree
 from .heavy import is_heavy
 from .notes import RunningEffect, RunningNotes
@@ -265,7 +265,7 @@ class FileSnapshots:
                 self._put(path, data)
             return digest
         part = self.folder / f"{os.getpid()}-{threading.get_ident()}.part"
-        make_private(self.folder)
+        make_private_folder(self.folder)
         with part.open("w+b", buffering=0) as copy:
             whole = self._clone(file, copy)
             hashed = sha256()
@@ -282,7 +282,7 @@ class FileSnapshots:
             os.utime(path)
             part.unlink()
         else:
-            make_private(path.parent)
+            make_private_folder(path.parent)
             part.replace(path)
             self._bytes += copied
         return digest
@@ -292,7 +292,7 @@ class FileSnapshots:
         try:
             file = part.open("wb", buffering=0)
         except FileNotFoundError:
-            make_private(path.parent)
+            make_private_folder(path.parent)
             file = part.open("wb", buffering=0)
         with file:
             file.write(data)
@@ -323,7 +323,7 @@ class FileSnapshots:
 
     def open(self, digest: str) -> IO[bytes]:
         """The bytes of a digest, from here or from the blobs. Raises OSError."""
-        for path in (self.path(digest), self._blobs.path(PREFIX + digest)):
+        for path in (self.path(digest), self._blobs.path(DIGEST_PREFIX + digest)):
             if path.exists():
                 with path.open("rb") as file:
                     whole = sha256()
@@ -339,13 +339,13 @@ class FileSnapshots:
         with suppress(StoreFull):
             for digest in dict.fromkeys(digests):
                 with suppress(BlobMissing):
-                    self._blobs.adopt(self.path(digest), PREFIX + digest)
+                    self._blobs.adopt(self.path(digest), DIGEST_PREFIX + digest)
             if digests:
                 self._blobs.sync()
 
     def has(self, digest: str) -> bool:
         """Whether these bytes are a blob."""
-        return self._blobs.path(PREFIX + digest).exists()
+        return self._blobs.path(DIGEST_PREFIX + digest).exists()
 
     def prune(self) -> None:
         """Remove the copies of what is not there any more; those of the last hour another process
@@ -356,7 +356,7 @@ class FileSnapshots:
             self._bytes = 0
             for path in self.folder.glob("??/*"):
                 status = path.stat()
-                if path.name in wanted or _now_ns() - status.st_mtime_ns < KEPT_S * 1e9:
+                if path.name in wanted or _now_ns() - status.st_mtime_ns < MIN_AGE_S * 1e9:
                     self._bytes += status.st_size
                 else:
                     path.unlink()
@@ -368,7 +368,7 @@ class FileSnapshots:
 
     def set_aside(self, path: str, digest: str) -> None:
         """Keep these bytes, which stood at `path`, as a file for people. Raises OSError."""
-        make_private(self.put_aside)
+        make_private_folder(self.put_aside)
         name = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in path)[
             -100:
         ]
@@ -389,7 +389,7 @@ class FileSnapshots:
             if not self._stale:
                 return
             known = {os.fsencode(path): each for path, each in self.seen.items()}
-            make_private(self.folder)
+            make_private_folder(self.folder)
             part = self.folder / f"index.{os.getpid()}.part"
             part.write_bytes(msgspec.msgpack.encode(known))
             part.replace(self.folder / "index")
@@ -399,7 +399,7 @@ class FileSnapshots:
         if self._loaded:
             return
         self._loaded = True
-        make_private(self.folder)
+        make_private_folder(self.folder)
         try:
             known = msgspec.msgpack.decode(
                 (self.folder / "index").read_bytes(), type=dict[bytes, FileSnapshot]

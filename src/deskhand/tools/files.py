@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ..types.commit import Change
 from ..types.errors import ToolError
-from ..types.labels import LOCAL, Label, join
+from ..types.labels import LOCAL, Label, join_labels
 from .aliases import TOOLS as TOOLS_ELSEWHERE
 from .base import Context, Done, done, own
 from .convert import LIMIT_BYTES, ConversionRequest, convert
@@ -97,7 +97,7 @@ async def write_file(
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
     verb = "created" if before is None else "added to" if mode == "append" else "replaced"
     result = done(
-        f"ok, {verb} {path}: {lines} lines, {len(data)} bytes", join((own(context), label))
+        f"ok, {verb} {path}: {lines} lines, {len(data)} bytes", join_labels((own(context), label))
     )
     return msgspec.structs.replace(result, changes=rows)
 
@@ -128,7 +128,7 @@ async def edit_file(
     label = await _label(before, context)
     rows = await _replace("edit_file", path, after, context, label)
     places = f" in {len(edits)} places" if len(edits) > 1 else ""
-    result = done(f"ok, {path} changed{places}", join((own(context), label)))
+    result = done(f"ok, {path} changed{places}", join_labels((own(context), label)))
     return msgspec.structs.replace(result, changes=rows)
 
 
@@ -248,7 +248,7 @@ def _said_of(label: Label) -> Iterator[None]:
     try:
         yield
     except ToolError as error:
-        raise ToolError(str(error), join((label, error.label))) from error
+        raise ToolError(str(error), join_labels((label, error.label))) from error
 
 
 async def _open_to_readers(path: str, opened: OpenedFile | None, context: Context) -> None:
@@ -343,7 +343,7 @@ async def _label(kept: OpenedFile | None, context: Context) -> Label:
     if context.approved:
         label = LOCAL if "owner" in context.principal.roles else replace(LOCAL, by=label.by)
     if kept is not None:
-        label = join((label, (await marks_of(context)).marked(kept.place)))
+        label = join_labels((label, (await marks_of(context)).marked(kept.place)))
     return label
 
 

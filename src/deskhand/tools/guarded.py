@@ -235,7 +235,10 @@ class Guard:
             digest = digest_of(known.before if known is not None else each.state)
             with suppress(ToolError, OSError):
                 for entry in parse(self._bytes(digest)) if digest else ():
-                    folded = f"{entry.section}.{'*.' if entry.subsection is not None else ''}{entry.name}"  # noqa: E501
+                    folded = (
+                        f"{entry.section}.{'*.' if entry.subsection is not None else ''}"
+                        f"{entry.name}"
+                    )
                     if folded in STEERING and entry.value:
                         found += self._steering(posixpath.dirname(path), folded, entry.value)
         return found

@@ -14,7 +14,7 @@ from ..models.base import ContextMessage, Encoded, Reply, Request
 from ..types.events import ModelFailed
 from ..types.identity import Address, Principal
 from ..types.labels import LOCAL, Label
-from ..types.messages import Message, ResultStatus, Text, ToolCall, ToolResult, clean
+from ..types.messages import Message, ResultStatus, Text, ToolCall, ToolResult, clean_text
 from .base import Done, PersonQuestion, Spec
 
 log = logging.getLogger(__name__)
@@ -143,7 +143,7 @@ class PluginHooks:
         if asked.skip:
             label = asked.label if asked.result else LOCAL
             said = asked.result or f"{spec.name} was not run: a hook skipped it"
-            return Done((Text(clean(said), label),), asked.status)
+            return Done((Text(clean_text(said), label),), asked.status)
         outcome = await run()
         if isinstance(outcome, Done):
             result = ToolResult(call.id, outcome.parts).text
@@ -154,7 +154,7 @@ class PluginHooks:
     async def ending(self, session: str, turn: OpenHooks, response: str, reason: str) -> str:
         """What is said at the end of the turn."""
         context = replace(self._context(session, turn), response=response, reason=reason)
-        said = clean((await self._fire("before_agent_end", context)).response)
+        said = clean_text((await self._fire("before_agent_end", context)).response)
         return said if said.strip() else response
 
     async def ended(self, session: str, turn: OpenHooks, response: str, reason: str) -> None:

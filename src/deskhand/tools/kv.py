@@ -7,7 +7,7 @@ import msgspec
 from ..store.sql import load_sql
 from ..types.commit import Change
 from ..types.errors import ToolError
-from ..types.labels import LOCAL, Label, join
+from ..types.labels import LOCAL, Label, join_labels
 from .base import Context, Done, done, own
 from .define import tool
 from .label_marks import lasting
@@ -68,7 +68,9 @@ async def kv_list(context: Context, namespace: str = "", prefix: str = "") -> Do
         "kv_list", (context.agent, namespace, prefix, context.clock.now())
     )
     text = msgspec.json.encode({key: value for key, value, _, _ in rows}).decode()
-    return await shown(text, context, join((LOCAL, *(_label(label) for _, _, _, label in rows))))
+    return await shown(
+        text, context, join_labels((LOCAL, *(_label(label) for _, _, _, label in rows)))
+    )
 
 
 def _undoable(

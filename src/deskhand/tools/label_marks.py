@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from ..policy.gate import may_see
 from ..store.sql import load_sql
 from ..types.commit import Change
-from ..types.labels import LOCAL, Label, join
+from ..types.labels import LOCAL, Label, join_labels
 from . import tree
 from .atime import was_accessed
 from .base import Context, ToolScope
@@ -79,7 +79,7 @@ def by_either_name(folder: str, path: str, label: Label) -> Label:
     """The label of what is written to a path of the workspace `folder`: where that is in what is
     about the owner, it is for the owner also where a link leads elsewhere from there."""
     name = os.path.normpath(path if path.startswith("/") else f"{folder}/{path}")
-    return join((label, _owners(folder, name))) if is_private(folder, name) else label
+    return join_labels((label, _owners(folder, name))) if is_private(folder, name) else label
 
 
 def private_in(folder: str) -> Iterator[str]:
@@ -148,7 +148,7 @@ class LabelMarks:
             return TOO_LONG
         found = self.marked(place)
         private = next((each for each in self._names(place) if self.private(each)), "")
-        return join((found, _owners(self._folder, private))) if private else found
+        return join_labels((found, _owners(self._folder, private))) if private else found
 
     def marked(self, place: Place) -> Label:
         """The same as far as marks tell, or will."""
@@ -161,7 +161,7 @@ class LabelMarks:
                 map(word.of, dict.fromkeys((own, place.real)))
             ):
                 labels.append(word.label)
-        return join((LOCAL, *labels))
+        return join_labels((LOCAL, *labels))
 
     def _names(self, place: Place) -> Iterator[str]:
         """By which it may be about the owner: by where it lies, by where it lay, or as it was asked
@@ -181,7 +181,7 @@ class LabelMarks:
         while at not in ("", self._folder) and self.stored:
             own = self.own(at)
             if own != real:
-                found = join((found, self._at(own)))
+                found = join_labels((found, self._at(own)))
             at = at.rpartition("/")[0]
         return found
 
@@ -189,7 +189,7 @@ class LabelMarks:
         """The label of what is told of these files by their paths: of what stands in them, and of
         the names of the folders in which they lie."""
         if not self.stored and not self._words:
-            return join((LOCAL, *map(self.of, places)))
+            return join_labels((LOCAL, *map(self.of, places)))
         labels = list[Label]()
         around = set[str]()
         for place in places:
@@ -207,7 +207,7 @@ class LabelMarks:
             labels.append(self._at(each))
             with suppress(OSError):
                 labels += [word.label for word in self._words if word.named(each)]
-        return join((LOCAL, *labels))
+        return join_labels((LOCAL, *labels))
 
     def told_by_name(self, paths: Iterable[str]) -> Label:
         """The same, of what these names lead to just now."""
@@ -219,7 +219,7 @@ class LabelMarks:
 
     def joined(self, paths: Iterable[str]) -> Label:
         """The label of content from all these files, which lie there just now."""
-        return join((LOCAL, *(self.of(self.by_name(path)) for path in paths)))
+        return join_labels((LOCAL, *(self.of(self.by_name(path)) for path in paths)))
 
     def closed(self, place: Place, context: Context) -> bool:
         """Whether those who read this conversation may not all see the file."""
@@ -302,7 +302,7 @@ def _words_of_others(
     if any(one.over_at is None for one in noted):
         read = read_since(marks, root)
         labels |= {
-            id(one): join((one.label, read))
+            id(one): join_labels((one.label, read))
             for one in noted
             if one.over_at is None and not one.marked
         }

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from ..types.python_source import tree_of
+from ..types.python_source import parse_python
 
 LINE_CHARS = 500
 """A longer line is generated; nothing is defined there that anybody looks for."""
@@ -115,7 +115,7 @@ def uses(path: str, text: str, name: str) -> Iterator[Symbol]:
 
 def _parsed(text: str) -> ast.Module | None:
     try:
-        return tree_of(text)
+        return parse_python(text)
     except SyntaxError:
         return None
 

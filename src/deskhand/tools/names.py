@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from unicodedata import normalize
 
-from ..policy.visible import visible
+from ..policy.visible import escape_invisible
 from .documents.invisible import without_invisible
 
 _ESCAPE = re.compile(r"\\(?=[uU][0-9a-fA-F]{4})")
@@ -19,7 +19,7 @@ def shown_name(name: str) -> str:
     would read as the begin of an escape is written out too."""
     if name.isascii() and name.isprintable() and "\\" not in name:
         return name
-    return visible(_ESCAPE.sub(r"\\u005c", name))
+    return escape_invisible(_ESCAPE.sub(r"\\u005c", name))
 
 
 def alike(names: Iterable[str]) -> dict[str, str]:
@@ -52,7 +52,7 @@ def _bare(name: str) -> str:
 @lru_cache(4096)
 def _is_hidden(char: str) -> bool:
     """Whether it is written out though it stands for no other character."""
-    return visible(char) != char and normalize("NFKC", char) == char
+    return escape_invisible(char) != char and normalize("NFKC", char) == char
 
 
 def _note(name: str, group: list[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..net.egress import is_address, parse_entry
+from ..net.egress import is_ip_address, parse_egress_host
 from ..types.commit import Change
 from ..types.errors import AddressRefused, ToolError
 from ..types.labels import Label
@@ -33,10 +33,10 @@ async def request_host(host: str, context: Context) -> Done:
     names below it
     """
     try:
-        entry = parse_entry(host)
+        entry = parse_egress_host(host)
     except AddressRefused as error:
         raise ToolError(str(error)) from error
-    if is_address(entry.host):
+    if is_ip_address(entry.host):
         raise ToolError(
             f"{entry} is an IP address: a person allows those with `deskhand hosts allow {entry}`"
         )

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from ..types.folders import make_private
-from ..types.labels import LOCAL, Label, join
+from ..types.folders import make_private_folder
+from ..types.labels import LOCAL, Label, join_labels
 from . import tree
 from .states import ChangedPath
 
@@ -86,7 +86,9 @@ class RunningEffect:
             for label, since_ns in list(self.beside.items())
         ]
         return [
-            PendingLabel(self.begun_ns, self.over_ns, join((self.label, self.heard())), touched),
+            PendingLabel(
+                self.begun_ns, self.over_ns, join_labels((self.label, self.heard())), touched
+            ),
             *beside,
         ]
 
@@ -195,7 +197,7 @@ class RunningNotes:
         if self._held < 0:
             if not notes:
                 return
-            make_private(self._folder)
+            make_private_folder(self._folder)
             self._held = _own_file(self._folder)
         os.pwrite(
             self._held, _encode(notes) + b"\n", 0
@@ -262,7 +264,7 @@ def _items(one: RunningEffect) -> list[tuple[str, str | None, str | None]]:
 
 
 def _note(one: RunningEffect) -> _Note:
-    label = one.label if one.marked else join((one.label, one.heard(), *one.beside))
+    label = one.label if one.marked else join_labels((one.label, one.heard(), *one.beside))
     touched = [] if one.marked else [os.fsencode(path).hex() for path in one.touched]
     over = one.over_at is not None
     times = (one.begun_ns, one.over_ns, one.marked)

@@ -4,7 +4,7 @@ pieces."""
 from __future__ import annotations
 
 from ..types.labels import Label
-from ..types.messages import Text, clean
+from ..types.messages import Text, clean_text
 from .base import Context, Done
 from .label_marks import mark_blob
 
@@ -18,8 +18,8 @@ async def shown(text: str, context: Context, label: Label, note: str = "") -> Do
 
     `note` is said at the end in every case.
     """
-    text = clean(text)
-    note = clean(note)
+    text = clean_text(text)
+    note = clean_text(note)
     if len(text) * 4 <= LIMIT_BYTES or len(data := text.encode()) <= LIMIT_BYTES:
         return Done((Text((text + note) or "[no output]", label),))
     handle = await context.reach.keep(data)
@@ -45,4 +45,4 @@ def ends(head: bytes, tail: bytes, size: int, handle: str) -> str:
         f"\n…[{left:,} of {size:,} bytes are not shown; read_output(handle={handle!r}, "
         f"offset={len(head)})]…\n"
     )
-    return clean(head.decode(errors="replace") + between + tail.decode(errors="replace"))
+    return clean_text(head.decode(errors="replace") + between + tail.decode(errors="replace"))

@@ -12,8 +12,8 @@ import msgspec
 from ..types.effects import Effect
 from ..types.errors import ToolError
 from ..types.identity import Address
-from ..types.labels import LOCAL, Label, join
-from ..types.messages import Text, clean
+from ..types.labels import LOCAL, Label, join_labels
+from ..types.messages import Text, clean_text
 from ..types.process import Process
 from .base import Context, Done, Heard, Outcome, PendingApproval, Spec, Tool, done, own
 from .define import FunctionTool, decode_arguments, schema, tool
@@ -78,7 +78,7 @@ def background_tool(usual_s: float = TIMEOUT_S, longest_s: float = LONGEST_S) ->
         if not command.strip():
             raise ToolError("say what to run")
         wanted = PendingApproval(command, cwd, min(max(timeout_s, 1.0), longest_s))
-        id_, row = await context.reach.processes().background(wanted, context)
+        id_, row = await context.reach.processes().queue_background(wanted, context)
         line = " ".join(command.split())[:STARTED_CHARS]
         return Done((Text(f"Background task {id_} started: {line}", own(context)),), changes=(row,))
 
@@ -92,7 +92,11 @@ async def check_background(context: Context, id: str = "") -> Done:
     id: the one to look at; without it, all of this conversation
     """
     processes = context.reach.processes()
-    found = [each for each in await processes.of(context.session) if each.kind == "background"]
+    found = [
+        each
+        for each in await processes.list_processes(context.session)
+        if each.kind == "background"
+    ]
     if not id.strip():
         now = context.clock.now()
         lines = "\n".join(line(each, now) for each in found)
@@ -100,26 +104,30 @@ async def check_background(context: Context, id: str = "") -> Done:
     known = next((each for each in found if each.id == id.strip()), None)
     if known is None:
         raise ToolError(f"there is no background command {id!r} in this conversation")
-    if not known.live:
+    if not known.is_live:
         if known.said:
-            return done(known.said, join((known.label, known.began)))
+            return done(known.said, join_labels((known.label, known.began)))
         return done(line(known, context.clock.now()), _label((known,)))
     if known.state == "wanted":
         return done(line(known, context.clock.now()), known.began)
-    heard = await processes.look_back(known.id, context.session, None, LOG_BYTES // 3)
-    text = clean(heard.data.decode(errors="replace")) or "[no output yet]"
-    return done(f"{line(known, context.clock.now())}\n{text}", join((heard.label, known.began)))
+    heard = await processes.read_output(known.id, context.session, None, LOG_BYTES // 3)
+    text = clean_text(heard.data.decode(errors="replace")) or "[no output yet]"
+    return done(
+        f"{line(known, context.clock.now())}\n{text}", join_labels((heard.label, known.began))
+    )
 
 
 def _label(processes: Sequence[Process]) -> Label:
     """The label of lines about these: of their commands, and of how they ended, which may name what
     they read."""
-    return join((LOCAL, *(label for each in processes for label in (each.began, each.label))))
+    return join_labels(
+        (LOCAL, *(label for each in processes for label in (each.began, each.label)))
+    )
 
 
 def line(process: Process, now: float) -> str:
     """One line about it."""
-    state = "running" if process.live else process.state
+    state = "running" if process.is_live else process.state
     took = timedelta(
         seconds=int(max(0.0, (process.ended_at or now) - (process.started_at or process.at)))
     )
@@ -191,44 +199,44 @@ class ProcessTool:
         match wanted.action:
             case "list":
                 now = context.clock.now()
-                found = await processes.of(session)
+                found = await processes.list_processes(session)
                 lines = [line(each, now) for each in found]
                 said = "\n".join(each for each in lines if wanted.filter in each)
                 return done(said or "Nothing runs here.", _label(found))
             case "start":
                 return await _start(wanted, context, wait_s)
             case "poll":
-                heard = await processes.hear(wanted.id, session, wait_s)
+                heard = await processes.read_new_output(wanted.id, session, wait_s)
                 return done(shown(heard), await _heard(heard, wanted.id, context))
             case "write":
                 typed = typed_keys(wanted.input, wanted.keys)
-                taken = await processes.type(wanted.id, session, typed, context.label)
+                taken = await processes.send_input(wanted.id, session, typed, context.label)
                 note = (
                     "" if taken == len(typed) else f"[it took only {taken} of {len(typed)} bytes]\n"
                 )
-                heard = await processes.hear(wanted.id, session, wait_s)
+                heard = await processes.read_new_output(wanted.id, session, wait_s)
                 return done(note + shown(heard), await _heard(heard, wanted.id, context))
             case "log":
                 return await _log(wanted, context)
             case "kill":
-                how = await processes.end(wanted.id, session, "the agent")
+                how = await processes.stop(wanted.id, session, "the agent")
                 return done(f"{wanted.id} has ended: {how}", await _whose(wanted.id, context))
             case "clear":
                 return done(
-                    f"The output of {await processes.forget(session)} that had ended is gone.",
+                    f"The output of {await processes.drop_ended(session)} that had ended is gone.",
                     own(context),
                 )
 
 
 async def _whose(id_: str, context: Context) -> Label:
     """The label of a process: of its command, and of how it ended."""
-    found = await context.reach.processes().of(context.session)
-    return join((own(context), _label([each for each in found if each.id == id_])))
+    found = await context.reach.processes().list_processes(context.session)
+    return join_labels((own(context), _label([each for each in found if each.id == id_])))
 
 
 async def _heard(heard: Heard, id_: str, context: Context) -> Label:
     """The label of what it has printed: what it was told to do it may say again."""
-    return join((heard.label, await _whose(id_, context)))
+    return join_labels((heard.label, await _whose(id_, context)))
 
 
 async def _start(wanted: ProcessArguments, context: Context, wait_s: float) -> Done:
@@ -239,14 +247,14 @@ async def _start(wanted: ProcessArguments, context: Context, wait_s: float) -> D
     id_ = await processes.start(
         PendingApproval(wanted.command, wanted.cwd, LONGEST_S, wanted.name, *size), context
     )
-    heard = await processes.hear(id_, context.session, wait_s)
+    heard = await processes.read_new_output(id_, context.session, wait_s)
     return done(f"Session {id_} started.\n{shown(heard)}", await _heard(heard, id_, context))
 
 
 async def _log(wanted: ProcessArguments, context: Context) -> Done:
     """The last lines of all that it has printed, or a page of it."""
     processes = context.reach.processes()
-    heard = await processes.look_back(wanted.id, context.session, wanted.offset, LOG_BYTES)
+    heard = await processes.read_output(wanted.id, context.session, wanted.offset, LOG_BYTES)
     text = plain(heard.data.decode(errors="replace"))
     if wanted.offset is None:
         text = "\n".join(text.splitlines()[-min(max(wanted.lines, 1), MOST_LINES) :])
@@ -275,7 +283,7 @@ def plain(text: str) -> str:
     line that was written over the last version."""
     text = _ESCAPES.sub("", text).replace("\r\n", "\n")
     lines = (each.rstrip("\r").rpartition("\r")[2] for each in text.split("\n"))
-    return clean("\n".join(lines).replace("\b", "").replace("\x07", ""))
+    return clean_text("\n".join(lines).replace("\b", "").replace("\x07", ""))
 
 
 def typed_keys(text: str, keys: list[str]) -> bytes:

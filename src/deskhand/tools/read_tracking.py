@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from ..types.commit import Change
 from ..types.errors import ToolError
-from ..types.labels import LOCAL, Label, join
+from ..types.labels import LOCAL, Label, join_labels
 from . import tree
 from .atime import LONG_AGO_NS, is_content, was_accessed
 from .base import Context
@@ -115,7 +115,7 @@ class AccessTimes:
         if len(marked) <= MOST:
             return cls._armed_on(marks, marked, stored, context, tell)
         # What people of the house had written is not looked at then, but counts as read.
-        heard = join((LOCAL, *(replace(LOCAL, by=marks.stored[path].by) for path in stored)))
+        heard = join_labels((LOCAL, *(replace(LOCAL, by=marks.stored[path].by) for path in stored)))
         stored = [path for path in stored if tainted(marks.stored[path])]
         marked = [
             path for path in marked if path not in marks.stored or tainted(marks.stored[path])
@@ -191,7 +191,7 @@ class AccessTimes:
         else:
             await anyio.to_thread.run_sync(self._look, words)
         if now is not None:
-            self._aside = join((self._aside, *self._fresh(now)))
+            self._aside = join_labels((self._aside, *self._fresh(now)))
 
     def _look(self, words: Sequence[PendingLabel] = ()) -> None:
         if self._armed is None:
@@ -201,7 +201,7 @@ class AccessTimes:
                 [each.path for each in self._armed if each.path not in self.read and each.touched()]
             )
         labels = [word.label for word in words if word.anywhere(self._roots)]
-        self._aside = join((self._aside, *labels))
+        self._aside = join_labels((self._aside, *labels))
 
     def _fresh(self, now: LabelMarks) -> Iterator[Label]:
         """The labels that were given since it began, by others than itself, for whatever was not
@@ -223,7 +223,7 @@ class AccessTimes:
 
     def label(self) -> Label:
         """The label of what the command may have said."""
-        return join((self.files(), self.heard))
+        return join_labels((self.files(), self.heard))
 
     def files(self) -> Label:
         """That of the files which it read."""
@@ -233,12 +233,12 @@ class AccessTimes:
         named = {path for path in (*self._marks.stored, *private) if os.path.dirname(path) in read}  # noqa: PTH120
         given = list(self._late.items())  # others may give more just now
         late = (label for path, label in given if path in read or os.path.dirname(path) in read)  # noqa: PTH120
-        return join((self._marks.joined(files | named), self._aside, *late))
+        return join_labels((self._marks.joined(files | named), self._aside, *late))
 
     def marks(self, changed: Iterable[str], context: Context) -> tuple[Change, ...]:
         """The rows of the files that the command made or changed, given by their real paths: they
         carry what the conversation had read, and what the command read."""
-        label = join((context.label, self.label()))
+        label = join_labels((context.label, self.label()))
         if not lasting(label) and not self._marked:
             return ()
         armed = [
@@ -258,7 +258,7 @@ class AccessTimes:
                     rows += self._marks.written(path, label, context)
                 continue  # what was removed keeps its mark: it may be put back
             kind = self._marks.written if stat.S_ISREG(status.st_mode) else self._marks.named
-            said = join((label, moved.get(status.st_ino, LOCAL)))
+            said = join_labels((label, moved.get(status.st_ino, LOCAL)))
             self._own[stored_as(self._marks.own(path))] = said
             rows += kind(path, said, context)
         return tuple(rows)

@@ -67,7 +67,7 @@ class Rendered:
             raise ToolError(
                 f"pages are rendered by Chromium, which is not installed on this machine: {INSTALL}"
             )
-        await context.reach.net.addresses(
+        await context.reach.net.resolve_host(
             url.host, url.port
         )  # says why at once, where it may not be reached
         async with self._turns:
@@ -88,7 +88,7 @@ class Rendered:
         self, program: str, url: Url, wish: Wish, context: Context
     ) -> tuple[_Answer, dict[str, str]]:
         sandbox = await context.reach.sandbox()
-        if not sandbox.connects:
+        if not sandbox.has_egress:
             raise ToolError(
                 "pages are rendered in the sandbox of bubblewrap only: sudo apt-get install "
                 "bubblewrap"

@@ -11,7 +11,7 @@ from ..net.client import Net, NetLimits
 from ..net.url import parse_url
 from ..types.errors import NetError, ToolError
 from ..types.labels import UNTRUSTED, Label
-from ..types.messages import ResultStatus, Text, clean
+from ..types.messages import ResultStatus, Text, clean_text
 from .base import Context, Done
 from .define import FunctionTool, tool
 from .engines import (
@@ -116,9 +116,9 @@ class _Search:
         if name == "searxng":
             net = _reaching(net, base)
         request = engine.request(EngineQuery(query, count, base, key))
-        net.manners.check(request.url.authority, context.clock)
+        net.rate_limiter.check(request.url.authority, context.clock)
         fetched = await net.send(request, LIMITS)
-        net.manners.told(request.url.authority, context.clock, fetched.headers)
+        net.rate_limiter.record_retry_after(request.url.authority, context.clock, fetched.headers)
         hits = await anyio.to_thread.run_sync(read_hits, engine, fetched, count)
         return _Found(engine, request.url.origin, hits)
 
@@ -127,7 +127,7 @@ def _reaching(net: Net, base: str) -> Net:
     """The client that also reaches the engine of a person's own, which may stand on this
     machine."""
     url = parse_url(base)
-    return net.allowing(f"[{url.host}]" if ":" in url.host else url.host, url.port)
+    return net.with_allowed_host(f"[{url.host}]" if ":" in url.host else url.host, url.port)
 
 
 def _named(engine: SearchEngine, problem: str) -> str:
@@ -165,4 +165,4 @@ def _told(found: _Found, failed: list[str]) -> Done:
 def _labelled(text: str, source: str, status: ResultStatus = "ok") -> Done:
     """A result that is somebody else's word: whoever writes a page writes its title and its
     excerpt."""
-    return Done((Text(clean(text), Label("untrusted", None, source)),), status)
+    return Done((Text(clean_text(text), Label("untrusted", None, source)),), status)

@@ -13,7 +13,7 @@ from ..types.effects import Effect
 from ..types.errors import ToolError
 from ..types.identity import Address
 from ..types.labels import LOCAL
-from ..types.messages import File, Image, Text, clean
+from ..types.messages import File, Image, Text, clean_text
 from .base import Context, Done, Outcome, Spec, own
 from .define import decode_arguments, schema
 from .label_marks import marks_of
@@ -81,7 +81,7 @@ class SendFile:
         if address.channel in self._reads_log:
             return Done((Text("shown in the conversation\n", own(context)), file))
         part: SayPart = Image(blob, mime, name) if mime in PICTURES else file
-        words = (Text(clean(sent.text)),) if sent.text.strip() else ()
+        words = (Text(clean_text(sent.text)),) if sent.text.strip() else ()
         outgoing = Outgoing(f"{context.key}:send", address, (*words, part))
         return Done(
             (Text(f"on its way, as {outgoing.key}\n", own(context)), file), outbox=(outgoing,)
@@ -121,4 +121,4 @@ def _name(path: str) -> str:
     """Its name as people are shown it; the end of a long one stays, since it says what kind of file
     it is."""
     name = "".join(char for char in PurePosixPath(path).name if char.isprintable())
-    return clean(name[-NAME_CHARS:]) or "file"
+    return clean_text(name[-NAME_CHARS:]) or "file"

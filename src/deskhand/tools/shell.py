@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from ..sandbox.base import Exit, SandboxCommand
 from ..types.errors import SandboxError, ToolError
-from ..types.labels import LOCAL, join
-from ..types.messages import ResultStatus, Text, clean
+from ..types.labels import LOCAL, join_labels
+from ..types.messages import ResultStatus, Text, clean_text
 from .base import Context, Done, Tool
 from .define import FunctionTool, tool
 from .label_marks import OWNERS, mark_blob
@@ -73,7 +73,7 @@ class _Output:
         """All of it, or its ends and a handle."""
         self._file.seek(0)
         if self.size <= LIMIT_BYTES:
-            return clean(self._file.read().decode(errors="replace"))
+            return clean_text(self._file.read().decode(errors="replace"))
         data = await anyio.to_thread.run_sync(self._file.read)
         self.handle = await self._context.reach.keep(data)
         text = ends(data[: whole(data, EDGE_BYTES)], bytes(self.tail), self.size, self.handle)
@@ -134,7 +134,7 @@ async def run_watched(
     marks = (
         *looked.rows,
         *(
-            mark_blob(output.handle, join((context.label, looked.label)), context)
+            mark_blob(output.handle, join_labels((context.label, looked.label)), context)
             if output.handle
             else ()
         ),
@@ -147,7 +147,7 @@ async def _confined(
 ) -> tuple[Exit, Way]:
     """Run it in the sandbox, with a way to the network where there can be one."""
     sandbox = await context.reach.sandbox()
-    if not sandbox.connects:
+    if not sandbox.has_egress:
         return await sandbox.run(wanted, output), Way()
     traveller = Traveller(
         context.session, context.agent, context.principal, context.label, read=watch.read

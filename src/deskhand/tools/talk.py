@@ -10,8 +10,8 @@ from ..types.commit import Outgoing
 from ..types.effects import Effect
 from ..types.errors import BlobMissing, ToolError
 from ..types.identity import Address
-from ..types.labels import LOCAL, join
-from ..types.messages import Text, clean
+from ..types.labels import LOCAL, join_labels
+from ..types.messages import Text, clean_text
 from .base import Context, Done, Outcome, PersonQuestion, Spec, done, own
 from .define import decode_arguments, schema, tool
 from .label_marks import label_of_blob
@@ -53,8 +53,8 @@ async def read_output(handle: str, context: Context, offset: int = 0) -> Done:
     end = whole(data, offset + PIECE_BYTES)
     more = f"; go on with offset={end}" if end < len(data) else ""
     note = f"\n[bytes {offset}-{end} of {len(data)}{more}]"
-    label = join((await label_of_blob(handle.strip("'\" "), context), LOCAL))
-    return Done((Text(clean(data[offset:end].decode(errors="replace")) + note, label),))
+    label = join_labels((await label_of_blob(handle.strip("'\" "), context), LOCAL))
+    return Done((Text(clean_text(data[offset:end].decode(errors="replace")) + note, label),))
 
 
 class OutgoingMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

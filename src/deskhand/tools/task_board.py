@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ..types.errors import ToolError
 from ..types.labels import Label
-from ..types.tasks import Graph, Task
+from ..types.tasks import Task, TaskGraph
 from . import task_graph as graphs
 from .base import Context, Done
 from .define import tool
@@ -165,7 +165,7 @@ async def todo_complete(content: str, context: Context) -> Done:
         there = ", ".join(repr(each["content"]) for each in of_todos(graph)) or "none"
         whose = label_of({task.id: task for task in _todos(graph)})
         raise ToolError(f"there is no item {wanted!r} on the to-do list; there are: {there}", whose)
-    task = next((each for each in found if not each.closed), found[0])
+    task = next((each for each in found if not each.is_closed), found[0])
     return told(
         graph,
         graphs.update(graph, task.id, label_now(context), status="completed"),
@@ -183,7 +183,7 @@ async def todo_list(context: Context) -> Done:
     return await shown(text, context, label_of(todos))
 
 
-def written(graph: Graph, items: list[Todo], label: Label) -> tuple[Task, ...]:
+def written(graph: TaskGraph, items: list[Todo], label: Label) -> tuple[Task, ...]:
     """What changes when the flat list becomes this. Who is on it already keeps its id; who is not
     any more is gone. Raises ToolError."""
     if len(items) > MOST_TODOS:
@@ -221,12 +221,12 @@ def written(graph: Graph, items: list[Todo], label: Label) -> tuple[Task, ...]:
     return tuple(changed[id_] for id_ in sorted(changed))
 
 
-def _todos(graph: Graph) -> list[Task]:
+def _todos(graph: TaskGraph) -> list[Task]:
     found = (task for task in graph.values() if task.todo and task.status != "deleted")
     return sorted(found, key=lambda task: task.todo)
 
 
-def _items(graph: Graph) -> list[Todo]:
+def _items(graph: TaskGraph) -> list[Todo]:
     return [Todo(task.title, task.active or task.title, task.status) for task in _todos(graph)]
 
 

@@ -16,9 +16,9 @@ import msgspec
 from msgspec.structs import replace
 
 from ..types.errors import ToolError
-from ..types.labels import LOCAL, Label, join
-from ..types.messages import clean
-from ..types.tasks import Graph, Status, Task
+from ..types.labels import LOCAL, Label, join_labels
+from ..types.messages import clean_text
+from ..types.tasks import Task, TaskGraph, TaskStatus
 
 MOST = 1_000
 MOST_EVER = 20_000
@@ -29,9 +29,9 @@ METADATA_BYTES = 20_000
 Changed = tuple[Task, ...]
 
 
-def create(graph: Graph, task: Task) -> Changed:
+def create(graph: TaskGraph, task: Task) -> Changed:
     """The task under the next id; that in `task` counts for nothing."""
-    if sum(not each.closed for each in graph.values()) >= MOST:
+    if sum(not each.is_closed for each in graph.values()) >= MOST:
         raise ToolError(
             f"there are {MOST:,} open tasks here, and no more are kept: complete or delete "
             "some first"
@@ -46,10 +46,10 @@ def create(graph: Graph, task: Task) -> Changed:
     return (made,)
 
 
-def update(graph: Graph, id_: int, label: Label, **changes: Any) -> Changed:
+def update(graph: TaskGraph, id_: int, label: Label, **changes: Any) -> Changed:
     """The task with these fields changed. `label` is that of whoever changes it."""
     before = known(graph, id_)
-    after = _checked(replace(before, **changes, label=join((before.label, label))))
+    after = _checked(replace(before, **changes, label=join_labels((before.label, label))))
     if (after.parent, after.depends_on) != (before.parent, before.depends_on):
         _check_places(graph, after)
     if after.status != before.status:
@@ -57,7 +57,7 @@ def update(graph: Graph, id_: int, label: Label, **changes: Any) -> Changed:
     return (after,) if after != before else ()
 
 
-def delete(graph: Graph, id_: int) -> Changed:
+def delete(graph: TaskGraph, id_: int) -> Changed:
     """The task and all beneath it are gone: what waited for them waits no more."""
     known(graph, id_)
     beneath = {id_}
@@ -71,7 +71,7 @@ def delete(graph: Graph, id_: int) -> Changed:
     return tuple(replace(graph[each], status="deleted") for each in sorted(beneath))
 
 
-def connect(graph: Graph, id_: int, on: Collection[int], label: Label) -> Changed:
+def connect(graph: TaskGraph, id_: int, on: Collection[int], label: Label) -> Changed:
     """The task waits for these as well."""
     task = known(graph, id_)
     return update(
@@ -82,18 +82,18 @@ def connect(graph: Graph, id_: int, on: Collection[int], label: Label) -> Change
     )
 
 
-def disconnect(graph: Graph, id_: int, on: Collection[int], label: Label) -> Changed:
+def disconnect(graph: TaskGraph, id_: int, on: Collection[int], label: Label) -> Changed:
     """The task waits for these no more."""
     task = known(graph, id_)
     return update(graph, id_, label, depends_on=tuple(n for n in task.depends_on if n not in on))
 
 
-def merged(graph: Graph, changed: Iterable[Task]) -> dict[int, Task]:
+def merged(graph: TaskGraph, changed: Iterable[Task]) -> dict[int, Task]:
     """The graph with what has changed."""
     return {**graph, **{task.id: task for task in changed}}
 
 
-def known(graph: Graph, id_: int) -> Task:
+def known(graph: TaskGraph, id_: int) -> Task:
     """The task of this id. Raises ToolError that says which there are."""
     task = graph.get(id_)
     if task is None or task.status == "deleted":
@@ -103,34 +103,34 @@ def known(graph: Graph, id_: int) -> Task:
     return task
 
 
-def _open(graph: Graph, limit: int) -> list[Task]:
+def _open(graph: TaskGraph, limit: int) -> list[Task]:
     """The first of those that are open."""
-    return list(islice((task for task in graph.values() if not task.closed), limit))
+    return list(islice((task for task in graph.values() if not task.is_closed), limit))
 
 
 # What holds
 
 
-def waits_for(graph: Graph, task: Task) -> tuple[int, ...]:
+def waits_for(graph: TaskGraph, task: Task) -> tuple[int, ...]:
     """What must be completed before it: what it depends on, and then its children, as far as they
     are open."""
     children = (each.id for each in graph.values() if each.parent == task.id)
     return tuple(
         dict.fromkeys(
-            n for n in (*task.depends_on, *children) if n in graph and not graph[n].closed
+            n for n in (*task.depends_on, *children) if n in graph and not graph[n].is_closed
         )
     )
 
 
-def blockers(graph: Graph, task: Task) -> tuple[int, ...]:
+def blockers(graph: TaskGraph, task: Task) -> tuple[int, ...]:
     """Of what it depends on, what is open."""
-    return tuple(n for n in task.depends_on if n in graph and not graph[n].closed)
+    return tuple(n for n in task.depends_on if n in graph and not graph[n].is_closed)
 
 
-def stuck(graph: Graph) -> tuple[Task, ...]:
+def stuck(graph: TaskGraph) -> tuple[Task, ...]:
     """Where nothing can be done without a person: all that is blocked. () while anything can be
     done."""
-    open_ = {task.id: task for task in graph.values() if not task.closed}
+    open_ = {task.id: task for task in graph.values() if not task.is_closed}
     held = {id_ for id_, task in open_.items() if task.status == "blocked"}
     order = _order(graph)
     if order is None:
@@ -143,13 +143,13 @@ def stuck(graph: Graph) -> tuple[Task, ...]:
     return blocked if len(held) == len(open_) else ()
 
 
-def cycle(graph: Graph) -> tuple[int, ...]:
+def cycle(graph: TaskGraph) -> tuple[int, ...]:
     """Tasks that wait for each other, () for none."""
     order = _order(graph)
     return () if order is not None else _circle(graph)
 
 
-def unsound(graph: Graph) -> str:
+def unsound(graph: TaskGraph) -> str:
     """Which of what always holds does not, '' for none."""
     if circle := cycle(graph):
         return (
@@ -157,13 +157,13 @@ def unsound(graph: Graph) -> str:
         )
     for id_, needed in _needs(graph).items():
         if graph[id_].status == "completed" and (
-            open_ := [n for n in needed if not graph[n].closed]
+            open_ := [n for n in needed if not graph[n].is_closed]
         ):
             return f"#{id_} would be completed before #{min(open_)}, which it needs"
     return ""
 
 
-def _check_status(graph: Graph, task: Task) -> None:
+def _check_status(graph: TaskGraph, task: Task) -> None:
     if task.status == "deleted":
         raise ToolError("a task is deleted by itself: delete it, and change nothing else of it")
     if task.status == "completed":
@@ -171,7 +171,7 @@ def _check_status(graph: Graph, task: Task) -> None:
         if left := waits_for(graph, task):
             what = "its subtasks" if left[0] in children else "what it depends on"
             named = ", ".join(f"#{n} {graph[n].title}" for n in left[:5])
-            whose = join((LOCAL, *(graph[n].label for n in left[:5])))
+            whose = join_labels((LOCAL, *(graph[n].label for n in left[:5])))
             raise ToolError(f"task #{task.id} cannot be completed before {what}: {named}", whose)
         return
     for id_ in _waiting_on(graph, task.id):
@@ -181,14 +181,14 @@ def _check_status(graph: Graph, task: Task) -> None:
             )
 
 
-def _check_places(graph: Graph, task: Task) -> None:
+def _check_places(graph: TaskGraph, task: Task) -> None:
     """Its parent and what it depends on are there, and it does not wait for itself."""
     for id_ in filter(None, (task.parent, *task.depends_on)):
         if id_ == task.id:
             raise ToolError(f"task #{id_} cannot wait for itself")
         known(graph, id_)
     after = merged(graph, (task,))
-    if task.parent and not task.closed and graph[task.parent].status == "completed":
+    if task.parent and not task.is_closed and graph[task.parent].status == "completed":
         raise ToolError(
             f"task #{task.parent} is completed: reopen it before it gets another subtask"
         )
@@ -201,7 +201,7 @@ def _check_places(graph: Graph, task: Task) -> None:
         raise ToolError(f"that would make tasks wait for each other for ever: {circle}")
 
 
-def _needs(graph: Graph) -> dict[int, set[int]]:
+def _needs(graph: TaskGraph) -> dict[int, set[int]]:
     """For each task that is there, what comes before it."""
     there = {id_: task for id_, task in graph.items() if task.status != "deleted"}
     needs = {id_: {n for n in task.depends_on if n in there} for id_, task in there.items()}
@@ -211,7 +211,7 @@ def _needs(graph: Graph) -> dict[int, set[int]]:
     return needs
 
 
-def _order(graph: Graph) -> list[int] | None:
+def _order(graph: TaskGraph) -> list[int] | None:
     """All that are there, each behind what it needs; None where that cannot be."""
     needs = _needs(graph)
     behind: dict[int, list[int]] = {}
@@ -228,7 +228,7 @@ def _order(graph: Graph) -> list[int] | None:
     return ready if len(ready) == len(needs) else None
 
 
-def _circle(graph: Graph) -> tuple[int, ...]:
+def _circle(graph: TaskGraph) -> tuple[int, ...]:
     """One circle, as its ids with the first one again at the end."""
     needs = _needs(graph)
     left = dict(needs)
@@ -245,14 +245,14 @@ def _circle(graph: Graph) -> tuple[int, ...]:
         path.append(following)
 
 
-def _waiting_on(graph: Graph, id_: int) -> Iterator[int]:
+def _waiting_on(graph: TaskGraph, id_: int) -> Iterator[int]:
     task = graph.get(id_)
     if task is not None and task.parent in graph:
         yield task.parent
     yield from (each.id for each in graph.values() if id_ in each.depends_on)
 
 
-def _children(graph: Graph) -> dict[int, list[int]]:
+def _children(graph: TaskGraph) -> dict[int, list[int]]:
     children: dict[int, list[int]] = {}
     for task in graph.values():
         children.setdefault(task.parent, []).append(task.id)
@@ -284,7 +284,11 @@ def _checked(task: Task) -> Task:
         "active": one_line(task.active)[:TITLE_CHARS],
     }
     return replace(
-        task, title=title, description=clean(task.description), result=clean(task.result), **lines
+        task,
+        title=title,
+        description=clean_text(task.description),
+        result=clean_text(task.result),
+        **lines,
     )
 
 
@@ -294,13 +298,13 @@ def one_line(text: str) -> str:
     kept = (
         char if char.isprintable() else " " for char in text if unicodedata.category(char) != "Cf"
     )
-    return clean(" ".join("".join(kept).split()))
+    return clean_text(" ".join("".join(kept).split()))
 
 
-def meant(status: str) -> Status:
+def meant(status: str) -> TaskStatus:
     """A status as a model writes it. Raises ToolError."""
     given = status.strip().lower().replace(" ", "_").replace("-", "_")
-    names: dict[str, Status] = {
+    names: dict[str, TaskStatus] = {
         **{name: name for name in ("pending", "in_progress", "completed", "blocked", "deleted")},
         **{"todo": "pending", "open": "pending", "done": "completed", "complete": "completed"},
         **{"active": "in_progress", "doing": "in_progress", "started": "in_progress"},

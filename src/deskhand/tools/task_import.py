@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label
-from ..types.messages import clean
+from ..types.messages import clean_text
 from ..types.tasks import Task
 from .task_graph import METADATA_BYTES, TEXT_CHARS, TITLE_CHARS, meant, one_line
 
@@ -126,7 +126,7 @@ def _ids(rows: list[dict[str, Any]]) -> dict[str, int]:
 
 def _task(id_: int, row: dict[str, Any], ids: Mapping[str, int], label: Label) -> Task:
     said = one_line(_text(row.get("title")))
-    text = clean(_text(row.get("description")))
+    text = clean_text(_text(row.get("description")))
     if len(said) > TITLE_CHARS:
         said, text = said[: TITLE_CHARS - 1] + "…", f"{said}\n{text}"
     try:
@@ -146,7 +146,7 @@ def _task(id_: int, row: dict[str, Any], ids: Mapping[str, int], label: Label) -
         status,
         parent if parent != id_ else 0,
         on,
-        clean(_text(row.get("result")))[:TEXT_CHARS],
+        clean_text(_text(row.get("result")))[:TEXT_CHARS],
         one_line(_text(row.get("node")))[:TITLE_CHARS] or "agent",
         _small(row.get("config")),
         owner=one_line(_text(row.get("owner")))[:TITLE_CHARS],
@@ -232,7 +232,7 @@ def _reopen(tasks: dict[int, Task]) -> int:
     for task in tasks.values():
         for before in _needs(task, children):
             needed_by.setdefault(before, []).append(task.id)
-    left = [task.id for task in tasks.values() if not task.closed]
+    left = [task.id for task in tasks.values() if not task.is_closed]
     again = 0
     while left:
         for id_ in needed_by.get(left.pop(), ()):

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ..types.tasks import Graph, Task
+from ..types.tasks import Task, TaskGraph
 from .task_graph import cycle
 from .task_words import there
 
@@ -30,7 +30,7 @@ class Finding(msgspec.Struct, frozen=True):
     warning: bool = False
 
 
-def validate(graph: Graph) -> tuple[Finding, ...]:
+def validate(graph: TaskGraph) -> tuple[Finding, ...]:
     """What is wrong, the errors first."""
     tasks = there(graph)
     found = [finding for task in tasks for finding in _of_task(graph, task)]
@@ -44,7 +44,7 @@ def validate(graph: Graph) -> tuple[Finding, ...]:
     return tuple(sorted(found, key=lambda finding: finding.warning))
 
 
-def _of_task(graph: Graph, task: Task) -> Iterator[Finding]:
+def _of_task(graph: TaskGraph, task: Task) -> Iterator[Finding]:
     for id_ in task.depends_on:
         if id_ not in graph or graph[id_].status == "deleted":
             yield Finding(
@@ -75,7 +75,7 @@ def _of_task(graph: Graph, task: Task) -> Iterator[Finding]:
     yield from _of_templates(graph, task)
 
 
-def _of_templates(graph: Graph, task: Task) -> Iterator[Finding]:
+def _of_templates(graph: TaskGraph, task: Task) -> Iterator[Finding]:
     before = _before(graph, task)
     for text in _texts(task):
         for piece in _OPENED.findall(text):
@@ -99,7 +99,7 @@ def used(text: str) -> tuple[int, ...]:
     return tuple(int(match[1]) for match in TEMPLATE.finditer(text))
 
 
-def resolved(text: str, graph: Graph) -> str:
+def resolved(text: str, graph: TaskGraph) -> str:
     """The text with results in the place of templates, as far as there are any."""
 
     def put(match: re.Match[str]) -> str:
@@ -134,7 +134,7 @@ def _texts(task: Task) -> Iterator[str]:
             waiting += value
 
 
-def _before(graph: Graph, task: Task) -> set[int]:
+def _before(graph: TaskGraph, task: Task) -> set[int]:
     """All that it depends on, through others too, and its subtasks."""
     children = {each.id for each in graph.values() if each.parent == task.id}
     found = set[int]()

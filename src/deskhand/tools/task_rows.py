@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ..store.sql import load_sql
 from ..types.commit import Change
-from ..types.tasks import Graph, Task
+from ..types.tasks import Task, TaskGraph
 from .base import Context
 from .notes import By
 from .task_graph import Changed, merged, unsound
@@ -39,7 +39,7 @@ def imported(session: str, tasks: Iterable[Task], at: float) -> tuple[Change, ..
     return tuple(_written("task_import", session, task, at) for task in tasks)
 
 
-def changing(graph: Graph, changed: Changed, context: Context) -> tuple[Change, ...]:
+def changing(graph: TaskGraph, changed: Changed, context: Context) -> tuple[Change, ...]:
     """What writes what has changed of this graph, and notes what it was before: /undo of the turn
     brings it back."""
     if not changed:
@@ -50,7 +50,11 @@ def changing(graph: Graph, changed: Changed, context: Context) -> tuple[Change, 
 
 
 def take_back_tasks(
-    items: Sequence[UndoItem], now: Mapping[bytes, str | None], graph: Graph, by: By, force: bool
+    items: Sequence[UndoItem],
+    now: Mapping[bytes, str | None],
+    graph: TaskGraph,
+    by: By,
+    force: bool,
 ) -> UndoneEffect:
     """As `take_back_values`, of tasks. A task that there was not before is deleted: its number is
     not given again. Nothing is taken back where tasks would wait for themselves then, or be done
@@ -72,7 +76,7 @@ def id_of(item: UndoItem) -> int:
     return int(msgspec.json.decode(item.place, type=tuple[str, str])[0].removeprefix("task #"))
 
 
-def _before(item: UndoItem, graph: Graph) -> Task:
+def _before(item: UndoItem, graph: TaskGraph) -> Task:
     if item.before is None:
         return replace(graph[id_of(item)], status="deleted")
     return _decode(item.before.removeprefix("t "))

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from ..types.labels import LOCAL, Label, join
-from ..types.tasks import MARKS, Graph, Task
+from ..types.labels import LOCAL, Label, join_labels
+from ..types.tasks import STATUS_MARKS, Task, TaskGraph
 from .task_graph import blockers
 
 LINES = 200
@@ -17,23 +17,23 @@ SHORT = 30
 """So many lines of the list stand in what the model is told with each message of a long work."""
 
 
-def there(graph: Graph) -> list[Task]:
+def there(graph: TaskGraph) -> list[Task]:
     """All but those that were deleted."""
     return [task for task in graph.values() if task.status != "deleted"]
 
 
-def left(graph: Graph) -> list[Task]:
+def left(graph: TaskGraph) -> list[Task]:
     """All that are not done yet."""
-    return [task for task in graph.values() if not task.closed]
+    return [task for task in graph.values() if not task.is_closed]
 
 
-def percent(graph: Graph) -> int:
+def percent(graph: TaskGraph) -> int:
     """How much of it is done; 0 without tasks."""
     tasks = there(graph)
     return 100 * (len(tasks) - len(left(graph))) // len(tasks) if tasks else 0
 
 
-def progress(graph: Graph) -> str:
+def progress(graph: TaskGraph) -> str:
     """In a line; '' without tasks."""
     tasks = there(graph)
     open_ = left(graph)
@@ -44,7 +44,7 @@ def progress(graph: Graph) -> str:
     return f"{len(tasks) - len(open_)} of {len(tasks)} tasks done ({percent(graph)} %){now}"
 
 
-def listed(graph: Graph, limit: int = LINES) -> str:
+def listed(graph: TaskGraph, limit: int = LINES) -> str:
     """All tasks, subtasks beneath their parents; of many, those that are open come first and the
     others are counted."""
     tasks = there(graph)
@@ -60,25 +60,25 @@ def listed(graph: Graph, limit: int = LINES) -> str:
     return "\n".join([*(line(graph, task) for task in shown), *rest, *done])
 
 
-def line(graph: Graph, task: Task) -> str:
+def line(graph: TaskGraph, task: Task) -> str:
     """One task in one line."""
     told = []
     if task.owner:
         told.append(task.owner)
     if task.status == "blocked":
         told.append(f"blocked: {' '.join(task.result.split())[:120]}" if task.result else "blocked")
-    if not task.closed and (waits := blockers(graph, task)):
+    if not task.is_closed and (waits := blockers(graph, task)):
         told.append(f"waits for {', '.join(f'#{n}' for n in waits[:8])}")
     beside = f" ({'; '.join(told)})" if told else ""
-    return f"{MARKS.get(task.status, '[-]')} #{task.id} {task.title}{beside}"
+    return f"{STATUS_MARKS.get(task.status, '[-]')} #{task.id} {task.title}{beside}"
 
 
-def label_of(graph: Graph) -> Label:
+def label_of(graph: TaskGraph) -> Label:
     """Whose words stand in the list."""
-    return join((LOCAL, *(task.label for task in graph.values() if task.label != LOCAL)))
+    return join_labels((LOCAL, *(task.label for task in graph.values() if task.label != LOCAL)))
 
 
-def _tree(graph: Graph) -> Iterator[tuple[int, Task]]:
+def _tree(graph: TaskGraph) -> Iterator[tuple[int, Task]]:
     """(depth, task), each parent before its children."""
     tasks = there(graph)
     ids = {task.id for task in tasks}
@@ -95,7 +95,7 @@ def _tree(graph: Graph) -> Iterator[tuple[int, Task]]:
 # As the source systems send them
 
 
-def of_computer(graph: Graph) -> list[dict[str, Any]]:
+def of_computer(graph: TaskGraph) -> list[dict[str, Any]]:
     """As agent_computer has them. When a task was made, and where it stands in a drawing, is not
     kept here."""
     return [
@@ -126,7 +126,7 @@ def _output(result: str) -> dict[str, Any]:
         return {}
 
 
-def of_openagent(graph: Graph) -> list[dict[str, Any]]:
+def of_openagent(graph: TaskGraph) -> list[dict[str, Any]]:
     """As openagent-core has them: who is completed blocks nobody any more."""
     blocks: dict[int, list[str]] = {}
     for task in left(graph):
@@ -148,7 +148,7 @@ def of_openagent(graph: Graph) -> list[dict[str, Any]]:
     ]
 
 
-def of_todos(graph: Graph) -> list[dict[str, Any]]:
+def of_todos(graph: TaskGraph) -> list[dict[str, Any]]:
     """The flat list, in its order."""
     todos = sorted((task for task in there(graph) if task.todo), key=lambda task: task.todo)
     return [

@@ -10,7 +10,7 @@ import msgspec
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label
 from ..types.messages import Text
-from ..types.tasks import Graph, Task
+from ..types.tasks import Task, TaskGraph
 from . import task_graph as graphs
 from .base import Context, Done
 from .define import tool
@@ -100,7 +100,7 @@ def label_now(context: Context) -> Label:
     return context.label if lasting(context.label) else LOCAL
 
 
-def told(graph: Graph, changed: Changed, context: Context, *, todos: bool = False) -> Done:
+def told(graph: TaskGraph, changed: Changed, context: Context, *, todos: bool = False) -> Done:
     """What has changed, how far the whole is (with `todos`: the to-do list alone), and the rows of
     it."""
     after = merged(graph, changed)
@@ -120,7 +120,7 @@ def told(graph: Graph, changed: Changed, context: Context, *, todos: bool = Fals
     return Done((words,), changes=changing(graph, changed, context))
 
 
-def _next(graph: Graph, changed: Changed) -> str:
+def _next(graph: TaskGraph, changed: Changed) -> str:
     """After something was completed, what it has freed, with the results that it may use."""
     done = {task.id for task in changed if task.status == "completed"}
     freed = [
@@ -132,12 +132,12 @@ def _next(graph: Graph, changed: Changed) -> str:
     return "".join(lines)
 
 
-def _use(graph: Graph, task: Task) -> str:
+def _use(graph: TaskGraph, task: Task) -> str:
     text = resolved(task.description, graph)
     return f": {text[:2000]}" if text != task.description else ""
 
 
-def _updated(graph: Graph, id_: int, given: dict[str, Any], label: Label) -> Changed:
+def _updated(graph: TaskGraph, id_: int, given: dict[str, Any], label: Label) -> Changed:
     if given.get("status") == "deleted":
         return graphs.delete(graph, id_)
     if not given:
@@ -148,7 +148,7 @@ def _updated(graph: Graph, id_: int, given: dict[str, Any], label: Label) -> Cha
     return graphs.update(graph, id_, label, **given)
 
 
-async def _told(action: Action, graph: Graph, id_: int, context: Context) -> Done:
+async def _told(action: Action, graph: TaskGraph, id_: int, context: Context) -> Done:
     if action == "validate":
         found = validate(graph)
         lines = [f"{f.kind}{f' in #{f.task}' if f.task else ''}: {f.words}" for f in found]

@@ -30,7 +30,7 @@ async def as_browser(url: Url, wish: Wish, context: Context) -> Fetched:
     exchange: Exchange = module.exchange
     net = context.reach.net
     limits = msgspec.structs.replace(net.limits, total_s=wish.timeout_s)
-    return await net.through(exchange).get(url, limits=limits)
+    return await net.with_exchange(exchange).get(url, limits=limits)
 
 
 def further_tiers() -> dict[TierName, Tier]:

@@ -14,7 +14,7 @@ from typing import Literal
 
 import msgspec
 
-from ..policy.visible import visible
+from ..policy.visible import escape_invisible
 from ..types.commit import Change
 from ..types.labels import LOCAL, Label
 from . import tree
@@ -52,7 +52,7 @@ class UndoItem(msgspec.Struct, frozen=True, gc=False):
                 text = "/".join(
                     part for part in msgspec.json.decode(text, type=tuple[str, str]) if part
                 )
-        return visible(text)
+        return escape_invisible(text)
 
 
 class LeftUndone(msgspec.Struct, frozen=True, gc=False):

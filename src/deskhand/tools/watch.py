@@ -13,7 +13,7 @@ import msgspec
 
 from ..types.commit import Change
 from ..types.errors import ToolError
-from ..types.labels import LOCAL, Label, join
+from ..types.labels import LOCAL, Label, join_labels
 from .base import Context, ToolScope
 from .file_snapshots import FileSnapshot
 from .label_marks import (
@@ -89,7 +89,7 @@ async def changed_by(
             if rows := (*marked, *effect_mark(doer, told)):
                 await reach.shadow.commit((*looked.rows, *rows))
     where.leave(one)
-    review = _for_review(where, doer, looked, join((told, label)))
+    review = _for_review(where, doer, looked, join_labels((told, label)))
     _tell_later(reach, doer, review)
     return (*looked.rows, *review)
 
@@ -219,7 +219,9 @@ class Watch:
         if marks and shadow is not None:
             await shadow.commit((*rows, *marks))
         for each, found in zip(self._owned, looked[1:], strict=True):
-            rows += _for_review(each.where, each.one.by, found, join((self._context.label, label)))
+            rows += _for_review(
+                each.where, each.one.by, found, join_labels((self._context.label, label))
+            )
         _tell_later(self._context.reach, self._here.one.by, rows)
         return FolderLook(changed, tuple(rows), "".join(each.said for each in looked), label)
 
@@ -315,9 +317,9 @@ def _marks_of_cut(one: RunningEffect, reach: ToolScope, marks: LabelMarks) -> tu
     """The rows of what a command may have written that was killed with its process: on the word of
     which it began, and of all that was read since."""
     root = reach.files.roots[0][0]
-    label = join((one.label, one.heard(), *one.beside))
+    label = join_labels((one.label, one.heard(), *one.beside))
     if one.over_at is None:
-        label = join((label, read_since(marks, root)))
+        label = join_labels((label, read_since(marks, root)))
     if not lasting(label):
         return ()
     folders = (
@@ -341,7 +343,8 @@ def _marks_of_cut(one: RunningEffect, reach: ToolScope, marks: LabelMarks) -> tu
     paths |= {f"{root}/{path}" for path in one.touched}
     noted = (one.by.session, one.by.at)
     rows = (
-        (path, join((label, marks.stored.get(stored_as(path), LOCAL)))) for path in sorted(paths)
+        (path, join_labels((label, marks.stored.get(stored_as(path), LOCAL))))
+        for path in sorted(paths)
     )
     marked = (change for path, joined in rows for change in marks.rows(path, joined, noted))
     return (*effect_mark(one.by, label), *marked)

@@ -17,11 +17,11 @@ from typing import TypeVar
 
 import msgspec
 
-from ..store.blobs import PREFIX
+from ..store.blobs import DIGEST_PREFIX
 from ..store.sql import load_sql
 from ..types.commit import Change
 from ..types.errors import ToolError
-from ..types.labels import LOCAL, Label, join
+from ..types.labels import LOCAL, Label, join_labels
 from . import tree
 from .base import Context, ToolScope
 from .file_snapshots import FileSnapshots
@@ -362,7 +362,7 @@ def rows_of(
     rows = [Change("effect_add", head)]
     for each in sorted(changes, key=lambda each: each.path):
         digest = digest_of(each.before)
-        blob = PREFIX + digest if digest and has(digest) else None
+        blob = DIGEST_PREFIX + digest if digest and has(digest) else None
         path = stored_as(f"{folder}/{each.path}")
         place = os.fsencode(each.path)
         if blob is not None:
@@ -381,7 +381,7 @@ def _label_again(path: str, digest: str, at: float) -> list[Change]:
         return []
     return [
         Change("file_label_drop", (path,)),
-        Change("file_label_restore", (path, PREFIX + digest, at)),
+        Change("file_label_restore", (path, DIGEST_PREFIX + digest, at)),
     ]
 
 
@@ -396,7 +396,7 @@ def marked(by: By) -> tuple[Change, ...]:
 def mark_effect(context: Context, label: Label = LOCAL) -> tuple[Change, ...]:
     """The row that remembers whose word the journal's line about this call is: it names what was
     run, and files."""
-    return effect_mark(by(context, "", ""), join((context.label, label)))
+    return effect_mark(by(context, "", ""), join_labels((context.label, label)))
 
 
 def effect_mark(doer: By, label: Label) -> tuple[Change, ...]:

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 import msgspec
 
 from ..types.identity import Principal
-from ..types.labels import LOCAL, UNTRUSTED, Label, join
+from ..types.labels import LOCAL, UNTRUSTED, Label, join_labels
 
 SHOWN = 8
 
@@ -48,7 +48,7 @@ class Way(msgspec.Struct):
 
     def label(self, plain: Label) -> Label:
         """That of what the command said: whoever heard from outside may repeat it."""
-        return join(
+        return join_labels(
             [plain, *(Label("untrusted", None, f"https://{host}/") for host in self.reached)]
         )
 

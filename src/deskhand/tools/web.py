@@ -12,10 +12,10 @@ import msgspec
 from ..models.side_completion import Aside
 from ..net.client import Fetched
 from ..net.url import Url, parse_url
-from ..policy.gate import ANSWERED
+from ..policy.gate import FETCH_ANSWER_PREFIX
 from ..types.errors import NetError, ToolError
 from ..types.labels import UNTRUSTED, Label
-from ..types.messages import ResultStatus, Text, clean
+from ..types.messages import ResultStatus, Text, clean_text
 from .base import Context, Done, Spec
 from .define import decode_arguments, schema
 from .pages import FetchedPage, Pages, read_page
@@ -168,12 +168,14 @@ class WebFetch:
                 f"{', '.join(self._tiers)}."
             )
         url = wanted.url
-        manners = context.reach.net.manners
-        await anyio.sleep(manners.delay_s(url.authority, context.clock, self._config.pause_s))
+        manners = context.reach.net.rate_limiter
+        await anyio.sleep(
+            manners.reserve_delay_s(url.authority, context.clock, self._config.pause_s)
+        )
         fetched = await fetch(url, wanted.wish, context)
         if fetched.status // 100 == 2:
             return fetched
-        waits = manners.told(fetched.url.authority, context.clock, fetched.headers)
+        waits = manners.record_retry_after(fetched.url.authority, context.clock, fetched.headers)
         raise NetError(_explained(fetched, waits))
 
 
@@ -231,7 +233,7 @@ async def _answer(page: FetchedPage, question: str, offset: int, context: Contex
         why = f"[the question was not answered: {error}; here is the page]"
         return _labelled(f"{why}\n{_piece(page, offset, LIMIT_CHARS)}", page.url)
     end = start + len(text)
-    lines = [f"{ANSWERED} from chars {start}-{end} of {size}]", *_about(page)]
+    lines = [f"{FETCH_ANSWER_PREFIX} from chars {start}-{end} of {size}]", *_about(page)]
     if end < size:
         lines.append(f"[to ask the rest, use offset={end}]")
     return _labelled("\n".join((*lines, "", said)), page.url)
@@ -239,7 +241,7 @@ async def _answer(page: FetchedPage, question: str, offset: int, context: Contex
 
 def _labelled(text: str, source: str, status: ResultStatus = "ok") -> Done:
     """A result that is somebody else's word, whatever it says."""
-    return Done((Text(clean(text), Label("untrusted", None, source)),), status)
+    return Done((Text(clean_text(text), Label("untrusted", None, source)),), status)
 
 
 def _source(url: str) -> str:

@@ -16,9 +16,9 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from ..policy.gate import told
+from ..policy.gate import format_sources
 from ..sandbox.base import Mount
-from ..store.blobs import PREFIX
+from ..store.blobs import DIGEST_PREFIX
 from ..types.commit import Change
 from .base import Context
 from .notes import By
@@ -64,7 +64,8 @@ def why_closed(context: Context) -> str:
     names = ", ".join(each.path for each in shut)
     allows = f"deskhand allow path {shlex.quote(shut[0].path)} --write --outside"
     return (
-        f"only to be read: {names}, because this conversation has read {told(context.label)}. "
+        f"only to be read: {names}, because this conversation has read "
+        f"{format_sources(context.label)}. "
         f"The owner can trust that with /trust here, or allow it for good: {allows}"
     )
 
@@ -83,7 +84,7 @@ def rows_of_written(
     for each in changes:
         place = os.fsencode(f"{folder}/{each.path}")
         digest = digest_of(each.before)
-        blob = PREFIX + digest if digest and has(digest) else None
+        blob = DIGEST_PREFIX + digest if digest and has(digest) else None
         row = (
             place,
             folder,

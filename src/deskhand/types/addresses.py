@@ -17,14 +17,14 @@ _LIVE = re.compile(
     r"|^/\w",  # a command that a touch sends
     re.IGNORECASE,
 )
-ENDS = ".,;:!?…*_~"
+SENTENCE_ENDS = ".,;:!?…*_~"
 """What ends a sentence, and hardly ever an address."""
 
 
-def live_stretches(text: str) -> Iterator[tuple[int, int]]:
+def find_live_spans(text: str) -> Iterator[tuple[int, int]]:
     """Where they stand, from left to right. Rather too many than too few: linear, and knows no list
     of domains."""
     for found in _TOKEN.finditer(text):
-        token = found[0].rstrip(ENDS)
+        token = found[0].rstrip(SENTENCE_ENDS)
         if _LIVE.search(token):
             yield found.start(), found.start() + len(token)

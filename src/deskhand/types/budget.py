@@ -7,7 +7,7 @@ from typing import Protocol
 import msgspec
 
 from .commit import Change
-from .identity import Principal, acts_for
+from .identity import Principal, responsible_person
 from .messages import Usage
 
 
@@ -22,10 +22,10 @@ class Charge(msgspec.Struct, frozen=True, omit_defaults=True):
     model: str = ""
 
 
-def charge_of(principal: Principal, session: str, agent: str, model: str) -> Charge:
+def make_charge(principal: Principal, session: str, agent: str, model: str) -> Charge:
     """Who pays for what this principal has a model do."""
     job = principal.id.removeprefix("job:") if principal.kind == "clock" else ""
-    return Charge(session, acts_for(principal), agent, job, model)
+    return Charge(session, responsible_person(principal), agent, job, model)
 
 
 class Budgets(Protocol):
@@ -49,7 +49,7 @@ class Budgets(Protocol):
         ...
 
 
-def after_failure(budgets: Budgets, key: str, *, begun: bool) -> tuple[Change, ...]:
+def settle_failed_call(budgets: Budgets, key: str, *, begun: bool) -> tuple[Change, ...]:
     """The rows to be committed with the failure of a call. What had begun to answer has cost
     something, and nobody says what: it counts as what was held."""
     return budgets.settle(key, Usage()) if begun else budgets.release(key)

@@ -10,7 +10,7 @@ import msgspec
 Thinking = Literal["off", "low", "medium", "high", "max"]
 ANY_OBJECT: dict[str, Any] = {"type": "object"}
 """The JSON schema of an answer that may be any JSON object."""
-HISTORY = "the client's history"
+CLIENT_HISTORY_SOURCE = "the client's history"
 """The source of what a program says was said before."""
 
 

@@ -12,7 +12,7 @@ class ChatCommand(msgspec.Struct, frozen=True):
     name: str
     help: str
     role: str = ""
-    back: bool = False
+    rewinds: bool = False
 
 
 COMMANDS: dict[str, ChatCommand] = {
@@ -23,17 +23,17 @@ COMMANDS: dict[str, ChatCommand] = {
         ChatCommand("start", "begin a fresh conversation; what was said stays in the log"),
         ChatCommand("status", "what is going on, and what it has used"),
         ChatCommand("cost", "what this conversation has used, and what is left of the budgets"),
-        ChatCommand("undo", "take back the last turn, or as many as you say", back=True),
-        ChatCommand("retry", "take back the last turn and send its message again", back=True),
+        ChatCommand("undo", "take back the last turn, or as many as you say", rewinds=True),
+        ChatCommand("retry", "take back the last turn and send its message again", rewinds=True),
         ChatCommand(
-            "branch", "go on from here in a second conversation; this one stays", back=True
+            "branch", "go on from here in a second conversation; this one stays", rewinds=True
         ),
         ChatCommand(
-            "clean", "send the last message again without what was read before it", back=True
+            "clean", "send the last message again without what was read before it", rewinds=True
         ),
         ChatCommand("context", "what I still see of this conversation, and how full it is"),
         ChatCommand("compact", "sum up what was said before; /compact WHAT says what matters"),
-        ChatCommand("uncompact", "see all again that was summed up or shortened", back=True),
+        ChatCommand("uncompact", "see all again that was summed up or shortened", rewinds=True),
         ChatCommand("agents", "the agents that you may talk to"),
         ChatCommand("jobs", "your jobs, and when they run next; /jobs NAME shows one"),
         ChatCommand("memory", "what I remember of you; /memory why, undo, keep or forget NUMBER"),
@@ -67,5 +67,5 @@ Write as you would to a person, for example:
 /help lists all commands, /stop stops what I am doing."""  # noqa: E501
 """What somebody reads who comes for the first time."""
 
-OTHER_NAMES = {"memories": "memory"}
+COMMAND_ALIASES = {"memories": "memory"}
 """What other systems call a command of ours -> ours."""

@@ -28,7 +28,7 @@ class Choices(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     decided: str = ""
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """All of it, where there are no buttons."""
         words = f"{self.question} ({' / '.join(self.choices)})" if self.choices else self.question
         return f"{words}\n{self.note}" if self.note else words
@@ -95,7 +95,7 @@ class Commit(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     close: bool = False
     times: tuple[float, ...] = ()
 
-    def recorded(self, seq: int) -> list[Recorded]:
+    def to_recorded(self, seq: int) -> list[Recorded]:
         """Its events as they stand in the log, where the first of them has this `seq`."""
         times = self.times or (self.at,) * len(self.events)
         found = []

@@ -7,7 +7,7 @@ from datetime import datetime, tzinfo
 QUARTER_S = 900
 
 
-def stamp(at: float, zone: tzinfo, known: dict[int, tuple[str, int]]) -> str:
+def format_timestamp(at: float, zone: tzinfo, known: dict[int, tuple[str, int]]) -> str:
     """`[Saturday, 2026-11-21 22:40] ` for seconds since the epoch. `known` remembers the last
     quarter of an hour: every zone's offset is a whole number of them, so within one only the minute
     moves."""

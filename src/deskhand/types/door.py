@@ -111,7 +111,7 @@ class Door(Protocol):
         answered in words."""
         ...
 
-    async def at(self, session: str, principal: Principal, n: int) -> Moment:
+    async def get_state_at(self, session: str, principal: Principal, n: int) -> Moment:
         """How the conversation was after event n. Raises Refused."""
         ...
 

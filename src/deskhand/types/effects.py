@@ -18,7 +18,7 @@ not repeated but reported as interrupted."""
 OUTWARD: frozenset[Effect] = frozenset({"send_other", "network", "host", "irreversible"})
 """Effects that reach beyond the owner and the workspace."""
 
-IN_WORDS: dict[Effect, str] = {
+EFFECT_PHRASES: dict[Effect, str] = {
     "none": "look at something",
     "local_write": "write files",
     "send_owner": "write to its owner",

@@ -259,7 +259,7 @@ class TurnEnded(Event, frozen=True, tag="turn_ended"):
     note: str = ""
 
     @property
-    def unanswered(self) -> bool:
+    def is_unanswered(self) -> bool:
         """Whether there was no answer, because something failed or a limit was reached."""
         return self.reason in ("failed", "dead") or (
             self.reason in ("steps", "tokens") and bool(self.said)
@@ -351,7 +351,7 @@ class Turn(msgspec.Struct, kw_only=True, omit_defaults=True):
         """The turn as it is now."""
         return _decode_turn(_encode_turn(self))
 
-    def reply(self, event: ModelReplied) -> None:
+    def count_reply(self, event: ModelReplied) -> None:
         """Count a reply, and keep what it says of the answer."""
         self.steps += 1
         self.usage += event.usage
@@ -442,6 +442,6 @@ decode_event = msgspec.json.Decoder(AnyEvent).decode
 encode_event = msgspec.json.Encoder().encode
 
 
-def kind(event: Event) -> str:
+def event_kind(event: Event) -> str:
     """The stored name of the event's kind, such as `turn_ended`."""
     return str(event.__struct_config__.tag)

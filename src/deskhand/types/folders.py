@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 
-def make_private(folder: Path) -> None:
+def make_private_folder(folder: Path) -> None:
     """Make this folder, and all above it that are missing, for their owner alone: `mkdir -p` gives
     its mode to the last one only. Raises OSError."""
     missing = [each for each in (folder, *folder.parents) if not each.exists()]

@@ -7,28 +7,30 @@ from typing import Literal
 
 import msgspec
 
-GOAL = "goal"
-REACHED = "goal_reached"
-ENDED = "goal_ended"
+GOAL_COMMAND = "goal"
+GOAL_REACHED = "goal_reached"
+GOAL_ENDED = "goal_ended"
 """The command of a person, and the notes of ours that end what it began."""
-GOALS = frozenset({GOAL, REACHED, ENDED})
-OFF = "off"
-SPENT = "deep_work_spent"
+GOAL_COMMANDS = frozenset({GOAL_COMMAND, GOAL_REACHED, GOAL_ENDED})
+GOAL_OFF = "off"
+DEEP_WORK_SPENT = "deep_work_spent"
 """The note that what a deep work may use is used up."""
-COMPACTED = "deep_work_compacted"
+DEEP_WORK_COMPACTED = "deep_work_compacted"
 """The note with which a deep work that has used much is summed up, and its tokens count anew."""
 
 
-def goal_of(name: str, args: str) -> str:
+def parse_goal(name: str, args: str) -> str:
     """What the goal is from a command of this name on: `off` for none, '' where it stays what it
     was."""
-    if name in (REACHED, ENDED):
-        return OFF
+    if name in (GOAL_REACHED, GOAL_ENDED):
+        return GOAL_OFF
     wanted = args.strip()
-    return OFF if wanted.lower() == OFF else wanted
+    return GOAL_OFF if wanted.lower() == GOAL_OFF else wanted
 
 
-State = Literal["planning", "working", "asking", "blocked", "stopped", "resting", "spent", "done"]
+LongWorkState = Literal[
+    "planning", "working", "asking", "blocked", "stopped", "resting", "spent", "done"
+]
 
 
 class LongWork(msgspec.Struct, frozen=True):
@@ -38,7 +40,7 @@ class LongWork(msgspec.Struct, frozen=True):
     worked on again `round` of `rounds` times."""
 
     session: str
-    state: State
+    state: LongWorkState
     deep: bool
     done: int
     tasks: int
@@ -55,6 +57,6 @@ class LongWork(msgspec.Struct, frozen=True):
     max_compactions: int = 0
 
     @property
-    def left(self) -> int:
+    def tokens_left(self) -> int:
         """How many tokens it may still use."""
         return max(self.most - self.used, 0)

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-State = Literal["ok", "starting", "degraded", "down"]
+HealthState = Literal["ok", "starting", "degraded", "down"]
 
 
 class HealthFact(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -20,7 +20,7 @@ class HealthFact(msgspec.Struct, frozen=True, omit_defaults=True):
     """
 
     name: str
-    state: State
+    state: HealthState
     detail: str = ""
     since: float | None = None
     last_success_at: float | None = None
@@ -34,7 +34,7 @@ class Health(msgspec.Struct, frozen=True):
     """All of it at one moment. `version` is Deskhand's, `pid` the process that says this, `since`
     when that began; `address` is where the page is, '' for nowhere."""
 
-    state: State
+    state: HealthState
     at: float
     version: str
     pid: int
@@ -43,7 +43,7 @@ class Health(msgspec.Struct, frozen=True):
     facts: tuple[HealthFact, ...]
 
 
-def overall(facts: Iterable[HealthFact]) -> State:
+def combine_states(facts: Iterable[HealthFact]) -> HealthState:
     """What the facts come to: `down` where a vital part is, `degraded` where anything else is not
     well, `starting` until everything has begun."""
     states = {(fact.state, fact.vital) for fact in facts}

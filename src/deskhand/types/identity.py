@@ -67,13 +67,15 @@ def with_participant(
         return {**before, EVERYBODY: Participant(EVERYBODY)}
     return {
         **before,
-        known_as(principal, address, sender): Participant(
-            acts_for(principal), "owner" in principal.roles
+        participant_key(principal, address, sender): Participant(
+            responsible_person(principal), "owner" in principal.roles
         ),
     }
 
 
-def succeeded(before: Participants, principal: Principal, address: Address, sender: str) -> str:
+def find_predecessor(
+    before: Participants, principal: Principal, address: Address, sender: str
+) -> str:
     """The person who wrote as this identity until now, where it is somebody else's, and who takes
     part in no other way; '' for nobody."""
     if address.group or not before:
@@ -81,7 +83,7 @@ def succeeded(before: Participants, principal: Principal, address: Address, send
     person = principal.on_behalf_of or principal.id
     if len(before) == 1 and next(iter(before.values())).person == person:
         return ""  # as nearly always
-    mine = known_as(principal, address, sender)
+    mine = participant_key(principal, address, sender)
     known = before.get(mine)
     if known is None or known.person == person:
         return ""
@@ -89,7 +91,7 @@ def succeeded(before: Participants, principal: Principal, address: Address, send
     return "" if elsewhere else known.person
 
 
-def known_as(principal: Principal, address: Address, sender: str) -> str:
+def participant_key(principal: Principal, address: Address, sender: str) -> str:
     """How somebody is known where they write: by the identity on its platform, on surfaces of our
     own by their name."""
     if principal.kind != "person" or not sender or address.channel in OWN_SURFACES:
@@ -104,17 +106,17 @@ def only_person(participants: Participants) -> str:
     return people.pop() if len(people) == 1 else EVERYBODY if people else ""
 
 
-def read_by_others(participants: Participants) -> bool:
+def is_read_by_others(participants: Participants) -> bool:
     """Whether others than owners read the conversation."""
     return not all(each.owner for each in participants.values())
 
 
-def readers_of(principal: Principal) -> tuple[str, ...]:
+def list_reader_names(principal: Principal) -> tuple[str, ...]:
     """The names under which the readers of a label mean this principal."""
     return (principal.id, *(f"role:{role}" for role in principal.roles))
 
 
-def acts_for(principal: Principal) -> str:
+def responsible_person(principal: Principal) -> str:
     """The person whose doing it is."""
     return principal.on_behalf_of or principal.id
 
@@ -230,15 +232,15 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     reason: str = ""
 
 
-CHOSEN = frozenset({"web", "api"})
+CLIENT_NAMED_CHANNELS = frozenset({"web", "api"})
 """Surfaces where the person names the conversation; their own begin with their name. Elsewhere the
 platform says who reads in a chat."""
 
 
-def is_own(principal: Principal, session: str) -> bool:
+def is_own_session(principal: Principal, session: str) -> bool:
     """Whether it is theirs to begin: one on the page or in the API, under their name."""
     channel, _, rest = session.partition("/")[2].partition(":")
-    return channel in CHOSEN and rest.startswith(f"{principal.id}:")
+    return channel in CLIENT_NAMED_CHANNELS and rest.startswith(f"{principal.id}:")
 
 
 def session_key(agent: str, address: Address) -> str:
@@ -250,11 +252,13 @@ def session_key(agent: str, address: Address) -> str:
     return f"{agent}/{place}" + (f":{address.thread}" if address.thread else "")
 
 
-def label_of(principal: Principal) -> Label:
+def principal_label(principal: Principal) -> Label:
     """Under which label the words of this principal enter."""
     if principal.kind != "person":
         below = principal.on_behalf_of and "owner" not in principal.roles
-        return Label("tool_local", source=principal.id, by=(acts_for(principal),) if below else ())
+        return Label(
+            "tool_local", source=principal.id, by=(responsible_person(principal),) if below else ()
+        )
     if "owner" in principal.roles:
         return Label("owner", source=principal.id)
-    return Label("member", source=principal.id, by=(acts_for(principal),))
+    return Label("member", source=principal.id, by=(responsible_person(principal),))

@@ -14,12 +14,12 @@ class Interrupt:
 
     def __init__(self) -> None:
         self._scope: anyio.CancelScope | None = None
-        self.wanted = False
+        self.requested = False
 
     def __enter__(self) -> anyio.CancelScope:
         self._scope = anyio.CancelScope()
         self._scope.__enter__()
-        if self.wanted:  # it was said while something was being written, just before
+        if self.requested:  # it was said while something was being written, just before
             self._scope.cancel()
         return self._scope
 
@@ -28,15 +28,15 @@ class Interrupt:
         self._scope = None
         return bool(scope is not None and scope.__exit__(*raised))  # type: ignore[arg-type]
 
-    def now(self) -> None:
+    def cancel(self) -> None:
         """Cancel what is waited for, or else what is about to be, until `wanted` is cleared."""
-        self.wanted = True
+        self.requested = True
         if self._scope is not None:
             self._scope.cancel()
 
 
 @asynccontextmanager
-async def meanwhile(
+async def run_if_slow(
     seconds: float, work: Callable[[], Coroutine[object, object, object]]
 ) -> AsyncIterator[None]:
     """Begin `work` beside the block once that has taken so long, and leave when both are done. A

@@ -13,23 +13,23 @@ from .errors import JobInvalid
 from .events import TurnReason
 from .identity import Address, Principal
 from .labels import UNTRUSTED, Label
-from .schedules import Schedule, parse_schedule, zone_of
+from .schedules import Schedule, load_zone, parse_schedule
 
-Kind = Literal["prompt", "deliver", "chore"]
+JobKind = Literal["prompt", "deliver", "chore"]
 Misfire = Literal["skip", "run_once", "run_all"]
 Overlap = Literal["skip", "queue_one"]
 
 GRACE_S = 3600.0
-MOST_AT_ONCE = 10
+MAX_CATCH_UP_RUNS = 10
 """So many missed times are made up for at most, with `run_all`."""
 TIMEOUT_S = 1800.0
-LONGEST_S = 24 * 3600.0
+MAX_TIMEOUT_S = 24 * 3600.0
 ISOLATED = "isolated"
 CHAT = "chat"
-FILE_NAME = "JOB.md"
+JOB_FILE_NAME = "JOB.md"
 NAME_CHARS = 64
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-_FIXED = re.compile(r"[\w./:@-]{1,200}")
+_SESSION_NAME = re.compile(r"[\w./:@-]{1,200}")
 
 
 class Hooks(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -63,7 +63,7 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=True):
     on: tuple[str, ...] = ()
     agent: str = ""
     person: str = ""
-    kind: Kind = "prompt"
+    kind: JobKind = "prompt"
     chore: str = ""
     session: str = ISOLATED
     to: Address | None = None
@@ -81,7 +81,7 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=True):
     enabled: bool = True
     more: dict[str, Any] = {}
 
-    def when(self, zone: str) -> Schedule | None:
+    def resolve_schedule(self, zone: str) -> Schedule | None:
         """When it is due, with this as the zone of the configuration; None for a job that only
         events or people start. Raises JobInvalid."""
         return (
@@ -89,12 +89,12 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
 
-def checked(job: Job, zone: str = "UTC") -> Job:
+def validate_job(job: Job, zone: str = "UTC") -> Job:
     """The same job. Raises JobInvalid with a sentence and the next step where it could never run as
     it is."""
-    named(job.name)
-    zone_of(job.timezone or zone)
-    job.when(zone)
+    validate_job_name(job.name)
+    load_zone(job.timezone or zone)
+    job.resolve_schedule(zone)
     if job.kind == "chore" and not job.chore:
         raise JobInvalid("a job of kind `chore` needs `chore:` with the name of what is to be done")
     if job.kind != "chore" and not job.prompt.strip():
@@ -108,12 +108,12 @@ def checked(job: Job, zone: str = "UTC") -> Job:
         raise JobInvalid(
             "`session: chat` needs `to:` with the channel and the chat in which it goes on"
         )
-    if job.session not in (ISOLATED, CHAT) and not _FIXED.fullmatch(job.session):
+    if job.session not in (ISOLATED, CHAT) and not _SESSION_NAME.fullmatch(job.session):
         raise JobInvalid(
             f"{job.session!r} cannot name a session; use letters, digits and - _ . : /"
         )
     for key, low, value, high in (
-        ("timeout", 1, job.timeout_s, LONGEST_S),
+        ("timeout", 1, job.timeout_s, MAX_TIMEOUT_S),
         ("steps", 1, job.steps, 10_000),
         ("tokens", 1, job.tokens, 1e9),
         ("grace", 0, job.grace_s, 31 * 24 * 3600.0),
@@ -124,7 +124,7 @@ def checked(job: Job, zone: str = "UTC") -> Job:
                 f"`{key}: {value:.10g}`{unit} is out of range; use {low} to {high:,.0f}"
             )
     for key, path in (("prerun", job.hooks.prerun), ("postrun", job.hooks.postrun)):
-        if path and not inside(path):
+        if path and not is_contained_path(path):
             raise JobInvalid(
                 f"the {key} hook {path!r} must be a path within the folder of the job, as "
                 "in scripts/check.sh"
@@ -132,13 +132,13 @@ def checked(job: Job, zone: str = "UTC") -> Job:
     return job
 
 
-def inside(path: str) -> bool:
+def is_contained_path(path: str) -> bool:
     """Whether this path, as it is written, stays beneath where it starts."""
     parts = path.split("/")
     return not path.startswith(("/", "~")) and ".." not in parts and "\0" not in path and any(parts)
 
 
-def named(name: str) -> str:
+def validate_job_name(name: str) -> str:
     """The name. Raises JobInvalid for one that cannot be a folder's."""
     if len(name) > NAME_CHARS or not _NAME.fullmatch(name):
         raise JobInvalid(
@@ -162,7 +162,7 @@ RunState = Literal[
 ]
 """waiting: behind an earlier run · checking: its prerun runs · running: the conversation has it ·
 finishing: its postrun runs. All others are ends."""
-OPEN: tuple[RunState, ...] = ("waiting", "checking", "running", "finishing")
+OPEN_STATES: tuple[RunState, ...] = ("waiting", "checking", "running", "finishing")
 
 
 class Run(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -212,7 +212,7 @@ class JobView(msgspec.Struct, frozen=True, omit_defaults=True):
     said: Label = UNTRUSTED
 
 
-_SORRY = "Sorry, I could not answer: "
+_FAILURE_PREFIX = "Sorry, I could not answer: "
 _REASONS: dict[TurnReason, str] = {
     "steps": (
         "it took all its steps without an answer; raise `steps:` in its file, or ask for less "
@@ -227,31 +227,31 @@ _REASONS: dict[TurnReason, str] = {
 }
 
 
-def reason_of(reason: TurnReason, said: str) -> str:
+def describe_failure(reason: TurnReason, said: str) -> str:
     """Why the turn of a job failed, in a half sentence. `said` is what was said at its end."""
-    return _REASONS.get(reason) or said.removeprefix(_SORRY)
+    return _REASONS.get(reason) or said.removeprefix(_FAILURE_PREFIX)
 
 
-def as_job(principal: Principal, reason: TurnReason, said: str) -> str:
+def render_turn_end(principal: Principal, reason: TurnReason, said: str) -> str:
     """What is sent at the end of a turn. Where it was a job's and failed, nobody who reads it has
     just asked for anything: it says which job failed, why, and what to do."""
     job = principal.id.removeprefix("job:")
     if principal.kind != "clock" or job == principal.id or reason == "done":
         return said
-    why = reason_of(reason, said).rstrip(".")
+    why = describe_failure(reason, said).rstrip(".")
     return (
         f"The job {job!r} failed: {why}.\n"
         f"See `deskhand jobs runs {job}`; `deskhand jobs disable {job}` switches it off."
     )
 
 
-def job_of_session(session: str) -> str:
+def session_job_name(session: str) -> str:
     """The job whose own conversation this is, '' for any other."""
     place = session.partition("/")[2]
     return place.split(":")[1] if place.startswith("job:") else ""
 
 
-def slot_of(due_at: float) -> str:
+def format_slot(due_at: float) -> str:
     """The name of a time at which something is due: the same for the same moment, whatever the
     zone."""
     moment = datetime.fromtimestamp(round(due_at * 1000) // 1000, UTC)

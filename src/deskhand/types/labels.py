@@ -11,10 +11,10 @@ import msgspec
 Integrity = Literal["untrusted", "tool_local", "member", "owner"]
 _RANK: dict[Integrity, int] = {"untrusted": 0, "tool_local": 1, "member": 2, "owner": 3}
 
-UNNAMED = "content from outside"
+UNNAMED_SOURCE = "content from outside"
 """Stands among the sources for what nobody named: no word of trust reaches it."""
-MORE = "and others"
-MOST_SOURCES = 8
+MORE_SOURCES = "and others"
+MAX_SOURCES = 8
 """So many sources are named; the last place is then that of all others."""
 
 
@@ -43,7 +43,7 @@ OWNER = Label("owner")
 LOCAL = Label("tool_local")
 
 
-def join(labels: Iterable[Label]) -> Label:
+def join_labels(labels: Iterable[Label]) -> Label:
     """The label of content derived from all of these: the lowest integrity, and only the readers
     common to all.
 
@@ -57,7 +57,7 @@ def join(labels: Iterable[Label]) -> Label:
             readers = tuple(r for r in joined.readers if r in label.readers)
         below = _RANK[label.integrity] - _RANK[joined.integrity]
         if below == 0 and label.integrity == "untrusted":
-            source = _sources(joined, label)
+            source = _join_sources(joined, label)
         else:
             source = (
                 label.source if below < 0 or (below == 0 and not joined.source) else joined.source
@@ -71,11 +71,13 @@ def join(labels: Iterable[Label]) -> Label:
     return joined
 
 
-def _sources(one: Label, other: Label) -> str:
+def _join_sources(one: Label, other: Label) -> str:
     """The sources of both, none left out in silence."""
     if one.source == other.source:
         return one.source
-    named = list(dict.fromkeys([*(one.sources or (UNNAMED,)), *(other.sources or (UNNAMED,))]))
-    if len(named) > MOST_SOURCES or MORE in named:
-        named = [*[each for each in named if each != MORE][: MOST_SOURCES - 1], MORE]
+    named = list(
+        dict.fromkeys([*(one.sources or (UNNAMED_SOURCE,)), *(other.sources or (UNNAMED_SOURCE,))])
+    )
+    if len(named) > MAX_SOURCES or MORE_SOURCES in named:
+        named = [*[each for each in named if each != MORE_SOURCES][: MAX_SOURCES - 1], MORE_SOURCES]
     return "\n".join(named)

@@ -19,39 +19,39 @@ _DELETES = re.compile(
 )
 
 
-def meant(change: FileChange, said: str) -> bool:
+def is_loss_requested(change: FileChange, said: str) -> bool:
     """Whether the request speaks of losing this: by the file's name, or by the kind of files that
     it is one of."""
     if change.kind == "deleted":
         return bool(_DELETES.search(said)) and (
-            named(change.path, said) or _kind_named(change.path, said)
+            is_file_mentioned(change.path, said) or _is_kind_mentioned(change.path, said)
         )
-    return (bool(_REPLACES.search(said)) and named(change.path, said)) or _replaced(
-        change.path, said
-    )
+    return (
+        bool(_REPLACES.search(said)) and is_file_mentioned(change.path, said)
+    ) or _is_replacement_requested(change.path, said)
 
 
-def _replaced(path: str, said: str) -> bool:
+def _is_replacement_requested(path: str, said: str) -> bool:
     """Whether the file itself is what is replaced, as in `replace my diary by a poem`, and not a
     word in one."""
-    name = _plain(PurePosixPath(path).stem)
-    words = _plain(said)
+    name = _normalize_words(PurePosixPath(path).stem)
+    words = _normalize_words(said)
     found = name and re.search(
         rf"\breplac\w* (?:(?:my|the|our|this|that|old|whole) )*{re.escape(name)}\b(.*)", words
     )
     return bool(found and not re.search(r"\b(in|inside|within|of)\b", found[1]))
 
 
-def _kind_named(path: str, said: str) -> bool:
+def _is_kind_mentioned(path: str, said: str) -> bool:
     """Whether files of this ending, or those in this folder, are what is spoken of: `*.tmp`, `the
     tmp files`. The ending of a name, as in `notes.txt`, speaks of no other file."""
     place = PurePosixPath(path)
     names = _NAMES.findall(said)
-    words = f" {_plain(_NAMES.sub(' ', said))} "
+    words = f" {_normalize_words(_NAMES.sub(' ', said))} "
     ending = place.suffix.removeprefix(".").lower()
     folders = [] if names and not _MANY.search(said) else place.parts[:-1]
     return bool(ending and f" {ending} " in words) or any(
-        f" {_plain(part)} " in words for part in folders
+        f" {_normalize_words(part)} " in words for part in folders
     )
 
 
@@ -59,17 +59,17 @@ _NAMES = re.compile(r"(?<![\w-])[\w-]++\.\w{1,5}\b")
 _MANY = re.compile(r"\b(all|every|everything|each|files|contents?|whole)\b|\*", re.IGNORECASE)
 
 
-def named(path: str, said: str) -> bool:
+def is_file_mentioned(path: str, said: str) -> bool:
     """Whether the file's name, with or without its ending, occurs in what was said: `todo.md` in
     `my To-Do list`."""
     name = PurePosixPath(path.rstrip("/")).name
-    words = f" {_plain(said)} "
+    words = f" {_normalize_words(said)} "
     return any(
         f" {word} " in words or f" {word}s " in words
-        for word in {_plain(name), _plain(PurePosixPath(name).stem)}
+        for word in {_normalize_words(name), _normalize_words(PurePosixPath(name).stem)}
         if word
     ) or (bool(name) and name.lower() in said.lower())
 
 
-def _plain(text: str) -> str:
+def _normalize_words(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.lower().replace("_", " ")))

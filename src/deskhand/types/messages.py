@@ -44,7 +44,7 @@ class File(msgspec.Struct, frozen=True, tag="file", omit_defaults=True, gc=False
     shown: str = ""
 
     @property
-    def plain_name(self) -> str:
+    def display_name(self) -> str:
         """Its name as people read it: printable, and no longer than a line."""
         return "".join(char for char in self.name if char.isprintable())[:120] or "unnamed"
 
@@ -107,7 +107,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
         return "".join([part.text for part in parts if isinstance(part, Text)])
 
     @property
-    def typed(self) -> str:
+    def own_text(self) -> str:
         """The words that whoever sent it wrote for us: not those that they passed on."""
         parts = self.parts
         if len(parts) == 1 and isinstance(first := parts[0], Text):
@@ -143,7 +143,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         )
 
 
-def clean(text: str) -> str:
+def clean_text(text: str) -> str:
     """`text` as every database, wire and terminal can hold it: no NUL, no half of a surrogate
     pair."""
     if text.isascii():

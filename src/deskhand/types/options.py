@@ -10,7 +10,7 @@ from msgspec.structs import asdict, replace
 TITLE_CHARS = 80
 SYSTEM_PROMPT_CHARS = 100_000
 FOCUS_CHARS = 500
-ALL = "all"
+FOCUS_ALL = "all"
 """The focus of a summary where no one thing matters more than another."""
 
 
@@ -46,7 +46,7 @@ class SessionOptions(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     prompt_by: tuple[str, ...] | None = None
     title_by: tuple[str, ...] | None = None
 
-    def updated(self, newer: SessionOptions) -> SessionOptions:
+    def merge(self, newer: SessionOptions) -> SessionOptions:
         """These options with what `newer` sets."""
         given = {name: value for name, value in asdict(newer).items() if value is not None}
         given["prompt_by"] = (

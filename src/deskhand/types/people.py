@@ -112,7 +112,7 @@ class People(Protocol):
     Refused where somebody may not, ConfigError for a name or a role that cannot be,
     StoreUnavailable."""
 
-    def acting(self, who: Principal) -> People:
+    def acting_as(self, who: Principal) -> People:
         """The same, in the name of `who`: what they change is written down as theirs, and only an
         owner may change anything but their own credentials away. Without it the owner at this
         machine acts."""
@@ -123,22 +123,22 @@ class People(Protocol):
         step."""
         ...
 
-    async def note(self, who: Principal, what: str, subject: str) -> None:
+    async def add_audit_note(self, who: Principal, what: str, subject: str) -> None:
         """Write down that somebody asked for what is not theirs. Never fails; the same is written
         once a minute."""
         ...
 
-    async def notes(self, limit: int = 100) -> list[Note]:
+    async def list_audit_notes(self, limit: int = 100) -> list[Note]:
         """The audit trail, the latest first."""
         ...
 
-    def authorise(self, inbound: Inbound) -> Principal | None:
+    def authorize(self, inbound: Inbound) -> Principal | None:
         """Who sent this; None for a stranger."""
         ...
 
     def may_talk(self, principal: Principal, agent: str) -> bool: ...
 
-    async def grant_of(self, secret: str) -> Grant | None:
+    async def authenticate(self, secret: str) -> Grant | None:
         """What this credential is worth now; None if nothing. Read anew each time, so that what was
         revoked is dead."""
         ...
@@ -181,7 +181,7 @@ class People(Protocol):
         up."""
         ...
 
-    async def ask_in(self, inbound: Inbound) -> str:
+    async def request_pairing(self, inbound: Inbound) -> str:
         """A stranger wrote: the code that they are told, or '' where they are to hear nothing
         (again)."""
         ...

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from .labels import LOCAL, UNTRUSTED, Label
 
-Kind = Literal["background", "session"]
-State = Literal["wanted", "running", "completed", "timeout", "error"]
+ProcessKind = Literal["background", "session"]
+ProcessState = Literal["wanted", "running", "completed", "timeout", "error"]
 """`wanted`: the call is in the log, and it is about to be started. `completed`: it ended by itself,
 with a code."""
 
@@ -24,10 +24,10 @@ class Process(msgspec.Struct, frozen=True, omit_defaults=True):
     id: str
     session: str
     agent: str
-    kind: Kind
+    kind: ProcessKind
     command: str
     name: str
-    state: State
+    state: ProcessState
     at: float
     timeout_s: float
     started_at: float | None = None
@@ -39,11 +39,11 @@ class Process(msgspec.Struct, frozen=True, omit_defaults=True):
     began: Label = UNTRUSTED
 
     @property
-    def live(self) -> bool:
+    def is_live(self) -> bool:
         return self.state in ("wanted", "running")
 
 
-def process_of(row: Sequence[Any]) -> Process:
+def parse_process_row(row: Sequence[Any]) -> Process:
     """A row as the statements `process_list` and `process_seen_by` give it."""
     *plain, began, label = row
     wanted = msgspec.json.decode(began, type=Label) if began else UNTRUSTED

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .programs import FileChange, Kind, Rehearsed
+from .programs import ChangeKind, FileChange, Rehearsed
 
-VERBS: dict[Kind, str] = {
+CHANGE_VERBS: dict[ChangeKind, str] = {
     "new": "make",
     "changed": "change",
     "deleted": "delete",
@@ -15,25 +15,25 @@ VERBS: dict[Kind, str] = {
 }
 
 
-def changed(changes: Sequence[FileChange]) -> str:
+def summarize_changes(changes: Sequence[FileChange]) -> str:
     """What would be done: `change notes.txt`, `make 2 files, delete old.txt`."""
     kinds = dict.fromkeys(change.kind for change in changes)
     return (
-        ", ".join(_alike(kind, [c for c in changes if c.kind == kind]) for kind in kinds)
+        ", ".join(_summarize_kind(kind, [c for c in changes if c.kind == kind]) for kind in kinds)
         or "change nothing"
     )
 
 
-def _alike(kind: Kind, changes: Sequence[FileChange]) -> str:
+def _summarize_kind(kind: ChangeKind, changes: Sequence[FileChange]) -> str:
     thing = "folder" if kind == "folder" else "file"
     if len(changes) > 1:
-        return f"{VERBS[kind]} {len(changes)} {thing}s"
+        return f"{CHANGE_VERBS[kind]} {len(changes)} {thing}s"
     (change,) = changes
     to = f" to {change.to}" if change.to else ""
-    return f"{VERBS[kind]} {'the folder ' if kind == 'folder' else ''}{change.path}{to}"
+    return f"{CHANGE_VERBS[kind]} {'the folder ' if kind == 'folder' else ''}{change.path}{to}"
 
 
-def outcome(came: Rehearsed) -> str:
+def summarize_rehearsal(came: Rehearsed) -> str:
     """What a rehearsal showed: `would change notes.txt`, `says It is 4.`, `stopped: there is no
     a.txt`."""
     if came.stopped or came.failed:
@@ -42,7 +42,7 @@ def outcome(came: Rehearsed) -> str:
         return f"needs {came.needs.tool} first"
     used = " and ".join(dict.fromkeys(call.tool for call in came.calls))
     if came.changes:
-        return f"would {changed(came.changes)}{f', and use {used}' if used else ''}"
+        return f"would {summarize_changes(came.changes)}{f', and use {used}' if used else ''}"
     if used:
         return f"would use {used}"
     said = next((line.strip() for line in came.said.splitlines() if line.strip()), "")

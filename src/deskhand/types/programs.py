@@ -7,15 +7,15 @@ from typing import Any, Literal
 
 import msgspec
 
-RUN = "run_program"
-REHEARSE = "rehearse_program"
-SURVEY = "survey_files"
+RUN_PROGRAM = "run_program"
+REHEARSE_PROGRAM = "rehearse_program"
+SURVEY_FILES = "survey_files"
 """The tools."""
 Purpose = Literal["read", "compute", "change"]
 """What a request is for: to be answered from a text, to be worked out, or to change something."""
 
 
-Kind = Literal["new", "changed", "deleted", "moved", "folder"]
+ChangeKind = Literal["new", "changed", "deleted", "moved", "folder"]
 
 
 class FileChange(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -25,7 +25,7 @@ class FileChange(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
     lost, or the agent itself had made it here."""
 
     path: str
-    kind: Kind
+    kind: ChangeKind
     digest: str = ""
     diff: str = ""
     to: str = ""
@@ -56,7 +56,7 @@ class Rehearsed(msgspec.Struct, frozen=True, omit_defaults=True):
     ran: bool = False
 
     @property
-    def good(self) -> bool:
+    def is_successful(self) -> bool:
         """It came to an end, with something to show."""
         return not (self.stopped or self.failed or self.needs) and bool(
             self.said or self.changes or self.calls
@@ -71,7 +71,7 @@ class RunArguments(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkno
     answers: tuple[str, ...] = ()
 
 
-def read_rehearsed(text: str) -> Rehearsed | None:
+def parse_rehearsal(text: str) -> Rehearsed | None:
     """What a rehearsal came to, from the result of its call; None where that says something
     else."""
     try:

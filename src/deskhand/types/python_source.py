@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-LONGEST = 128 * 1024
-DEEPEST = 100
+MAX_SOURCE_CHARS = 128 * 1024
+MAX_TREE_DEPTH = 100
 """Levels of a tree. Whatever walks one by recursion has room for these."""
 
 
-def tree_of(source: str, longest: int = LONGEST) -> ast.Module:
+def parse_python(source: str, longest: int = MAX_SOURCE_CHARS) -> ast.Module:
     """The tree of a source of at most so many characters. Raises SyntaxError for a longer one, for
     one that is nested more deeply than people write it, and for what is no Python."""
     if len(source) > longest:
@@ -19,7 +19,7 @@ def tree_of(source: str, longest: int = LONGEST) -> ast.Module:
     except (ValueError, RecursionError, MemoryError) as error:
         raise SyntaxError(f"it cannot be read: {error}") from error
     level: list[ast.AST] = [tree]
-    for _ in range(DEEPEST):
+    for _ in range(MAX_TREE_DEPTH):
         level = [child for node in level for child in ast.iter_child_nodes(node)]
         if not level:
             return tree

@@ -25,9 +25,9 @@ EXAMPLES = (
     "`0 9 * * *`, `every 30m`, `daily 09:00`, `hourly :15`, `at 2030-12-24 18:00` or `startup`"
 )
 ZONE_CHARS = 64
-SHORTEST_MS = 1000
-LONGEST_MS = 100 * 366 * 86_400_000
-FAR = 4_102_444_800.0
+MIN_INTERVAL_MS = 1000
+MAX_INTERVAL_MS = 100 * 366 * 86_400_000
+LATEST_TIME = 4_102_444_800.0
 """The year 2100: nothing is planned behind it."""
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _SPELLINGS = {
@@ -87,23 +87,23 @@ def parse_schedule(text: str, zone: str = "UTC") -> Schedule:
     """What was meant, with wall times in this zone. Raises JobInvalid with a sentence and what
     would be right."""
     said = " ".join(text.split())
-    place = zone_of(zone)
+    place = load_zone(zone)
     if not said:
         raise JobInvalid(f"the schedule is empty; write one such as {EXAMPLES}")
     if said.lower() in ("startup", "@reboot"):
         return Startup()
     if found := _EVERY.fullmatch(said):
-        return _every(said, found, place)
+        return _parse_every(said, found, place)
     if found := _DAILY.fullmatch(said):
-        return _cron(f"{int(found[2])} {int(found[1])} * * *", zone, said)
+        return _parse_cron(f"{int(found[2])} {int(found[1])} * * *", zone, said)
     if found := _HOURLY.fullmatch(said):
-        return _cron(f"{int(found[1] or 0)} * * * *", zone, said)
+        return _parse_cron(f"{int(found[1] or 0)} * * * *", zone, said)
     if said.lower().startswith("at "):
-        return At(_moment(said[3:], place))
-    return _cron(_NAMED.get(said.lower(), said), zone, said)
+        return At(_parse_moment(said[3:], place))
+    return _parse_cron(_NAMED.get(said.lower(), said), zone, said)
 
 
-def zone_of(name: str) -> ZoneInfo:
+def load_zone(name: str) -> ZoneInfo:
     """The zone of this name. Raises JobInvalid."""
     try:
         if len(name) > ZONE_CHARS:
@@ -115,7 +115,7 @@ def zone_of(name: str) -> ZoneInfo:
         ) from error
 
 
-def _every(said: str, found: re.Match[str], zone: ZoneInfo) -> Every:
+def _parse_every(said: str, found: re.Match[str], zone: ZoneInfo) -> Every:
     unit = _SPELLED.get(found[2].lower())
     if unit is None:
         raise JobInvalid(
@@ -123,27 +123,27 @@ def _every(said: str, found: re.Match[str], zone: ZoneInfo) -> Every:
             "For months and years write a cron line, as in `0 9 1 * *`"
         )
     every_ms = round(float(found[1]) * _UNITS[unit])
-    if every_ms > LONGEST_MS:
+    if every_ms > MAX_INTERVAL_MS:
         raise JobInvalid(f"{said[:80]!r} never comes: it is more than a hundred years")
-    if every_ms < SHORTEST_MS:
+    if every_ms < MIN_INTERVAL_MS:
         raise JobInvalid(f"{said!r} is too often: at most once a second")
-    return Every(every_ms, _moment(found[3], zone) if found[3] else 0.0)
+    return Every(every_ms, _parse_moment(found[3], zone) if found[3] else 0.0)
 
 
-def _moment(text: str, zone: ZoneInfo) -> float:
+def _parse_moment(text: str, zone: ZoneInfo) -> float:
     try:
         when = datetime.fromisoformat(text.strip())
     except ValueError as error:
         raise JobInvalid(
             f"{text.strip()[:80]!r} is no date and time; write one as in `at 2030-12-24 18:00`"
         ) from error
-    at = when.timestamp() if when.tzinfo is not None else first_moment(when, zone)
-    if not 0 <= at < FAR:
+    at = when.timestamp() if when.tzinfo is not None else resolve_wall_time(when, zone)
+    if not 0 <= at < LATEST_TIME:
         raise JobInvalid(f"{text.strip()!r} is too far away; choose a time between 1970 and 2100")
     return at
 
 
-def _cron(expr: str, zone: str, said: str) -> Cron:
+def _parse_cron(expr: str, zone: str, said: str) -> Cron:
     fields = expr.split()
     if len(fields) != 5:
         like_cron = len(fields) > 1 and fields[0][:1] in "*0123456789"
@@ -167,7 +167,7 @@ def _cron(expr: str, zone: str, said: str) -> Cron:
 _NEVER = "no month that it names has such a day"
 
 
-def next_after(schedule: Schedule, t: float) -> float | None:
+def next_due_after(schedule: Schedule, t: float) -> float | None:
     """The first time after `t` (seconds since the epoch) when it is due; None for never again.
     Strictly later."""
     match schedule:
@@ -179,14 +179,14 @@ def next_after(schedule: Schedule, t: float) -> float | None:
             return _next_every(every_ms, start, t)
         case Cron(expr=expr, zone=zone):
             found = (
-                _by_moment(expr, ZoneInfo(zone), t)
-                if counts_moments(expr)
-                else _by_wall(expr, ZoneInfo(zone), t)
+                _next_by_moment(expr, ZoneInfo(zone), t)
+                if has_wildcard_hours(expr)
+                else _next_by_wall_time(expr, ZoneInfo(zone), t)
             )
-            return found if found is not None and found < FAR else None
+            return found if found is not None and found < LATEST_TIME else None
 
 
-def counts_moments(expr: str) -> bool:
+def has_wildcard_hours(expr: str) -> bool:
     """Whether its hours are a wildcard, so that it follows UTC on days when the clocks change."""
     return expr.split()[1].startswith("*")
 
@@ -196,7 +196,7 @@ def due_within(schedule: Schedule, after: float, until: float) -> Iterator[float
 
     def times() -> Iterator[float]:
         t: float | None = after
-        while t is not None and (t := next_after(schedule, t)) is not None:
+        while t is not None and (t := next_due_after(schedule, t)) is not None:
             yield t
 
     return takewhile(lambda t: t <= until, times())
@@ -206,14 +206,14 @@ def count_due(schedule: Schedule, after: float, until: float, most: int) -> int:
     """How often it was due after the one and up to the other; it is counted to `most` and no
     further."""
     if isinstance(schedule, Every):
-        first = next_after(schedule, after)
+        first = next_due_after(schedule, after)
         if first is None or first > until:
             return 0
         return min(most, round((until - first) * 1000) // schedule.every_ms + 1)
     return sum(1 for _ in islice(due_within(schedule, after, until), most))
 
 
-def last_due(schedule: Schedule, after: float, until: float, most: int) -> list[float]:
+def last_due_times(schedule: Schedule, after: float, until: float, most: int) -> list[float]:
     """The last times, `most` of them at most, when it was due after the one and up to the other;
     the oldest first. What it costs does not grow with how long ago `after` is."""
     span_s = 60.0
@@ -230,34 +230,34 @@ def _next_every(every_ms: int, start: float, t: float) -> float | None:
     due_ms = first_ms + max(0, (floor(t * 1000) - first_ms) // every_ms + 1) * every_ms
     while due_ms / 1000 <= t:  # what a float cannot hold
         due_ms += every_ms
-    return due_ms / 1000 if due_ms < FAR * 1000 else None
+    return due_ms / 1000 if due_ms < LATEST_TIME * 1000 else None
 
 
-def _by_wall(expr: str, zone: ZoneInfo, t: float) -> float | None:
+def _next_by_wall_time(expr: str, zone: ZoneInfo, t: float) -> float | None:
     """Each wall time once, at the first moment when the clock shows it or is past it."""
-    for wall in CronSim(expr, _wall(t, zone)):
-        if (at := first_moment(wall, zone)) > t:
+    for wall in CronSim(expr, _to_wall_time(t, zone)):
+        if (at := resolve_wall_time(wall, zone)) > t:
             return at
     return None
 
 
-def first_moment(wall: datetime, zone: tzinfo) -> float:
+def resolve_wall_time(wall: datetime, zone: tzinfo) -> float:
     """When this wall time is first shown, or the first moment behind the gap in which it would have
     been."""
     early, late = (wall.replace(tzinfo=zone, fold=fold).timestamp() for fold in (0, 1))
     # PEP 495: in a gap the first is reckoned with the offset before it, and so lies behind the
     # change.
-    return early if early <= late else _change(zone, late, early)
+    return early if early <= late else _find_offset_change(zone, late, early)
 
 
-def _by_moment(expr: str, zone: ZoneInfo, t: float) -> float | None:
+def _next_by_moment(expr: str, zone: ZoneInfo, t: float) -> float | None:
     """Each moment whose wall time fits: from one change of the offset to the next."""
     at = floor(t / 60) * 60.0 + 60
-    while at < FAR:
-        wall = next(CronSim(expr, _wall(at, zone) - timedelta(minutes=1)), None)
+    while at < LATEST_TIME:
+        wall = next(CronSim(expr, _to_wall_time(at, zone) - timedelta(minutes=1)), None)
         if wall is None:
             return None
-        ahead_s = (wall - _wall(at, zone)).total_seconds()
+        ahead_s = (wall - _to_wall_time(at, zone)).total_seconds()
         if (
             ahead_s > 2 * 86_400
         ):  # far enough that no change on the way matters but for what it does to the offset
@@ -266,11 +266,11 @@ def _by_moment(expr: str, zone: ZoneInfo, t: float) -> float | None:
         found = at + ahead_s
         if _offset_s(zone, found) == _offset_s(zone, at):
             return found
-        at = -(-_change(zone, at, found) // 60) * 60.0
+        at = -(-_find_offset_change(zone, at, found) // 60) * 60.0
     return None
 
 
-def _change(zone: tzinfo, before: float, behind: float) -> float:
+def _find_offset_change(zone: tzinfo, before: float, behind: float) -> float:
     """The second in which the offset changes between these two."""
     old = _offset_s(zone, before)
     low = floor(before)
@@ -286,11 +286,11 @@ def _offset_s(zone: tzinfo, t: float) -> float:
     return offset.total_seconds() if offset is not None else 0.0
 
 
-def _wall(t: float, zone: ZoneInfo) -> datetime:
+def _to_wall_time(t: float, zone: ZoneInfo) -> datetime:
     return datetime.fromtimestamp(floor(t), zone).replace(tzinfo=None, second=0)
 
 
-def described(schedule: Schedule) -> str:
+def describe_schedule(schedule: Schedule) -> str:
     """In words, for people."""
     match schedule:
         case Cron(expr=expr, zone=zone):

@@ -25,7 +25,7 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
-from .secrets import forms
+from .secrets import list_secret_forms
 
 GRAM = 5
 STEP = 4
@@ -33,7 +33,7 @@ STEP = 4
 STEP."""
 PIECE_CHARS = GRAM + STEP - 1
 """The shortest part of a secret that can be found."""
-WHOLE_CHARS = 10
+MIN_VALUE_CHARS = 10
 """A value with fewer letters and digits is only looked for as it is: words of a text would be taken
 for it."""
 HALVED_CHARS = 16
@@ -43,19 +43,19 @@ PREFIX_CHARS = 12
 """What a provider puts before each of its keys is shorter, and no secret."""
 TARGET_CHARS = 512
 """Of a longer value, such as a private key, each line counts by itself."""
-PLACES = 8
+MAX_PLACES = 8
 """So many places of one piece are tried in the secrets that contain it."""
-BEGUN_CHARS = 4
+PARTIAL_CHARS = 4
 """So many letters and digits of a secret, one after the other, may be followed by the rest of
 it."""
-HELD_CHARS = 2_000
+MAX_HELD_CHARS = 2_000
 """No more than this is held back."""
 SHOWN_CHARS = 64
 """So much of what was shown is remembered, to see that a secret has begun in it."""
 RUN_CHARS = 16
-DEPTH = 3
+MAX_DECODE_DEPTH = 3
 """So often an encoded run is decoded again."""
-ROUNDS = 3
+MAX_DECODE_ROUNDS = 3
 """So often escapes are decoded: what is escaped may be escaped again."""
 
 _KEPT = bytes(code for code in range(128) if chr(code).isalnum())
@@ -113,84 +113,92 @@ class SecretSearch:
     """Looks for these values. The second of each pair of `named` is what stands in its place."""
 
     def __init__(self, named: Mapping[str, str]) -> None:
-        self._instead = {form: instead for value, instead in named.items() for form in forms(value)}
+        self._instead = {
+            form: instead for value, instead in named.items() for form in list_secret_forms(value)
+        }
         ordered = sorted(self._instead, key=len, reverse=True)
         self._exact = re.compile("|".join(map(re.escape, ordered))) if ordered else None
         self._targets: list[tuple[bytes, int, str]] = []
         self._places: dict[bytes, list[tuple[int, int]]] = {}
         self._begun: set[bytes] = set()
         for value, instead in named.items():
-            for part in _parts(value):
-                for target in _targets(part):
+            for part in _split_value(value):
+                for target in _iter_targets(part):
                     self._add(target, instead, halved=_looks_random(part))
 
     def _add(self, target: bytes, instead: str, *, halved: bool) -> None:
         whole = max(
-            PIECE_CHARS, len(target) - BEGUN_CHARS + 1
+            PIECE_CHARS, len(target) - PARTIAL_CHARS + 1
         )  # in a stream its first letters may have been shown
-        least = _least(len(target)) if halved else whole
+        least = _min_match_chars(len(target)) if halved else whole
         number = len(self._targets)
         self._targets.append((target, least, instead))
         self._begun.update(
-            target[at : at + BEGUN_CHARS] for at in range(len(target) - BEGUN_CHARS + 1)
+            target[at : at + PARTIAL_CHARS] for at in range(len(target) - PARTIAL_CHARS + 1)
         )
         for at in range(len(target) - GRAM + 1):
             places = self._places.setdefault(target[at : at + GRAM], [])
-            if len(places) < PLACES:
+            if len(places) < MAX_PLACES:
                 places.append((number, at))
 
-    def hide(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         """The text with every secret replaced; the very same text where there is none."""
         if self._exact is None:
             return text
         found = self._exact.sub(lambda match: self._instead[match[0]], text)
-        hits = self._hits(found, DEPTH) if self._places else []
-        return _replaced(found, hits) if hits else found
+        hits = self._find_hits(found, MAX_DECODE_DEPTH) if self._places else []
+        return _replace_hits(found, hits) if hits else found
 
-    def is_in(self, text: str) -> bool:
+    def has_secret(self, text: str) -> bool:
         """Whether a secret stands in the text, however it is wrapped."""
-        return self.hide(text) is not text
+        return self.redact(text) is not text
 
-    def begun(self, text: str) -> int:
+    def count_partial_chars(self, text: str) -> int:
         """How many characters at the end of the text may be the beginning or the middle of a secret
         that goes on."""
-        tail = text[-HELD_CHARS:]
+        tail = text[-MAX_HELD_CHARS:]
         held = len(tail) - max(tail.rfind(blank) for blank in " \n\t") - 1
         word = tail[len(tail) - held :]
         if word.isalpha() and (len(word) == 1 or word[1:].islower()):
             held = 0
         skeleton = _skeleton(tail)
         count = 0
-        while skeleton[len(skeleton) - count - BEGUN_CHARS : len(skeleton) - count] in self._begun:
+        while (
+            skeleton[len(skeleton) - count - PARTIAL_CHARS : len(skeleton) - count] in self._begun
+        ):
             count += 1
         if count == 0:
             return held
         letters = [at for at, char in enumerate(tail) if char.isascii() and char.isalnum()]
-        return max(held, len(tail) - letters[-(count + BEGUN_CHARS - 1)])
+        return max(held, len(tail) - letters[-(count + PARTIAL_CHARS - 1)])
 
-    def _hits(self, text: str, depth: int) -> list[SecretHit]:
-        reading = DecodedText.of(text)
-        hits = list(self._in_skeleton(reading))
-        if any(self._stretches(_skeleton(plain)) for plain in _decoded_quickly(text)):
-            for _ in range(ROUNDS):  # rare, and slower: it keeps in mind where everything stood
-                if (again := reading.decoded()) is None:
+    def _find_hits(self, text: str, depth: int) -> list[SecretHit]:
+        reading = DecodedText.from_text(text)
+        hits = list(self._find_in_skeleton(reading))
+        if any(self._find_spans(_skeleton(plain)) for plain in _iter_decoded(text)):
+            for _ in range(
+                MAX_DECODE_ROUNDS
+            ):  # rare, and slower: it keeps in mind where everything stood
+                if (again := reading.decode_once()) is None:
                     break
                 reading = again
-                hits += self._in_skeleton(reading)
+                hits += self._find_in_skeleton(reading)
             hits = hits or [SecretHit(0, len(text), self._targets[0][2])]
         if depth > 0:
-            hits += self._in_runs(text, depth)
+            hits += self._find_in_runs(text, depth)
         return hits
 
-    def _in_skeleton(self, reading: DecodedText) -> list[SecretHit]:
+    def _find_in_skeleton(self, reading: DecodedText) -> list[SecretHit]:
         """What stands in the letters and digits of the text."""
-        stretches = self._stretches(_skeleton(reading.text))
-        places = reading.places([(start, end) for start, end, _ in stretches]) if stretches else []
+        stretches = self._find_spans(_skeleton(reading.text))
+        places = (
+            reading.find_origins([(start, end) for start, end, _ in stretches]) if stretches else []
+        )
         return [
             SecretHit(*place, stretch[2]) for place, stretch in zip(places, stretches, strict=True)
         ]
 
-    def _stretches(self, skeleton: bytes) -> list[tuple[int, int, str]]:
+    def _find_spans(self, skeleton: bytes) -> list[tuple[int, int, str]]:
         """Where secrets stand in a skeleton, from left to right."""
         pieces = [skeleton[at : at + GRAM] for at in range(0, len(skeleton) - GRAM + 1, STEP)]
         if self._places.keys().isdisjoint(pieces):
@@ -201,13 +209,13 @@ class SecretSearch:
             at = index * STEP
             if at < over or piece not in self._places:
                 continue
-            start, end, instead = self._widest(skeleton, at, piece)
+            start, end, instead = self._find_longest_span(skeleton, at, piece)
             if end > start:
                 over = end
                 found.append((start, end, instead))
         return found
 
-    def _widest(self, skeleton: bytes, at: int, piece: bytes) -> tuple[int, int, str]:
+    def _find_longest_span(self, skeleton: bytes, at: int, piece: bytes) -> tuple[int, int, str]:
         """The longest stretch around this place that is long enough a part of a secret."""
         best = 0
         found = (0, 0, "")
@@ -228,11 +236,11 @@ class SecretSearch:
                 found = (start, end, instead)
         return found
 
-    def _in_runs(self, text: str, depth: int) -> Iterator[SecretHit]:
+    def _find_in_runs(self, text: str, depth: int) -> Iterator[SecretHit]:
         """What stands in runs of digits that encode something."""
         for run in _RUN.finditer(text):
-            for inner in _decodings(run[0]):
-                hits = self._hits(inner, depth - 1)
+            for inner in _decode_run(run[0]):
+                hits = self._find_hits(inner, depth - 1)
                 exact = self._exact.search(inner) if self._exact is not None else None
                 instead = hits[0].instead if hits else self._instead[exact[0]] if exact else ""
                 if instead:
@@ -252,17 +260,17 @@ class SecretStream:
     def feed(self, piece: str) -> str:
         """What may be shown now."""
         text = self._held + piece
-        held = min(self._search.begun(self._shown + text), len(text))
-        if held >= HELD_CHARS:
+        held = min(self._search.count_partial_chars(self._shown + text), len(text))
+        if held >= MAX_HELD_CHARS:
             held = 0
         self._held = text[len(text) - held :]
         shown = text[: len(text) - held]
         self._shown = (self._shown + shown)[-SHOWN_CHARS:]
-        return self._search.hide(shown)
+        return self._search.redact(shown)
 
     def close(self) -> str:
         """What was held back, without secrets: no more comes."""
-        rest = self._search.hide(self._held)
+        rest = self._search.redact(self._held)
         self._held = ""
         return rest
 
@@ -272,14 +280,14 @@ class DecodedText(msgspec.Struct, frozen=True, gc=False):
 
     text: str
     starts: tuple[int, ...]
-    stood: tuple[tuple[int, int, bool], ...]
+    origins: tuple[tuple[int, int, bool], ...]
     """Of each stretch: where it stood, and whether it was decoded as one piece."""
 
     @classmethod
-    def of(cls, text: str) -> DecodedText:
+    def from_text(cls, text: str) -> DecodedText:
         return cls(text, (0,), ((0, len(text), False),))
 
-    def decoded(self) -> DecodedText | None:
+    def decode_once(self) -> DecodedText | None:
         """With its escapes decoded once more; None where it has none."""
         if _MAY_ESCAPE.search(self.text) is None:
             return None
@@ -290,25 +298,25 @@ class DecodedText(msgspec.Struct, frozen=True, gc=False):
         length = 0
         changed = False
         for found in _ESCAPE.finditer(self.text):
-            plain = _plain(found)
+            plain = _decode_escape(found)
             if plain == found[0]:
                 continue
             changed = True
             if found.start() > at:
-                length = self._keep(at, found.start(), (pieces, starts, stood), length)
+                length = self._copy_spans(at, found.start(), (pieces, starts, stood), length)
             pieces.append(plain)
             starts.append(length)
-            first, last = self._stood(found.start(), found.end())
+            first, last = self._find_origin(found.start(), found.end())
             stood.append((first, last, True))
             length += len(plain)
             at = found.end()
         if not changed:
             return None
         if at < len(self.text):
-            self._keep(at, len(self.text), (pieces, starts, stood), length)
+            self._copy_spans(at, len(self.text), (pieces, starts, stood), length)
         return DecodedText("".join(pieces), tuple(starts), tuple(stood))
 
-    def _keep(
+    def _copy_spans(
         self,
         start: int,
         end: int,
@@ -323,7 +331,7 @@ class DecodedText(msgspec.Struct, frozen=True, gc=False):
             stop = min(end, after)
             pieces.append(self.text[start:stop])
             starts.append(length)
-            first, last, whole = self.stood[index]
+            first, last, whole = self.origins[index]
             begun = first if whole else first + start - self.starts[index]
             stood.append((begun, last if whole else begun + stop - start, whole))
             length += stop - start
@@ -331,16 +339,16 @@ class DecodedText(msgspec.Struct, frozen=True, gc=False):
             index = index + 1
         return length
 
-    def _stood(self, start: int, end: int) -> tuple[int, int]:
+    def _find_origin(self, start: int, end: int) -> tuple[int, int]:
         """Where the characters from `start` up to `end` stood in the first text."""
         index = bisect_right(self.starts, start) - 1
-        first, _, whole = self.stood[index]
+        first, _, whole = self.origins[index]
         begun = first if whole else first + start - self.starts[index]
         index = bisect_right(self.starts, end - 1) - 1
-        first, last, whole = self.stood[index]
+        first, last, whole = self.origins[index]
         return begun, last if whole else first + end - self.starts[index]
 
-    def places(self, stretches: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    def find_origins(self, stretches: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """Where the letters and digits from one number up to another stood in the first text."""
         words = [(found.start(), found.end()) for found in re.finditer("[0-9A-Za-z]+", self.text)]
         counted = list(accumulate((last - first for first, last in words), initial=0))
@@ -350,7 +358,7 @@ class DecodedText(msgspec.Struct, frozen=True, gc=False):
             other = bisect_right(counted, end - 1) - 1
             begun = words[one][0] + start - counted[one]
             over = words[other][0] + end - counted[other]
-            found.append(self._stood(begun, over))
+            found.append(self._find_origin(begun, over))
         return found
 
 
@@ -359,7 +367,7 @@ def _skeleton(text: str) -> bytes:
     return text.encode("ascii", "ignore").translate(_LOWER, _DROPPED)
 
 
-def _least(length: int) -> int:
+def _min_match_chars(length: int) -> int:
     """How much of a random value of this length is found by itself."""
     return (
         max(PREFIX_CHARS, length // 3)
@@ -368,10 +376,10 @@ def _least(length: int) -> int:
     )
 
 
-def _decoded_quickly(text: str) -> Iterator[str]:
+def _iter_decoded(text: str) -> Iterator[str]:
     """The text with its escapes decoded once, twice, as often as there are any: without where they
     stood."""
-    for _ in range(ROUNDS):
+    for _ in range(MAX_DECODE_ROUNDS):
         if _MAY_ESCAPE.search(text) is None:
             return
         plain = (
@@ -382,14 +390,16 @@ def _decoded_quickly(text: str) -> Iterator[str]:
         plain = _TAG.sub("", plain) if "<" in plain else plain
         plain = unquote_to_bytes(plain).decode("ascii", "ignore") if "%" in plain else plain
         plain = html.unescape(plain) if "&" in plain else plain
-        plain = _CODE.sub(lambda found: _backslash(found[0]), plain) if "\\" in plain else plain
+        plain = (
+            _CODE.sub(lambda found: _decode_backslash(found[0]), plain) if "\\" in plain else plain
+        )
         if plain == text:
             return
         yield plain
         text = plain
 
 
-def _plain(found: re.Match[str]) -> str:
+def _decode_escape(found: re.Match[str]) -> str:
     """What an escape stands for, as far as it is ASCII. A tag is nothing."""
     match found.lastgroup:
         case "percent":
@@ -397,14 +407,14 @@ def _plain(found: re.Match[str]) -> str:
         case "entity":
             return html.unescape(found[0])
         case "code":
-            return _backslash(found[0])
+            return _decode_backslash(found[0])
         case "tag":
             return ""
         case _:
             return unicodedata.normalize("NFKC", found[0]).encode("ascii", "ignore").decode()
 
 
-def _backslash(escape: str) -> str:
+def _decode_backslash(escape: str) -> str:
     digits = escape[2:].strip("{}") if escape[1] in "uUx" else ""
     if digits:
         code = int(digits, 16)
@@ -412,7 +422,7 @@ def _backslash(escape: str) -> str:
     return chr(int(escape[1:], 8)) if escape[1].isdigit() else " "
 
 
-def _parts(value: str) -> Iterator[str]:
+def _split_value(value: str) -> Iterator[str]:
     """The value, or each of its lines where it is long."""
     if len(value) <= TARGET_CHARS:
         yield value
@@ -429,11 +439,11 @@ def _looks_random(value: str) -> bool:
     return sum(any(kind(char) for char in value) for kind in kinds) >= 2
 
 
-def _targets(value: str) -> Iterator[bytes]:
+def _iter_targets(value: str) -> Iterator[bytes]:
     """The skeletons of a value: as it is, backwards, rotated, and encoded once, wherever in a
     longer text; and of its bytes as numbers, which stand one by one."""
     skeleton = _skeleton(value)
-    if len(skeleton) < WHOLE_CHARS:
+    if len(skeleton) < MIN_VALUE_CHARS:
         return
     raw = value.encode(errors="surrogateescape")
     found = {skeleton, skeleton[::-1], _skeleton(codecs.encode(value, "rot13")), raw.hex().encode()}
@@ -457,23 +467,23 @@ def _z85encode(data: bytes) -> bytes:
     return b85encode(data).translate(_Z85)
 
 
-def _decodings(run: str) -> Iterator[str]:
+def _decode_run(run: str) -> Iterator[str]:
     """What a run of digits may encode, as text."""
     digits = _BLANK.sub("", run).rstrip("=")
     for start in range(4):  # other letters may stand before it
         piece = digits[start:].translate(_URL_SAFE)
         piece = piece[: len(piece) // 4 * 4 + (0 if len(piece) % 4 == 1 else len(piece) % 4)]
-        yield from _text_of(b64decode, piece + "=" * (-len(piece) % 4))
+        yield from _try_decode(b64decode, piece + "=" * (-len(piece) % 4))
     even = digits[: len(digits) // 2 * 2].upper()
-    yield from _text_of(b16decode, even)
+    yield from _try_decode(b16decode, even)
     if _BASE32.fullmatch(digits):
         for start in range(8):
             piece = digits[start:]
             piece = piece[: len(piece) // 8 * 8]
-            yield from _text_of(b32decode, piece)
+            yield from _try_decode(b32decode, piece)
 
 
-def _text_of(decode: Callable[[str], bytes], digits: str) -> Iterator[str]:
+def _try_decode(decode: Callable[[str], bytes], digits: str) -> Iterator[str]:
     try:
         raw = decode(digits)
     except (binascii.Error, ValueError):
@@ -482,7 +492,7 @@ def _text_of(decode: Callable[[str], bytes], digits: str) -> Iterator[str]:
         yield raw.decode()
 
 
-def _replaced(text: str, hits: list[SecretHit]) -> str:
+def _replace_hits(text: str, hits: list[SecretHit]) -> str:
     """The text with what was found replaced; where two overlap, all of both."""
     out: list[str] = []
     at = 0

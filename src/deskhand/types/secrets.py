@@ -10,23 +10,23 @@ from base64 import b64encode
 from collections.abc import Iterable
 from urllib.parse import quote, quote_plus
 
-SHORTEST = 8
+MIN_SECRET_CHARS = 8
 """A shorter value is no secret worth hiding, and would be found in ordinary words."""
-LINE_CHARS = 20
+MIN_LINE_CHARS = 20
 """From here on a line of a value that has several is a secret by itself."""
-NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}", re.IGNORECASE)
-HANDLE = re.compile(r"\{\{secret:([A-Za-z0-9][A-Za-z0-9_.-]{0,62})\}\}")
+SECRET_NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}", re.IGNORECASE)
+HANDLE_PATTERN = re.compile(r"\{\{secret:([A-Za-z0-9][A-Za-z0-9_.-]{0,62})\}\}")
 _URL_SAFE = str.maketrans("+/", "-_")
 _ESCAPE = re.compile(r"%[0-9A-F]{2}")
 
 
-def handle(name: str) -> str:
+def format_handle(name: str) -> str:
     """What stands for a secret wherever its value may not. No value looks like it, and the broker
     knows it."""
     return "{{secret:" + name + "}}"
 
 
-def forms(value: str) -> tuple[str, ...]:
+def list_secret_forms(value: str) -> tuple[str, ...]:
     """The value as it is, and as JSON, an address, a page, base64 (also in the middle of a longer
     text) and hexadecimal digits have it. The lines of a long one count by themselves."""
     raw = value.encode(errors="surrogateescape")
@@ -36,7 +36,7 @@ def forms(value: str) -> tuple[str, ...]:
         json.dumps(value, ensure_ascii=False)[1:-1],
         html.escape(value),
     }
-    found |= {line.strip() for line in value.splitlines() if len(line.strip()) >= LINE_CHARS}
+    found |= {line.strip() for line in value.splitlines() if len(line.strip()) >= MIN_LINE_CHARS}
     for quoted in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
         found |= {quoted, _ESCAPE.sub(lambda match: match[0].lower(), quoted)}
     for before in range(3):  # where it begins within a group of three bytes
@@ -45,7 +45,7 @@ def forms(value: str) -> tuple[str, ...]:
         ]
         found |= {core, core.translate(_URL_SAFE)}
     found |= {raw.hex(), raw.hex().upper()}
-    return tuple(form for form in found if len(form) >= SHORTEST)
+    return tuple(form for form in found if len(form) >= MIN_SECRET_CHARS)
 
 
 class Scrubber:
@@ -56,7 +56,7 @@ class Scrubber:
         self._instead = {
             form.encode(errors="surrogateescape"): instead.encode()
             for value, instead in named
-            for form in forms(value)
+            for form in list_secret_forms(value)
         }
         ordered = sorted(self._instead, key=len, reverse=True)
         self._pattern = re.compile(b"|".join(map(re.escape, ordered))) if ordered else None
@@ -69,7 +69,7 @@ class Scrubber:
         if self._pattern is None:
             return data
         data = self._held + data
-        safe = len(data) - self._begun(data)
+        safe = len(data) - self._count_partial_bytes(data)
         out = bytearray()
         at = 0
         for match in self._pattern.finditer(data):
@@ -84,15 +84,15 @@ class Scrubber:
         """What was held back: no more comes."""
         rest = self._held
         self._held = b""
-        return self.whole(rest)
+        return self.scrub(rest)
 
-    def whole(self, data: bytes) -> bytes:
+    def scrub(self, data: bytes) -> bytes:
         """All of it at once."""
         if self._pattern is None:
             return data
         return self._pattern.sub(lambda match: self._instead[match[0]], data)
 
-    def _begun(self, data: bytes) -> int:
+    def _count_partial_bytes(self, data: bytes) -> int:
         """How many bytes at the end may be the beginning of a form."""
         for size in range(min(self._longest - 1, len(data)), 0, -1):
             tail = data[-size:]

@@ -19,18 +19,18 @@ from datetime import date, datetime
 import msgspec
 
 from .errors import JobInvalid
-from .schedules import described, parse_schedule
-from .spoken_times import date_and_time, first_coming, is_recurring, readings
+from .schedules import describe_schedule, parse_schedule
+from .spoken_times import find_next_moment, format_date_time, interpret_time, is_recurring
 from .spoken_words import (
-    DAY,
     MONTHS,
-    NTH,
-    UNIT,
+    ORDINAL_PATTERN,
+    UNIT_PATTERN,
+    WEEKDAY_PATTERN,
     WEEKDAYS,
     Words,
-    clock_of,
-    date_of,
-    part_of,
+    take_clock,
+    take_date,
+    take_day_part,
     weekday_index,
 )
 
@@ -41,21 +41,21 @@ EXAMPLES = (
 _UNITS = {"s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week"}
 
 
-def schedule_in(text: str, now: datetime) -> str:
+def parse_spoken_schedule(text: str, now: datetime) -> str:
     """The schedule that is meant, as `parse_schedule` reads it, in the zone of `now`. Raises
     TimeUnclear."""
     words = Words(text, EXAMPLES)
     if not is_recurring(text):
-        raise words.unclear("is not said of a time that comes again")
-    schedule = _interval(words, now) or _cron(words, now)
+        raise words.make_error("is not said of a time that comes again")
+    schedule = _parse_interval(words, now) or _parse_cron(words, now)
     try:
         parse_schedule(schedule)
     except JobInvalid as error:
-        raise words.unclear("is no schedule that can be kept") from error
+        raise words.make_error("is no schedule that can be kept") from error
     return schedule
 
 
-def schedule_words(schedule: str) -> str:
+def format_spoken_schedule(schedule: str) -> str:
     """A schedule of `schedule_in` as people say it, which reads it again; others as `described`
     tells them.
 
@@ -66,57 +66,60 @@ def schedule_words(schedule: str) -> str:
         unit = _UNITS[found[2]]
         often = f"every {unit}" if found[1] == "1" else f"every {found[1]} {unit}s"
         return (
-            f"{often} from {date_and_time(datetime.fromisoformat(found[3]))}" if found[3] else often
+            f"{often} from {format_date_time(datetime.fromisoformat(found[3]))}"
+            if found[3]
+            else often
         )
     if schedule == "hourly":
         return "every hour"
     if found := re.fullmatch(r"(\d+) (\d+) (\d+|L|\*) (\d+|\*) (\S+)", schedule):
-        days = _cron_words(found[3], found[4], found[5])
+        days = _describe_cron_days(found[3], found[4], found[5])
         if days:
             return f"{days} at {found[2]}:{int(found[1]):02}"
-    return described(parsed)
+    return describe_schedule(parsed)
 
 
-def _interval(words: Words, now: datetime) -> str | None:
+def _parse_interval(words: Words, now: datetime) -> str | None:
     """`every 2 hours`, `every other Monday at 8`; but not `every second Monday of the month`."""
     found = words.take(
-        rf"every (other|\d+(?:\.\d+)?(?:st|nd|rd|th)?)(?: ?({UNIT})|(?= {DAY}(?!.*month)))"
+        rf"every (other|\d+(?:\.\d+)?(?:st|nd|rd|th)?)(?: ?({UNIT_PATTERN})|(?= "
+        rf"{WEEKDAY_PATTERN}(?!.*month)))"
     )
     if not found:
         return None
     number = "2" if found[1] == "other" else found[1].rstrip("stndrh")
     unit = found[2] or "week"
     if unit.startswith("mo"):
-        raise words.unclear("counts months: name each of them, as in `every year on 3 May`")
+        raise words.make_error("counts months: name each of them, as in `every year on 3 May`")
     if number == "1" and unit[0] not in "mh":
-        raise words.unclear("does not say first of what, as `on the 1st of every month` does")
+        raise words.make_error("does not say first of what, as `on the 1st of every month` does")
     if unit[0] in "smh":
         words.finish()
         return "hourly" if (number, unit[0]) == ("1", "h") else f"every {number}{unit[0]}"
-    first = first_coming(words, now, cycle_days=7 if unit[0] == "w" else 1)
+    first = find_next_moment(words, now, cycle_days=7 if unit[0] == "w" else 1)
     return f"every {number}{unit[0]} from {first:%Y-%m-%dT%H:%M}"
 
 
-def _cron(words: Words, now: datetime) -> str:
+def _parse_cron(words: Words, now: datetime) -> str:
     days = _RepeatedDays(
         month=words.take("(?:of |in )?(?:every|the|a) month") is not None,
-        dated=date_of(words),
-        nth=_nth(words),
-        weekdays=_weekdays(words),
-        units=_units(words),
+        dated=take_date(words),
+        nth=_take_ordinal(words),
+        weekdays=_take_weekdays(words),
+        units=_take_units(words),
     )
-    part = part_of(words)
-    clock = clock_of(words)
+    part = take_day_part(words)
+    clock = take_clock(words)
     words.finish()
     kinds = days.kinds()
     if kinds in {"hour", "minute"} and not (part or clock):
         return {"hour": "hourly", "minute": "every 1m"}[kinds]
-    fields = days.fields(now.date()) if kinds or part else None
+    fields = days.cron_fields(now.date()) if kinds or part else None
     if fields is None:
-        raise words.unclear("does not say on which days, or says it in two ways")
-    minutes = readings(clock, part)[0]
+        raise words.make_error("does not say on which days, or says it in two ways")
+    minutes = interpret_time(clock, part)[0]
     if minutes >= 24 * 60 and fields != "* * *":
-        raise words.unclear(
+        raise words.make_error(
             "is the night after that day: say which day begins, and the hour as in `0:00`"
         )
     return f"{minutes % 60} {minutes // 60 % 24} {fields}"
@@ -136,7 +139,7 @@ class _RepeatedDays(msgspec.Struct, frozen=True, kw_only=True):
         said = {"date": self.dated, "month": self.month, "nth": self.nth, "weekday": self.weekdays}
         return " ".join(sorted(self.units.union(kind for kind, there in said.items() if there)))
 
-    def fields(self, today: date) -> str | None:
+    def cron_fields(self, today: date) -> str | None:
         """Day, month and weekday of a cron line; None where the words do not fit together."""
         weekdays = ",".join(sorted(str((day + 1) % 7) for day in self.weekdays))
         match self.kinds():
@@ -157,14 +160,18 @@ class _RepeatedDays(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
 
-def _nth(words: Words) -> str:
-    found = words.take(rf"(?:every )?(?:the )?(?:{NTH}(?: day)?|last day|last(?= {DAY}))")
+def _take_ordinal(words: Words) -> str:
+    found = words.take(
+        rf"(?:every )?(?:the )?(?:{ORDINAL_PATTERN}(?: day)?|last day|last(?= {WEEKDAY_PATTERN}))"
+    )
     return found[1] or "L" if found else ""
 
 
-def _weekdays(words: Words) -> set[int]:
+def _take_weekdays(words: Words) -> set[int]:
     days: set[int] = set()
-    while found := words.take(rf"(?:and )?(?:on )?(?:every )?(?:{DAY}|weekday|weekend)"):
+    while found := words.take(
+        rf"(?:and )?(?:on )?(?:every )?(?:{WEEKDAY_PATTERN}|weekday|weekend)"
+    ):
         if found[1]:
             days.add(weekday_index(found[1]))
         else:
@@ -172,14 +179,14 @@ def _weekdays(words: Words) -> set[int]:
     return days
 
 
-def _units(words: Words) -> set[str]:
+def _take_units(words: Words) -> set[str]:
     units: set[str] = set()
     while found := words.take("every (year|week|day|hour|minute)"):
         units.add(found[1])
     return units
 
 
-def _cron_words(day: str, month: str, weekday: str) -> str | None:
+def _describe_cron_days(day: str, month: str, weekday: str) -> str | None:
     """The days of such a cron line; None for what people would not say."""
     if (day, month, weekday) == ("*", "*", "*"):
         return "every day"
@@ -197,17 +204,17 @@ def _cron_words(day: str, month: str, weekday: str) -> str | None:
         return "every weekday"
     if found := re.fullmatch(r"([0-6])(?:#([1-5])|L)", weekday):
         which = _ordinal(int(found[2])) if found[2] else "last"
-        return f"on the {which} {_cron_weekday(found[1])} of every month"
+        return f"on the {which} {_weekday_name(found[1])} of every month"
     if not re.fullmatch(r"[0-6](,[0-6])*", weekday):
         return None
     names = [
-        _cron_weekday(number)
+        _weekday_name(number)
         for number in sorted(weekday.split(","), key=lambda number: (int(number) - 1) % 7)
     ]
     return f"every {', '.join(names[:-1])} and {names[-1]}" if names[1:] else f"every {names[0]}"
 
 
-def _cron_weekday(number: str) -> str:
+def _weekday_name(number: str) -> str:
     return WEEKDAYS[(int(number) - 1) % 7]
 
 

@@ -27,19 +27,19 @@ import re
 from calendar import monthrange
 from datetime import date, datetime, time, timedelta
 
-from .schedules import FAR, first_moment
+from .schedules import LATEST_TIME, resolve_wall_time
 from .spoken_words import (
-    AMOUNTS,
-    DAY,
+    AMOUNTS_PATTERN,
+    DAY_PARTS,
     MONTHS,
-    PARTS,
+    WEEKDAY_PATTERN,
     WEEKDAYS,
     SpokenTime,
     Words,
-    clock_of,
-    dates_of,
-    part_of,
-    plain,
+    normalize_words,
+    take_clock,
+    take_dates,
+    take_day_part,
     weekday_index,
 )
 
@@ -49,35 +49,37 @@ EXAMPLES = "`tomorrow at 9:00`, `Friday 8 pm`, `in 20 minutes` or `24 December a
 def is_recurring(text: str) -> bool:
     """Whether this is said of a time that comes again and again, as in `every Monday` or `Mondays
     at 8`."""
-    return "every" in plain(text).split()
+    return "every" in normalize_words(text).split()
 
 
-def moment_in(text: str, now: datetime) -> datetime:
+def parse_spoken_moment(text: str, now: datetime) -> datetime:
     """The moment that is meant, in the zone of `now`, and after it. Raises TimeUnclear with what
     would be right."""
     words = Words(text, EXAMPLES)
     if is_recurring(text):
-        raise words.unclear("comes again and again, and this is about one moment")
+        raise words.make_error("comes again and again, and this is about one moment")
     try:
-        moment = _exactly(text, now) or _after_a_while(words, now) or first_coming(words, now)
+        moment = (
+            _parse_iso_moment(text, now) or _parse_delay(words, now) or find_next_moment(words, now)
+        )
     except (OverflowError, ValueError) as error:
-        raise words.unclear("is too far away") from error
+        raise words.make_error("is too far away") from error
     if moment.timestamp() <= now.timestamp():
-        raise words.unclear(f"has passed: it is {date_and_time(now)} now")
-    if moment.timestamp() >= FAR:
-        raise words.unclear("is too far away")
+        raise words.make_error(f"has passed: it is {format_date_time(now)} now")
+    if moment.timestamp() >= LATEST_TIME:
+        raise words.make_error("is too far away")
     return moment
 
 
-def in_words(moment: datetime, now: datetime) -> str:
+def format_spoken_moment(moment: datetime, now: datetime) -> str:
     """The moment as people say it, to the minute, with its date, in the zone of `now`. `moment_in`
     reads it again."""
     local = moment.astimezone(now.tzinfo)
     near = {0: "today, ", 1: "tomorrow, "}.get((local.date() - now.date()).days, "")
-    return near + date_and_time(local, with_year=local.year != now.year)
+    return near + format_date_time(local, with_year=local.year != now.year)
 
 
-def _exactly(text: str, now: datetime) -> datetime | None:
+def _parse_iso_moment(text: str, now: datetime) -> datetime | None:
     """What programs write: a date and time with an offset."""
     try:
         moment = datetime.fromisoformat(text.strip())
@@ -86,64 +88,66 @@ def _exactly(text: str, now: datetime) -> datetime | None:
     return moment.astimezone(now.tzinfo) if moment.tzinfo else None
 
 
-def _after_a_while(words: Words, now: datetime) -> datetime | None:
-    found = words.take(rf"(?:in|after) {AMOUNTS}|{AMOUNTS} from (?:now|today)|^{AMOUNTS}$")
+def _parse_delay(words: Words, now: datetime) -> datetime | None:
+    found = words.take(
+        rf"(?:in|after) {AMOUNTS_PATTERN}|{AMOUNTS_PATTERN} from (?:now|today)|^{AMOUNTS_PATTERN}$"
+    )
     if not found:
         return None
     amounts = dict.fromkeys(("mo", "w", "d", "h", "m", "s"), 0.0)
     for number, unit in re.findall(r"([\d.]+) ?([a-z]+)", found[0]):
         amounts["mo" if unit.startswith("mo") else unit[0]] += float(number)
     if amounts["mo"] % 1:
-        raise words.unclear("counts parts of a month: say how many days")
+        raise words.make_error("counts parts of a month: say how many days")
     seconds = amounts["h"] * 3600 + amounts["m"] * 60 + amounts["s"]
 
-    wall = _months_later(now.replace(tzinfo=None), amounts["mo"]) + timedelta(
+    wall = _add_months(now.replace(tzinfo=None), amounts["mo"]) + timedelta(
         days=amounts["d"], weeks=amounts["w"]
     )
-    weekday = words.take(DAY) if amounts["w"] else None
-    part = part_of(words)
-    clock = clock_of(words)
+    weekday = words.take(WEEKDAY_PATTERN) if amounts["w"] else None
+    part = take_day_part(words)
+    clock = take_clock(words)
     words.finish()
     if weekday:
         wall += timedelta(days=weekday_index(weekday[1]) - wall.weekday())
     if weekday or part or clock:
         if seconds:
-            raise words.unclear("names two times of the day")
-        wall = _wall(wall.date(), readings(clock, part)[0])
-    start = now if wall == now.replace(tzinfo=None) else _shown(wall, now)[0]
+            raise words.make_error("names two times of the day")
+        wall = _make_wall_time(wall.date(), interpret_time(clock, part)[0])
+    start = now if wall == now.replace(tzinfo=None) else _localize(wall, now)[0]
     return datetime.fromtimestamp(start.timestamp() + seconds, now.tzinfo)
 
 
-def first_coming(words: Words, now: datetime, *, cycle_days: int = 0) -> datetime:
+def find_next_moment(words: Words, now: datetime, *, cycle_days: int = 0) -> datetime:
     """The first of the moments that can be meant which is still to come; else one that has passed.
 
     What comes again after so many days may leave out the day, and is not for the rest of today
     alone.
     """
     today = now.date()
-    days, both = _days(words, today)
-    part = part_of(words)
-    clock = clock_of(words)
+    days, both = _take_days(words, today)
+    part = take_day_part(words)
+    clock = take_clock(words)
     words.finish()
     if not (days or part or clock or cycle_days):
-        raise words.unclear("says no time")
+        raise words.make_error("says no time")
 
     moments = [
         moment
         for day in days or [today, today + timedelta(days=cycle_days or 1)]
-        for minutes in readings(clock, part, both=both and day == today and not cycle_days)
-        for moment in _shown(_wall(day, minutes), now)
+        for minutes in interpret_time(clock, part, both=both and day == today and not cycle_days)
+        for moment in _localize(_make_wall_time(day, minutes), now)
     ]
     return next((moment for moment in moments if moment.timestamp() > now.timestamp()), moments[-1])
 
 
-def _days(words: Words, today: date) -> tuple[list[date], bool]:
+def _take_days(words: Words, today: date) -> tuple[list[date], bool]:
     """The days that can be meant, the nearest first, and whether today is meant as today, and no
     other day is named."""
-    days = dates_of(words, today)
+    days = take_dates(words, today)
     near = words.take(r"(?:the )?day after tomorrow|tomorrow|today")
     week = words.take(r"(?:the )?(?:next week|week after next)")
-    weekday = words.take(rf"(?:this )?(?:(next|this|coming) )?(?:{DAY}|weekend)")
+    weekday = words.take(rf"(?:this )?(?:(next|this|coming) )?(?:{WEEKDAY_PATTERN}|weekend)")
     both = not (days or week or weekday) and (near is None or near[0] == "today")
     if weekday:
         days = days[
@@ -162,45 +166,45 @@ def _days(words: Words, today: date) -> tuple[list[date], bool]:
     if weekday:
         days = [day for day in days if day.weekday() == weekday_index(weekday[2] or "sat")]
     if not days and (near or week or weekday):
-        raise words.unclear("names two days that are not the same")
+        raise words.make_error("names two days that are not the same")
     return days, both
 
 
-def readings(clock: SpokenTime | None, part: str, *, both: bool = False) -> list[int]:
+def interpret_time(clock: SpokenTime | None, part: str, *, both: bool = False) -> list[int]:
     """Minutes from midnight; with `both`, also the other half of the day or the night that has
     begun."""
     if clock is None:
-        return [PARTS.get(part, 9) * 60]
-    minutes = clock.with_day(part)
+        return [DAY_PARTS.get(part, 9) * 60]
+    minutes = clock.resolve_minutes(part)
     if both and part == "night" and minutes > 24 * 60:
         return [minutes - 24 * 60, minutes]
-    if both and not part and not clock.half:
+    if both and not part and not clock.half_known:
         return [clock.minutes, clock.minutes + 12 * 60]
     return [minutes]
 
 
-def _wall(day: date, minutes: int) -> datetime:
+def _make_wall_time(day: date, minutes: int) -> datetime:
     return datetime.combine(day, time()) + timedelta(minutes=minutes)
 
 
-def _shown(wall: datetime, now: datetime) -> list[datetime]:
+def _localize(wall: datetime, now: datetime) -> list[datetime]:
     """When the clocks in the zone of `now` show this: the first time, and the second where there is
     one."""
     zone = now.tzinfo
     if zone is None:
         raise TypeError("a moment is told from one with a zone")
-    shown = (first_moment(wall, zone), wall.replace(tzinfo=zone, fold=1).timestamp())
+    shown = (resolve_wall_time(wall, zone), wall.replace(tzinfo=zone, fold=1).timestamp())
     return [datetime.fromtimestamp(at, zone) for at in shown]
 
 
-def _months_later(wall: datetime, months: float) -> datetime:
+def _add_months(wall: datetime, months: float) -> datetime:
     year, month = divmod(wall.year * 12 + wall.month - 1 + int(months), 12)
     return wall.replace(
         year=year, month=month + 1, day=min(wall.day, monthrange(year, month + 1)[1])
     )
 
 
-def date_and_time(moment: datetime, *, with_year: bool = True) -> str:
+def format_date_time(moment: datetime, *, with_year: bool = True) -> str:
     year = f" {moment.year}" if with_year else ""
     day = f"{WEEKDAYS[moment.weekday()]} {moment.day} {MONTHS[moment.month - 1]}{year}"
     return f"{day}, {moment.hour}:{moment.minute:02}"

@@ -19,7 +19,7 @@ class AskModel(msgspec.Struct, frozen=True):
     hints: tuple[Hinted, ...] = ()
     tools: bool = True
     model: str = ""
-    at: float = 0.0
+    not_before: float = 0.0
 
 
 class RunTools(msgspec.Struct, frozen=True):

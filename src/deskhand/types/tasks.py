@@ -10,8 +10,8 @@ import msgspec
 
 from .labels import LOCAL, Label
 
-Status = Literal["pending", "in_progress", "completed", "blocked", "deleted"]
-MARKS: dict[Status, str] = {
+TaskStatus = Literal["pending", "in_progress", "completed", "blocked", "deleted"]
+STATUS_MARKS: dict[TaskStatus, str] = {
     "pending": "[ ]",
     "in_progress": "[>]",
     "completed": "[x]",
@@ -33,7 +33,7 @@ class Task(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     id: int
     title: str
     description: str = ""
-    status: Status = "pending"
+    status: TaskStatus = "pending"
     parent: int = 0
     depends_on: tuple[int, ...] = ()
     result: str = ""
@@ -46,10 +46,10 @@ class Task(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     label: Label = LOCAL
 
     @property
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         """Nothing is left to be done of it."""
         return self.status in ("completed", "deleted")
 
 
-Graph = Mapping[int, Task]
+TaskGraph = Mapping[int, Task]
 """All tasks of one conversation by id, those that were deleted included."""

@@ -9,7 +9,7 @@ SWITCH_S = 0.0005
 GC_THRESHOLDS = (20_000, 20, 50)
 
 
-def tune() -> None:
+def tune_interpreter() -> None:
     """Settings for a process that is one event loop and one writer thread over many small, acyclic
     values.
 

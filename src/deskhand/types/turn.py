@@ -16,24 +16,24 @@ from .events import (
     QuestionAnswered,
     QuestionAsked,
 )
-from .identity import Command, Participants, Said, ToolResults, Waiting, succeeded
+from .identity import Command, Participants, Said, ToolResults, Waiting, find_predecessor
 from .labels import LOCAL
-from .messages import Message, Part, ResultStatus, Text, ToolCall, ToolResult, clean
+from .messages import Message, Part, ResultStatus, Text, ToolCall, ToolResult, clean_text
 
-TURN = "turn"
+STOP_TURN_ONLY = "turn"
 """What a stop is given that means what runs, and never the conversation."""
 LATE_EDIT = "late edit"
 """The name under which the log holds that somebody was told what becomes of an edit of an answered
 message."""
-MEMORIES = '<context_snapshot source="memories">'
+MEMORIES_PREFIX = '<context_snapshot source="memories">'
 """Begins the part of a message that tells what memory found for it."""
-TASK_LIST = "<tasks>"
+TASK_LIST_PREFIX = "<tasks>"
 """Begins the part of a message that tells how the tasks of a long work stand."""
-SESSION_SUMMARY = "<session_summary>"
+SESSION_SUMMARY_PREFIX = "<session_summary>"
 """Begins the part of a message that tells what a long work has done so far."""
-BESIDE = (MEMORIES, SESSION_SUMMARY, TASK_LIST)
+RUNTIME_PREFIXES = (MEMORIES_PREFIX, SESSION_SUMMARY_PREFIX, TASK_LIST_PREFIX)
 """How what the runtime tells beside a person's words may begin."""
-LEFT_OUT = "earlier messages are"
+OMITTED_MARKER = "earlier messages are"
 """Stands in the first line of a conversation of which the model is shown less: `[12 earlier
 messages are …]`."""
 
@@ -80,7 +80,7 @@ class OpenCall(msgspec.Struct):
     alone: bool = False
     together: bool = False
 
-    def hear(self, event: ApprovalAnswered | QuestionAnswered, at: float) -> None:
+    def apply_answer(self, event: ApprovalAnswered | QuestionAnswered, at: float) -> None:
         """Take in what a person answered, which was written at this time."""
         ask = self.ask
         self.ask = None
@@ -96,18 +96,18 @@ class OpenCall(msgspec.Struct):
             self.refusal = f"{event.principal.id} said {event.choice}"
 
 
-ABOUT_ONE = ("once", "always", "no", "never")
-ABOUT_SEVERAL = ("once", "each", "no")
+SINGLE_ASK_CHOICES = ("once", "always", "no", "never")
+JOINT_ASK_CHOICES = ("once", "each", "no")
 """What may be answered to a question about one call, and about several. To several nothing is said
 for good."""
 
 
-def choices_of(event: ApprovalAsked) -> tuple[str, ...]:
+def list_choices(event: ApprovalAsked) -> tuple[str, ...]:
     """What may be answered to it."""
-    return ABOUT_SEVERAL if event.others else ABOUT_ONE
+    return JOINT_ASK_CHOICES if event.others else SINGLE_ASK_CHOICES
 
 
-def asked_with(event: ApprovalAsked | QuestionAsked, binds: str = "") -> PendingAsk:
+def make_pending_ask(event: ApprovalAsked | QuestionAsked, binds: str = "") -> PendingAsk:
     """What a person is asked with this; of an approval, for the call that `binds` stands for."""
     if isinstance(event, QuestionAsked):
         return PendingAsk(event.ask_id, "", event.question, event.choices, event.until)
@@ -115,7 +115,7 @@ def asked_with(event: ApprovalAsked | QuestionAsked, binds: str = "") -> Pending
         event.ask_id,
         binds,
         event.question,
-        choices_of(event),
+        list_choices(event),
         event.until,
         event.elsewhere,
         event.about,
@@ -123,7 +123,9 @@ def asked_with(event: ApprovalAsked | QuestionAsked, binds: str = "") -> Pending
     )
 
 
-def received(row: Waiting, message: Message, participants: Participants) -> MessageReceived:
+def make_message_received(
+    row: Waiting, message: Message, participants: Participants
+) -> MessageReceived:
     """The event with which what waits enters, as this message; these take part until now."""
     inbound = row.inbound
     body = row.inbound.body
@@ -136,23 +138,23 @@ def received(row: Waiting, message: Message, participants: Participants) -> Mess
         reply_to=inbound.reply_to,
         request=body.request if isinstance(body, Said | ToolResults) else None,
         sender=inbound.sender,
-        succeeds=succeeded(participants, row.principal, inbound.address, inbound.sender),
+        succeeds=find_predecessor(participants, row.principal, inbound.address, inbound.sender),
     )
 
 
-def closed(call: OpenCall, status: ResultStatus, reason: str) -> CallClosed:
+def make_call_closed(call: OpenCall, status: ResultStatus, reason: str) -> CallClosed:
     """The end of a call that gets no result of its own."""
     if call.started and call.ask is None:
         reason = f"{reason}; it may or may not have happened"
     return CallClosed(call.call.id, status, reason)
 
 
-def interrupted(calls: Mapping[str, OpenCall], reason: str) -> list[CallClosed]:
+def make_interruptions(calls: Mapping[str, OpenCall], reason: str) -> list[CallClosed]:
     """The end of every open call."""
-    return [closed(call, "interrupted", reason) for call in calls.values()]
+    return [make_call_closed(call, "interrupted", reason) for call in calls.values()]
 
 
-def said_again(row: Waiting, said: Sequence[MessageReceived]) -> MessageReceived:
+def merge_messages(row: Waiting, said: Sequence[MessageReceived]) -> MessageReceived:
     """What was said in a turn, as one message of whoever opened it: nobody's words gain the rights
     of who repeats them."""
     parts: list[Part] = []
@@ -165,13 +167,13 @@ def said_again(row: Waiting, said: Sequence[MessageReceived]) -> MessageReceived
     )
 
 
-def refusal(row: Waiting, reason: str) -> CommandRun:
+def make_refusal(row: Waiting, reason: str) -> CommandRun:
     """The answer to a command, or to going back, that was not done for this reason."""
     body = row.inbound.body
     name, args = (body.name, body.args) if isinstance(body, Command) else ("rewind", "")
     return CommandRun(row.inbox_id, row.principal, name, args, f"Not done: {reason}.", refused=True)
 
 
-def failed(call: OpenCall, status: ResultStatus, text: str) -> ToolResult:
+def make_failed_result(call: OpenCall, status: ResultStatus, text: str) -> ToolResult:
     """A result that the call did not come to by itself."""
-    return ToolResult(call.call.id, (Text(clean(text), LOCAL),), status)
+    return ToolResult(call.call.id, (Text(clean_text(text), LOCAL),), status)

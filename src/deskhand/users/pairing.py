@@ -16,7 +16,7 @@ from math import ceil
 
 import msgspec
 
-from ..policy.roles import role_name, user_name
+from ..policy.roles import resolve_role, validate_user_name
 from ..types.commands import WELCOME
 from ..types.commit import Change, Outgoing
 from ..types.errors import ConfigError, Refused, StoreError, StoreUnavailable
@@ -30,11 +30,11 @@ from .user_cache import Records
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 """Without those that look like others: I and 1, O and 0."""
 CODE_CHARS = 8
-HOLDS_S = 3600.0
-PENDING = 3
+CODE_TTL_S = 3600.0
+MAX_PENDING = 3
 """At most so many wait on one channel: who is in earnest is let in soon."""
-BAD_CODES = 5
-LOCKED_S = 3600.0
+MAX_BAD_CODES = 5
+LOCKOUT_S = 3600.0
 FORGET_S = 24 * 3600.0
 
 _decode_address = msgspec.json.Decoder(Address).decode
@@ -43,78 +43,78 @@ _decode_address = msgspec.json.Decoder(Address).decode
 class Pairings(Records):
     """The part of `types.people.People` that is about strangers."""
 
-    async def ask_in(self, inbound: Inbound) -> str:
+    async def request_pairing(self, inbound: Inbound) -> str:
         address = inbound.address
         now = self._clock.now()
-        if address.group or not inbound.sender or self._roster.look().broken:
+        if address.group or not inbound.sender or self._roster.snapshot().broken:
             return ""  # in a group everyone would read the code
         code = "".join(secrets.choice(LETTERS) for _ in range(CODE_CHARS))
         place = (address.channel, address.account, inbound.sender, msgspec.json.encode(address))
-        asked = Change("pairing_add", (code, *place, now, now + HOLDS_S, PENDING))
+        asked = Change("pairing_add", (code, *place, now, now + CODE_TTL_S, MAX_PENDING))
         _, made = await self._store.change([Change("pairing_expire", (now - FORGET_S,)), asked])
         return code if made else ""
 
     async def pairings(self) -> list[Pairing]:
-        self._admin("see who wants to be let in")
+        self._require_owner("see who wants to be let in")
         return [
-            Pairing(*row) for row in await self._store.rows("pairing_open", (self._clock.now(),))
+            Pairing(*row) for row in await self._store.query("pairing_open", (self._clock.now(),))
         ]
 
-    async def proposed(self, code: str, user: str = "", role: str = "") -> User | None:
+    async def preview_approval(self, code: str, user: str = "", role: str = "") -> User | None:
         """Who `approve` would let in, as whom; None where the code does not hold, which counts for
         nothing here."""
-        self._admin("see who wants to be let in")
-        wanted = _normal(code)
+        self._require_owner("see who wants to be let in")
+        wanted = _normalize_code(code)
         asked = next((each for each in await self.pairings() if each.code == wanted), None)
         return self._as_user(asked, user, role) if asked is not None else None
 
     def _as_user(self, asked: Pairing, user: str, role: str) -> User:
         """Who this is once they are let in. A user that there is keeps their roles."""
         if user:
-            user_name(user)
-        wanted = role_name(role or "member", self._roster.roles())
-        snapshot = self._roster.look()
+            validate_user_name(user)
+        wanted = resolve_role(role or "member", self._roster.roles())
+        snapshot = self._roster.snapshot()
         identity = Identity(asked.channel, asked.external_id, asked.account)
-        first = not (role or snapshot.of)
-        name = user or (OWNER_NAME if first else _free(identity, snapshot.users))
+        first = not (role or snapshot.name_by_identity)
+        name = user or (OWNER_NAME if first else _free_user_name(identity, snapshot.users))
         known = snapshot.users.get(name)
         return User(name, known.roles if known is not None else (wanted,), (identity,))
 
     async def approve(self, code: str, user: str = "", role: str = "") -> User:
-        self._admin("let somebody in")
+        self._require_owner("let somebody in")
         if user:
-            user_name(user)
-        role_name(role or "member", self._roster.roles())
-        async with self._roster.settling:
-            asked = await self._holding(code)
+            validate_user_name(user)
+        resolve_role(role or "member", self._roster.roles())
+        async with self._roster.change_lock:
+            asked = await self._check_code(code)
             new = self._as_user(asked, user, role)
             identity = new.identities[0]
             name = new.name
             changes = [Change("pairing_settle", ("approved", asked.code))]
-            if name not in self._roster.look().users:
+            if name not in self._roster.snapshot().users:
                 changes += [
                     Change("user_add", (name, self._clock.now())),
                     Change("user_role_add", (name, new.roles[0])),
                 ]
-            where = (await self._store.rows("pairing_address", (asked.code,)))[0][0]
+            where = (await self._store.query("pairing_address", (asked.code,)))[0][0]
             link = (asked.channel, asked.account, asked.external_id, name, where, self._clock.now())
             changes += [
                 Change("user_identity_add", link),
-                self._said(where, f"in:{asked.code}", _welcome(name)),
+                self._send_change(where, f"in:{asked.code}", _welcome(name)),
             ]
             try:
-                await self._write("paired", f"{name} {described(identity)}", *changes)
+                await self._write("paired", f"{name} {format_identity(identity)}", *changes)
             except StoreUnavailable:
                 raise
             except StoreError as error:
                 raise Refused(
-                    f"{described(identity)} is somebody already; see: deskhand users list"
+                    f"{format_identity(identity)} is somebody already; see: deskhand users list"
                 ) from error
-            return self._known(name)
+            return self._get_user(name)
 
     async def refuse(self, code: str) -> None:
-        self._admin("refuse somebody")
-        code = _normal(code)
+        self._require_owner("refuse somebody")
+        code = _normalize_code(code)
         if code not in [each.code for each in await self.pairings()]:
             raise Refused(f"nobody waits with the code {code!r}; see: deskhand pair list")
         await self._write("pairing refused", code, Change("pairing_settle", ("refused", code)))
@@ -122,45 +122,48 @@ class Pairings(Records):
     def locked_until(self) -> float:
         """Until when no code is taken, or 0."""
         now = self._clock.now()
-        until = float(self._store.look("pairing_locked_until")[0][0])
-        return until if now < until <= now + LOCKED_S else 0.0  # further ahead, the clock went back
+        until = float(self._store.query_sync("pairing_locked_until")[0][0])
+        return (
+            until if now < until <= now + LOCKOUT_S else 0.0
+        )  # further ahead, the clock went back
 
-    async def _holding(self, code: str) -> Pairing:
+    async def _check_code(self, code: str) -> Pairing:
         """Who holds this code now. A bad one counts; raises Refused."""
         now = self._clock.now()
         if until := self.locked_until():
             minutes = ceil((until - now) / 60)
             raise Refused(
-                f"after {BAD_CODES} bad codes none is taken; the next in {minutes} minutes"
+                f"after {MAX_BAD_CODES} bad codes none is taken; the next in {minutes} minutes"
             )
-        wanted = _normal(code)
+        wanted = _normalize_code(code)
         found = next((each for each in await self.pairings() if each.code == wanted), None)
         if found is not None:
             return found
-        guesses = int((await self._store.rows("pairing_guesses", (now - LOCKED_S,)))[0][0]) + 1
-        if guesses < BAD_CODES:
+        guesses = int((await self._store.query("pairing_guesses", (now - LOCKOUT_S,)))[0][0]) + 1
+        if guesses < MAX_BAD_CODES:
             await self._write("bad pairing code", "", Change("pairing_guess_add", (now,)))
-            left = BAD_CODES - guesses
+            left = MAX_BAD_CODES - guesses
             raise Refused(
                 "this code does not hold: it was used, is too old, or was never given "
                 f"({left} tries left)"
             )
         await self._lock(now)
         raise Refused(
-            f"this code does not hold either; after {BAD_CODES} bad ones none is taken for an hour"
+            f"this code does not hold either; after {MAX_BAD_CODES} bad ones none is taken "
+            "for an hour"
         )
 
     async def _lock(self, now: float) -> None:
         """Take no more codes, and tell the owners."""
         text = (
-            f"Somebody tried {BAD_CODES} pairing codes that do not hold. None is taken for an "
+            f"Somebody tried {MAX_BAD_CODES} pairing codes that do not hold. None is taken for an "
             "hour. Was it you?"
         )
-        told = await Alerts(self._store, self._clock).tell(f"lock:{now}", text)
-        locked = [Change("pairing_lock", (now + LOCKED_S,)), Change("pairing_guess_clear", ())]
-        await self._write("pairing locked", f"{BAD_CODES} bad codes", *locked, *told)
+        told = await Alerts(self._store, self._clock).alert_owners(f"lock:{now}", text)
+        locked = [Change("pairing_lock", (now + LOCKOUT_S,)), Change("pairing_guess_clear", ())]
+        await self._write("pairing locked", f"{MAX_BAD_CODES} bad codes", *locked, *told)
 
-    def _said(self, where: bytes, key: str, text: str) -> Change:
+    def _send_change(self, where: bytes, key: str, text: str) -> Change:
         """It is sent at that address by whichever process has the channel."""
         address = _decode_address(where)
         out = Outgoing(f"people:{key}", address, (Text(text, LOCAL),))
@@ -170,13 +173,13 @@ class Pairings(Records):
         )
 
 
-def described(identity: Identity) -> str:
+def format_identity(identity: Identity) -> str:
     """An identity as people write it: `telegram:42`, or `telegram/bot:42` on one account alone."""
     account = f"/{identity.account}" if identity.account else ""
     return f"{identity.channel}{account}:{identity.external_id}"
 
 
-def _normal(code: str) -> str:
+def _normalize_code(code: str) -> str:
     return re.sub(r"[\s-]", "", code[:100]).upper()
 
 
@@ -185,7 +188,7 @@ def _welcome(name: str) -> str:
     return f"You are let in: you are {who}.\n\n{WELCOME}"
 
 
-def _free(identity: Identity, taken: Collection[str]) -> str:
+def _free_user_name(identity: Identity, taken: Collection[str]) -> str:
     """A name for somebody of whom only the identity is known."""
     base = (
         re.sub(r"[^a-z0-9.]+", "-", f"{identity.channel}-{identity.external_id}".lower()).strip(
@@ -196,16 +199,20 @@ def _free(identity: Identity, taken: Collection[str]) -> str:
     return next(name for n in count(1) if (name := base if n == 1 else f"{base}-{n}") not in taken)
 
 
-def checked(identity: Identity) -> Identity:
+def check_identity(identity: Identity) -> Identity:
     """The identity, if somebody can have it. Raises ConfigError."""
-    if identity.channel in RESERVED or not identity.channel or not identity.external_id.strip():
+    if (
+        identity.channel in RESERVED_CHANNELS
+        or not identity.channel
+        or not identity.external_id.strip()
+    ):
         raise ConfigError(
-            f"{described(identity)!r} is no identity: name a channel of the configuration "
+            f"{format_identity(identity)!r} is no identity: name a channel of the configuration "
             "and the platform's own id,"
             " such as: telegram 12345678"
         )
     return identity
 
 
-RESERVED = frozenset({"terminal", "web", "api", "door", "job", "system"})
+RESERVED_CHANNELS = frozenset({"terminal", "web", "api", "door", "job", "system"})
 """Surfaces of our own, whose people are known by other means."""

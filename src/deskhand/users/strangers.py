@@ -22,14 +22,14 @@ from ..types.messages import Text
 log = logging.getLogger(__name__)
 
 NO_ACCESS = "You don't have access to this agent."
-SENTENCE = f"{NO_ACCESS} My owner can let you in."
-CODE = """I am somebody's own assistant, and I do not know you yet. Your code is {code}
+REJECTION = f"{NO_ACCESS} My owner can let you in."
+PAIRING_MESSAGE = """I am somebody's own assistant, and I do not know you yet. Your code is {code}
 Am I yours? Then run this where I am installed, within an hour: deskhand pair approve {code}
 Otherwise give the code to my owner, who can let you in."""
-AGAIN_S = 3600.0
+REPEAT_AFTER_S = 3600.0
 """Nobody is told more often, so that two machines do not talk for ever."""
-REMEMBERED = 1000
-SEND_S = 10.0
+MAX_REMEMBERED = 1000
+SEND_TIMEOUT_S = 10.0
 
 Response = Literal["auto", "pair", "announce", "ignore"]
 
@@ -39,8 +39,8 @@ class Ways(msgspec.Struct, frozen=True):
     any channel; `ask_in` gives a code, or '' for none."""
 
     response: Callable[[], Response]
-    known: Callable[[], bool]
-    ask_in: Callable[[Inbound], Awaitable[str]]
+    has_users: Callable[[], bool]
+    request_pairing: Callable[[Inbound], Awaitable[str]]
 
 
 class Strangers:
@@ -53,47 +53,47 @@ class Strangers:
 
     async def refuse(self, inbound: Inbound, channel: Channel) -> None:
         """Somebody wrote on this channel whom nobody authorised."""
-        first = self._first(inbound)
+        first = self._claim_first_reply(inbound)
         if first:
             log.info("%s: %s is not known here and was not let in", channel.name, inbound.sender)
         if isinstance(inbound.body, Answer):  # a button waits for an answer, and they alone see it
-            await self._tell(inbound, channel, SENTENCE)
+            await self._reply(inbound, channel, REJECTION)
             return
         response = self._ways.response()
         if response == "auto":
-            response = "ignore" if self._ways.known() else "pair"
+            response = "ignore" if self._ways.has_users() else "pair"
         if response == "announce" and first:
-            await self._tell(inbound, channel, SENTENCE)
+            await self._reply(inbound, channel, REJECTION)
         elif response == "pair" and isinstance(inbound.body, Said | Command):
-            code = await self._ways.ask_in(inbound)
+            code = await self._ways.request_pairing(inbound)
             if code:
-                await self._tell(inbound, channel, CODE.format(code=code))
+                await self._reply(inbound, channel, PAIRING_MESSAGE.format(code=code))
 
-    async def turn_away(self, inbound: Inbound, channel: Channel) -> None:
+    async def refuse_agent(self, inbound: Inbound, channel: Channel) -> None:
         """Somebody who is known wrote to an agent that is not for them."""
         pressed = isinstance(inbound.body, Answer)
-        if pressed or (self._ways.response() != "ignore" and self._first(inbound)):
-            await self._tell(inbound, channel, NO_ACCESS)
+        if pressed or (self._ways.response() != "ignore" and self._claim_first_reply(inbound)):
+            await self._reply(inbound, channel, NO_ACCESS)
 
-    def _first(self, inbound: Inbound) -> bool:
+    def _claim_first_reply(self, inbound: Inbound) -> bool:
         """Whether they have not been told for a while; notes that they are."""
         address = inbound.address
         now = self._clock.monotonic()
         who = (address.channel, address.account, inbound.sender)
-        if now - self._told.get(who, -AGAIN_S) < AGAIN_S:
+        if now - self._told.get(who, -REPEAT_AFTER_S) < REPEAT_AFTER_S:
             return False
         self._told[who] = now
         self._told.move_to_end(who)
-        if len(self._told) > REMEMBERED:
+        if len(self._told) > MAX_REMEMBERED:
             self._told.popitem(last=False)
         return True
 
-    async def _tell(self, inbound: Inbound, channel: Channel, text: str) -> None:
+    async def _reply(self, inbound: Inbound, channel: Channel, text: str) -> None:
         address = inbound.address
         reply_to = inbound.external_id if address.group or isinstance(inbound.body, Answer) else ""
         key = f"stranger:{address.channel}:{address.account}:{inbound.external_id}"
         try:
-            with anyio.fail_after(SEND_S):
+            with anyio.fail_after(SEND_TIMEOUT_S):
                 await channel.send(Outgoing(key, address, (Text(text, LOCAL),), reply_to), "")
         except (ChannelError, TimeoutError) as error:
             log.warning("%s: a stranger could not be told: %s", channel.name, error)

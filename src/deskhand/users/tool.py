@@ -15,7 +15,7 @@ from ..types.errors import ConfigError, Refused, ToolError
 from ..types.identity import Address, Principal
 from ..types.messages import Text
 from ..types.people import Identity, People, User
-from .pairing import described
+from .pairing import format_identity
 
 NAME = "manage_users"
 REFUSED = "[error: this tool requires the 'admin' role]"
@@ -35,7 +35,7 @@ class ManageUsers:
     effects: tuple[Effect, ...] = ("none", "host")
 
     def __init__(self, people: People | None) -> None:
-        self._inner = _make(people)
+        self._inner = _make_tool(people)
 
     @property
     def spec(self) -> Spec:
@@ -45,12 +45,12 @@ class ManageUsers:
         return "none" if _action(bytes(arguments)) == "list" else "host"
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
-        if not _may(context.principal):
+        if not _is_acting_owner(context.principal):
             return Done((Text(REFUSED, own(context)),), "error")
         return await self._inner.run(arguments, context)
 
 
-def _may(principal: Principal) -> bool:
+def _is_acting_owner(principal: Principal) -> bool:
     return principal.kind == "person" and not principal.on_behalf_of and "owner" in principal.roles
 
 
@@ -61,24 +61,24 @@ def _action(arguments: bytes) -> str:
         return ""
 
 
-def asking_about_users(judge: Callable[[Case], Decision]) -> Callable[[Case], Decision]:
+def guard_user_changes(judge: Callable[[Case], Decision]) -> Callable[[Case], Decision]:
     """The judge, who lets the tool itself refuse whoever may not, and leaves no change of users to
     an agent alone."""
 
-    def careful(case: Case) -> Decision:
+    def guarded(case: Case) -> Decision:
         if case.tool != NAME:
             return judge(case)
-        if not _may(case.principal):
+        if not _is_acting_owner(case.principal):
             return Decision("allow", "the tool refuses whoever is no owner")
         decision = judge(case)
         if decision.verdict == "allow" and _action(case.arguments) != "list":
             return Decision("ask", "who may use Deskhand is changed by people alone")
         return decision
 
-    return careful
+    return guarded
 
 
-def _make(people: People | None) -> Tool:
+def _make_tool(people: People | None) -> Tool:
     @tool(effect="host", replay="never")
     async def manage_users(
         action: Action,
@@ -98,12 +98,12 @@ def _make(people: People | None) -> Tool:
         """
         if people is None:
             raise ToolError("users are managed where Deskhand runs; see `deskhand users`")
-        acting = people.acting(context.principal)
+        acting = people.acting_as(context.principal)
         identity = Identity(transport, external_id)
         try:
             match action:
                 case "list":
-                    return done("\n".join(map(_line, await acting.users())), own(context))
+                    return done("\n".join(map(_render_user, await acting.users())), own(context))
                 case "add":
                     user = await acting.add_user(
                         username, role or "member", identity if transport else None
@@ -115,18 +115,18 @@ def _make(people: People | None) -> Tool:
                     user = await acting.link(username, identity)
                 case "unlink":
                     await acting.unlink(identity)
-                    return done(f"ok, {described(identity)} is nobody's now", own(context))
+                    return done(f"ok, {format_identity(identity)} is nobody's now", own(context))
                 case "add_role":
                     user = await acting.add_role(username, role)
                 case "remove_role":
                     user = await acting.remove_role(username, role)
         except (Refused, ConfigError) as error:
             raise ToolError(str(error)) from error
-        return done(f"ok, {_line(user)}", own(context))
+        return done(f"ok, {_render_user(user)}", own(context))
 
     return manage_users
 
 
-def _line(user: User) -> str:
-    known_as = ", ".join(map(described, user.identities)) or "nobody"
+def _render_user(user: User) -> str:
+    known_as = ", ".join(map(format_identity, user.identities)) or "nobody"
     return f"{user.name}: {', '.join(user.roles) or 'no role'}; known as {known_as}"

@@ -19,14 +19,14 @@ from ..types.people import OWNER_NAME, Identity, Note, User
 log = logging.getLogger(__name__)
 
 OWNER = Principal(OWNER_NAME, ("owner",))
-NOTES_KEPT = 10_000
+MAX_NOTES = 10_000
 
 
 class Snapshot(msgspec.Struct, frozen=True):
     """Who there is. `of` gives the user of an identity; `broken` says why nobody is known."""
 
     users: Mapping[str, User] = {}
-    of: Mapping[Identity, str] = {}
+    name_by_identity: Mapping[Identity, str] = {}
     broken: str = ""
 
 
@@ -38,14 +38,14 @@ class Roster:
         self.store = store
         self.clock = clock
         self.roles = roles
-        self.settling = anyio.Lock()
+        self.change_lock = anyio.Lock()
         """Held by who checks first and then changes."""
         self._snapshot = Snapshot()
         self._version = -1
 
-    def look(self) -> Snapshot:
+    def snapshot(self) -> Snapshot:
         try:
-            version = int(self.store.look("people_version")[0][0])
+            version = int(self.store.query_sync("people_version")[0][0])
             if version != self._version:
                 self._snapshot = self._read()
                 self._version = version
@@ -63,7 +63,7 @@ class Roster:
         return self._snapshot
 
     def _read(self) -> Snapshot:
-        look = self.store.look
+        look = self.store.query_sync
         roles: dict[str, list[str]] = {}
         for user, role in look("user_role_all"):
             roles.setdefault(user, []).append(role)
@@ -90,14 +90,14 @@ class Records:
         self._store = roster.store
         self._clock = roster.clock
 
-    def _admin(self, what: str) -> None:
+    def _require_owner(self, what: str) -> None:
         """Raises Refused unless an owner acts."""
         if self._who.kind != "person" or "owner" not in self._who.roles:
             raise Refused(f"only an owner may {what}")
 
-    def _known(self, name: str) -> User:
+    def _get_user(self, name: str) -> User:
         """Raises Refused."""
-        snapshot = self._roster.look()
+        snapshot = self._roster.snapshot()
         if snapshot.broken:
             raise Refused(f"the users cannot be read: {snapshot.broken}")
         user = snapshot.users.get(name)
@@ -109,20 +109,20 @@ class Records:
         """All of it and a line of the audit trail, or nothing. Returns how many rows each has
         changed."""
         note = Change("people_note", (self._clock.now(), self._who.id, what, subject))
-        trim = Change("people_notes_trim", (NOTES_KEPT,))
+        trim = Change("people_notes_trim", (MAX_NOTES,))
         counts = await self._store.change([*changes, Change("people_changed", ()), note, trim])
         return counts[: len(changes)]
 
-    async def note(self, who: Principal, what: str, subject: str) -> None:
+    async def add_audit_note(self, who: Principal, what: str, subject: str) -> None:
         now = self._clock.now()
         line = Change("people_note_once", (now, who.id, what, subject[:200]))
         try:
-            await self._store.change([line, Change("people_notes_trim", (NOTES_KEPT,))])
+            await self._store.change([line, Change("people_notes_trim", (MAX_NOTES,))])
         except StoreUnavailable as error:
             log.warning(
                 "%s was refused: %s %s (not written down: %s)", who.id, what, subject, error
             )
 
-    async def notes(self, limit: int = 100) -> list[Note]:
-        self._admin("read the audit trail")
-        return [Note(*row) for row in await self._store.rows("people_notes", (limit,))]
+    async def list_audit_notes(self, limit: int = 100) -> list[Note]:
+        self._require_owner("read the audit trail")
+        return [Note(*row) for row in await self._store.query("people_notes", (limit,))]

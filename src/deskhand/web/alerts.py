@@ -6,12 +6,12 @@ from .alert_views import AlertView
 from .routing import Call, Endpoint
 
 
-async def alerts(call: Call) -> list[AlertView]:
+async def list_alerts(call: Call) -> list[AlertView]:
     return await call.web.house.alerts()
 
 
-async def seen(call: Call) -> None:
-    await call.web.house.see_alerts()
+async def mark_alerts_seen(call: Call) -> None:
+    await call.web.house.mark_alerts_seen()
 
 
 ENDPOINTS = (
@@ -19,7 +19,7 @@ ENDPOINTS = (
         "GET",
         "/api/alerts",
         "admin",
-        alerts,
+        list_alerts,
         "The latest alerts",
         returns=list[AlertView],
         tag="house",
@@ -28,7 +28,7 @@ ENDPOINTS = (
         "POST",
         "/api/alerts/seen",
         "admin",
-        seen,
+        mark_alerts_seen,
         "Mark all alerts as seen",
         status=204,
         tag="house",

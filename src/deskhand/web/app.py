@@ -18,12 +18,12 @@ from starlette.websockets import WebSocket
 
 from ..types.errors import DeskhandError
 from ..types.people import Grant
-from .errors import OPENAI, HttpProblem, error_response, problem_of
+from .errors import OPENAI_PREFIX, HttpProblem, error_response, to_http_problem
 from .guard import (
+    ANONYMOUS,
     FORGERY_HEADER,
-    SAFE,
-    SIGNED,
-    STRANGER,
+    SAFE_METHODS,
+    SIGNED_PREFIX,
     Credential,
     GuardLimits,
     Guesses,
@@ -35,12 +35,12 @@ from .guard import (
 )
 from .ports import Web
 from .redacted import Redacted
-from .routing import Call, Endpoint, as_response, body_of, query_of
+from .routing import Call, Endpoint, parse_query, read_body, to_response
 from .sockets import Socket
 
 log = logging.getLogger(__name__)
 
-AT_ONCE = 2000
+MAX_CONCURRENT = 2000
 """Requests, streams and WebSockets that are served at one time."""
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -96,7 +96,7 @@ class Guarded:
             try:
                 await self._check(scope)
             except DeskhandError as error:
-                raise problem_of(error) from error
+                raise to_http_problem(error) from error
             await self._app(scope, receive, with_headers)
         except HttpProblem as problem:
             await error_response(problem, request_id, scope["path"])(scope, receive, with_headers)
@@ -106,7 +106,7 @@ class Guarded:
     async def _check(self, scope: Scope) -> None:
         headers = Headers(scope=scope)
         state = scope["state"]
-        if self._open > AT_ONCE:
+        if self._open > MAX_CONCURRENT:
             raise HttpProblem(
                 503,
                 "busy",
@@ -115,14 +115,14 @@ class Guarded:
             )
         check_host(headers, self._limits.hosts)
         credential = credential_of(headers)
-        changes = scope["type"] == "websocket" or scope["method"] not in SAFE
+        changes = scope["type"] == "websocket" or scope["method"] not in SAFE_METHODS
         if changes:
-            signed = scope["type"] == "http" and scope["path"].startswith(SIGNED)
+            signed = scope["type"] == "http" and scope["path"].startswith(SIGNED_PREFIX)
             check_origin(headers, self._limits.origins, credential, signed=signed)
         if credential is None:
             return
         client = client_of(scope["client"][0] if scope.get("client") else "")
-        state["grant"] = await self._guesses.grant(credential, client)
+        state["grant"] = await self._guesses.authenticate(credential, client)
         state["credential"] = credential
         if (
             credential.browser
@@ -135,44 +135,46 @@ class Guarded:
             )
 
 
-def _serves(web: Web, endpoint: Endpoint) -> Route:
+def _make_route(web: Web, endpoint: Endpoint) -> Route:
     async def serve(request: Request) -> Response:
         try:
-            call = await _call(web, endpoint, request)
+            call = await _make_call(web, endpoint, request)
             if request.method == "HEAD" and endpoint.media == "text/event-stream":
                 return Response(
                     media_type=endpoint.media
                 )  # of a stream there is no end to wait for
-            return as_response(endpoint, await endpoint.handler(call))
+            return to_response(endpoint, await endpoint.handler(call))
         except HttpProblem as problem:
             if problem.faults and endpoint.invalid is not None:
                 problem.status = endpoint.invalid
             return error_response(problem, request.state.request_id, request.url.path)
         except DeskhandError as error:
-            return error_response(problem_of(error), request.state.request_id, request.url.path)
+            return error_response(
+                to_http_problem(error), request.state.request_id, request.url.path
+            )
 
     return Route(endpoint.path, serve, methods=[endpoint.method], name=endpoint.name)
 
 
-async def _call(web: Web, endpoint: Endpoint, request: Request) -> Call:
+async def _make_call(web: Web, endpoint: Endpoint, request: Request) -> Call:
     grant: Grant | None = request.state.grant
     if endpoint.needs != "public":
         try:
             check_scope(grant, endpoint.needs)
         except HttpProblem:
             if grant is not None:
-                await web.people.note(
+                await web.people.add_audit_note(
                     grant.principal, "refused", f"{request.method} {request.url.path}"[:200]
                 )
             raise
-    query = query_of(request, endpoint.query)
+    query = parse_query(request, endpoint.query)
     body = None
     if endpoint.body is not None and not endpoint.raw:
-        body = await body_of(request, endpoint.body, endpoint.limit, optional=endpoint.optional)
-    return Call(web, request, grant, grant.principal if grant else STRANGER, query, body)
+        body = await read_body(request, endpoint.body, endpoint.limit, optional=endpoint.optional)
+    return Call(web, request, grant, grant.principal if grant else ANONYMOUS, query, body)
 
 
-def _socket(web: Web, socket: Socket) -> WebSocketRoute:
+def _make_socket_route(web: Web, socket: Socket) -> WebSocketRoute:
     async def serve(websocket: WebSocket) -> None:
         grant: Grant | None = websocket.state.grant
         credential: Credential | None = websocket.state.credential
@@ -199,28 +201,32 @@ async def _http_error(request: Request, error: Exception) -> Response:
     headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
     message = words.get(status, "This request cannot be understood.")
     problem = HttpProblem(status, codes.get(status, "bad_request"), message, headers)
-    return error_response(problem, _id(request), request.url.path)
+    return error_response(problem, _request_id(request), request.url.path)
 
 
 def _is_unknown(request: Request) -> bool:
     """Whether nothing of OpenAI's API is at this address: all that matched is the page, which has
     any path."""
-    return request.url.path.startswith(OPENAI) and "path" in request.path_params
+    return request.url.path.startswith(OPENAI_PREFIX) and "path" in request.path_params
 
 
-async def _broken(request: Request, error: Exception) -> Response:
+async def _server_error(request: Request, error: Exception) -> Response:
     log.exception(
-        "%s %s broke (request %s)", request.method, request.url.path, _id(request), exc_info=error
+        "%s %s broke (request %s)",
+        request.method,
+        request.url.path,
+        _request_id(request),
+        exc_info=error,
     )
     said = "Something broke on our side; the log has it under this request id: deskhand logs."
-    return error_response(HttpProblem(500, "failed", said), _id(request), request.url.path)
+    return error_response(HttpProblem(500, "failed", said), _request_id(request), request.url.path)
 
 
-def _id(request: Request) -> str:
+def _request_id(request: Request) -> str:
     return str(getattr(request.state, "request_id", ""))
 
 
-def build(
+def build_app(
     web: Web,
     limits: GuardLimits,
     endpoints: Sequence[Endpoint],
@@ -228,13 +234,13 @@ def build(
     more: Sequence[BaseRoute] = (),
 ) -> ASGIApp:
     """The application. `more` are routes of the page, which bring nobody's data."""
-    routes: list[BaseRoute] = [_serves(web, endpoint) for endpoint in endpoints]
-    routes += [_socket(web, socket) for socket in sockets]
-    handlers: dict[Any, Any] = {HTTPException: _http_error, Exception: _broken}
+    routes: list[BaseRoute] = [_make_route(web, endpoint) for endpoint in endpoints]
+    routes += [_make_socket_route(web, socket) for socket in sockets]
+    handlers: dict[Any, Any] = {HTTPException: _http_error, Exception: _server_error}
     inner = Starlette(routes=[*routes, *more], exception_handlers=handlers)
     inner.router.redirect_slashes = False
     return Guarded(inner, web, limits)
 
 
-def encoded(value: object) -> bytes:
+def encode_json(value: object) -> bytes:
     return msgspec.json.encode(value)

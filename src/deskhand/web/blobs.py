@@ -13,19 +13,19 @@ from starlette.responses import Response
 from ..tools.pdf_pages import PAGES
 from ..types.commit import Change
 from ..types.errors import BlobMissing
-from .errors import HttpProblem, bad, not_found
-from .media import sent
-from .names import key_of
-from .previews import PreviewView, page_of, previewed, with_pages
+from .errors import HttpProblem, bad_request, not_found
+from .media import file_response
+from .names import parse_session_name
+from .previews import PreviewView, add_pages, make_preview, render_page
 from .routing import Call, Endpoint, read_limited
-from .seen import seen
+from .seen import require_session
 
 BLOB_BYTES = 20_000_000
 UPLOAD_S = 120.0
 _MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,63}/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 NAME_CHARS = 255
-SENT_S = 7 * 24 * 3600.0
+SENDER_TTL_S = 7 * 24 * 3600.0
 """So long it is known who sent a file: longer than it is kept without a conversation that names
 it."""
 
@@ -57,7 +57,7 @@ class BlobView(msgspec.Struct, frozen=True):
     size_bytes: int
 
 
-async def put(call: Call) -> BlobView:
+async def put_blob(call: Call) -> BlobView:
     mime = call.request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not _MIME.fullmatch(mime):
         raise HttpProblem(
@@ -65,29 +65,31 @@ async def put(call: Call) -> BlobView:
         )
     data = await read_limited(call.request, BLOB_BYTES, UPLOAD_S)
     if not data:
-        raise bad("The file is empty.")
+        raise bad_request("The file is empty.")
     name = call.query.name.replace("\\", "/").rpartition("/")[2][:NAME_CHARS]
     name = "".join(each for each in name if each.isprintable()) or "file"
     digest = await call.web.blobs.put(data)
     now = call.web.clock.now()
     sent = Change("blob_sent", (digest, call.principal.id, now))
-    await call.web.store.change([Change("blob_sent_expire", (now - SENT_S,)), sent])
+    await call.web.store.change([Change("blob_sent_expire", (now - SENDER_TTL_S,)), sent])
     return BlobView(digest, name, mime, len(data))
 
 
-async def get(call: Call) -> Response:
-    return sent((await _named(call))[1], call.query.name or "file")
+async def get_blob(call: Call) -> Response:
+    return file_response((await _require_blob(call))[1], call.query.name or "file")
 
 
-async def _named(call: Call) -> tuple[str, bytes]:
+async def _require_blob(call: Call) -> tuple[str, bytes]:
     """The session and the bytes of what it names: a digest alone opens nothing. Raises
     HttpProblem."""
     digest = call.path("blob")
     web = call.web
-    session = await seen(call, key_of(call.query.session, call.principal, web.house.agents[0]))
+    session = await require_session(
+        call, parse_session_name(call.query.session, call.principal, web.house.agents[0])
+    )
     if (
         not _DIGEST.fullmatch(digest)
-        or not (await web.store.rows("blob_is_in", (digest, session)))[0][0]
+        or not (await web.store.query("blob_is_in", (digest, session)))[0][0]
     ):
         raise not_found("such file")
     try:
@@ -97,22 +99,22 @@ async def _named(call: Call) -> tuple[str, bytes]:
 
 
 async def preview(call: Call) -> PreviewView:
-    session, data = await _named(call)
-    found = await anyio.to_thread.run_sync(previewed, data, len(data), call.query.name or "file")
+    session, data = await _require_blob(call)
+    found = await anyio.to_thread.run_sync(make_preview, data, len(data), call.query.name or "file")
     if found.kind != "pdf":
         return found
-    async with call.web.drawing:
-        return await with_pages(
-            found, data, (await call.web.house.reach(session.partition("/")[0])).sandbox
+    async with call.web.pdf_limiter:
+        return await add_pages(
+            found, data, (await call.web.house.tool_scope(session.partition("/")[0])).sandbox
         )
 
 
-async def page(call: Call) -> Response:
-    session, data = await _named(call)
-    sandbox = (await call.web.house.reach(session.partition("/")[0])).sandbox
-    async with call.web.drawing:
-        drawn = await page_of(data, call.query.page, sandbox)
-    return sent(drawn, f"{call.query.page}.png")
+async def get_blob_page(call: Call) -> Response:
+    session, data = await _require_blob(call)
+    sandbox = (await call.web.house.tool_scope(session.partition("/")[0])).sandbox
+    async with call.web.pdf_limiter:
+        drawn = await render_page(data, call.query.page, sandbox)
+    return file_response(drawn, f"{call.query.page}.png")
 
 
 ENDPOINTS = (
@@ -120,7 +122,7 @@ ENDPOINTS = (
         "POST",
         "/api/blobs",
         "chat",
-        put,
+        put_blob,
         "Send a file to attach to a message; Content-Type says what it is",
         query=Named,
         returns=BlobView,
@@ -132,7 +134,7 @@ ENDPOINTS = (
         "GET",
         "/api/blobs/{blob}",
         "read",
-        get,
+        get_blob,
         "A file that a conversation names",
         query=InSession,
         media="application/octet-stream",
@@ -152,7 +154,7 @@ ENDPOINTS = (
         "GET",
         "/api/blobs/{blob}/page",
         "read",
-        page,
+        get_blob_page,
         "A page of it where it is a PDF, as a picture",
         query=PageIn,
         media="image/png",

@@ -77,25 +77,25 @@ def messages_of(messages: Iterable[Message], redact: Redact) -> list[Block]:
     ]
 
 
-def lines_of(log: Iterable[e.Recorded], redact: Redact) -> list[ComputerMessage]:
+def messages_from_log(log: Iterable[e.Recorded], redact: Redact) -> list[ComputerMessage]:
     """The messages of a conversation, the results of tools that came in a row as one."""
     lines: list[ComputerMessage] = []
     results: list[Block] = []
     for recorded in log:
-        found = _results(recorded.event, redact)
+        found = _result_blocks(recorded.event, redact)
         if found:
             if not results:
-                lines.append(ComputerMessage("user", results, iso(recorded.at)))
+                lines.append(ComputerMessage("user", results, to_iso(recorded.at)))
             results += found
             continue
-        line = _line(recorded, redact)
+        line = _message_from_event(recorded, redact)
         if line is not None:
             lines.append(line)
             results = []
     return lines
 
 
-def _results(event: e.AnyEvent, redact: Redact) -> list[Block]:
+def _result_blocks(event: e.AnyEvent, redact: Redact) -> list[Block]:
     match event:
         case e.ToolFinished(result=result):
             return [result_block(result.call_id, result.text, redact)]
@@ -107,8 +107,8 @@ def _results(event: e.AnyEvent, redact: Redact) -> list[Block]:
             return []
 
 
-def _line(recorded: e.Recorded, redact: Redact) -> ComputerMessage | None:
-    at = iso(recorded.at)
+def _message_from_event(recorded: e.Recorded, redact: Redact) -> ComputerMessage | None:
+    at = to_iso(recorded.at)
     match recorded.event:
         case (
             e.MessageReceived(message=message)
@@ -122,6 +122,6 @@ def _line(recorded: e.Recorded, redact: Redact) -> ComputerMessage | None:
             return None
 
 
-def iso(seconds: float) -> str:
+def to_iso(seconds: float) -> str:
     """Seconds since the epoch as ISO 8601 in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat()

@@ -9,15 +9,15 @@ import msgspec
 
 from ..types.diffs import CallDiff
 from ..types.errors import Refused
-from .errors import bad, not_found
+from .errors import bad_request, not_found
 from .house import agents_for
-from .names import key_of, name_of
+from .names import format_session_name, parse_session_name
 from .routing import Call, Endpoint
-from .seen import seen
+from .seen import require_session
 from .views import ChangeDetail, ChangesView, ChangeView, UndoneView
 
-MOST = 200
-LATEST = 1 << 60
+MAX_CHANGES = 200
+MAX_NUMBER = 1 << 60
 
 
 class ChangeQuery(msgspec.Struct, frozen=True):
@@ -25,8 +25,8 @@ class ChangeQuery(msgspec.Struct, frozen=True):
     those before it."""
 
     session: str = ""
-    before: Annotated[int, msgspec.Meta(ge=1, le=LATEST)] = LATEST
-    limit: Annotated[int, msgspec.Meta(ge=1, le=MOST)] = 50
+    before: Annotated[int, msgspec.Meta(ge=1, le=MAX_NUMBER)] = MAX_NUMBER
+    limit: Annotated[int, msgspec.Meta(ge=1, le=MAX_CHANGES)] = 50
 
 
 class OfCall(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class OfCall(msgspec.Struct, frozen=True):
     that id."""
 
     call: Annotated[str, msgspec.Meta(max_length=200)] = ""
-    n: Annotated[int, msgspec.Meta(ge=0, le=LATEST)] = 0
+    n: Annotated[int, msgspec.Meta(ge=0, le=MAX_NUMBER)] = 0
 
 
 class Undo(msgspec.Struct, frozen=True):
@@ -43,35 +43,39 @@ class Undo(msgspec.Struct, frozen=True):
     force: bool = False
 
 
-async def changes(call: Call) -> ChangesView:
+async def list_changes(call: Call) -> ChangesView:
     wanted: ChangeQuery = call.query
     agent = call.web.house.agents[0]
     inside = (
-        await seen(call, key_of(wanted.session, call.principal, agent)) if wanted.session else ""
+        await require_session(call, parse_session_name(wanted.session, call.principal, agent))
+        if wanted.session
+        else ""
     )
-    found = await call.web.house.changes(call.principal, inside, wanted.before, wanted.limit + 1)
-    shown = [_named(call, each) for each in found[: wanted.limit]]
+    found = await call.web.house.list_changes(
+        call.principal, inside, wanted.before, wanted.limit + 1
+    )
+    shown = [_with_session_name(call, each) for each in found[: wanted.limit]]
     return ChangesView(shown, shown[-1].n if len(found) > wanted.limit else None)
 
 
-async def change(call: Call) -> ChangeDetail:
-    found = await call.web.house.change(call.principal, _number(call), MOST)
+async def get_change(call: Call) -> ChangeDetail:
+    found = await call.web.house.get_change(call.principal, _parse_number(call), MAX_CHANGES)
     if found is None:
         raise not_found("such change")
-    return msgspec.structs.replace(found, change=_named(call, found.change))
+    return msgspec.structs.replace(found, change=_with_session_name(call, found.change))
 
 
-async def diff(call: Call) -> CallDiff:
+async def get_diff(call: Call) -> CallDiff:
     try:
-        return await call.web.house.diff_of_change(call.principal, _number(call))
+        return await call.web.house.diff_of_change(call.principal, _parse_number(call))
     except Refused as error:
         raise not_found("such change") from error
 
 
-async def diff_of_call(call: Call) -> CallDiff:
+async def get_call_diff(call: Call) -> CallDiff:
     """Whoever sees a conversation sees what its calls changed, as far as the labels of the files
     allow it."""
-    session = await seen(call)
+    session = await require_session(call)
     asked = call.query
     try:
         return await call.web.house.diff_of_call(call.principal, session, asked.n, asked.call)
@@ -80,26 +84,26 @@ async def diff_of_call(call: Call) -> CallDiff:
 
 
 async def undo(call: Call) -> UndoneView:
-    number = _number(call)
-    found = await call.web.house.change(call.principal, number, 1)
+    number = _parse_number(call)
+    found = await call.web.house.get_change(call.principal, number, 1)
     if found is None or found.change.agent not in agents_for(call):
-        await call.web.people.note(call.principal, "undo refused", str(number))
+        await call.web.people.add_audit_note(call.principal, "undo refused", str(number))
         raise not_found("such change")
     return await call.web.house.undo(call.principal, number, call.body.force)
 
 
-def _number(call: Call) -> int:
+def _parse_number(call: Call) -> int:
     given = call.path("number")
     if not given.isdecimal() or len(given) > 15:
-        raise bad("A change has a number.")
+        raise bad_request("A change has a number.")
     return int(given)
 
 
-def _named(call: Call, found: ChangeView) -> ChangeView:
+def _with_session_name(call: Call, found: ChangeView) -> ChangeView:
     if not found.session:
         return found
     return msgspec.structs.replace(
-        found, session=name_of(found.session, call.principal, call.web.house.agents[0])
+        found, session=format_session_name(found.session, call.principal, call.web.house.agents[0])
     )
 
 
@@ -108,7 +112,7 @@ ENDPOINTS = (
         "GET",
         "/api/changes",
         "read",
-        changes,
+        list_changes,
         "What agents changed",
         query=ChangeQuery,
         returns=ChangesView,
@@ -118,7 +122,7 @@ ENDPOINTS = (
         "GET",
         "/api/changes/{number}",
         "read",
-        change,
+        get_change,
         "What one call changed",
         returns=ChangeDetail,
         tag="changes",
@@ -127,7 +131,7 @@ ENDPOINTS = (
         "GET",
         "/api/changes/{number}/diff",
         "read",
-        diff,
+        get_diff,
         "What one call changed, as diffs",
         returns=CallDiff,
         tag="changes",
@@ -136,7 +140,7 @@ ENDPOINTS = (
         "GET",
         "/api/sessions/{name}/diff",
         "read",
-        diff_of_call,
+        get_call_diff,
         "What a call of a conversation changed, or would change as the files are now",
         query=OfCall,
         returns=CallDiff,

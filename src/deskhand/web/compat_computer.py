@@ -14,17 +14,17 @@ from ..types import events as e
 from ..types.identity import Said
 from ..types.messages import Message, ResultStatus, ToolResult, Usage
 from .dialect_computer import ComputerDialectState, mode_of, options_of, result_of, translate
-from .errors import HttpProblem, bad, not_found, sentence
+from .errors import HttpProblem, bad_request, not_found, to_sentence
 from .job_views import JobRowView
 from .routing import Call, Endpoint
-from .seen import seen, seen_or_new, session_of
-from .session import state_of
-from .talk import Say, message_of, submit, token_usage
+from .seen import find_session, require_session, session_from_path
+from .session import load_state
+from .talk import Say, build_message, submit_body, token_usage
 from .tasks import limits_of
 
 ANSWER_S = 600.0
-LOOK_S = 0.05
-LATEST = 20
+POLL_S = 0.05
+RUNS_SEARCHED = 20
 """Of so many runs of a job, the one that was begun here is looked for."""
 
 
@@ -126,30 +126,36 @@ async def chat(call: Call) -> Answered:
     """Say something and wait for the answer."""
     wanted: Ask = call.body
     if not wanted.message.strip():
-        raise bad("The message is empty: send `message`.")
-    mode = await _mode(call, wanted.mode)
+        raise bad_request("The message is empty: send `message`.")
+    mode = await _ensure_mode(call, wanted.mode)
     said = Say(wanted.message)
-    receipt = await submit(call, session_of(call), Said(await message_of(call, said)), said)
+    receipt = await submit_body(
+        call, session_from_path(call), Said(await build_message(call, said)), said
+    )
     name = call.path("name")
     with anyio.move_on_after(ANSWER_S):
-        return await _answer(call, await seen(call), mode, receipt.after, receipt.inbox_id)
+        return await _wait_for_answer(
+            call, await require_session(call), mode, receipt.after, receipt.inbox_id
+        )
     return Answered(
         "It still works on this. Ask for the history later.", name, mode, {"running": True}
     )
 
 
-async def _mode(call: Call, wanted: str | None) -> str:
+async def _ensure_mode(call: Call, wanted: str | None) -> str:
     """The mode of the conversation, once it is as it is wanted. Raises HttpProblem."""
-    session = session_of(call)
-    now = mode_of((await state_of(call, session)).options.mode)
+    session = session_from_path(call)
+    now = mode_of((await load_state(call, session)).options.mode)
     if wanted is not None and wanted != now:
         receipt = await call.web.door.configure(session, call.principal, options_of(wanted))
         if receipt.status == "refused":
-            raise HttpProblem(403, "forbidden", sentence(receipt.reason))
+            raise HttpProblem(403, "forbidden", to_sentence(receipt.reason))
     return wanted or now
 
 
-async def _answer(call: Call, session: str, mode: str, after: int, inbox_id: int) -> Answered:
+async def _wait_for_answer(
+    call: Call, session: str, mode: str, after: int, inbox_id: int
+) -> Answered:
     name = call.path("name")
     state = ComputerDialectState(call.web.redact, mode=mode, long=limits_of(call.web, session))
     async with aclosing(call.web.door.follow(session, call.principal, after)) as items:
@@ -160,9 +166,9 @@ async def _answer(call: Call, session: str, mode: str, after: int, inbox_id: int
                         return Answered(
                             message.get("question") or message["text"], name, state.mode, message
                         )
-                    case "done" if _ends(item, inbox_id):
+                    case "done" if _is_turn_end(item, inbox_id):
                         return Answered(message["text"], name, mode)
-                    case "error" if _ends(item, inbox_id):
+                    case "error" if _is_turn_end(item, inbox_id):
                         return Answered(f"Error: {message['message']}", name, mode)
             if (
                 isinstance(item, e.Recorded)
@@ -173,7 +179,7 @@ async def _answer(call: Call, session: str, mode: str, after: int, inbox_id: int
     raise AssertionError("following never ends by itself")
 
 
-def _ends(item: object, inbox_id: int) -> bool:
+def _is_turn_end(item: object, inbox_id: int) -> bool:
     return (
         isinstance(item, e.Recorded)
         and isinstance(item.event, e.TurnEnded)
@@ -181,16 +187,16 @@ def _ends(item: object, inbox_id: int) -> bool:
     )
 
 
-async def history(call: Call) -> History:
-    session = await seen_or_new(call)
+async def get_history(call: Call) -> History:
+    session = await find_session(call)
     log = await call.web.store.events(session) if session is not None else []
     replies = [each.event for each in log if isinstance(each.event, e.ModelReplied)]
     used = sum((each.usage for each in replies), Usage())
     tokens = token_usage(used.input_tokens, used.output_tokens, len(replies))
-    return History(call.path("name"), lines_of(log, call.web.redact), tokens)
+    return History(call.path("name"), history_from_log(log, call.web.redact), tokens)
 
 
-def lines_of(log: Sequence[e.Recorded], redact: Callable[[str], str]) -> list[Line]:
+def history_from_log(log: Sequence[e.Recorded], redact: Callable[[str], str]) -> list[Line]:
     """The messages of a conversation since it was last cleared, oldest first."""
     lines: list[Line] = []
     tools: dict[str, str] = {}
@@ -207,16 +213,18 @@ def lines_of(log: Sequence[e.Recorded], redact: Callable[[str], str]) -> list[Li
             case e.HistoryMessage(message=Message(role="tool", parts=parts)):
                 results = [part for part in parts if isinstance(part, ToolResult)]
                 lines += [
-                    _result(at, each.call_id, tools, redact(each.text), each.status)
+                    _result_line(at, each.call_id, tools, redact(each.text), each.status)
                     for each in results
                 ]
             case e.ModelReplied(message=message) | e.HistoryMessage(message=message):
                 tools |= {each.id: each.name for each in message.calls}
-                lines.append(Line("assistant", _said(message, redact), at))
+                lines.append(Line("assistant", _assistant_content(message, redact), at))
             case e.ToolFinished(result=result):
-                lines.append(_result(at, result.call_id, tools, redact(result.text), result.status))
+                lines.append(
+                    _result_line(at, result.call_id, tools, redact(result.text), result.status)
+                )
             case e.CallClosed(call_id=call_id, reason=reason, status=status):
-                lines.append(_result(at, call_id, tools, redact(reason), status))
+                lines.append(_result_line(at, call_id, tools, redact(reason), status))
             case e.TurnEnded(said=said) if said:
                 lines.append(Line("assistant", redact(said), at))
             case _:
@@ -224,7 +232,7 @@ def lines_of(log: Sequence[e.Recorded], redact: Callable[[str], str]) -> list[Li
     return lines
 
 
-def _said(message: Message, redact: Callable[[str], str]) -> str | Replied:
+def _assistant_content(message: Message, redact: Callable[[str], str]) -> str | Replied:
     text = redact(message.text)
     if not message.calls:
         return text
@@ -235,24 +243,24 @@ def _said(message: Message, redact: Callable[[str], str]) -> str | Replied:
     return Replied("assistant", calls, text)
 
 
-def _result(
+def _result_line(
     at: float, call_id: str, tools: Mapping[str, str], text: str, status: ResultStatus
 ) -> Line:
     tool = tools.get(call_id, "")
     return Line("tool", result_of(tool, text, status), at, call_id, tool)
 
 
-async def cron(call: Call) -> Jobs:
-    return Jobs([await _cron(call, each) for each in await _jobs_of_people(call)])
+async def list_cron(call: Call) -> Jobs:
+    return Jobs([await _cron_view(call, each) for each in await _list_user_jobs(call)])
 
 
-async def _jobs_of_people(call: Call) -> list[JobRowView]:
+async def _list_user_jobs(call: Call) -> list[JobRowView]:
     """The jobs that people made: those with a prompt, and those whose text is said as it is. Chores
     are our own."""
-    return [each for each in await call.web.jobs.listed(call.principal) if each.kind != "chore"]
+    return [each for each in await call.web.jobs.list_jobs(call.principal) if each.kind != "chore"]
 
 
-async def _cron(call: Call, job: JobRowView) -> Cron:
+async def _cron_view(call: Call, job: JobRowView) -> Cron:
     runs = await call.web.jobs.runs(call.principal, job.name, 1)
     return Cron(
         id=job.name,
@@ -260,14 +268,14 @@ async def _cron(call: Call, job: JobRowView) -> Cron:
         schedule=job.schedule or job.when,
         enabled=job.enabled,
         session_id=runs[0].name if runs else "",
-        last_run=_time(job.last_at),
-        next_run=_time(job.next_at),
+        last_run=_format_time(job.last_at),
+        next_run=_format_time(job.next_at),
         run_count=job.runs,
         prompt_preview=job.preview,
     )
 
 
-def _time(at: float | None) -> str | None:
+def _format_time(at: float | None) -> str | None:
     return None if at is None else datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
@@ -277,27 +285,27 @@ async def run_job(call: Call) -> JobRan:
     jobs = call.web.jobs
     slot = await jobs.run(call.principal, name)
     with anyio.move_on_after(ANSWER_S) as waiting:
-        while not await _over(call, name, slot):  # noqa: ASYNC110 -- the table of runs tells
-            await anyio.sleep(LOOK_S)
-    job = await _job(call, name)
+        while not await _is_run_over(call, name, slot):  # noqa: ASYNC110 -- the table of runs tells
+            await anyio.sleep(POLL_S)
+    job = await _require_job(call, name)
     return JobRan("running" if waiting.cancelled_caught else "ok", name, job.runs)
 
 
-async def _over(call: Call, name: str, slot: str) -> bool:
-    runs = await call.web.jobs.runs(call.principal, name, LATEST)
+async def _is_run_over(call: Call, name: str, slot: str) -> bool:
+    runs = await call.web.jobs.runs(call.principal, name, RUNS_SEARCHED)
     return any(each.slot == slot and each.ended_at is not None for each in runs)
 
 
 async def toggle_job(call: Call) -> JobSwitched:
     name = call.path("id")
-    job = await _job(call, name)
-    now = await call.web.jobs.switch(call.principal, name, not job.enabled)
+    job = await _require_job(call, name)
+    now = await call.web.jobs.set_enabled(call.principal, name, not job.enabled)
     return JobSwitched("enabled" if now.enabled else "disabled", name)
 
 
-async def _job(call: Call, name: str) -> JobRowView:
+async def _require_job(call: Call, name: str) -> JobRowView:
     found = next(
-        (each for each in await call.web.jobs.listed(call.principal) if each.name == name), None
+        (each for each in await call.web.jobs.list_jobs(call.principal) if each.name == name), None
     )
     if found is None:
         raise not_found("such job")
@@ -306,13 +314,13 @@ async def _job(call: Call, name: str) -> JobRowView:
 
 async def reload_jobs(call: Call) -> JobsLoaded:
     """What was changed in their files is seen by itself; this is for who asks for it."""
-    return JobsLoaded("reloaded", len(await _jobs_of_people(call)))
+    return JobsLoaded("reloaded", len(await _list_user_jobs(call)))
 
 
 _T = "agent_computer"
 
 
-def _on_job(rest: str, handler: Any, summary: str, returns: Any) -> Endpoint:
+def _job_endpoint(rest: str, handler: Any, summary: str, returns: Any) -> Endpoint:
     return Endpoint("POST", f"/api/cron/{rest}", "chat", handler, summary, returns=returns, tag=_T)
 
 
@@ -332,13 +340,13 @@ ENDPOINTS = (
         "GET",
         "/api/sessions/{name}/history",
         "read",
-        history,
+        get_history,
         "Its messages",
         returns=History,
         tag=_T,
     ),
-    Endpoint("GET", "/api/cron", "read", cron, "Jobs", returns=Jobs, tag=_T),
-    _on_job("{id}/run", run_job, "Run a job now", JobRan),
-    _on_job("{id}/toggle", toggle_job, "Turn a job on or off", JobSwitched),
-    _on_job("reload", reload_jobs, "Read the jobs again", JobsLoaded),
+    Endpoint("GET", "/api/cron", "read", list_cron, "Jobs", returns=Jobs, tag=_T),
+    _job_endpoint("{id}/run", run_job, "Run a job now", JobRan),
+    _job_endpoint("{id}/toggle", toggle_job, "Turn a job on or off", JobSwitched),
+    _job_endpoint("reload", reload_jobs, "Read the jobs again", JobsLoaded),
 )

@@ -12,7 +12,7 @@ import msgspec
 from starlette.responses import Response
 
 from ..agent.state import State, fold
-from ..models.base import Thinking
+from ..models.base import ThinkingLevel
 from ..store.base import SessionRow
 from ..tools.paths import Place, Workspace
 from ..types import events as e
@@ -20,8 +20,8 @@ from ..types.errors import ToolError
 from ..types.identity import Principal
 from ..types.messages import Usage
 from ..types.options import SessionOptions
-from .blocks import ComputerMessage, iso, lines_of
-from .errors import Fault, HttpProblem, bad, not_found, sentence
+from .blocks import ComputerMessage, messages_from_log, to_iso
+from .errors import Fault, HttpProblem, bad_request, not_found, to_sentence
 from .files import (
     HIDDEN,
     PRIVATE,
@@ -30,22 +30,22 @@ from .files import (
     check_place,
     download,
     keep_uploads,
-    look,
-    plainly,
-    sees,
-    workspace,
+    path_problem,
+    preview_file,
+    require_workspace,
+    which_visible,
 )
-from .names import key_of, name_of
+from .names import format_session_name, parse_session_name
 from .ports import Web
 from .routing import Call, Endpoint
-from .seen import seen
+from .seen import require_session
 
 MOST_FILES = 2_000
-DEEPEST = 12
-LISTED = 500
-CUT = "\n\n[cut after 100 KB]"
-PLAIN = (".txt", ".log", ".csv")
-EFFORTS: dict[str, Thinking] = {
+MAX_DEPTH = 12
+MAX_CONVERSATIONS = 500
+TRUNCATED_NOTE = "\n\n[cut after 100 KB]"
+PLAIN_SUFFIXES = (".txt", ".log", ".csv")
+EFFORTS: dict[str, ThinkingLevel] = {
     "low": "low",
     "medium": "medium",
     "high": "high",
@@ -137,12 +137,12 @@ class AuthConfig(msgspec.Struct, frozen=True):
     methods: tuple[str, ...] = ("token", "link")
 
 
-async def begin(call: Call) -> Begun:
+async def create_conversation(call: Call) -> Begun:
     """A conversation that has its options and no message yet."""
     wanted: Begin = call.body
     name = uuid4().hex[:12]
-    session = key_of(name, call.principal, call.web.house.agents[0])
-    effort = _effort(wanted.thinking_effort)
+    session = parse_session_name(name, call.principal, call.web.house.agents[0])
+    effort = _parse_effort(wanted.thinking_effort)
     options = SessionOptions(
         thinking=effort if wanted.enable_thinking else None,
         preset=wanted.preset or None,
@@ -154,48 +154,48 @@ async def begin(call: Call) -> Begun:
     )
     receipt = await call.web.door.configure(session, call.principal, options)
     if receipt.status == "refused":
-        raise HttpProblem(400, "bad_request", sentence(receipt.reason))
-    await seen(call, session)
+        raise HttpProblem(400, "bad_request", to_sentence(receipt.reason))
+    await require_session(call, session)
     on = (("teams", wanted.enable_teams), ("plan_mode", wanted.enable_plan_mode))
     return Begun(
         name, {f"enable_{what}": NOT_YET[what] for what, wished in on if wished and what in NOT_YET}
     )
 
 
-def _effort(wanted: str | None) -> Thinking:
+def _parse_effort(wanted: str | None) -> ThinkingLevel:
     """Raises HttpProblem for one that there is not."""
     if wanted is None:
         return "medium"
     if wanted not in EFFORTS:
         said = f"There is no effort {wanted[:100]!r}; there are: {', '.join(EFFORTS)}."
-        raise bad(said, Fault("literal_error", ("body", "thinking_effort"), said, wanted))
+        raise bad_request(said, Fault("literal_error", ("body", "thinking_effort"), said, wanted))
     return EFFORTS[wanted]
 
 
-async def conversations(call: Call) -> list[Conversation]:
-    rows = await call.web.store.sessions(call.principal, LISTED)
+async def list_conversations(call: Call) -> list[Conversation]:
+    rows = await call.web.store.sessions(call.principal, MAX_CONVERSATIONS)
     agent = call.web.house.agents[0]
     listed = msgspec.json.encode([row.session for row in rows]).decode()
-    counts = dict(await call.web.store.rows("session_messages", (listed,)))
+    counts = dict(await call.web.store.query("session_messages", (listed,)))
     return [
         Conversation(
-            id=name_of(row.session, call.principal, agent),
+            id=format_session_name(row.session, call.principal, agent),
             title=row.title or None,
-            created_at=iso(row.opened_at),
+            created_at=to_iso(row.opened_at),
             message_count=counts.get(row.session, 0),
         )
         for row in rows
     ]
 
 
-async def conversation(call: Call) -> ConversationDetail:
-    session = await seen(call)
+async def get_conversation(call: Call) -> ConversationDetail:
+    session = await require_session(call)
     log = await call.web.store.events(session)
     used = sum(
         (each.event.usage for each in log if isinstance(each.event, e.ModelReplied)), Usage()
     )
     options = fold(State(session), log).options
-    row = SessionRow(*(await call.web.store.rows("session_get", (session,)))[0])
+    row = SessionRow(*(await call.web.store.query("session_get", (session,)))[0])
     thinking = options.thinking or "off"
     return ConversationDetail(
         id=call.path("name"),
@@ -208,22 +208,22 @@ async def conversation(call: Call) -> ConversationDetail:
         enable_plan_mode=bool(options.plan_mode),
         enable_thinking=thinking != "off",
         thinking_effort=thinking,
-        created_at=iso(row.opened_at),
-        messages=lines_of(log, call.web.redact),
+        created_at=to_iso(row.opened_at),
+        messages=messages_from_log(log, call.web.redact),
         total_input_tokens=used.input_tokens,
         total_output_tokens=used.output_tokens,
     )
 
 
 async def delete(call: Call) -> Deleted:
-    await call.web.house.erase(call.principal, await seen(call))
+    await call.web.house.erase(call.principal, await require_session(call))
     return Deleted()
 
 
-async def all_files(call: Call) -> Response:
+async def list_files(call: Call) -> Response:
     """At most 2,000: a header says if there are more."""
-    await workspace(call, "")
-    found = await _seen(call.web, call.principal, "")
+    await require_workspace(call, "")
+    found = await _list_visible(call.web, call.principal, "")
     response = Response(msgspec.json.encode(found[:MOST_FILES]), media_type="application/json")
     if len(found) > MOST_FILES:
         response.headers["x-truncated"] = "true"
@@ -236,20 +236,20 @@ async def files_for(web: Web, principal: Principal, agent: str) -> list[Workspac
     if not web.people.may_talk(principal, agent):
         return []
     try:
-        return (await _seen(web, principal, agent))[:MOST_FILES]
+        return (await _list_visible(web, principal, agent))[:MOST_FILES]
     except ToolError:
         return []
 
 
-async def _seen(web: Web, principal: Principal, agent: str) -> list[WorkspaceFile]:
+async def _list_visible(web: Web, principal: Principal, agent: str) -> list[WorkspaceFile]:
     """All of which this person may know; one too many where there are more. Raises ToolError."""
-    files = (await web.house.reach(agent or web.house.agents[0])).files
-    found = await anyio.to_thread.run_sync(_walk, files, _hidden_from(principal))
-    seen = await sees(web, principal, agent, [place for _, place in found])
+    files = (await web.house.tool_scope(agent or web.house.agents[0])).files
+    found = await anyio.to_thread.run_sync(_walk, files, _hidden_names(principal))
+    seen = await which_visible(web, principal, agent, [place for _, place in found])
     return [each for (each, _), may in zip(found, seen, strict=True) if may]
 
 
-def _hidden_from(principal: Principal) -> frozenset[str]:
+def _hidden_names(principal: Principal) -> frozenset[str]:
     """What is left out at the top of the workspace, in lower case."""
     return HIDDEN if "owner" in principal.roles else HIDDEN | PRIVATE
 
@@ -267,7 +267,7 @@ def _walk(files: Workspace, hidden: Collection[str]) -> list[tuple[WorkspaceFile
             path = f"{folder}/{entry.name}" if folder else entry.name
             if path.lower() in hidden:
                 continue
-            if entry.kind == "folder" and depth < DEEPEST:
+            if entry.kind == "folder" and depth < MAX_DEPTH:
                 left.append((path, depth + 1))
             elif entry.kind == "file":
                 found.append(
@@ -286,18 +286,20 @@ def _check_hidden(path: str) -> None:
         )
 
 
-async def one_file(call: Call) -> FileContent:
+async def get_file(call: Call) -> FileContent:
     path = call.path("path")
-    files = await workspace(call, "")
+    files = await require_workspace(call, "")
     check_place(call, path)
     _check_hidden(path)
     await anyio.to_thread.run_sync(_check_file, files, path)
-    found = await look(call, "", path)
+    found = await preview_file(call, "", path)
     content = found.content
     if content is not None and found.truncated:
-        content += CUT
+        content += TRUNCATED_NOTE
     known = (
-        found.language if found.language != "text" or PurePosixPath(path).suffix in PLAIN else None
+        found.language
+        if found.language != "text" or PurePosixPath(path).suffix in PLAIN_SUFFIXES
+        else None
     )
     language = None if found.binary else "plaintext" if known in ("text", "csv") else known
     return FileContent(path, found.name, found.size, content, found.binary, language)
@@ -308,7 +310,7 @@ def _check_file(files: Workspace, path: str) -> None:
     try:
         kind = files.stat(path).kind
     except ToolError as error:
-        raise plainly(error) from error
+        raise path_problem(error) from error
     if kind != "file":
         raise not_found("such file")
 
@@ -318,14 +320,14 @@ async def upload(call: Call) -> Uploaded:
     return Uploaded(await keep_uploads(call, call.query.agent, call.query.subdir))
 
 
-async def of_conversation(call: Call) -> Response:
+async def get_conversation_file(call: Call) -> Response:
     """A file of the workspace in which that conversation happens."""
-    session = await seen(call)
+    session = await require_session(call)
     _check_hidden(call.path("path"))
     return await download(call, session.partition("/")[0], call.path("path"))
 
 
-async def auth_config(call: Call) -> AuthConfig:
+async def get_auth_config(call: Call) -> AuthConfig:
     return AuthConfig()
 
 
@@ -335,7 +337,7 @@ ENDPOINTS = (
         "POST",
         "/api/chat",
         "chat",
-        begin,
+        create_conversation,
         "Begin a conversation",
         body=Begin,
         returns=Begun,
@@ -346,7 +348,7 @@ ENDPOINTS = (
         "GET",
         "/api/conversations",
         "read",
-        conversations,
+        list_conversations,
         "Your conversations",
         returns=list[Conversation],
         tag=_T,
@@ -355,7 +357,7 @@ ENDPOINTS = (
         "GET",
         "/api/conversations/{name}",
         "read",
-        conversation,
+        get_conversation,
         "One of them",
         returns=ConversationDetail,
         tag=_T,
@@ -367,7 +369,7 @@ ENDPOINTS = (
         "GET",
         "/api/workspace/files",
         "read",
-        all_files,
+        list_files,
         "All files",
         returns=list[WorkspaceFile],
         tag=_T,
@@ -376,7 +378,7 @@ ENDPOINTS = (
         "GET",
         "/api/workspace/file/{path:path}",
         "read",
-        one_file,
+        get_file,
         "One of them",
         returns=FileContent,
         tag=_T,
@@ -398,7 +400,7 @@ ENDPOINTS = (
         "GET",
         "/api/files/{name}/{path:path}",
         "read",
-        of_conversation,
+        get_conversation_file,
         "A file of a conversation's workspace, to be kept",
         media="application/octet-stream",
         tag=_T,
@@ -407,7 +409,7 @@ ENDPOINTS = (
         "GET",
         "/api/auth/config",
         "public",
-        auth_config,
+        get_auth_config,
         "How one signs in here",
         returns=AuthConfig,
         tag=_T,

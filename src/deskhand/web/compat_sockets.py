@@ -12,26 +12,26 @@ from starlette.websockets import WebSocket
 from ..agent.state import State as Session
 from ..agent.state import fold
 from ..models.base import ToolSchema
-from ..policy.plan import EXIT
+from ..policy.plan import EXIT_PLAN_MODE
 from ..types.door import Progress
 from ..types.errors import Refused
 from ..types.events import Recorded
 from ..types.identity import Answer
 from ..types.people import Grant
-from ..types.process import process_of
+from ..types.process import parse_process_row
 from . import dialect_computer, dialect_openagent
 from .compat_openagent import files_for
 from .dialect_openagent import WITH_FILES, notice_of
-from .names import name_of
+from .names import format_session_name
 from .ports import Web
 from .sockets import Socket
-from .talking import Asked, Talk, listening, serve, until_gone
+from .talking import Asked, Talk, run_until_disconnect, run_while_valid, serve_conversation
 from .tasks import Board, limits_of
 from .watch import ActivityLines
 
-ENDED = 50
+MAX_PROCESSES = 50
 """So many of the latest commands in the background are looked through."""
-UNKNOWN = "a frame of type {0!r} is not known here; there are: {1}"
+UNKNOWN_FRAME = "a frame of type {0!r} is not known here; there are: {1}"
 
 
 class Computer:
@@ -44,18 +44,18 @@ class Computer:
     def translate(self, item: Recorded | Progress) -> list[dict[str, Any]]:
         return dialect_computer.translate(self.state, item)
 
-    def past(self, log: list[Recorded]) -> None:
+    def replay(self, log: list[Recorded]) -> None:
         for recorded in log:
             self.translate(recorded)
         self.state.long = self._long  # of what is past, nobody is told again
 
-    def plain(self, text: str) -> Asked:
+    def parse_text(self, text: str) -> Asked:
         raise Refused('a frame is a JSON object with a "type"')
 
-    async def complete(self, message: dict[str, Any], talk: Talk) -> dict[str, Any]:
+    async def add_details(self, message: dict[str, Any], talk: Talk) -> dict[str, Any]:
         return message
 
-    async def asked(self, asked: Asked, talk: Talk) -> None:
+    async def handle_frame(self, asked: Asked, talk: Talk) -> None:
         match asked.type:
             case "message":
                 await talk.say(asked.text("content"))
@@ -76,20 +76,20 @@ class Computer:
                     Answer(call.ask_id, "once" if asked.body.get("approved") is True else "no")
                 )
             case "approve_plan" | "revise_plan":
-                await self._plan(asked, talk)
+                await self._answer_plan(asked, talk)
             case other:
                 known = (
                     "message, set_mode, clear, ping, approval_response, approve_plan, revise_plan"
                 )
-                raise Refused(UNKNOWN.format(other, known))
+                raise Refused(UNKNOWN_FRAME.format(other, known))
 
-    async def _plan(self, asked: Asked, talk: Talk) -> None:
+    async def _answer_plan(self, asked: Asked, talk: Talk) -> None:
         """An answer to the plan that is shown, with what is to be heeded or changed."""
         ask_id = next(
             (
                 call.ask_id
                 for call in self.state.calls.values()
-                if call.ask_id and call.tool == EXIT
+                if call.ask_id and call.tool == EXIT_PLAN_MODE
             ),
             "",
         )
@@ -127,33 +127,33 @@ class OpenAgent:
     def translate(self, item: Recorded | Progress) -> list[dict[str, Any]]:
         out = dialect_openagent.translate(self.state, item)
         if isinstance(item, Recorded):
-            self._trace(item)
+            self._update_trace(item)
         return out
 
-    def past(self, log: list[Recorded]) -> None:
+    def replay(self, log: list[Recorded]) -> None:
         for recorded in log:
             self.translate(recorded)
-        self.state.tasks = self._board.of_openagent
-        self.state.ended = self._ended
+        self.state.tasks = self._board.openagent_update
+        self.state.process_notice = self._process_notice
 
-    def _ended(self, id_: str) -> dict[str, Any] | None:
+    def _process_notice(self, id_: str) -> dict[str, Any] | None:
         """How a command in the background has ended; None where its row is gone."""
-        rows = self._web.store.look("process_list", (self._session.session, ENDED))
-        found = next((each for each in map(process_of, rows) if each.id == id_), None)
+        rows = self._web.store.query_sync("process_list", (self._session.session, MAX_PROCESSES))
+        found = next((each for each in map(parse_process_row, rows) if each.id == id_), None)
         return None if found is None else notice_of(found, self._web.redact)
 
-    async def complete(self, message: dict[str, Any], talk: Talk) -> dict[str, Any]:
+    async def add_details(self, message: dict[str, Any], talk: Talk) -> dict[str, Any]:
         if message["type"] in WITH_FILES:
             return {**message, "files": await files_for(self._web, talk.principal, self._agent)}
         return message
 
-    def _trace(self, item: Recorded) -> None:
+    def _update_trace(self, item: Recorded) -> None:
         """Calls of the model are shown while the conversation is to be traced."""
         if self.state.traced is None:
             fold(self._session, (item,))
         self.state.traced = self._session if self._session.options.tracing else None
 
-    def plain(self, text: str) -> Asked:
+    def parse_text(self, text: str) -> Asked:
         """Words that are no frame are a message, and so is a frame without a type."""
         try:
             found = msgspec.json.decode(text)
@@ -165,7 +165,7 @@ class OpenAgent:
             raise Refused("the type of a frame is a text")
         return Asked("message", found)
 
-    async def asked(self, asked: Asked, talk: Talk) -> None:
+    async def handle_frame(self, asked: Asked, talk: Talk) -> None:
         on = asked.body.get("enabled", False) is True
         match asked.type:
             case "message":
@@ -183,15 +183,19 @@ class OpenAgent:
             case "toggle_approval":
                 await talk.configure(approval=on)
             case "plan_approval":
-                await self._plan(asked.text("decision"), asked.text("feedback"), talk)
+                await self._answer_plan(asked.text("decision"), asked.text("feedback"), talk)
             case other:
                 raise Refused(
-                    UNKNOWN.format(other, "message, interrupt, cancel, tool_approval_response")
+                    UNKNOWN_FRAME.format(
+                        other, "message, interrupt, cancel, tool_approval_response"
+                    )
                 )
 
-    async def _plan(self, decision: str, feedback: str, talk: Talk) -> None:
+    async def _answer_plan(self, decision: str, feedback: str, talk: Talk) -> None:
         """An answer to the plan that is shown; with a no, what is to be changed."""
-        if not any(call.ask_id and call.tool == EXIT for call in self.state.calls.values()):
+        if not any(
+            call.ask_id and call.tool == EXIT_PLAN_MODE for call in self.state.calls.values()
+        ):
             raise Refused("no plan waits for an answer at the moment")
         yes = decision in ("approve", "approved")
         self.state.feedback = "" if yes else feedback
@@ -212,37 +216,37 @@ class OpenAgent:
         await talk.submit(Answer(ask_id, "no" if decision == "deny" else "once"))
 
 
-async def computer(web: Web, socket: WebSocket, grant: Grant) -> None:
-    await serve(web, socket, grant, Computer)
+async def serve_computer(web: Web, socket: WebSocket, grant: Grant) -> None:
+    await serve_conversation(web, socket, grant, Computer)
 
 
-async def openagent(web: Web, socket: WebSocket, grant: Grant) -> None:
-    await serve(web, socket, grant, OpenAgent, begins=False)
+async def serve_openagent(web: Web, socket: WebSocket, grant: Grant) -> None:
+    await serve_conversation(web, socket, grant, OpenAgent, begins=False)
 
 
-async def activity(web: Web, socket: WebSocket, grant: Grant) -> None:
+async def serve_activity(web: Web, socket: WebSocket, grant: Grant) -> None:
     """The calls of tools in all conversations of this person, and what came of them."""
     await socket.accept()
     talk, calls = Talk(web, socket, grant, ""), ActivityLines(web.redact, web.store)
     who = grant.principal
     agent = web.house.agents[0]
 
-    async def tell() -> None:
+    async def send_activity() -> None:
         async with aclosing(web.door.watch(who, web.store.last_seq())) as items:
             async for item in items:
-                for line in calls.add(item, name_of(item.session, who, agent)):
+                for line in calls.add(item, format_session_name(item.session, who, agent)):
                     await talk.send(line)
 
-    await until_gone(web, socket, talk, lambda: listening(socket, tell))
+    await run_while_valid(web, socket, talk, lambda: run_until_disconnect(socket, send_activity))
 
 
 SOCKETS = (
     Socket(
         "/ws/activity",
         "read",
-        activity,
+        serve_activity,
         "Calls of tools and their results, as agent_computer tells them",
     ),
-    Socket("/ws/{name}", "chat", computer, "Talk as agent_computer's clients do"),
-    Socket("/api/chat/{name}/ws", "chat", openagent, "Talk as openagent-core's clients do"),
+    Socket("/ws/{name}", "chat", serve_computer, "Talk as agent_computer's clients do"),
+    Socket("/api/chat/{name}/ws", "chat", serve_openagent, "Talk as openagent-core's clients do"),
 )

@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from ..policy.plan import EXIT
+from ..policy.plan import EXIT_PLAN_MODE
 from ..tools.shell import output_of
 from ..tools.task_board import TASK_TOOLS
 from ..types import events as e
 from ..types.door import Progress
-from ..types.goals import ENDED, SPENT
+from ..types.goals import DEEP_WORK_SPENT, GOAL_ENDED
 from ..types.messages import ResultStatus, Usage
 from ..types.options import SessionOptions
 
@@ -22,9 +22,9 @@ STDOUT_CHARS = 10_000
 STDERR_CHARS = 5_000
 CHARS_OF_TOKEN = 4
 SHELL = "shell"
-FINISHED = {"calls": "tool_calls", "filtered": "content_filter"}
+FINISH_REASONS = {"calls": "tool_calls", "filtered": "content_filter"}
 """Why the model stopped, in OpenAI's words, where those are not ours."""
-Out = dict[str, Any]
+Frame = dict[str, Any]
 
 
 class OpenComputerCall(msgspec.Struct):
@@ -38,7 +38,7 @@ class OpenComputerCall(msgspec.Struct):
     @property
     def plan(self) -> str:
         """The plan that it shows, of the tool that does."""
-        shows = self.tool == EXIT and isinstance(self.arguments, dict)
+        shows = self.tool == EXIT_PLAN_MODE and isinstance(self.arguments, dict)
         return str(self.arguments.get("plan", "")) if shows else ""
 
 
@@ -47,7 +47,7 @@ class Long(msgspec.Struct, frozen=True):
 
     steps: int
     tokens: int
-    tasks: Callable[[], Out]
+    tasks: Callable[[], Frame]
 
 
 class ComputerDialectState(msgspec.Struct):
@@ -85,76 +85,76 @@ def options_of(mode: str) -> SessionOptions:
     return SessionOptions(mode="deep_work" if deep else "normal", plan_mode=deep)
 
 
-def translate(state: ComputerDialectState, item: e.Recorded | Progress) -> list[Out]:
+def translate(state: ComputerDialectState, item: e.Recorded | Progress) -> list[Frame]:
     """What a client is sent for this."""
     if isinstance(item, Progress):
-        return _progress(state, item)
+        return _on_progress(state, item)
     event = item.event
     at = item.at
     match event:
         case e.MessageReceived(message=message):
             state.fresh += len(message.text)
-            return _opened(state)
+            return _on_message(state)
         case e.Recalled(facts=facts):
             state.recalled = len(facts)
             return []
         case e.ModelFailed(model=model):
-            return [] if state.asking else _called(state, model)
+            return [] if state.asking else _announce_model_call(state, model)
         case e.ModelReplied():
-            return _replied(state, event, at)
+            return _on_reply(state, event, at)
         case e.ToolFinished(result=result):
-            return _result(state, at, result.call_id, result.text, result.status)
+            return _on_result(state, at, result.call_id, result.text, result.status)
         case e.CallClosed(call_id=call_id, reason=reason, status=status):
-            return _result(state, at, call_id, reason, status)
+            return _on_result(state, at, call_id, reason, status)
         case e.TurnEnded():
-            return _ended(state, event)
+            return _on_turn_end(state, event)
         case _:
-            return _asked_or_set(state, event)
+            return _translate_other(state, event)
 
 
-def _asked_or_set(state: ComputerDialectState, event: e.AnyEvent) -> list[Out]:
+def _translate_other(state: ComputerDialectState, event: e.AnyEvent) -> list[Frame]:
     """What people were asked, answered, set and commanded."""
     match event:
         case e.ApprovalAsked() | e.QuestionAsked():
-            return _asked(state, event)
+            return _on_ask(state, event)
         case e.ApprovalAnswered() | e.QuestionAnswered():
-            return _resolved(state, event)
+            return _on_answer(state, event)
         case e.OptionsSet(options=options) if options.mode is not None:
-            return _mode(state, options.mode)
+            return _on_mode(state, options.mode)
         case e.CommandRun():
-            return _ran(state, event)
+            return _on_command(state, event)
         case _:
             return []
 
 
-def _progress(state: ComputerDialectState, item: Progress) -> list[Out]:
+def _on_progress(state: ComputerDialectState, item: Progress) -> list[Frame]:
     if item.kind == "status":
         return [{"type": "status", "text": item.text}]
     if not item.model or not state.open or state.asking:
         return []
     state.recalled = item.recalled
-    return _called(state, item.model)
+    return _announce_model_call(state, item.model)
 
 
-def _mode(state: ComputerDialectState, mode: str) -> list[Out]:
+def _on_mode(state: ComputerDialectState, mode: str) -> list[Frame]:
     state.mode = mode_of(mode)
     state.used = 0
     return [{"type": "mode_changed", "mode": state.mode}]
 
 
-def _ran(state: ComputerDialectState, event: e.CommandRun) -> list[Out]:
+def _on_command(state: ComputerDialectState, event: e.CommandRun) -> list[Frame]:
     if event.name == "start":
         state.known = state.fresh = 0
         return [{"type": "cleared"}]
     words = state.redact(event.reply)
-    if event.principal.kind == "system" and event.name in (SPENT, ENDED):
+    if event.principal.kind == "system" and event.name in (DEEP_WORK_SPENT, GOAL_ENDED):
         return [{"type": "error", "message": words}]
     return [{"type": "text", "text": words}]
 
 
-def _thinking(state: ComputerDialectState) -> Out:
+def _thinking_frame(state: ComputerDialectState) -> Frame:
     """It thinks; in deep work, with how far it is."""
-    out: Out = {"type": "thinking", "iteration": state.iteration}
+    out: Frame = {"type": "thinking", "iteration": state.iteration}
     if state.mode != "deep_work" or state.long is None:
         return out
     long = state.long
@@ -162,16 +162,16 @@ def _thinking(state: ComputerDialectState) -> Out:
     return {**out, **limits, "task_summary": long.tasks()["summary"]}
 
 
-def _opened(state: ComputerDialectState) -> list[Out]:
+def _on_message(state: ComputerDialectState) -> list[Frame]:
     """A run begins: memory is searched once, before the model is called."""
     if state.open:
         return []
-    _begin(state)
+    _reset_run(state)
     state.searching = True
     return [{"type": "thinking", "iteration": 0, "phase": "memory_search"}]
 
 
-def _begin(state: ComputerDialectState) -> None:
+def _reset_run(state: ComputerDialectState) -> None:
     state.open = True
     state.asking = False
     state.iteration = 1
@@ -181,9 +181,9 @@ def _begin(state: ComputerDialectState) -> None:
     state.calls = {}
 
 
-def _called(state: ComputerDialectState, model: str) -> list[Out]:
+def _announce_model_call(state: ComputerDialectState, model: str) -> list[Frame]:
     """The model is being called."""
-    out: list[Out] = []
+    out: list[Frame] = []
     if state.searching:
         found = {
             "type": "thinking",
@@ -191,7 +191,7 @@ def _called(state: ComputerDialectState, model: str) -> list[Out]:
             "phase": "memory_search_done",
             "count": state.recalled,
         }
-        out += [found, _thinking(state)]
+        out += [found, _thinking_frame(state)]
         state.searching = False
     state.asking = True
     tokens = state.known + state.fresh // CHARS_OF_TOKEN
@@ -199,8 +199,8 @@ def _called(state: ComputerDialectState, model: str) -> list[Out]:
     return [*out, {"type": "thinking", "iteration": state.iteration, "phase": "llm_call", **call}]
 
 
-def _replied(state: ComputerDialectState, event: e.ModelReplied, at: float) -> list[Out]:
-    out = [] if state.asking else _called(state, event.model)
+def _on_reply(state: ComputerDialectState, event: e.ModelReplied, at: float) -> list[Frame]:
+    out = [] if state.asking else _announce_model_call(state, event.model)
     state.asking = False
     answered = {"type": "thinking", "iteration": state.iteration, "phase": "llm_response"}
     out.append({**answered, "response_tokens": event.usage.output_tokens})
@@ -230,13 +230,13 @@ def _replied(state: ComputerDialectState, event: e.ModelReplied, at: float) -> l
     return out
 
 
-def _result(
+def _on_result(
     state: ComputerDialectState, at: float, call_id: str, text: str, status: ResultStatus
-) -> list[Out]:
+) -> list[Frame]:
     call = state.calls.pop(call_id, None) or OpenComputerCall("", at)
     state.fresh += len(text)
     if call.plan:
-        return _planned(state, status)
+        return _on_plan_result(state, status)
     told = result_of(call.tool, state.redact(text), status)
     result = {
         "type": "tool_result",
@@ -247,33 +247,35 @@ def _result(
         "success": status == "ok",
         "result_length": len(told),
     }
-    out: list[Out] = []
+    out: list[Frame] = []
     if call.ask_id:  # nobody answered, or it was overtaken
-        out.append(_approval(call_id, call.tool, "timeout" if status == "expired" else "deny"))
+        out.append(
+            _approval_frame(call_id, call.tool, "timeout" if status == "expired" else "deny")
+        )
     out.append(result)
     if status == "ok" and call.tool in TASK_TOOLS and state.long is not None:
         out.append({"type": "task_update", **state.long.tasks()})
-    return out + _next(state)
+    return out + _next_iteration(state)
 
 
-def _planned(state: ComputerDialectState, status: ResultStatus) -> list[Out]:
+def _on_plan_result(state: ComputerDialectState, status: ResultStatus) -> list[Frame]:
     """A plan was answered: for these clients what follows a yes, or what is to change, is a run of
     its own."""
     if status == "superseded":
         state.open = bool(state.calls)  # the message that says what is to change begins it
         return []
     if status != "ok" or state.calls:
-        return _next(state)
-    _begin(state)
-    return [_thinking(state)]
+        return _next_iteration(state)
+    _reset_run(state)
+    return [_thinking_frame(state)]
 
 
-def _next(state: ComputerDialectState) -> list[Out]:
+def _next_iteration(state: ComputerDialectState) -> list[Frame]:
     """The next call of the model is due when all calls of tools are over."""
     if state.calls or not state.open:
         return []
     state.iteration += 1
-    return [_thinking(state)]
+    return [_thinking_frame(state)]
 
 
 def result_of(tool: str, text: str, status: ResultStatus) -> str:
@@ -289,20 +291,20 @@ def result_of(tool: str, text: str, status: ResultStatus) -> str:
     return _json({"error": text} if status == "error" else {"error": text, "tool": tool})
 
 
-def _json(value: Out) -> str:
+def _json(value: Frame) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _asked(state: ComputerDialectState, event: e.ApprovalAsked | e.QuestionAsked) -> list[Out]:
+def _on_ask(state: ComputerDialectState, event: e.ApprovalAsked | e.QuestionAsked) -> list[Frame]:
     call = state.calls.get(event.call_id)
     if call is not None:
         call.ask_id = event.ask_id
     if isinstance(event, e.ApprovalAsked) and event.others:
-        return [_asked_together(state, event)]
+        return [_group_ask_frame(state, event)]
     if call is not None and call.plan:
-        return [_plan_ready(state, call.plan)]
+        return [_plan_frame(state, call.plan)]
     tool = call.tool if call is not None else ""
-    out: Out = {
+    out: Frame = {
         "tool_call_id": event.call_id,
         "tool": tool,
         "question": state.redact(event.question),
@@ -314,7 +316,7 @@ def _asked(state: ComputerDialectState, event: e.ApprovalAsked | e.QuestionAsked
     return [{"type": "approval_request", **out, **more}]
 
 
-def _asked_together(state: ComputerDialectState, event: e.ApprovalAsked) -> Out:
+def _group_ask_frame(state: ComputerDialectState, event: e.ApprovalAsked) -> Frame:
     """Several calls in one question, for clients that know one call each: what they show has all of
     them, and what they answer holds for all."""
     known = [(call.call_id, state.calls.get(call.call_id)) for call in event.calls]
@@ -323,7 +325,7 @@ def _asked_together(state: ComputerDialectState, event: e.ApprovalAsked) -> Out:
         for call_id, call in known
         if call
     ]
-    out: Out = {"tool_call_id": event.call_id, "tool": f"{len(event.calls)} calls"}
+    out: Frame = {"tool_call_id": event.call_id, "tool": f"{len(event.calls)} calls"}
     out |= {"question": state.redact(event.question), "input": {"calls": wanted}}
     return {
         "type": "approval_request",
@@ -333,15 +335,15 @@ def _asked_together(state: ComputerDialectState, event: e.ApprovalAsked) -> Out:
     }
 
 
-def _plan_ready(state: ComputerDialectState, plan: str) -> Out:
+def _plan_frame(state: ComputerDialectState, plan: str) -> Frame:
     tasks = state.long.tasks() if state.long is not None else {"tasks": [], "summary": ""}
     used = {"iterations": state.iteration, "model": state.model, "usage": usage_of(state.usage)}
     return {"type": "plan_ready", "text": plan, **tasks, **used}
 
 
-def _resolved(
+def _on_answer(
     state: ComputerDialectState, event: e.ApprovalAnswered | e.QuestionAnswered
-) -> list[Out]:
+) -> list[Frame]:
     found = next(
         ((call_id, call) for call_id, call in state.calls.items() if call.ask_id == event.ask_id),
         None,
@@ -353,21 +355,21 @@ def _resolved(
     if isinstance(event, e.QuestionAnswered) or call.plan or event.choice == "each":
         return []
     approved = event.choice in ("once", "always")
-    return [_approval(call_id, call.tool, "allow" if approved else "deny")]
+    return [_approval_frame(call_id, call.tool, "allow" if approved else "deny")]
 
 
-def _approval(call_id: str, tool: str, reason: str) -> Out:
+def _approval_frame(call_id: str, tool: str, reason: str) -> Frame:
     """What became of an approval: `allow`, `deny`, or `timeout` where nobody answered."""
     resolved = {"type": "approval_resolved", "tool_call_id": call_id, "tool": tool}
     return {**resolved, "approved": reason == "allow", "reason": reason}
 
 
-def _ended(state: ComputerDialectState, event: e.TurnEnded) -> list[Out]:
+def _on_turn_end(state: ComputerDialectState, event: e.TurnEnded) -> list[Frame]:
     text = state.redact(event.said) or state.text
     state.open = state.searching = state.asking = False
-    if event.unanswered:
+    if event.is_unanswered:
         return [{"type": "error", "message": text}]  # it ends the run: nothing is done
-    out: list[Out] = []
+    out: list[Frame] = []
     if event.said and event.said != state.text:
         out.append({"type": "text", "text": text})
     return [
@@ -376,7 +378,7 @@ def _ended(state: ComputerDialectState, event: e.TurnEnded) -> list[Out]:
             "type": "done",
             "text": text,
             "iterations": state.iteration,
-            "finish_reason": FINISHED.get(state.finish, state.finish)
+            "finish_reason": FINISH_REASONS.get(state.finish, state.finish)
             if event.reason == "done"
             else event.reason,
             "model": state.model,

@@ -10,8 +10,8 @@ import msgspec
 
 from ..agent import state as session
 from ..agent.tracing import TracedRequest, read_request
-from ..models.base import Thinking, ToolSchema
-from ..policy.plan import EXIT
+from ..models.base import ThinkingLevel, ToolSchema
+from ..policy.plan import EXIT_PLAN_MODE
 from ..tools.task_board import TASK_TOOLS
 from ..types import events as e
 from ..types.door import Progress
@@ -19,12 +19,12 @@ from ..types.messages import Message, Usage
 from ..types.process import Process
 from .blocks import content_of, input_of, messages_of
 
-Out = dict[str, Any]
+Frame = dict[str, Any]
 RESULT_CHARS = 2_000
 NOTICE_CHARS = 500
 WITH_FILES = ("done", "interrupted")
 """Messages that list the files of the workspace: `files` is filled in by who sends them."""
-PROCESS = "process:"
+PROCESS_PREFIX = "process:"
 """So begins the id of the message that tells how a command in the background has ended."""
 NOT_YET = {
     "teams": "not yet: the choice is kept, and there are no teammates so far",
@@ -51,7 +51,7 @@ class OpenAgentDialectState(msgspec.Struct):
 
     redact: Callable[[str], str] = str
     tools: tuple[ToolSchema, ...] = ()
-    effort: Thinking = "off"
+    effort: ThinkingLevel = "off"
     open: bool = False
     cut: bool = False
     sent: int = 0
@@ -64,27 +64,27 @@ class OpenAgentDialectState(msgspec.Struct):
     feedback: str = ""
     traced: session.State | None = None
     prompt: str = ""
-    asked: bool = False
-    tasks: Callable[[str], Out] | None = None
-    ended: Callable[[str], Out | None] | None = None
+    request_shown: bool = False
+    tasks: Callable[[str], Frame] | None = None
+    process_notice: Callable[[str], Frame | None] | None = None
 
 
-def translate(state: OpenAgentDialectState, item: e.Recorded | Progress) -> list[Out]:
+def translate(state: OpenAgentDialectState, item: e.Recorded | Progress) -> list[Frame]:
     """What a client is sent for this."""
     if isinstance(item, Progress):
-        return _progress(state, item)
-    out = _recorded(state, item)
+        return _on_progress(state, item)
+    out = _on_event(state, item)
     if state.traced is not None:
         session.fold(state.traced, (item,))
     return out
 
 
-def _progress(state: OpenAgentDialectState, item: Progress) -> list[Out]:
+def _on_progress(state: OpenAgentDialectState, item: Progress) -> list[Frame]:
     match item.kind:
         case "text" | "snapshot":
             fresh = item.text[max(0, state.sent - item.offset) :]
             state.sent = max(state.sent, item.offset + len(item.text))
-            return [_text(state, fresh)] if fresh else []
+            return [_text_frame(state, fresh)] if fresh else []
         case "thinking":
             return [
                 {
@@ -100,38 +100,38 @@ def _progress(state: OpenAgentDialectState, item: Progress) -> list[Out]:
             state.prompt = item.text
             return []
         case "request":
-            state.asked = True
-            return [_request(state, read_request(item.text))]
+            state.request_shown = True
+            return [_request_frame(state, read_request(item.text))]
         case _:
             return []
 
 
-def _text(state: OpenAgentDialectState, text: str) -> Out:
+def _text_frame(state: OpenAgentDialectState, text: str) -> Frame:
     return {"type": "text_delta", "content": state.redact(text)}
 
 
-def _recorded(state: OpenAgentDialectState, item: e.Recorded) -> list[Out]:
+def _on_event(state: OpenAgentDialectState, item: e.Recorded) -> list[Frame]:
     event = item.event
     match event:
         case e.MessageReceived():
-            return _received(state, event)
+            return _on_message(state, event)
         case e.ModelReplied():
-            return _replied(state, event)
+            return _on_reply(state, event)
         case e.ToolFinished(result=result):
-            return _result(state, result.call_id, result.text, result.status)
+            return _on_result(state, result.call_id, result.text, result.status)
         case e.CallClosed(call_id=call_id, reason=reason, status=status):
             state.cut = state.cut or status == "interrupted"
-            return _result(state, call_id, reason, status)
+            return _on_result(state, call_id, reason, status)
         case e.ApprovalAsked() | e.QuestionAsked():
-            return _asked(state, event)
+            return _on_ask(state, event)
         case e.ApprovalAnswered(ask_id=ask_id, choice=choice):
             return (
                 []
                 if choice == "each"
-                else _answered(state, ask_id, yes=choice in ("once", "always"))
+                else _on_answer(state, ask_id, yes=choice in ("once", "always"))
             )
         case e.OptionsSet():
-            return _options(state, event)
+            return _on_options(state, event)
         case e.Compacted(dropped=dropped):
             asked_for = state.compacting
             state.compacting = False
@@ -144,42 +144,42 @@ def _recorded(state: OpenAgentDialectState, item: e.Recorded) -> list[Out]:
                 }
             ]
         case e.CommandRun(reply=reply) if reply:
-            return [_text(state, reply)]
+            return [_text_frame(state, reply)]
         case e.TurnEnded():
-            return _ended(state, event)
+            return _on_turn_end(state, event)
         case _:
             return []
 
 
-def _received(state: OpenAgentDialectState, event: e.MessageReceived) -> list[Out]:
-    out: list[Out] = []
+def _on_message(state: OpenAgentDialectState, event: e.MessageReceived) -> list[Frame]:
+    out: list[Frame] = []
     if state.open and state.cut:
-        out = [_rest(state, "interrupted")]
+        out = [_end_frame(state, "interrupted")]
     if not state.open or state.cut:
         state.usage = Usage()
     state.open = True
     state.cut = False
     state.sent = 0
-    if event.external_id.startswith(PROCESS) and state.ended is not None:
-        notice = state.ended(event.external_id.removeprefix(PROCESS))
+    if event.external_id.startswith(PROCESS_PREFIX) and state.process_notice is not None:
+        notice = state.process_notice(event.external_id.removeprefix(PROCESS_PREFIX))
         if notice is not None:
             out.append({"type": "background_result", "notifications": [notice]})
     return out
 
 
-def _replied(state: OpenAgentDialectState, event: e.ModelReplied) -> list[Out]:
+def _on_reply(state: OpenAgentDialectState, event: e.ModelReplied) -> list[Frame]:
     text = event.message.text
     rest = text[state.sent :]
-    out: list[Out] = [_text(state, rest)] if rest else []
+    out: list[Frame] = [_text_frame(state, rest)] if rest else []
     state.sent = 0
     state.usage = state.usage + event.usage
     state.last_input_tokens = event.usage.input_tokens
     state.cut = event.finish == "interrupted"
     if state.traced is not None:
-        if not state.asked:  # it was asked before this client came, or elsewhere
-            out.insert(0, _request(state, _from_log(state, state.traced, event)))
-        out.append(_response(state, event))
-    state.asked = False
+        if not state.request_shown:  # it was asked before this client came, or elsewhere
+            out.insert(0, _request_frame(state, _request_from_log(state, state.traced, event)))
+        out.append(_response_frame(state, event))
+    state.request_shown = False
     state.prompt = ""
     for call in event.message.calls:
         shown = input_of(call, state.redact)
@@ -188,7 +188,7 @@ def _replied(state: OpenAgentDialectState, event: e.ModelReplied) -> list[Out]:
     return out
 
 
-def _request(state: OpenAgentDialectState, asked: TracedRequest) -> Out:
+def _request_frame(state: OpenAgentDialectState, asked: TracedRequest) -> Frame:
     """`max_tokens` and `temperature` are null where nothing is set: the model's own hold."""
     state.seq += 1
     messages = messages_of(asked.messages, state.redact)
@@ -212,7 +212,7 @@ def _request(state: OpenAgentDialectState, asked: TracedRequest) -> Out:
     }
 
 
-def _from_log(
+def _request_from_log(
     state: OpenAgentDialectState, traced: session.State, event: e.ModelReplied
 ) -> TracedRequest:
     """The call that this reply answers, as far as the log has it."""
@@ -227,7 +227,7 @@ def _from_log(
     )
 
 
-def _response(state: OpenAgentDialectState, event: e.ModelReplied) -> Out:
+def _response_frame(state: OpenAgentDialectState, event: e.ModelReplied) -> Frame:
     calls = [
         {"id": call.id, "name": call.name, "input": input_of(call, state.redact)}
         for call in event.message.calls
@@ -242,13 +242,13 @@ def _response(state: OpenAgentDialectState, event: e.ModelReplied) -> Out:
     }
 
 
-def _result(state: OpenAgentDialectState, call_id: str, text: str, status: str) -> list[Out]:
+def _on_result(state: OpenAgentDialectState, call_id: str, text: str, status: str) -> list[Frame]:
     call = state.calls.pop(call_id, None)
     tool = call.tool if call else ""
     shown = state.redact(text)
     if len(shown) > RESULT_CHARS:
         shown = shown[:RESULT_CHARS] + "..."
-    said: Out = {
+    said: Frame = {
         "type": "tool_result",
         "tool": tool,
         "result": shown,
@@ -260,35 +260,35 @@ def _result(state: OpenAgentDialectState, call_id: str, text: str, status: str) 
     return [said]
 
 
-def _asked(state: OpenAgentDialectState, event: e.ApprovalAsked | e.QuestionAsked) -> list[Out]:
+def _on_ask(state: OpenAgentDialectState, event: e.ApprovalAsked | e.QuestionAsked) -> list[Frame]:
     call = state.calls.get(event.call_id) or OpenAgentCall("", None)
     call.ask_id = event.ask_id
     if isinstance(event, e.QuestionAsked):
         words = {"question": state.redact(event.question), "choices": list(event.choices)}
         return [{"type": "question", "id": event.call_id, **words}]
-    if call.tool == EXIT:
+    if call.tool == EXIT_PLAN_MODE:
         plan = call.input.get("plan", "") if isinstance(call.input, dict) else ""
-        rest = _rest(state, "done", reason="plan")
+        rest = _end_frame(state, "done", reason="plan")
         state.usage = Usage()
         return [{"type": "plan_ready", "plan": plan, "id": event.call_id}, rest]
     said = {"question": state.redact(event.question), "reason": state.redact(event.reason)}
     for each in event.others:
         if (other := state.calls.get(each.call_id)) is not None:
             other.ask_id = event.ask_id
-    named = [_named(each.call_id, state.calls.get(each.call_id, call)) for each in event.calls]
+    named = [_call_view(each.call_id, state.calls.get(each.call_id, call)) for each in event.calls]
     return [{"type": "tool_approval_request", "tools": named, **said}]
 
 
-def _named(call_id: str, call: OpenAgentCall) -> Out:
+def _call_view(call_id: str, call: OpenAgentCall) -> Frame:
     return {"name": call.tool, "input": call.input, "id": call_id}
 
 
-def _answered(state: OpenAgentDialectState, ask_id: str, *, yes: bool) -> list[Out]:
+def _on_answer(state: OpenAgentDialectState, ask_id: str, *, yes: bool) -> list[Frame]:
     """A yes to a call is seen by its result; a no, and what becomes of a plan, are told."""
     calls = [call for call in state.calls.values() if call.ask_id == ask_id]
     if not calls:
         return []
-    if calls[0].tool == EXIT:
+    if calls[0].tool == EXIT_PLAN_MODE:
         if yes:
             return [{"type": "plan_approved"}]
         feedback = state.feedback
@@ -305,13 +305,13 @@ def _answered(state: OpenAgentDialectState, ask_id: str, *, yes: bool) -> list[O
     ]
 
 
-def _options(state: OpenAgentDialectState, event: e.OptionsSet) -> list[Out]:
+def _on_options(state: OpenAgentDialectState, event: e.OptionsSet) -> list[Frame]:
     options = event.options
     if options.thinking is not None:
         state.effort = options.thinking or "off"
     if options.plan_mode is not None:
         state.plan_mode = options.plan_mode
-    out: list[Out] = []
+    out: list[Frame] = []
     if options.compact:
         state.compacting = True
         out = [{"type": "compact", "message": "The conversation is summed up."}]
@@ -331,19 +331,19 @@ def _options(state: OpenAgentDialectState, event: e.OptionsSet) -> list[Out]:
     ]
 
 
-def _ended(state: OpenAgentDialectState, event: e.TurnEnded) -> list[Out]:
-    out: list[Out] = []
-    if event.unanswered:
+def _on_turn_end(state: OpenAgentDialectState, event: e.TurnEnded) -> list[Frame]:
+    out: list[Frame] = []
+    if event.is_unanswered:
         out = [{"type": "error", "message": state.redact(event.said) or "The turn failed."}]
     elif event.said:
-        out = [_text(state, event.said)]
+        out = [_text_frame(state, event.said)]
     state.open = False
     state.cut = False
     state.sent = 0
-    return [*out, _rest(state, "done", reason=event.reason)]
+    return [*out, _end_frame(state, "done", reason=event.reason)]
 
 
-def _rest(state: OpenAgentDialectState, type_: str, **more: str) -> Out:
+def _end_frame(state: OpenAgentDialectState, type_: str, **more: str) -> Frame:
     """The end of a turn, or of its part up to here."""
     usage = {
         **tokens_of(state.usage),
@@ -353,7 +353,7 @@ def _rest(state: OpenAgentDialectState, type_: str, **more: str) -> Out:
     return {"type": type_, "usage": usage, "files": [], **more}
 
 
-def notice_of(process: Process, redact: Callable[[str], str]) -> Out:
+def notice_of(process: Process, redact: Callable[[str], str]) -> Frame:
     """How a command in the background has ended, with the beginning of what it printed."""
     head = f"$ {process.command[:200]}\n"
     result = process.said.partition(head)[2] or process.said

@@ -89,13 +89,13 @@ def not_found(what: str) -> HttpProblem:
     return HttpProblem(404, "not_found", f"There is no {what} here.")
 
 
-def bad(message: str, *faults: Fault, param: str = "") -> HttpProblem:
+def bad_request(message: str, *faults: Fault, param: str = "") -> HttpProblem:
     return HttpProblem(400, "bad_request", message, param=param, faults=faults)
 
 
-def problem_of(error: DeskhandError) -> HttpProblem:
+def to_http_problem(error: DeskhandError) -> HttpProblem:
     """Which status an error of ours has."""
-    said = sentence(str(error))
+    said = to_sentence(str(error))
     match error:
         case NoSuchJob():
             return not_found("such job")
@@ -113,13 +113,13 @@ def problem_of(error: DeskhandError) -> HttpProblem:
             return HttpProblem(500, "failed", said)
 
 
-def sentence(text: str) -> str:
+def to_sentence(text: str) -> str:
     """`text` with a capital and a full stop."""
     text = text.strip() or "that did not work"
     return text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")
 
 
-OPENAI = "/v1/"
+OPENAI_PREFIX = "/v1/"
 
 
 def error_response(problem: HttpProblem, request_id: str, path: str = "") -> Response:
@@ -127,6 +127,6 @@ def error_response(problem: HttpProblem, request_id: str, path: str = "") -> Res
     kind = "server_error" if problem.status >= 500 else "invalid_request_error"
     said = (problem.code, problem.message, kind, request_id)
     body: ErrorBody | OpenAIErrorBody = ErrorBody(Problem(*said), problem.faults or problem.message)
-    if path.startswith(OPENAI):
+    if path.startswith(OPENAI_PREFIX):
         body = OpenAIErrorBody(OpenAIProblem(*said, problem.param or None))
     return Response(msgspec.json.encode(body), problem.status, problem.headers, "application/json")

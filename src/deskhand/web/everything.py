@@ -26,11 +26,11 @@ from . import (
     tasks,
     watch,
 )
-from .openapi import endpoint_of
+from .openapi import make_openapi_endpoint
 from .routing import Endpoint
 from .sockets import Socket
 
-ROOMS = (
+MODULES = (
     login,
     house,
     alerts,
@@ -52,6 +52,6 @@ ROOMS = (
     compat_openagent,
     openai,
 )
-_ALL: tuple[Endpoint, ...] = tuple(endpoint for room in ROOMS for endpoint in room.ENDPOINTS)
-ENDPOINTS: tuple[Endpoint, ...] = (*_ALL, endpoint_of(_ALL))
+_ALL: tuple[Endpoint, ...] = tuple(endpoint for room in MODULES for endpoint in room.ENDPOINTS)
+ENDPOINTS: tuple[Endpoint, ...] = (*_ALL, make_openapi_endpoint(_ALL))
 SOCKETS: tuple[Socket, ...] = compat_sockets.SOCKETS

@@ -25,12 +25,14 @@ _TYPES = {
 https://docs.pydantic.dev/latest/errors/validation_errors/"""
 
 
-def fault_of(error: msgspec.ValidationError, root: Literal["body", "query"], given: Any) -> Fault:
+def parse_fault(
+    error: msgspec.ValidationError, root: Literal["body", "query"], given: Any
+) -> Fault:
     """What is wrong with `given`, and where in it."""
     said = str(error)
     reason, place, path = said.partition(_PLACE)
-    steps = _steps(path.removesuffix("`")) if place else ()
-    found = _at(given, steps)
+    steps = _parse_path(path.removesuffix("`")) if place else ()
+    found = _lookup(given, steps)
     missing = _MISSING.search(reason)
     if missing is not None:
         return Fault("missing", (root, *steps, missing["field"]), "This field is required.", found)
@@ -41,7 +43,7 @@ def fault_of(error: msgspec.ValidationError, root: Literal["body", "query"], giv
     return Fault(kind, (root, *steps), f"{reason}.", found)
 
 
-def no_json(error: Exception) -> Fault:
+def json_fault(error: Exception) -> Fault:
     """The whole body is no JSON."""
     at = re.search(r"byte (\d+)", str(error))
     position = int(at[1]) if at is not None else 0
@@ -50,12 +52,12 @@ def no_json(error: Exception) -> Fault:
     )
 
 
-def _steps(path: str) -> tuple[str | int, ...]:
+def _parse_path(path: str) -> tuple[str | int, ...]:
     """The way that `.a[0].b` describes, as far as it names each step."""
     return tuple(match["key"] or int(match["index"]) for match in _STEP.finditer(path))
 
 
-def _at(given: Any, steps: tuple[str | int, ...]) -> Any:
+def _lookup(given: Any, steps: tuple[str | int, ...]) -> Any:
     """What stands there; the whole of it where the way leads nowhere."""
     found = given
     for step in steps:

@@ -25,13 +25,13 @@ from ..tools.paths import Entry, Listed, OpenedFile, Place, Workspace
 from ..tools.pdf_pages import PAGES
 from ..tools.watch import changed_by
 from ..types.errors import OutsideWorkspace, ProtectedPath, ToolError
-from ..types.identity import Principal, acts_for, readers_of
+from ..types.identity import Principal, list_reader_names, responsible_person
 from ..types.labels import LOCAL, Label
-from .errors import Fault, HttpProblem, bad, not_found, sentence
-from .media import sent
+from .errors import Fault, HttpProblem, bad_request, not_found, to_sentence
+from .media import file_response
 from .ports import Web
-from .previews import LOOK_BYTES, PreviewView, page_of, previewed, with_pages
-from .routing import Call, Endpoint, limited
+from .previews import TABLE_BYTES, PreviewView, add_pages, make_preview, render_page
+from .routing import Call, Endpoint, stream_limited
 
 FILE_BYTES = 10_000_000
 FILES = 20
@@ -89,13 +89,13 @@ class Uploaded(msgspec.Struct, frozen=True):
     uploaded: list[str]
 
 
-async def workspace(call: Call, agent: str) -> Workspace:
+async def require_workspace(call: Call, agent: str) -> Workspace:
     """The files of an agent to whom this person may talk. Raises HttpProblem."""
     name = agent or call.web.house.agents[0]
     if name not in call.web.house.agents or not call.web.people.may_talk(call.principal, name):
-        await call.web.people.note(call.principal, "files refused", name)
+        await call.web.people.add_audit_note(call.principal, "files refused", name)
         raise not_found("such agent")
-    return (await call.web.house.reach(name)).files
+    return (await call.web.house.tool_scope(name)).files
 
 
 def check_place(call: Call, path: str, *, write: bool = False, asked: str = "") -> None:
@@ -116,42 +116,42 @@ def check_place(call: Call, path: str, *, write: bool = False, asked: str = "") 
         )
 
 
-def plainly(error: ToolError) -> HttpProblem:
+def path_problem(error: ToolError) -> HttpProblem:
     """What is told about a path that cannot be had."""
     if isinstance(error, OutsideWorkspace | ProtectedPath):
-        return HttpProblem(403, "forbidden", sentence(str(error)))
+        return HttpProblem(403, "forbidden", to_sentence(str(error)))
     if isinstance(error.__cause__, FileNotFoundError):
         return not_found("such file")
-    return bad(sentence(str(error)))
+    return bad_request(to_sentence(str(error)))
 
 
-async def listed(call: Call) -> list[FileView]:
-    files = await workspace(call, call.query.agent)
+async def list_folder(call: Call) -> list[FileView]:
+    files = await require_workspace(call, call.query.agent)
     path = call.query.path or "."
     check_place(call, path)
-    found = await anyio.to_thread.run_sync(_listed, files, path)
+    found = await anyio.to_thread.run_sync(_read_folder, files, path)
     check_place(call, files.inside(found.place.real), asked=path)
     places = [found.place_of(entry) for entry in found.entries]
-    seen = await sees(call.web, call.principal, call.query.agent, places)
+    seen = await which_visible(call.web, call.principal, call.query.agent, places)
     top = PurePosixPath(path)
     shown = [entry for entry, may in zip(found.entries, seen, strict=True) if may]
     twins = alike(entry.name for entry in shown)
     views = [
-        _view(top, entry, twins.get(entry.name, ""))
+        _make_view(top, entry, twins.get(entry.name, ""))
         for entry in shown
         if str(top / entry.name) not in HIDDEN
     ]
-    return views if "owner" in call.principal.roles else [_plain(view) for view in views]
+    return views if "owner" in call.principal.roles else [_strip_details(view) for view in views]
 
 
-def _listed(files: Workspace, path: str) -> Listed:
+def _read_folder(files: Workspace, path: str) -> Listed:
     try:
         return files.listed(path)
     except ToolError as error:
-        raise plainly(error) from error
+        raise path_problem(error) from error
 
 
-def _plain(view: FileView) -> FileView:
+def _strip_details(view: FileView) -> FileView:
     """What those who may not see all are told: the size of a folder follows what lies in it, and
     any time can be set without a trace."""
     return msgspec.structs.replace(
@@ -159,17 +159,19 @@ def _plain(view: FileView) -> FileView:
     )
 
 
-async def sees(web: Web, principal: Principal, agent: str, places: Sequence[Place]) -> list[bool]:
+async def which_visible(
+    web: Web, principal: Principal, agent: str, places: Sequence[Place]
+) -> list[bool]:
     """Which of these files, and of their names, are for this person. What is known of the owner is
     for owners. It is asked when they were read."""
-    marks = await marks_in(await web.house.reach(agent or web.house.agents[0]))
-    readers = readers_of(principal)
+    marks = await marks_in(await web.house.tool_scope(agent or web.house.agents[0]))
+    readers = list_reader_names(principal)
     return await anyio.to_thread.run_sync(
         lambda: [may_see(marks.told((place,)), readers) for place in places]
     )
 
 
-def _view(folder: PurePosixPath, entry: Entry, note: str) -> FileView:
+def _make_view(folder: PurePosixPath, entry: Entry, note: str) -> FileView:
     path = str(folder / entry.name)
     return FileView(
         entry.name,
@@ -182,67 +184,67 @@ def _view(folder: PurePosixPath, entry: Entry, note: str) -> FileView:
     )
 
 
-async def opened(call: Call, agent: str, path: str, most: int) -> OpenedFile:
+async def read_file(call: Call, agent: str, path: str, most: int) -> OpenedFile:
     """A file of an agent, at most so many bytes of it. It is judged by what the kernel has opened,
     when it was read. Raises HttpProblem for one that is not for this person: the owner's own, or
     one whose label names other readers."""
-    files = await workspace(call, agent)
+    files = await require_workspace(call, agent)
     check_place(call, path)
     if "\0" in path:
-        raise bad("A path has no character 0.")
+        raise bad_request("A path has no character 0.")
     try:
         found = await anyio.to_thread.run_sync(files.read_opened, path, most)
     except ToolError as error:
-        raise plainly(error) from error
+        raise path_problem(error) from error
     check_place(call, files.inside(found.place.real), asked=path)
-    if not all(await sees(call.web, call.principal, agent, (found.place,))):
-        await call.web.people.note(call.principal, "file refused", path[:200])
+    if not all(await which_visible(call.web, call.principal, agent, (found.place,))):
+        await call.web.people.add_audit_note(call.principal, "file refused", path[:200])
         raise HttpProblem(
             403, "forbidden", f"{path[:200]!r} is for others alone: what went into it is."
         )
     return found
 
 
-async def preview(call: Call) -> PreviewView:
+async def get_preview(call: Call) -> PreviewView:
     agent = call.query.agent
     path = call.query.path
-    found = await look(call, agent, path)
+    found = await preview_file(call, agent, path)
     if found.kind != "pdf":
         return found
-    data = (await opened(call, agent, path, LIMIT_BYTES + 1)).data
-    async with call.web.drawing:
-        return await with_pages(found, data, await _sandbox(call, agent))
+    data = (await read_file(call, agent, path, LIMIT_BYTES + 1)).data
+    async with call.web.pdf_limiter:
+        return await add_pages(found, data, await _sandbox(call, agent))
 
 
-async def look(call: Call, agent: str, path: str) -> PreviewView:
+async def preview_file(call: Call, agent: str, path: str) -> PreviewView:
     """What there is to see of a file. Raises HttpProblem."""
-    found = await opened(call, agent, path, LOOK_BYTES)
-    return previewed(found.data, found.size_bytes, path)
+    found = await read_file(call, agent, path, TABLE_BYTES)
+    return make_preview(found.data, found.size_bytes, path)
 
 
 async def _sandbox(call: Call, agent: str) -> Callable[[], Awaitable[Sandbox]]:
-    return (await call.web.house.reach(agent or call.web.house.agents[0])).sandbox
+    return (await call.web.house.tool_scope(agent or call.web.house.agents[0])).sandbox
 
 
-async def page(call: Call) -> Response:
-    data = (await opened(call, call.query.agent, call.query.path, LIMIT_BYTES + 1)).data
-    async with call.web.drawing:
-        drawn = await page_of(data, call.query.page, await _sandbox(call, call.query.agent))
-    return sent(drawn, f"{call.query.page}.png")
+async def get_page(call: Call) -> Response:
+    data = (await read_file(call, call.query.agent, call.query.path, LIMIT_BYTES + 1)).data
+    async with call.web.pdf_limiter:
+        drawn = await render_page(data, call.query.page, await _sandbox(call, call.query.agent))
+    return file_response(drawn, f"{call.query.page}.png")
 
 
-async def raw(call: Call) -> Response:
+async def get_raw(call: Call) -> Response:
     return await download(call, call.query.agent, call.query.path)
 
 
 async def download(call: Call, agent: str, path: str) -> Response:
     """The file as it is: a picture to be shown, all else to be kept. Raises HttpProblem."""
-    found = await opened(call, agent, path, RAW_BYTES + 1)
+    found = await read_file(call, agent, path, RAW_BYTES + 1)
     if len(found.data) > RAW_BYTES:
         raise HttpProblem(
             413, "too_large", f"That file is too large to send: at most {RAW_BYTES:,} bytes."
         )
-    return sent(found.data, PurePosixPath(path).name)
+    return file_response(found.data, PurePosixPath(path).name)
 
 
 async def upload(call: Call) -> Uploaded:
@@ -253,39 +255,39 @@ async def keep_uploads(call: Call, agent: str, subdir: str) -> list[str]:
     """Write each part named `files` of a multipart body. Who sends a file need not have written it:
     but for owners, who may put there what they want, it is from outside, and on the word of who
     sends it. Raises HttpProblem, and then nothing was written."""
-    await workspace(call, agent)
-    given = [(name, data) async for name, data in _parts(call)]
+    await require_workspace(call, agent)
+    given = [(name, data) async for name, data in _read_parts(call)]
     if not given:
         said = (
             "There is no file in it: send multipart/form-data with one or more parts named `files`."
         )
-        raise bad(said, Fault("missing", ("body", "files"), said))
+        raise bad_request(said, Fault("missing", ("body", "files"), said))
     for name, _ in given:
         check_place(call, str(PurePosixPath(subdir or ".") / name), write=True)
     for name, _ in given:
         if name in ("", ".", "..") or name.startswith("."):
-            raise bad("Each file needs a name, which does not begin with a dot.")
+            raise bad_request("Each file needs a name, which does not begin with a dot.")
     name = agent or call.web.house.agents[0]
     return [
-        await _kept(call, name, str(PurePosixPath(subdir or ".") / file), data)
+        await _keep_upload(call, name, str(PurePosixPath(subdir or ".") / file), data)
         for file, data in given
     ]
 
 
-async def _parts(call: Call) -> AsyncGenerator[tuple[str, bytes]]:
+async def _read_parts(call: Call) -> AsyncGenerator[tuple[str, bytes]]:
     kind = call.request.headers.get("content-type", "")
     if kind.partition(";")[0].strip().lower() != "multipart/form-data":
         said = "Send the files as multipart/form-data, in parts named `files`."
         raise HttpProblem(
             415, "not_multipart", said, faults=(Fault("missing", ("body", "files"), said),)
         )
-    stream = limited(call.request, UPLOAD_BYTES, UPLOAD_S)
+    stream = stream_limited(call.request, UPLOAD_BYTES, UPLOAD_S)
     try:
         form = await MultiPartParser(
             call.request.headers, stream, max_files=FILES, max_fields=FILES
         ).parse()
     except MultiPartException as error:
-        raise bad(sentence(error.message)) from error
+        raise bad_request(to_sentence(error.message)) from error
     try:
         for name, part in form.multi_items():
             if name in ("files", "file") and isinstance(part, UploadFile):
@@ -304,25 +306,35 @@ async def _parts(call: Call) -> AsyncGenerator[tuple[str, bytes]]:
         await form.close()
 
 
-async def _kept(call: Call, agent: str, path: str, data: bytes) -> str:
+async def _keep_upload(call: Call, agent: str, path: str, data: bytes) -> str:
     """Write a file that somebody sends, as a change that can be undone. Returns where it lies.
     Raises HttpProblem."""
-    reach, who, name = await call.web.house.reach(agent), call.principal, PurePosixPath(path).name
+    reach, who, name = (
+        await call.web.house.tool_scope(agent),
+        call.principal,
+        PurePosixPath(path).name,
+    )
     label = LOCAL
     if "owner" not in who.roles:
-        label = Label("untrusted", source=f"file {name}", by=(acts_for(who),))
+        label = Label("untrusted", source=f"file {name}", by=(responsible_person(who),))
 
     def judge(real: str) -> None:
         check_place(call, reach.files.inside(real), write=True, asked=name)
 
     act = partial(reach.files.write, path, data, judge=judge)
     doer = By(
-        call.web.ids.new("upload"), agent, "", acts_for(who), "upload", path, call.web.clock.now()
+        call.web.ids.new("upload"),
+        agent,
+        "",
+        responsible_person(who),
+        "upload",
+        path,
+        call.web.clock.now(),
     )
     try:
         rows = await changed_by(reach, doer, path, act, (label, label))
     except ToolError as error:
-        raise plainly(error) from error
+        raise path_problem(error) from error
     if rows and reach.shadow is not None:
         await reach.shadow.commit(rows)
     return path
@@ -333,7 +345,7 @@ ENDPOINTS = (
         "GET",
         "/api/files",
         "read",
-        listed,
+        list_folder,
         "A folder of the workspace",
         query=Where,
         returns=list[FileView],
@@ -343,7 +355,7 @@ ENDPOINTS = (
         "GET",
         "/api/files/preview",
         "read",
-        preview,
+        get_preview,
         "A file to look at: its text, the rows of a table, or how many pages a PDF has",
         query=Where,
         returns=PreviewView,
@@ -353,7 +365,7 @@ ENDPOINTS = (
         "GET",
         "/api/files/page",
         "read",
-        page,
+        get_page,
         "A page of a PDF, as a picture",
         query=PageOf,
         media="image/png",
@@ -363,7 +375,7 @@ ENDPOINTS = (
         "GET",
         "/api/files/raw",
         "read",
-        raw,
+        get_raw,
         "A file as it is: a picture to be shown, all else to be kept",
         query=Where,
         media="application/octet-stream",

@@ -19,14 +19,14 @@ from .errors import HttpProblem
 COOKIE = "deskhand"
 FORGERY_HEADER = "x-deskhand"
 """A page of another origin cannot send it without asking first, and it is never allowed."""
-SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-GUESSES = 10
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+MAX_GUESSES = 10
 REFILL_S = 6.0
 """Wrong credentials that are looked at: ten at once, then one in six seconds, for each address and
 for all together."""
-REMEMBERED = 1000
+MAX_REMEMBERED = 1000
 FRESH_S = 0.4
-STRANGER = Principal("anonymous")
+ANONYMOUS = Principal("anonymous")
 
 
 class GuardLimits(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ def check_host(headers: Headers, hosts: frozenset[str]) -> None:
         )
 
 
-SIGNED = "/api/hooks/"
+SIGNED_PREFIX = "/api/hooks/"
 """What is sent there says who sent it by its signature, and brings no credential."""
 
 
@@ -110,7 +110,7 @@ class Guesses:
         self._looked: dict[Credential, tuple[float, bool]] = {}
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    async def grant(self, credential: Credential, client: str) -> Grant:
+    async def authenticate(self, credential: Credential, client: str) -> Grant:
         """Raises HttpProblem: 401 where it does not hold, 429 where too many did not."""
         mark = sha256(credential.secret.encode("utf-8", "surrogateescape")).digest()
         held = mark in self._held
@@ -118,18 +118,18 @@ class Guesses:
             not held and not self._asking[mark]
         )  # the same one ten times over is one guess: all clients come back
         if guess:
-            self.check(client)
-            self.count(client)  # before it is looked at: others are asked meanwhile
+            self.check_rate(client)
+            self.record_failure(client)  # before it is looked at: others are asked meanwhile
         self._asking[mark] += 1
         try:
-            found = await self._people.grant_of(credential.secret)
+            found = await self._people.authenticate(credential.secret)
         finally:
             self._asking[mark] -= 1
             if not self._asking[mark]:
                 del self._asking[mark]
         if found is None or found.browser != credential.browser:
             if self._held.pop(mark, held) is None:
-                self.count(client)
+                self.record_failure(client)
             raise HttpProblem(
                 401,
                 "unauthenticated",
@@ -140,54 +140,54 @@ class Guesses:
                 {"www-authenticate": "Bearer"},
             )
         if guess:
-            self._give_back(client)
+            self._refund(client)
         self._held[mark] = None
         self._held.move_to_end(mark)
-        if len(self._held) > REMEMBERED:
+        if len(self._held) > MAX_REMEMBERED:
             self._held.popitem(last=False)
         return found
 
-    async def holds(self, credential: Credential) -> bool:
+    async def is_valid(self, credential: Credential) -> bool:
         """Whether it still does (or did FRESH_S ago), for a stream that stays open: of one there
         may be hundreds."""
         now = self._clock.monotonic()
         looked_at, held = self._looked.get(credential, (-FRESH_S, False))
         if now - looked_at < FRESH_S:
             return held
-        found = await self._people.grant_of(credential.secret)
+        found = await self._people.authenticate(credential.secret)
         held = found is not None and found.browser == credential.browser
-        if len(self._looked) > REMEMBERED:
+        if len(self._looked) > MAX_REMEMBERED:
             self._looked.clear()
         self._looked[credential] = (now, held)
         return held
 
-    def check(self, client: str) -> None:
+    def check_rate(self, client: str) -> None:
         """Raises HttpProblem where too much was guessed of late."""
-        if self._left(client) < 1 or self._left("") < 1:
+        if self._tokens_left(client) < 1 or self._tokens_left("") < 1:
             wait = {"retry-after": str(int(REFILL_S * 2))}
             raise HttpProblem(
                 429, "too_many_guesses", "Too many wrong tokens or links. Wait a minute.", wait
             )
 
-    def count(self, client: str) -> None:
+    def record_failure(self, client: str) -> None:
         """One was wrong."""
-        self._take(client)
-        self._take("")
+        self._take_token(client)
+        self._take_token("")
 
-    def _give_back(self, client: str) -> None:
+    def _refund(self, client: str) -> None:
         """What was counted was right."""
         for key in (client, ""):
-            left, at = self._buckets.get(key, (float(GUESSES), 0.0))
+            left, at = self._buckets.get(key, (float(MAX_GUESSES), 0.0))
             self._buckets[key] = (left + 1, at)
 
-    def _left(self, key: str) -> float:
-        left, at = self._buckets.get(key, (float(GUESSES), self._clock.monotonic()))
-        return min(float(GUESSES), left + (self._clock.monotonic() - at) / REFILL_S)
+    def _tokens_left(self, key: str) -> float:
+        left, at = self._buckets.get(key, (float(MAX_GUESSES), self._clock.monotonic()))
+        return min(float(MAX_GUESSES), left + (self._clock.monotonic() - at) / REFILL_S)
 
-    def _take(self, key: str) -> None:
-        self._buckets[key] = (self._left(key) - 1, self._clock.monotonic())
+    def _take_token(self, key: str) -> None:
+        self._buckets[key] = (self._tokens_left(key) - 1, self._clock.monotonic())
         self._buckets.move_to_end(key)
-        if len(self._buckets) > REMEMBERED:
+        if len(self._buckets) > MAX_REMEMBERED:
             self._buckets.popitem(last=False)
 
 

@@ -7,12 +7,12 @@ from .held_views import Approved, HeldView, SeenView, WhichFile
 from .routing import Call, Endpoint
 
 
-async def held(call: Call) -> list[HeldView]:
-    return await call.web.held.listed(call.principal)
+async def list_held(call: Call) -> list[HeldView]:
+    return await call.web.held.list_files(call.principal)
 
 
-async def shown(call: Call) -> SeenView:
-    return await call.web.held.seen(call.principal, call.query.path)
+async def view_held(call: Call) -> SeenView:
+    return await call.web.held.view_file(call.principal, call.query.path)
 
 
 async def approve(call: Call) -> list[HeldView]:
@@ -24,7 +24,7 @@ ENDPOINTS = (
         "GET",
         "/api/held",
         "admin",
-        held,
+        list_held,
         "Files that are held back from prompts, and why",
         returns=list[HeldView],
         tag="skills",
@@ -33,7 +33,7 @@ ENDPOINTS = (
         "GET",
         "/api/held/file",
         "admin",
-        shown,
+        view_held,
         "One, with all that stands in it",
         query=WhichFile,
         returns=SeenView,

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from ..types.health import HealthFact, State
-from .errors import bad, not_found
+from ..types.health import HealthFact, HealthState
+from .errors import bad_request, not_found
 from .routing import Call, Endpoint
 from .views import (
     AgentView,
@@ -26,7 +26,7 @@ from .views import (
 class HealthView(msgspec.Struct, frozen=True):
     """`status` is what all components come to. Who is not known here learns no more than that."""
 
-    status: State
+    status: HealthState
     model: str = ""
     version: str = ""
     since: float | None = None
@@ -72,7 +72,7 @@ def agents_for(call: Call) -> list[str]:
     return [name for name in call.web.house.agents if theirs is None or name in theirs]
 
 
-def agent_of(call: Call) -> str:
+def require_agent(call: Call) -> str:
     """The agent of the address, else the first that is theirs. Raises HttpProblem 404."""
     there = agents_for(call)
     name = str(call.query.agent) or next(iter(there), "")
@@ -81,62 +81,62 @@ def agent_of(call: Call) -> str:
     return name
 
 
-async def health(call: Call) -> HealthView:
+async def get_health(call: Call) -> HealthView:
     found = await call.web.house.health()
     if call.grant is None:
         return HealthView(found.state)
-    model = (await status(call)).model if agents_for(call) else ""
+    model = (await get_status(call)).model if agents_for(call) else ""
     return HealthView(found.state, model, found.version, found.since, found.facts)
 
 
-async def status(call: Call) -> StatusView:
+async def get_status(call: Call) -> StatusView:
     there = agents_for(call)
     if not there:
         raise not_found("agent that is yours")
     found = await call.web.house.status(there[0])
     return msgspec.structs.replace(
-        found, agents=there, cron_jobs=len(await call.web.jobs.listed(call.principal))
+        found, agents=there, cron_jobs=len(await call.web.jobs.list_jobs(call.principal))
     )
 
 
-async def agents(call: Call) -> list[AgentView]:
-    return [call.web.house.about(name) for name in agents_for(call)]
+async def list_agents(call: Call) -> list[AgentView]:
+    return [call.web.house.describe_agent(name) for name in agents_for(call)]
 
 
-async def tools(call: Call) -> list[ToolView]:
-    return call.web.house.tools(agent_of(call))
+async def list_tools(call: Call) -> list[ToolView]:
+    return call.web.house.tools(require_agent(call))
 
 
-async def skills(call: Call) -> list[SkillView]:
-    return await call.web.house.skills(call.principal, agent_of(call))
+async def list_skills(call: Call) -> list[SkillView]:
+    return await call.web.house.skills(call.principal, require_agent(call))
 
 
 async def add_skill(call: Call) -> SkillView:
-    return await call.web.house.add_skill(agent_of(call), call.body)
+    return await call.web.house.add_skill(require_agent(call), call.body)
 
 
-async def presets(call: Call) -> list[PresetView]:
+async def list_presets(call: Call) -> list[PresetView]:
     return call.web.house.presets()
 
 
-async def models(call: Call) -> ModelsView:
+async def list_models(call: Call) -> ModelsView:
     return await call.web.house.models()
 
 
-async def select(call: Call) -> SelectedView:
+async def select_model(call: Call) -> SelectedView:
     wanted: SelectModel = call.body
     if not wanted.model_id.strip():
-        raise bad(
+        raise bad_request(
             "No model is named: send `model_id`, and its `provider` where that does not "
             "stand in it."
         )
-    name = await _selected(call, wanted)
+    name = await _resolve_model(call, wanted)
     await call.web.house.select_model(wanted.agent, name)
     provider, _, model = name.partition("/")
     return SelectedView("ok", provider, model, call.web.house.base_url(provider))
 
 
-async def _selected(call: Call, wanted: SelectModel) -> str:
+async def _resolve_model(call: Call, wanted: SelectModel) -> str:
     """`provider/name`. Clients of agent_computer send each model that they found with OpenRouter as
     its provider."""
     if not wanted.provider:
@@ -146,16 +146,16 @@ async def _selected(call: Call, wanted: SelectModel) -> str:
     return wanted.model_id if wanted.model_id in known and name not in known else name
 
 
-async def search(call: Call) -> ModelsFound:
+async def search_models(call: Call) -> ModelsFound:
     return ModelsFound(await call.web.house.search_models(call.query.q), call.query.q)
 
 
-async def settings(call: Call) -> SettingsView:
+async def get_settings(call: Call) -> SettingsView:
     return call.web.house.settings()
 
 
-async def change(call: Call) -> SettingsView:
-    await call.web.house.set(call.body.key, call.body.value)
+async def set_setting(call: Call) -> SettingsView:
+    await call.web.house.set_setting(call.body.key, call.body.value)
     return call.web.house.settings()
 
 
@@ -164,22 +164,28 @@ ENDPOINTS = (
         "GET",
         "/health",
         "public",
-        health,
+        get_health,
         "How each component is doing",
         returns=HealthView,
         tag="house",
     ),
     Endpoint(
-        "GET", "/api/status", "read", status, "What runs here", returns=StatusView, tag="house"
+        "GET", "/api/status", "read", get_status, "What runs here", returns=StatusView, tag="house"
     ),
     Endpoint(
-        "GET", "/api/agents", "read", agents, "The agents", returns=list[AgentView], tag="house"
+        "GET",
+        "/api/agents",
+        "read",
+        list_agents,
+        "The agents",
+        returns=list[AgentView],
+        tag="house",
     ),
     Endpoint(
         "GET",
         "/api/tools",
         "read",
-        tools,
+        list_tools,
         "What an agent can do",
         query=OfAgent,
         returns=list[ToolView],
@@ -189,7 +195,7 @@ ENDPOINTS = (
         "GET",
         "/api/skills",
         "read",
-        skills,
+        list_skills,
         "Its skills",
         query=OfAgent,
         returns=list[SkillView],
@@ -211,17 +217,19 @@ ENDPOINTS = (
         "GET",
         "/api/presets",
         "read",
-        presets,
+        list_presets,
         "Prompts that are ready",
         returns=list[PresetView],
         tag="house",
     ),
-    Endpoint("GET", "/api/models", "read", models, "The models", returns=ModelsView, tag="house"),
+    Endpoint(
+        "GET", "/api/models", "read", list_models, "The models", returns=ModelsView, tag="house"
+    ),
     Endpoint(
         "POST",
         "/api/models/select",
         "admin",
-        select,
+        select_model,
         "Use another model",
         body=SelectModel,
         returns=SelectedView,
@@ -232,7 +240,7 @@ ENDPOINTS = (
         "GET",
         "/api/models/search",
         "read",
-        search,
+        search_models,
         "Models of the catalogue by name",
         query=ModelQuery,
         returns=ModelsFound,
@@ -242,7 +250,7 @@ ENDPOINTS = (
         "GET",
         "/api/settings",
         "admin",
-        settings,
+        get_settings,
         "The configuration",
         returns=SettingsView,
         tag="house",
@@ -251,7 +259,7 @@ ENDPOINTS = (
         "PATCH",
         "/api/settings",
         "admin",
-        change,
+        set_setting,
         "Set one key of the configuration",
         body=Setting,
         returns=SettingsView,

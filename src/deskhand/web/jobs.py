@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 HOOK_BYTES = 256_000
 HOOK_S = 10.0
-CLOSED = (
+WEBHOOK_REFUSED = (
     "This webhook is closed to this request: there is none of that name, it has no secret, "
     "or the signature does not "
     "fit. Whoever owns it finds out which with: deskhand jobs show NAME"
@@ -43,11 +43,11 @@ class Shown(msgspec.Struct, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=200)] = 20
 
 
-async def jobs(call: Call) -> list[JobRowView]:
-    return await call.web.jobs.listed(call.principal)
+async def list_jobs(call: Call) -> list[JobRowView]:
+    return await call.web.jobs.list_jobs(call.principal)
 
 
-async def blueprints(call: Call) -> list[BlueprintView]:
+async def list_blueprints(call: Call) -> list[BlueprintView]:
     return call.web.jobs.blueprints()
 
 
@@ -55,12 +55,12 @@ async def preview(call: Call) -> Preview:
     return await call.web.jobs.preview(call.principal, call.body)
 
 
-async def make(call: Call) -> JobDetail:
-    return await call.web.jobs.make(call.principal, call.body)
+async def create_job(call: Call) -> JobDetail:
+    return await call.web.jobs.create(call.principal, call.body)
 
 
-async def show(call: Call) -> JobDetail:
-    return await call.web.jobs.shown(call.principal, call.path("name"))
+async def get_job(call: Call) -> JobDetail:
+    return await call.web.jobs.get_job(call.principal, call.path("name"))
 
 
 async def change(call: Call) -> JobDetail:
@@ -84,41 +84,41 @@ async def run(call: Call) -> Started:
 
 
 async def enable(call: Call) -> JobRowView:
-    return await call.web.jobs.switch(call.principal, call.path("name"), True)
+    return await call.web.jobs.set_enabled(call.principal, call.path("name"), True)
 
 
 async def disable(call: Call) -> JobRowView:
-    return await call.web.jobs.switch(call.principal, call.path("name"), False)
+    return await call.web.jobs.set_enabled(call.principal, call.path("name"), False)
 
 
-async def runs(call: Call) -> list[RunView]:
+async def list_runs(call: Call) -> list[RunView]:
     return await call.web.jobs.runs(call.principal, call.path("name"), call.query.limit)
 
 
-async def scheduler(call: Call) -> Scheduler:
-    return await call.web.jobs.scheduler()
+async def get_scheduler(call: Call) -> Scheduler:
+    return await call.web.jobs.scheduler_status()
 
 
 async def resume(call: Call) -> Scheduler:
     return await call.web.jobs.resume(call.principal)
 
 
-async def hook(call: Call) -> Taken:
+async def handle_webhook(call: Call) -> Taken:
     """What was sent, signed by its sender. A stranger learns nothing of which jobs there are."""
     body = await read_limited(call.request, HOOK_BYTES, HOOK_S)
     headers = {name.lower(): value for name, value in call.request.headers.items()}
     try:
-        return Taken(new=await call.web.jobs.hook(call.path("name"), headers, body))
+        return Taken(new=await call.web.jobs.handle_webhook(call.path("name"), headers, body))
     except Refused as error:
         log.info("a webhook was refused: %s", error)
-        raise HttpProblem(401, "not_signed", CLOSED) from error
+        raise HttpProblem(401, "not_signed", WEBHOOK_REFUSED) from error
 
 
 _T = "jobs"
 _ONE = "/api/jobs/{name}"
 
 
-def _on_one(
+def _job_endpoint(
     method: Any, rest: str, needs: Any, handler: Any, summary: str, **more: Any
 ) -> Endpoint:
     return Endpoint(method, f"{_ONE}{rest}", needs, handler, summary, tag=_T, **more)
@@ -129,7 +129,7 @@ ENDPOINTS = (
         "GET",
         "/api/jobs",
         "read",
-        jobs,
+        list_jobs,
         "Your jobs; an owner's are all",
         returns=list[JobRowView],
         tag=_T,
@@ -138,7 +138,7 @@ ENDPOINTS = (
         "POST",
         "/api/jobs",
         "chat",
-        make,
+        create_job,
         "Make a job",
         body=JobDraft,
         returns=JobDetail,
@@ -149,7 +149,7 @@ ENDPOINTS = (
         "GET",
         "/api/blueprints",
         "read",
-        blueprints,
+        list_blueprints,
         "Jobs that need only blanks",
         returns=list[BlueprintView],
         tag=_T,
@@ -164,10 +164,14 @@ ENDPOINTS = (
         returns=Preview,
         tag=_T,
     ),
-    _on_one("GET", "", "read", show, "A job, its file and its forecast", returns=JobDetail),
-    _on_one("PUT", "", "chat", change, "Write its file anew", body=JobText, returns=JobDetail),
-    _on_one("DELETE", "", "chat", remove, "Remove it"),
-    _on_one(
+    _job_endpoint(
+        "GET", "", "read", get_job, "A job, its file and its forecast", returns=JobDetail
+    ),
+    _job_endpoint(
+        "PUT", "", "chat", change, "Write its file anew", body=JobText, returns=JobDetail
+    ),
+    _job_endpoint("DELETE", "", "chat", remove, "Remove it"),
+    _job_endpoint(
         "POST",
         "/undo",
         "chat",
@@ -175,15 +179,15 @@ ENDPOINTS = (
         "Put back what it was before its last change",
         returns=JobUndone,
     ),
-    _on_one("POST", "/redo", "chat", redo, "Take back the last undo", returns=JobUndone),
-    _on_one("POST", "/run", "chat", run, "Run it now", returns=Started, status=202),
-    _on_one("POST", "/enable", "chat", enable, "Switch it on", returns=JobRowView),
-    _on_one("POST", "/disable", "chat", disable, "Switch it off", returns=JobRowView),
-    _on_one(
+    _job_endpoint("POST", "/redo", "chat", redo, "Take back the last undo", returns=JobUndone),
+    _job_endpoint("POST", "/run", "chat", run, "Run it now", returns=Started, status=202),
+    _job_endpoint("POST", "/enable", "chat", enable, "Switch it on", returns=JobRowView),
+    _job_endpoint("POST", "/disable", "chat", disable, "Switch it off", returns=JobRowView),
+    _job_endpoint(
         "GET",
         "/runs",
         "read",
-        runs,
+        list_runs,
         "What became of it, the latest first",
         query=Shown,
         returns=list[RunView],
@@ -192,7 +196,7 @@ ENDPOINTS = (
         "GET",
         "/api/scheduler",
         "read",
-        scheduler,
+        get_scheduler,
         "Whether jobs are paused, and why",
         returns=Scheduler,
         tag=_T,
@@ -210,7 +214,7 @@ ENDPOINTS = (
         "POST",
         "/api/hooks/{name}",
         "public",
-        hook,
+        handle_webhook,
         "Set a job off, signed as Standard Webhooks or GitHub have it",
         returns=Taken,
         status=202,

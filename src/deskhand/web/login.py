@@ -45,7 +45,7 @@ async def redeem(call: Call) -> Response:
     token, secret = found
     lasts_s = int((token.expires_at or 0.0) - call.web.clock.now())
     response = Response(status_code=204)
-    secure = call.site.startswith("https:")
+    secure = call.origin.startswith("https:")
     response.set_cookie(
         COOKIE, secret, lasts_s, path="/", secure=secure, httponly=True, samesite="strict"
     )
@@ -61,7 +61,7 @@ async def me(call: Call) -> Me:
     return Me(who.id, name or who.id, who.roles, grant.scopes, grant.browser)
 
 
-async def leave(call: Call) -> Response:
+async def log_out(call: Call) -> Response:
     if call.grant is not None:
         await call.web.people.revoke(call.grant.token_id)
     response = Response(status_code=204)
@@ -80,7 +80,9 @@ ENDPOINTS = (
         status=204,
         tag="people",
     ),
-    Endpoint("POST", "/api/logout", "read", leave, "End this credential", status=204, tag="people"),
+    Endpoint(
+        "POST", "/api/logout", "read", log_out, "End this credential", status=204, tag="people"
+    ),
     Endpoint(
         "GET",
         "/api/auth/me",

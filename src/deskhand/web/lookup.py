@@ -11,18 +11,18 @@ import msgspec
 
 from ..store.base import LAST_SEQ, Hit, OpenAsk, Used
 from .errors import not_found
-from .names import key_of, name_of
+from .names import format_session_name, parse_session_name
 from .routing import Call, Endpoint
-from .seen import seen
+from .seen import require_session
 from .talk import PREVIEW_CHARS
 from .views import GrantView, Price
 
 DAY_S = 86_400
-BEGIN = "\ue000"
-END = "\ue001"
+MARK_BEGIN = "\ue000"
+MARK_END = "\ue001"
 """Around each word that was searched for: no text has them by itself (the private use area)."""
-SPANS = {"today": 0, "7d": 6, "30d": 29}
-MOST = 100
+RANGE_DAYS = {"today": 0, "7d": 6, "30d": 29}
+MAX_RESULTS = 100
 
 
 class SearchQuery(msgspec.Struct, frozen=True):
@@ -31,7 +31,7 @@ class SearchQuery(msgspec.Struct, frozen=True):
     of the page before."""
 
     q: str = ""
-    limit: Annotated[int, msgspec.Meta(ge=1, le=MOST)] = 20
+    limit: Annotated[int, msgspec.Meta(ge=1, le=MAX_RESULTS)] = 20
     session: str = ""
     order: Literal["best", "latest"] = "best"
     before: Annotated[int, msgspec.Meta(ge=0, le=LAST_SEQ)] = LAST_SEQ
@@ -128,35 +128,39 @@ async def search(call: Call) -> list[SearchResult]:
     wanted = call.query
     who = call.principal
     agent = call.web.house.agents[0]
-    inside = await seen(call, key_of(wanted.session, who, agent)) if wanted.session else ""
+    inside = (
+        await require_session(call, parse_session_name(wanted.session, who, agent))
+        if wanted.session
+        else ""
+    )
     before = wanted.before if wanted.order == "latest" else None
     hits = await call.web.store.search(who, wanted.q[:500], wanted.limit, inside, before)
     return [
         SearchResult(
-            name_of(hit.session, who, agent),
+            format_session_name(hit.session, who, agent),
             hit.title,
             hit.n,
             hit.at,
             hit.role,
-            marked(hit),
+            mark_excerpt(hit),
             hit.seq,
         )
         for hit in hits
     ]
 
 
-def marked(hit: Hit) -> str:
+def mark_excerpt(hit: Hit) -> str:
     text = hit.excerpt
     at = 0
     out = []
     for start, end in hit.marks:
-        out += [text[at:start], BEGIN, text[start:end], END]
+        out += [text[at:start], MARK_BEGIN, text[start:end], MARK_END]
         at = end
     return "".join([*out, text[at:]])
 
 
-async def usage(call: Call) -> UsageView:
-    span = SPANS.get(call.query.range)
+async def get_usage(call: Call) -> UsageView:
+    span = RANGE_DAYS.get(call.query.range)
     today = call.web.clock.now() // DAY_S * DAY_S
     since = 0.0 if span is None else today - span * DAY_S
     rows = [row for row in await call.web.store.usage(call.principal, since) if row.day >= since]
@@ -164,27 +168,33 @@ async def usage(call: Call) -> UsageView:
     who = call.principal
     agent = call.web.house.agents[0]
 
-    def sums(of: Callable[[Used], str]) -> list[tuple[str, Sum]]:
+    def sum_by(of: Callable[[Used], str]) -> list[tuple[str, Sum]]:
         names = dict.fromkeys(of(row) for row in rows)
-        found = [(name, summed([row for row in rows if of(row) == name], price)) for name in names]
+        found = [
+            (name, sum_usage([row for row in rows if of(row) == name], price)) for name in names
+        ]
         return sorted(found, key=lambda line: -line[1].total_tokens)
 
-    def lines(of: Callable[[Used], str]) -> list[UsageLine]:
-        return [UsageLine(name, *msgspec.structs.astuple(each)) for name, each in sums(of)]
+    def lines_by(of: Callable[[Used], str]) -> list[UsageLine]:
+        return [UsageLine(name, *msgspec.structs.astuple(each)) for name, each in sum_by(of)]
 
     titles = {row.session: row.title for row in rows}
     sessions = [
         SessionUsage(
-            name_of(key, who, agent), titles[key][:PREVIEW_CHARS], *msgspec.structs.astuple(each)
+            format_session_name(key, who, agent),
+            titles[key][:PREVIEW_CHARS],
+            *msgspec.structs.astuple(each),
         )
-        for key, each in sums(lambda row: row.session)
+        for key, each in sum_by(lambda row: row.session)
     ]
-    days = lines(lambda row: datetime.fromtimestamp(row.day, UTC).date().isoformat())
-    models = lines(lambda row: row.model)
-    return UsageView(summed(rows, price), sessions, models, sorted(days, key=lambda line: line.id))
+    days = lines_by(lambda row: datetime.fromtimestamp(row.day, UTC).date().isoformat())
+    models = lines_by(lambda row: row.model)
+    return UsageView(
+        sum_usage(rows, price), sessions, models, sorted(days, key=lambda line: line.id)
+    )
 
 
-def summed(rows: Iterable[Used], price: Callable[[str], Price | None]) -> Sum:
+def sum_usage(rows: Iterable[Used], price: Callable[[str], Price | None]) -> Sum:
     """What these came to."""
     read = written = calls = 0
     known = 0.0
@@ -205,16 +215,16 @@ def summed(rows: Iterable[Used], price: Callable[[str], Price | None]) -> Sum:
     return Sum(read, written, read + written, calls, known if whole else None, known)
 
 
-async def approvals(call: Call) -> list[AskView]:
-    return [_ask(call, each) for each in await call.web.store.open_asks(call.principal)]
+async def list_approvals(call: Call) -> list[AskView]:
+    return [_ask_view(call, each) for each in await call.web.store.open_asks(call.principal)]
 
 
-def _ask(call: Call, ask: OpenAsk) -> AskView:
+def _ask_view(call: Call, ask: OpenAsk) -> AskView:
     redact = call.web.redact
     approval = bool(ask.tool)
     return AskView(
         ask.ask_id,
-        name_of(ask.session, call.principal, call.web.house.agents[0]),
+        format_session_name(ask.session, call.principal, call.web.house.agents[0]),
         ask.session,
         ask.title,
         ask.tool,
@@ -232,14 +242,14 @@ def _ask(call: Call, ask: OpenAsk) -> AskView:
     )
 
 
-async def grants(call: Call) -> list[GrantView]:
+async def list_grants(call: Call) -> list[GrantView]:
     return await call.web.house.grants(call.principal)
 
 
-async def revoke(call: Call) -> GrantView:
+async def revoke_grant(call: Call) -> GrantView:
     wanted = call.path("hash")
     if wanted not in {grant.id for grant in await call.web.house.grants(call.principal)}:
-        await call.web.people.note(call.principal, "grant refused", wanted[:80])
+        await call.web.people.add_audit_note(call.principal, "grant refused", wanted[:80])
         raise not_found("such grant")
     return await call.web.house.revoke_grant(call.principal, wanted)
 
@@ -260,7 +270,7 @@ ENDPOINTS = (
         "GET",
         "/api/usage",
         "read",
-        usage,
+        get_usage,
         "Tokens and cost",
         query=Range,
         returns=UsageView,
@@ -271,7 +281,7 @@ ENDPOINTS = (
         "GET",
         "/api/approvals",
         "read",
-        approvals,
+        list_approvals,
         "What waits for an answer",
         returns=list[AskView],
         tag=_T,
@@ -280,7 +290,7 @@ ENDPOINTS = (
         "GET",
         "/api/grants",
         "read",
-        grants,
+        list_grants,
         "What was allowed or refused for good",
         returns=list[GrantView],
         tag=_T,
@@ -289,7 +299,7 @@ ENDPOINTS = (
         "DELETE",
         "/api/grants/{hash}",
         "approve",
-        revoke,
+        revoke_grant,
         "Ask about it again",
         returns=GrantView,
         tag=_T,

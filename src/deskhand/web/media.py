@@ -14,10 +14,10 @@ SANDBOXED = {
     "x-content-type-options": "nosniff",
 }
 """No browser runs what is sent with these headers, whatever it is."""
-DRAWING = "image/svg+xml"
-PHOTOS = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+SVG_TYPE = "image/svg+xml"
+PHOTO_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 """What models take as a picture."""
-_STARTS = (
+_SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF87a", "image/gif"),
@@ -35,17 +35,17 @@ _HEAD_BYTES = 4096
 
 def picture_type(data: bytes) -> str:
     """The media type of a picture that browsers show; '' for all else."""
-    for start, kind in _STARTS:
+    for start, kind in _SIGNATURES:
         if data.startswith(start):
             return kind
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     if data[4:8] == b"ftyp" and data[8:12] in (b"avif", b"avis"):
         return "image/avif"
-    return DRAWING if _SVG.match(data[:_HEAD_BYTES].removeprefix(b"\xef\xbb\xbf")) else ""
+    return SVG_TYPE if _SVG.match(data[:_HEAD_BYTES].removeprefix(b"\xef\xbb\xbf")) else ""
 
 
-def sent(data: bytes, name: str) -> Response:
+def file_response(data: bytes, name: str) -> Response:
     """Bytes that somebody else chose. A picture is of its own type, so that an `<img>` shows it; it
     is shown by itself too, but for a drawing, which could be a page with scripts. All else is to be
     kept."""
@@ -53,7 +53,7 @@ def sent(data: bytes, name: str) -> Response:
     kind = picture or mimetypes.guess_type(name)[0] or "application/octet-stream"
     if not picture and (kind.startswith("image/") or not re.fullmatch(r"[\w.+-]+/[\w.+-]+", kind)):
         kind = "application/octet-stream"
-    shown = "inline" if picture and picture != DRAWING else "attachment"
+    shown = "inline" if picture and picture != SVG_TYPE else "attachment"
     disposition = f"{shown}; filename*=utf-8''{quote(name or 'file', safe='')}"
     response = Response(
         data, media_type=None, headers={**SANDBOXED, "content-disposition": disposition}

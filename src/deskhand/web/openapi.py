@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 
 from ..types.people import SCOPES
-from .errors import OPENAI, ErrorBody, OpenAIErrorBody
+from .errors import OPENAI_PREFIX, ErrorBody, OpenAIErrorBody
 from .routing import Call, Endpoint, Nothing
 
 REF = "#/components/schemas/{name}"
 TITLE = "Deskhand"
-ABOUT = (
+DESCRIPTION = (
     "A self-hosted personal AI agent. Everything here needs a token (`deskhand tokens "
     "create`) except what says "
     "otherwise; what the token's user may not see is answered as if it were not there."
@@ -31,16 +31,16 @@ REFUSALS = {
     500: "Something broke",
     503: "It cannot be done at the moment",
 }
-WITH_BODY = {
+BODY_REFUSALS = {
     408: "The body came too slowly",
     413: "The body is too large",
     415: "The body is of another type",
 }
-OTHERS = {409: "Not while it is so", 501: "Not yet", 502: "The model could not be asked"}
-LOGIN = "page"
+OTHER_REFUSALS = {409: "Not while it is so", 501: "Not yet", 502: "The model could not be asked"}
+COOKIE_SCHEME = "page"
 
 
-def document(endpoints: Iterable[Endpoint], version: str) -> dict[str, Any]:
+def build_document(endpoints: Iterable[Endpoint], version: str) -> dict[str, Any]:
     """The OpenAPI 3.1 document."""
     listed = list(endpoints)
     schemas = _Schemas(listed)
@@ -61,11 +61,11 @@ def document(endpoints: Iterable[Endpoint], version: str) -> dict[str, Any]:
     }
     return {
         "openapi": "3.1.0",
-        "info": {"title": TITLE, "version": version, "description": ABOUT},
+        "info": {"title": TITLE, "version": version, "description": DESCRIPTION},
         "paths": paths,
         "components": {
             "schemas": schemas.components,
-            "securitySchemes": {"token": bearer, LOGIN: cookie},
+            "securitySchemes": {"token": bearer, COOKIE_SCHEME: cookie},
         },
     }
 
@@ -85,12 +85,12 @@ class _Schemas:
         self._made = dict(zip(map(repr, self._types), made, strict=True))
         _name_tags(self.components)
 
-    def of(self, kind: Any) -> dict[str, Any]:
+    def get(self, kind: Any) -> dict[str, Any]:
         return self._made[repr(kind)]
 
-    def whole(self, kind: Any) -> dict[str, Any]:
+    def resolve(self, kind: Any) -> dict[str, Any]:
         """The schema itself, where there is a name for it."""
-        found = self.of(kind)
+        found = self.get(kind)
         return dict(self.components[found["$ref"].rpartition("/")[2]]) if "$ref" in found else found
 
 
@@ -112,15 +112,15 @@ def _operation(endpoint: Endpoint, schemas: _Schemas) -> dict[str, Any]:
         "operationId": _operation_id(endpoint),
         "summary": endpoint.summary,
         "tags": [endpoint.tag],
-        "parameters": [*_in_path(endpoint), *_in_query(endpoint, schemas)],
+        "parameters": [*_path_parameters(endpoint), *_query_parameters(endpoint, schemas)],
         "responses": _responses(endpoint, schemas),
-        "security": [{}] if public else [{"token": []}, {LOGIN: []}],
+        "security": [{}] if public else [{"token": []}, {COOKIE_SCHEME: []}],
     }
     if not public:
         operation["description"] = (
             f"Needs the scope `{endpoint.needs}`, one of: {', '.join(SCOPES)}."
         )
-    if (body := _body(endpoint, schemas)) is not None:
+    if (body := _request_body(endpoint, schemas)) is not None:
         operation["requestBody"] = body
     return operation
 
@@ -129,17 +129,17 @@ def _operation_id(endpoint: Endpoint) -> str:
     return re.sub(r"\W+", "_", f"{endpoint.method.lower()}_{endpoint.path}").strip("_")
 
 
-def _in_path(endpoint: Endpoint) -> list[dict[str, Any]]:
+def _path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
     return [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
         for name in endpoint.parameters
     ]
 
 
-def _in_query(endpoint: Endpoint, schemas: _Schemas) -> list[dict[str, Any]]:
+def _query_parameters(endpoint: Endpoint, schemas: _Schemas) -> list[dict[str, Any]]:
     if endpoint.query is Nothing:
         return []
-    whole = schemas.whole(endpoint.query)
+    whole = schemas.resolve(endpoint.query)
     required = whole.get("required", [])
     return [
         {"name": name, "in": "query", "required": name in required, "schema": schema}
@@ -147,14 +147,14 @@ def _in_query(endpoint: Endpoint, schemas: _Schemas) -> list[dict[str, Any]]:
     ]
 
 
-def _body(endpoint: Endpoint, schemas: _Schemas) -> dict[str, Any] | None:
+def _request_body(endpoint: Endpoint, schemas: _Schemas) -> dict[str, Any] | None:
     if endpoint.raw:
         return {"required": True, "content": {endpoint.takes: {"schema": _RAW[endpoint.takes]}}}
     if endpoint.body is None:
         return None
     return {
         "required": not endpoint.optional,
-        "content": {"application/json": {"schema": schemas.of(endpoint.body)}},
+        "content": {"application/json": {"schema": schemas.get(endpoint.body)}},
     }
 
 
@@ -178,15 +178,15 @@ def _responses(endpoint: Endpoint, schemas: _Schemas) -> dict[str, Any]:
     good: dict[str, Any] = {"description": "It went well"}
     if endpoint.status != 204:
         schema = (
-            schemas.of(endpoint.returns) if endpoint.returns is not None else {"type": "string"}
+            schemas.get(endpoint.returns) if endpoint.returns is not None else {"type": "string"}
         )
         good["content"] = {
             endpoint.media: {"schema": schema if endpoint.media == "application/json" else {}}
         }
-    shape = OpenAIErrorBody if endpoint.path.startswith(OPENAI) else ErrorBody
-    wrong = {"application/json": {"schema": schemas.of(shape)}}
+    shape = OpenAIErrorBody if endpoint.path.startswith(OPENAI_PREFIX) else ErrorBody
+    wrong = {"application/json": {"schema": schemas.get(shape)}}
     reads = endpoint.raw or endpoint.body is not None
-    refusals = {**REFUSALS, **(WITH_BODY if reads else {}), **OTHERS}
+    refusals = {**REFUSALS, **(BODY_REFUSALS if reads else {}), **OTHER_REFUSALS}
     if endpoint.invalid is not None:
         refusals[endpoint.invalid] = "A field does not fit: `detail` names it"
     return {
@@ -198,18 +198,18 @@ def _responses(endpoint: Endpoint, schemas: _Schemas) -> dict[str, Any]:
     }
 
 
-def endpoint_of(others: Iterable[Endpoint]) -> Endpoint:
+def make_openapi_endpoint(others: Iterable[Endpoint]) -> Endpoint:
     """The document's own line of the table."""
     listed = list(others)
 
-    async def openapi(call: Call) -> dict[str, Any]:
-        return document([*listed, line], call.web.version)
+    async def get_document(call: Call) -> dict[str, Any]:
+        return build_document([*listed, line], call.web.version)
 
     line = Endpoint(
         "GET",
         "/openapi.json",
         "public",
-        openapi,
+        get_document,
         "This document",
         returns=dict[str, Any],
         tag="general",

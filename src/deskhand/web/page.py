@@ -22,7 +22,7 @@ TYPES = {
 }
 
 
-def _read() -> dict[str, tuple[bytes, bytes, str, str]]:
+def _load_static() -> dict[str, tuple[bytes, bytes, str, str]]:
     """path -> (bytes, the same compressed, media type, etag), read once."""
     found = {}
     for file in sorted(STATIC.rglob("*")):
@@ -43,9 +43,9 @@ def _read() -> dict[str, tuple[bytes, bytes, str, str]]:
     return found
 
 
-def routes() -> list[BaseRoute]:
+def make_routes() -> list[BaseRoute]:
     """`/` and what it loads."""
-    files = _read()
+    files = _load_static()
 
     async def serve(request: Request) -> Response:
         path = request.path_params.get("path") or "index.html"

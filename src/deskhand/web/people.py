@@ -20,7 +20,7 @@ from ..types.people import (
     TokenRow,
     User,
 )
-from .errors import HttpProblem, bad, not_found
+from .errors import HttpProblem, bad_request, not_found
 from .routing import Call, Endpoint
 from .settings import is_loopback
 
@@ -92,20 +92,20 @@ class Last(msgspec.Struct, frozen=True):
     limit: int = 100
 
 
-def acting(call: Call) -> People:
-    return call.web.people.acting(call.principal)
+def people_for(call: Call) -> People:
+    return call.web.people.acting_as(call.principal)
 
 
-async def known(call: Call) -> str:
+async def require_user(call: Call) -> str:
     """The user of the address. Raises HttpProblem 404."""
     name = call.path("user")
-    if name not in {user.name for user in await acting(call).users()}:
+    if name not in {user.name for user in await people_for(call).users()}:
         raise not_found("such user")
     return name
 
 
-async def users(call: Call) -> list[User]:
-    return await acting(call).users()
+async def list_users(call: Call) -> list[User]:
+    return await people_for(call).users()
 
 
 async def add_user(call: Call) -> User:
@@ -117,61 +117,63 @@ async def add_user(call: Call) -> User:
             "An identity has a channel and an external_id: send both, or neither.",
         )
     identity = Identity(new.channel, new.external_id, new.account) if new.channel else None
-    return await acting(call).add_user(new.name, new.role, identity)
+    return await people_for(call).add_user(new.name, new.role, identity)
 
 
 async def remove_user(call: Call) -> None:
-    await acting(call).remove_user(await known(call))
+    await people_for(call).remove_user(await require_user(call))
 
 
 async def add_role(call: Call) -> User:
-    return await acting(call).add_role(await known(call), call.path("role"))
+    return await people_for(call).add_role(await require_user(call), call.path("role"))
 
 
 async def remove_role(call: Call) -> User:
-    return await acting(call).remove_role(await known(call), call.path("role"))
+    return await people_for(call).remove_role(await require_user(call), call.path("role"))
 
 
-async def link(call: Call) -> User:
+async def link_identity(call: Call) -> User:
     new: IdentityBody = call.body
-    return await acting(call).link(
-        await known(call), Identity(new.channel, new.external_id, new.account)
+    return await people_for(call).link(
+        await require_user(call), Identity(new.channel, new.external_id, new.account)
     )
 
 
-async def unlink(call: Call) -> None:
-    await known(call)
+async def unlink_identity(call: Call) -> None:
+    await require_user(call)
     old: IdentityBody = call.body
-    await acting(call).unlink(Identity(old.channel, old.external_id, old.account))
+    await people_for(call).unlink(Identity(old.channel, old.external_id, old.account))
 
 
-async def tokens(call: Call) -> list[TokenRow]:
+async def list_tokens(call: Call) -> list[TokenRow]:
     """Everybody's for an owner, else one's own."""
     mine = call.principal.id if "owner" not in call.principal.roles else ""
-    return await acting(call).tokens(call.query.user or mine)
+    return await people_for(call).tokens(call.query.user or mine)
 
 
 async def make_token(call: Call) -> TokenMade:
     new: NewToken = call.body
     lasts_s = None if new.days is None else new.days * DAY_S
     return TokenMade(
-        *await acting(call).make_token(new.user or call.principal.id, new.name, new.scopes, lasts_s)
+        *await people_for(call).make_token(
+            new.user or call.principal.id, new.name, new.scopes, lasts_s
+        )
     )
 
 
-async def rotate(call: Call) -> TokenMade:
-    await _token(call)
-    return TokenMade(*await acting(call).rotate(call.path("id")))
+async def rotate_token(call: Call) -> TokenMade:
+    await _require_token(call)
+    return TokenMade(*await people_for(call).rotate(call.path("id")))
 
 
-async def revoke(call: Call) -> None:
+async def revoke_token(call: Call) -> None:
     """Itself, with any credential; any other of one's own from a browser, since that is the
     person."""
-    await _token(call)
+    await _require_token(call)
     id_ = call.path("id")
     grant = call.grant
     if grant is None or not (grant.token_id == id_ or grant.browser or "admin" in grant.scopes):
-        await call.web.people.note(call.principal, "token refused", id_)
+        await call.web.people.add_audit_note(call.principal, "token refused", id_)
         raise HttpProblem(
             403,
             "forbidden",
@@ -180,25 +182,27 @@ async def revoke(call: Call) -> None:
                 "revoke."
             ),
         )
-    await acting(call).revoke(id_)
+    await people_for(call).revoke(id_)
 
 
-async def _token(call: Call) -> None:
+async def _require_token(call: Call) -> None:
     """Raises HttpProblem 404 where it is none, or another's and not to be known."""
     owner = "owner" in call.principal.roles
-    rows = await acting(call).tokens("" if owner else call.principal.id)
+    rows = await people_for(call).tokens("" if owner else call.principal.id)
     if call.path("id") not in {row.id for row in rows}:
-        await call.web.people.note(call.principal, "token refused", call.path("id"))
+        await call.web.people.add_audit_note(call.principal, "token refused", call.path("id"))
         raise not_found("such token")
 
 
 async def make_login(call: Call) -> LoginView:
-    code = await acting(call).make_login(call.body.user or call.principal.id)
-    url = f"{call.site}/#login={code}"
-    return LoginView(url, "" if is_loopback(urlsplit(call.site).hostname or "") else qr_svg(url))
+    code = await people_for(call).make_login(call.body.user or call.principal.id)
+    url = f"{call.origin}/#login={code}"
+    return LoginView(
+        url, "" if is_loopback(urlsplit(call.origin).hostname or "") else render_qr(url)
+    )
 
 
-def qr_svg(text: str) -> str:
+def render_qr(text: str) -> str:
     import segno  # noqa: PLC0415 -- a tenth of the start, and seldom needed
 
     out = io.BytesIO()
@@ -208,34 +212,34 @@ def qr_svg(text: str) -> str:
     return out.getvalue().decode()
 
 
-async def pairings(call: Call) -> list[Pairing]:
-    return await acting(call).pairings()
+async def list_pairings(call: Call) -> list[Pairing]:
+    return await people_for(call).pairings()
 
 
-async def admit(call: Call) -> User:
+async def approve_pairing(call: Call) -> User:
     new: Admit = call.body
     if new.owner == bool(new.user or new.role):
-        raise bad(
+        raise bad_request(
             "Say who it is: `owner: true` where it is you, else `user`, or `role` for somebody new."
         )
     user = OWNER_NAME if new.owner else new.user
-    return await acting(call).approve(call.path("code"), user, new.role)
+    return await people_for(call).approve(call.path("code"), user, new.role)
 
 
-async def turn_away(call: Call) -> None:
-    if call.path("code") not in {each.code for each in await acting(call).pairings()}:
+async def refuse_pairing(call: Call) -> None:
+    if call.path("code") not in {each.code for each in await people_for(call).pairings()}:
         raise not_found("such code")
-    await acting(call).refuse(call.path("code"))
+    await people_for(call).refuse(call.path("code"))
 
 
-async def notes(call: Call) -> list[Note]:
-    return await acting(call).notes(min(max(call.query.limit, 1), 1000))
+async def list_notes(call: Call) -> list[Note]:
+    return await people_for(call).list_audit_notes(min(max(call.query.limit, 1), 1000))
 
 
 _U = "/api/users"
 _A: Scope = "admin"
 ENDPOINTS = (
-    Endpoint("GET", _U, _A, users, "Who may come in", returns=list[User], tag="people"),
+    Endpoint("GET", _U, _A, list_users, "Who may come in", returns=list[User], tag="people"),
     Endpoint(
         "POST",
         _U,
@@ -278,7 +282,7 @@ ENDPOINTS = (
         "POST",
         f"{_U}/{{user}}/identities",
         _A,
-        link,
+        link_identity,
         "Who they are on a channel",
         body=IdentityBody,
         returns=User,
@@ -288,7 +292,7 @@ ENDPOINTS = (
         "DELETE",
         f"{_U}/{{user}}/identities",
         _A,
-        unlink,
+        unlink_identity,
         "They are that no more",
         body=IdentityBody,
         status=204,
@@ -298,7 +302,7 @@ ENDPOINTS = (
         "GET",
         "/api/tokens",
         "read",
-        tokens,
+        list_tokens,
         "Credentials, without secrets",
         query=OfUser,
         returns=list[TokenRow],
@@ -319,7 +323,7 @@ ENDPOINTS = (
         "POST",
         "/api/tokens/{id}/rotate",
         _A,
-        rotate,
+        rotate_token,
         "Another secret for it",
         returns=TokenMade,
         tag="people",
@@ -328,7 +332,7 @@ ENDPOINTS = (
         "DELETE",
         "/api/tokens/{id}",
         "read",
-        revoke,
+        revoke_token,
         "It holds no more, at once",
         status=204,
         tag="people",
@@ -349,7 +353,7 @@ ENDPOINTS = (
         "GET",
         "/api/pairings",
         _A,
-        pairings,
+        list_pairings,
         "Strangers who ask",
         returns=list[Pairing],
         tag="people",
@@ -358,19 +362,21 @@ ENDPOINTS = (
         "POST",
         "/api/pairings/{code}",
         _A,
-        admit,
+        approve_pairing,
         "Let them in",
         body=Admit,
         returns=User,
         optional=True,
         tag="people",
     ),
-    Endpoint("DELETE", "/api/pairings/{code}", _A, turn_away, "Do not", status=204, tag="people"),
+    Endpoint(
+        "DELETE", "/api/pairings/{code}", _A, refuse_pairing, "Do not", status=204, tag="people"
+    ),
     Endpoint(
         "GET",
         "/api/audit",
         _A,
-        notes,
+        list_notes,
         "Who changed or tried what",
         query=Last,
         returns=list[Note],

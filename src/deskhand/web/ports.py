@@ -9,7 +9,7 @@ import msgspec
 from anyio import CapacityLimiter
 
 from ..agent.state import State
-from ..models.answer_schema import checkers
+from ..models.answer_schema import make_check_limiter
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..tools.base import ToolScope
@@ -54,7 +54,7 @@ from .views import (
     UndoneView,
 )
 
-DRAWN_AT_ONCE = 3
+MAX_PDF_WORKERS = 3
 """So many processes read PDFs for the page at one time; others wait."""
 
 
@@ -77,11 +77,11 @@ class House(Protocol):
         """The latest first."""
         ...
 
-    async def see_alerts(self) -> None:
+    async def mark_alerts_seen(self) -> None:
         """An owner has seen all of them."""
         ...
 
-    def about(self, agent: str) -> AgentView: ...
+    def describe_agent(self, agent: str) -> AgentView: ...
     def tools(self, agent: str) -> list[ToolView]: ...
     async def skills(self, principal: Principal, agent: str) -> list[SkillView]: ...
     async def add_skill(self, agent: str, draft: SkillDraft) -> SkillView:
@@ -89,11 +89,11 @@ class House(Protocol):
         ...
 
     def presets(self) -> list[PresetView]: ...
-    def long_work(self, agent: str) -> tuple[int, int]:
+    def long_work_limits(self, agent: str) -> tuple[int, int]:
         """How many steps one turn of this agent has, and how many tokens a deep work."""
         ...
 
-    async def standing(self, session: str) -> LongWork | None:
+    async def find_long_work(self, session: str) -> LongWork | None:
         """How far a conversation is that goes on by itself; None for one that does not."""
         ...
 
@@ -111,24 +111,24 @@ class House(Protocol):
         """Those of the catalogue that have all these words in their name."""
         ...
 
-    async def reach(self, agent: str) -> ToolScope:
+    async def tool_scope(self, agent: str) -> ToolScope:
         """The agent's files. Raises ToolError."""
         ...
 
-    def unsupported(
+    def unsupported_fields(
         self, agent: str, *, thinks: bool | None, temperature: float | None
     ) -> Collection[str]:
         """The fields of a chat completion that the agent's model does not have, or not with this
         temperature. `thinks`: it is asked to think first; None: as its agent is set."""
         ...
 
-    def changes_answers(self, agent: str) -> bool:
+    def may_change_answers(self, agent: str) -> bool:
         """Whether a hook may change what the agent says, once it has said it."""
         ...
 
     def settings(self) -> SettingsView: ...
 
-    async def set(self, key: str, value: Any) -> None:
+    async def set_setting(self, key: str, value: Any) -> None:
         """Change one key of the configuration; it holds at once. Raises ConfigError, and then
         nothing is changed."""
         ...
@@ -144,13 +144,15 @@ class House(Protocol):
         """Raises Refused where it is not theirs."""
         ...
 
-    async def changes(
+    async def list_changes(
         self, principal: Principal, session: str, before: int, limit: int
     ) -> list[ChangeView]:
         """What agents changed for this person, the latest first; `session` is one key, or ''."""
         ...
 
-    async def change(self, principal: Principal, number: int, limit: int) -> ChangeDetail | None:
+    async def get_change(
+        self, principal: Principal, number: int, limit: int
+    ) -> ChangeDetail | None:
         """One of them, with the first places that it changed; None where it is not theirs."""
         ...
 
@@ -174,7 +176,7 @@ class House(Protocol):
         """What `provider/name` costs; None where that is not known."""
         ...
 
-    def prompt(self, state: State) -> tuple[str, ...]:
+    def build_prompt(self, state: State) -> tuple[str, ...]:
         """What stands before that conversation when the model is asked now."""
         ...
 
@@ -185,32 +187,32 @@ class JobDesk(Protocol):
     """Jobs, each in the name of who asks: others' are not there for them. All raise NoSuchJob,
     Refused, and ConfigError for what cannot be."""
 
-    async def listed(self, principal: Principal) -> list[JobRowView]: ...
-    async def shown(self, principal: Principal, name: str) -> JobDetail: ...
+    async def list_jobs(self, principal: Principal) -> list[JobRowView]: ...
+    async def get_job(self, principal: Principal, name: str) -> JobDetail: ...
     def blueprints(self) -> list[BlueprintView]: ...
     async def preview(self, principal: Principal, draft: JobDraft) -> Preview:
         """What it would be. Nothing is made."""
         ...
 
-    async def make(self, principal: Principal, draft: JobDraft) -> JobDetail: ...
+    async def create(self, principal: Principal, draft: JobDraft) -> JobDetail: ...
     async def change(self, principal: Principal, name: str, text: str) -> JobDetail: ...
     async def remove(self, principal: Principal, name: str) -> None: ...
     async def undo(self, principal: Principal, name: str, *, again: bool = False) -> JobUndone:
         """Take back the last change of this job, with `again` the last undo."""
         ...
 
-    async def switch(self, principal: Principal, name: str, on: bool) -> JobRowView: ...
+    async def set_enabled(self, principal: Principal, name: str, on: bool) -> JobRowView: ...
     async def run(self, principal: Principal, name: str) -> str:
         """Returns the name of the run."""
         ...
 
     async def runs(self, principal: Principal, name: str, limit: int) -> list[RunView]: ...
-    async def scheduler(self) -> Scheduler: ...
+    async def scheduler_status(self) -> Scheduler: ...
     async def resume(self, principal: Principal) -> Scheduler:
         """Let jobs run again. For owners alone."""
         ...
 
-    async def hook(self, name: str, headers: Mapping[str, str], body: bytes) -> bool:
+    async def handle_webhook(self, name: str, headers: Mapping[str, str], body: bytes) -> bool:
         """Take what was sent, in nobody's name but that of its signature. False: it was taken
         before. Headers have names in lower case."""
         ...
@@ -220,8 +222,8 @@ class ProposalDesk(Protocol):
     """Skills that are proposed, for owners alone. All raise Refused, and ConfigError where an agent
     is gone."""
 
-    async def listed(self, principal: Principal, every: bool) -> list[ProposalView]: ...
-    async def shown(self, principal: Principal, id_: int) -> ProposalDetail: ...
+    async def list_proposals(self, principal: Principal, every: bool) -> list[ProposalView]: ...
+    async def get_proposal(self, principal: Principal, id_: int) -> ProposalDetail: ...
     async def accept(self, principal: Principal, id_: int, untrusted: bool) -> ProposalDetail: ...
     async def reject(self, principal: Principal, id_: int, why: str) -> ProposalDetail: ...
     async def revert(self, principal: Principal, id_: int) -> ProposalDetail: ...
@@ -230,8 +232,8 @@ class ProposalDesk(Protocol):
 class HeldDesk(Protocol):
     """Files that are held back from prompts, for owners alone. All raise Refused."""
 
-    async def listed(self, principal: Principal) -> list[HeldView]: ...
-    async def seen(self, principal: Principal, path: str) -> SeenView: ...
+    async def list_files(self, principal: Principal) -> list[HeldView]: ...
+    async def view_file(self, principal: Principal, path: str) -> SeenView: ...
     async def approve(self, principal: Principal, path: str, digest: str) -> list[HeldView]: ...
 
 
@@ -254,6 +256,8 @@ class Web(msgspec.Struct, frozen=True):
     ids: Ids
     version: str
     redact: Callable[[str], str]
-    stopping: Callable[[], Awaitable[None]]
-    checkers: CapacityLimiter = msgspec.field(default_factory=checkers)
-    drawing: CapacityLimiter = msgspec.field(default_factory=lambda: CapacityLimiter(DRAWN_AT_ONCE))
+    wait_until_stopping: Callable[[], Awaitable[None]]
+    checkers: CapacityLimiter = msgspec.field(default_factory=make_check_limiter)
+    pdf_limiter: CapacityLimiter = msgspec.field(
+        default_factory=lambda: CapacityLimiter(MAX_PDF_WORKERS)
+    )

@@ -15,11 +15,11 @@ from ..sandbox.base import Sandbox
 from ..tools.documents.kinds import kind_of
 from ..tools.pdf_pages import draw_page, page_sizes
 from ..types.errors import ToolError
-from .errors import bad, sentence
+from .errors import bad_request, to_sentence
 from .media import picture_type
 
 PREVIEW_BYTES = 100_000
-LOOK_BYTES = 5_000_000
+TABLE_BYTES = 5_000_000
 """How much of a text is shown, and how much is read of a table."""
 ROWS = 500
 COLUMNS = 100
@@ -98,14 +98,14 @@ class PreviewView(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
 
 
-def previewed(data: bytes, size: int, path: str) -> PreviewView:
+def make_preview(data: bytes, size: int, path: str) -> PreviewView:
     """A view of a file of which `data` is the beginning. The pages of a PDF are not looked at."""
     name = PurePosixPath(path).name
     suffix = PurePosixPath(name.lower()).suffix
     text = (
         None
         if b"\0" in data[:PREVIEW_BYTES]
-        else _text(data[:PREVIEW_BYTES], cut=size > PREVIEW_BYTES)
+        else _decode_text(data[:PREVIEW_BYTES], cut=size > PREVIEW_BYTES)
     )
     view = PreviewView(
         path=path,
@@ -126,7 +126,7 @@ def previewed(data: bytes, size: int, path: str) -> PreviewView:
     return _as_table(view, data, size) if view.language == "csv" and text else view
 
 
-def _text(data: bytes, cut: bool) -> str | None:
+def _decode_text(data: bytes, cut: bool) -> str | None:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
@@ -137,10 +137,10 @@ def _text(data: bytes, cut: bool) -> str | None:
 
 def _as_table(view: PreviewView, data: bytes, size: int) -> PreviewView:
     """The same as a table, where it can be read as one."""
-    whole = _text(data, cut=size > len(data))
+    whole = _decode_text(data, cut=size > len(data))
     if whole is None:
         return view
-    comma = "\t" if view.name.lower().endswith(".tsv") else _separator(whole[:PREVIEW_BYTES])
+    comma = "\t" if view.name.lower().endswith(".tsv") else _guess_separator(whole[:PREVIEW_BYTES])
     rows = list[list[str]]()
     more = 0
     try:
@@ -158,26 +158,26 @@ def _as_table(view: PreviewView, data: bytes, size: int) -> PreviewView:
     )
 
 
-def _separator(text: str) -> str:
+def _guess_separator(text: str) -> str:
     """What stands most often in the first line, outside of quotes."""
     first = "".join(text.lstrip("\ufeff\r\n").split("\n", 1)[0].split('"')[::2])
     return max(",;\t|", key=first.count)
 
 
-async def with_pages(
+async def add_pages(
     view: PreviewView, data: bytes, sandbox: Callable[[], Awaitable[Sandbox]]
 ) -> PreviewView:
     """The view of a PDF with its pages; where they cannot be drawn, with why."""
     try:
         found = await page_sizes(data, sandbox)
     except ToolError as error:
-        return msgspec.structs.replace(view, kind="none", why=sentence(str(error)))
+        return msgspec.structs.replace(view, kind="none", why=to_sentence(str(error)))
     return msgspec.structs.replace(view, pages=found.sizes, page_count=found.count)
 
 
-async def page_of(data: bytes, page: int, sandbox: Callable[[], Awaitable[Sandbox]]) -> bytes:
+async def render_page(data: bytes, page: int, sandbox: Callable[[], Awaitable[Sandbox]]) -> bytes:
     """A page of a PDF as PNG. Raises HttpProblem."""
     try:
         return await draw_page(data, page, sandbox)
     except ToolError as error:
-        raise bad(sentence(str(error))) from error
+        raise bad_request(to_sentence(str(error))) from error

@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from ..types.commit import Change
-from ..types.process import Kind, Process, State, process_of
+from ..types.process import Process, ProcessKind, ProcessState, parse_process_row
 from .errors import not_found
 from .routing import Call, Endpoint
 
-SHOWN = 200
+MAX_PROCESSES = 200
 
 
 class ProcessQuery(msgspec.Struct, frozen=True):
@@ -25,10 +25,10 @@ class ProcessView(msgspec.Struct, frozen=True):
 
     id: str
     session: str
-    kind: Kind
+    kind: ProcessKind
     command: str
     name: str
-    state: State
+    state: ProcessState
     at: float
     started_at: float | None
     ended_at: float | None
@@ -36,32 +36,34 @@ class ProcessView(msgspec.Struct, frozen=True):
     detail: str
 
 
-async def processes(call: Call) -> list[ProcessView]:
+async def list_processes(call: Call) -> list[ProcessView]:
     wanted: ProcessQuery = call.query
     return [
-        _view(call, each)
-        for each in await _theirs(call)
-        if (wanted.all or each.live) and wanted.session in ("", each.session)
+        _make_view(call, each)
+        for each in await _visible_processes(call)
+        if (wanted.all or each.is_live) and wanted.session in ("", each.session)
     ]
 
 
 async def kill(call: Call) -> ProcessView:
     id_ = call.path("id")
-    found = next((each for each in await _theirs(call) if each.id == id_), None)
+    found = next((each for each in await _visible_processes(call) if each.id == id_), None)
     if found is None:
         raise not_found("such process")
     await call.web.store.change((Change("process_stop", (f"stopped by {call.principal.id}", id_)),))
-    return _view(call, found)
+    return _make_view(call, found)
 
 
-async def _theirs(call: Call) -> list[Process]:
+async def _visible_processes(call: Call) -> list[Process]:
     """Of the conversations that they may see."""
     sees_all = "owner" in call.principal.roles
-    rows = await call.web.store.rows("process_seen_by", (int(sees_all), call.principal.id, SHOWN))
-    return [process_of(row) for row in rows]
+    rows = await call.web.store.query(
+        "process_seen_by", (int(sees_all), call.principal.id, MAX_PROCESSES)
+    )
+    return [parse_process_row(row) for row in rows]
 
 
-def _view(call: Call, process: Process) -> ProcessView:
+def _make_view(call: Call, process: Process) -> ProcessView:
     redact = call.web.redact
     return ProcessView(
         process.id,
@@ -84,7 +86,7 @@ ENDPOINTS = (
         "GET",
         "/api/processes",
         "read",
-        processes,
+        list_processes,
         "What runs beside conversations",
         query=ProcessQuery,
         returns=list[ProcessView],

@@ -20,34 +20,34 @@ class Which(msgspec.Struct, frozen=True):
     all: Annotated[bool, Meta(description="also those that were decided")] = False
 
 
-def _id(call: Call) -> int:
+def _parse_id(call: Call) -> int:
     given = call.path("id")
     if not (given.isascii() and given.isdecimal()) or len(given) > _ID_DIGITS:
         raise HttpProblem(404, "not_found", "there is no such proposal")
     return int(given)
 
 
-async def proposals(call: Call) -> list[ProposalView]:
-    return await call.web.proposals.listed(call.principal, call.query.all)
+async def list_proposals(call: Call) -> list[ProposalView]:
+    return await call.web.proposals.list_proposals(call.principal, call.query.all)
 
 
-async def show(call: Call) -> ProposalDetail:
-    return await call.web.proposals.shown(call.principal, _id(call))
+async def get_proposal(call: Call) -> ProposalDetail:
+    return await call.web.proposals.get_proposal(call.principal, _parse_id(call))
 
 
 async def accept(call: Call) -> ProposalDetail:
-    return await call.web.proposals.accept(call.principal, _id(call), call.body.untrusted)
+    return await call.web.proposals.accept(call.principal, _parse_id(call), call.body.untrusted)
 
 
 async def reject(call: Call) -> ProposalDetail:
-    return await call.web.proposals.reject(call.principal, _id(call), call.body.why)
+    return await call.web.proposals.reject(call.principal, _parse_id(call), call.body.why)
 
 
 async def revert(call: Call) -> ProposalDetail:
-    return await call.web.proposals.revert(call.principal, _id(call))
+    return await call.web.proposals.revert(call.principal, _parse_id(call))
 
 
-def _on_one(method: Any, rest: str, handler: Any, summary: str, **more: Any) -> Endpoint:
+def _proposal_endpoint(method: Any, rest: str, handler: Any, summary: str, **more: Any) -> Endpoint:
     path = f"/api/proposals/{{id}}{rest}"
     return Endpoint(
         method, path, "admin", handler, summary, returns=ProposalDetail, tag="skills", **more
@@ -59,20 +59,20 @@ ENDPOINTS = (
         "GET",
         "/api/proposals",
         "admin",
-        proposals,
+        list_proposals,
         "Skills that are proposed; `?all=true`: also those that were decided",
         query=Which,
         returns=list[ProposalView],
         tag="skills",
     ),
-    _on_one("GET", "", show, "One, with what stands in it"),
-    _on_one(
+    _proposal_endpoint("GET", "", get_proposal, "One, with what stands in it"),
+    _proposal_endpoint(
         "POST",
         "/accept",
         accept,
         'Take it in; `{"untrusted": true}` where something from outside had been read',
         body=Yes,
     ),
-    _on_one("POST", "/reject", reject, "Turn it down", body=No),
-    _on_one("POST", "/revert", revert, "Take it out again"),
+    _proposal_endpoint("POST", "/reject", reject, "Turn it down", body=No),
+    _proposal_endpoint("POST", "/revert", revert, "Take it out again"),
 )

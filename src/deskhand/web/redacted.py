@@ -12,8 +12,8 @@ from starlette.types import Message, Send
 
 Redact = Callable[[str], str]
 
-STREAM = "text/event-stream"
-WHOLE_BYTES = 32 * 2**20
+STREAM_TYPE = "text/event-stream"
+MAX_BUFFER_BYTES = 32 * 2**20
 """A longer answer is no JSON of ours."""
 
 
@@ -31,43 +31,41 @@ class Redacted:
     async def __call__(self, message: Message) -> None:
         match message["type"]:
             case "websocket.send" if message.get("text"):
-                await self._send({**message, "text": redacted_json(message["text"], self._redact)})
-            case "http.response.start" if kind := _searched(Headers(raw=message["headers"])):
+                await self._send({**message, "text": redact_json(message["text"], self._redact)})
+            case "http.response.start" if kind := _body_kind(Headers(raw=message["headers"])):
                 self._kind = kind
-                if kind == STREAM:
+                if kind == STREAM_TYPE:
                     await self._send(message)
                 else:
                     self._start = message  # its length may become another one
-            case "http.response.body" if self._kind == STREAM:
-                await self._send({**message, "body": self._of_stream(message.get("body", b""))})
+            case "http.response.body" if self._kind == STREAM_TYPE:
+                await self._send({**message, "body": self._redact_stream(message.get("body", b""))})
             case "http.response.body" if self._start is not None:
-                await self._whole(message)
+                await self._send_whole(message)
             case _:
                 await self._send(message)
 
-    def _of_stream(self, body: bytes) -> bytes:
+    def _redact_stream(self, body: bytes) -> bytes:
         """Events leave whole, a line for each field."""
         text = body.decode(errors="replace")
         if self._redact(text) == text:
             return body
-        return "\n".join(self._line(line) for line in text.split("\n")).encode()
+        return "\n".join(self._redact_line(line) for line in text.split("\n")).encode()
 
-    def _line(self, line: str) -> str:
+    def _redact_line(self, line: str) -> str:
         field, colon, value = line.partition(": ")
-        return (
-            f"{field}{colon}{redacted_json(value, self._redact)}" if colon else self._redact(line)
-        )
+        return f"{field}{colon}{redact_json(value, self._redact)}" if colon else self._redact(line)
 
-    async def _whole(self, message: Message) -> None:
+    async def _send_whole(self, message: Message) -> None:
         self._body += message.get("body", b"")
-        if message.get("more_body") and len(self._body) < WHOLE_BYTES:
+        if message.get("more_body") and len(self._body) < MAX_BUFFER_BYTES:
             return
         start = self._start
         self._start = None
         assert start is not None
         text = self._body.decode(errors="replace")
         if self._redact(text) != text:
-            kept = redacted_json(text, self._redact) if self._kind == "json" else self._redact(text)
+            kept = redact_json(text, self._redact) if self._kind == "json" else self._redact(text)
             self._body = kept.encode()
             headers = MutableHeaders(scope=start)
             if "content-length" in headers:
@@ -76,20 +74,20 @@ class Redacted:
         await self._send({**message, "body": self._body})
 
 
-def _searched(headers: Headers) -> str:
+def _body_kind(headers: Headers) -> str:
     """Whether an answer with these headers is searched: `json`, `text`, or STREAM; '' where it is
     not."""
     media = headers.get("content-type", "").partition(";")[0].strip().lower()
     if "content-disposition" in headers or "content-encoding" in headers:
         return ""
-    if media == STREAM:
-        return STREAM
+    if media == STREAM_TYPE:
+        return STREAM_TYPE
     if media == "application/json" or media.endswith("+json"):
         return "json"
     return "text" if media == "text/plain" else ""
 
 
-def redacted_json(text: str, redact: Redact) -> str:
+def redact_json(text: str, redact: Redact) -> str:
     """The same value without secrets in its strings and names; a text that is no JSON without
     any."""
     if (kept := redact(text)) == text:
@@ -98,16 +96,16 @@ def redacted_json(text: str, redact: Redact) -> str:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
         return kept
-    return msgspec.json.encode(_walked(value, redact)).decode()
+    return msgspec.json.encode(_redact_value(value, redact)).decode()
 
 
-def _walked(value: Any, redact: Redact) -> Any:
+def _redact_value(value: Any, redact: Redact) -> Any:
     match value:
         case str():
             return redact(value)
         case dict():
-            return {redact(str(name)): _walked(each, redact) for name, each in value.items()}
+            return {redact(str(name)): _redact_value(each, redact) for name, each in value.items()}
         case list():
-            return [_walked(each, redact) for each in value]
+            return [_redact_value(each, redact) for each in value]
         case _:
             return value

@@ -14,15 +14,15 @@ from starlette.responses import Response
 
 from ..types.identity import Principal
 from ..types.people import Grant, Scope
-from .errors import Fault, HttpProblem, bad
-from .faults import fault_of, no_json
+from .errors import Fault, HttpProblem, bad_request
+from .faults import json_fault, parse_fault
 from .ports import Web
 
 Needs = Scope | Literal["public"]
 """What a credential must be allowed. `public` is for nothing that tells or changes anything of
 anyone."""
 BODY_BYTES = 1_000_000
-DEPTH = 32
+MAX_DEPTH = 32
 """So many brackets deep may JSON be."""
 BODY_S = 30.0
 _PIECES = re.compile(rb'"[^"]*"?|[^"]+')
@@ -51,7 +51,7 @@ class Call(msgspec.Struct, frozen=True):
         return str(self.request.path_params[name])
 
     @property
-    def site(self) -> str:
+    def origin(self) -> str:
         """Where the browser thinks we are: a proxy in front may have TLS where we have none."""
         headers = self.request.headers
         host = self.request.headers.get("host", "")
@@ -98,18 +98,18 @@ class Endpoint(msgspec.Struct, frozen=True):
         return tuple(re.findall(r"\{(\w+)(?::\w+)?\}", self.path))
 
 
-def query_of(request: Request, type_: type[T]) -> T:
+def parse_query(request: Request, type_: type[T]) -> T:
     """The parameters of the address as a struct. Raises HttpProblem that names what is wrong."""
     given: Mapping[str, str] = dict(request.query_params)
     try:
         return msgspec.convert(given, type_, strict=False)
     except msgspec.ValidationError as error:
-        raise bad(
-            f"A parameter of the address is not right: {error}.", fault_of(error, "query", given)
+        raise bad_request(
+            f"A parameter of the address is not right: {error}.", parse_fault(error, "query", given)
         ) from error
 
 
-async def body_of(
+async def read_body(
     request: Request, type_: Any, limit: int = BODY_BYTES, *, optional: bool = False
 ) -> Any:
     """The JSON body. Raises HttpProblem for one that is too large, is no JSON, or does not fit."""
@@ -124,13 +124,15 @@ async def body_of(
     try:
         return msgspec.json.decode(data, type=type_)
     except msgspec.ValidationError as error:
-        fault = fault_of(error, "body", _plain(data))
-        raise bad(f"The body is not right: {error}.", fault, param=_field_of(str(error))) from error
+        fault = parse_fault(error, "body", _decode_json(data))
+        raise bad_request(
+            f"The body is not right: {error}.", fault, param=_field_of(str(error))
+        ) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise bad(f"The body is no JSON: {error}.", no_json(error)) from error
+        raise bad_request(f"The body is no JSON: {error}.", json_fault(error)) from error
 
 
-def _plain(data: bytes) -> Any:
+def _decode_json(data: bytes) -> Any:
     """The JSON of a body that does not fit; None where what comes behind that place is no JSON."""
     try:
         return msgspec.json.decode(data)
@@ -147,19 +149,21 @@ def _field_of(problem: str) -> str:
 def check_depth(data: bytes) -> None:
     """Raises HttpProblem for JSON that is too deep. Its time and memory grow with the size of
     `data`, whatever stands in it; what is no JSON may pass."""
-    if data.count(b"[") + data.count(b"{") <= DEPTH:
+    if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
         return
     brackets = _brackets(data)
-    deep = b"[" * (DEPTH + 1) in brackets
+    deep = b"[" * (MAX_DEPTH + 1) in brackets
     if not deep:
-        for _ in range(DEPTH):
+        for _ in range(MAX_DEPTH):
             inner = brackets.replace(b"[]", b"")
             if len(inner) == len(brackets):
                 break
             brackets = inner
-        deep = b"[]" in brackets or brackets.count(b"[") > DEPTH
+        deep = b"[]" in brackets or brackets.count(b"[") > MAX_DEPTH
     if deep:
-        raise bad(f"The body is no JSON that is taken here: at most {DEPTH} brackets deep.")
+        raise bad_request(
+            f"The body is no JSON that is taken here: at most {MAX_DEPTH} brackets deep."
+        )
 
 
 def _brackets(data: bytes) -> bytes:
@@ -180,10 +184,10 @@ def _brackets(data: bytes) -> bytes:
 
 async def read_limited(request: Request, limit: int, within_s: float = BODY_S) -> bytes:
     """The whole body. Raises HttpProblem as `limited` does."""
-    return b"".join([chunk async for chunk in limited(request, limit, within_s)])
+    return b"".join([chunk async for chunk in stream_limited(request, limit, within_s)])
 
 
-async def limited(request: Request, limit: int, within_s: float) -> AsyncGenerator[bytes]:
+async def stream_limited(request: Request, limit: int, within_s: float) -> AsyncGenerator[bytes]:
     """The body in pieces. Raises HttpProblem where it is too large or too slow, or whoever sent it
     has gone."""
     too_large = HttpProblem(
@@ -209,10 +213,10 @@ async def limited(request: Request, limit: int, within_s: float) -> AsyncGenerat
             408, "too_slow", f"The body did not come within {within_s:g} seconds."
         ) from None
     except ClientDisconnect:
-        raise bad("The body broke off.") from None
+        raise bad_request("The body broke off.") from None
 
 
-def as_response(endpoint: Endpoint, value: Any) -> Response:
+def to_response(endpoint: Endpoint, value: Any) -> Response:
     """What a handler returned, as it is sent."""
     if isinstance(value, Response):
         return value

@@ -9,7 +9,7 @@ import msgspec
 
 from ..agent.rewind import RewindView
 from ..agent.state import State, fold
-from ..models.message_variants import FORMS
+from ..models.message_variants import VARIANTS
 from ..store.base import SessionRow
 from ..types import events as e
 from ..types.errors import Refused, StaleSession
@@ -27,11 +27,20 @@ from ..types.messages import (
     Usage,
 )
 from ..types.options import SessionOptions
-from .errors import HttpProblem, bad, sentence
-from .names import name_of
+from .errors import HttpProblem, bad_request, to_sentence
+from .names import format_session_name
 from .routing import Call, Endpoint
-from .seen import seen, session_of
-from .talk import Attached, ReceiptView, Say, SessionView, message_of, receipt_view, submit, views
+from .seen import require_session, session_from_path
+from .talk import (
+    Attached,
+    ReceiptView,
+    Say,
+    SessionView,
+    build_message,
+    make_session_views,
+    submit_body,
+    to_receipt_view,
+)
 from .views import ErasedView, SpanView
 
 Place = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
@@ -139,14 +148,14 @@ class StateView(msgspec.Struct, frozen=True):
 NOT_YET = ("teams",)
 
 
-async def state_of(call: Call, session: str) -> State:
+async def load_state(call: Call, session: str) -> State:
     return fold(State(session), await call.web.store.events(session))
 
 
-async def detail(call: Call) -> DetailView:
-    session = await seen(call)
-    state = await state_of(call, session)
-    row = SessionRow(*(await call.web.store.rows("session_get", (session,)))[0])
+async def get_detail(call: Call) -> DetailView:
+    session = await require_session(call)
+    state = await load_state(call, session)
+    row = SessionRow(*(await call.web.store.query("session_get", (session,)))[0])
     given = state.options
     on = [name for name in NOT_YET if getattr(given, name) not in (None, False, "", "normal")]
     options = OptionsView(
@@ -161,7 +170,7 @@ async def detail(call: Call) -> DetailView:
         given.mode or "normal",
     )
     return DetailView(
-        (await views([row], call))[0],
+        (await make_session_views([row], call))[0],
         options,
         state.usage,
         state.model,
@@ -173,94 +182,95 @@ async def detail(call: Call) -> DetailView:
 
 async def configure(call: Call) -> ReceiptView:
     """A conversation that has not begun may be set up too: its first message then finds it so."""
-    session = session_of(call)
+    session = session_from_path(call)
     options = msgspec.convert(msgspec.structs.asdict(call.body), SessionOptions)
-    return receipt_view(call, await call.web.door.configure(session, call.principal, options))
+    return to_receipt_view(call, await call.web.door.configure(session, call.principal, options))
 
 
 async def erase(call: Call) -> ErasedView:
-    return await call.web.house.erase(call.principal, await seen(call))
+    return await call.web.house.erase(call.principal, await require_session(call))
 
 
 async def rewind(call: Call) -> ReceiptView:
-    session = await seen(call)
+    session = await require_session(call)
     back = call.body
     message = (
-        await message_of(call, Say(back.text, back.files))
+        await build_message(call, Say(back.text, back.files))
         if back.text.strip() or back.files
         else None
     )
-    past = await past_of(call, session)
-    rest = _rest(past, back.to_n)
+    past = await load_past(call, session)
+    rest = _find_rest(past, back.to_n)
     if rest != back.to_n:
         said = (
             f"Event {back.to_n} is in the middle of a turn. The turn before it ended with event "
             f"{rest}."
         )
         raise HttpProblem(409, "not_at_rest", said)
-    return receipt_view(
+    return to_receipt_view(
         call, await call.web.door.rewind(session, call.principal, back.to_n, message)
     )
 
 
-async def past_of(call: Call, session: str) -> RewindView:
+async def load_past(call: Call, session: str) -> RewindView:
     return RewindView(session, await call.web.store.events(session))
 
 
-def _rest(past: RewindView, n: int) -> int:
+def _find_rest(past: RewindView, n: int) -> int:
     try:
-        return past.rest(n)
+        return past.find_rest(n)
     except Refused as error:
-        raise bad(sentence(str(error))) from error
+        raise bad_request(to_sentence(str(error))) from error
 
 
 async def retry(call: Call) -> ReceiptView:
-    return await submit(call, await seen(call), Command("retry"), Say())
+    return await submit_body(call, await require_session(call), Command("retry"), Say())
 
 
 async def branch(call: Call) -> BranchView:
-    session = await seen(call)
+    session = await require_session(call)
     at_n = call.body.at_n
-    _rest(await past_of(call, session), at_n)
+    _find_rest(await load_past(call, session), at_n)
     try:
         receipt = await call.web.door.branch(session, call.principal, at_n)
     except StaleSession:  # it was branched there before
         other = f"{session}.{call.web.ids.new('b')}"
         receipt = await call.web.door.branch(session, call.principal, at_n, other)
     if receipt.status == "refused":
-        raise HttpProblem(403, "refused", sentence(receipt.reason))
+        raise HttpProblem(403, "refused", to_sentence(receipt.reason))
     return BranchView(
-        name_of(receipt.session, call.principal, call.web.house.agents[0]), receipt.session
+        format_session_name(receipt.session, call.principal, call.web.house.agents[0]),
+        receipt.session,
     )
 
 
-async def state(call: Call) -> StateView:
-    session = await seen(call)
+async def get_state(call: Call) -> StateView:
+    session = await require_session(call)
     log = await call.web.store.events(session)
     n = len(log) if call.query.n is None else call.query.n
     if n > len(log):
-        raise bad(f"There is no event {n}: this conversation has {len(log)}.")
+        raise bad_request(f"There is no event {n}: this conversation has {len(log)}.")
     then = fold(State(session), log[:n])
     redact = call.web.redact
     context = [
-        ShownView(each.key // FORMS, each.message.role, redact(told(each.message)))
+        ShownView(each.key // VARIANTS, each.message.role, redact(render_message(each.message)))
         for each in then.messages
     ]
     owner = "owner" in call.principal.roles  # what an agent is told is between it and its owner
-    prompt = [redact(block) for block in call.web.house.prompt(then)] if owner else []
+    prompt = [redact(block) for block in call.web.house.build_prompt(then)] if owner else []
     ends = [each.n for each in log if isinstance(each.event, e.TurnEnded)]
     before = next((end for end in reversed(ends) if end < n), None)
     after = next((end for end in ends if end > n), None)
-    decided = list(decisions(log[:n], redact))
+    decided = list(iter_decisions(log[:n], redact))
     return StateView(n, then.turn is None, before, after, context, prompt, then.usage, decided)
 
 
-def told(message: Message) -> str:
+def render_message(message: Message) -> str:
     """A message as one text, with what is no text named in brackets."""
-    return "\n".join(filter(None, map(_part, message.parts)))
+    return "\n".join(filter(None, map(_render_part, message.parts)))
 
 
-def _part(part: Part) -> str:
+def _render_part(part: Part) -> str:
     match part:
         case Text(text=text):
             return text
@@ -278,7 +288,9 @@ def _part(part: Part) -> str:
             return transcript or "[audio]"
 
 
-def decisions(log: Sequence[e.Recorded], redact: Callable[[str], str]) -> Iterator[DecisionView]:
+def iter_decisions(
+    log: Sequence[e.Recorded], redact: Callable[[str], str]
+) -> Iterator[DecisionView]:
     """What became of each call that the policy judged."""
     names: dict[str, str] = {}
     asked: set[str] = set()
@@ -317,15 +329,21 @@ def decisions(log: Sequence[e.Recorded], redact: Callable[[str], str]) -> Iterat
                 pass
 
 
-async def trace(call: Call) -> list[SpanView]:
-    return call.web.house.trace(await call.web.store.events(await seen(call)))
+async def get_trace(call: Call) -> list[SpanView]:
+    return call.web.house.trace(await call.web.store.events(await require_session(call)))
 
 
 _S = "/api/sessions/{name}"
 _T = "conversations"
 ENDPOINTS = (
     Endpoint(
-        "GET", _S, "read", detail, "A conversation, and how it is held", returns=DetailView, tag=_T
+        "GET",
+        _S,
+        "read",
+        get_detail,
+        "A conversation, and how it is held",
+        returns=DetailView,
+        tag=_T,
     ),
     Endpoint(
         "PATCH",
@@ -383,7 +401,7 @@ ENDPOINTS = (
         "GET",
         f"{_S}/state",
         "read",
-        state,
+        get_state,
         "How it was after an event",
         query=AtN,
         returns=StateView,
@@ -393,7 +411,7 @@ ENDPOINTS = (
         "GET",
         f"{_S}/trace",
         "read",
-        trace,
+        get_trace,
         "Its turns, and their calls of models and tools",
         returns=list[SpanView],
         tag=_T,

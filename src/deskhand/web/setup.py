@@ -7,42 +7,44 @@ from .routing import Call, Endpoint, Handler
 from .steps import BotView, CheckView, Key, Person, ProbeView, SetupView, Stance, Take, Token
 
 
-async def show(call: Call) -> SetupView:
+async def get_setup(call: Call) -> SetupView:
     return await call.web.setup.view()
 
 
-async def take(call: Call) -> SetupView:
-    await call.web.setup.take(call.body.model)
+async def choose_model(call: Call) -> SetupView:
+    await call.web.setup.choose_model(call.body.model)
     return await call.web.setup.view()
 
 
-async def key(call: Call) -> ProbeView:
-    return await call.web.setup.key(call.body)
+async def add_provider(call: Call) -> ProbeView:
+    return await call.web.setup.add_provider(call.body)
 
 
-async def probe(call: Call) -> ProbeView:
-    return await call.web.setup.probe(call.body.model)
+async def probe_model(call: Call) -> ProbeView:
+    return await call.web.setup.probe_model(call.body.model)
 
 
-async def bot(call: Call) -> BotView:
-    return await call.web.setup.bot(call.body.token)
+async def connect_bot(call: Call) -> BotView:
+    return await call.web.setup.connect_bot(call.body.token)
 
 
-async def person(call: Call) -> SetupView:
-    await call.web.setup.person(call.body.name, call.body.timezone)
+async def set_owner(call: Call) -> SetupView:
+    await call.web.setup.set_owner(call.body.name, call.body.timezone)
     return await call.web.setup.view()
 
 
-async def posture(call: Call) -> SetupView:
-    await call.web.setup.posture(call.body.posture)
+async def set_posture(call: Call) -> SetupView:
+    await call.web.setup.set_posture(call.body.posture)
     return await call.web.setup.view()
 
 
-async def examine(call: Call) -> list[CheckView]:
-    return await call.web.setup.examine()
+async def run_checks(call: Call) -> list[CheckView]:
+    return await call.web.setup.run_checks()
 
 
-def _step(path: str, handler: Handler, summary: str, body: type, returns: object) -> Endpoint:
+def _step_endpoint(
+    path: str, handler: Handler, summary: str, body: type, returns: object
+) -> Endpoint:
     return Endpoint(
         "POST",
         f"/api/setup/{path}",
@@ -60,7 +62,7 @@ ENDPOINTS = (
         "GET",
         "/api/setup",
         "admin",
-        show,
+        get_setup,
         "Where the first steps stand",
         returns=SetupView,
         tag="setup",
@@ -69,21 +71,25 @@ ENDPOINTS = (
         "GET",
         "/api/setup/checks",
         "admin",
-        examine,
+        run_checks,
         "What `deskhand doctor` finds",
         returns=list[CheckView],
         tag="setup",
     ),
-    _step("model", take, "Use a model, and fetch it where it is not here", Take, SetupView),
-    _step(
+    _step_endpoint(
+        "model", choose_model, "Use a model, and fetch it where it is not here", Take, SetupView
+    ),
+    _step_endpoint(
         "key",
-        key,
+        add_provider,
         "Try a provider's key, keep it and use its model where that answers",
         Key,
         ProbeView,
     ),
-    _step("probe", probe, "Try a model", Take, ProbeView),
-    _step("bot", bot, "Talk from a phone: keep a Telegram bot's token", Token, BotView),
-    _step("person", person, "Your name and time zone", Person, SetupView),
-    _step("posture", posture, "What it may do without asking", Stance, SetupView),
+    _step_endpoint("probe", probe_model, "Try a model", Take, ProbeView),
+    _step_endpoint(
+        "bot", connect_bot, "Talk from a phone: keep a Telegram bot's token", Token, BotView
+    ),
+    _step_endpoint("person", set_owner, "Your name and time zone", Person, SetupView),
+    _step_endpoint("posture", set_posture, "What it may do without asking", Stance, SetupView),
 )

@@ -13,7 +13,7 @@ from .ports import Web
 
 Serve = Callable[[Web, WebSocket, Grant], Awaitable[None]]
 FRAME_BYTES = 1_000_000
-VOID = 4001
+CLOSE_REVOKED = 4001
 """The close code for a credential that no longer holds."""
 
 
@@ -24,7 +24,7 @@ class Socket(msgspec.Struct, frozen=True):
     summary: str
 
 
-def text_of(frame: dict[str, Any]) -> str:
+def frame_text(frame: dict[str, Any]) -> str:
     """What one frame says. Raises UnicodeDecodeError."""
     given = frame.get("text")
     return str(given) if given is not None else bytes(frame.get("bytes") or b"").decode()

@@ -17,19 +17,19 @@ from starlette.types import Receive, Scope, Send
 from ..types.door import Progress
 from ..types.errors import DeskhandError
 from ..types.events import Recorded
-from .errors import bad
+from .errors import bad_request
 from .guard import Credential, Guesses
 from .ports import Web
 from .routing import Call
-from .seen import seen
+from .seen import require_session
 
-BEAT_S = 15.0
+HEARTBEAT_S = 15.0
 """A comment is sent so often, so that no proxy takes a quiet stream for a dead one."""
 STUCK_S = 30.0
 """A client that takes in nothing for so long is hung up on."""
 SEND_BYTES = 65_536
 """What is written at once, where there is much."""
-LOOK_S = 0.5
+CREDENTIAL_POLL_S = 0.5
 """How soon a credential that was revoked ends its streams."""
 
 
@@ -61,30 +61,30 @@ def as_sse_by_seq(recorded: Recorded) -> bytes:
     return b"id: %d\nevent: recorded\ndata: %b\n\n" % (recorded.seq, _encode(recorded))
 
 
-async def events(call: Call) -> EventStream:
+async def follow_events(call: Call) -> EventStream:
     """`GET /api/sessions/{name}/events`."""
-    session = await seen(call)
-    after = resume_from(call, call.query.after)
+    session = await require_session(call)
+    after = resume_point(call, call.query.after)
     if call.query.last:
-        ends = await call.web.store.rows("event_head", (session,))
+        ends = await call.web.store.query("event_head", (session,))
         after = max([after, *(n - call.query.last for n, _ in ends)])
-    return sse(call, call.web.door.follow_in_batches(session, call.principal, after))
+    return make_event_stream(call, call.web.door.follow_in_batches(session, call.principal, after))
 
 
-def resume_from(call: Call, after: int) -> int:
+def resume_point(call: Call, after: int) -> int:
     given = call.request.headers.get("last-event-id", "").strip()
     if not given:
         return max(0, after)
     if not given.isdecimal() or len(given) > 18:
-        raise bad("`Last-Event-ID` is the number of an event.")
+        raise bad_request("`Last-Event-ID` is the number of an event.")
     return int(given)
 
 
-def sse(call: Call, batches: AsyncGenerator[Batch]) -> EventStream:
-    return EventStream(call.web, pieces(batches, as_sse), standing_of(call.request))
+def make_event_stream(call: Call, batches: AsyncGenerator[Batch]) -> EventStream:
+    return EventStream(call.web, encode_batches(batches, as_sse), make_standing(call.request))
 
 
-async def pieces(
+async def encode_batches(
     batches: AsyncGenerator[Sequence[T]], encode: Callable[[T], bytes]
 ) -> AsyncGenerator[bytes]:
     """The items on the wire, as many at once as there are, and why there will be no more."""
@@ -116,24 +116,24 @@ class Standing(msgspec.Struct, frozen=True):
     credential: Credential | None
     guesses: Guesses
 
-    async def holds(self) -> bool:
-        return self.credential is None or await self.guesses.holds(self.credential)
+    async def is_valid(self) -> bool:
+        return self.credential is None or await self.guesses.is_valid(self.credential)
 
-    async def gone(self, web: Web) -> None:
+    async def wait_until_invalid(self, web: Web) -> None:
         """Returns when it no longer holds, or the service is ending."""
         async with anyio.create_task_group() as tasks:
 
             async def stopping() -> None:
-                await web.stopping()
+                await web.wait_until_stopping()
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(stopping)
-            while await self.holds():  # noqa: ASYNC110 -- the store tells
-                await anyio.sleep(LOOK_S)
+            while await self.is_valid():  # noqa: ASYNC110 -- the store tells
+                await anyio.sleep(CREDENTIAL_POLL_S)
             tasks.cancel_scope.cancel()
 
 
-def standing_of(connection: HTTPConnection) -> Standing:
+def make_standing(connection: HTTPConnection) -> Standing:
     return Standing(connection.state.credential, connection.state.guesses)
 
 
@@ -166,25 +166,25 @@ class EventStream(Response):
                 await send({"type": "http.response.body", "body": data, "more_body": True})
                 began = 0.0
 
-            async def hung_up() -> None:
+            async def cancel_on_disconnect() -> None:
                 while (await receive())["type"] != "http.disconnect":
                     pass
                 tasks.cancel_scope.cancel()
 
-            async def void() -> None:
-                await self._standing.gone(self._web)
+            async def cancel_when_invalid() -> None:
+                await self._standing.wait_until_invalid(self._web)
                 tasks.cancel_scope.cancel()
 
-            async def beat() -> None:
+            async def send_heartbeats() -> None:
                 nonlocal stuck
                 while not stuck:  # a scope for each write would cost more than the write
-                    await anyio.sleep(BEAT_S)
+                    await anyio.sleep(HEARTBEAT_S)
                     if not began:
                         await write(b": beat\n\n")
                     stuck = bool(began) and now() - began > STUCK_S
                 tasks.cancel_scope.cancel()
 
-            for task in (hung_up, void, beat):
+            for task in (cancel_on_disconnect, cancel_when_invalid, send_heartbeats):
                 tasks.start_soon(task)
             async with aclosing(self._pieces):
                 async for piece in self._pieces:

@@ -7,19 +7,19 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from ..store.base import FIRST, Behind, SessionRow
+from ..store.base import FIRST_PAGE, PageCursor, SessionRow
 from ..types.errors import Refused
 from ..types.events import Recorded
 from ..types.identity import Answer, Body, Inbound, Receipt, Said, When
 from ..types.messages import File, Image, Message, Part, Text
-from .errors import HttpProblem, bad, not_found
-from .names import CHANNEL, address_of, key_of, name_of
+from .errors import HttpProblem, bad_request, not_found
+from .names import CHANNEL, address_of, format_session_name, parse_session_name
 from .routing import Call, Endpoint
-from .seen import seen, session_of
-from .stream import From, events
+from .seen import require_session, session_from_path
+from .stream import From, follow_events
 
 PREVIEW_CHARS = 80
-ALL = 2**31 - 1
+NO_LIMIT = 2**31 - 1
 
 
 class SessionView(msgspec.Struct, frozen=True):
@@ -104,7 +104,7 @@ class ReceiptView(msgspec.Struct, frozen=True):
     inbox_id: int
 
 
-async def views(
+async def make_session_views(
     rows: Sequence[SessionRow], call: Call, *, brief: bool = False
 ) -> list[SessionView]:
     """These sessions, unless `brief` with what was said and used in them."""
@@ -114,12 +114,12 @@ async def views(
     counts = (
         {}
         if brief
-        else dict(await store.rows("session_messages", (msgspec.json.encode(keys).decode(),)))
+        else dict(await store.query("session_messages", (msgspec.json.encode(keys).decode(),)))
     )
     used = {} if brief else await store.usage_in(keys)
     found = []
     for row in rows:
-        name = name_of(row.session, call.principal, agent)
+        name = format_session_name(row.session, call.principal, agent)
         ours = (
             name,
             row.session,
@@ -143,76 +143,80 @@ def token_usage(read: int, written: int, calls: int) -> dict[str, int]:
     return {**tokens, "api_calls": calls}
 
 
-async def sessions(call: Call) -> SessionsView:
+async def list_sessions(call: Call) -> SessionsView:
     store = call.web.store
     who = call.principal
     query = call.query
-    limit = min(query.limit or ALL, ALL)
-    behind = behind_of(query.before) if query.before else FIRST
+    limit = min(query.limit or NO_LIMIT, NO_LIMIT)
+    behind = parse_cursor(query.before) if query.before else FIRST_PAGE
     if query.name:
-        key = key_of(query.name, who, call.web.house.agents[0])
-        rows = [SessionRow(*row) for row in await store.rows("session_get", (key,))]
+        key = parse_session_name(query.name, who, call.web.house.agents[0])
+        rows = [SessionRow(*row) for row in await store.query("session_get", (key,))]
         rows = rows if await store.may_see(who, key) else []
     elif query.title.strip():
-        rows = await store.titled(who, query.title, limit + 1, behind)
+        rows = await store.search_titles(who, query.title, limit + 1, behind)
     else:
         rows = await store.sessions(who, limit + 1, behind)
     shown = rows[:limit]
     more = f"{shown[-1].last_at!r} {shown[-1].session}" if len(rows) > limit else None
-    return SessionsView(await views(shown, call, brief=query.brief), more)
+    return SessionsView(await make_session_views(shown, call, brief=query.brief), more)
 
 
-def behind_of(more: str) -> Behind:
+def parse_cursor(more: str) -> PageCursor:
     """Where the next page begins. Raises HttpProblem for what is no place."""
     at, _, key = more.partition(" ")
     try:
         return float(at), key
     except ValueError as error:
-        raise bad("`before` is the `more` of the page before.") from error
+        raise bad_request("`before` is the `more` of the page before.") from error
 
 
-async def log(call: Call) -> list[Recorded]:
-    return await call.web.store.events(await seen(call), max(0, call.query.after), call.query.limit)
+async def get_log(call: Call) -> list[Recorded]:
+    return await call.web.store.events(
+        await require_session(call), max(0, call.query.after), call.query.limit
+    )
 
 
-async def amendments(call: Call) -> list[Recorded]:
-    session = await seen(call)
+async def list_amendments(call: Call) -> list[Recorded]:
+    session = await require_session(call)
     after = max(0, call.query.after)
-    limit = call.query.limit or ALL
+    limit = call.query.limit or NO_LIMIT
     return await call.web.store.amendments(session, after, limit)
 
 
-async def say(call: Call) -> ReceiptView:
-    return await submit(call, session_of(call), Said(await message_of(call, call.body)), call.body)
+async def send_message(call: Call) -> ReceiptView:
+    return await submit_body(
+        call, session_from_path(call), Said(await build_message(call, call.body)), call.body
+    )
 
 
-async def message_of(call: Call, said: Say) -> Message:
+async def build_message(call: Call, said: Say) -> Message:
     """Raises HttpProblem for nothing, and for a file that they have neither sent nor see: a digest
     alone opens none."""
     who = call.principal
     for file in said.files:
         asked = (file.blob, int("owner" in who.roles), who.id)
-        if not (await call.web.store.rows("blob_is_theirs", asked))[0][0]:
-            await call.web.people.note(who, "file refused", file.blob)
+        if not (await call.web.store.query("blob_is_theirs", asked))[0][0]:
+            await call.web.people.add_audit_note(who, "file refused", file.blob)
             raise HttpProblem(
                 404,
                 "not_found",
                 f"The file {file.name!r} is not here, or no longer: send it again.",
             )
     parts: list[Part] = [Text(said.text)] if said.text.strip() else []
-    parts += [_attached(file) for file in said.files]
+    parts += [_attached_part(file) for file in said.files]
     if not parts:
-        raise bad("The message is empty: send `text`, or `files`.")
+        raise bad_request("The message is empty: send `text`, or `files`.")
     return Message("user", tuple(parts))
 
 
-def _attached(file: Attached) -> Part:
+def _attached_part(file: Attached) -> Part:
     if file.mime.startswith("image/"):
         return Image(file.blob, file.mime, file.name)
     return File(file.blob, file.name, file.mime, file.size_bytes)
 
 
-async def submit(call: Call, session: str, body: Body, said: Say) -> ReceiptView:
+async def submit_body(call: Call, session: str, body: Body, said: Say) -> ReceiptView:
     """Hand it to the Door in this person's name. Raises HttpProblem where it is refused."""
     web = call.web
     principal = call.principal
@@ -222,26 +226,26 @@ async def submit(call: Call, session: str, body: Body, said: Say) -> ReceiptView
     address = address_of(principal, chat)
     sender = call.grant.sender if call.grant else ""
     inbound = Inbound(external_id, address, sender, web.clock.now(), body, session, when=said.when)
-    return receipt_view(call, await web.door.submit(inbound))
+    return to_receipt_view(call, await web.door.submit(inbound))
 
 
-def receipt_view(call: Call, receipt: Receipt) -> ReceiptView:
+def to_receipt_view(call: Call, receipt: Receipt) -> ReceiptView:
     if receipt.status == "refused":
         raise HttpProblem(403, "refused", f"{receipt.reason}.")
-    name = name_of(receipt.session, call.principal, call.web.house.agents[0])
+    name = format_session_name(receipt.session, call.principal, call.web.house.agents[0])
     return ReceiptView(receipt.status, name, receipt.after, receipt.inbox_id)
 
 
 async def answer(call: Call) -> ReceiptView:
-    session = await seen(call)
+    session = await require_session(call)
     chosen = call.body
-    return await submit(call, session, Answer(call.path("ask"), chosen.choice), Say())
+    return await submit_body(call, session, Answer(call.path("ask"), chosen.choice), Say())
 
 
 async def stop(call: Call) -> ReceiptView:
-    session = await seen(call)
+    session = await require_session(call)
     try:
-        return receipt_view(call, await call.web.door.stop(session, call.principal))
+        return to_receipt_view(call, await call.web.door.stop(session, call.principal))
     except Refused as error:
         raise not_found("such conversation") from error
 
@@ -252,7 +256,7 @@ ENDPOINTS = (
         "GET",
         "/api/sessions",
         "read",
-        sessions,
+        list_sessions,
         "Your conversations, the latest first",
         query=SessionPage,
         returns=SessionsView,
@@ -262,7 +266,7 @@ ENDPOINTS = (
         "GET",
         f"{_S}/log",
         "read",
-        log,
+        get_log,
         "Everything that happened in a conversation after event `after`",
         query=LogPart,
         returns=list[Recorded],
@@ -272,7 +276,7 @@ ENDPOINTS = (
         "GET",
         f"{_S}/amendments",
         "read",
-        amendments,
+        list_amendments,
         "What changes earlier events: undos, edits, reactions",
         query=LogPart,
         returns=list[Recorded],
@@ -282,7 +286,7 @@ ENDPOINTS = (
         "GET",
         f"{_S}/events",
         "read",
-        events,
+        follow_events,
         "The same as server-sent events, and then what comes",
         query=From,
         media="text/event-stream",
@@ -292,7 +296,7 @@ ENDPOINTS = (
         "POST",
         f"{_S}/messages",
         "chat",
-        say,
+        send_message,
         "Say something",
         body=Say,
         returns=ReceiptView,

@@ -18,15 +18,15 @@ from ..types.identity import Body, Command, Inbound, Principal, Receipt, Said, W
 from ..types.messages import Message, Text
 from ..types.options import SessionOptions
 from ..types.people import Grant
-from .errors import HttpProblem, error_response, sentence
-from .names import address_of, key_of
+from .errors import HttpProblem, error_response, to_sentence
+from .names import address_of, parse_session_name
 from .ports import Web
 from .routing import check_depth
-from .sockets import VOID, text_of
+from .sockets import CLOSE_REVOKED, frame_text
 from .stream import STUCK_S, Standing
 
-LOOK_S = 0.02
-AWAY = 1012
+POLL_S = 0.02
+CLOSE_RESTART = 1012
 NO_CONVERSATION = "There is no such conversation here."
 
 
@@ -68,7 +68,7 @@ class Talk:
             self._stuck.set()
             await anyio.sleep_forever()  # until it is hung up on
 
-    async def stuck(self) -> None:
+    async def wait_until_stuck(self) -> None:
         await self._stuck.wait()
 
     async def submit(self, body: Body, when: When = "steer") -> Receipt:
@@ -84,7 +84,7 @@ class Talk:
             self.session,
             when=when,
         )
-        return await self._told(await self.web.door.submit(inbound))
+        return await self._check_receipt(await self.web.door.submit(inbound))
 
     async def say(self, text: str, when: When = "steer") -> None:
         if not text.strip():
@@ -92,7 +92,7 @@ class Talk:
         await self.submit(Said(Message("user", (Text(text),))), when)
 
     async def configure(self, **options: Any) -> None:
-        await self._told(
+        await self._check_receipt(
             await self.web.door.configure(self.session, self.principal, SessionOptions(**options))
         )
 
@@ -100,9 +100,9 @@ class Talk:
         await self.submit(Command(name))
 
     async def stop(self) -> None:
-        await self._told(await self.web.door.stop(self.session, self.principal))
+        await self._check_receipt(await self.web.door.stop(self.session, self.principal))
 
-    async def _told(self, receipt: Receipt) -> Receipt:
+    async def _check_receipt(self, receipt: Receipt) -> Receipt:
         if receipt.status == "refused":
             raise Refused(receipt.reason)
         self.begun.set()
@@ -114,24 +114,24 @@ class Dialect(Protocol):
 
     def translate(self, item: Recorded | Progress) -> list[dict[str, Any]]: ...
 
-    def past(self, log: list[Recorded]) -> None:
+    def replay(self, log: list[Recorded]) -> None:
         """What happened before the client came; it is not sent."""
         ...
 
-    async def complete(self, message: dict[str, Any], talk: Talk) -> dict[str, Any]:
+    async def add_details(self, message: dict[str, Any], talk: Talk) -> dict[str, Any]:
         """The message with what must be looked up for it."""
         ...
 
-    async def asked(self, asked: Asked, talk: Talk) -> None:
+    async def handle_frame(self, asked: Asked, talk: Talk) -> None:
         """Do what a frame wants. Raises Refused with the reason where that cannot be."""
         ...
 
-    def plain(self, text: str) -> Asked:
+    def parse_text(self, text: str) -> Asked:
         """What a frame that is no JSON means. Raises Refused."""
         ...
 
 
-async def serve(
+async def serve_conversation(
     web: Web,
     socket: WebSocket,
     grant: Grant,
@@ -143,43 +143,43 @@ async def serve(
     that is not there begins with its first message; otherwise the client is told so, and hung up
     on."""
     try:
-        session = await _session(web, socket, grant.principal)
+        session = await _resolve_session(web, socket, grant.principal)
     except HttpProblem as problem:
         await socket.send_denial_response(error_response(problem, socket.state.request_id))
         return
     await socket.accept()
     talk, speaks = Talk(web, socket, grant, session), dialect(web, session)
-    if await _there(web, grant.principal, session):
+    if await _is_visible(web, grant.principal, session):
         talk.begun.set()
-    elif not begins and not await web.store.waiting(session):
+    elif not begins and not await web.store.list_waiting(session):
         await talk.send({"type": "error", "message": NO_CONVERSATION})
         await socket.close()
         return
     log = await web.store.events(session) if talk.begun.is_set() else []
-    speaks.past(log)
-    await until_gone(web, socket, talk, lambda: _talk(socket, talk, speaks, len(log)))
+    speaks.replay(log)
+    await run_while_valid(web, socket, talk, lambda: _handle_frames(socket, talk, speaks, len(log)))
 
 
-async def _session(web: Web, socket: WebSocket, principal: Principal) -> str:
+async def _resolve_session(web: Web, socket: WebSocket, principal: Principal) -> str:
     """The conversation of the address: one's own, begun or not, or one that one may see. Raises
     HttpProblem."""
-    session = key_of(str(socket.path_params["name"]), principal, web.house.agents[0])
-    known = (await web.store.rows("session_has_members", (session,)))[0][0]
-    own = session == key_of(
+    session = parse_session_name(str(socket.path_params["name"]), principal, web.house.agents[0])
+    known = (await web.store.query("session_has_members", (session,)))[0][0]
+    own = session == parse_session_name(
         session.partition("/")[2].rpartition(":")[2], principal, web.house.agents[0]
     )
     if (known or not own) and not await web.store.may_see(principal, session):
-        await web.people.note(principal, "conversation refused", session)
+        await web.people.add_audit_note(principal, "conversation refused", session)
         raise HttpProblem(404, "not_found", NO_CONVERSATION)
     return session
 
 
-async def _there(web: Web, principal: Principal, session: str) -> bool:
-    known = (await web.store.rows("session_has_members", (session,)))[0][0]
+async def _is_visible(web: Web, principal: Principal, session: str) -> bool:
+    known = (await web.store.query("session_has_members", (session,)))[0][0]
     return bool(known) and await web.store.may_see(principal, session)
 
 
-async def until_gone(
+async def run_while_valid(
     web: Web, socket: WebSocket, talk: Talk, work: Callable[[], Awaitable[None]]
 ) -> None:
     """Run it while the credential holds and the service stays, and close with the code that says
@@ -188,20 +188,20 @@ async def until_gone(
     code = 1000
     async with anyio.create_task_group() as tasks:
 
-        async def void() -> None:
+        async def close_when_invalid() -> None:
             nonlocal code
-            await standing.gone(web)
-            code = VOID if not await standing.holds() else AWAY
+            await standing.wait_until_invalid(web)
+            code = CLOSE_REVOKED if not await standing.is_valid() else CLOSE_RESTART
             tasks.cancel_scope.cancel()
 
-        async def stuck() -> None:
+        async def close_when_stuck() -> None:
             nonlocal code
-            await talk.stuck()
-            code = AWAY
+            await talk.wait_until_stuck()
+            code = CLOSE_RESTART
             tasks.cancel_scope.cancel()
 
-        tasks.start_soon(void)
-        tasks.start_soon(stuck)
+        tasks.start_soon(close_when_invalid)
+        tasks.start_soon(close_when_stuck)
         with suppress(WebSocketDisconnect):
             await work()
         tasks.cancel_scope.cancel()
@@ -209,7 +209,9 @@ async def until_gone(
         await socket.close(code)
 
 
-async def listening(socket: WebSocket, tell: Callable[[], Coroutine[Any, Any, None]]) -> None:
+async def run_until_disconnect(
+    socket: WebSocket, tell: Callable[[], Coroutine[Any, Any, None]]
+) -> None:
     """Run `tell` until the client goes; what it says is not listened to."""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(tell)
@@ -218,41 +220,41 @@ async def listening(socket: WebSocket, tell: Callable[[], Coroutine[Any, Any, No
         tasks.cancel_scope.cancel()
 
 
-async def _talk(socket: WebSocket, talk: Talk, dialect: Dialect, after: int) -> None:
+async def _handle_frames(socket: WebSocket, talk: Talk, dialect: Dialect, after: int) -> None:
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_follow, talk, dialect, after)
+        tasks.start_soon(_send_events, talk, dialect, after)
         while True:
             try:
                 frame = await socket.receive()
                 if frame["type"] == "websocket.disconnect":
                     break
-                await dialect.asked(_asked(text_of(dict(frame)), dialect), talk)
+                await dialect.handle_frame(_parse_frame(frame_text(dict(frame)), dialect), talk)
             except UnicodeDecodeError:
                 await talk.send({"type": "error", "message": "That frame is no text."})
             except (DeskhandError, HttpProblem) as error:
-                await talk.send({"type": "error", "message": sentence(str(error))})
+                await talk.send({"type": "error", "message": to_sentence(str(error))})
         tasks.cancel_scope.cancel()
 
 
-def _asked(text: str, dialect: Dialect) -> Asked:
+def _parse_frame(text: str, dialect: Dialect) -> Asked:
     try:
         check_depth(text.encode("utf-8", "replace"))
         found = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
-        return dialect.plain(text)
+        return dialect.parse_text(text)
     if not isinstance(found, dict) or not isinstance(found.get("type"), str):
-        return dialect.plain(text)
+        return dialect.parse_text(text)
     return Asked(found["type"], found)
 
 
-async def _follow(talk: Talk, dialect: Dialect, after: int) -> None:
+async def _send_events(talk: Talk, dialect: Dialect, after: int) -> None:
     await talk.begun.wait()
-    while not await _there(talk.web, talk.principal, talk.session):  # noqa: ASYNC110 -- the store tells
-        await anyio.sleep(LOOK_S)
+    while not await _is_visible(talk.web, talk.principal, talk.session):  # noqa: ASYNC110 -- the store tells
+        await anyio.sleep(POLL_S)
     try:
         async with aclosing(talk.web.door.follow(talk.session, talk.principal, after)) as items:
             async for item in items:
                 for message in dialect.translate(item):
-                    await talk.send(await dialect.complete(message, talk))
+                    await talk.send(await dialect.add_details(message, talk))
     except DeskhandError as error:
-        await talk.send({"type": "error", "message": sentence(str(error))})
+        await talk.send({"type": "error", "message": to_sentence(str(error))})

@@ -9,12 +9,12 @@ import msgspec
 from ..tools.task_rows import read
 from ..tools.task_words import of_computer, of_openagent, of_todos, percent, progress
 from ..types.goals import LongWork
-from ..types.tasks import Graph
+from ..types.tasks import TaskGraph
 from .dialect_computer import Long, mode_of
 from .ports import Web
 from .routing import Call, Endpoint
-from .seen import seen_or_new
-from .session import state_of
+from .seen import find_session
+from .session import load_state
 
 
 class Board:
@@ -24,35 +24,35 @@ class Board:
         self._web = web
         self._session = session
 
-    def __call__(self) -> Graph:
-        return read(self._web.store.look("task_of", (self._session,)))
+    def __call__(self) -> TaskGraph:
+        return read(self._web.store.query_sync("task_of", (self._session,)))
 
-    def redacted(self, told: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def redact(self, told: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """What is sent to a client."""
         text = self._web.redact(msgspec.json.encode(told).decode())
         found: list[dict[str, Any]] = msgspec.json.decode(text)
         return found
 
-    def of_computer(self) -> dict[str, Any]:
+    def computer_update(self) -> dict[str, Any]:
         """agent_computer's `task_update`."""
         graph = self()
         return {
-            "tasks": self.redacted(of_computer(graph)),
+            "tasks": self.redact(of_computer(graph)),
             "summary": self._web.redact(progress(graph)),
         }
 
-    def of_openagent(self, tool: str) -> dict[str, Any]:
+    def openagent_update(self, tool: str) -> dict[str, Any]:
         """openagent-core's `task_update`, or its `todo_update` after a tool of the flat list."""
         graph = self()
         if tool.startswith("todo_"):
-            return {"type": "todo_update", "todos": self.redacted(of_todos(graph))}
+            return {"type": "todo_update", "todos": self.redact(of_todos(graph))}
         return {
             "type": "task_update",
-            "tasks": self.redacted([_numbered(task) for task in of_openagent(graph)]),
+            "tasks": self.redact([_with_int_ids(task) for task in of_openagent(graph)]),
         }
 
 
-def _numbered(task: dict[str, Any]) -> dict[str, Any]:
+def _with_int_ids(task: dict[str, Any]) -> dict[str, Any]:
     """With numbers for ids, as openagent-core's clients have them."""
     blocked_by = [int(id_) for id_ in task["blockedBy"]]
     blocks = [int(id_) for id_ in task["blocks"]]
@@ -62,8 +62,10 @@ def _numbered(task: dict[str, Any]) -> dict[str, Any]:
 def limits_of(web: Web, session: str) -> Long:
     """What deep work may use in this conversation, and its tasks, for agent_computer's clients."""
     agent = session.partition("/")[0]
-    steps, tokens = web.house.long_work(agent if agent in web.house.agents else web.house.agents[0])
-    return Long(steps, tokens, Board(web, session).of_computer)
+    steps, tokens = web.house.long_work_limits(
+        agent if agent in web.house.agents else web.house.agents[0]
+    )
+    return Long(steps, tokens, Board(web, session).computer_update)
 
 
 class Tasks(msgspec.Struct, frozen=True):
@@ -78,20 +80,20 @@ class Tasks(msgspec.Struct, frozen=True):
     work: LongWork | None = None
 
 
-async def told(call: Call) -> Tasks:
-    session = await seen_or_new(call)
+async def get_tasks(call: Call) -> Tasks:
+    session = await find_session(call)
     if session is None:
         return Tasks(call.path("name"))
-    mode = mode_of((await state_of(call, session)).options.mode)
+    mode = mode_of((await load_state(call, session)).options.mode)
     board = Board(call.web, session)
-    work = await call.web.house.standing(session)
+    work = await call.web.house.find_long_work(session)
     if work is not None:
         hide = call.web.redact
         work = msgspec.structs.replace(
             work, session=call.path("name"), doing=hide(work.doing), goal=hide(work.goal)
         )
     return Tasks(
-        call.path("name"), mode, **board.of_computer(), percent=percent(board()), work=work
+        call.path("name"), mode, **board.computer_update(), percent=percent(board()), work=work
     )
 
 
@@ -100,7 +102,7 @@ ENDPOINTS = (
         "GET",
         "/api/sessions/{name}/tasks",
         "read",
-        told,
+        get_tasks,
         "Its task list",
         returns=Tasks,
         tag="agent_computer",

@@ -13,13 +13,13 @@ from ..store.base import LAST_SEQ, Store
 from ..types.events import CallClosed, ModelReplied, Recorded, ToolFinished, decode_event
 from ..types.messages import ResultStatus
 from .dialect_computer import result_of
-from .names import name_of
+from .names import format_session_name
 from .routing import Call, Endpoint
-from .stream import EventStream, as_sse_by_seq, pieces, resume_from, standing_of
+from .stream import EventStream, as_sse_by_seq, encode_batches, make_standing, resume_point
 
 KINDS = ("call_closed", "model_replied", "tool_finished")
 PREVIEW_CHARS = 500
-MOST = 200
+MAX_ACTIVITY = 200
 LOOK_BACK = 400
 
 
@@ -59,34 +59,35 @@ class Latest(msgspec.Struct, frozen=True):
     before: Annotated[int, msgspec.Meta(ge=0, le=LAST_SEQ)] = LAST_SEQ
 
 
-async def watch(call: Call) -> EventStream:
+async def watch_events(call: Call) -> EventStream:
     """`GET /api/watch`: resumes by `seq`, which counts the events of all conversations."""
     store = call.web.store
-    after = resume_from(
+    after = resume_point(
         call, store.last_seq() if call.query.after_seq is None else call.query.after_seq
     )
-    events = one_by_one(call.web.door.watch(call.principal, after))
-    return EventStream(call.web, pieces(events, as_sse_by_seq), standing_of(call.request))
+    events = to_batches(call.web.door.watch(call.principal, after))
+    return EventStream(call.web, encode_batches(events, as_sse_by_seq), make_standing(call.request))
 
 
-async def one_by_one(events: AsyncGenerator[Recorded]) -> AsyncGenerator[Sequence[Recorded]]:
+async def to_batches(events: AsyncGenerator[Recorded]) -> AsyncGenerator[Sequence[Recorded]]:
     async with aclosing(events):
         async for recorded in events:
             yield [recorded]
 
 
-async def activity(call: Call) -> ActivityView:
+async def list_activity(call: Call) -> ActivityView:
     store = call.web.store
-    limit = min(max(call.query.limit, 0), MOST)
+    limit = min(max(call.query.limit, 0), MAX_ACTIVITY)
     agent = call.web.house.agents[0]
     found = list[Activity]()
     before = call.query.before
     while len(found) < limit and (
-        page := await store.latest(call.principal, KINDS, LOOK_BACK, before)
+        page := await store.latest_events(call.principal, KINDS, LOOK_BACK, before)
     ):
         calls = ActivityLines(call.web.redact, store)
         lines = [
-            list(calls.add(each, name_of(each.session, call.principal, agent))) for each in page
+            list(calls.add(each, format_session_name(each.session, call.principal, agent)))
+            for each in page
         ]
         for recorded, made in zip(reversed(page), reversed(lines), strict=True):
             if found and len(found) + len(made) > limit:
@@ -121,16 +122,18 @@ class ActivityLines:
                     input=self._redact_raw(each.arguments),
                 )
         elif isinstance(event, ToolFinished):
-            yield self._ended(
+            yield self._result_line(
                 recorded, name, event.result.call_id, event.result.text, event.result.status
             )
         elif isinstance(event, CallClosed):
-            yield self._ended(recorded, name, event.call_id, event.reason, event.status)
+            yield self._result_line(recorded, name, event.call_id, event.reason, event.status)
 
-    def _ended(
+    def _result_line(
         self, recorded: Recorded, name: str, call_id: str, text: str, status: ResultStatus
     ) -> Activity:
-        known = self._open.pop((recorded.session, call_id), None) or self._called(recorded, call_id)
+        known = self._open.pop((recorded.session, call_id), None) or self._find_call(
+            recorded, call_id
+        )
         tool, began = known or ("", recorded.at)
         took = max(0, round((recorded.at - began) * 1000))
         preview = result_of(tool, self._redact(text), status)[:PREVIEW_CHARS]
@@ -138,9 +141,11 @@ class ActivityLines:
             "tool_result", name, tool, call_id, recorded.at, None, preview, took, status == "ok"
         )
 
-    def _called(self, recorded: Recorded, call_id: str) -> tuple[str, float] | None:
+    def _find_call(self, recorded: Recorded, call_id: str) -> tuple[str, float] | None:
         """The call, where it lies further back than this page."""
-        for at, body in self._store.look("event_calls_before", (recorded.session, recorded.n)):
+        for at, body in self._store.query_sync(
+            "event_calls_before", (recorded.session, recorded.n)
+        ):
             reply = decode_event(body)
             calls = reply.message.calls if isinstance(reply, ModelReplied) else ()
             if name := next((call.name for call in calls if call.id == call_id), ""):
@@ -156,7 +161,7 @@ ENDPOINTS = (
         "GET",
         "/api/watch",
         "read",
-        watch,
+        watch_events,
         "What happens in all of your conversations, as server-sent events",
         query=Since,
         media="text/event-stream",
@@ -166,7 +171,7 @@ ENDPOINTS = (
         "GET",
         "/api/activity",
         "read",
-        activity,
+        list_activity,
         "The latest calls of tools, and what came of them",
         query=Latest,
         returns=ActivityView,

@@ -17,29 +17,29 @@ from ..tools.documents.kinds import kind_of
 from ..tools.files import DOCUMENTS
 from ..tools.paths import Workspace
 from ..types.errors import BlobMissing, ToolError
-from ..types.labels import Label, join
-from ..types.messages import File, Message, Part, clean
+from ..types.labels import Label, join_labels
+from ..types.messages import File, Message, Part, clean_text
 
-FOLDER = "received"
+RECEIVED_FOLDER = "received"
 TEXT_CHARS = 8_000
-_TEXTS = """
+_TEXT_EXTENSIONS = """
 txt md rst log csv tsv json jsonl ndjson xml yaml yml toml ini cfg conf properties html htm css js mjs cjs jsx ts tsx
 vue svelte py pyi ipynb java kt scala c h cc cpp hpp cs go rs rb php pl lua r jl swift sh bash zsh fish ps1 bat sql
 tex graphql proto diff patch tf dockerfile makefile gitignore srt vtt ics vcf eml
 """  # noqa: E501
-TEXTS = frozenset(_TEXTS.split())
+TEXT_EXTENSIONS = frozenset(_TEXT_EXTENSIONS.split())
 """Extensions of what people can read, which is still only believed when it is valid UTF-8."""
 _STEM_CHARS = 50
-_SAME_NAME = 20
-_STRANGE = re.compile(r"[^\w.+()-]+")
-_KIND = re.compile(r"[A-Za-z0-9]{1,5}")
+_MAX_SAME_NAME = 20
+_UNSAFE_CHARS = re.compile(r"[^\w.+()-]+")
+_EXTENSION = re.compile(r"[A-Za-z0-9]{1,5}")
 
 
 Mark = Callable[[str, Label], Coroutine[Any, Any, None]]
 """Remembers whose word the file at a real path is."""
 
 
-async def with_files(
+async def unpack_files(
     message: Message, bytes_of: Callable[[str], Awaitable[bytes]], files: Workspace, mark: Mark
 ) -> Message:
     """The message with what the model is to be shown of each file in it. Whoever sends a file need
@@ -49,38 +49,38 @@ async def with_files(
     was stored is taken up by its redelivery.
     """
     parts: list[Part] = [
-        await _opened(part, bytes_of, files, mark) if isinstance(part, File) else part
+        await _unpack_file(part, bytes_of, files, mark) if isinstance(part, File) else part
         for part in message.parts
     ]
     return Message(message.role, tuple(parts))
 
 
-async def _opened(
+async def _unpack_file(
     part: File, bytes_of: Callable[[str], Awaitable[bytes]], files: Workspace, mark: Mark
 ) -> File:
     try:
         data = await bytes_of(part.blob)
     except BlobMissing:
         return part
-    name = part.plain_name
-    label = join((part.label, Label("untrusted", source=f"file {name}")))
-    if (text := as_text(part, data)) is not None:
+    name = part.display_name
+    label = join_labels((part.label, Label("untrusted", source=f"file {name}")))
+    if (text := decode_short_text(part, data)) is not None:
         return replace(part, shown=f"[File: {name}]\n{text}", label=label)
     suffix = PurePosixPath(name).suffix[1:]
     about = (
-        f"{suffix.upper() if _KIND.fullmatch(suffix) else 'File'}: {name} "
+        f"{suffix.upper() if _EXTENSION.fullmatch(suffix) else 'File'}: {name} "
         f"({max(1, round(len(data) / 1024))} KB)"
     )
     try:
-        path, there = await anyio.to_thread.run_sync(place, files, part, data)
+        path, there = await anyio.to_thread.run_sync(choose_path, files, part, data)
         if there:
             await mark(there, label)
         else:
             await anyio.to_thread.run_sync(
-                partial(files.write, path, data, judge=partial(_marked, mark, label))
+                partial(files.write, path, data, judge=partial(_mark_file, mark, label))
             )
     except ToolError as error:
-        return replace(part, shown=f"[{about} could not be saved: {clean(str(error))}]")
+        return replace(part, shown=f"[{about} could not be saved: {clean_text(str(error))}]")
     readable = kind_of(data, name=part.name) in DOCUMENTS
     how = (
         "read_file gives its text."
@@ -90,16 +90,16 @@ async def _opened(
     return replace(part, shown=f"[{about} saved at: {path}] {how}")
 
 
-def _marked(mark: Mark, label: Label, real: str) -> None:
+def _mark_file(mark: Mark, label: Label, real: str) -> None:
     """Have it marked before it is there, as others read it at once. It blocks."""
     anyio.from_thread.run(mark, real, label)
 
 
-def as_text(part: File, data: bytes) -> str | None:
+def decode_short_text(part: File, data: bytes) -> str | None:
     """The words of a short text file; None for anything else."""
     name = part.name.lower()
     if (
-        not (part.mime.startswith("text/") or name.rpartition(".")[2] in TEXTS)
+        not (part.mime.startswith("text/") or name.rpartition(".")[2] in TEXT_EXTENSIONS)
         or len(data) > 4 * TEXT_CHARS + 3
     ):
         return None
@@ -110,7 +110,7 @@ def as_text(part: File, data: bytes) -> str | None:
     return text if len(text) <= TEXT_CHARS and "\0" not in text else None
 
 
-def place(files: Workspace, part: File, data: bytes) -> tuple[str, str]:
+def choose_path(files: Workspace, part: File, data: bytes) -> tuple[str, str]:
     """Where in the workspace the bytes are to lie, over no other file, and the real path of the
     file where they do already, '' else. Raises ToolError.
 
@@ -118,13 +118,13 @@ def place(files: Workspace, part: File, data: bytes) -> tuple[str, str]:
     the same file comes to lie where it lay.
     """
     inner = part.name.replace("\\", "/").rpartition("/")[2]
-    plain = PurePosixPath(_STRANGE.sub("_", inner).strip("._") or "file")
+    plain = PurePosixPath(_UNSAFE_CHARS.sub("_", inner).strip("._") or "file")
     suffix = plain.suffix[:12]
     stem = (
         f"{plain.name.removesuffix(plain.suffix)[:_STEM_CHARS]}-{part.blob.rpartition(':')[2][:8]}"
     )
-    for number in range(1, _SAME_NAME):
-        path = f"{FOLDER}/{stem}{f'-{number}' if number > 1 else ''}{suffix}"
+    for number in range(1, _MAX_SAME_NAME):
+        path = f"{RECEIVED_FOLDER}/{stem}{f'-{number}' if number > 1 else ''}{suffix}"
         try:
             found = files.read_opened(path, len(data) + 1)
             if found.data == data:
@@ -133,4 +133,4 @@ def place(files: Workspace, part: File, data: bytes) -> tuple[str, str]:
             if not isinstance(error.__cause__, FileNotFoundError):
                 raise
             return path, ""
-    raise ToolError(f"there are {_SAME_NAME} other files of that name in {FOLDER}/")
+    raise ToolError(f"there are {_MAX_SAME_NAME} other files of that name in {RECEIVED_FOLDER}/")

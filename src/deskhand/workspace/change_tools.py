@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 from ..tools.base import Context, Done, Tool, done
 from ..tools.define import tool
 from ..types.errors import Refused, ToolError
-from ..types.labels import LOCAL, join
-from .undo_journal import Effects, named
+from ..types.labels import LOCAL, join_labels
+from .undo_journal import Effects, format_names
 
-MOST = 20
+MAX_CHANGES = 20
 
 
 def change_tools(effects: Effects, zone: Callable[[], str]) -> Sequence[Tool]:
@@ -21,16 +21,18 @@ def change_tools(effects: Effects, zone: Callable[[], str]) -> Sequence[Tool]:
     @tool
     async def list_changes(context: Context) -> Done:
         """List what was changed in this conversation, the latest first: files, key-values."""
-        found = await effects.live(context.principal, MOST, context.session)
+        found = await effects.list_undoable(context.principal, MAX_CHANGES, context.session)
         lines = list[str]()
         labels = [LOCAL]
         for effect in found:
             at = datetime.fromtimestamp(effect.at, ZoneInfo(zone()))
-            items = await effects.items(effect, MOST)
+            items = await effects.items(effect, MAX_CHANGES)
             labels.append(await effects.label(effect, items))
-            places = named([item.shown for item in items]) or effect.what
+            places = format_names([item.shown for item in items]) or effect.what
             lines.append(f"{at:%H:%M} {places} (by {effect.tool}, change {effect.n})")
-        return done("\n".join(lines) or "nothing was changed in this conversation", join(labels))
+        return done(
+            "\n".join(lines) or "nothing was changed in this conversation", join_labels(labels)
+        )
 
     @tool(effect="local_write", replay="never")
     async def undo_change(context: Context, change: int = 0) -> Done:
@@ -40,7 +42,7 @@ def change_tools(effects: Effects, zone: Callable[[], str]) -> Sequence[Tool]:
         change: its number in list_changes; 0 for the latest
         """
         who = context.principal
-        found = await effects.live(who, 1000, context.session)
+        found = await effects.list_undoable(who, 1000, context.session)
         effect = next((each for each in found if change in (0, each.n)), None)
         if effect is None:
             raise ToolError(

@@ -16,7 +16,7 @@ import msgspec
 
 from ..policy.gate import may_see
 from ..store.base import Store
-from ..store.blobs import PREFIX
+from ..store.blobs import DIGEST_PREFIX
 from ..tools.base import ToolScope
 from ..tools.diffs import TEXT_BYTES, diff_of, text_of
 from ..tools.file_snapshots import FileSnapshots
@@ -29,25 +29,25 @@ from ..tools.watched_folder import beside_keys
 from ..types.diffs import CallDiff, FileDiff
 from ..types.errors import ConfigError, Refused, ToolError
 from ..types.events import CallClosed, ModelReplied, Recorded, ToolFinished
-from ..types.identity import Principal, readers_of
-from ..types.labels import LOCAL, Label, join
+from ..types.identity import Principal, list_reader_names
+from ..types.labels import LOCAL, Label, join_labels
 from ..types.messages import ToolCall
 from .undo_journal import Effect
 
-FILES = 20
-LINES = 400
-CHARS = 32_000
-ALL_CHARS = 120_000
+MAX_FILES = 20
+MAX_LINES = 400
+MAX_CHARS = 32_000
+MAX_TOTAL_CHARS = 120_000
 """How many files are shown of one change, how many lines and characters of each, and of all
 together."""
-BESIDE = 5_000
+MAX_SIBLINGS = 5_000
 """So many names beside a file are looked at, whether one looks like its name."""
-GONE = "What stood there is not kept any more."
-CLOSED = "You may not see what stands in it."
-FULL = "Too much is changed to show all of it."
-SAME = "Its text stayed the same."
+NOT_KEPT_TEXT = "What stood there is not kept any more."
+NOT_ALLOWED_TEXT = "You may not see what stands in it."
+TOO_MUCH_TEXT = "Too much is changed to show all of it."
+UNCHANGED_TEXT = "Its text stayed the same."
 
-_label = msgspec.json.Decoder(Label).decode
+_decode_label = msgspec.json.Decoder(Label).decode
 
 
 class Diffs:
@@ -57,39 +57,45 @@ class Diffs:
         self._store = store
         self._reach = reach
 
-    async def of_change(self, who: Principal, effect: Effect) -> CallDiff:
+    async def diff_change(self, who: Principal, effect: Effect) -> CallDiff:
         """What a change of the journal came to. Who may know of it, the caller has asked."""
-        if not await self.told(who, effect):
+        if not await self.may_see_effect(who, effect):
             return CallDiff(True)
-        rows = await self._store.rows("effect_items", (effect.n, FILES, 0))
+        rows = await self._store.query("effect_items", (effect.n, MAX_FILES, 0))
         items = [UndoItem(*row) for row in rows]
         more = max(effect.count - len(items), 0)
         if effect.folder == KV:
-            return CallDiff(True, tuple(_of_value(who, each) for each in items), more)
+            return CallDiff(True, tuple(_diff_value(who, each) for each in items), more)
         try:
             reach = await self._reach(effect.agent)
         except (ConfigError, ToolError):
             named = [each for each in items if each.shown == effect.what]
             return CallDiff(
-                True, tuple(FileDiff(each.shown, _did(each), why=GONE) for each in named), more
+                True,
+                tuple(
+                    FileDiff(each.shown, _change_kind(each), why=NOT_KEPT_TEXT) for each in named
+                ),
+                more,
             )
-        seen = await self._seen(who, reach, effect.folder, items)
-        items = [each for each in items if _is_told(each, effect, seen)]
+        seen = await self._visible_places(who, reach, effect.folder, items)
+        items = [each for each in items if _is_visible(each, effect, seen)]
         return CallDiff(
-            True, tuple(await anyio.to_thread.run_sync(_of_files, reach, effect, items, seen)), more
+            True,
+            tuple(await anyio.to_thread.run_sync(_diff_files, reach, effect, items, seen)),
+            more,
         )
 
-    async def told(self, who: Principal, effect: Effect) -> bool:
+    async def may_see_effect(self, who: Principal, effect: Effect) -> bool:
         """Whether this person may be told what, and how much, a call has changed: that may say what
         it had read."""
-        rows = await self._store.rows("file_label_get", (f"effect:{effect.key}",))
-        return all(may_see(_label(row[0]), readers_of(who)) for row in rows)
+        rows = await self._store.query("file_label_get", (f"effect:{effect.key}",))
+        return all(may_see(_decode_label(row[0]), list_reader_names(who)) for row in rows)
 
-    async def shown(
+    async def visible_items(
         self, who: Principal, effect: Effect, items: Sequence[UndoItem]
     ) -> list[UndoItem]:
         """Those of what an effect changed of which this person may know: a name is words too."""
-        if not await self.told(who, effect):
+        if not await self.may_see_effect(who, effect):
             return []
         if effect.folder == KV:
             return list(items)
@@ -97,90 +103,96 @@ class Diffs:
             reach = await self._reach(effect.agent)
         except (ConfigError, ToolError):
             return [each for each in items if each.shown == effect.what]
-        seen = await self._seen(who, reach, effect.folder, items)
-        return [each for each in items if _is_told(each, effect, seen)]
+        seen = await self._visible_places(who, reach, effect.folder, items)
+        return [each for each in items if _is_visible(each, effect, seen)]
 
-    async def of_call(self, who: Principal, session: str, n: int, call_id: str) -> CallDiff:
+    async def diff_call(self, who: Principal, session: str, n: int, call_id: str) -> CallDiff:
         """What the call that event `n` made has changed; of one that has not run yet, what it would
         change. 0 stands for the latest event that made a call of this id. Raises Refused where
         there is none."""
-        n = n or _latest(await self._store.events(session), call_id)
+        n = n or _latest_call_event(await self._store.events(session), call_id)
         key = f"{session}#{n}.{call_id}"
-        known = await self._store.rows("effect_of_call", (key, *beside_keys(key)))
+        known = await self._store.query("effect_of_call", (key, *beside_keys(key)))
         if known:
-            effects = [Effect(*(await self._store.rows("effect_get", each))[0]) for each in known]
-            diffs = [await self.of_change(who, effect) for effect in effects]
+            effects = [Effect(*(await self._store.query("effect_get", each))[0]) for each in known]
+            diffs = [await self.diff_change(who, effect) for effect in effects]
             files = tuple(file for each in diffs for file in each.files)
             return CallDiff(True, files, sum(each.more for each in diffs))
-        call, closed = _found(await self._store.events(session, n - 1), n, call_id)
+        call, closed = _find_call(await self._store.events(session, n - 1), n, call_id)
         if call is None:
             raise Refused("there is no such call")
         return (
-            CallDiff(True) if closed else await self._proposed(who, session.partition("/")[0], call)
+            CallDiff(True)
+            if closed
+            else await self._diff_proposed(who, session.partition("/")[0], call)
         )
 
-    async def _proposed(self, who: Principal, agent: str, call: ToolCall) -> CallDiff:
+    async def _diff_proposed(self, who: Principal, agent: str, call: ToolCall) -> CallDiff:
         try:
             reach = await self._reach(agent)
             marks = await marks_in(reach)
-            if not may_see(marks.of(marks.by_name(_path(call))), readers_of(who)):
-                return CallDiff(False, (FileDiff(_path(call), "changed", why=CLOSED),))
+            if not may_see(marks.of(marks.by_name(_guess_path(call))), list_reader_names(who)):
+                return CallDiff(
+                    False, (FileDiff(_guess_path(call), "changed", why=NOT_ALLOWED_TEXT),)
+                )
             plan = await anyio.to_thread.run_sync(plan_of, call.name, call.arguments, reach.files)
             if plan is None:
                 return CallDiff(False)
             did: Literal["made", "changed"] = "made" if plan.before is None else "changed"
             marks = await marks_in(reach)
             place = plan.before.place if plan.before is not None else marks.by_name(plan.path)
-            if not may_see(marks.of(place), readers_of(who)):
-                return CallDiff(False, (FileDiff(plan.path, did, why=CLOSED),))
+            if not may_see(marks.of(place), list_reader_names(who)):
+                return CallDiff(False, (FileDiff(plan.path, did, why=NOT_ALLOWED_TEXT),))
             rewrite = await anyio.to_thread.run_sync(rewrite_of, plan)
         except (ConfigError, ToolError) as error:
             return CallDiff(
-                False, (FileDiff(_path(call), "changed", why=f"This would fail: {error}."),)
+                False, (FileDiff(_guess_path(call), "changed", why=f"This would fail: {error}."),)
             )
         made = (rewrite.path, rewrite.before, rewrite.after)
-        diff, why = await anyio.to_thread.run_sync(compared, *made)
-        twin = await anyio.to_thread.run_sync(_twin, reach, rewrite.path)
+        diff, why = await anyio.to_thread.run_sync(diff_bytes, *made)
+        twin = await anyio.to_thread.run_sync(_lookalike_note, reach, rewrite.path)
         return CallDiff(
             False, (FileDiff(rewrite.path, did, diff, " ".join(filter(None, (twin, why)))),)
         )
 
-    async def _seen(
+    async def _visible_places(
         self, who: Principal, reach: ToolScope, folder: str, items: Sequence[UndoItem]
     ) -> frozenset[bytes]:
         """The places of which this person may see both what was there, and what is there now."""
         marks = await marks_in(reach)
-        readers = readers_of(who)
+        readers = list_reader_names(who)
         seen = set[bytes]()
         for each in items:
             labels = [marks.told_by_name((f"{folder}/{each.path}" if folder else each.path,))]
             for digest in filter(None, map(digest_of, (each.before, each.after))):
-                rows = await self._store.rows("file_label_get", (f"blob:{PREFIX}{digest}",))
-                labels += [_label(row[0]) for row in rows]
-            if may_see(join((LOCAL, *labels)), readers):
+                rows = await self._store.query("file_label_get", (f"blob:{DIGEST_PREFIX}{digest}",))
+                labels += [_decode_label(row[0]) for row in rows]
+            if may_see(join_labels((LOCAL, *labels)), readers):
                 seen.add(each.place)
         return frozenset(seen)
 
 
-def _is_told(item: UndoItem, effect: Effect, seen: frozenset[bytes]) -> bool:
+def _is_visible(item: UndoItem, effect: Effect, seen: frozenset[bytes]) -> bool:
     """Whether who may see these may know of it; what the call itself was about they know."""
     return item.place in seen or item.shown == effect.what
 
 
-def _twin(reach: ToolScope, path: str) -> str:
+def _lookalike_note(reach: ToolScope, path: str) -> str:
     """A sentence where another name beside this one looks like it; '' where none does."""
     folder, _, name = path.rpartition("/")
     with suppress(ToolError):
         beside = [
             each.name
-            for each in reach.files.list(folder or ("/" if path.startswith("/") else "."), BESIDE)
+            for each in reach.files.list(
+                folder or ("/" if path.startswith("/") else "."), MAX_SIBLINGS
+            )
         ]
         note = alike((*beside, name)).get(name, "").strip("()")
         return f"{note[:1].upper()}{note[1:]}." if note else ""
     return ""
 
 
-def _latest(log: Sequence[Recorded], call_id: str) -> int:
+def _latest_call_event(log: Sequence[Recorded], call_id: str) -> int:
     """The event that made the latest call of this id; 1, which makes none, where there is none."""
     replies = [(each.n, each.event) for each in log if isinstance(each.event, ModelReplied)]
     return next(
@@ -193,7 +205,7 @@ def _latest(log: Sequence[Recorded], call_id: str) -> int:
     )
 
 
-def _found(log: Sequence[Recorded], n: int, call_id: str) -> tuple[ToolCall | None, bool]:
+def _find_call(log: Sequence[Recorded], n: int, call_id: str) -> tuple[ToolCall | None, bool]:
     """The call that the first of these events made, and whether it is over."""
     if not log or log[0].n != n or not isinstance(log[0].event, ModelReplied):
         return None, False
@@ -209,7 +221,7 @@ def _found(log: Sequence[Recorded], n: int, call_id: str) -> tuple[ToolCall | No
     return call, False
 
 
-def _path(call: ToolCall) -> str:
+def _guess_path(call: ToolCall) -> str:
     """What a call that cannot be understood seems to be about."""
     try:
         given: Any = msgspec.json.decode(call.arguments)
@@ -219,11 +231,11 @@ def _path(call: ToolCall) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _did(item: UndoItem) -> Literal["made", "changed", "removed"]:
+def _change_kind(item: UndoItem) -> Literal["made", "changed", "removed"]:
     return "made" if item.before is None else "removed" if item.after is None else "changed"
 
 
-def _of_value(who: Principal, item: UndoItem) -> FileDiff:
+def _diff_value(who: Principal, item: UndoItem) -> FileDiff:
     """A key-value. Its states are JSON: the value, when it ends, and its label."""
     values = list[bytes | None]()
     for state in (item.before, item.after):
@@ -231,48 +243,48 @@ def _of_value(who: Principal, item: UndoItem) -> FileDiff:
             values.append(None)
             continue
         value, _, label = msgspec.json.decode(state[2:], type=tuple[str, float | None, str])
-        if label and not may_see(_label(bytes.fromhex(label)), readers_of(who)):
-            return FileDiff(item.shown, _did(item), why=CLOSED)
+        if label and not may_see(_decode_label(bytes.fromhex(label)), list_reader_names(who)):
+            return FileDiff(item.shown, _change_kind(item), why=NOT_ALLOWED_TEXT)
         values.append(value.encode())
-    return FileDiff(item.shown, _did(item), *compared(item.shown, values[0], values[1]))
+    return FileDiff(item.shown, _change_kind(item), *diff_bytes(item.shown, values[0], values[1]))
 
 
-def _of_files(
+def _diff_files(
     reach: ToolScope, effect: Effect, items: Sequence[UndoItem], seen: frozenset[bytes]
 ) -> list[FileDiff]:
-    shadow = _shadow(reach, effect.folder)
+    shadow = _find_snapshots(reach, effect.folder)
     found = list[FileDiff]()
-    room = ALL_CHARS
+    room = MAX_TOTAL_CHARS
     for item in items:
         diff = why = ""
         if item.place not in seen:
-            why = CLOSED
+            why = NOT_ALLOWED_TEXT
         elif room <= 0:
-            why = FULL
+            why = TOO_MUCH_TEXT
         else:
-            diff, why = _of_file(shadow, item, min(room, CHARS))
+            diff, why = _diff_file(shadow, item, min(room, MAX_CHARS))
         room -= len(diff)
-        found.append(FileDiff(item.shown, _did(item), diff, why))
+        found.append(FileDiff(item.shown, _change_kind(item), diff, why))
     return found
 
 
-def _of_file(shadow: FileSnapshots | None, item: UndoItem, chars: int) -> tuple[str, str]:
+def _diff_file(shadow: FileSnapshots | None, item: UndoItem, chars: int) -> tuple[str, str]:
     """The diff, or why there is none."""
     states = (item.before, item.after)
     kinds = {state[0] for state in states if state is not None}
     if not kinds & set("fu"):
-        return "", without_text(*states)
+        return "", describe_special_file(*states)
     if shadow is None or "u" in kinds:
-        return "", GONE
+        return "", NOT_KEPT_TEXT
     try:
-        before, after = (None if state is None else _bytes(shadow, state) for state in states)
+        before, after = (None if state is None else _read_bytes(shadow, state) for state in states)
     except OSError:
-        return "", GONE
-    diff, why = compared(item.shown, before, after, chars)
-    return diff, "Only its mode was changed." if why == SAME else why
+        return "", NOT_KEPT_TEXT
+    diff, why = diff_bytes(item.shown, before, after, chars)
+    return diff, "Only its mode was changed." if why == UNCHANGED_TEXT else why
 
 
-def _bytes(shadow: FileSnapshots, state: str) -> bytes:
+def _read_bytes(shadow: FileSnapshots, state: str) -> bytes:
     """What the file held; nothing where it was none. Raises OSError."""
     if state[0] != "f":
         return b""
@@ -280,33 +292,33 @@ def _bytes(shadow: FileSnapshots, state: str) -> bytes:
         return file.read()
 
 
-def compared(
-    path: str, before: bytes | None, after: bytes | None, chars: int = CHARS
+def diff_bytes(
+    path: str, before: bytes | None, after: bytes | None, chars: int = MAX_CHARS
 ) -> tuple[str, str]:
     """The diff, or why there is none."""
     if text_of(before) is None or text_of(after) is None:
         large = max(len(before or b""), len(after or b"")) > TEXT_BYTES
         what = "It is too large to compare" if large else "It is no text"
         return "", f"{what}: {len(before or b''):,} bytes before, {len(after or b''):,} after."
-    diff = diff_of(path, before, after, lines=LINES, chars=chars)
-    return diff, "" if diff else SAME
+    diff = diff_of(path, before, after, lines=MAX_LINES, chars=chars)
+    return diff, "" if diff else UNCHANGED_TEXT
 
 
-def without_text(before: str | None, after: str | None) -> str:
+def describe_special_file(before: str | None, after: str | None) -> str:
     """Folders, links and the like."""
     if "l" in {(before or " ")[0], (after or " ")[0]}:
-        led, leads = (_target(state) for state in (before, after))
+        led, leads = (_link_target(state) for state in (before, after))
         return f"A link to {leads}." if leads else f"It was a link to {led}."
     return "A folder." if {(before or "d")[0], (after or "d")[0]} <= set("dh") else "No file."
 
 
-def _target(state: str | None) -> str:
+def _link_target(state: str | None) -> str:
     if state is None or state[0] != "l":
         return ""
     return bytes.fromhex(state[2:]).decode(errors="backslashreplace")
 
 
-def _shadow(reach: ToolScope, folder: str) -> FileSnapshots | None:
+def _find_snapshots(reach: ToolScope, folder: str) -> FileSnapshots | None:
     """Where the bytes of that folder were kept."""
     if reach.shadow is None:
         return None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from ..memory.facts import unsaid
+from ..memory.facts import forget_session
 from ..store.base import Store
-from ..types.identity import Principal, acts_for
+from ..types.identity import Principal, responsible_person
 
 
 class Gone(msgspec.Struct, frozen=True):
@@ -18,37 +18,38 @@ class Gone(msgspec.Struct, frozen=True):
     kept: int = 0
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """Of the memories, in a sentence; '' where there were none."""
         went = (
-            f"{_named(self.memories)} made of it alone {'is' if self.memories == 1 else 'are'} "
+            f"{_format_count(self.memories)} made of it alone "
+            f"{'is' if self.memories == 1 else 'are'} "
             "gone with it."
         )
         stays = "stays: it has" if self.kept == 1 else "stay: they have"
-        stay = f"{_named(self.kept)} {stays} another source, or another owner."
+        stay = f"{_format_count(self.kept)} {stays} another source, or another owner."
         return " ".join([*[went] * bool(self.memories), *[stay] * bool(self.kept)])
 
 
-async def erase(
+async def erase_session(
     store: Store, principal: Principal, session: str, at: float, *, memories: bool = True
 ) -> Gone:
     """Erase what was said in a session, as `Store.erase` does. With `memories` also what was
     remembered of it alone, in the same transaction: an owner's doing takes those of everybody
     along, anybody else's their own. Raises Refused."""
-    known = await _known(store, session)
+    known = await _session_memories(store, session)
     theirs = (
-        unsaid(session, "" if "owner" in principal.roles else acts_for(principal))
+        forget_session(session, "" if "owner" in principal.roles else responsible_person(principal))
         if memories
         else ()
     )
     events = await store.erase(principal, session, at, theirs)
-    left = await store.rows("fact_get", (msgspec.json.encode(known).decode(),)) if known else []
+    left = await store.query("fact_get", (msgspec.json.encode(known).decode(),)) if known else []
     return Gone(events, len(known) - len(left), len(left))
 
 
-async def _known(store: Store, session: str) -> list[int]:
-    return [id_ for (id_,) in await store.rows("fact_of_session", (session,))]
+async def _session_memories(store: Store, session: str) -> list[int]:
+    return [id_ for (id_,) in await store.query("fact_of_session", (session,))]
 
 
-def _named(number: int) -> str:
+def _format_count(number: int) -> str:
     return f"{number:,} memor{'y' if number == 1 else 'ies'}"

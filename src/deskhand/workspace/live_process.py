@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import msgspec
 
-from ..policy.gate import told
+from ..policy.gate import format_sources
 from ..sandbox.base import Exit, SandboxCommand
 from ..sandbox.terminal import Terminal
 from ..tools.base import Context, Heard, PendingApproval
@@ -20,23 +20,23 @@ from ..tools.watched_folder import FolderLook
 from ..tools.way import Traveller, Way
 from ..tools.written import mounts_of, watched, why_closed
 from ..types.errors import SandboxError, ToolError
-from ..types.labels import LOCAL, OWNER, UNTRUSTED, Label, join
-from ..types.process import Kind, State
+from ..types.labels import LOCAL, OWNER, UNTRUSTED, Label, join_labels
+from ..types.process import ProcessKind, ProcessState
 from .output_spool import Spool
 
 log = logging.getLogger(__name__)
 
-LOOK_S = 5.0
+SCAN_S = 5.0
 """How often the workspace is looked at while something runs in it: what is protected is put
 back."""
-ENDED_KEPT = 20
-HEARD_BYTES = 24_000
+MAX_ENDED = 20
+READ_BYTES = 24_000
 
 
 class ProcessEnd(msgspec.Struct, frozen=True):
     """How it ended: `words` for people and models."""
 
-    state: State
+    state: ProcessState
     words: str
     code: int | None = None
     looked: FolderLook = FolderLook()
@@ -46,7 +46,7 @@ class Live:
     """One process, while it runs and some time after. `stopped` says who ended it, and why."""
 
     def __init__(
-        self, id_: str, session: str, kind: Kind, wanted: PendingApproval, path: Path
+        self, id_: str, session: str, kind: ProcessKind, wanted: PendingApproval, path: Path
     ) -> None:
         self.id = id_
         self.session = session
@@ -55,14 +55,14 @@ class Live:
         self.spool = Spool(path)
         self.terminal = Terminal(wanted.columns, wanted.rows) if kind == "session" else None
         self.ending: ProcessEnd | None = None
-        self.over = anyio.Event()
+        self.ended = anyio.Event()
         self.stopped = ""
-        self.heard = 0
+        self.read_offset = 0
         self.used_at = anyio.current_time()
         self.label = UNTRUSTED
         self._watching: tuple[Context, Watch] | None = None
         self._way = Way()
-        self._typed = OWNER
+        self._input_label = OWNER
         self._may_write: tuple[str, ...] = ()
         self._scope = anyio.CancelScope()
 
@@ -86,7 +86,7 @@ class Live:
                     ended = await self._run(context, watch)
                 finally:
                     self._watching = None
-                watch.hear(join((self._way.label(LOCAL), self._typed)))
+                watch.hear(join_labels((self._way.label(LOCAL), self._input_label)))
                 looked = await watch.over()
                 self.label = looked.label
                 looked = msgspec.structs.replace(looked, said=self._way.note() + looked.said)
@@ -97,7 +97,7 @@ class Live:
         words = (
             how_it_ended(ended, self.wanted.timeout_s, True).strip().strip("[]") or "exit code: 0"
         )
-        state: State = (
+        state: ProcessState = (
             "timeout" if ended.timeout else "completed" if ended.code is not None else "error"
         )
         return ProcessEnd(state, words, ended.code, looked)
@@ -116,10 +116,10 @@ class Live:
         )
         ended: Exit | SandboxError | None = None
         async with anyio.create_task_group() as beside:
-            beside.start_soon(self._look)
+            beside.start_soon(self._scan_periodically)
             try:
                 with self._scope:
-                    ended = await self._confined(context, command, watch)
+                    ended = await self._run_sandboxed(context, command, watch)
             except SandboxError as error:
                 ended = error  # raised in here, it would come out as a group
             beside.cancel_scope.cancel()
@@ -127,11 +127,11 @@ class Live:
             raise ended
         return ended
 
-    async def _confined(self, context: Context, command: SandboxCommand, watch: Watch) -> Exit:
+    async def _run_sandboxed(self, context: Context, command: SandboxCommand, watch: Watch) -> Exit:
         """Run it, with a way to the network where there can be one. What the conversation reads
         later may be typed into a session, so there it counts as read from the beginning."""
         sandbox = await context.reach.sandbox()
-        if not sandbox.connects:
+        if not sandbox.has_egress:
             return await sandbox.run(command, self.add)
         label = context.label if self.kind == "background" else UNTRUSTED
         traveller = Traveller(
@@ -141,16 +141,16 @@ class Live:
             self._way = way
             return await sandbox.run(msgspec.structs.replace(command, egress=way.path), self.add)
 
-    async def _look_now(self) -> None:
+    async def _scan_now(self) -> None:
         """What it has changed, put back and read, until now; that is written down at once."""
         if (watching := self._watching) is None:
             if (
-                self.spool.size and not self.over.is_set()
+                self.spool.size and not self.ended.is_set()
             ):  # it has ended, and the last look is under way
-                await self.over.wait()
+                await self.ended.wait()
             return
         context, watch = watching
-        watch.hear(join((self._way.label(LOCAL), self._typed)))
+        watch.hear(join_labels((self._way.label(LOCAL), self._input_label)))
         try:
             looked = await watch.so_far()
             if looked.said:
@@ -161,71 +161,72 @@ class Live:
         except (ToolError, OSError) as error:
             log.warning("what %s does is not looked at: %s", self.id, error)
 
-    async def _look(self) -> None:
+    async def _scan_periodically(self) -> None:
         """Look at what it does, now and then: a session may last for hours."""
         while True:
             begun_at = anyio.current_time()
-            await self._look_now()
-            await anyio.sleep(max(LOOK_S, 20 * (anyio.current_time() - begun_at)))
+            await self._scan_now()
+            await anyio.sleep(max(SCAN_S, 20 * (anyio.current_time() - begun_at)))
 
-    def end(self, ending: ProcessEnd) -> None:
+    def finish(self, ending: ProcessEnd) -> None:
         """It is over, and everybody may know how."""
         self.ending = ending
         self.spool.close()
         self.spool.news.set()
-        self.over.set()
+        self.ended.set()
 
     @property
-    def how(self) -> str:
+    def outcome(self) -> str:
         return self.ending.words if self.ending is not None else ""
 
-    async def hear(self, wait_s: float) -> Heard:
+    async def read_new_output(self, wait_s: float) -> Heard:
         """What is new; waits for something, and then a little for the rest of it."""
         self.used_at = anyio.current_time()
         with anyio.move_on_after(wait_s):
-            while self.spool.size <= self.heard and not self.over.is_set():
+            while self.spool.size <= self.read_offset and not self.ended.is_set():
                 self.spool.news = anyio.Event()
                 await self.spool.news.wait()
-        while not self.over.is_set() and wait_s > 0:
+        while not self.ended.is_set() and wait_s > 0:
             self.spool.news = anyio.Event()
             with anyio.move_on_after(min(0.15, wait_s)) as quiet:
                 await self.spool.news.wait()
             wait_s -= 0.15
             if quiet.cancelled_caught:
                 break
-        at, data = self.spool.read(self.heard, HEARD_BYTES)
-        self.heard = at + len(data)
+        at, data = self.spool.read(self.read_offset, READ_BYTES)
+        self.read_offset = at + len(data)
         await (
-            self._look_now()
+            self._scan_now()
         )  # after that: the label is that of all that it had read when it said this
-        return Heard(data, at, self.spool.size, self.how, self._said)
+        return Heard(data, at, self.spool.size, self.outcome, self._output_label)
 
-    async def look_back(self, at: int | None, size: int) -> Heard:
+    async def read_output(self, at: int | None, size: int) -> Heard:
         """A piece of all that was printed, the last one without `at`."""
         self.used_at = anyio.current_time()
         begin, data = self.spool.read(max(0, self.spool.size - size if at is None else at), size)
-        await self._look_now()
-        return Heard(data, begin, self.spool.size, self.how, self._said)
+        await self._scan_now()
+        return Heard(data, begin, self.spool.size, self.outcome, self._output_label)
 
     @property
-    def _said(self) -> Label:
+    def _output_label(self) -> Label:
         """The label of what it has printed: while that is nothing, it can repeat nobody's words."""
         return self.label if self.spool.size else LOCAL
 
-    async def type(self, typed: bytes, label: Label) -> int:
+    async def send_input(self, typed: bytes, label: Label) -> int:
         """Raises ToolError where nobody reads it, or it would write in a folder of the owner on
         words from outside."""
         if label.integrity == "untrusted" and self._may_write:
             raise ToolError(
                 f"nothing more is typed into {self.id}: it may write in "
                 f"{', '.join(self._may_write)}, and this "
-                f"conversation has read {told(label)} since. End it, and start another one, "
+                f"conversation has read {format_sources(label)} since. End it, and start "
+                "another one, "
                 "which can only read there"
             )
-        self._typed = join((self._typed, label))
+        self._input_label = join_labels((self._input_label, label))
         self.used_at = anyio.current_time()
-        if self.over.is_set():
-            raise ToolError(f"{self.id} has ended ({self.how}); start it again to type into it")
+        if self.ended.is_set():
+            raise ToolError(f"{self.id} has ended ({self.outcome}); start it again to type into it")
         if self.terminal is None:
             raise ToolError(
                 f"{self.id} runs in the background, where nobody can type; start a session instead"
@@ -242,8 +243,8 @@ class LiveProcess:
 
     def add(self, live: Live) -> None:
         self.all[live.id] = live
-        over = [each for each in self.all.values() if each.over.is_set()]
-        for each in over[: max(0, len(over) - ENDED_KEPT)]:
+        over = [each for each in self.all.values() if each.ended.is_set()]
+        for each in over[: max(0, len(over) - MAX_ENDED)]:
             self.drop(each)
 
     def drop(self, live: Live) -> None:
@@ -252,8 +253,8 @@ class LiveProcess:
         live.spool.path.unlink(missing_ok=True)
         self.all.pop(live.id, None)
 
-    def alive(self, which: Callable[[Live], bool] = lambda live: True) -> list[Live]:
-        return [live for live in self.all.values() if not live.over.is_set() and which(live)]
+    def list_alive(self, which: Callable[[Live], bool] = lambda live: True) -> list[Live]:
+        return [live for live in self.all.values() if not live.ended.is_set() and which(live)]
 
     def find(self, id_: str, session: str) -> Live:
         """One of this session. Raises ToolError that names those that there are."""

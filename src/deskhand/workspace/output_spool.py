@@ -7,7 +7,7 @@ from pathlib import Path
 
 import anyio
 
-KEPT_BYTES = 32 << 20
+MAX_FILE_BYTES = 32 << 20
 TAIL_BYTES = 64 << 10
 
 
@@ -33,7 +33,7 @@ class Spool:
         self.news.set()
 
     def _add(self, data: bytes) -> None:
-        if (room := KEPT_BYTES - self.size) > 0 and self._file >= 0:
+        if (room := MAX_FILE_BYTES - self.size) > 0 and self._file >= 0:
             os.write(self._file, data[:room])
         self.size += len(data)
         self.tail += data[-TAIL_BYTES:]
@@ -41,15 +41,18 @@ class Spool:
 
     def read(self, at: int, size: int) -> tuple[int, bytes]:
         """(where it begins, bytes): from `at` on, or from the next that is still kept."""
-        if at < KEPT_BYTES and (data := self._piece(at, min(size, KEPT_BYTES - at))) is not None:
+        if (
+            at < MAX_FILE_BYTES
+            and (data := self._piece(at, min(size, MAX_FILE_BYTES - at))) is not None
+        ):
             return at, data
         at = max(at, self.size - len(self.tail))
         skipped = at - (self.size - len(self.tail))
         return at, bytes(self.tail[skipped : skipped + size])
 
-    def whole(self) -> bytes:
+    def read_all(self) -> bytes:
         """All that is in the file."""
-        return self._piece(0, KEPT_BYTES) or b""
+        return self._piece(0, MAX_FILE_BYTES) or b""
 
     def _piece(self, at: int, size: int) -> bytes | None:
         """Bytes of the file, None where it is gone. It is opened anew: many may have ended whose
@@ -68,10 +71,10 @@ class Spool:
             self._file = -1
 
 
-def left_behind(path: Path) -> bytes:
+def read_leftover(path: Path) -> bytes:
     """What a process of an earlier run had printed."""
     try:
         with path.open("rb") as file:
-            return file.read(KEPT_BYTES)
+            return file.read(MAX_FILE_BYTES)
     except OSError:
         return b""

@@ -26,10 +26,10 @@ from ..types.errors import Refused
 from ..types.events import Turn
 from ..types.identity import Principal
 from ..users.owner_alerts import Alerts
-from .diffs import GONE, compared, without_text
-from .undo_journal import Effects, named
+from .diffs import NOT_KEPT_TEXT, describe_special_file, diff_bytes
+from .undo_journal import Effects, format_names
 
-SHOWN = 200
+MAX_DIFFS = 200
 """So many diffs are made at once; the rest is named."""
 
 
@@ -53,18 +53,18 @@ class Unreviewed(msgspec.Struct, frozen=True):
         return os.fsdecode(self.place)
 
     @property
-    def inner(self) -> str:
+    def relative_path(self) -> str:
         """Its path in the folder."""
         return self.path[len(self.folder) + 1 :]
 
     @property
-    def shown(self) -> str:
+    def display_path(self) -> str:
         """Its whole path, for people."""
         text = self.place.decode(errors="backslashreplace")
         return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
     @property
-    def did(self) -> Literal["made", "changed", "removed"]:
+    def change_kind(self) -> Literal["made", "changed", "removed"]:
         return "made" if self.before is None else "removed" if self.now is None else "changed"
 
 
@@ -75,9 +75,9 @@ class Written:
         self._store = store
         self._blobs = blobs
 
-    async def unreviewed(self, folder: str = "") -> list[Unreviewed]:
+    async def list_unreviewed(self, folder: str = "") -> list[Unreviewed]:
         """What differs from what was last reviewed at this path and beneath it, or everywhere."""
-        rows = await self._store.rows("written_list", (os.fsencode(folder),))
+        rows = await self._store.query("written_list", (os.fsencode(folder),))
         inside = os.fsencode(folder.rstrip("/")) + b"/"
         found = [Unreviewed(*row) for row in rows]
         if folder:
@@ -86,13 +86,17 @@ class Written:
                 for each in found
                 if f"{each.path}/" == f"{folder}/" or each.place.startswith(inside)
             ]
-        looked = await anyio.to_thread.run_sync(lambda: [_looked(each) for each in found])
+        looked = await anyio.to_thread.run_sync(
+            lambda: [_with_current_state(each) for each in found]
+        )
         return [each for each in looked if each.now != each.before]
 
     async def accept(self, seen: Sequence[Unreviewed]) -> int:
         """A person has seen these as they are. What an agent has changed since stays to be
         reviewed. Returns how many were accepted."""
-        looked = await anyio.to_thread.run_sync(lambda: [_looked(each) for each in seen])
+        looked = await anyio.to_thread.run_sync(
+            lambda: [_with_current_state(each) for each in seen]
+        )
         same = [now for now, then in zip(looked, seen, strict=True) if now.now == then.now]
         done = await self._store.change(
             [Change("written_seen", (each.place, each.after)) for each in same]
@@ -101,26 +105,36 @@ class Written:
 
     async def diff(self, seen: Sequence[Unreviewed]) -> CallDiff:
         """What was done to each, the first of them with their text."""
-        return await anyio.to_thread.run_sync(self._diff, seen)
+        return await anyio.to_thread.run_sync(self._make_diffs, seen)
 
-    def _diff(self, seen: Sequence[Unreviewed]) -> CallDiff:
+    def _make_diffs(self, seen: Sequence[Unreviewed]) -> CallDiff:
         return CallDiff(
-            True, tuple(self._of(each) for each in seen[:SHOWN]), max(len(seen) - SHOWN, 0)
+            True,
+            tuple(self._diff_one(each) for each in seen[:MAX_DIFFS]),
+            max(len(seen) - MAX_DIFFS, 0),
         )
 
-    def _of(self, one: Unreviewed) -> FileDiff:
+    def _diff_one(self, one: Unreviewed) -> FileDiff:
         kinds = {state[0] for state in (one.before, one.now) if state is not None}
         if "h" in kinds:
             return FileDiff(
-                one.shown, one.did, why="Something in this folder was changed. It is not kept."
+                one.display_path,
+                one.change_kind,
+                why="Something in this folder was changed. It is not kept.",
             )
         if not kinds & set("fu"):
-            return FileDiff(one.shown, one.did, why=without_text(one.before, one.now))
+            return FileDiff(
+                one.display_path, one.change_kind, why=describe_special_file(one.before, one.now)
+            )
         try:
-            before, after = self._before(one), _bytes(one)
+            before, after = self._read_before(one), _read_bytes(one)
         except OSError:
-            return FileDiff(one.shown, one.did, why=f"{GONE} {_size(one)}".strip())
-        diff, why = compared(one.shown, before, after)
+            return FileDiff(
+                one.display_path,
+                one.change_kind,
+                why=f"{NOT_KEPT_TEXT} {_describe_size(one)}".strip(),
+            )
+        diff, why = diff_bytes(one.display_path, before, after)
         modes = [
             state[1:5] for state in (one.before, one.now) if state is not None and state[0] in "fu"
         ]
@@ -128,9 +142,9 @@ class Written:
             why = f"Its mode was {modes[0]} and is {modes[1]}."
         elif len(modes) == 1 and one.now is not None and int(modes[0], 8) & 0o111:
             why = "It may be executed."
-        return FileDiff(one.shown, one.did, diff, why)
+        return FileDiff(one.display_path, one.change_kind, diff, why)
 
-    def _before(self, one: Unreviewed) -> bytes | None:
+    def _read_before(self, one: Unreviewed) -> bytes | None:
         """Raises OSError where it was not kept."""
         if one.before is None:
             return None
@@ -144,17 +158,17 @@ class Written:
         return data
 
 
-def _looked(one: Unreviewed) -> Unreviewed:
+def _with_current_state(one: Unreviewed) -> Unreviewed:
     """With what it is now. A folder into which no look goes counts as it was left."""
     after = one.after or ""
     if after[:1] == "h" or (after[:1] == "d" and " " in after):
         now = one.after if os.path.isdir(one.path) else None  # noqa: PTH112 -- bytes of any kind
     else:
-        now = _state(one)
+        now = _read_state(one)
     return msgspec.structs.replace(one, now=now, outside=bool(one.outside))
 
 
-def _state(one: Unreviewed) -> str | None:
+def _read_state(one: Unreviewed) -> str | None:
     """The state of the path, with no link followed in its folder; '?' where it cannot be looked
     at."""
     try:
@@ -164,15 +178,16 @@ def _state(one: Unreviewed) -> str | None:
     except OSError:
         return "?"
     try:
-        status = tree.status(root, one.inner)
+        status = tree.status(root, one.relative_path)
         if status is None:
             return None
         if stat.S_ISLNK(status.st_mode):
-            with tree.parent(root, one.inner) as (above, name):
+            with tree.parent(root, one.relative_path) as (above, name):
                 return state_of(status, os.fsencode(os.readlink(name, dir_fd=above)).hex())
         kept = any(digest_of(state) for state in (one.before, one.after))
         return state_of(
-            status, _digest(root, one.inner) if kept and stat.S_ISREG(status.st_mode) else ""
+            status,
+            _hash_file(root, one.relative_path) if kept and stat.S_ISREG(status.st_mode) else "",
         )
     except OSError:
         return "?"
@@ -180,7 +195,7 @@ def _state(one: Unreviewed) -> str | None:
         os.close(root)
 
 
-def _digest(root: int, path: str) -> str:
+def _hash_file(root: int, path: str) -> str:
     with (
         tree.parent(root, path) as (above, name),
         os.fdopen(tree.opened(above, name), "rb") as file,
@@ -191,7 +206,7 @@ def _digest(root: int, path: str) -> str:
     return whole.hexdigest()
 
 
-def _bytes(one: Unreviewed) -> bytes | None:
+def _read_bytes(one: Unreviewed) -> bytes | None:
     """What it holds now. Raises OSError."""
     if one.now is None:
         return None
@@ -200,7 +215,7 @@ def _bytes(one: Unreviewed) -> bytes | None:
     root = os.open(one.folder, tree.FOLDER)
     try:
         with (
-            tree.parent(root, one.inner) as (above, name),
+            tree.parent(root, one.relative_path) as (above, name),
             os.fdopen(tree.opened(above, name), "rb") as file,
         ):
             return file.read()
@@ -208,14 +223,16 @@ def _bytes(one: Unreviewed) -> bytes | None:
         os.close(root)
 
 
-def _size(one: Unreviewed) -> str:
+def _describe_size(one: Unreviewed) -> str:
     try:
         return f"There are {os.lstat(one.path).st_size:,} bytes now." if one.now is not None else ""
     except OSError:
         return ""
 
 
-async def discard(effects: Effects, who: Principal, seen: Sequence[Unreviewed]) -> list[str]:
+async def discard_changes(
+    effects: Effects, who: Principal, seen: Sequence[Unreviewed]
+) -> list[str]:
     """Put back what was there before, where it still is as the person has seen it. Returns a line
     for each folder."""
     said = list[str]()
@@ -227,25 +244,28 @@ async def discard(effects: Effects, who: Principal, seen: Sequence[Unreviewed]) 
             each for each in group if "h" not in {(each.before or " ")[0], (each.now or " ")[0]}
         ]
         items = [
-            UndoItem(os.fsencode(each.inner), each.before, each.now, each.blob) for each in kept
+            UndoItem(os.fsencode(each.relative_path), each.before, each.now, each.blob)
+            for each in kept
         ]
         try:
-            taken = await effects.put_back(who, agent, folder, items)
+            taken = await effects.restore(who, agent, folder, items)
         except Refused as error:
             said.append(f"Not put back: {error}.")
             continue
-        lost = [each.inner for each in group if each not in kept]
-        said.append(_came_of(folder, taken, lost))
+        lost = [each.relative_path for each in group if each not in kept]
+        said.append(_describe_outcome(folder, taken, lost))
     return said
 
 
-def _came_of(folder: str, taken: UndoneEffect, lost: Sequence[str]) -> str:
+def _describe_outcome(folder: str, taken: UndoneEffect, lost: Sequence[str]) -> str:
     changed = [each.place for each in taken.left if each.why == "changed"]
     if changed:
-        return f"Nothing is put back in {folder}: changed since you looked: {named(changed)}."
+        return (
+            f"Nothing is put back in {folder}: changed since you looked: {format_names(changed)}."
+        )
     said = [f"Put back in {folder}: {len(taken.back)}."]
     missing = [each.place for each in taken.left] + [shown_name(each) for each in lost]
-    said += [f"Not put back, as it was not kept: {named(missing)}."] if missing else []
+    said += [f"Not put back, as it was not kept: {format_names(missing)}."] if missing else []
     return " ".join(said)
 
 
@@ -265,23 +285,25 @@ class Telling:
         it is not an owner who reads the answer, the owners are told as well."""
         if not self._recalled:  # who had not told yet when this process began
             self._untold.update(
-                other for (other,) in await self._store.rows("written_sessions", ())
+                other for (other,) in await self._store.query("written_sessions", ())
             )
             self._recalled = True
         if session not in self._untold:
             return "", ()
-        found = await self._store.rows("written_folders", (session,))
+        found = await self._store.query("written_folders", (session,))
         changes = [Change("written_told", (session,))]
         if not found:
             self._untold.discard(session)
             return "", tuple(changes)
-        text = "\n".join(told(folder, count) for folder, count in found)
+        text = "\n".join(describe_unreviewed(folder, count) for folder, count in found)
         if turn.principal.kind != "person" or "owner" not in turn.principal.roles:
-            changes += await self._alerts.tell(f"written:{session}:{self._clock.now()}", text)
+            changes += await self._alerts.alert_owners(
+                f"written:{session}:{self._clock.now()}", text
+            )
         return text, tuple(changes)
 
 
-def told(folder: str, count: int) -> str:
+def describe_unreviewed(folder: str, count: int) -> str:
     """A line on what there is to review in a folder."""
     many = f"{count} files in {folder} were" if count > 1 else f"1 file in {folder} was"
     it = "them" if count > 1 else "it"

@@ -14,7 +14,7 @@ from anyio.abc import TaskGroup
 
 from ..gateway.dispatch import Dispatch
 from ..gateway.machine_rounds import MachineRounds
-from ..policy.gate import shown_to
+from ..policy.gate import withhold_private_parts
 from ..store.base import Store
 from ..tools.base import Context, Heard, PendingApproval, Processes, ToolScope
 from ..tools.label_marks import mark_blob, marks_of
@@ -25,23 +25,23 @@ from ..types.clock import Clock, Ids
 from ..types.commit import Change
 from ..types.errors import DeskhandError, StoreUnavailable, ToolError
 from ..types.events import CommandRun, Recorded, ToolFinished
-from ..types.folders import make_private
+from ..types.folders import make_private_folder
 from ..types.identity import Address, Inbound, Principal, Result
-from ..types.labels import Label, join
-from ..types.messages import Text, clean
+from ..types.labels import Label, join_labels
+from ..types.messages import Text, clean_text
 from ..types.people import GUEST, User
-from ..types.process import Process, process_of
+from ..types.process import Process, parse_process_row
 from .live_process import Live, LiveProcess, ProcessEnd
-from .output_spool import KEPT_BYTES, left_behind
+from .output_spool import MAX_FILE_BYTES, read_leftover
 
 log = logging.getLogger(__name__)
 
 INTERRUPTED = "interrupted by a restart; it may or may not have finished"
 TICK_S = 0.25
 FORGET_S = 7 * 24 * 3600.0
-SHOWN = 50
-PAUSES_S = (0.2, 1.0, 5.0, 15.0)
-END_S = 10.0
+MAX_LISTED = 50
+RETRY_DELAYS_S = (0.2, 1.0, 5.0, 15.0)
+STOP_WAIT_S = 10.0
 
 
 class Calling(msgspec.Struct, frozen=True):
@@ -58,15 +58,15 @@ class Calling(msgspec.Struct, frozen=True):
 class Beside(msgspec.Struct, frozen=True):
     """What the rest of Deskhand does for it: `now` gives a person as they are known now."""
 
-    reach: Callable[[str], Awaitable[ToolScope]]
+    tool_scope: Callable[[str], Awaitable[ToolScope]]
     config: Callable[[], ProcessesConfig]
     dispatch: Dispatch
-    now: Callable[[Principal], Awaitable[Principal]]
+    with_current_roles: Callable[[Principal], Awaitable[Principal]]
     redact: Callable[[str], str]
     rounds: MachineRounds
 
 
-def as_now(principal: Principal, users: Collection[User]) -> Principal:
+def with_current_roles(principal: Principal, users: Collection[User]) -> Principal:
     """The same person with those of the roles that they still have; who is gone has none."""
     user = next((each for each in users if each.name == principal.id), None)
     if user is None:
@@ -87,7 +87,7 @@ class Background:
         self._clock = clock
         self._ids = ids
         self._house = house
-        self._held = LiveProcess()
+        self._live = LiveProcess()
         self._tasks: TaskGroup | None = None
         self._expecting = False
         self._poke = anyio.Event()
@@ -95,7 +95,7 @@ class Background:
 
     # What passes by
 
-    def see(self, recorded: Recorded) -> None:
+    def on_event(self, recorded: Recorded) -> None:
         """An event passes: the result with which a command begins, or a stop, with which all of a
         session ends."""
         match recorded.event:
@@ -107,15 +107,15 @@ class Background:
             case _:
                 pass
 
-    def running(self, session: str) -> list[Live]:
+    def list_running(self, session: str) -> list[Live]:
         """What runs for this session now."""
-        return self._held.alive(lambda live: live.session == session)
+        return self._live.list_alive(lambda live: live.session == session)
 
-    def shown(self, session: str) -> str:
+    def describe_running(self, session: str) -> str:
         """What runs for this session, for people; '' for nothing."""
         live = [
             f"{each.id} {' '.join(each.wanted.command.split())[:60]}"
-            for each in self.running(session)
+            for each in self.list_running(session)
         ]
         return f"Running beside: {'; '.join(live)}." if live else ""
 
@@ -124,7 +124,7 @@ class Background:
     async def run(self) -> None:
         """Start what is wanted, tell what has ended, heed who stops something. When this ends,
         everything is killed."""
-        make_private(self._folder)
+        make_private_folder(self._folder)
         now = self._clock.now()
         lost = Change("process_lost", (now, INTERRUPTED))
         await self._store.change((lost, Change("process_forget", (now - FORGET_S,))))
@@ -135,18 +135,18 @@ class Background:
                     poke, self._poke = self._poke, anyio.Event()
                     if poke.is_set() or version != self._store.version():
                         version = self._store.version()
-                        await self._heed()
-                        await self._owed()
-                    self._end_the_idle()
+                        await self._apply_stops()
+                        await self._handle_owed()
+                    self._stop_idle()
                     with anyio.move_on_after(TICK_S):
                         await self._poke.wait()
         finally:
             self._tasks = None
-            for live in list(self._held.all.values()):
+            for live in list(self._live.all.values()):
                 live.spool.close()
-            self._held.all.clear()
+            self._live.all.clear()
 
-    async def _heed(self) -> None:
+    async def _apply_stops(self) -> None:
         """End what somebody wants to be ended, and what has been erased."""
         stopped, self._stopped, now = self._stopped, [], self._clock.now()
         if stopped:
@@ -155,38 +155,38 @@ class Background:
                 for session, by in stopped
             ]
             await self._store.change(stops)
-        if alive := self._held.alive():
-            known = dict(await self._store.rows("process_alive", ()))
+        if alive := self._live.list_alive():
+            known = dict(await self._store.query("process_alive", ()))
             for live in alive:
                 if why := known.get(live.id, "its conversation was erased"):
                     live.stop(why)
 
-    async def _owed(self) -> None:
+    async def _handle_owed(self) -> None:
         """Go on with what no task sees to: it is new, or an earlier run was cut off in it."""
         self._expecting = False
-        rows = await self._store.rows("process_owed", ())
-        clean = {f"{row[0]}.out" for row in rows} | {f"{id_}.out" for id_ in self._held.all}
+        rows = await self._store.query("process_owed", ())
+        clean = {f"{row[0]}.out" for row in rows} | {f"{id_}.out" for id_ in self._live.all}
         for path in self._folder.iterdir():
             if path.name not in clean:
                 path.unlink(missing_ok=True)
         for id_, session, state, context, stop in rows:
-            live = self._held.all.get(id_)
-            if self._tasks is None or (live is not None and not live.over.is_set()):
+            live = self._live.all.get(id_)
+            if self._tasks is None or (live is not None and not live.ended.is_set()):
                 continue
             calling = msgspec.json.decode(context, type=Calling)
             if state == "wanted" and not stop:
-                if self._house.dispatch.drives(session):
+                if self._house.dispatch.owns(session):
                     live = Live(id_, session, "background", calling.wanted, self._path(id_))
-                    self._held.add(live)
-                    self._tasks.start_soon(self._background, live, calling)
+                    self._live.add(live)
+                    self._tasks.start_soon(self._run_background, live, calling)
             elif state in ("wanted", "running"):
-                await self._cut_off(id_, session, stop or INTERRUPTED, calling)
+                await self._record_interrupted(id_, session, stop or INTERRUPTED, calling)
             else:
-                await self._tell(id_, session, calling)
+                await self._report_end(id_, session, calling)
 
-    def _end_the_idle(self) -> None:
+    def _stop_idle(self) -> None:
         idle_s = self._house.config().idle_s
-        for live in self._held.alive(lambda live: live.kind == "session"):
+        for live in self._live.list_alive(lambda live: live.kind == "session"):
             if anyio.current_time() - live.used_at > idle_s:
                 live.stop(
                     f"ended after {idle_s / 60:.0f} minutes in which nothing was said or asked"
@@ -194,14 +194,14 @@ class Background:
 
     # One command
 
-    async def _background(self, live: Live, calling: Calling) -> None:
-        if not await self._insist(Change("process_started", (self._clock.now(), live.id))):
+    async def _run_background(self, live: Live, calling: Calling) -> None:
+        if not await self._write_changes(Change("process_started", (self._clock.now(), live.id))):
             return
         try:
-            context = await self._context(live.session, calling)
+            context = await self._make_context(live.session, calling)
             ending = await live.run(context)
-            await self._ended(
-                context, live.id, ending, calling, (live.spool.whole(), live.spool.size)
+            await self._record_end(
+                context, live.id, ending, calling, (live.spool.read_all(), live.spool.size)
             )
         except (
             DeskhandError,
@@ -211,39 +211,45 @@ class Background:
             await self._write_end(
                 live.id, ending, f"[background {live.id} error: {error}]", calling.label
             )
-        live.end(ending)
-        await self._tell(live.id, live.session, calling)
-        self._held.drop(live)  # the row and the blob have it
+        live.finish(ending)
+        await self._report_end(live.id, live.session, calling)
+        self._live.drop(live)  # the row and the blob have it
 
-    async def _session(self, live: Live, context: Context) -> None:
+    async def _run_session(self, live: Live, context: Context) -> None:
         try:
             ending = await live.run(context)
         except (DeskhandError, OSError) as error:
             ending = ProcessEnd("error", str(error))
         await self._write_end(live.id, ending, "", live.label)
-        live.end(ending)
+        live.finish(ending)
 
-    async def _context(self, session: str, calling: Calling) -> Context:
+    async def _make_context(self, session: str, calling: Calling) -> Context:
         agent = session.partition("/")[0]
-        place = (session, calling.principal, calling.address, agent, await self._house.reach(agent))
+        place = (
+            session,
+            calling.principal,
+            calling.address,
+            agent,
+            await self._house.tool_scope(agent),
+        )
         made = Context(
             *place, self._clock, self._ids, lambda text: None, calling.key, calling.label
         )
         return msgspec.structs.replace(made, audience=calling.audience)
 
-    async def _cut_off(self, id_: str, session: str, why: str, calling: Calling) -> None:
+    async def _record_interrupted(self, id_: str, session: str, why: str, calling: Calling) -> None:
         """What an earlier run of this service had begun, and took with it. What it has read, nobody
         knows any more."""
-        context = await self._context(session, calling)
-        data = left_behind(self._path(id_))
+        context = await self._make_context(session, calling)
+        data = read_leftover(self._path(id_))
         marks = await marks_of(context)
         anything = FolderLook(label=marks.joined((*marks.stored, "USER.md")))
-        await self._ended(
+        await self._record_end(
             context, id_, ProcessEnd("error", why, looked=anything), calling, (data, len(data))
         )
-        await self._tell(id_, session, calling)
+        await self._report_end(id_, session, calling)
 
-    async def _ended(
+    async def _record_end(
         self,
         context: Context,
         id_: str,
@@ -253,12 +259,12 @@ class Background:
     ) -> None:
         """Write down how it ended and what it said, in one transaction with what it did to
         files."""
-        label = join((ending.looked.label, calling.label))
-        output, marks = await self._shortened(context, label, *printed)
+        label = join_labels((ending.looked.label, calling.label))
+        output, marks = await self._shorten_output(context, label, *printed)
         head = (
             f"[background {id_} {ending.state}: {ending.words}]\n$ {calling.wanted.command[:200]}\n"
         )
-        said = self._house.redact(clean(f"{head}{output}{ending.looked.said}"))
+        said = self._house.redact(clean_text(f"{head}{output}{ending.looked.said}"))
         await self._write_end(id_, ending, said, label, *marks)
 
     async def _write_end(
@@ -273,9 +279,9 @@ class Background:
             msgspec.json.encode(label),
             id_,
         )
-        await self._insist(Change("process_ended", row), *ending.looked.rows, *rows)
+        await self._write_changes(Change("process_ended", row), *ending.looked.rows, *rows)
 
-    async def _shortened(
+    async def _shorten_output(
         self, context: Context, label: Label, data: bytes, size: int
     ) -> tuple[str, tuple[Change, ...]]:
         """What is told of it, and the rows that say whose word the rest is."""
@@ -286,32 +292,36 @@ class Background:
         half = EDGE_BYTES // 2
         head = redacted[: whole(redacted, half)]
         tail = redacted[whole(redacted, len(redacted) - half) :]
-        rest = f"\n[only its first {KEPT_BYTES >> 20} MB were kept]" if size > KEPT_BYTES else ""
+        rest = (
+            f"\n[only its first {MAX_FILE_BYTES >> 20} MB were kept]"
+            if size > MAX_FILE_BYTES
+            else ""
+        )
         return ends(head, tail, len(redacted), handle) + rest, mark_blob(handle, label, context)
 
-    async def _tell(self, id_: str, session: str, calling: Calling) -> None:
+    async def _report_end(self, id_: str, session: str, calling: Calling) -> None:
         """Hand the end of it to its conversation: once, whatever dies in between. Later, where
         programs have begun too many rounds by now."""
-        rows = await self._store.rows("process_said", (id_,))
+        rows = await self._store.query("process_said", (id_,))
         if not rows:
             return  # erased meanwhile, or nobody wants to hear it
-        if await self._house.rounds.begin(
+        if await self._house.rounds.begin_round(
             f"commands in the background of {session.partition('/')[0]}"
         ):
             return
         said = Text(rows[0][0], msgspec.json.decode(rows[0][1], type=Label))
-        who = await self._house.now(calling.principal)
+        who = await self._house.with_current_roles(calling.principal)
         now = self._clock.now()
         agent = session.partition("/")[0]
         principal = Principal(f"agent:{agent}", who.roles, "agent", who.on_behalf_of or who.id)
-        result = Result(id_, shown_to(calling.audience, (said,)))
+        result = Result(id_, withhold_private_parts(calling.audience, (said,)))
         inbound = Inbound(f"process:{id_}", calling.address, principal.id, now, result, session)
-        await self._again_and_again(partial(self._store.accept, inbound, principal, session))
-        await self._insist(Change("process_told", (id_,)))
-        if self._house.dispatch.drives(session):
+        await self._retry_until_written(partial(self._store.accept, inbound, principal, session))
+        await self._write_changes(Change("process_told", (id_,)))
+        if self._house.dispatch.owns(session):
             self._house.dispatch.wake(session)
 
-    async def _insist(self, *changes: Change) -> int:
+    async def _write_changes(self, *changes: Change) -> int:
         """Write this, however long the disk takes to be there again. Returns how many rows the
         first one changed."""
         done: list[list[int]] = []
@@ -319,10 +329,10 @@ class Background:
         async def write() -> None:
             done.append(await self._store.change(changes))
 
-        await self._again_and_again(write)
+        await self._retry_until_written(write)
         return done[0][0]
 
-    async def _again_and_again(self, write: Callable[[], Awaitable[object]]) -> None:
+    async def _retry_until_written(self, write: Callable[[], Awaitable[object]]) -> None:
         failures = 0
         while True:
             try:
@@ -330,7 +340,7 @@ class Background:
                 return
             except StoreUnavailable as error:
                 log.warning("the end of a command is not written: %s", error)
-                await anyio.sleep(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
+                await anyio.sleep(RETRY_DELAYS_S[min(failures, len(RETRY_DELAYS_S) - 1)])
                 failures += 1
 
     def _path(self, id_: str) -> Path:
@@ -338,16 +348,18 @@ class Background:
 
     # For tools
 
-    async def background(self, wanted: PendingApproval, context: Context) -> tuple[str, Change]:
+    async def queue_background(
+        self, wanted: PendingApproval, context: Context
+    ) -> tuple[str, Change]:
         """See Processes."""
-        await self._room(context)
+        await self._check_capacity(context)
         self._expecting = True
-        return self._row(wanted, context, "background")
+        return self._make_row(wanted, context, "background")
 
     async def start(self, wanted: PendingApproval, context: Context) -> str:
         """See Processes."""
-        await self._room(context)
-        id_, row = self._row(wanted, context, "session")
+        await self._check_capacity(context)
+        id_, row = self._make_row(wanted, context, "session")
         if self._tasks is None or not (await self._store.change((row,)))[0]:
             raise ToolError("this was started before, and a restart has ended it; start it anew")
         config = self._house.config()
@@ -358,13 +370,13 @@ class Background:
             msgspec.structs.replace(wanted, timeout_s=config.longest_s),
             self._path(id_),
         )
-        self._held.add(live)
+        self._live.add(live)
         self._tasks.start_soon(
-            self._session, live, msgspec.structs.replace(context, emit=lambda text: None)
+            self._run_session, live, msgspec.structs.replace(context, emit=lambda text: None)
         )
         return id_
 
-    async def _room(self, context: Context) -> None:
+    async def _check_capacity(self, context: Context) -> None:
         """Raises ToolError where nothing more may run, or nothing can."""
         await context.reach.sandbox()
         if self._tasks is None:
@@ -374,7 +386,7 @@ class Background:
             )
         config = self._house.config()
         of_session, of_agent = (
-            await self._store.rows("process_count", (context.session, context.agent))
+            await self._store.query("process_count", (context.session, context.agent))
         )[0]
         if of_session >= config.per_session or of_agent >= config.per_agent:
             whose, most = (
@@ -387,12 +399,12 @@ class Background:
                 "wait for it"
             )
 
-    def _row(self, wanted: PendingApproval, context: Context, kind: str) -> tuple[str, Change]:
+    def _make_row(self, wanted: PendingApproval, context: Context, kind: str) -> tuple[str, Change]:
         """Its id is always the same for the same call."""
         id_ = sha256(context.key.encode()).hexdigest()[:8]
         now = self._clock.now()
         background = kind == "background"
-        packed = msgspec.json.encode(_calling(wanted, context))
+        packed = msgspec.json.encode(_make_calling(wanted, context))
         head = (
             id_,
             context.session,
@@ -408,43 +420,46 @@ class Background:
             "process_add", (*head, state, now, None if background else now, int(not background))
         )
 
-    async def of(self, session: str) -> list[Process]:
+    async def list_processes(self, session: str) -> list[Process]:
         """See Processes."""
-        return [process_of(row) for row in await self._store.rows("process_list", (session, SHOWN))]
+        return [
+            parse_process_row(row)
+            for row in await self._store.query("process_list", (session, MAX_LISTED))
+        ]
 
-    async def hear(self, id_: str, session: str, wait_s: float) -> Heard:
+    async def read_new_output(self, id_: str, session: str, wait_s: float) -> Heard:
         """See Processes."""
-        return await self._held.find(id_, session).hear(wait_s)
+        return await self._live.find(id_, session).read_new_output(wait_s)
 
-    async def look_back(self, id_: str, session: str, at: int | None, size: int) -> Heard:
+    async def read_output(self, id_: str, session: str, at: int | None, size: int) -> Heard:
         """See Processes."""
-        return await self._held.find(id_, session).look_back(at, size)
+        return await self._live.find(id_, session).read_output(at, size)
 
-    async def type(self, id_: str, session: str, typed: bytes, label: Label) -> int:
+    async def send_input(self, id_: str, session: str, typed: bytes, label: Label) -> int:
         """See Processes."""
-        return await self._held.find(id_, session).type(typed, label)
+        return await self._live.find(id_, session).send_input(typed, label)
 
-    async def end(self, id_: str, session: str, by: str) -> str:
+    async def stop(self, id_: str, session: str, by: str) -> str:
         """See Processes."""
-        live = self._held.find(id_, session)
+        live = self._live.find(id_, session)
         live.stop(f"stopped by {by}")
-        with anyio.move_on_after(END_S):
-            await live.over.wait()
-        return live.how
+        with anyio.move_on_after(STOP_WAIT_S):
+            await live.ended.wait()
+        return live.outcome
 
-    async def forget(self, session: str) -> int:
+    async def drop_ended(self, session: str) -> int:
         """See Processes."""
         over = [
             live
-            for live in self._held.all.values()
-            if live.session == session and live.over.is_set()
+            for live in self._live.all.values()
+            if live.session == session and live.ended.is_set()
         ]
         for live in over:
-            self._held.drop(live)
+            self._live.drop(live)
         return len(over)
 
 
-def _calling(wanted: PendingApproval, context: Context) -> Calling:
+def _make_calling(wanted: PendingApproval, context: Context) -> Calling:
     return Calling(
         context.principal, context.address, context.key, context.label, context.audience, wanted
     )

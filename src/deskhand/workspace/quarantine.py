@@ -11,21 +11,21 @@ from pathlib import Path
 
 import msgspec
 
-from ..policy.gate import may_see, others
-from ..policy.visible import visible
+from ..policy.gate import list_other_authors, may_see
+from ..policy.visible import escape_invisible
 from ..store.base import Store
 from ..tools import tree
 from ..tools.approved import UNBOUND, Approvals, Bound
 from ..tools.label_marks import OWNERS, is_private
 from ..tools.notes import PendingLabel
-from ..types.identity import Principal, acts_for
+from ..types.identity import Principal, responsible_person
 from ..types.labels import Label
 
 log = logging.getLogger(__name__)
 
-_decode = msgspec.json.Decoder(Label).decode
+_decode_label = msgspec.json.Decoder(Label).decode
 _OWNERS = frozenset(OWNERS)
-HOUSE = Principal("owner", ("owner",))
+OWNER_PRINCIPAL = Principal("owner", ("owner",))
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ class Held(msgspec.Struct, frozen=True):
     hears it when not."""
 
     paths: frozenset[str] = frozenset()
-    words: tuple[PendingLabel, ...] = ()
+    pending_labels: tuple[PendingLabel, ...] = ()
     workspace: str = ""
     bound: Bound = UNBOUND
 
@@ -44,7 +44,7 @@ class Held(msgspec.Struct, frozen=True):
         return self.bound is UNBOUND or self.bound.allows(os.path.realpath(path), digest)
 
 
-NOTHING = Held()
+NOTHING_HELD = Held()
 
 
 class Quarantine:
@@ -53,7 +53,7 @@ class Quarantine:
 
     def __init__(self, store: Store, tells: bool = False) -> None:
         self._store = store
-        self._tells = tells
+        self._logs_changes = tells
         self._rows: list[tuple[str, bytes | None, bytes | None]] = []
         self._labels: dict[str, Label] = {}
         self._approved: dict[str, bytes] = {}
@@ -65,14 +65,14 @@ class Quarantine:
     def refresh(self) -> None:
         """Ask the database, at once: nothing that was read before is unmarked then. Raises
         StoreError."""
-        self._take(self._store.look("held_back"))
+        self._apply_rows(self._store.query_sync("held_back"))
         if self._approved:
-            self._bind()
+            self._check_approvals()
 
-    def _take(self, rows: list[tuple[str, bytes | None, bytes | None]]) -> None:
+    def _apply_rows(self, rows: list[tuple[str, bytes | None, bytes | None]]) -> None:
         if rows == self._rows:  # they are asked for before every call
             return
-        labels = {path: _decode(label) for path, label, _ in rows if label is not None}
+        labels = {path: _decode_label(label) for path, label, _ in rows if label is not None}
         approved = {path: digest for path, _, digest in rows if digest is not None}
         self._rows = rows
         if (labels, approved) != (self._labels, self._approved):
@@ -82,24 +82,24 @@ class Quarantine:
             self._bound = self._bound if approved else UNBOUND
             self.version += 1
 
-    def _bind(self) -> None:
+    def _check_approvals(self) -> None:
         """See whether what is approved is as it was, and say once when it is not."""
         bound = self._approvals.look(self._approved)
         if bound == self._bound:
             return
         for path in sorted(self._approved):
-            if self._tells and path in bound.changed and path not in self._bound.changed:
+            if self._logs_changes and path in bound.changed and path not in self._bound.changed:
                 log.warning(
                     "%s was changed since it was approved and is held back: see `deskhand held`",
-                    visible(path),
+                    escape_invisible(path),
                 )
         self._bound = bound
         self.version = self.version + 1
 
-    def held(
+    def find_held(
         self,
         audience: Collection[str] = OWNERS,
-        principal: Principal = HOUSE,
+        principal: Principal = OWNER_PRINCIPAL,
         words: Sequence[PendingLabel] = (),
         workspace: str = "",
     ) -> Held:
@@ -109,10 +109,13 @@ class Quarantine:
         if workspace and not _OWNERS.isdisjoint(audience):
             workspace = ""
         if not self._labels and not self._approved and not words and not workspace:
-            return NOTHING
+            return NOTHING_HELD
         if self._approved:
-            self._bind()
-        key = tuple(audience), acts_for(principal) if "owner" not in principal.roles else ""
+            self._check_approvals()
+        key = (
+            tuple(audience),
+            responsible_person(principal) if "owner" not in principal.roles else "",
+        )
         if key not in self._held:
             found = (
                 path for path, label in self._labels.items() if _is_held(label, audience, principal)
@@ -121,23 +124,23 @@ class Quarantine:
         paths = self._held[key]
         meant = tuple(word for word in words if _is_held(word.label, audience, principal))
         held = Held(paths, meant, workspace, self._bound)
-        return held if paths or meant or workspace or self._approved else NOTHING
+        return held if paths or meant or workspace or self._approved else NOTHING_HELD
 
 
 def _is_held(label: Label, audience: Collection[str], principal: Principal) -> bool:
     return (
         label.integrity == "untrusted"
         or not may_see(label, audience)
-        or bool(others(label, principal))
+        or bool(list_other_authors(label, principal))
     )
 
 
-def holds(held: Held, path: str, inode: int = 0) -> bool:
+def is_held_back(held: Held, path: str, inode: int = 0) -> bool:
     """Whether this file, or one in this folder, is held back. `inode` is that of the file that was
     read there: the name may have led elsewhere then."""
-    if held is NOTHING:
+    if held is NOTHING_HELD:
         return False
-    if inode and _stood(held, inode):
+    if inode and _is_from_held_place(held, inode):
         return True
     place = Path(path)
     real = str(place.resolve())
@@ -151,16 +154,16 @@ def holds(held: Held, path: str, inode: int = 0) -> bool:
         each.startswith(f"{real}/") for each in held.paths
     ):
         return True
-    inside = list(_beneath(own))
-    if any(_leads(held, each) for each in inside):
+    inside = list(_walk_paths(own))
+    if any(_leads_to_held(held, each) for each in inside):
         return True
-    return any(word.of(each) for word in held.words for each in inside)
+    return any(word.of(each) for word in held.pending_labels for each in inside)
 
 
-def _stood(held: Held, inode: int) -> bool:
+def _is_from_held_place(held: Held, inode: int) -> bool:
     """Whether it lay where something is held back, before those began who may move files just
     then."""
-    for word in held.words:
+    for word in held.pending_labels:
         if word.stood is not None:
             top = f"{word.root}/"
             if any(
@@ -170,13 +173,13 @@ def _stood(held: Held, inode: int) -> bool:
     return False
 
 
-def _leads(held: Held, path: str) -> bool:
+def _leads_to_held(held: Held, path: str) -> bool:
     """Whether this is, or leads to, what is held back: a link of ours says nothing else than what
     it leads to."""
     real = os.path.realpath(path)
     return real in held.paths or (bool(held.workspace) and is_private(held.workspace, real))
 
 
-def _beneath(path: str) -> Iterator[str]:
+def _walk_paths(path: str) -> Iterator[str]:
     yield path
     yield from (each for each, _ in tree.beneath(path))

@@ -29,7 +29,7 @@ from ..tools.watch import make_up
 from ..tools.watched_folder import ground
 from ..tools.way import Ways, no_way
 from ..types.errors import SandboxUnavailable
-from ..types.folders import make_private
+from ..types.folders import make_private_folder
 from .quarantine import Quarantine
 
 
@@ -47,7 +47,7 @@ class SandboxProvider:
         self._lock = anyio.Lock()
         self._proven: Proven | None = None
         self.problem = self.proof = ""
-        self.at: float | None = None
+        self.checked_at: float | None = None
 
     async def __call__(self) -> Sandbox:
         """Raises SandboxUnavailable, with the reason, where none holds."""
@@ -55,7 +55,7 @@ class SandboxProvider:
             if self.problem:
                 raise SandboxUnavailable(self.problem)
             if self._proven is None:
-                self.at = self._now()
+                self.checked_at = self._now()
                 try:
                     self._proven = await self._open()
                 except SandboxUnavailable as error:
@@ -70,7 +70,7 @@ class SandboxProvider:
             return self._proven.sandbox
 
 
-async def _nothing() -> tuple[Allowed, ...]:
+async def _no_folders() -> tuple[Allowed, ...]:
     return ()
 
 
@@ -78,7 +78,7 @@ class Outward(msgspec.Struct, frozen=True):
     """How commands reach the network, and what takes secrets out of what is kept of their words."""
 
     ways: Ways = no_way
-    hide: Callable[[bytes], bytes] = bytes
+    redact: Callable[[bytes], bytes] = bytes
 
 
 class ToolScopes:
@@ -101,25 +101,25 @@ class ToolScopes:
         self._limits = undo
         self._net = net or Net(closed="nothing is fetched from the web here.")
         self._shadows: dict[str, FileSnapshots] = {}
-        self._looking = anyio.Lock()
+        self._recovery_lock = anyio.Lock()
         self.quarantine = Quarantine(store, tells=True)
         self._open: dict[str, tuple[tuple[Allowed, ...], ToolScope]] = {}
         self.processes: Callable[[], Processes] = no_processes
         self.untold = set[str]()
         """The sessions that have written in folders of the owner, and may not have told so yet."""
 
-    async def _keep(self, data: bytes) -> str:
+    async def _put_redacted(self, data: bytes) -> str:
         """Keep what a tool said, without any secret."""
-        return await self._blobs.put(await anyio.to_thread.run_sync(self._outward.hide, data))
+        return await self._blobs.put(await anyio.to_thread.run_sync(self._outward.redact, data))
 
-    async def of(
+    async def open_scope(
         self,
         agent: str,
         folder: Path,
-        beside: Callable[[], Awaitable[tuple[Allowed, ...]]] = _nothing,
+        beside: Callable[[], Awaitable[tuple[Allowed, ...]]] = _no_folders,
     ) -> ToolScope:
         """The agent's reach now. `beside` gives folders that need no grant. Raises ToolError."""
-        rows = await self._store.rows("path_grants", (agent,))
+        rows = await self._store.query("path_grants", (agent,))
         allowed = tuple(
             Allowed(path, bool(write), bool(write), bool(outside))
             for path, write, *_, outside in rows
@@ -130,9 +130,9 @@ class ToolScopes:
         allowed += tuple(each for each in await beside() if each.path not in granted)
         known = self._open.get(agent)
         if known is not None and known[0] == allowed and known[1].files.fresh:
-            await self._look_back(known[1])
+            await self._recover(known[1])
             return known[1]
-        workspace, mounts = await anyio.to_thread.run_sync(_opened, folder, allowed)
+        workspace, mounts = await anyio.to_thread.run_sync(_open_folders, folder, allowed)
         inside = f"{workspace.roots[0][0]}/"
         owned = tuple(
             each for each in allowed if each.owned and not f"{each.path}/".startswith(inside)
@@ -140,10 +140,10 @@ class ToolScopes:
         if known is not None:
             reach = replace(known[1], files=workspace, mounts=mounts, owned=owned)
         else:
-            keep = self._keep
+            keep = self._put_redacted
             kept = self._blobs.get
-            rows_of = self._store.rows
-            shadow = self.shadow(workspace.roots[0][0])
+            rows_of = self._store.query
+            shadow = self.snapshots_of(workspace.roots[0][0])
             hands = (self._net, shadow, self._outward.ways, self.processes)
             reach = ToolScope(
                 folder,
@@ -158,25 +158,25 @@ class ToolScopes:
                 owned,
                 self.untold,
             )
-        await self._look_back(reach)
+        await self._recover(reach)
         self._open[agent] = (allowed, reach)
         return reach
 
-    async def _look_back(self, reach: ToolScope) -> None:
+    async def _recover(self, reach: ToolScope) -> None:
         """Mark what commands wrote that were killed with their process, before anybody reads it."""
         if reach.shadow is None or reach.shadow.looked_back:
             return
-        async with self._looking:
+        async with self._recovery_lock:
             if not reach.shadow.looked_back:
                 await make_up(reach, ground(reach)[0])
 
-    def look_again(self) -> None:
+    def require_recovery(self) -> None:
         """Whoever ran beside us may be gone by now: look for what they left, before the next
         reach."""
         for shadow in self._shadows.values():
             shadow.looked_back = False
 
-    def shadow(self, folder: str) -> FileSnapshots:
+    def snapshots_of(self, folder: str) -> FileSnapshots:
         """What is kept of a workspace: of one that several agents have, once."""
         if folder not in self._shadows:
             where = (
@@ -189,7 +189,7 @@ class ToolScopes:
             )
         return self._shadows[folder]
 
-    def words(self, folder: Path) -> Sequence[PendingLabel]:
+    def pending_labels(self, folder: Path) -> Sequence[PendingLabel]:
         """What commands are writing there just now, and nobody has marked yet."""
         for root, shadow in self._shadows.items():
             if shadow.running and root == os.path.realpath(folder):
@@ -206,10 +206,12 @@ class ToolScopes:
             reach.files.close()
 
 
-def _opened(folder: Path, allowed: tuple[Allowed, ...]) -> tuple[Workspace, tuple[Mount, ...]]:
+def _open_folders(
+    folder: Path, allowed: tuple[Allowed, ...]
+) -> tuple[Workspace, tuple[Mount, ...]]:
     """The folders, held open, and as the sandbox mounts them; one that is gone, or became a link,
     is left out."""
-    make_private(folder)
+    make_private_folder(folder)
     here = [
         grant
         for grant in allowed
@@ -227,12 +229,16 @@ def shared_folder(settings: Settings, agent: str) -> tuple[Allowed, ...]:
     if settings.agent(agent).workspace or not link.is_symlink():
         return ()
     real = Path(os.path.realpath(home.root / SHARED))
-    if os.path.realpath(link) != str(real) or not real.is_dir() or home.keeps(real, write=True):
+    if (
+        os.path.realpath(link) != str(real)
+        or not real.is_dir()
+        or home.is_protected(real, write=True)
+    ):
         return ()
     return (Allowed(str(real), write=True),)
 
 
-def without_secrets(home: Path, own: Path) -> tuple[Allowed, ...]:
+def folders_without_secrets(home: Path, own: Path) -> tuple[Allowed, ...]:
     """The folders of a home, to read and write, except hidden ones, in which keys, tokens and
     settings lie, and those around or in `own`, where ours do."""
     home = home.resolve()

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ..config.clock import RandomIds, SystemClock
 from ..config.config import Settings, workspace_of
 from ..store.base import Store
-from ..store.blobs import PREFIX, Blobs
+from ..store.blobs import DIGEST_PREFIX, Blobs
 from ..tools.base import ToolScope
 from ..tools.label_marks import marks_in
 from ..tools.notes import By
@@ -31,15 +31,15 @@ from ..types.commit import Change
 from ..types.errors import ConfigError, Refused, ToolError
 from ..types.events import AnyEvent, CommandRun, Undone
 from ..types.identity import Principal
-from ..types.labels import LOCAL, Label, join
-from .scope import SandboxProvider, ToolScopes, without_secrets
+from ..types.labels import LOCAL, Label, join_labels
+from .scope import SandboxProvider, ToolScopes, folders_without_secrets
 
 log = logging.getLogger(__name__)
 
-_label = msgspec.json.Decoder(Label).decode
+_decode_label = msgspec.json.Decoder(Label).decode
 
 MOST_ITEMS = 1_000_000
-NAMED = 3
+MAX_NAMED = 3
 DAY_S = 86_400.0
 LATEST = 1 << 60
 
@@ -62,7 +62,7 @@ class Effect(msgspec.Struct, frozen=True):
     count: int
 
     @property
-    def shown(self) -> str:
+    def description(self) -> str:
         """For people, in a line."""
         return f"{self.tool}: {self.what}" if self.tool else self.what
 
@@ -87,7 +87,7 @@ class Effects:
         self, store: Store, reach: Callable[[str], Awaitable[ToolScope]], clock: Clock, ids: Ids
     ) -> None:
         self._store = store
-        self.reach_of = reach
+        self.tool_scope_of = reach
         self._clock = clock
         self._ids = ids
 
@@ -97,13 +97,13 @@ class Effects:
         """The latest first; an owner sees all, others what they did themselves. What became of
         tasks is not in it: a long work changes a hundred of them, and they come back with their
         turns."""
-        return _effects(
-            await self._store.rows("effect_list", (*_scope(who), session, before, limit))
+        return _parse_rows(
+            await self._store.query("effect_list", (*_scope(who), session, before, limit))
         )
 
     async def get(self, who: Principal, n: int) -> Effect:
         """One of them. Raises Refused where there is none that is theirs."""
-        found = _effects(await self._store.rows("effect_get", (n,)))
+        found = _parse_rows(await self._store.query("effect_get", (n,)))
         if not found or not ("owner" in who.roles or found[0].person == who.id):
             raise Refused(f"there is no change {n}")
         return found[0]
@@ -114,16 +114,16 @@ class Effects:
         """What it changed."""
         return [
             UndoItem(*row)
-            for row in await self._store.rows("effect_items", (effect.n, limit, offset))
+            for row in await self._store.query("effect_items", (effect.n, limit, offset))
         ]
 
-    async def live(
+    async def list_undoable(
         self, who: Principal, limit: int, session: str = "", *, again: bool = False
     ) -> list[Effect]:
         """What can be undone, or with `again` the undos that can be taken back; the latest
         first."""
         name = "effect_again" if again else "effect_live"
-        return _effects(await self._store.rows(name, (*_scope(who), session, limit)))
+        return _parse_rows(await self._store.query(name, (*_scope(who), session, limit)))
 
     async def undo(self, who: Principal, effect: Effect, *, force: bool = False) -> Outcome:
         """Take it back. Raises Refused where it is taken back already, or its folder is out of
@@ -134,9 +134,9 @@ class Effects:
         """
         if force and "owner" not in who.roles:
             raise Refused("only an owner may undo over what was changed since; ask one")
-        where = None if effect.folder in (KV, TASKS) else await self._ground(effect)
+        where = None if effect.folder in (KV, TASKS) else await self._open_folder(effect)
         if (await self.get(who, effect.n)).undone_at is not None:
-            raise Refused(f"change {effect.n} ({effect.shown}) is undone already")
+            raise Refused(f"change {effect.n} ({effect.description}) is undone already")
         items = await self.items(effect)
         tool = "redo" if effect.undoes is not None else "undo"
         key = self._ids.new("undo")
@@ -154,9 +154,9 @@ class Effects:
         )
         label = await self.label(effect, items)
         if effect.folder == TASKS:
-            taken = await self._tasks(items, by, force)
+            taken = await self._undo_tasks(items, by, force)
         elif where is None:
-            taken = await self._values(items, by, force)
+            taken = await self._undo_values(items, by, force)
         else:
             taken = await anyio.to_thread.run_sync(take_back, where, items, by, force, label)
         with anyio.CancelScope(shield=True):
@@ -165,45 +165,52 @@ class Effects:
             if taken.running is not None and where is not None:
                 where.leave(taken.running)
         if where is not None and where.owned:
-            (await self._reach(effect.agent)).untold.add(by.session)
-        made = await self._store.rows("effect_known", (key,))
-        words, said = await self._words(effect, items, taken)
+            (await self._tool_scope(effect.agent)).untold.add(by.session)
+        made = await self._store.query("effect_known", (key,))
+        words, said = await self._describe_undone(effect, items, taken)
         return Outcome(
-            effect, made[0][0] if made else None, taken.back, taken.left, words, join((label, said))
+            effect,
+            made[0][0] if made else None,
+            taken.back,
+            taken.left,
+            words,
+            join_labels((label, said)),
         )
 
     async def label(self, effect: Effect, items: Sequence[UndoItem]) -> Label:
         """The label of what is told of it: of what the call had read, and of what it changed, by
         name and by bytes."""
-        rows = await self._store.rows("file_label_get", (f"effect:{effect.key}",))
+        rows = await self._store.query("file_label_get", (f"effect:{effect.key}",))
         kept = [
-            f"blob:{PREFIX}{digest}"
+            f"blob:{DIGEST_PREFIX}{digest}"
             for each in items
             for digest in map(digest_of, (each.before, each.after))
             if digest
         ]
         if effect.folder not in (KV, TASKS):
             for name in dict.fromkeys(kept):
-                rows += await self._store.rows("file_label_get", (name,))
-        labels = [_label(row[0]) for row in rows]
+                rows += await self._store.query("file_label_get", (name,))
+        labels = [_decode_label(row[0]) for row in rows]
         if effect.folder == KV:
             labels += [
-                _label(bytes.fromhex(found)) for each in items if (found := _label_of_value(each))
+                _decode_label(bytes.fromhex(found))
+                for each in items
+                if (found := _label_of_value(each))
             ]
         elif effect.folder != TASKS:
-            marks = await marks_in(await self._reach(effect.agent))
+            marks = await marks_in(await self._tool_scope(effect.agent))
             paths = (
                 f"{effect.folder}/{each.path}" if effect.folder else each.path for each in items
             )
             labels.append(marks.told_by_name(paths))
-        return join((LOCAL, *labels))
+        return join_labels((LOCAL, *labels))
 
-    async def put_back(
+    async def restore(
         self, who: Principal, agent: str, folder: str, items: Sequence[UndoItem]
     ) -> UndoneEffect:
         """Make these paths of a folder what they were before, where they still are as `after` says.
         Raises Refused where the folder is out of reach of the agent that changed it."""
-        where = _where(await self._reach(agent), folder, agent)
+        where = _find_folder(await self._tool_scope(agent), folder, agent)
         by = By(
             self._ids.new("undo"),
             agent,
@@ -221,83 +228,90 @@ class Effects:
                 where.leave(taken.running)
         return taken
 
-    async def _ground(self, effect: Effect) -> WatchedFolder:
+    async def _open_folder(self, effect: Effect) -> WatchedFolder:
         """The folder of its files. What was cut off there is finished first. Raises Refused."""
-        reach = await self._reach(effect.agent)
-        where = _where(reach, effect.folder, effect.agent)
+        reach = await self._tool_scope(effect.agent)
+        where = _find_folder(reach, effect.folder, effect.agent)
         await make_up(reach, where, self._clock.now())
         return where
 
-    async def _values(self, items: Sequence[UndoItem], by: By, force: bool) -> UndoneEffect:
+    async def _undo_values(self, items: Sequence[UndoItem], by: By, force: bool) -> UndoneEffect:
         now = dict[bytes, str | None]()
         for each in items:
             namespace, key = msgspec.json.decode(each.place, type=tuple[str, str])
-            rows = await self._store.rows("effect_kv_now", (by.agent, namespace, key))
+            rows = await self._store.query("effect_kv_now", (by.agent, namespace, key))
             now[each.place] = rows[0][0] if rows else None
         return take_back_values(items, now, by, force)
 
-    async def _tasks(self, items: Sequence[UndoItem], by: By, force: bool) -> UndoneEffect:
+    async def _undo_tasks(self, items: Sequence[UndoItem], by: By, force: bool) -> UndoneEffect:
         now = dict[bytes, str | None]()
         for each in items:
-            rows = await self._store.rows("effect_task_now", (by.session, id_of(each)))
+            rows = await self._store.query("effect_task_now", (by.session, id_of(each)))
             now[each.place] = rows[0][0] if rows else None
-        graph = read(await self._store.rows("task_of", (by.session,)))
+        graph = read(await self._store.query("task_of", (by.session,)))
         return take_back_tasks(items, now, graph, by, force)
 
-    async def _reach(self, agent: str) -> ToolScope:
+    async def _tool_scope(self, agent: str) -> ToolScope:
         try:
-            return await self.reach_of(agent)
+            return await self.tool_scope_of(agent)
         except (ToolError, ConfigError) as error:
             raise Refused(str(error)) from error
 
-    async def make_up(self, agents: Iterable[str]) -> None:
+    async def record_interrupted(self, agents: Iterable[str]) -> None:
         """Note what commands did that were killed with their process."""
         for agent in agents:
             try:
-                reach = await self._reach(agent)
+                reach = await self._tool_scope(agent)
                 for where in (ground(reach)[0], *owned_grounds(reach, reach.owned)):
                     await make_up(reach, where, self._clock.now())
             except (Refused, ToolError) as error:
                 log.warning("what was changed last is not in the journal of changes: %s", error)
 
-    async def _words(
+    async def _describe_undone(
         self, effect: Effect, items: Sequence[UndoItem], taken: UndoneEffect
     ) -> tuple[str, Label]:
         """One or two sentences for people, and the label of what they say of other changes."""
         changed = [each for each in taken.left if each.why == "changed"]
         if not taken.rows:
-            found = [await self._since(effect, items, each) for each in changed[:NAMED]]
+            found = [
+                await self._describe_later_change(effect, items, each)
+                for each in changed[:MAX_NAMED]
+            ]
             since = [said for said, _ in found]
             labels = [label for _, label in found]
-            since += [each.words for each in taken.left if each.why == "failed"][:NAMED]
-            more = f" and {len(changed) - NAMED} more" if len(changed) > NAMED else ""
-            return f"Not undone, {effect.shown}: {'; '.join(since)}{more}.", join((LOCAL, *labels))
-        said = [f"Put back: {named(taken.back)}."] if taken.back else []
+            since += [each.words for each in taken.left if each.why == "failed"][:MAX_NAMED]
+            more = f" and {len(changed) - MAX_NAMED} more" if len(changed) > MAX_NAMED else ""
+            return f"Not undone, {effect.description}: {'; '.join(since)}{more}.", join_labels(
+                (LOCAL, *labels)
+            )
+        said = [f"Put back: {format_names(taken.back)}."] if taken.back else []
         lost = [each.place for each in taken.left if each.why == "lost"]
-        said += [f"Not put back, as it was not kept: {named(lost)}."] if lost else []
+        said += [f"Not put back, as it was not kept: {format_names(lost)}."] if lost else []
         said += [
             f"{each.place} could not be put back: {each.words}."
             for each in taken.left
             if each.why == "failed"
-        ][:NAMED]
+        ][:MAX_NAMED]
         return " ".join(said), LOCAL
 
-    async def _since(
+    async def _describe_later_change(
         self, effect: Effect, items: Sequence[UndoItem], left: LeftUndone
     ) -> tuple[str, Label]:
         place = next(item.place for item in items if item.shown == left.place)
         row = (place, effect.folder, effect.n, effect.agent, effect.session)
-        rows = await self._store.rows("effect_since", row)
+        rows = await self._store.query("effect_since", row)
         if not rows or rows[0][3] != left.words:
             return f"{left.place} was changed since, outside of Deskhand", LOCAL
         n, tool, what, _ = rows[0]
-        other = _effects(await self._store.rows("effect_get", (n,)))
+        other = _parse_rows(await self._store.query("effect_get", (n,)))
         labels = [await self.label(each, ()) for each in other]
-        return f"{left.place} was changed since by change {n} ({tool}: {what[:60]})", join(
+        return f"{left.place} was changed since by change {n} ({tool}: {what[:60]})", join_labels(
             (LOCAL, *labels)
         )
 
-    async def back(self, session: str, who: Principal, events: list[AnyEvent]) -> list[AnyEvent]:
+    async def undo_turns(
+        self, session: str, who: Principal, events: list[AnyEvent]
+    ) -> list[AnyEvent]:
         """For /undo: put back what the turns did that these events take back, and say so in the
         reply."""
         to_n = next((event.to_n for event in events if isinstance(event, Undone)), None)
@@ -307,17 +321,17 @@ class Effects:
         )
         if to_n is None or reply is None:
             return events
-        rows = _effects(await self._store.rows("effect_turns", (session, 10_000)))
-        theirs = [effect for effect in rows if _turn_of(effect.key, session) > to_n]
-        outcomes = [await self._tried(who, effect) for effect in theirs]
-        said = f"{reply.reply} {summary(outcomes)}"
+        rows = _parse_rows(await self._store.query("effect_turns", (session, 10_000)))
+        theirs = [effect for effect in rows if _turn_number(effect.key, session) > to_n]
+        outcomes = [await self._try_undo(who, effect) for effect in theirs]
+        said = f"{reply.reply} {summarize_outcomes(outcomes)}"
         return [replace(event, reply=said) if event is reply else event for event in events]
 
-    async def _tried(self, who: Principal, effect: Effect) -> Outcome:
+    async def _try_undo(self, who: Principal, effect: Effect) -> Outcome:
         try:
             return await self.undo(who, effect)
         except Refused as error:
-            return Outcome(effect, None, (), (), f"Not undone, {effect.shown}: {error}.")
+            return Outcome(effect, None, (), (), f"Not undone, {effect.description}: {error}.")
 
     async def expire(self, blobs: Blobs, days: float, mb: int) -> None:
         """Forget what is older than so many days, and the oldest beyond so many MB of kept
@@ -325,7 +339,7 @@ class Effects:
         seen = set[str]()
         size = 0
         last = 0
-        for n, digest in await self._store.rows("effect_blobs", ()):
+        for n, digest in await self._store.query("effect_blobs", ()):
             if digest not in seen:
                 seen.add(digest)
                 size += await anyio.to_thread.run_sync(blobs.size, digest)
@@ -337,20 +351,20 @@ class Effects:
         )
 
 
-def summary(outcomes: Sequence[Outcome]) -> str:
+def summarize_outcomes(outcomes: Sequence[Outcome]) -> str:
     """What /undo says of the files, key-values and tasks."""
     back = list(dict.fromkeys(place for each in outcomes for place in each.back))
-    said = [f"Put back: {named(back)}."] if back else []
+    said = [f"Put back: {format_names(back)}."] if back else []
     lost = list(
         dict.fromkeys(left.place for each in outcomes for left in each.left if left.why == "lost")
     )
-    said += [f"Not put back, as it was not kept: {named(lost)}."] if lost else []
+    said += [f"Not put back, as it was not kept: {format_names(lost)}."] if lost else []
     refused = [
         each for each in outcomes if each.undo is None and each.words.startswith("Not undone")
     ]
-    said += [each.words for each in refused[:NAMED]]
+    said += [each.words for each in refused[:MAX_NAMED]]
     if refused:
-        ns = " ".join(str(each.effect.n) for each in refused[:NAMED])
+        ns = " ".join(str(each.effect.n) for each in refused[:MAX_NAMED])
         said.append(
             f"`deskhand undo --change {ns.split()[0]} --force` does it all the same, and "
             "keeps what it overwrites."
@@ -362,10 +376,10 @@ def summary(outcomes: Sequence[Outcome]) -> str:
     return " ".join([*said, "Messages sent stay as they are."])
 
 
-def named(places: Sequence[str]) -> str:
+def format_names(places: Sequence[str]) -> str:
     """The first of these by name, and how many more there are."""
-    more = len(places) - NAMED
-    return ", ".join(places[:NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(places) - MAX_NAMED
+    return ", ".join(places[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _label_of_value(item: UndoItem) -> str:
@@ -378,7 +392,7 @@ def _label_of_value(item: UndoItem) -> str:
     return ""
 
 
-def _turn_of(key: str, session: str) -> int:
+def _turn_number(key: str, session: str) -> int:
     """The number of the event that made a call, by the key of the call; 0 for what is none of this
     session."""
     number = (
@@ -387,7 +401,7 @@ def _turn_of(key: str, session: str) -> int:
     return int(number) if number.isdecimal() else 0
 
 
-def _where(reach: ToolScope, folder: str, agent: str) -> WatchedFolder:
+def _find_folder(reach: ToolScope, folder: str, agent: str) -> WatchedFolder:
     """The folder of an effect, held open. Raises Refused."""
     if reach.shadow is None:
         raise Refused("nothing is kept here")
@@ -404,7 +418,7 @@ def _scope(who: Principal) -> tuple[int, str]:
     return int("owner" in who.roles), who.on_behalf_of or who.id
 
 
-def _effects(rows: Sequence[tuple[Any, ...]]) -> list[Effect]:
+def _parse_rows(rows: Sequence[tuple[Any, ...]]) -> list[Effect]:
     return [Effect(*row) for row in rows]
 
 
@@ -419,15 +433,15 @@ async def open_effects(settings: Settings, store: Store) -> AsyncIterator[Effect
         store, Blobs(settings.home.blobs), SandboxProvider(), undo=lambda: settings.config.undo
     )
 
-    async def reach(agent: str) -> ToolScope:
+    async def scope_of(agent: str) -> ToolScope:
         wide = settings.agent(agent).sandbox is False
 
-        async def beside() -> tuple[Allowed, ...]:
-            return without_secrets(home, settings.home.root) if wide else ()
+        async def list_implicit_folders() -> tuple[Allowed, ...]:
+            return folders_without_secrets(home, settings.home.root) if wide else ()
 
-        return await reaches.of(agent, workspace_of(settings, agent), beside)
+        return await reaches.open_scope(agent, workspace_of(settings, agent), list_implicit_folders)
 
     try:
-        yield Effects(store, reach, SystemClock(), RandomIds())
+        yield Effects(store, scope_of, SystemClock(), RandomIds())
     finally:
         reaches.close()

@@ -11,7 +11,13 @@ import aiomqtt
 import anyio
 import pytest
 
-from deskhand.jobs.triggers.broker import MessageBroker, Wants, found, keep_listening, words_of
+from deskhand.jobs.triggers.broker import (
+    MessageBroker,
+    Wants,
+    keep_listening,
+    load_listener,
+    render_message,
+)
 from deskhand.jobs.triggers.mqtt import listen
 from deskhand.runtime.app import App
 from deskhand.testing.broker import free_port, mosquitto
@@ -54,13 +60,13 @@ class Ear:
     async def some_broker(self) -> MessageBroker | None:
         return self.broker() if self.port else None
 
-    async def took(self, topic: str, payload: bytes, slot: str) -> None:
+    async def on_message(self, topic: str, payload: bytes, slot: str) -> None:
         self.heard.append((topic, payload, slot))
         if self.dies:
             raise NetError("killed before it was written down")
 
     def wants(self) -> Wants:
-        return Wants(self.some_broker, lambda: self.wanted, self.took, self.told.append)
+        return Wants(self.some_broker, lambda: self.wanted, self.on_message, self.told.append)
 
 
 async def until(true: Callable[[], object]) -> None:
@@ -78,7 +84,7 @@ async def say(
 
 
 def test_it_is_found_by_its_entry_point() -> None:
-    assert found() is listen
+    assert load_listener() is listen
 
 
 async def test_what_is_wanted_is_heard_once_also_while_nobody_listened(tmp_path: Path) -> None:
@@ -150,7 +156,7 @@ async def test_a_broker_that_wants_a_password(tmp_path: Path) -> None:
     async with mosquitto(tmp_path, port, f"password_file {passwords}", "allow_anonymous false"):
         wrong = Ear(port, frozenset({"door"}), username="desk", password="guess")
         with pytest.raises(NetError, match="is not reached"):
-            await listen(wrong.broker(), wrong.wanted, wrong.took)
+            await listen(wrong.broker(), wrong.wanted, wrong.on_message)
         right = Ear(port, frozenset({"door"}), username="desk", password="hand-secret")
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(keep_listening, right.wants())
@@ -170,7 +176,7 @@ async def test_without_a_broker_it_says_what_to_set() -> None:
 
 
 def test_words_of_a_message_are_from_outside_and_bounded() -> None:
-    said = words_of("a/b", b"\xff\0" + b"x" * 100_000)
+    said = render_message("a/b", b"\xff\0" + b"x" * 100_000)
     assert said.label == Label(source="mqtt a/b") and said.label.integrity == "untrusted"
     assert len(said.text) < 33_000 and said.text.endswith("[cut off]") and "\0" not in said.text
 
@@ -189,11 +195,11 @@ async def test_a_message_becomes_a_run_of_a_job(tmp_path: Path) -> None:
     async with mosquitto(tmp_path, port, f"password_file {passwords}", "allow_anonymous false"):
         async with desk.running() as app:
             app.secrets.set("mqtt", "hand-secret", "file")
-            seen = app.works.automation.triggering
+            seen = app.features.automation.triggering
             with anyio.fail_after(30):
                 while not seen.topics():
                     desk.clock.advance(3)
-                    await seen.look_around()
+                    await seen.poll()
                     await anyio.sleep(0.05)
             await _hears(desk, app, port, login)
             first = await desk.ended(app, "door")
@@ -208,7 +214,7 @@ async def test_a_message_becomes_a_run_of_a_job(tmp_path: Path) -> None:
             with anyio.fail_after(60):
                 while len(desk.model.requests) == before:
                     desk.clock.advance(3)
-                    await app.works.automation.triggering.look_around()
+                    await app.features.automation.triggering.poll()
                     await anyio.sleep(0.05)
             assert "knock" in desk.model.requests[-1].messages[-1].message.text, (
                 "the broker kept it meanwhile"
@@ -219,8 +225,8 @@ async def _hears(desk: JobDesk, app: App, port: int, login: Any) -> None:
     """Send until the first one is heard: before it subscribed for the first time, nobody keeps
     anything for it."""
     with anyio.fail_after(60):
-        while not await app.works.jobs.runs("door"):
+        while not await app.features.jobs.runs("door"):
             await say(port, ("home/door", "ring"), **login)
             with anyio.move_on_after(1):
-                while not await app.works.jobs.runs("door"):
+                while not await app.features.jobs.runs("door"):
                     await anyio.sleep(0.02)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand.jobs.triggers.signatures import WINDOW_S, delivered, signed
+from deskhand.jobs.triggers.signatures import WINDOW_S, sign_webhook, verify_webhook
 from deskhand.types.errors import Refused
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -25,17 +25,17 @@ def test_the_example_of_the_standard() -> None:
         "webhook-timestamp": "1614265330",
         "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
     }
-    assert delivered(SECRET, headers, BODY, NOW) == "msg_p5jXN8AQM9LWM0D4loKWxJek"
-    assert signed(SECRET, headers["webhook-id"], NOW, BODY) == headers
+    assert verify_webhook(SECRET, headers, BODY, NOW) == "msg_p5jXN8AQM9LWM0D4loKWxJek"
+    assert sign_webhook(SECRET, headers["webhook-id"], NOW, BODY) == headers
     old = "v1,AAAA " + headers["webhook-signature"]
-    assert delivered(SECRET, headers | {"webhook-signature": old}, BODY, NOW), (
+    assert verify_webhook(SECRET, headers | {"webhook-signature": old}, BODY, NOW), (
         "two while a secret is changed"
     )
 
 
 def test_what_is_changed_or_late_or_unsigned_is_refused() -> None:
-    good = signed("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", "one", NOW, BODY)
-    assert delivered("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", good, BODY, NOW + WINDOW_S) == "one"
+    good = sign_webhook("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", "one", NOW, BODY)
+    assert verify_webhook("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", good, BODY, NOW + WINDOW_S) == "one"
     for secret, headers, body, now, why in (
         ("", good, BODY, NOW, "no secret"),
         ("whsec_YW5vdGhlcg==", good, BODY, NOW, "does not fit"),
@@ -82,7 +82,7 @@ def test_what_is_changed_or_late_or_unsigned_is_refused() -> None:
         ("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", {}, BODY, NOW, "not signed"),
     ):
         with pytest.raises(Refused, match=why):
-            delivered(secret, headers, body, now)
+            verify_webhook(secret, headers, body, now)
 
 
 def test_the_form_of_github() -> None:
@@ -91,13 +91,13 @@ def test_the_form_of_github() -> None:
     secret = "It's a Secret to Everybody"
     body = b"Hello, World!"
     code = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
-    one = delivered(secret, {"x-hub-signature-256": code}, body, NOW)
-    assert one == delivered(secret, {"x-hub-signature-256": code}, body, NOW + 10**8)
+    one = verify_webhook(secret, {"x-hub-signature-256": code}, body, NOW)
+    assert one == verify_webhook(secret, {"x-hub-signature-256": code}, body, NOW + 10**8)
     other = f"sha256={hmac.digest(secret.encode(), b'other', 'sha256').hex()}"
-    assert delivered(secret, {"x-hub-signature-256": other}, b"other", NOW) != one
+    assert verify_webhook(secret, {"x-hub-signature-256": other}, b"other", NOW) != one
     for wrong in (code.upper(), code[:-1], "sha1=00", "", b64encode(b"x").decode(), "sha256=ü"):
         with pytest.raises(Refused):
-            delivered(secret, {"x-hub-signature-256": wrong}, body, NOW)
+            verify_webhook(secret, {"x-hub-signature-256": wrong}, body, NOW)
 
 
 @given(
@@ -124,5 +124,7 @@ def test_a_delivery_of_one_form_is_none_of_the_other(body: bytes, secret: str) -
             (once | again, whole, 9e9),
         ):
             with suppress(Refused):
-                taken.add("time" if delivered(secret, headers, sent, now) == "msg_1" else "bytes")
+                taken.add(
+                    "time" if verify_webhook(secret, headers, sent, now) == "msg_1" else "bytes"
+                )
     assert len(taken) <= 1

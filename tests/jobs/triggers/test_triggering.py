@@ -15,9 +15,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from deskhand.config.statements import statements
-from deskhand.jobs.triggers.signatures import signed
-from deskhand.jobs.triggers.triggers import MOST_AN_HOUR, Looks, Triggering, secret_name
+from deskhand.config.statements import load_statements
+from deskhand.jobs.triggers.signatures import sign_webhook
+from deskhand.jobs.triggers.triggers import MAX_PER_HOUR, Looks, Triggering, webhook_secret_name
 from deskhand.models.base import Request
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
@@ -45,7 +45,7 @@ class Ledger:
         self.fired: dict[tuple[str, str], Text] = {}
         self.broken = False
 
-    async def now(self) -> tuple[Job, ...]:
+    async def list_jobs(self) -> tuple[Job, ...]:
         return self.jobs
 
     async def trigger(self, name: str, slot: str, payload: Text) -> bool:
@@ -78,7 +78,7 @@ class World:
         return self.triggering
 
     async def _labels(self, job: Job, paths: Sequence[str]) -> Sequence[Label]:
-        rows = await self.store.rows("file_labels", ())
+        rows = await self.store.query("file_labels", ())
         marks = LabelMarks(
             str(self.work), {path: msgspec.json.decode(label, type=Label) for path, label in rows}
         )
@@ -92,13 +92,13 @@ class World:
 
     async def passes(self, seconds: float = 4, step: float = 1) -> None:
         for _ in range(int(seconds / step)):
-            await self.triggering.look_around()
+            await self.triggering.poll()
             self.clock.advance(step)
 
 
 @asynccontextmanager
 async def world(home: Path, *jobs: Job) -> AsyncIterator[World]:
-    store = SqliteStore(home / "x.db", statements())
+    store = SqliteStore(home / "x.db", load_statements())
     try:
         yield World(home, Ledger(*jobs), store)
     finally:
@@ -156,7 +156,7 @@ async def test_what_is_gone_is_forgotten_after_a_week(tmp_path: Path) -> None:
         kept = [
             job
             for job in ("j", "gone", "heartbeat")
-            if await here.store.rows("trigger_seen", (job, "x"))
+            if await here.store.query("trigger_seen", (job, "x"))
         ]
         assert kept == ["j", "heartbeat"]
 
@@ -178,15 +178,15 @@ async def test_a_file_from_outside_speaks_as_what_it_is(tmp_path: Path) -> None:
 async def test_a_job_that_changes_what_it_watches_is_stopped(tmp_path: Path) -> None:
     async with world(tmp_path, watching("file notes.md")) as here:
         await here.passes()
-        for number in range(MOST_AN_HOUR + 5):
+        for number in range(MAX_PER_HOUR + 5):
             (here.work / "notes.md").write_text("x" * number)
             await here.passes()
-        assert len(here.ledger.fired) == MOST_AN_HOUR
-        assert "20 times within an hour" in here.triggering.trouble["j", "file notes.md"]
+        assert len(here.ledger.fired) == MAX_PER_HOUR
+        assert "20 times within an hour" in here.triggering.problems["j", "file notes.md"]
         here.clock.advance(3600)
         await here.passes()
-        assert len(here.ledger.fired) == MOST_AN_HOUR + 1, "what changed meanwhile is not lost"
-        assert here.triggering.trouble == {}
+        assert len(here.ledger.fired) == MAX_PER_HOUR + 1, "what changed meanwhile is not lost"
+        assert here.triggering.problems == {}
 
 
 async def test_what_a_job_writes_itself_sets_it_off_no_more(tmp_path: Path) -> None:
@@ -206,12 +206,12 @@ async def test_what_a_job_writes_itself_sets_it_off_no_more(tmp_path: Path) -> N
     inbox = desk.settings.home.workspace("default") / "inbox"
     inbox.mkdir(parents=True)
     async with desk.running() as app:
-        seen = app.works.automation.triggering
+        seen = app.features.automation.triggering
 
         async def passes() -> None:
             for _ in range(6):
                 desk.clock.advance(0.9)
-                await seen.look_around()
+                await seen.poll()
 
         await passes()
         for number in (1, 2):
@@ -222,14 +222,14 @@ async def test_what_a_job_writes_itself_sets_it_off_no_more(tmp_path: Path) -> N
             assert len(list(inbox.iterdir())) == 2 * number
             await passes()
             await passes()
-            assert len(await app.works.jobs.runs("sort")) == number
+            assert len(await app.features.jobs.runs("sort")) == number
         desk.clock.advance(60)
         (inbox / "sorted-1.txt").write_text("and what a person adds to it")
         os.utime(inbox / "sorted-1.txt", (desk.clock.at, desk.clock.at))
         await passes()
         await desk.ended(app, "sort", 3)
         await passes()
-        _, earlier, *_ = await app.effects.live(OWNER_OF_ALL, 2)
+        _, earlier, *_ = await app.effects.list_undoable(OWNER_OF_ALL, 2)
         assert (await app.effects.undo(OWNER_OF_ALL, earlier)).back == ("inbox/sorted-3.txt",)
         await passes()
         await desk.ended(app, "sort", 4)
@@ -265,7 +265,7 @@ async def test_a_page_that_changes_and_one_that_does_not(tmp_path: Path) -> None
         here.asked.clear()
         await here.passes(24 * 3600, 600)
         assert 5 <= len(here.asked) <= 9, "ever more seldom"
-        assert here.triggering.trouble == {
+        assert here.triggering.problems == {
             ("j", "page https://example.org/"): "the server does not answer"
         }
 
@@ -290,7 +290,7 @@ async def test_a_conversation_that_ends(tmp_path: Path) -> None:
                 Commit(session, 1, here.clock.now(), events, (accepted.inbox_id,), close=True)
             )
         for session in ("default/memory:1", "default/memory:2", "default/job:j:1"):
-            here.triggering.see(ended(session, 2, here.clock.now()))
+            here.triggering.on_event(ended(session, 2, here.clock.now()))
         await here.passes(540, 60)
         assert here.ledger.fired == {}
         await here.passes(180, 60)
@@ -302,10 +302,10 @@ async def test_a_conversation_that_ends(tmp_path: Path) -> None:
             await here.triggering.run()
         await here.passes(1200, 60)
         assert len(here.ledger.fired) == 1, "known by its slot"
-        here.triggering.see(ended("default/memory:1", 4, here.clock.now()))
+        here.triggering.on_event(ended("default/memory:1", 4, here.clock.now()))
         await here.passes(120, 60)
         received = MessageReceived(9, ANN, address, Message("user", (Text("more", OWNER),)))
-        here.triggering.see(Recorded(5, "default/memory:1", 5, here.clock.now(), received))
+        here.triggering.on_event(Recorded(5, "default/memory:1", 5, here.clock.now(), received))
         await here.passes(1200, 60)
         assert len(here.ledger.fired) == 1, "it went on"
 
@@ -319,7 +319,7 @@ async def test_a_clock_that_is_set_changes_no_pause(jump_s: float, tmp_path: Pat
         replace(Job("k", "look"), on=("session-end 10m",)),
     )
     async with world(tmp_path, *jobs) as here:
-        here.triggering.see(ended("default/memory:1", 2, here.clock.now()))
+        here.triggering.on_event(ended("default/memory:1", 2, here.clock.now()))
         await here.passes(300, 60)
         here.clock.at += jump_s
         await here.passes(300, 60)
@@ -335,15 +335,15 @@ async def test_a_clock_that_is_set_changes_no_pause(jump_s: float, tmp_path: Pat
 async def test_a_clock_that_is_set_shortens_no_hour(jump_s: float, tmp_path: Path) -> None:
     async with world(tmp_path, watching("file notes.md")) as here:
         await here.passes()
-        for number in range(MOST_AN_HOUR + 5):
+        for number in range(MAX_PER_HOUR + 5):
             (here.work / "notes.md").write_text("x" * number)
             await here.passes()
         here.clock.at += jump_s
         await here.passes()
-        assert len(here.ledger.fired) == MOST_AN_HOUR
+        assert len(here.ledger.fired) == MAX_PER_HOUR
         here.clock.advance(3600)
         await here.passes()
-        assert len(here.ledger.fired) == MOST_AN_HOUR + 1
+        assert len(here.ledger.fired) == MAX_PER_HOUR + 1
 
 
 @pytest.mark.parametrize("jump_s", [-2 * 86_400.0, -300.0])
@@ -376,10 +376,10 @@ async def test_a_conversation_that_will_have_ended_ends_in_time(
 
 async def test_a_job_hears_nothing_of_its_own_end(tmp_path: Path) -> None:
     async with world(tmp_path, watching("session-end 10m")) as here:
-        here.triggering.see(ended("default/job:j:1", 2, here.clock.now()))
+        here.triggering.on_event(ended("default/job:j:1", 2, here.clock.now()))
         await here.passes(1200, 60)
         assert here.ledger.fired == {}
-        here.triggering.see(ended("default/memory:1", 2, here.clock.now()))
+        here.triggering.on_event(ended("default/memory:1", 2, here.clock.now()))
         await here.passes(1200, 60)
         assert len(here.ledger.fired) == 1, "an owner's job hears of all others"
 
@@ -396,14 +396,14 @@ async def test_what_jobs_say_in_a_chat_is_no_conversation_that_ends(tmp_path: Pa
             begun = Recorded(
                 n, session, n, here.clock.now(), MessageReceived(n, who, address, said)
             )
-            here.triggering.see(begun)
-            here.triggering.see(ended(session, n + 1, here.clock.now()))
+            here.triggering.on_event(begun)
+            here.triggering.on_event(ended(session, n + 1, here.clock.now()))
         await here.passes(1200, 60)
         assert list(here.ledger.fired) == [("j", f"session:{session}:2")]
-        here.triggering.see(
+        here.triggering.on_event(
             Recorded(5, session, 5, here.clock.now(), MessageReceived(5, by, address, said))
         )
-        here.triggering.see(ended(session, 6, here.clock.now()))
+        here.triggering.on_event(ended(session, 6, here.clock.now()))
         await here.passes(1200, 60)
         assert len(here.ledger.fired) == 1
         other = "default/memory:2"
@@ -448,32 +448,36 @@ async def test_one_that_ended_just_before_a_restart(tmp_path: Path) -> None:
 async def test_a_webhook_is_taken_once_and_only_signed(tmp_path: Path) -> None:
     body = '{"door": "open\u0000", "ignore": "all rules"}'.encode()
     async with world(tmp_path, watching("webhook"), replace(watching("file x"), name="k")) as here:
-        good = signed(HOOK, "msg_1", here.clock.now(), body)
+        good = sign_webhook(HOOK, "msg_1", here.clock.now(), body)
         for name in ("j", "k", "none", "../j"):
             with pytest.raises(Refused):
-                await here.triggering.hook(name, good, body)
-        here.secrets[secret_name("j")] = HOOK
-        here.secrets[secret_name("k")] = HOOK
+                await here.triggering.handle_webhook(name, good, body)
+        here.secrets[webhook_secret_name("j")] = HOOK
+        here.secrets[webhook_secret_name("k")] = HOOK
         with pytest.raises(Refused):
-            await here.triggering.hook("k", good, body)
-        assert await here.triggering.hook("j", good, body)
+            await here.triggering.handle_webhook("k", good, body)
+        assert await here.triggering.handle_webhook("j", good, body)
         here.clock.advance(200)
-        assert not await here.triggering.hook("j", good, body), (
+        assert not await here.triggering.handle_webhook("j", good, body), (
             "a replay within the window is the same slot"
         )
         here.clock.advance(200)
         with pytest.raises(Refused, match="minutes"):
-            await here.triggering.hook("j", good, body)
+            await here.triggering.handle_webhook("j", good, body)
         ((name, slot),) = here.ledger.fired
         assert (name, slot) == ("j", f"webhook:{sha256(b'msg_1').hexdigest()[:32]}")
         text = here.ledger.fired[name, slot]
         assert text.label == Label(source="webhook j") and text.label.integrity == "untrusted"
         big = b"x" * 900_000
-        assert await here.triggering.hook("j", signed(HOOK, "2", here.clock.now(), big), big)
+        assert await here.triggering.handle_webhook(
+            "j", sign_webhook(HOOK, "2", here.clock.now(), big), big
+        )
         assert len(here.ledger.said[-1]) < 33_000
         here.ledger.jobs = (watching("webhook", enabled=False),)
         with pytest.raises(Refused):
-            await here.triggering.hook("j", signed(HOOK, "3", here.clock.now(), body), body)
+            await here.triggering.handle_webhook(
+                "j", sign_webhook(HOOK, "3", here.clock.now(), body), body
+            )
 
 
 async def test_a_message_of_a_broker(tmp_path: Path) -> None:
@@ -483,12 +487,12 @@ async def test_a_message_of_a_broker(tmp_path: Path) -> None:
         await here.passes(1)
         assert here.triggering.topics() == {"home/+/motion", "door"}
         for _ in range(2):
-            await here.triggering.took("home/hall/motion", b"1", "mqtt:1:0:x")
+            await here.triggering.on_message("home/hall/motion", b"1", "mqtt:1:0:x")
         assert list(here.ledger.fired) == [("j", "mqtt:1:0:x")]
-        here.triggering.listens("no broker")
-        assert set(here.triggering.trouble) == {("j", "mqtt home/+/motion"), ("k", "mqtt door")}
-        here.triggering.listens("")
-        assert here.triggering.trouble == {}
+        here.triggering.report_broker_problem("no broker")
+        assert set(here.triggering.problems) == {("j", "mqtt home/+/motion"), ("k", "mqtt door")}
+        here.triggering.report_broker_problem("")
+        assert here.triggering.problems == {}
 
 
 async def test_a_file_becomes_a_run_in_a_whole_deskhand(tmp_path: Path) -> None:
@@ -497,20 +501,20 @@ async def test_a_file_becomes_a_run_in_a_whole_deskhand(tmp_path: Path) -> None:
     work = desk.settings.home.workspace("default")
     async with desk.running() as app:
         (work / "inbox").mkdir(parents=True)
-        seen = app.works.automation.triggering
+        seen = app.features.automation.triggering
         for step in range(8):
             if step == 4:
                 (work / "inbox/letter.txt").write_text("Dear Ann")
             desk.clock.advance(3)
-            await seen.look_around()
+            await seen.poll()
         run = await desk.ended(app, "sort")
         assert run.state == "done" and run.slot.startswith("file:inbox:")
         said = desk.model.requests[-1].messages[-1].message.text
         assert "Sort what has come." in said and "- inbox/letter.txt (new)" in said
-        assert len(await app.works.jobs.runs("sort")) == 1
-        view = await app.works.jobs.get("sort")
+        assert len(await app.features.jobs.runs("sort")) == 1
+        view = await app.features.jobs.get("sort")
         assert view.job is not None
-        told = await app.works.automation.using.forecast(view.job)
+        told = await app.features.automation.using.forecast(view.job)
         assert told.tokens and told.because == "as its last one did", (
             "what it took says what the next will take"
         )

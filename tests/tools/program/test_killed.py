@@ -61,9 +61,9 @@ async def test_a_kill_in_the_middle_can_be_taken_back(tmp_path: Path, looked: bo
     await hands(shell, command="true")  # the next process makes up for it
     ids = RandomIds()
     effects = Effects(
-        hands.store, lambda agent: hands.reaches.of(agent, hands.folder), SystemClock(), ids
+        hands.store, lambda agent: hands.reaches.open_scope(agent, hands.folder), SystemClock(), ids
     )
-    (effect,) = await effects.live(ANN, 9)
+    (effect,) = await effects.list_undoable(ANN, 9)
     assert effect.tool == "run_program"
     await effects.undo(ANN, effect)
     assert [path.name for path in hands.folder.iterdir()] == ["mine.txt"]

@@ -205,7 +205,7 @@ async def test_odd_places_are_no_crash(programs: Programs, program: str) -> None
 async def test_a_workspace_with_an_odd_name_can_be_used(programs: Programs) -> None:
     (programs.hands.folder / "caf\udce9").write_bytes(b"x")
     await programs.survey("do it")
-    assert (await programs.rehearse("write('a', 'x')")).good
+    assert (await programs.rehearse("write('a', 'x')")).is_successful
     (await programs.rehearse("delete(files('caf*'))"))
 
 

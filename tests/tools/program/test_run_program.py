@@ -29,17 +29,20 @@ EVIL = Label("untrusted", None, "https://x.example")
 async def undo(hands: Hands) -> str:
     """Take the latest change back."""
     effects = Effects(
-        hands.store, lambda agent: hands.reaches.of(agent, hands.folder), SystemClock(), RandomIds()
+        hands.store,
+        lambda agent: hands.reaches.open_scope(agent, hands.folder),
+        SystemClock(),
+        RandomIds(),
     )
-    (effect,) = await effects.live(ANN, 1)
+    (effect,) = await effects.list_undoable(ANN, 1)
     return (await effects.undo(ANN, effect)).words
 
 
 async def effects(hands: Hands) -> list[tuple[str, int]]:
     """(tool, how many places) of each change, the latest first."""
-    rows = await hands.store.rows("effect_list", (1, "", "", 1 << 60, 100))
+    rows = await hands.store.query("effect_list", (1, "", "", 1 << 60, 100))
     return [
-        (row[5], len(await hands.store.rows("effect_items", (row[0], 1000, 0)))) for row in rows
+        (row[5], len(await hands.store.query("effect_items", (row[0], 1000, 0)))) for row in rows
     ]
 
 
@@ -59,7 +62,7 @@ async def label_on(hands: Hands, name: str) -> Label:
 async def test_a_rehearsal_changes_nothing(programs: Programs) -> None:
     programs.hands.write("t.csv", CSV.encode())
     came = await programs.rehearse("write('n.txt', 'x')\ndelete('t.csv')\nsay(len(files()))")
-    assert came.said == "1" and came.good
+    assert came.said == "1" and came.is_successful
     assert [(each.path, each.kind) for each in came.changes] == [
         ("n.txt", "new"),
         ("t.csv", "deleted"),

@@ -9,23 +9,23 @@ from importlib.metadata import entry_points
 import anyio
 import msgspec
 
-from ...supervision.restart_with_backoff import pause_s
+from ...supervision.restart_with_backoff import restart_backoff_s
 from ...types.errors import NetError
 from ...types.labels import Label
-from ...types.messages import Text, clean
+from ...types.messages import Text, clean_text
 
 log = logging.getLogger(__name__)
 
 ENTRY_POINTS = "deskhand.triggers"
 NAME = "mqtt"
-LOOK_S = 2.0
+POLL_S = 2.0
 PAYLOAD_CHARS = 32_000
 NO_BROKER = (
     "no broker is named: set jobs.mqtt.host, as in `deskhand config set jobs.mqtt.host localhost`"
 )
 NO_EXTRA = "listening to a broker needs the extra `mqtt`: pip install 'deskhand[mqtt]'"
 
-Took = Callable[[str, bytes, str], Awaitable[None]]
+OnMessage = Callable[[str, bytes, str], Awaitable[None]]
 """A message: its topic, its bytes, and its slot."""
 
 
@@ -42,7 +42,7 @@ class MessageBroker(msgspec.Struct, frozen=True):
     now: Callable[[], float]
 
 
-Listen = Callable[[MessageBroker, Collection[str], Took], Awaitable[None]]
+Listen = Callable[[MessageBroker, Collection[str], OnMessage], Awaitable[None]]
 
 
 class Wants(msgspec.Struct, frozen=True):
@@ -52,11 +52,11 @@ class Wants(msgspec.Struct, frozen=True):
 
     broker: Callable[[], Awaitable[MessageBroker | None]]
     topics: Callable[[], frozenset[str]]
-    took: Took
-    told: Callable[[str], None]
+    on_message: OnMessage
+    report_problem: Callable[[str], None]
 
 
-def found() -> Listen | None:
+def load_listener() -> Listen | None:
     """What listens; None where the extra is not installed."""
     for point in entry_points(group=ENTRY_POINTS, name=NAME):
         try:
@@ -74,37 +74,40 @@ async def keep_listening(wants: Wants) -> None:
         topics = wants.topics()
         if not topics:
             failures = 0
-            await anyio.sleep(LOOK_S)
+            await anyio.sleep(POLL_S)
             continue
         broker = await wants.broker()
-        listen = found()
+        listen = load_listener()
         if broker is None or listen is None:
-            wants.told(NO_BROKER if broker is None else NO_EXTRA)
-            await anyio.sleep(LOOK_S)
+            wants.report_problem(NO_BROKER if broker is None else NO_EXTRA)
+            await anyio.sleep(POLL_S)
             continue
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_until_other, wants, topics, tasks.cancel_scope)
-                await listen(broker, topics, wants.took)
+                tasks.start_soon(_cancel_on_new_topics, wants, topics, tasks.cancel_scope)
+                await listen(broker, topics, wants.on_message)
             failures = 0
         except* NetError as group:
             failures += 1
-            wants.told(str(group.exceptions[0]))
+            wants.report_problem(str(group.exceptions[0]))
             log.warning("%s", group.exceptions[0])
-        await anyio.sleep(pause_s(failures))
+        await anyio.sleep(restart_backoff_s(failures))
 
 
-async def _until_other(wants: Wants, topics: frozenset[str], scope: anyio.CancelScope) -> None:
+async def _cancel_on_new_topics(
+    wants: Wants, topics: frozenset[str], scope: anyio.CancelScope
+) -> None:
     """Begin anew where jobs want other topics."""
     while wants.topics() == topics:  # noqa: ASYNC110 -- what jobs want follows their files
-        await anyio.sleep(LOOK_S)
+        await anyio.sleep(POLL_S)
     scope.cancel()
 
 
-def words_of(topic: str, payload: bytes) -> Text:
+def render_message(topic: str, payload: bytes) -> Text:
     """A message, as the agent is told it."""
-    text = clean(payload[: 4 * PAYLOAD_CHARS].decode(errors="replace"))
+    text = clean_text(payload[: 4 * PAYLOAD_CHARS].decode(errors="replace"))
     shown = text[:PAYLOAD_CHARS] + ("\n[cut off]" if len(text) > PAYLOAD_CHARS else "")
     return Text(
-        f"A message came on {clean(topic)}:\n\n{shown}", Label(source=f"mqtt {clean(topic)[:200]}")
+        f"A message came on {clean_text(topic)}:\n\n{shown}",
+        Label(source=f"mqtt {clean_text(topic)[:200]}"),
     )

@@ -16,23 +16,23 @@ import msgspec
 
 from ...tools import tree
 
-MOST = 2_000
-DEEPEST = 8
-MOST_SEEN = 10_000
+MAX_FILES = 2_000
+MAX_DEPTH = 8
+MAX_SCANNED = 10_000
 """So many files beneath one path count, so deep, and so many are looked at to find them."""
 SETTLE_S = 1.5
 """A change is over when nothing has changed for so long."""
-SHOWN = 20
-LEFT_OUT = frozenset({".git", "__pycache__", "node_modules", ".venv"})
+MAX_LISTED = 20
+IGNORED_FOLDERS = frozenset({".git", "__pycache__", "node_modules", ".venv"})
 
 PATH_CHARS = 1_000
 """There is nothing at a longer path."""
 
-Seen = Mapping[str, tuple[int, int, int]]
+FilesSnapshot = Mapping[str, tuple[int, int, int]]
 """path -> (time of its last change, size, inode). Nothing there is empty."""
 
 
-def look(folder: str, path: str) -> Seen:
+def snapshot_files(folder: str, path: str) -> FilesSnapshot:
     """The files at this path of the folder; `*`, `?` and `[` in it stand for more than one, as in a
     shell where `*` also means what lies deeper. A link is looked at, never followed."""
     found: dict[str, tuple[int, int, int]] = {}
@@ -40,11 +40,11 @@ def look(folder: str, path: str) -> Seen:
         return found
     wild = re.search(r"[*?[]", path)
     above = path[: wild.start()].rpartition("/")[0] if wild else path
-    for name, status in islice(_walk(folder, above, DEEPEST), MOST_SEEN):
+    for name, status in islice(_walk(folder, above, MAX_DEPTH), MAX_SCANNED):
         if wild and not fnmatchcase(name, path):
             continue
         found[name] = (status.st_mtime_ns, status.st_size, status.st_ino)
-        if len(found) == MOST:
+        if len(found) == MAX_FILES:
             break
     return found
 
@@ -55,21 +55,21 @@ def _walk(folder: str, path: str, deep: int) -> Iterator[tuple[str, os.stat_resu
         status = os.lstat(here)
     except OSError:
         return
-    if any(os.path.islink(f"{folder}/{part}") for part in _above(path)):  # noqa: PTH114 -- a string, thousands of times
+    if any(os.path.islink(f"{folder}/{part}") for part in _parent_folders(path)):  # noqa: PTH114 -- a string, thousands of times
         return
     if not stat.S_ISDIR(status.st_mode):
         yield path, status
     elif deep:
-        yield from _inside(here, path, deep)
+        yield from _walk_folder(here, path, deep)
 
 
-def _above(path: str) -> Iterator[str]:
+def _parent_folders(path: str) -> Iterator[str]:
     """The folders on the way to it."""
     parts = path.split("/")
     return ("/".join(parts[: i + 1]) for i in range(len(parts) - 1))
 
 
-def _inside(here: str, path: str, deep: int) -> Iterator[tuple[str, os.stat_result]]:
+def _walk_folder(here: str, path: str, deep: int) -> Iterator[tuple[str, os.stat_result]]:
     found = list[tuple[str, os.stat_result]]()
     with suppress(OSError), tree.scanned(here) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
@@ -79,32 +79,32 @@ def _inside(here: str, path: str, deep: int) -> Iterator[tuple[str, os.stat_resu
         place = f"{path}/{name}".lstrip("/")
         if not stat.S_ISDIR(status.st_mode):
             yield place, status
-        elif deep > 1 and name not in LEFT_OUT:
-            yield from _inside(f"{here}/{name}", place, deep - 1)
+        elif deep > 1 and name not in IGNORED_FOLDERS:
+            yield from _walk_folder(f"{here}/{name}", place, deep - 1)
 
 
-def digest(seen: Seen) -> str:
+def digest_files(seen: FilesSnapshot) -> str:
     """One word for how they are."""
     return sha256(repr(sorted(seen.items())).encode(errors="surrogateescape")).hexdigest()[:32]
 
 
-def told(before: Seen, now: Seen) -> str:
+def describe_changes(before: FilesSnapshot, now: FilesSnapshot) -> str:
     """What has changed, for people and models: a line for each of the first files."""
     lines = [
-        f"- {_name(path)} ({'changed' if path in before else 'new'})"
-        for path in changed(before, now)
+        f"- {_printable_name(path)} ({'changed' if path in before else 'new'})"
+        for path in changed_paths(before, now)
     ]
-    lines += [f"- {_name(path)} (gone)" for path in before if path not in now]
-    more = f"\n… and {len(lines) - SHOWN} more" if len(lines) > SHOWN else ""
-    return "\n".join(lines[:SHOWN]) + more
+    lines += [f"- {_printable_name(path)} (gone)" for path in before if path not in now]
+    more = f"\n… and {len(lines) - MAX_LISTED} more" if len(lines) > MAX_LISTED else ""
+    return "\n".join(lines[:MAX_LISTED]) + more
 
 
-def changed(before: Seen, now: Seen) -> tuple[str, ...]:
+def changed_paths(before: FilesSnapshot, now: FilesSnapshot) -> tuple[str, ...]:
     """The paths that are new or other than they were."""
     return tuple(path for path in now if before.get(path) != now[path])
 
 
-def _name(path: str) -> str:
+def _printable_name(path: str) -> str:
     """A name as text: whoever made the file chose it."""
     plain = path.encode(errors="surrogateescape").decode(errors="replace")
     return plain if plain.isprintable() and len(plain) <= 200 else repr(plain)[:200]
@@ -113,8 +113,8 @@ def _name(path: str) -> str:
 class FolderChange(msgspec.Struct, frozen=True):
     """A change that is over. `state` is the digest of how it is now."""
 
-    before: Seen
-    now: Seen
+    before: FilesSnapshot
+    now: FilesSnapshot
     state: str
 
 
@@ -124,14 +124,14 @@ class WatchedFiles:
 
     def __init__(self, known: str) -> None:
         self._known = known
-        self._before: Seen | None = None
-        self._latest: Seen = {}
+        self._before: FilesSnapshot | None = None
+        self._latest: FilesSnapshot = {}
         self._still_since = 0.0
 
-    def saw(self, now: Seen, at: float) -> FolderChange | None:
+    def observe(self, now: FilesSnapshot, at: float) -> FolderChange | None:
         """How it is now, at this monotonic time. Returns a change once it is over."""
         if self._before is None:
-            state = digest(now)
+            state = digest_files(now)
             self._before = now if self._known in ("", state) else {}
             self._latest = now
             self._still_since = at
@@ -141,7 +141,7 @@ class WatchedFiles:
             self._still_since = at
         if now == self._before or at - self._still_since < SETTLE_S:
             return None
-        change = FolderChange(self._before, now, digest(now))
+        change = FolderChange(self._before, now, digest_files(now))
         self._before = now
         if change.state == self._known:
             return None

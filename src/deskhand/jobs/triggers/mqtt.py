@@ -11,11 +11,11 @@ from typing import Any
 import aiomqtt
 
 from ...types.errors import NetError
-from .broker import MessageBroker, Took
+from .broker import MessageBroker, OnMessage
 
-KEEP_S = 30
-WAIT_S = 10.0
-QUEUED = 1_000
+KEEPALIVE_S = 30
+TIMEOUT_S = 10.0
+MAX_QUEUED = 1_000
 
 
 class Client(aiomqtt.Client):
@@ -42,7 +42,7 @@ class Client(aiomqtt.Client):
         loop.call_soon_threadsafe(register)  # paho connects in a thread
 
 
-async def listen(broker: MessageBroker, topics: Collection[str], took: Took) -> None:
+async def listen(broker: MessageBroker, topics: Collection[str], took: OnMessage) -> None:
     """Hand in what comes on these topics, until the connection breaks. Raises NetError.
 
     A message is acknowledged when `took` has returned, and until then the broker keeps it, also
@@ -57,9 +57,9 @@ async def listen(broker: MessageBroker, topics: Collection[str], took: Took) -> 
         password=broker.password or None,
         identifier=broker.client_id,
         clean_session=False,
-        timeout=WAIT_S,
-        keepalive=KEEP_S,
-        max_queued_incoming_messages=QUEUED,
+        timeout=TIMEOUT_S,
+        keepalive=KEEPALIVE_S,
+        max_queued_incoming_messages=MAX_QUEUED,
         tls_context=ssl.create_default_context() if broker.tls else None,
     )
     paho = client._client  # aiomqtt has no word for it: acknowledging is left to us

@@ -21,19 +21,19 @@ from ...types.errors import Refused
 
 WINDOW_S = 300.0
 """A signed time may lie so far from ours, either way: what is older is a replay."""
-PREFIX = "whsec_"
+SECRET_PREFIX = "whsec_"
 """So begins a secret for Standard Webhooks, before base64. Any other is for the form of GitHub, and
 its own bytes."""
-BODY = "body-"
+BODY_ID_PREFIX = "body-"
 """With it begins the name of a delivery that is known by its bytes alone. No signed name may begin
 so."""
 _ID = re.compile(r"[\x21-\x7e]{1,200}")
 _TIME = re.compile(r"[0-9]{1,12}")
-_MOST = 8
+_MAX_SIGNATURES = 8
 """So many signatures of one request are looked at: who changes a secret sends two."""
 
 
-def delivered(secret: str, headers: Mapping[str, str], body: bytes, now: float) -> str:
+def verify_webhook(secret: str, headers: Mapping[str, str], body: bytes, now: float) -> str:
     """The name of this delivery, the same whenever it is sent again. `headers` have names in lower
     case.
 
@@ -44,36 +44,39 @@ def delivered(secret: str, headers: Mapping[str, str], body: bytes, now: float) 
         raise Refused("it has no secret")
     if not headers.keys() & {"webhook-signature", "x-hub-signature-256"}:
         raise Refused("the request is not signed")
-    if secret.startswith(PREFIX):
+    if secret.startswith(SECRET_PREFIX):
         if "webhook-signature" not in headers:
             raise Refused(
                 "its secret is for Standard Webhooks; `deskhand jobs hook NAME --github` "
                 "makes one for GitHub"
             )
-        return _standard(secret, headers, body, now)
+        return _verify_standard(secret, headers, body, now)
     if "x-hub-signature-256" not in headers:
         raise Refused(
             "its secret is for GitHub's form; `deskhand jobs hook NAME` makes one for "
             "Standard Webhooks"
         )
-    return _github(secret, headers["x-hub-signature-256"], body)
+    return _verify_github(secret, headers["x-hub-signature-256"], body)
 
 
-def signed(secret: str, id_: str, at: float, body: bytes) -> dict[str, str]:
+def sign_webhook(secret: str, id_: str, at: float, body: bytes) -> dict[str, str]:
     """The headers that sign this body with a secret for Standard Webhooks. Raises Refused for
     another one."""
     stamp = str(int(at))
-    code = b64encode(_standard_code(secret, id_, stamp, body)).decode()
+    code = b64encode(_sign_standard(secret, id_, stamp, body)).decode()
     return {"webhook-id": id_, "webhook-timestamp": stamp, "webhook-signature": f"v1,{code}"}
 
 
-def _standard(secret: str, headers: Mapping[str, str], body: bytes, now: float) -> str:
+def _verify_standard(secret: str, headers: Mapping[str, str], body: bytes, now: float) -> str:
     id_ = headers.get("webhook-id", "")
     stamp = headers.get("webhook-timestamp", "")
-    if not _ID.fullmatch(id_) or id_.startswith(BODY) or not _TIME.fullmatch(stamp):
+    if not _ID.fullmatch(id_) or id_.startswith(BODY_ID_PREFIX) or not _TIME.fullmatch(stamp):
         raise Refused("webhook-id or webhook-timestamp is missing, or is none")
-    code = _standard_code(secret, id_, stamp, body)
-    if not any(_same(code, given) for given in headers["webhook-signature"].split(" ")[:_MOST]):
+    code = _sign_standard(secret, id_, stamp, body)
+    if not any(
+        _signature_matches(code, given)
+        for given in headers["webhook-signature"].split(" ")[:_MAX_SIGNATURES]
+    ):
         raise Refused("the signature does not fit")
     if (
         abs(now - int(stamp)) > WINDOW_S
@@ -82,7 +85,7 @@ def _standard(secret: str, headers: Mapping[str, str], body: bytes, now: float) 
     return id_
 
 
-def _same(code: bytes, given: str) -> bool:
+def _signature_matches(code: bytes, given: str) -> bool:
     version, _, value = given.partition(",")
     try:
         return version == "v1" and hmac.compare_digest(code, b64decode(value, validate=True))
@@ -90,25 +93,27 @@ def _same(code: bytes, given: str) -> bool:
         return False
 
 
-def _standard_code(secret: str, id_: str, stamp: str, body: bytes) -> bytes:
-    return hmac.digest(_key(secret), f"{id_}.{stamp}.".encode() + body, "sha256")
+def _sign_standard(secret: str, id_: str, stamp: str, body: bytes) -> bytes:
+    return hmac.digest(_decode_key(secret), f"{id_}.{stamp}.".encode() + body, "sha256")
 
 
-def _key(secret: str) -> bytes:
+def _decode_key(secret: str) -> bytes:
     """The bytes of a secret for Standard Webhooks."""
     try:
         return b64decode(
-            secret.removeprefix(PREFIX) if secret.startswith(PREFIX) else "-", validate=True
+            secret.removeprefix(SECRET_PREFIX) if secret.startswith(SECRET_PREFIX) else "-",
+            validate=True,
         )
     except (NotBase64, ValueError):
         raise Refused(
-            f"its secret is not {PREFIX} before base64; make a new one: deskhand jobs hook NAME"
+            f"its secret is not {SECRET_PREFIX} before base64; make a new one: deskhand "
+            "jobs hook NAME"
         ) from None
 
 
-def _github(secret: str, given: str, body: bytes) -> str:
+def _verify_github(secret: str, given: str, body: bytes) -> str:
     name, _, value = given.partition("=")
     code = hmac.digest(secret.encode(), body, "sha256").hex()
     if name != "sha256" or not hmac.compare_digest(code.encode(), value.encode(errors="replace")):
         raise Refused("the signature does not fit")
-    return f"{BODY}{sha256(body).hexdigest()}"
+    return f"{BODY_ID_PREFIX}{sha256(body).hexdigest()}"

@@ -11,16 +11,16 @@ import msgspec
 from ...types.errors import JobInvalid
 
 Kind = Literal["webhook", "file", "mqtt", "session-end", "page"]
-HOOKS = "/api/hooks/"
+WEBHOOK_PATH = "/api/hooks/"
 """Where webhooks are taken: the name of the job stands behind it."""
-QUIET_S = 900.0
-PAGE_S = 3600.0
-SHORTEST_QUIET_S = 10.0
-SHORTEST_PAGE_S = 60.0
+DEFAULT_SILENCE_S = 900.0
+DEFAULT_PAGE_INTERVAL_S = 3600.0
+MIN_SILENCE_S = 10.0
+MIN_PAGE_INTERVAL_S = 60.0
 TOPIC_BYTES = 500
 _SPAN = re.compile(r"([1-9]\d{0,6})(s|m|h|d)")
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-SPELLINGS = "`webhook`, `file PATH`, `page URL [1h]`, `mqtt TOPIC` or `session-end [15m]`"
+SYNTAX = "`webhook`, `file PATH`, `page URL [1h]`, `mqtt TOPIC` or `session-end [15m]`"
 
 
 class Trigger(msgspec.Struct, frozen=True):
@@ -43,28 +43,34 @@ def parse_trigger(line: str) -> Trigger:
         case "webhook" if not rest:
             return Trigger("webhook")
         case "file" if rest:
-            return Trigger("file", path_of(rest))
+            return Trigger("file", parse_path(rest))
         case "mqtt" if rest:
-            return Trigger("mqtt", topic_of(rest))
+            return Trigger("mqtt", parse_topic(rest))
         case "page" if rest:
             url, _, span = rest.partition(" ")
-            return Trigger("page", page_of(url), _span(span, PAGE_S, SHORTEST_PAGE_S))
+            return Trigger(
+                "page",
+                parse_page_url(url),
+                _parse_interval(span, DEFAULT_PAGE_INTERVAL_S, MIN_PAGE_INTERVAL_S),
+            )
         case "session-end":
-            return Trigger("session-end", "", _span(rest, QUIET_S, SHORTEST_QUIET_S))
+            return Trigger(
+                "session-end", "", _parse_interval(rest, DEFAULT_SILENCE_S, MIN_SILENCE_S)
+            )
         case _:
-            raise JobInvalid(f"{line[:80]!r} is nothing that sets a job off; write {SPELLINGS}")
+            raise JobInvalid(f"{line[:80]!r} is nothing that sets a job off; write {SYNTAX}")
 
 
-def span_s(text: str) -> float | None:
+def parse_duration(text: str) -> float | None:
     """`90s`, `5m`, `2h` or `1d` in seconds; None for anything else."""
     found = _SPAN.fullmatch(text.strip().lower())
     return float(found[1]) * _UNITS[found[2]] if found else None
 
 
-def _span(text: str, usual_s: float, shortest_s: float) -> float:
+def _parse_interval(text: str, usual_s: float, shortest_s: float) -> float:
     if not text.strip():
         return usual_s
-    seconds = span_s(text)
+    seconds = parse_duration(text)
     if seconds is None or seconds < shortest_s:
         raise JobInvalid(
             f"{text.strip()[:40]!r} is no span of time here: from {shortest_s:g}s on, such "
@@ -73,7 +79,7 @@ def _span(text: str, usual_s: float, shortest_s: float) -> float:
     return seconds
 
 
-def path_of(written: str) -> str:
+def parse_path(written: str) -> str:
     """A path in the workspace, in one spelling. Raises JobInvalid."""
     parts = [part for part in written.split("/") if part not in ("", ".")]
     if written.startswith(("/", "~")) or ".." in parts or "\0" in written or not parts:
@@ -84,7 +90,7 @@ def path_of(written: str) -> str:
     return "/".join(parts)
 
 
-def page_of(url: str) -> str:
+def parse_page_url(url: str) -> str:
     """Raises JobInvalid."""
     try:
         parts = urlsplit(url)
@@ -98,7 +104,7 @@ def page_of(url: str) -> str:
     return url
 
 
-def topic_of(topic: str) -> str:
+def parse_topic(topic: str) -> str:
     """A topic as MQTT 3.1.1, section 4.7 has it: `+` is one level, `#` all that follow. Raises
     JobInvalid."""
     levels = topic.split("/")
@@ -112,7 +118,7 @@ def topic_of(topic: str) -> str:
     return topic
 
 
-def fits(pattern: str, topic: str) -> bool:
+def topic_matches(pattern: str, topic: str) -> bool:
     """Whether a message on this topic is meant. Topics that begin with `$` are the broker's own:
     wildcards at the front leave them out (section 4.7.2)."""
     wanted = pattern.split("/")

@@ -15,8 +15,8 @@ import anyio
 import msgspec
 
 from ...assembly.host import Host
-from ...evals.cases import Expect, expected, failing
-from ...evals.recordings import Course, Recording, key_of, recordings
+from ...evals.cases import Expect, derive_expectations, find_failures
+from ...evals.recordings import Course, Recording, make_call_key, split_recordings
 from ...evals.replay import Replayed
 from ...evals.runner import Replaying, ReplayOptions
 from ...gateway.inject import InboundInjector
@@ -27,18 +27,18 @@ from ...types import events as e
 from ...types.commit import Change
 from ...types.errors import DeskhandError, StoreCorrupt
 from ...types.identity import Inbound, Principal, Result
-from ...types.labels import LOCAL, join
+from ...types.labels import LOCAL, join_labels
 from ...types.messages import Text, ToolResult, Usage
 from .store import Card, Proposals, Row, Score, Side, ended_badly
 
 log = logging.getLogger(__name__)
 
-LOOK_S = 60.0
-TOGETHER_S = 1.0
+POLL_S = 60.0
+DEBOUNCE_S = 1.0
 """Turns that end within so long are looked at together: there may be hundreds."""
 CATCH_UP = 200
-LEAST_BAD = 2
-SURE = 0.05
+MIN_BAD_TURNS = 2
+MAX_CHANCE = 0.05
 """So many bad turns at least, and so seldom by chance."""
 ASKED_CHARS = 80
 
@@ -60,7 +60,7 @@ class Reviewing:
     def _config(self) -> SkillsReview:
         return self._ground.settings().config.skills_review
 
-    def see(self, recorded: e.Recorded) -> None:
+    def on_event(self, recorded: e.Recorded) -> None:
         """An event passes. Never waits."""
         match recorded.event:
             case e.TurnEnded():
@@ -74,38 +74,38 @@ class Reviewing:
 
     async def run(self) -> None:
         """For ever, in the process that drives."""
-        latest = await self._ground.store.latest(
+        latest = await self._ground.store.latest_events(
             Principal("owner", ("owner",)), ("turn_ended",), CATCH_UP
         )
         self._ended.extendleft((each.session, each.n) for each in reversed(latest))
         while True:
             self._news, self._told = anyio.Event(), anyio.Event()
             try:
-                await self.look()
+                await self.run_due()
             except (
                 DeskhandError,
                 OSError,
             ) as error:  # one log, or one agent that is gone; the others go on
                 log.warning("a proposal cannot be looked at: %s", error)
-            with anyio.move_on_after(LOOK_S):
+            with anyio.move_on_after(POLL_S):
                 await self._news.wait()
-            with anyio.move_on_after(TOGETHER_S):
+            with anyio.move_on_after(DEBOUNCE_S):
                 await self._told.wait()
 
-    async def look(self) -> None:
+    async def run_due(self) -> None:
         """Do all that is due now."""
-        if await self._ground.store.rows("proposal_erased", ()):
+        if await self._ground.store.query("proposal_erased", ()):
             await self._ground.store.change([Change("proposal_forget", ())])
         while self._decided:
             await self._decide(*self._decided.popleft())
-        await self.proposals.settle()
+        await self.proposals.reconcile()
         await self._watch()
         if not self._config.replay:
             return
-        for row in reversed(await self.proposals.all()):
+        for row in reversed(await self.proposals.list_proposals()):
             if row.card is None and not row.doubt:
                 card = await self.try_out(row)
-                await self.tell(row, _idea(row, card))
+                await self.notify(row, _render_proposed(row, card))
 
     # Deciding in a chat
 
@@ -119,9 +119,11 @@ class Reviewing:
             )
         word, _, number = args.strip().partition(" ")
         if not word:
-            return listed(self.proposals.at_once())
+            return render_proposals(self.proposals.list_proposals_sync())
         rows = (
-            self.proposals.at_once(int(number)) if number.isdecimal() and len(number) < 10 else []
+            self.proposals.list_proposals_sync(int(number))
+            if number.isdecimal() and len(number) < 10
+            else []
         )
         if word not in ("show", "accept", "reject") or not rows:
             return (
@@ -130,7 +132,7 @@ class Reviewing:
             )
         row = rows[0]
         if word == "show":
-            return self._ground.redact(shown(row))
+            return self._ground.redact(render_proposal(row))
         if row.state != "proposed":
             return f"{row.name} is not open: it is {row.state}."
         if word == "accept" and row.doubt:
@@ -153,7 +155,7 @@ class Reviewing:
         except (DeskhandError, OSError) as error:
             log.warning("proposal %s is as it was: %s", row.id, error)
             why = f"[nothing was decided about the skill {row.name}: {error}]"
-            await self.tell(
+            await self.notify(
                 row,
                 f"{why}\nTell the person so, in one sentence.",
                 f"failed at {self._ground.clock.now()}",
@@ -169,7 +171,7 @@ class Reviewing:
         why = ""
         with tempfile.TemporaryDirectory(prefix="deskhand-tried-") as folder:
             try:
-                found = await self._turns(row, config.turns)
+                found = await self._find_turns(row, config.turns)
                 why = (
                     ""
                     if found
@@ -181,24 +183,26 @@ class Reviewing:
                     if left <= 0:
                         why = f"its {config.tokens:,} tokens are used up"
                         break
-                    wanted = ReplayOptions(self._model(each), skills=Path(folder), tokens=left)
+                    wanted = ReplayOptions(
+                        self._choose_model(each), skills=Path(folder), tokens=left
+                    )
                     replayed = await self._replaying.run(each, wanted)
                     spent += replayed.spent
-                    scores.append(self._score(replayed, row.name))
+                    scores.append(self._make_score(replayed, row.name))
             except DeskhandError as error:
                 why = str(error)
         card = Card(self._ground.clock.now(), tuple(scores), spent, why)
-        await self.proposals.scored(row, card)
+        await self.proposals.save_card(row, card)
         return card
 
-    async def _turns(self, row: Row, most: int) -> list[Recording]:
+    async def _find_turns(self, row: Row, most: int) -> list[Recording]:
         """The turn that it comes from, and those before it, in its own conversation alone."""
         log_ = await self._ground.store.events(row.session)
-        ended = [each for each in recordings(row.session, log_) if _well(each)]
+        ended = [each for each in split_recordings(row.session, log_) if _ended_well(each)]
         own = [each for each in ended if each.tape[0].n <= max(row.n, 1)]
         return (own or ended)[::-1][:most]
 
-    def _model(self, recorded: Recording) -> str:
+    def _choose_model(self, recorded: Recording) -> str:
         """What answered then, where the agent still has it, else what it asks first now."""
         models = self._replaying.models(recorded.session)
         then = [
@@ -206,19 +210,22 @@ class Reviewing:
         ]
         return then[-1] if then and then[-1] in models else models[0]
 
-    def _score(self, found: Replayed, name: str) -> Score:
+    def _make_score(self, found: Replayed, name: str) -> Score:
         was = found.was
         now = found.now
         redact = self._ground.redact
-        wanted = Expect(words=expected(was, str).words)  # which calls it takes is its own affair
+        wanted = Expect(
+            words=derive_expectations(was, str).words
+        )  # which calls it takes is its own affair
         unknown = sum(
-            not made.known and not _reads(made.tool, made.arguments, name) for made in now.calls
+            not made.known and not _is_read_of(made.tool, made.arguments, name)
+            for made in now.calls
         )
         asked = redact(" ".join(found.recording.asked.split()))[:ASKED_CHARS]
-        read = any(_reads(made.tool, made.arguments, name) for made in now.calls)
+        read = any(_is_read_of(made.tool, made.arguments, name) for made in now.calls)
         sides = (
-            _side(was, solved=was.reason == "done"),
-            _side(now, solved=not failing(wanted, now)),
+            _make_side(was, solved=was.reason == "done"),
+            _make_side(now, solved=not find_failures(wanted, now)),
         )
         return Score(found.recording.session, found.recording.number, asked, *sides, read, unknown)
 
@@ -227,37 +234,37 @@ class Reviewing:
     async def _watch(self) -> None:
         """Note how turns ended in which a taken skill was read, and take out what does worse."""
         store = self._ground.store
-        taken = await self.proposals.taken()
+        taken = await self.proposals.list_active()
         while self._ended:
             session, n = self._ended.popleft()
             mine = {row.name: row for row in taken if row.agent == session.partition("/")[0]}
             if mine:
-                await self._note(session, n, mine)
+                await self._record_uses(session, n, mine)
         while self._undone:
             await store.change([Change("skill_use_undone", self._undone.popleft())])
         for row in taken if self._config.revert else ():
-            uses = await store.rows("skill_uses", (row.id,))
+            uses = await store.query("skill_uses", (row.id,))
             bad = sum(use[3] for use in uses)
-            if worse((row.turns_before, row.bad_before), len(uses), bad):
+            if is_worse((row.turns_before, row.bad_before), len(uses), bad):
                 how = "; ".join(sorted({use[4] for use in uses if use[3]}))
                 why = f"{bad} of the {len(uses)} turns that used it ended badly ({how})"
-                after = await self.proposals.take_out(row, why)
+                after = await self.proposals.auto_revert(row, why)
                 log.warning("the skill %s of %s is %s: %s", row.name, row.agent, after.state, why)
-                await self.tell(after, _taken_out(after))
+                await self.notify(after, _render_taken_out(after))
 
-    async def _note(self, session: str, n: int, mine: dict[str, Row]) -> None:
-        turns = recordings(session, await self._events(session, n))
+    async def _record_uses(self, session: str, n: int, mine: dict[str, Row]) -> None:
+        turns = split_recordings(session, await self._read_turn_events(session, n))
         found = next((each for each in turns if each.tape[-1].n == n), None)
         event = found.tape[-1].event if found is not None else None
         if found is None or not isinstance(event, e.TurnEnded):
             return
-        for name in skills_read(found.tape) & mine.keys():
+        for name in find_read_skills(found.tape) & mine.keys():
             if found.tape[-1].at >= (mine[name].decided_at or 0.0):
                 why = "" if not ended_badly(event) else f"it ended with {event.reason}"
                 use = (mine[name].id, session, n, found.tape[-1].at, int(bool(why)), why)
                 await self._ground.store.change([Change("skill_use_add", use)])
 
-    async def _events(self, session: str, n: int) -> Sequence[e.Recorded]:
+    async def _read_turn_events(self, session: str, n: int) -> Sequence[e.Recorded]:
         """The turn that ended with this event, with what came before it as far as it has to be
         read."""
         for back in (100, 1_000, n):
@@ -270,7 +277,7 @@ class Reviewing:
 
     # Telling
 
-    async def tell(self, row: Row, text: str, what: str = "") -> None:
+    async def notify(self, row: Row, text: str, what: str = "") -> None:
         """Hand this to the conversation that the skill comes from: its agent tells the person, if
         it is one who may decide about it."""
         try:
@@ -278,15 +285,17 @@ class Reviewing:
         except StoreCorrupt as error:
             log.warning("nobody is told of the skill %s: %s", row.name, error)
             return
-        turns = [each for each in recordings(row.session, log_) if each.tape[0].n <= max(row.n, 1)]
+        turns = [
+            each for each in split_recordings(row.session, log_) if each.tape[0].n <= max(row.n, 1)
+        ]
         if not turns or not isinstance(opened := turns[-1].tape[0].event, e.MessageReceived):
             return
-        who = await self._ground.as_now(opened.principal)
+        who = await self._ground.with_current_roles(opened.principal)
         if "owner" not in who.roles:
             return
         principal = Principal(f"agent:{row.agent}", who.roles, "agent", who.on_behalf_of or who.id)
         id_ = f"skill:{row.id}:{what or row.state}"
-        result = Result(id_, (Text(self._ground.redact(text), join((LOCAL, row.label))),))
+        result = Result(id_, (Text(self._ground.redact(text), join_labels((LOCAL, row.label))),))
         at = self._ground.clock.now()
         inbound = Inbound(id_, opened.address, principal.id, at, result, row.session, when="queue")
         try:
@@ -295,24 +304,24 @@ class Reviewing:
             log.warning("nobody is told of the skill %s: %s", row.name, error)
 
 
-def worse(before: tuple[int, int], uses: int, bad: int) -> bool:
+def is_worse(before: tuple[int, int], uses: int, bad: int) -> bool:
     """Whether so many bad turns of so many would hardly come by chance, if turns went as they went
     before: `before` is how many there were, and how many of them were bad. Nothing is known of a
     new agent: one in four may be bad."""
     turns, failed = before
     share = (failed + 1) / (turns + 4)
     chance = sum(comb(uses, k) * share**k * (1 - share) ** (uses - k) for k in range(bad, uses + 1))
-    return bad >= LEAST_BAD and chance < SURE
+    return bad >= MIN_BAD_TURNS and chance < MAX_CHANCE
 
 
-def skills_read(tape: Sequence[e.Recorded]) -> set[str]:
+def find_read_skills(tape: Sequence[e.Recorded]) -> set[str]:
     """The skills that were really read in a turn."""
     calls = dict[str, str]()
     found = set[str]()
     for recorded in tape:
         match recorded.event:
             case e.ModelReplied(message=message):
-                keys = {call.id: key_of(call) for call in message.calls}
+                keys = {call.id: make_call_key(call) for call in message.calls}
                 calls |= {
                     id_: arguments
                     for id_, (name, arguments) in keys.items()
@@ -321,24 +330,24 @@ def skills_read(tape: Sequence[e.Recorded]) -> set[str]:
             case e.ToolFinished(result=ToolResult(call_id=call_id, status="ok")) if (
                 call_id in calls
             ):
-                found |= {name for name in (_skill_of(calls[call_id]),) if name}
+                found |= {name for name in (_parse_skill_name(calls[call_id]),) if name}
             case _:
                 pass
     return found
 
 
-def _skill_of(arguments: str) -> str:
+def _parse_skill_name(arguments: str) -> str:
     try:
         return msgspec.json.decode(arguments, type=dict[str, str]).get("skill", "")
     except (msgspec.DecodeError, RecursionError):
         return ""
 
 
-def _reads(tool: str, arguments: str, name: str) -> bool:
-    return tool == "read_skill" and _skill_of(arguments) == name
+def _is_read_of(tool: str, arguments: str, name: str) -> bool:
+    return tool == "read_skill" and _parse_skill_name(arguments) == name
 
 
-def _well(recorded: Recording) -> bool:
+def _ended_well(recorded: Recording) -> bool:
     last = recorded.tape[-1].event
     asked = any(isinstance(each.event, e.ModelReplied) for each in recorded.tape)
     return (
@@ -346,28 +355,31 @@ def _well(recorded: Recording) -> bool:
     )
 
 
-def _side(course: Course, *, solved: bool) -> Side:
+def _make_side(course: Course, *, solved: bool) -> Side:
     return Side(solved, len(course.calls), course.tokens, course.steps)
 
 
-def verdict(card: Card) -> str:
+def render_verdict(card: Card) -> str:
     """In a sentence, how it did."""
     if not card.scores:
         return f"It was not tried: {card.why}."
     solved = sum(each.with_it.solved for each in card.scores)
     read = sum(each.read for each in card.scores)
-    then, now = (sum(side.tokens for side in sides) for sides in _sides(card))
+    then, now = (sum(side.tokens for side in sides) for sides in _split_sides(card))
     turns = f"{len(card.scores)} recorded turn{'s' if len(card.scores) > 1 else ''}"
     tokens = f"{now:,} tokens with it, {then:,} without"
     said = f"Tried on {turns}: {solved} solved as well with it, {read} read it; {tokens}"
     return f"{said}. It went no further: {card.why}." if card.why else f"{said}."
 
 
-def listed(rows: Sequence[Row]) -> str:
+def render_proposals(rows: Sequence[Row]) -> str:
     """What waits for a person, for a chat."""
     if not rows:
         return "No skills are proposed."
-    lines = [f"{row.id}  {row.name}: {code(row.description)}{_beside(row)}" for row in rows[:20]]
+    lines = [
+        f"{row.id}  {row.name}: {format_inline_code(row.description)}{_render_origin(row)}"
+        for row in rows[:20]
+    ]
     return "\n".join(
         [
             "These skills are proposed, and none of them is active:",
@@ -377,7 +389,7 @@ def listed(rows: Sequence[Row]) -> str:
     )
 
 
-def _beside(row: Row) -> str:
+def _render_origin(row: Row) -> str:
     """What a line about it says of whose word it is."""
     return (
         " (untrusted)"
@@ -388,7 +400,7 @@ def _beside(row: Row) -> str:
     )
 
 
-def code(text: str) -> str:
+def format_inline_code(text: str) -> str:
     """The text as code within a line of Markdown, every character of it seen: nothing in it is
     markup."""
     said = " ".join(written_out(text).split())
@@ -397,7 +409,7 @@ def code(text: str) -> str:
     return f"{ticks}{pad}{said}{pad}{ticks}" if said else ""
 
 
-def block(text: str) -> str:
+def format_code_block(text: str) -> str:
     """The text as a block of code in Markdown, every character of it seen: nothing in it is
     markup."""
     said = written_out(text)
@@ -405,28 +417,30 @@ def block(text: str) -> str:
     return f"{fence}\n{said}\n{fence}"
 
 
-def shown(row: Row) -> str:
+def render_proposal(row: Row) -> str:
     """All of it that a person needs to decide, for a chat: its whole text, as it would be
     written."""
     lines = [
-        f"{row.name}: {code(row.description)}",
-        f"for {row.agent}, from {code(row.session)}; it is {row.state}",
+        f"{row.name}: {format_inline_code(row.description)}",
+        f"for {row.agent}, from {format_inline_code(row.session)}; it is {row.state}",
     ]
     lines += [row.doubt] if row.doubt else []
     lines += [f"{each.severity}: {each.words}" for each in row.findings]
     lines += (
-        [verdict(row.card)] if row.card is not None else ["It was not tried on recorded turns yet."]
+        [render_verdict(row.card)]
+        if row.card is not None
+        else ["It was not tried on recorded turns yet."]
     )
-    return "\n".join([*lines, "", block(row.body)])
+    return "\n".join([*lines, "", format_code_block(row.body)])
 
 
-def _sides(card: Card) -> tuple[list[Side], list[Side]]:
+def _split_sides(card: Card) -> tuple[list[Side], list[Side]]:
     return [each.without for each in card.scores], [each.with_it for each in card.scores]
 
 
-def _idea(row: Row, card: Card) -> str:
+def _render_proposed(row: Row, card: Card) -> str:
     return (
-        f"[a skill is proposed: {row.name}]\n{verdict(card)}\nIt is not active. Tell the "
+        f"[a skill is proposed: {row.name}]\n{render_verdict(card)}\nIt is not active. Tell the "
         "person in one sentence:"
         f" they see it with `deskhand skills show {row.id}`, and decide with `deskhand "
         f"skills accept {row.id}` or"
@@ -434,7 +448,7 @@ def _idea(row: Row, card: Card) -> str:
     )
 
 
-def _taken_out(row: Row) -> str:
+def _render_taken_out(row: Row) -> str:
     what = (
         "It was taken out again; `deskhand undo --redo` puts it back."
         if row.state == "reverted"

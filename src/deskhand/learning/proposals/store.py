@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from ...assembly.host import Host
 from ...assembly.tools import skills_of
-from ...skills.scan import ScanFinding, bad, scan
+from ...skills.scan import ScanFinding, has_bad_finding, scan_skill
 from ...skills.skill import FILE_NAME
-from ...skills.write import skill_text
+from ...skills.write import render_skill_file
 from ...tools.approved import digest_of_files
 from ...tools.base import Context, Done, ToolScope, done, own
 from ...tools.define import tool
@@ -28,13 +28,13 @@ from ...types.errors import ConfigError, DeskhandError, Refused, ToolError
 from ...types.events import AnyEvent, TurnEnded
 from ...types.identity import Principal
 from ...types.labels import Label
-from ...types.messages import Usage, clean
+from ...types.messages import Usage, clean_text
 from ...workspace.undo_journal import Effects
 
 State = Literal["proposed", "refused", "accepted", "rejected", "reverted", "kept"]
 """`refused`: by what stands in it. `kept`: it is not watched any more, since it could not be taken
 out, or a person put it back."""
-KEPT_CHARS = 40_000
+MAX_STORED_CHARS = 40_000
 CUT_OFF_S = 60.0
 """What was taken in so long ago and is not written was cut off."""
 LOCAL_WRITE: Effect = "local_write"
@@ -136,22 +136,22 @@ class Row(msgspec.Struct, frozen=True):
         return f"skill:{self.id}"
 
 
-_label = msgspec.json.Decoder(Label).decode
-_findings = msgspec.json.Decoder(tuple[ScanFinding, ...]).decode
-_card = msgspec.json.Decoder(Card).decode
+_decode_label = msgspec.json.Decoder(Label).decode
+_decode_findings = msgspec.json.Decoder(tuple[ScanFinding, ...]).decode
+_decode_card = msgspec.json.Decoder(Card).decode
 
 
-def proposed(proposal: Proposal, at: float) -> tuple[Change, ...]:
+def add_proposal(proposal: Proposal, at: float) -> tuple[Change, ...]:
     """The rows of a proposal: once for each (session, n, name), and none for a name that waits or
     was turned down. What plainly is bad is refused by that, and stands there for a person to see.
     Reading it takes a while: call it aside."""
-    name = clean(proposal.name)[:200]
-    description = " ".join(clean(proposal.description).split())[:KEPT_CHARS]
-    body = clean(proposal.body)[:KEPT_CHARS]
-    findings = scan(proposal.name, proposal.description, proposal.body)
+    name = clean_text(proposal.name)[:200]
+    description = " ".join(clean_text(proposal.description).split())[:MAX_STORED_CHARS]
+    body = clean_text(proposal.body)[:MAX_STORED_CHARS]
+    findings = scan_skill(proposal.name, proposal.description, proposal.body)
     key = f"{proposal.session}#{proposal.n}:{name}"
     whose = (proposal.session, proposal.n, msgspec.json.encode(proposal.label), proposal.writer)
-    state = "refused" if bad(findings) else "proposed"
+    state = "refused" if has_bad_finding(findings) else "proposed"
     row = (
         key,
         proposal.agent,
@@ -175,8 +175,8 @@ async def propose_skill(name: str, description: str, body: str, context: Context
     description: when it is to be used, in a sentence
     body: the instructions, in Markdown: the steps, and what to look out for
     """
-    findings = await anyio.to_thread.run_sync(scan, name, description, body)
-    if bad(findings):
+    findings = await anyio.to_thread.run_sync(scan_skill, name, description, body)
+    if has_bad_finding(findings):
         why = "; ".join(each.words for each in findings if each.severity == "bad")
         raise ToolError(f"this is no skill that can be proposed: {why}")
     made = re.match(r".*#(\d+)\.", context.key, re.DOTALL)
@@ -195,7 +195,7 @@ async def propose_skill(name: str, description: str, body: str, context: Context
         "shows it"
     )
     said = done(words, own(context))
-    rows = await anyio.to_thread.run_sync(proposed, proposal, context.clock.now())
+    rows = await anyio.to_thread.run_sync(add_proposal, proposal, context.clock.now())
     return replace(said, changes=rows)
 
 
@@ -205,39 +205,42 @@ class Proposals:
     def __init__(self, ground: Host) -> None:
         self._ground = ground
 
-    async def all(self, *, every: bool = False) -> list[Row]:
+    async def list_proposals(self, *, every: bool = False) -> list[Row]:
         """Those that wait for a person, or all; the latest first."""
         return [
-            row_of(row) for row in await self._ground.store.rows("proposal_list", (int(every),))
+            parse_proposal_row(row)
+            for row in await self._ground.store.query("proposal_list", (int(every),))
         ]
 
     async def get(self, id_: int) -> Row:
         """Raises Refused where there is none."""
-        rows = await self._ground.store.rows("proposal_get", (id_,))
+        rows = await self._ground.store.query("proposal_get", (id_,))
         if not rows:
             raise Refused(
                 f"there is no proposal {id_}; `deskhand skills proposals --all` lists them"
             )
-        return row_of(rows[0])
+        return parse_proposal_row(rows[0])
 
-    def at_once(self, id_: int = 0) -> list[Row]:
+    def list_proposals_sync(self, id_: int = 0) -> list[Row]:
         """Those that wait, or this one, for who cannot wait."""
-        look = self._ground.store.look
+        look = self._ground.store.query_sync
         found = look("proposal_get", (id_,)) if id_ else look("proposal_list", (0,))
-        return [row_of(row) for row in found]
+        return [parse_proposal_row(row) for row in found]
 
-    async def taken(self) -> list[Row]:
+    async def list_active(self) -> list[Row]:
         """Those that are active."""
-        return [row_of(row) for row in await self._ground.store.rows("proposal_taken", ())]
+        return [
+            parse_proposal_row(row) for row in await self._ground.store.query("proposal_taken", ())
+        ]
 
     async def check(self, row: Row) -> tuple[ScanFinding, ...]:
         """What stands in it, by what is known now. Raises ConfigError where its agent is gone."""
         found = skills_of(self._ground.settings(), row.agent)
 
-        def look() -> tuple[ScanFinding, ...]:
-            return scan(row.name, row.description, row.body, frozenset(found.find()))
+        def rescan() -> tuple[ScanFinding, ...]:
+            return scan_skill(row.name, row.description, row.body, frozenset(found.find()))
 
-        return await anyio.to_thread.run_sync(look)
+        return await anyio.to_thread.run_sync(rescan)
 
     async def accept(self, id_: int, who: Principal, *, untrusted: bool = False) -> Row:
         """Make it a skill of its agent, as a change that can be undone. Only an owner may, and only
@@ -257,11 +260,13 @@ class Proposals:
                 f"{row.name} is not taken without a further word. {row.doubt} Read it to its end"
                 f" (deskhand skills show {id_}), then: deskhand skills accept {id_} --untrusted"
             )
-        text = skill_text(row.name, row.description, row.body)
+        text = render_skill_file(row.name, row.description, row.body)
         now = ground.clock.now()
         folder = await self._folder(row)
         bound = (
-            Change("approved_file_accepted", (folder, skill_digest(text), who.id, now, row.id)),
+            Change(
+                "approved_file_accepted", (folder, compute_skill_digest(text), who.id, now, row.id)
+            ),
         )
         if not await self._decide(row, "accepted", who.id, rows=bound):
             raise Refused(f"somebody else has just decided about proposal {id_}")
@@ -271,12 +276,12 @@ class Proposals:
             unbound = (Change("approved_file_drop", (folder,)),)
             await self._decide(replace(row, state="accepted"), "proposed", "", rows=unbound)
             raise
-        before = Change("proposal_before", (row.id, *await self._before(row.agent)))
+        before = Change("proposal_before", (row.id, *await self._count_turns_before(row.agent)))
         await ground.store.change((*rows, before))
         return await self.get(id_)
 
     async def _write(self, row: Row, text: bytes, who: Principal, now: float) -> tuple[Change, ...]:
-        reach = await self._reach(row)
+        reach = await self._open_scope(row)
         by = By(
             row.key,
             row.agent,
@@ -306,26 +311,26 @@ class Proposals:
 
     async def _folder(self, row: Row) -> str:
         """The real path of the folder of its skill. Raises ConfigError."""
-        where, place = where_is(await self._reach(row), row.file)
+        where, place = where_is(await self._open_scope(row), row.file)
         return f"{where.real}/{place.rpartition('/')[0]}"
 
-    async def _unbound(self, row: Row) -> tuple[Change, ...]:
+    async def _drop_approval(self, row: Row) -> tuple[Change, ...]:
         """The row by which nothing is approved of its folder any more."""
         try:
             return (Change("approved_file_drop", (await self._folder(row),)),)
         except (ConfigError, ToolError):
             return ()
 
-    async def _reach(self, row: Row) -> ToolScope:
+    async def _open_scope(self, row: Row) -> ToolScope:
         """The files of its agent. Raises ConfigError where that is gone."""
         if row.agent not in self._ground.settings().agents:
             raise ConfigError(f"the agent {row.agent} is gone")
-        return await self._ground.agent_of(f"{row.agent}/").reach()
+        return await self._ground.agent_of(f"{row.agent}/").open_scope()
 
-    async def _before(self, agent: str) -> tuple[int, int]:
+    async def _count_turns_before(self, agent: str) -> tuple[int, int]:
         """How the last turns of this agent ended: how many, and how many of them badly."""
         owner = Principal("owner", ("owner",))
-        latest = await self._ground.store.latest(owner, ("turn_ended",), 500)
+        latest = await self._ground.store.latest_events(owner, ("turn_ended",), 500)
         ends = [each.event for each in latest if each.session.partition("/")[0] == agent][-50:]
         return len(ends), sum(ended_badly(event) for event in ends)
 
@@ -348,48 +353,48 @@ class Proposals:
             raise Refused("only an owner may take a skill out")
         if row.state not in ("accepted", "kept"):
             raise Refused(f"proposal {id_} ({row.name}) was not taken in: it is {row.state}")
-        if not await self._out(row):
+        if not await self._undo_write(row):
             raise Refused(
                 f"{row.file} was changed since {row.name} was taken in, so it stays: change "
                 "or remove it there"
             )
         await self._decide(
-            row, "reverted", who.id, "a person took it out", await self._unbound(row)
+            row, "reverted", who.id, "a person took it out", await self._drop_approval(row)
         )
         return await self.get(id_)
 
-    async def take_out(self, row: Row, why: str) -> Row:
+    async def auto_revert(self, row: Row, why: str) -> Row:
         """Undo that it was taken in. Where it was changed since, it stays as it is, and is not
         watched any more."""
         try:
-            state = "reverted" if await self._out(row) else "kept"
+            state = "reverted" if await self._undo_write(row) else "kept"
         except (DeskhandError, OSError) as error:
             state = "kept"
             why = f"{why}; it could not be taken out: {error}"
-        gone = await self._unbound(row) if state == "reverted" else ()
+        gone = await self._drop_approval(row) if state == "reverted" else ()
         await self._decide(row, state, "deskhand", why, gone)
         return await self.get(row.id)
 
-    async def _out(self, row: Row) -> bool:
+    async def _undo_write(self, row: Row) -> bool:
         """Take its file out. False where it is not what was taken in. Raises DeskhandError,
         OSError."""
         ground = self._ground
         effects = Effects(
             ground.store,
-            lambda agent: ground.agent_of(f"{agent}/").reach(),
+            lambda agent: ground.agent_of(f"{agent}/").open_scope(),
             ground.clock,
             ground.ids,
         )
         system = Principal("deskhand", ("owner",), "system")
-        rows = await ground.store.rows("effect_known", (row.key,))
+        rows = await ground.store.query("effect_known", (row.key,))
         if not rows:  # the journal keeps nothing for ever
-            return await self._remove(row)
+            return await self._remove_file(row)
         effect = await effects.get(system, rows[0][0])
         return effect.undone_at is not None or (await effects.undo(system, effect)).undo is not None
 
-    async def _remove(self, row: Row) -> bool:
-        reach = await self._reach(row)
-        text = skill_text(row.name, row.description, row.body)
+    async def _remove_file(self, row: Row) -> bool:
+        reach = await self._open_scope(row)
+        text = render_skill_file(row.name, row.description, row.body)
         key = self._ground.ids.new("undo")
         by = By(key, row.agent, row.session, "deskhand", "undo", row.file, self._ground.clock.now())
 
@@ -408,47 +413,55 @@ class Proposals:
         await self._ground.store.change(looked.rows)
         return out
 
-    async def settle(self) -> None:
+    async def reconcile(self) -> None:
         """See what became of those that were taken in: undone or put back by hand, or cut off
         before they were written."""
         store = self._ground.store
         now = self._ground.clock.now()
-        if moved := await store.rows("proposal_moved", ()):
+        if moved := await store.query("proposal_moved", ()):
             bound = [
-                each for (id_,) in moved for each in await self._moved(await self.get(id_), now)
+                each
+                for (id_,) in moved
+                for each in await self._approval_changes(await self.get(id_), now)
             ]
             await store.change(
                 [Change("proposal_undone", ()), Change("proposal_redone", ()), *bound]
             )
-        for row in await self.taken():
+        for row in await self.list_active():
             if row.turns_before or (row.decided_at or now) > now - CUT_OFF_S:
                 continue
-            if not await store.rows("effect_known", (row.key,)) and not await self._is_there(row):
-                await self._decide(row, "proposed", "", rows=await self._unbound(row))
+            if not await store.query("effect_known", (row.key,)) and not await self._is_written(
+                row
+            ):
+                await self._decide(row, "proposed", "", rows=await self._drop_approval(row))
 
-    async def _moved(self, row: Row, now: float) -> tuple[Change, ...]:
+    async def _approval_changes(self, row: Row, now: float) -> tuple[Change, ...]:
         """What is approved after its change was undone, or put back."""
         try:
-            folder, text = await self._folder(row), skill_text(row.name, row.description, row.body)
+            folder, text = (
+                await self._folder(row),
+                render_skill_file(row.name, row.description, row.body),
+            )
         except (ConfigError, ToolError):
             return ()
         if row.state == "accepted":
             return (Change("approved_file_drop", (folder,)),)
         return (
             Change(
-                "approved_file_set", (folder, skill_digest(text), row.decided_by or "owner", now)
+                "approved_file_set",
+                (folder, compute_skill_digest(text), row.decided_by or "owner", now),
             ),
         )
 
-    async def _is_there(self, row: Row) -> bool:
+    async def _is_written(self, row: Row) -> bool:
         try:
-            reach = await self._reach(row)
+            reach = await self._open_scope(row)
             await anyio.to_thread.run_sync(reach.files.stat, row.file)
         except (ToolError, ConfigError):
             return False
         return True
 
-    async def scored(self, row: Row, card: Card) -> None:
+    async def save_card(self, row: Row, card: Card) -> None:
         """Remember how it did in replays."""
         await self._ground.store.change(
             [Change("proposal_card", (row.id, msgspec.json.encode(card)))]
@@ -458,13 +471,13 @@ class Proposals:
         self, row: Row, state: str, by: str, why: str = "", rows: Sequence[Change] = ()
     ) -> bool:
         """Note it, with `rows` in the same transaction."""
-        decided = (row.id, state, by, self._ground.clock.now(), clean(why)[:1000], row.state)
+        decided = (row.id, state, by, self._ground.clock.now(), clean_text(why)[:1000], row.state)
         return (await self._ground.store.change([Change("proposal_decide", decided), *rows]))[
             0
         ] == 1
 
 
-def skill_digest(text: bytes) -> bytes:
+def compute_skill_digest(text: bytes) -> bytes:
     """Of the folder of a skill that is only its SKILL.md."""
     return digest_of_files({FILE_NAME: sha256(text).digest()})
 
@@ -474,12 +487,12 @@ def ended_badly(event: AnyEvent) -> bool:
     return not (isinstance(event, TurnEnded) and event.reason == "done")
 
 
-def row_of(row: tuple[Any, ...]) -> Row:
+def parse_proposal_row(row: tuple[Any, ...]) -> Row:
     """A row of the database as it is read here."""
     values = list(row)
     values[7], values[11], values[12] = (
-        _label(row[7]),
-        _findings(row[11]),
-        _card(row[12]) if row[12] else None,
+        _decode_label(row[7]),
+        _decode_findings(row[11]),
+        _decode_card(row[12]) if row[12] else None,
     )
     return Row(*values)

@@ -154,7 +154,7 @@ def main() -> None:
 
     given.out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="deskhand-everyday-cache-") as cache:
-        link_cache(read_settings().cache, Path(cache))
+        link_cache(read_settings().cache_folder, Path(cache))
         setup = Setup(model=given.model, cache=Path(cache), python=given.python)
         results = anyio.run(partial(run, given.name, tasks, setup, given.out, detailed=detailed))
     sys.stdout.write("\n" + summary(results))

@@ -24,7 +24,7 @@ from typing import Any
 import msgspec
 
 from ...types.errors import JobInvalid
-from ...types.schedules import next_after, parse_schedule
+from ...types.schedules import next_due_after, parse_schedule
 from .words import admits, amount, numbers, plain
 
 OURS = frozenset(
@@ -74,10 +74,10 @@ class Job(msgspec.Struct, frozen=True):
             schedule = parse_schedule(self.schedule)
         except JobInvalid:
             return found
-        at = next_after(schedule, after)
+        at = next_due_after(schedule, after)
         while at is not None and len(found) < count:
             found.append(at)
-            at = next_after(schedule, at)
+            at = next_due_after(schedule, at)
         return found
 
     def about(self, *words: str) -> bool:

@@ -9,8 +9,8 @@ from typing import Any
 
 from ...types.errors import TimeUnclear
 from ...types.programs import ProgramCall
-from ...types.spoken_schedules import schedule_in, schedule_words
-from ...types.spoken_times import in_words, is_recurring, moment_in
+from ...types.spoken_schedules import format_spoken_schedule, parse_spoken_schedule
+from ...types.spoken_times import format_spoken_moment, is_recurring, parse_spoken_moment
 
 NAME_CHARS = 40
 
@@ -71,15 +71,15 @@ def _later(when: str, text: str, now: datetime, *, again: bool) -> ProgramCall:
     if again and not is_recurring(when):
         when = f"every {when}"
     if again or is_recurring(when):
-        schedule = schedule_in(when, now)
+        schedule = parse_spoken_schedule(when, now)
         return ProgramCall(
             "cron",
             {**given, "schedule_expr": schedule},
-            f"I will tell you {schedule_words(schedule)}: {text}",
+            f"I will tell you {format_spoken_schedule(schedule)}: {text}",
         )
-    moment = moment_in(when, now)
+    moment = parse_spoken_moment(when, now)
     expr = moment.replace(tzinfo=None).isoformat(timespec="minutes")
-    words = f"I will remind you {in_words(moment, now)}: {text}"
+    words = f"I will remind you {format_spoken_moment(moment, now)}: {text}"
     return ProgramCall("cron", {**given, "schedule_mode": "at", "schedule_expr": expr}, words)
 
 

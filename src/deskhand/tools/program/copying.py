@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from ...types.errors import ToolError
-from ...types.programs import FileChange, Kind
+from ...types.programs import ChangeKind, FileChange
 from .. import tree
 from ..atime import LONG_AGO_NS
 from ..diffs import diff_of, text_of
@@ -172,7 +172,7 @@ def found_in(
             if path in made or old is None
             else _lost(path, old, new, blind=path in blind, read=path in read)
         )
-        kind: Kind = "new" if old is None else "deleted" if new is None else "changed"
+        kind: ChangeKind = "new" if old is None else "deleted" if new is None else "changed"
         changes.append(
             FileChange(path, kind, "" if new is None else _digest(new), diff, loses=lost)
         )

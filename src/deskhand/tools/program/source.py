@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from ...policy.gate import steers
+from ...policy.gate import is_steering_file
 from .. import tree
 from ..heavy import is_heavy
 from ..paths import OpenedFile, Place, place_of, where_is
@@ -30,7 +30,10 @@ def seen(path: str) -> bool:
         return False  # a name that is no text, or that could hide in one
     hidden = any(part.startswith(".") for part in parts)
     return not (
-        hidden or steers(path) or why_protected(parts) or any(is_heavy(part) for part in parts)
+        hidden
+        or is_steering_file(path)
+        or why_protected(parts)
+        or any(is_heavy(part) for part in parts)
     )
 
 

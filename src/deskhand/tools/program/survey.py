@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ...types.losses import named
+from ...types.losses import is_file_mentioned
 from ...types.programs import Purpose
 from ..paths import Place
 from .inside.tables import markdown_rows, separator
@@ -86,7 +86,7 @@ def survey(source: Source, request: str, purpose: Purpose) -> tuple[str, list[Pl
 
 def _surveyed(seen: SurveyedFile, request: str, purpose: Purpose) -> tuple[str, list[str]]:
     paths = seen.files
-    called = [path for path in paths if named(path, request)]
+    called = [path for path in paths if is_file_mentioned(path, request)]
     others = [path for path in paths if path not in called]
     if purpose == "read" and (texts := _to_read(seen, paths, called, request)):
         return _texts(seen, texts)
@@ -200,7 +200,11 @@ def _head(seen: SurveyedFile, path: str, request: str | None = None) -> str:
             )
         if cells := _cells(lines):
             return f"- {path}: {count} of a table without a header; cells({path!r})[0] is {cells}"
-    most = WHOLE_LINES if len(lines) <= WHOLE_LINES and named(path, request) else HEAD_LINES
+    most = (
+        WHOLE_LINES
+        if len(lines) <= WHOLE_LINES and is_file_mentioned(path, request)
+        else HEAD_LINES
+    )
     shown = "\n".join(f"    {line[:HEAD_CHARS]}" for line in lines[:most])
     hits = _spoken_of(lines[most:], request)
     more = "".join(f"\n    {line[:HEAD_CHARS]}" for line in hits)

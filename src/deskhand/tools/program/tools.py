@@ -22,9 +22,16 @@ import msgspec
 from ...sandbox.base import Exit, Mount
 from ...types.commit import Change
 from ...types.errors import SandboxError, TimeUnclear, ToolError
-from ...types.labels import LOCAL, Label, join
-from ...types.messages import Text, clean
-from ...types.programs import REHEARSE, RUN, SURVEY, Purpose, Rehearsed, RunArguments
+from ...types.labels import LOCAL, Label, join_labels
+from ...types.messages import Text, clean_text
+from ...types.programs import (
+    REHEARSE_PROGRAM,
+    RUN_PROGRAM,
+    SURVEY_FILES,
+    Purpose,
+    Rehearsed,
+    RunArguments,
+)
 from ..base import Context, Done, Outcome, Spec, Tool
 from ..convert import python_command
 from ..define import decode_arguments, schema, tool
@@ -49,7 +56,7 @@ SAID_CHARS = 6_000
 MOST_CHANGES = 200
 
 
-@tool(effect="none", name=SURVEY)
+@tool(effect="none", name=SURVEY_FILES)
 async def survey_files(about: str, context: Context, purpose: Purpose = "change") -> Done:
     """List the files of the workspace, and how each is read: the columns of a CSV, the shape of
     JSON, the first lines of a text.
@@ -62,7 +69,7 @@ async def survey_files(about: str, context: Context, purpose: Purpose = "change"
         said, shown = await anyio.to_thread.run_sync(survey, source, about, purpose)
     except OSError as error:
         raise ToolError(f"the workspace cannot be read: {error.strerror}") from error
-    return Done((Text(clean(said), await label_of(shown, context)),))
+    return Done((Text(clean_text(said), await label_of(shown, context)),))
 
 
 class _Program:
@@ -97,7 +104,7 @@ class _Program:
                 for path, each in labels.items()
                 if path in read or path.rpartition("/")[0] in read
             }
-            label = join((LOCAL, *told.values()))
+            label = join_labels((LOCAL, *told.values()))
         return _Tried(where, marks, label, found, rehearsed)
 
     async def _ended(self, given: RunArguments, copy: Copy, context: Context) -> _Ended:
@@ -136,12 +143,12 @@ class _Program:
 
     def _rehearsed(self, ended: _Ended, found: CopiedChanges, context: Context) -> Rehearsed:
         now = datetime.fromtimestamp(context.clock.now(), self._zone)
-        stopped = clean(ended.stopped)[:SAID_CHARS]
-        said = clean(ended.said)[:SAID_CHARS]
+        stopped = clean_text(ended.stopped)[:SAID_CHARS]
+        said = clean_text(ended.said)[:SAID_CHARS]
         if len(found.changes) > MOST_CHANGES:
             stopped = f"it would change {len(found.changes)} files, more than {MOST_CHANGES}"
         if stopped or ended.failed:
-            return Rehearsed(said, stopped, clean(ended.failed)[:SAID_CHARS])
+            return Rehearsed(said, stopped, clean_text(ended.failed)[:SAID_CHARS])
         try:
             calls = tuple(acts.wanted(act, now) for act in ended.acts)
             needs = acts.needed(ended.needs) if ended.needs else None
@@ -175,10 +182,12 @@ class RehearseProgram(_Program):
             "what it says and what it "
             "would change; nothing is changed."
         )
-        self.spec = Spec(REHEARSE, description, described, timeout_s=3 * TIME_S)
+        self.spec = Spec(REHEARSE_PROGRAM, description, described, timeout_s=3 * TIME_S)
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
-        tried = await self._tried(decode_arguments(arguments, RunArguments, REHEARSE), context)
+        tried = await self._tried(
+            decode_arguments(arguments, RunArguments, REHEARSE_PROGRAM), context
+        )
         return Done((Text(msgspec.json.encode(tried.rehearsed).decode(), tried.label),))
 
 
@@ -196,10 +205,12 @@ class RunProgram(_Program):
             "that can be undone. It is run "
             "again, and where it comes out differently nothing is changed."
         )
-        self.spec = Spec(RUN, description, described, "local_write", "never", timeout_s=3 * TIME_S)
+        self.spec = Spec(
+            RUN_PROGRAM, description, described, "local_write", "never", timeout_s=3 * TIME_S
+        )
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
-        given = decode_arguments(arguments, RunArguments, RUN)
+        given = decode_arguments(arguments, RunArguments, RUN_PROGRAM)
         tried = await self._tried(given, context)
         if why := tried.rehearsed.stopped or tried.rehearsed.failed:
             raise ToolError(f"{why.rstrip('.')}. Nothing was changed.")
@@ -214,7 +225,8 @@ class RunProgram(_Program):
             )
         rows = await _brought_about(tried, context) if given.changes else ()
         return Done(
-            (Text(tried.rehearsed.said or "[no output]", join((LOCAL, tried.label))),), changes=rows
+            (Text(tried.rehearsed.said or "[no output]", join_labels((LOCAL, tried.label))),),
+            changes=rows,
         )
 
 
@@ -269,8 +281,8 @@ async def _made_here(context: Context) -> list[str]:
 
 async def _brought_about(tried: _Tried, context: Context) -> tuple[Change, ...]:
     """Do what the program came to. Returns the rows of it, and of whose word the files are now."""
-    doer = by(context, RUN, ", ".join(change.path for change in tried.found.changes))
-    label = join((context.label, tried.label))
+    doer = by(context, RUN_PROGRAM, ", ".join(change.path for change in tried.found.changes))
+    label = join_labels((context.label, tried.label))
     one, rows = await anyio.to_thread.run_sync(_applied, tried.where, doer, label, tried.found)
     marks = await marks_of(context)
     marked = list[Change]()

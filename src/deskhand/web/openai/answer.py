@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 import msgspec
 
-from ...models.answer_schema import unfenced
+from ...models.answer_schema import strip_fence
 from ...types import events as e
 from ...types.door import Progress
 from ...types.messages import ToolCall, Usage
-from ..errors import HttpProblem, sentence
+from ..errors import HttpProblem, to_sentence
 from .schema import CachedTokens, FunctionCall, ToolCallItem, UsageView
 
 BLANK = "\n\n"
-PATIENCE_S = 20.0
+MAX_RETRY_WAIT_S = 20.0
 """A program is not kept waiting for a model that is to be asked again later than this."""
 
 
@@ -54,15 +54,15 @@ class Answer:
         around it."""
         last = "".join(self._last)
         if self._is_json and last:
-            return self._redact(unfenced(last))
+            return self._redact(strip_fence(last))
         return self._redact(BLANK.join(filter(None, [*self._before, last])))
 
     def add(self, item: e.Recorded | Progress) -> str:
         if isinstance(item, Progress):
-            return self._piece(item)
+            return self._add_progress(item)
         match item.event:
             case e.ModelReplied():
-                return self._reply(item.event)
+                return self._add_reply(item.event)
             case e.ModelFailed():
                 self._failure = item.event
                 return ""
@@ -70,29 +70,29 @@ class Answer:
                 self._last = []
                 return ""
             case e.ApprovalAsked(question=question) | e.QuestionAsked(question=question):
-                return self._say(question)
+                return self._add_text(question)
             case e.TurnEnded(said=said, reason=reason) if said:
                 if reason == "done":
                     self._last = []
-                return self._say(said)
+                return self._add_text(said)
             case e.CommandRun(inbox_id=inbox_id, reply=said) if said and inbox_id == self._inbox_id:
-                return self._say(said)
+                return self._add_text(said)
             case _:
                 return ""
 
-    def unknown(self, event: e.AnyEvent) -> bool:
+    def has_unknown_calls(self, event: e.AnyEvent) -> bool:
         """Whether this hands over calls of a reply that was given before the message: `learn` it
         then."""
         return isinstance(event, e.CallsHandedOver) and not event.ids.keys() <= self._calls.keys()
 
-    def learn(self, reply: e.ModelReplied) -> None:
+    def add_calls(self, reply: e.ModelReplied) -> None:
         """The calls of a reply that was given before the message, which is no part of the
         answer."""
         self._calls = {call.id: call for call in reply.message.calls}
 
-    def end(self, recorded: e.Recorded) -> End | HttpProblem | None:
+    def find_end(self, recorded: e.Recorded) -> End | HttpProblem | None:
         """How the answer ends with this event of its turn; None where it goes on."""
-        found = self._end(recorded)
+        found = self._find_end(recorded)
         if (
             self._is_json
             and isinstance(found, End)
@@ -100,57 +100,61 @@ class Answer:
             and not is_json(self.text())
         ):
             said = f"The answer is no JSON, as `response_format` wants it: {self.text()[:300]}"
-            return HttpProblem(502, "response_format", sentence(said), param="response_format")
+            return HttpProblem(502, "response_format", to_sentence(said), param="response_format")
         return found
 
-    def _end(self, recorded: e.Recorded) -> End | HttpProblem | None:
+    def _find_end(self, recorded: e.Recorded) -> End | HttpProblem | None:
         match recorded.event:
             case e.ModelFailed(retry_at=float() as retry_at, detail=detail) if (
-                retry_at - recorded.at > PATIENCE_S
+                retry_at - recorded.at > MAX_RETRY_WAIT_S
             ):
-                return self._problem(detail)
+                return self._failure_problem(detail)
             case e.CallsHandedOver(ids=ids):
                 return End(
                     "tool_calls",
-                    tuple(self._item(self._calls[id_], name) for id_, name in ids.items()),
+                    tuple(self._call_item(self._calls[id_], name) for id_, name in ids.items()),
                 )
             case e.ApprovalAsked() | e.QuestionAsked():
                 return End("stop")  # the next message of this conversation answers it
             case e.CommandRun(inbox_id=inbox_id) if inbox_id == self._inbox_id:
                 return End("stop")
             case e.TurnEnded(reason="failed" | "dead", said=said):
-                return End("content_filter") if self._finish == "filtered" else self._problem(said)
+                return (
+                    End("content_filter")
+                    if self._finish == "filtered"
+                    else self._failure_problem(said)
+                )
             case e.TurnEnded(reason=reason):
                 cut = reason in ("steps", "tokens") or self._finish == "length"
                 return End("length" if cut else "stop")
             case _:
                 return None
 
-    def _piece(self, item: Progress) -> str:
+    def _add_progress(self, item: Progress) -> str:
         if item.kind == "reset":
             self._void = True
         if item.kind not in ("text", "snapshot") or self._void:
             return ""
         fresh = item.text[max(0, len(self._sent) - item.offset) :]
-        piece = fresh if self._goes_on() else self._apart(fresh)
+        piece = fresh if self._is_continuing() else self._separate(fresh)
         self._sent += fresh
         return piece
 
-    def _goes_on(self) -> bool:
+    def _is_continuing(self) -> bool:
         """Whether what comes next continues a reply that was cut."""
         return self._finish == "length" and bool(self._last)
 
-    def _reply(self, event: e.ModelReplied) -> str:
+    def _add_reply(self, event: e.ModelReplied) -> str:
         self.usage += event.usage
         text = event.message.text
         calls = event.message.calls
         self._calls = {call.id: call for call in calls}
-        goes_on = self._goes_on()
+        goes_on = self._is_continuing()
         self._failure = None
         self._finish = event.finish
         if text.startswith(self._sent):
             fresh = text[len(self._sent) :]
-            fresh = fresh if goes_on else self._apart(fresh)
+            fresh = fresh if goes_on else self._separate(fresh)
         else:
             fresh = f"{BLANK}{text}"
         self._begun = self._begun or bool(text)
@@ -163,18 +167,18 @@ class Answer:
             self._last = [*self._last, text] if goes_on else [text]
         return fresh
 
-    def _say(self, text: str) -> str:
+    def _add_text(self, text: str) -> str:
         if self._last:
             self._before.append("".join(self._last))
         self._last = [text]
-        piece = self._apart(text)
+        piece = self._separate(text)
         self._begun = True
         return piece
 
-    def _apart(self, text: str) -> str:
+    def _separate(self, text: str) -> str:
         return f"{BLANK}{text}" if text and self._begun and not self._sent else text
 
-    def _item(self, call: ToolCall, name: str) -> ToolCallItem:
+    def _call_item(self, call: ToolCall, name: str) -> ToolCallItem:
         arguments = bytes(call.arguments)
         if arguments[:1] == b'"':  # what the model wrote was no JSON
             arguments = msgspec.json.decode(arguments, type=str).encode()
@@ -182,8 +186,8 @@ class Answer:
             name, FunctionCall(call.name, self._redact(arguments.decode("utf-8", "replace")))
         )
 
-    def _problem(self, said: str) -> HttpProblem:
-        message = sentence(said or "the model could not be asked")
+    def _failure_problem(self, said: str) -> HttpProblem:
+        message = to_sentence(said or "the model could not be asked")
         failed = self._failure
         match failed.error if failed is not None else "":
             case "ContextOverflow":
@@ -211,7 +215,7 @@ def is_json(text: str) -> bool:
     return True
 
 
-def usage_view(usage: Usage) -> UsageView:
+def to_usage_view(usage: Usage) -> UsageView:
     read = usage.input_tokens
     written = usage.output_tokens
     return UsageView(read, written, read + written, CachedTokens(usage.cached_tokens))

@@ -8,17 +8,17 @@ from typing import Any
 
 import msgspec
 
-from ...models.decode import exact_arguments
-from ...types.client import HISTORY, tool_source
+from ...models.decode import normalize_arguments
+from ...types.client import CLIENT_HISTORY_SOURCE, tool_source
 from ...types.labels import LOCAL, Label
 from ...types.messages import Image, Message, Part, Text, ToolCall, ToolResult
-from ..errors import bad
+from ..errors import bad_request
 from .pictures import Pictures
 from .schema import ChatMessage
 
 BLANK = "\n\n"
 NO_RESULT = "the client gave no result for this call"
-ASSISTANT = Label("untrusted", source=HISTORY)
+ASSISTANT = Label("untrusted", source=CLIENT_HISTORY_SOURCE)
 
 
 class ClientHistory(msgspec.Struct, frozen=True):
@@ -38,16 +38,18 @@ class ClientHistory(msgspec.Struct, frozen=True):
     stray: str = ""
 
 
-async def conversation(messages: Sequence[ChatMessage], pictures: Pictures) -> ClientHistory:
+async def parse_history(messages: Sequence[ChatMessage], pictures: Pictures) -> ClientHistory:
     """Raises HttpProblem that names what cannot be taken."""
     system = [
-        text_of(each, i) for i, each in enumerate(messages) if each.role in ("system", "developer")
+        message_text(each, i)
+        for i, each in enumerate(messages)
+        if each.role in ("system", "developer")
     ]
     talk = [
         (i, each) for i, each in enumerate(messages) if each.role not in ("system", "developer")
     ]
     if not talk or talk[-1][1].role == "assistant":
-        raise bad(
+        raise bad_request(
             "The last of `messages` is what the user says, or the result of a tool.",
             param="messages",
         )
@@ -56,7 +58,7 @@ async def conversation(messages: Sequence[ChatMessage], pictures: Pictures) -> C
         await builder.add(each, i)
     said = builder.close()
     if builder.blank or not (said or builder.stray):
-        raise bad("The last of `messages` has no text.", param="messages")
+        raise bad_request("The last of `messages` has no text.", param="messages")
     said = said or [Message("tool", tuple(builder.returned))]
     start = len(said) - 1
     while start and said[start].role == "tool":
@@ -72,20 +74,21 @@ async def conversation(messages: Sequence[ChatMessage], pictures: Pictures) -> C
     )
 
 
-def text_of(message: ChatMessage, place: int) -> str:
+def message_text(message: ChatMessage, place: int) -> str:
     """Raises HttpProblem for what is no text."""
     if not isinstance(message.content, list):
         return message.content or ""
     return "".join(
-        _text(part, f"messages[{place}].content[{i}]") for i, part in enumerate(message.content)
+        _part_text(part, f"messages[{place}].content[{i}]")
+        for i, part in enumerate(message.content)
     )
 
 
-def _text(part: dict[str, Any], param: str) -> str:
+def _part_text(part: dict[str, Any], param: str) -> str:
     kind = part.get("type")
     text = part.get(kind) if kind in ("text", "refusal") else None
     if not isinstance(text, str):
-        raise bad(f"A part of the type {str(kind)[:40]!r} is not taken here.", param=param)
+        raise bad_request(f"A part of the type {str(kind)[:40]!r} is not taken here.", param=param)
     return text
 
 
@@ -114,13 +117,13 @@ class _Builder:
         self.blank = False
         self.stray = ""
         if message.role == "tool":
-            self._result(message, place)
+            self._add_result(message, place)
             return
         self._close_calls()
         if message.role == "assistant":
-            self._assistant(message, place)
+            self._add_assistant(message, place)
             return
-        parts = await self._user(message, place)
+        parts = await self._user_parts(message, place)
         self.blank = not any(isinstance(part, Image) or part.text.strip() for part in parts)
         if not self.blank:
             self._said.append(Message("user", tuple(parts)))
@@ -130,31 +133,33 @@ class _Builder:
         self._close_calls()
         return self._said
 
-    async def _user(self, message: ChatMessage, place: int) -> list[Text | Image]:
+    async def _user_parts(self, message: ChatMessage, place: int) -> list[Text | Image]:
         if not isinstance(message.content, list):
             return [Text(message.content or "")]
         parts: list[Text | Image] = []
         for i, part in enumerate(message.content):
             param = f"messages[{place}].content[{i}]"
             if part.get("type") == "image_url":
-                parts.append(await self._pictures.take(part, param))
+                parts.append(await self._pictures.load(part, param))
             elif parts and isinstance(before := parts[-1], Text):
-                parts[-1] = Text(before.text + _text(part, param))
+                parts[-1] = Text(before.text + _part_text(part, param))
             else:
-                parts.append(Text(_text(part, param)))
+                parts.append(Text(_part_text(part, param)))
         return parts
 
-    def _assistant(self, message: ChatMessage, place: int) -> None:
+    def _add_assistant(self, message: ChatMessage, place: int) -> None:
         self.returned = []
         self.after = []
-        text = text_of(message, place) or message.refusal or ""
+        text = message_text(message, place) or message.refusal or ""
         parts: list[Part] = [Text(text, ASSISTANT)] if text.strip() else []
         for i, item in enumerate(message.tool_calls or ()):
             if item.id in self._open:
                 said = f"Two calls of this message have the id {item.id[:100]!r}."
-                raise bad(said, param=f"messages[{place}].tool_calls[{i}].id")
+                raise bad_request(said, param=f"messages[{place}].tool_calls[{i}].id")
             call = ToolCall(
-                self._new_id(item.id), item.function.name, exact_arguments(item.function.arguments)
+                self._new_id(item.id),
+                item.function.name,
+                normalize_arguments(item.function.arguments),
             )
             self._open[item.id] = call
             parts.append(call)
@@ -171,11 +176,11 @@ class _Builder:
         self._ids.add(id_)
         return id_
 
-    def _result(self, message: ChatMessage, place: int) -> None:
+    def _add_result(self, message: ChatMessage, place: int) -> None:
         given = message.tool_call_id or ""
         call = self._open.get(given)
-        source = HISTORY if call is None else tool_source(call.name)
-        parts = (Text(text_of(message, place), Label("untrusted", source=source)),)
+        source = CLIENT_HISTORY_SOURCE if call is None else tool_source(call.name)
+        parts = (Text(message_text(message, place), Label("untrusted", source=source)),)
         self.returned.append(ToolResult(given, parts))
         if call is None:
             self.stray = f"messages[{place}].tool_call_id"

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 from anyio import CapacityLimiter
 
-from ...models.answer_schema import INSTALL, installed, problem_with_schema
+from ...models.answer_schema import INSTALL, find_schema_problem, is_installed
 from ...types.client import ANY_OBJECT, ClientRequest, ClientTool, Thinking
 from ..errors import HttpProblem
 from .schema import ChatBody, NamedTool, ResponseFormat
 
-REFUSED: dict[str, tuple[Any, ...]] = {
+UNSUPPORTED_FIELDS: dict[str, tuple[Any, ...]] = {
     "n": (1,),
     "store": (False,),
     "logprobs": (False,),
@@ -45,37 +45,37 @@ FORM_BYTES = 256_000
 each request."""
 
 
-def refused(message: str, param: str, code: str = "unsupported_parameter") -> HttpProblem:
+def parameter_problem(message: str, param: str, code: str = "unsupported_parameter") -> HttpProblem:
     """A field that cannot be honoured."""
     return HttpProblem(400, code, message, param=param)
 
 
-def thinks(body: ChatBody) -> bool | None:
+def wants_thinking(body: ChatBody) -> bool | None:
     """Whether the client wants the model to think first; None where it says nothing of that."""
     effort = body.reasoning_effort
     return None if effort is None else THINKING[effort] != "off"
 
 
-async def request_of(
+async def parse_request(
     body: ChatBody, unsupported: Collection[str], checkers: CapacityLimiter
 ) -> ClientRequest:
     """What the client wants of the turn. `unsupported` are the fields that the agent's model does
     not have. Raises HttpProblem that names the field."""
     _check_refused(body, unsupported)
     _check_size(body)
-    tools = _tools(body)
-    schema, strict = await _answer_schema(body, checkers)
+    tools = _parse_tools(body)
+    schema, strict = await _parse_answer_schema(body, checkers)
     limits = (body.max_completion_tokens, body.max_tokens)
     effort = body.reasoning_effort
     return ClientRequest(
         tools=tools,
-        must_call=_must_call(body, tools),
+        must_call=_parse_tool_choice(body, tools),
         parallel_calls=body.parallel_tool_calls is not False,
         max_output_tokens=next((limit for limit in limits if limit is not None), None),
         temperature=body.temperature,
         top_p=body.top_p,
         seed=body.seed,
-        stop=_stop(body),
+        stop=_parse_stop(body),
         answer_schema=schema,
         strict_schema=strict,
         thinking=THINKING[effort] if effort else None,
@@ -84,14 +84,14 @@ async def request_of(
 
 
 def _check_refused(body: ChatBody, unsupported: Collection[str]) -> None:
-    for name, harmless in REFUSED.items():
+    for name, harmless in UNSUPPORTED_FIELDS.items():
         given = getattr(body, name)
         if given is not None and given not in harmless:
-            raise refused(f"`{name}` is not supported here: leave it out.", name)
+            raise parameter_problem(f"`{name}` is not supported here: leave it out.", name)
     for name in sorted(unsupported):
         given = getattr(body, name)
         if given is not None and given not in ([], ResponseFormat("text")):
-            raise refused(
+            raise parameter_problem(
                 f"The agent's model does not support `{name}` as given: leave it out.", name
             )
 
@@ -102,16 +102,16 @@ def _check_size(body: ChatBody) -> None:
         size += len(msgspec.json.encode(getattr(body, name)))
         if size > FORM_BYTES:
             said = f"`tools` and `response_format` have at most {FORM_BYTES:,} bytes together."
-            raise refused(said, name, "bad_request")
+            raise parameter_problem(said, name, "bad_request")
 
 
-def _tools(body: ChatBody) -> tuple[ClientTool, ...]:
+def _parse_tools(body: ChatBody) -> tuple[ClientTool, ...]:
     """The client's tools, as far as the model may call them."""
     functions = [tool.function for tool in body.tools or ()]
     names = [function.name for function in functions]
     for i, name in enumerate(names):
         if name in names[:i]:
-            raise refused(
+            raise parameter_problem(
                 f"There are two tools of the name {name!r}.",
                 f"tools[{i}].function.name",
                 "bad_request",
@@ -119,7 +119,7 @@ def _tools(body: ChatBody) -> tuple[ClientTool, ...]:
     for i, function in enumerate(functions):
         if (function.parameters or ANY_OBJECT).get("type", "object") != "object":
             said = "The `parameters` of a tool are a JSON schema of type object."
-            raise refused(said, f"tools[{i}].function.parameters", "bad_request")
+            raise parameter_problem(said, f"tools[{i}].function.parameters", "bad_request")
     if body.tool_choice == "none":
         return ()
     return tuple(
@@ -132,30 +132,30 @@ def _tools(body: ChatBody) -> tuple[ClientTool, ...]:
     )
 
 
-def _must_call(body: ChatBody, tools: tuple[ClientTool, ...]) -> str:
+def _parse_tool_choice(body: ChatBody, tools: tuple[ClientTool, ...]) -> str:
     choice = body.tool_choice
     if choice in (None, "none", "auto"):
         return ""
     if not tools:
-        raise refused("`tool_choice` needs `tools`.", "tool_choice", "bad_request")
+        raise parameter_problem("`tool_choice` needs `tools`.", "tool_choice", "bad_request")
     if not isinstance(choice, NamedTool):
         return "*"
     if choice.function.name not in {tool.name for tool in tools}:
         said = f"`tool_choice` names {choice.function.name[:64]!r}, which is not one of `tools`."
-        raise refused(said, "tool_choice", "bad_request")
+        raise parameter_problem(said, "tool_choice", "bad_request")
     return choice.function.name
 
 
-def _stop(body: ChatBody) -> tuple[str, ...]:
+def _parse_stop(body: ChatBody) -> tuple[str, ...]:
     given = [body.stop] if isinstance(body.stop, str) else body.stop or []
     if any(not text or len(text) > STOP_CHARS for text in given):
-        raise refused(
+        raise parameter_problem(
             f"Each text of `stop` has 1 to {STOP_CHARS} characters.", "stop", "bad_request"
         )
     return tuple(given)
 
 
-async def _answer_schema(
+async def _parse_answer_schema(
     body: ChatBody, checkers: CapacityLimiter
 ) -> tuple[dict[str, Any] | None, bool]:
     """The schema of the answer, and whether a provider is to enforce it word by word."""
@@ -165,12 +165,16 @@ async def _answer_schema(
     if wanted.type == "json_object":
         return dict(ANY_OBJECT), False
     if wanted.json_schema is None or wanted.json_schema.schema is None:
-        raise refused("`json_schema` with a `schema` is missing.", "response_format", "bad_request")
-    if not installed():
-        raise refused(f"JSON schemas cannot be checked here: {INSTALL}", "response_format")
+        raise parameter_problem(
+            "`json_schema` with a `schema` is missing.", "response_format", "bad_request"
+        )
+    if not is_installed():
+        raise parameter_problem(
+            f"JSON schemas cannot be checked here: {INSTALL}", "response_format"
+        )
     schema = wanted.json_schema.schema
-    if problem := await problem_with_schema(schema, checkers):
-        raise refused(
+    if problem := await find_schema_problem(schema, checkers):
+        raise parameter_problem(
             f"This JSON schema cannot be used: {problem}.", "response_format", "bad_request"
         )
     return schema, bool(wanted.json_schema.strict)

@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from ...types.errors import DeskhandError
-from ..errors import HttpProblem, sentence
+from ..errors import HttpProblem, to_sentence
 from ..routing import Call
-from .answer import Answer, End, usage_view
+from .answer import Answer, End, to_usage_view
 from .schema import ToolCallItem
-from .turns import Opened, follow
+from .turns import Opened, follow_turn
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -33,32 +33,34 @@ class Streaming(msgspec.Struct, frozen=True, kw_only=True):
     usage: bool
 
 
-async def chunks(call: Call, turn: Opened, head: Head, how: Streaming) -> AsyncGenerator[bytes]:
+async def stream_chunks(
+    call: Call, turn: Opened, head: Head, how: Streaming
+) -> AsyncGenerator[bytes]:
     """The chunks of the answer, and an error in OpenAI's shape where it breaks off."""
     answer = Answer(turn.inbox_id, call.web.redact, is_json=how.is_json)
     yield _chunk(head, {"role": "assistant", "content": ""})
     try:
-        async with aclosing(follow(call, turn, answer)) as pieces:
+        async with aclosing(follow_turn(call, turn, answer)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, End):
-                    for data in _last(head, how, answer, piece):
+                    for data in _final_chunks(head, how, answer, piece):
                         yield data
                 elif not how.whole:
                     yield _chunk(head, {"content": piece})
     except HttpProblem as problem:
-        yield _failed(problem.code, problem.message, problem.param)
+        yield _error_event(problem.code, problem.message, problem.param)
     except DeskhandError as error:
-        yield _failed("failed", sentence(str(error)))
+        yield _error_event("failed", to_sentence(str(error)))
 
 
-def _last(head: Head, how: Streaming, answer: Answer, end: End) -> Iterable[bytes]:
+def _final_chunks(head: Head, how: Streaming, answer: Answer, end: End) -> Iterable[bytes]:
     if how.whole and (text := answer.text()):
         yield _chunk(head, {"content": text})
     if end.calls:
         yield _chunk(head, {"tool_calls": [_fragment(i, item) for i, item in enumerate(end.calls)]})
     yield _chunk(head, {}, end.finish)
     if how.usage:
-        yield _event({**_base(head), "choices": [], "usage": usage_view(answer.usage)})
+        yield _event({**_base_chunk(head), "choices": [], "usage": to_usage_view(answer.usage)})
     yield b"data: [DONE]\n\n"
 
 
@@ -69,10 +71,10 @@ def _fragment(index: int, item: ToolCallItem) -> dict[str, Any]:
 
 def _chunk(head: Head, delta: dict[str, Any], finish: str | None = None) -> bytes:
     choices = [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}]
-    return _event({**_base(head), "choices": choices})
+    return _event({**_base_chunk(head), "choices": choices})
 
 
-def _base(head: Head) -> dict[str, Any]:
+def _base_chunk(head: Head) -> dict[str, Any]:
     return {
         "id": head.id,
         "object": "chat.completion.chunk",
@@ -81,7 +83,7 @@ def _base(head: Head) -> dict[str, Any]:
     }
 
 
-def _failed(code: str, message: str, param: str = "") -> bytes:
+def _error_event(code: str, message: str, param: str = "") -> bytes:
     return _event(
         {
             "error": {
