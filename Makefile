@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test test-model everyday check bench agentdojo torture torture-jobs torture-clock torture-deep soak linear screenshots deps lock clean
+.PHONY: help run test test-all test-model everyday check bench agentdojo torture torture-jobs torture-clock torture-deep soak linear screenshots deps lock clean
 
 VENV := .venv
 DOJO := .venv-agentdojo
@@ -52,9 +52,15 @@ $(CLIENTS)/.ready: requirements/clients.txt | $(UV)
 	$(UV) pip sync --quiet --python $(CLIENTS)/bin/python --require-hashes requirements/clients.txt
 	@touch $@
 
-test: check $(CLIENTS)/.ready ## Set up, check and test everything
-	@bash scripts/deps.sh $(TEST_PACKAGES)
+test: check $(VENV)/.tests ## Set up, check, and run the tests that take minutes
 	@$(BIN)/python -m pytest
+
+test-all: check $(VENV)/.tests ## The same with the slow tests and all examples of properties; takes half an hour
+	@DESKHAND_TESTS=all $(BIN)/python -m pytest --durations=25
+
+$(VENV)/.tests: $(VENV)/.dev $(CLIENTS)/.ready
+	@bash scripts/deps.sh $(TEST_PACKAGES)
+	@touch $@
 
 # The formatter and linter of the page: one program, from npm.
 $(BIOME): requirements/biome/package-lock.json

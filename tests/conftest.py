@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-EXAMPLES = "DESKHAND_EXAMPLES"
-"""So many times as many examples as otherwise, of properties each example of which is the life of a
-whole house."""
+from .examples import ALL, examples
+
+settings.register_profile("default", max_examples=examples(100))
+settings.load_profile("default")
 settings.register_profile(
-    "lives",
-    max_examples=25 * int(os.environ.get(EXAMPLES, "1")),
+    "lives",  # each example is the life of a whole Deskhand
+    max_examples=examples(25, quick=3),
     deadline=None,
     suppress_health_check=(
         HealthCheck.too_slow,
@@ -51,8 +52,14 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return min(2 * (os.cpu_count() or 1), 8)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those that may take long come first, so that none of them is alone at the end."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the slow ones out where nobody asked for them; let those with the longest time limit
+    begin first."""
+    named = config.args_source is config.ArgsSource.ARGS
+    if not ALL and not named:
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if not item.get_closest_marker("slow")]
 
     def limit_s(item: pytest.Item) -> float:
         mark = item.get_closest_marker("timeout")

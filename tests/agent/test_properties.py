@@ -46,6 +46,8 @@ from deskhand.types.options import SessionOptions
 from deskhand.types.steps import AskModel, Compact, EndTurn, RunTools, Wait
 from deskhand.types.turn import OpenCall
 
+from ..examples import examples
+
 COMMANDS = partial(run_command, lambda principal, session, options: "")
 LIMITS = Limits(steps=6, tokens=6_000, window=2_000)
 PEOPLE = (Principal("ann", ("owner",)), Principal("bob"))
@@ -273,7 +275,7 @@ def same(one: State, two: State) -> None:
 
 
 @settings(
-    max_examples=150,
+    max_examples=examples(150),
     deadline=None,
     suppress_health_check=[HealthCheck.data_too_large, HealthCheck.too_slow],
 )
@@ -293,7 +295,7 @@ def test_every_conversation(data: DataObject) -> None:
 
 
 @settings(
-    max_examples=60,
+    max_examples=examples(60),
     deadline=None,
     suppress_health_check=[HealthCheck.data_too_large, HealthCheck.too_slow],
 )

@@ -28,6 +28,8 @@ from deskhand.types.events import (
 from deskhand.types.labels import LOCAL, UNTRUSTED, Label
 from deskhand.types.messages import Message, ResultStatus, ToolCall, ToolResult
 
+from ..examples import examples
+
 MakeBench = Callable[[Model, Sequence[Tool]], Bench]
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
 
@@ -264,7 +266,9 @@ drawn = st.lists(st.tuples(st.sampled_from(EFFECTS), st.text(max_size=30)), min_
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(drawn, st.lists(st.sampled_from(["once", "each", "no"]), min_size=1, max_size=9))
 async def test_nothing_runs_that_nobody_saw(

@@ -26,6 +26,8 @@ from deskhand.types.events import Hinted
 from deskhand.types.identity import Address
 from deskhand.types.messages import Text
 
+from ..examples import examples
+
 Outcome = Literal["sent", "busy", "lost", "refused", "hangs"]
 
 
@@ -172,7 +174,7 @@ async def play(actions: list[Action], outcomes: list[Outcome], folder: Path) -> 
     return house
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(ACTIONS, OUTCOMES)
 def test_nothing_is_sent_before_what_is_older_in_its_chat(
     actions: list[Action], outcomes: list[Outcome]

@@ -38,6 +38,8 @@ from deskhand.types.identity import Address, Principal
 from deskhand.types.limits import Limits
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
 
+from ..examples import examples
+
 ANN = Principal("ann", ("owner",))
 HERE = Address("terminal", chat="t")
 
@@ -282,7 +284,7 @@ lines = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(lines)
 def test_any_lines_make_a_conversation_that_can_go_on(lines: list[dict[str, Any]]) -> None:
     data = file(*lines)

@@ -19,6 +19,8 @@ from deskhand.types.jobs import (
     validate_job,
 )
 
+from ..examples import examples
+
 OPERATOR = """---
 name: daily-summary
 description: Summarize today's activity
@@ -193,7 +195,7 @@ _words = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=30)
     hook=st.sampled_from(("", "scripts/a.sh", "b c.py")),
     switches=st.tuples(st.booleans(), st.booleans(), st.booleans()),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_what_is_written_is_read_as_the_same(
     words: tuple[str, str, str],
     at: str,
@@ -222,7 +224,7 @@ def test_what_is_written_is_read_as_the_same(
 
 
 @given(st.text(max_size=60) | st.text("-:\n []{}&*#!|>'\"aschedul", max_size=60))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_any_file_is_a_job_or_a_sentence(text: str) -> None:
     for whole in (text, f"---\n{text}\n---\nDo it."):
         try:

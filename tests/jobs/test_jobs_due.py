@@ -12,6 +12,8 @@ from deskhand.jobs.due import MAX_CLOCK_SKEW_S, MAX_COUNTED, find_due, initial_s
 from deskhand.types.jobs import Misfire
 from deskhand.types.schedules import due_within, parse_schedule
 
+from ..examples import examples
+
 HOUR = 3600.0
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC).timestamp()
 HOURLY = parse_schedule("hourly")
@@ -54,7 +56,7 @@ def test_run_all_makes_up_for_ten_at_most() -> None:
     for_s=st.floats(0, 90 * 24 * HOUR),
     misfire=st.sampled_from(("skip", "run_once", "run_all")),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_what_is_not_run_is_counted(
     schedule: str, after: float, for_s: float, misfire: Misfire
 ) -> None:
@@ -87,7 +89,7 @@ def test_a_new_job_counts_from_when_its_file_was_written_within_reason() -> None
     steps=st.lists(st.floats(-3 * HOUR, 5 * HOUR), max_size=40),
     misfire=st.sampled_from(("skip", "run_once", "run_all")),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_whatever_the_clock_does_no_time_comes_twice(
     schedule: str, steps: list[float], misfire: Misfire
 ) -> None:

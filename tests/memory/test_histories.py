@@ -24,6 +24,7 @@ from deskhand.memory.words import normalize_text
 from deskhand.store.sqlite import SqliteStore
 from deskhand.types.labels import OWNER, Label
 
+from ..examples import examples
 from .talking import House, Talk
 
 PAGE = Label("untrusted", source="https://evil.test/")
@@ -167,7 +168,7 @@ async def run(steps: list[Step], folder: Path) -> None:
         await store.close()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(STEPS)
 def test_random_histories(steps: list[Step]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -231,7 +232,7 @@ async def moves(steps: list[tuple[str, str, int]], folder: Path) -> None:
         await store.close()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(MOVES)
 def test_of_what_there_is_one_of_only_the_last_holds(steps: list[tuple[str, str, int]]) -> None:
     """And an undo brings back the one before."""

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from deskhand.memory import index
 from deskhand.memory.index import Halves, Ids, Index, VectorPartition
 
+from ..examples import examples
+
 ANN = ("user", "ann", False)
 BOB = ("user", "bob", False)
 
@@ -69,7 +71,7 @@ def test_beyond_what_is_kept_the_rows_are_asked_for(monkeypatch: pytest.MonkeyPa
     assert 77 not in [id_ for id_, _ in shelf.find_nearest(rows[77].astype(np.float32), 5, fetch)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(["add", "drop", "move"]), st.integers(1, 40)), max_size=40),
     st.booleans(),

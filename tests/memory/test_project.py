@@ -16,6 +16,8 @@ from deskhand.memory.project_text import (
     render_fact,
 )
 
+from ..examples import examples
+
 SHEET = Sheet("memory/MEMORY.md", "pinned", title="Memory", note="what is pinned")
 TOPICS = Sheet("memory/knowledge.md", "knowledge", "topics", "Knowledge", "what was learned")
 LEARNINGS = Sheet("memory/learnings.md", "learnings", "learnings", "Learnings", "what went wrong")
@@ -245,7 +247,7 @@ def edited(text: str, edits: list[tuple[str, int, str]]) -> tuple[str, list[str]
     return "\n".join(lines), wrote
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(STEP, max_size=8), st.sampled_from([SHEET, TOPICS]))
 def test_nothing_that_somebody_wrote_is_ever_lost(
     steps: list[tuple[str, Any, int]], sheet: Sheet

@@ -14,6 +14,7 @@ from deskhand.models.settings import Quirks
 from deskhand.models.transport import Transport
 from deskhand.types.messages import Image, Message, Text, Thinking, ToolResult
 
+from ..examples import examples
 from .tools import BLOB, WIRES, ask, assistant, called, open_wire, result, user
 
 Back = Literal["never", "turn", "all"]
@@ -41,7 +42,7 @@ def talks(draw: st.DrawFn) -> tuple[Message, ...]:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(talk=talks(), back=st.sampled_from(get_args(Back)), masked=st.integers(0, 40))
 def test_a_growing_talk_is_sent_as_if_it_were_new(
     wire: str, talk: tuple[Message, ...], back: Back, masked: int

@@ -22,6 +22,8 @@ from deskhand.models.shim_reading import (
 )
 from deskhand.models.shim_texts import _split_texts
 
+from ..examples import examples
+
 
 def file(name: str, text: str) -> str:
     return f"--- {name}\n{text}\n--- end of {name}\n"
@@ -234,7 +236,7 @@ LINES = (
 surveys = st.lists(st.sampled_from(LINES), max_size=9).map("\n".join)
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(surveys)
 def test_files_are_found_in_one_go(texts: str) -> None:
     """As these expressions say, which look at every line again for each file without an end."""

@@ -23,6 +23,8 @@ from deskhand.types.labels import Label
 from deskhand.types.limits import Limits
 from deskhand.types.messages import Message, Part, Text, ToolCall, ToolResult
 
+from ..examples import examples
+
 OWNER = Label("owner")
 
 
@@ -50,7 +52,7 @@ words = st.integers(0, 30_000).map(lambda n: "w" * n) | st.text(max_size=200)
 turn = st.tuples(words, st.lists(st.tuples(words, words), max_size=12))
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(
     st.lists(turn, min_size=1, max_size=8),
     st.integers(500, 60_000),

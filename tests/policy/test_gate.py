@@ -27,6 +27,8 @@ from deskhand.types.identity import Principal
 from deskhand.types.labels import LOCAL, OWNER, UNTRUSTED, Label, join_labels
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
 
+from ..examples import examples
+
 ANN = Principal("ann", ("owner",))
 BOB = Principal("bob", ("member", "family"))
 
@@ -284,7 +286,7 @@ addresses = st.from_regex(r"https?://[a-z]{1,8}\.(test|example)(/[a-z?=]{0,8})?"
 outside = st.lists(st.one_of(st.text(max_size=40), addresses), max_size=4)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @drawn(
     st.sampled_from(sorted(OUTWARD | {"fetch"})),
     addresses,

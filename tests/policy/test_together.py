@@ -26,6 +26,8 @@ from deskhand.types.labels import UNTRUSTED
 from deskhand.types.messages import ToolCall
 from deskhand.types.turn import make_pending_ask
 
+from ..examples import examples
+
 ANN = Principal("ann", ("owner",))
 EFFECTS: tuple[Effect, ...] = get_args(Effect)
 
@@ -143,7 +145,7 @@ def test_to_several_nothing_is_said_for_good() -> None:
     ]
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(
     st.lists(
         st.tuples(st.sampled_from(EFFECTS), st.text(max_size=40), st.booleans()),

@@ -11,6 +11,8 @@ from deskhand.types.identity import Principal, principal_label
 from deskhand.types.labels import Label
 from deskhand.types.messages import Audio, File, Image, Message, Part, Text
 
+from ..examples import examples
+
 PEOPLE = (
     Principal("olga", ("owner",)),
     Principal("ann", ("member",)),
@@ -36,7 +38,7 @@ def rank(label: Label) -> int:
     return RANK[label.integrity]
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(st.lists(parts, min_size=1, max_size=4), st.sampled_from(PEOPLE))
 def test_a_channel_can_only_lower_whose_word_it_is(sent: list[Part], principal: Principal) -> None:
     message = label_parts(Message("user", tuple(sent)), principal)

@@ -29,6 +29,8 @@ from deskhand.types.events import (
 from deskhand.types.identity import Address, Principal
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
 
+from ..examples import examples
+
 ANN = Principal("ann", ("owner",))
 BOB = Principal("bob")
 EVE = Principal("eve")
@@ -120,7 +122,9 @@ async def test_whatever_is_typed_is_words(store: SqliteStore, query: str) -> Non
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.text(), st.text(max_size=300))
 async def test_any_text_and_any_query(store: SqliteStore, said: str, query: str) -> None:

@@ -31,6 +31,8 @@ from deskhand.types.errors import StoreCorrupt
 from deskhand.types.events import AnyEvent, Hinted, MessageReceived, TurnEnded
 from deskhand.types.messages import Image, Message, Text, clean_text
 
+from ..examples import examples
+
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 async def test_conformance(case: Case, tmp_path: Path) -> None:
@@ -83,7 +85,7 @@ step = st.tuples(
 )
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.lists(step, max_size=25))
 def test_rebuilt_projections_equal_the_live_ones(steps: list[Any]) -> None:
     async def live() -> None:

@@ -21,6 +21,8 @@ from deskhand.tools.approved import (
     digest_of_files,
 )
 
+from ..examples import examples
+
 
 def skill(folder: Path) -> Path:
     (folder / "scripts").mkdir(parents=True)
@@ -180,7 +182,7 @@ def test_reading_leaves_no_trace(tmp_path: Path) -> None:
 names = st.text(st.sampled_from("ab/0 1\n"), min_size=1, max_size=6)
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(
     st.dictionaries(names, st.binary(min_size=32, max_size=32)),
     st.dictionaries(names, st.binary(min_size=32)),

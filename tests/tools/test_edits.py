@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from deskhand.tools.edits import Replacement, apply_edits
 from deskhand.types.errors import ToolError
 
+from ..examples import examples
+
 LINES = st.lists(st.sampled_from(["a", "b", "\n", "\r\n", "aa", ""]), max_size=12).map("".join)
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=examples(1_000))
 @given(LINES, LINES)
 def test_every_place_is_found_in_one_go(text: str, old: str) -> None:
     """As the expression says in which a line end stands in two ways; it takes long where much

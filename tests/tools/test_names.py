@@ -13,6 +13,8 @@ from deskhand.testing.effort import least_cpu_s
 from deskhand.tools.documents.invisible import written_out
 from deskhand.tools.names import alike, likeness, shown_name
 
+from ..examples import examples
+
 UNSEEN = "\u00ad\u034f\u061c\u115f\u17b4\u180b\u180e\u200b\u200e\u200f\u2028\u202a\u202e\u2060\u2066\u2069\u2800\u3164"  # noqa: E501
 UNSEEN += "\ufe00\ufe0d\ufeff\uffa0\ufff9\U0001bca0\U0001d173\U000e0001\U000e0041\U000e007f\U000e0100\U000e01ef\x00\x1b"  # noqa: E501
 FORMAT = [chr(n) for n in range(sys.maxunicode + 1) if category(chr(n)) in ("Cc", "Cs", "Zl", "Zp")]
@@ -69,14 +71,14 @@ def test_every_character_that_is_not_seen_is_written_out() -> None:
     assert [char for char in (*HIDDEN, *UNSEEN) if char in shown_name(f"a{char}b")] == []
 
 
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 @given(letters, letters)
 def test_two_texts_that_differ_still_do(one: str, other: str) -> None:
     assert (written_out(one) == written_out(other)) == (one == other)
     assert written_out(written_out(one)) == written_out(one)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 @given(texts, st.sampled_from(UNSEEN), st.integers(0, 50))
 def test_a_character_that_is_not_seen_makes_another_text(text: str, char: str, at: int) -> None:
     """Wherever it stands: none is lost, and none passes for nothing."""
@@ -85,7 +87,7 @@ def test_a_character_that_is_not_seen_makes_another_text(text: str, char: str, a
     assert written_out(more) != written_out(text) or "\\" in text
 
 
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 @given(texts, texts)
 def test_two_names_never_look_the_same(one: str, other: str) -> None:
     if one != other:
@@ -137,7 +139,7 @@ def test_of_many_that_look_alike_one_is_named() -> None:
     assert alike(["a", "b", "a"]) == {}
 
 
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 @given(st.text(st.characters(), max_size=20), st.sampled_from(UNSEEN), st.integers(0, 20))
 def test_what_is_added_unseen_never_makes_a_name_its_own(name: str, char: str, at: int) -> None:
     more = name[:at] + char + name[at:]

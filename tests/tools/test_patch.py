@@ -15,6 +15,8 @@ from deskhand.tools.edits import Replacement, apply_edits
 from deskhand.tools.patch import apply_patch
 from deskhand.types.errors import ToolError
 
+from ..examples import examples
+
 TEN = "".join(f"{n}\n" for n in range(1, 11))
 
 PATCHES = {
@@ -136,7 +138,7 @@ LINES = st.lists(st.sampled_from(["", "a", "b", "c", " d", "-e", "+f"]), max_siz
 
 
 @given(LINES, LINES, st.integers(0, 3), st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_what_difflib_writes_applies(
     before: list[str], after: list[str], context: int, crlf: bool
 ) -> None:

@@ -13,6 +13,8 @@ from deskhand.types.errors import ToolError
 from deskhand.types.labels import LOCAL, UNTRUSTED
 from deskhand.types.tasks import Task, TaskGraph
 
+from ..examples import examples
+
 IDS = st.integers(0, 9)
 STATUS = st.sampled_from(["pending", "in_progress", "completed", "blocked"])
 STEP = st.one_of(
@@ -67,7 +69,7 @@ def apply(graph: TaskGraph, step: tuple[str, int, object]) -> graphs.Changed:
             return graphs.delete(graph, id_)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(STEP, min_size=4, max_size=40))
 def test_what_always_holds(steps: list[tuple[str, int, object]]) -> None:
     graph = made(*"abcd")

@@ -13,6 +13,8 @@ from deskhand.tools.task_import import ImportedTasks, of_computer, of_openagent
 from deskhand.tools.task_words import listed
 from deskhand.types.tasks import Task
 
+from ..examples import examples
+
 
 def computer(*rows: Any) -> ImportedTasks:
     return of_computer(json.dumps({"next_id": 9, "tasks": rows}).encode())
@@ -149,7 +151,7 @@ ROW = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(ROW, max_size=12))
 def test_whatever_stands_in_a_file_the_graph_is_sound(rows: list[dict[str, Any]]) -> None:
     made = computer(*rows)

@@ -25,6 +25,8 @@ from deskhand.types.schedules import (
     parse_schedule,
 )
 
+from ..examples import examples
+
 NEW_YORK = "America/New_York"
 ZONES = (NEW_YORK, "Europe/Berlin", "Australia/Lord_Howe", "Africa/Casablanca", "America/Santiago")
 """Clocks that change by an hour in the north and in the south, by half an hour, and around
@@ -112,7 +114,7 @@ def test_an_unknown_zone_is_told() -> None:
 
 
 @given(st.text(max_size=40) | st.text("0123456789*/,-LW#? every:atdily", max_size=30))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_any_text_is_a_schedule_or_a_sentence(text: str) -> None:
     try:
         schedule = parse_schedule(text, "Europe/Berlin")
@@ -298,7 +300,7 @@ def test_two_years_in_five_zones_agree_with_the_definition(zone: str) -> None:
     ),
 )
 @example(zone="America/Santiago", minutes={0, 30}, hours={0, 23}, around="2026-04-05")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_any_cron_agrees_with_the_definition(
     zone: str, minutes: set[int], hours: set[int] | None, around: str
 ) -> None:

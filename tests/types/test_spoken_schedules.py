@@ -15,6 +15,8 @@ from deskhand.types.schedules import next_due_after, parse_schedule
 from deskhand.types.spoken_schedules import format_spoken_schedule, parse_spoken_schedule
 from deskhand.types.spoken_times import is_recurring
 
+from ..examples import examples
+
 MONDAY = datetime(2026, 11, 23, 14, 0, tzinfo=ZoneInfo("Europe/Berlin"))
 
 SAID = {
@@ -241,7 +243,7 @@ def test_other_schedules_are_told_as_the_schedule_does() -> None:
     | st.text()
 )
 @example("every 2 days from 9999-12-31")
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(1500), deadline=None)
 def test_any_text_is_a_schedule_or_a_sentence(text: str) -> None:
     try:
         schedule = parse_spoken_schedule(text, MONDAY)

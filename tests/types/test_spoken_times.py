@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from deskhand.types.errors import TimeUnclear
 from deskhand.types.spoken_times import format_spoken_moment, parse_spoken_moment
 
+from ..examples import examples
+
 BERLIN = ZoneInfo("Europe/Berlin")
 NEW_YORK = ZoneInfo("America/New_York")
 MONDAY = datetime(2026, 11, 23, 14, 0, tzinfo=BERLIN)
@@ -394,7 +396,7 @@ nows = st.builds(
 @example(SPRING, 6 * 60 + 1)
 @example(AUTUMN, 3 * 60)
 @example(datetime(2026, 11, 1, 1, 45, tzinfo=NEW_YORK), 45)
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 def test_what_is_told_is_understood_again(now: datetime, minutes: int) -> None:
     at = (now.timestamp() // 60 + minutes) * 60
     moment = datetime.fromtimestamp(at, now.tzinfo)
@@ -407,7 +409,7 @@ def test_what_is_told_is_understood_again(now: datetime, minutes: int) -> None:
 @example("0000-01-01", MONDAY)
 @example("9999-12-31 midnight", MONDAY)
 @example("0001-01-01T00:00+23:59", MONDAY)
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(1500), deadline=None)
 def test_any_text_is_a_moment_to_come_or_a_sentence(text: str, now: datetime) -> None:
     try:
         moment = parse_spoken_moment(text, now)

@@ -25,7 +25,9 @@ from deskhand.types.events import TurnEnded
 from deskhand.types.identity import Principal
 from deskhand.workspace.owner_folder_review import Unreviewed, Written, discard_changes
 
-EXAMPLES = int(os.environ.get("DESKHAND_EXAMPLES", "12"))
+from ..examples import examples
+
+EXAMPLES = examples(12, quick=4)
 OWNER = Principal("owner", ("owner",))
 SAID = "run this in the repository, it fixes the build"
 
