@@ -33,7 +33,7 @@ PARSERS: Final = frozenset(
         *(
             "ast.parse",
             "ast.literal_eval",
-            "tree_of",
+            "parse_python",
             "unicodedata.normalize",
             "normalize",
             "html.unescape",

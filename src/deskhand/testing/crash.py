@@ -27,8 +27,8 @@ class Fuse:
             raise Crash(name)
 
 
-WRITES = {"accept", "commit", "change", "take_over", "drive_alone"}
-WRITES |= {"outbox_sending", "outbox_sent", "outbox_again", "outbox_failed"}
+WRITES = {"accept", "commit", "change", "begin_run", "drive_alone"}
+WRITES |= {"outbox_sending", "outbox_sent", "outbox_retry", "outbox_failed"}
 
 
 class FusedStore:
@@ -40,7 +40,7 @@ class FusedStore:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._store, name)
-        if name == "hand_over":
+        if name == "end_run":
             return _nothing  # a crash never ends cleanly
         if name not in WRITES:
             return method

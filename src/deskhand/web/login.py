@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from ..types.people import OWNER_NAME
 from .errors import HttpProblem
-from .guard import COOKIE, client_of
+from .guard import COOKIE, Guesses, client_of
 from .routing import Call, Endpoint
 
 
@@ -31,12 +31,12 @@ class Me(msgspec.Struct, frozen=True):
 
 async def redeem(call: Call) -> Response:
     """Public, and guesses count as those of tokens do: see `Guesses`."""
-    guesses = call.request.state.guesses
+    guesses: Guesses = call.request.state.guesses
     host = call.request.client.host if call.request.client else ""
-    guesses.check(client_of(host))
+    guesses.check_rate(client_of(host))
     found = await call.web.people.redeem_login(call.body.code)
     if found is None:
-        guesses.count(client_of(host))
+        guesses.record_failure(client_of(host))
         raise HttpProblem(
             401,
             "link_void",
