@@ -41,3 +41,43 @@ def grown_mb(how: str) -> int:
 
 def test_what_threads_have_freed_is_given_back() -> None:
     assert grown_mb("given back") <= 10 < grown_mb("kept")
+
+
+PIECES = """
+import random, sys
+from pathlib import Path
+import anyio
+from deskhand.supervision import allocator
+
+def anon_mb():
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("RssAnon"):
+            return int(line.split()[1]) // 1024
+
+async def main():
+    chance = random.Random(1)
+    before = anon_mb()
+    large, small = [], []
+    for n in range(6_000):
+        large.append(bytearray(chance.randint(1_000, 60_000)))
+        if n % 10 == 0:
+            small.append(bytearray(700))  # stays, between what is freed
+    large.clear()
+    allocator.TRIM_S = 0.01
+    with anyio.move_on_after(0.5):
+        if sys.argv[1] == "trimmed":
+            await allocator.trim_memory()
+    print(anon_mb() - before)
+
+allocator.tune_malloc()
+anyio.run(main)
+"""
+
+
+def left_mb(how: str) -> int:
+    command = [sys.executable, "-c", PIECES, how]
+    return int(subprocess.run(command, capture_output=True, check=True).stdout)
+
+
+def test_what_lies_between_small_things_is_given_back_too() -> None:
+    assert left_mb("trimmed") <= 20 < 100 < left_mb("kept")

@@ -14,6 +14,7 @@ from anyio.abc import TaskGroup
 from ..config.config import Settings
 from ..sandbox import kernel
 from ..secrets.redaction import Redactor
+from ..supervision.allocator import trim_memory
 from ..supervision.start_log import record_start, write_startup_error
 from ..supervision.supervise import CRASHED, DRAIN_S, RESTART
 from ..types.errors import StoreError
@@ -46,6 +47,7 @@ async def run_worker(
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(app.run, started)
             tasks.start_soon(ends.restart_when_asked, tasks)
+            tasks.start_soon(trim_memory)
             async for order in orders:
                 if order == signal.SIGHUP:
                     await app.current.try_reload()
