@@ -142,7 +142,7 @@ async def slow_summary(b: Bench, started: anyio.Event) -> None:
         await anyio.sleep_forever()
         raise AssertionError
 
-    b.agent = replace(b.agent, condense=condense)
+    b.agent = replace(b.agent, summarize=condense)
     b.start()
 
 
@@ -166,7 +166,7 @@ async def test_a_summary_that_is_cut_short_writes_nothing(
             await b.tell(Command("stop"))
         else:
             await b.tell("what now?", when="interrupt")
-            b.agent = replace(b.agent, condense=None)
+            b.agent = replace(b.agent, summarize=None)
             await anyio.wait_all_tasks_blocked()
             await b.tell(Command("stop"))
     events = await b.events()

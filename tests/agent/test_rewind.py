@@ -388,7 +388,7 @@ async def test_options_reach_the_model(bench: MakeBench) -> None:
         asked.append(name)
         return model
 
-    ports = msgspec.structs.replace(talk.driver._ports, model=named)
+    ports = msgspec.structs.replace(talk.driver._ports, open_model=named)
     talk.driver._ports = ports
     await talk.say("one")
     await talk.say(Configure(SessionOptions(model="other/big", thinking="high")))
