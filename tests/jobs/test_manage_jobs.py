@@ -46,7 +46,7 @@ class Desk:
     async def do(self, who: Principal = BOSS, **arguments: Any) -> str:
         """What the model is told; an error begins with `!`."""
         tool = next(
-            each for each in self.app.works.tools("default") if each.spec.name == "manage_job"
+            each for each in self.app.features.tools("default") if each.spec.name == "manage_job"
         )
         reach = await self.app.current.agent("default").reach()
         clock = self.app.parts.clock
@@ -89,7 +89,7 @@ async def test_all_that_it_can_do(tmp_path: Path) -> None:
             action="create", name="as-object", config={"schedule": "hourly", "prompt": "Count."}
         )
         assert written.startswith("ok, as-object:")
-        assert (await desk.app.works.jobs.get("as-object")).job.prompt == "Count."
+        assert (await desk.app.features.jobs.get("as-object")).job.prompt == "Count."
 
 
 async def test_a_blueprint_in_a_chat_answers_there(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ async def test_a_blueprint_in_a_chat_answers_there(tmp_path: Path) -> None:
         assert all(each.name in told for each in BLUEPRINTS)
         made = await desk.do(action="create", blueprint="weekly-review", slots={"days": "monday"})
         assert made.startswith("ok, weekly-review: at 16:00 on Monday (UTC)")
-        job = (await desk.app.works.jobs.get("weekly-review")).job
+        job = (await desk.app.features.jobs.get("weekly-review")).job
         assert job is not None and (job.to, job.session, job.agent) == (HERE, CHAT, "default")
         wrong = await desk.do(action="create", blueprint="reminder", slots={"text": "x"})
         assert wrong == (

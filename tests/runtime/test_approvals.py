@@ -473,7 +473,7 @@ async def test_what_has_ended_is_not_open(world: World, end: str) -> None:
 
         await until(gone)
         before = await app.store.open_asks(OLGA)
-        await app.store.rebuild()  # type: ignore[attr-defined]
+        await app.store.rebuild_projections()  # type: ignore[attr-defined]
         assert await app.store.open_asks(OLGA) == before
 
 

@@ -28,19 +28,19 @@ class Held:
     async def start(self, wanted: object, context: object) -> str:
         return RUNS.id
 
-    async def of(self, session: str) -> list[Process]:
+    async def list_processes(self, session: str) -> list[Process]:
         return [RUNS]
 
-    async def hear(self, id_: str, session: str, wait_s: float) -> Heard:
+    async def read_new_output(self, id_: str, session: str, wait_s: float) -> Heard:
         return Heard(b"words", 0, 5, label=LOCAL)
 
-    async def look_back(self, id_: str, session: str, at: int | None, size: int) -> Heard:
+    async def read_output(self, id_: str, session: str, at: int | None, size: int) -> Heard:
         return Heard(b"words", 0, 5, label=LOCAL)
 
-    async def type(self, id_: str, session: str, typed: bytes, label: Label) -> int:
+    async def send_input(self, id_: str, session: str, typed: bytes, label: Label) -> int:
         return len(typed)
 
-    async def end(self, id_: str, session: str, by: str) -> str:
+    async def stop(self, id_: str, session: str, by: str) -> str:
         return "words"
 
 
