@@ -52,17 +52,26 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return min(2 * (os.cpu_count() or 1), 8)
 
 
+SLOW = frozenset((Path(__file__).parent / "slow.txt").read_text().split())
+"""What only `make test-all` runs; scripts/list_slow_tests.py writes it."""
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the slow ones out where nobody asked for them; let those with the longest time limit
     begin first."""
-    named = config.args_source is config.ArgsSource.ARGS
-    if not ALL and not named:
-        slow = [item for item in items if item.get_closest_marker("slow")]
+    if not ALL and config.args_source is not config.ArgsSource.ARGS:
+        slow = [item for item in items if name_of(item) in SLOW]
         config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if not item.get_closest_marker("slow")]
+        items[:] = [item for item in items if name_of(item) not in SLOW]
 
     def limit_s(item: pytest.Item) -> float:
         mark = item.get_closest_marker("timeout")
         return mark.args[0] if mark and mark.args else 0
 
     items.sort(key=limit_s, reverse=True)
+
+
+def name_of(item: pytest.Item) -> str:
+    """`web/test_app.py::test_it`, without its parameters."""
+    path = item.path.relative_to(Path(__file__).parent).as_posix()
+    return f"{path}::{item.name.partition('[')[0]}"

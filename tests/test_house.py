@@ -125,3 +125,14 @@ def test_every_dependency_has_an_upper_bound() -> None:
         *project["project"]["optional-dependencies"].values(),
     ]
     assert all("<" in requirement for group in groups for requirement in group)
+
+
+def test_slow_tests_exist() -> None:
+    """One that was renamed would run with the quick ones, and nobody would know."""
+    there = {
+        f"{path.relative_to(ROOT / 'tests').as_posix()}::{node.name}"
+        for path in TESTS
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    assert {*(ROOT / "tests" / "slow.txt").read_text().split()} <= there

@@ -156,7 +156,7 @@ async def main():
     engine = Engine(EngineFiles(Path(sys.argv[1]), Path(sys.argv[2])), warmup=False, threads=1)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(engine.run)
-        print((await engine.serving()).pid, flush=True)
+        print((await engine.wait_ready()).pid, flush=True)
         await anyio.sleep_forever()
 anyio.run(main)
 """

@@ -1,0 +1,38 @@
+"""Writes tests/slow.txt, the tests that only `make test-all` runs, from the times of a whole run.
+
+Run `DESKHAND_TESTS=all python -m pytest --junitxml=times.xml`, then this with times.xml.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from pathlib import Path
+from xml.etree import ElementTree
+
+LIST = Path(__file__).parents[1] / "tests" / "slow.txt"
+CASE_S = 1.5
+TEST_S = 4.0
+"""A test is slow if one of its cases takes so long, or all of them together."""
+ALWAYS = {
+    "cli/test_serve.py::test_it_works_and_ends_when_told",
+    "page/test_conversation.py::test_from_the_first_visit_to_the_first_answer",
+    "test_acceptance.py::test_what_is_named_exists_and_runs",
+    "test_house.py::test_importing_does_nothing",
+}
+"""These always run, however long they take: the service, the page, the list of what must work."""
+
+
+def slow_tests(report: Path) -> list[str]:
+    """Names such as `web/test_app.py::test_it`, from a report in JUnit's format."""
+    times = defaultdict[str, list[float]](list)
+    for case in ElementTree.parse(report).iter("testcase"):
+        path = case.attrib["classname"].removeprefix("tests.").replace(".", "/")
+        function = case.attrib["name"].partition("[")[0]
+        times[f"{path}.py::{function}"].append(float(case.attrib["time"]))
+    slow = {name for name, each in times.items() if max(each) >= CASE_S or sum(each) >= TEST_S}
+    return sorted(slow - ALWAYS)
+
+
+if __name__ == "__main__":
+    LIST.write_text("\n".join(slow_tests(Path(sys.argv[1]))) + "\n")
