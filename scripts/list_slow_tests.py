@@ -18,9 +18,12 @@ ALWAYS = {
     "cli/test_serve.py::test_it_works_and_ends_when_told",
     "page/test_conversation.py::test_from_the_first_visit_to_the_first_answer",
     "test_acceptance.py::test_what_is_named_exists_and_runs",
+    "runtime/test_plain_turn.py::test_a_plain_turn_on_a_channel_has_two_commits_too",
+    "runtime/test_plain_turn.py::test_how_much_of_our_code_a_plain_turn_runs",
     "test_house.py::test_importing_does_nothing",
 }
-"""These always run, however long they take: the service, the page, the list of what must work."""
+"""These always run, however long they take: the service, the page, what a turn costs, the list
+of what must work."""
 
 
 def slow_tests(report: Path) -> list[str]:
