@@ -46,7 +46,7 @@ def test_every_list_has_the_same_option(path: tuple[str, ...]) -> None:
     option = next(each for each in _options(path) if "--limit" in each.opts)
     taken = any("-n" in each.opts for each in _options(path) if each is not option)
     assert "-n" in option.opts or taken
-    assert option.help == "Show at most this many."
+    assert option.help == "Maximum number of entries to show."
     assert isinstance(option.type, click.IntRange)
 
 

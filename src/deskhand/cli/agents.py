@@ -23,7 +23,7 @@ TAKEN = ("defaults", "list")
 
 @click.group(cls=Listing)
 def agents() -> None:
-    """List the agents of the configuration, make one, remove one.
+    """List, create and remove agents.
 
     The first one answers where none is named.
 
@@ -60,7 +60,7 @@ def list_(limit: int | None, config: str | None) -> None:
 )
 @config_option
 def add(name: str, models: tuple[str, ...], config: str | None) -> None:
-    """Make an agent with a workspace of its own.
+    """Create an agent with its own workspace.
 
     \b
     Example:
@@ -100,7 +100,7 @@ def add(name: str, models: tuple[str, ...], config: str | None) -> None:
 @click.argument("name")
 @config_option
 def remove(name: str, config: str | None) -> None:
-    """Take an agent out of the configuration. Its files and its conversations stay.
+    """Remove an agent from the configuration. Its files and its conversations stay.
 
     \b
     Example:

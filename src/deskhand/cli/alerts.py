@@ -27,12 +27,12 @@ SHOWN = 5
     type=click.IntRange(1, 200),
     default=20,
     show_default=True,
-    help="Show so many.",
+    help="Maximum number of alerts to show.",
 )
 @json_option
 @config_option
 def alerts(limit: int, as_json: bool, config: str | None) -> None:
-    """Show what owners were alerted to, the latest first. Alerts shown here count as seen.
+    """Show alerts, latest first. Alerts shown here count as seen.
 
     \b
     Example:

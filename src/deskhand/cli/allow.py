@@ -30,7 +30,7 @@ from .run import (
 
 @click.group(cls=Listing)
 def allow() -> None:
-    """Allow an agent more than its workspace, see what is allowed, and take it back.
+    """Show, grant and revoke access beyond an agent's workspace.
 
     \b
     Examples:
@@ -41,9 +41,11 @@ def allow() -> None:
 
 @allow.command("path")
 @click.argument("folder")
-@click.option("--write", is_flag=True, help="It may also change what is there.")
+@click.option("--write", is_flag=True, help="Allow writing, too.")
 @click.option(
-    "--outside", is_flag=True, help="With --write: also after it has read something from outside."
+    "--outside",
+    is_flag=True,
+    help="With --write: also after the conversation has read untrusted content.",
 )
 @agent_option
 @config_option
@@ -105,7 +107,7 @@ def path_(folder: str, write: bool, outside: bool, agent: str, config: str | Non
 @limit_option()
 @config_option
 def list_(agent: str, limit: int | None, config: str | None) -> None:
-    """What is allowed beside the rules.
+    """List access that was granted beyond the rules.
 
     \b
     Example:
@@ -138,7 +140,7 @@ def list_(agent: str, limit: int | None, config: str | None) -> None:
 @agent_option
 @config_option
 def revoke(what: str, agent: str, config: str | None) -> None:
-    """Take back a folder, or an `always` or `never` by the first letters of its hash.
+    """Revoke access to a folder, or a standing `always` or `never` by its hash prefix.
 
     \b
     Example:

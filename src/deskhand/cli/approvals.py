@@ -22,7 +22,7 @@ from .table import table
 
 @click.group(cls=Listing)
 def approvals() -> None:
-    """See what waits for your yes, and answer it.
+    """Show and answer approval requests.
 
     \b
     Examples:
@@ -38,7 +38,7 @@ def approvals() -> None:
 @limit_option()
 @config_option
 def list_(as_json: bool, limit: int | None, config: str | None) -> None:
-    """Show everything that waits for an answer.
+    """List open requests.
 
     \b
     Example:
@@ -76,10 +76,10 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
 
 @approvals.command()
 @click.argument("ask_id", metavar="ID")
-@click.option("--always", is_flag=True, help="And exactly this again, without asking.")
+@click.option("--always", is_flag=True, help="Always allow this exact call.")
 @config_option
 def allow(ask_id: str, always: bool, config: str | None) -> None:
-    """Say yes. The beginning of an id is enough, if no other begins so.
+    """Approve a request. The beginning of an id is enough, if no other begins so.
 
     \b
     Example:
@@ -90,10 +90,10 @@ def allow(ask_id: str, always: bool, config: str | None) -> None:
 
 @approvals.command()
 @click.argument("ask_id", metavar="ID")
-@click.option("--never", is_flag=True, help="And exactly this never, without asking.")
+@click.option("--never", is_flag=True, help="Never allow this exact call.")
 @config_option
 def deny(ask_id: str, never: bool, config: str | None) -> None:
-    """Say no.
+    """Deny a request.
 
     \b
     Example:
@@ -106,7 +106,7 @@ def deny(ask_id: str, never: bool, config: str | None) -> None:
 @click.argument("ask_id", metavar="ID")
 @config_option
 def split(ask_id: str, config: str | None) -> None:
-    """Be asked one by one about calls that one question is about.
+    """Split one request about several calls into one request each.
 
     \b
     Example:
@@ -120,7 +120,7 @@ def split(ask_id: str, config: str | None) -> None:
 @limit_option()
 @config_option
 def grants_(as_json: bool, limit: int | None, config: str | None) -> None:
-    """Show what was allowed or refused for good.
+    """List standing approvals and denials.
 
     \b
     Example:
@@ -155,7 +155,8 @@ def grants_(as_json: bool, limit: int | None, config: str | None) -> None:
 @click.argument("grant_id", metavar="ID")
 @config_option
 def revoke_(grant_id: str, config: str | None) -> None:
-    """Take back an always or a never: it is asked again. The beginning of an id is enough.
+    """Revoke a standing approval or denial, so that you are asked again. The beginning of an id is
+    enough.
 
     \b
     Example:

@@ -76,7 +76,7 @@ class Question(msgspec.Struct, frozen=True):
     "-s",
     default="",
     metavar="NAME",
-    help="Go on with this conversation, not a fresh one.",
+    help="Continue this conversation instead of starting a new one.",
 )
 @click.option(
     "--model",
@@ -92,7 +92,7 @@ class Question(msgspec.Struct, frozen=True):
     help="Print one JSON object a line: the events, as they are logged.",
 )
 @click.option(
-    "--wait", is_flag=True, help="Wait for an approval from elsewhere, and do not exit with 3."
+    "--wait", is_flag=True, help="Wait for an approval given elsewhere instead of exiting with 3."
 )
 @agent_option
 @config_option
@@ -105,7 +105,7 @@ def ask(  # noqa: PLR0913 -- one parameter for each option
     agent: str,
     config: str | None,
 ) -> None:
-    """Ask one thing and print the answer. Words may also come from a pipe.
+    """Ask one question and print the answer. Words may also come from a pipe.
 
     Exit codes: 0 answered, 1 failed, 2 wrong usage, 3 it waits for an approval.
 

@@ -60,7 +60,7 @@ def retry(name: str, config: str | None) -> None:
 @click.argument("name")
 @config_option
 def branch(name: str, config: str | None) -> None:
-    """Go on from here in a second conversation; the first stays as it is.
+    """Continue from here in a second conversation. The first is not changed.
 
     \b
     Example:
@@ -71,11 +71,11 @@ def branch(name: str, config: str | None) -> None:
 
 @sessions.command()
 @click.argument("name")
-@click.option("--keep-memories", is_flag=True, help="Do not forget what was remembered of it.")
+@click.option("--keep-memories", is_flag=True, help="Keep the memories that came from it.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @config_option
 def erase(name: str, keep_memories: bool, yes: bool, config: str | None) -> None:
-    """Erase what was said in a conversation, for good: nothing brings it back.
+    """Erase a conversation permanently. This cannot be undone.
 
     What was remembered of it alone is erased too, with its history and from the files that show it.
     What was also said elsewhere stays, and so do words that other conversations were told, and
@@ -127,8 +127,7 @@ def _run(name: str, command: str, config: str | None) -> NoReturn:
 def search(
     words: tuple[str, ...], session: str, limit: int, as_json: bool, config: str | None
 ) -> None:
-    """Find what you and the model said, in any conversation: where all words stand, or words that
-    begin so.
+    """Search all conversations for messages that contain all words (or words with these prefixes).
 
     \b
     Example:

@@ -63,7 +63,7 @@ def with_ledger(settings: Settings, use: Callable[[BudgetLedger], Awaitable[T]])
 
 @click.group(cls=Listing)
 def budget() -> None:
-    """What model calls may use, in tokens or US dollars, in a day, a month or ever.
+    """Show and set token and cost limits.
 
     A budget holds for all that is done here, for each person, agent, job or session, or for one by
     its name. The most that a call may use is held before it is made: a budget is never overdrawn,
@@ -83,7 +83,7 @@ def budget() -> None:
 @limit_option()
 @config_option
 def list_(as_json: bool, limit: int | None, config: str | None) -> None:
-    """What is set, and how much of it is used.
+    """List budgets and their usage.
 
     \b
     Example:
@@ -151,20 +151,20 @@ def _as_json(standing: LimitStanding) -> dict[str, Any]:
 
 @budget.command("set")
 @click.argument("whose")
-@click.option("--tokens-per-day", type=Amount(), help="Tokens read and written in a calendar day.")
-@click.option("--tokens-per-month", type=Amount(), help="In a calendar month.")
-@click.option("--tokens", type=Amount(), help="Ever.")
+@click.option("--tokens-per-day", type=Amount(), help="Input and output tokens per calendar day.")
+@click.option("--tokens-per-month", type=Amount(), help="Tokens per calendar month.")
+@click.option("--tokens", type=Amount(), help="Tokens in total.")
 @click.option(
     "--usd-per-day",
     type=click.FloatRange(min=0),
-    help="US dollars, by the prices of the catalogue.",
+    help="US dollars per day, by catalogue prices.",
 )
 @click.option("--usd-per-month", type=click.FloatRange(min=0))
 @click.option("--usd", type=click.FloatRange(min=0))
-@click.option("--none", "nothing", is_flag=True, help="Nothing is limited there any more.")
+@click.option("--none", "nothing", is_flag=True, help="Remove the budget.")
 @config_option
 def set_(whose: str, nothing: bool, config: str | None, **most: float | None) -> None:
-    """Set what may be used by WHOSE: all, person, agent, job or session, or person:NAME and so on.
+    """Set a budget for WHOSE: all, person, agent, job, session, or one of them such as person:NAME.
 
     Without a name it holds for each of them. What is not named here stays as it was. It holds from
     the next call on.
@@ -204,11 +204,11 @@ def _words(budget: Budget) -> str:
 @budget.command()
 @click.argument("whose")
 @click.option(
-    "--per", type=click.Choice(["day", "month", "ever"]), help="Only of the budget for this time."
+    "--per", type=click.Choice(["day", "month", "ever"]), help="Only the budget for this period."
 )
 @config_option
 def lift(whose: str, per: BudgetPeriod | None, config: str | None) -> None:
-    """Allow as much once more, until the budget is fresh again. What is set stays as it is.
+    """Raise a limit once by its own amount, until the budget resets. What is set stays as it is.
 
     \b
     Examples:

@@ -26,7 +26,7 @@ TOKENS = {"telegram": "TELEGRAM_BOT_TOKEN"}
 
 @click.group(cls=Listing)
 def channels() -> None:
-    """List the channels on which people reach it, and add one.
+    """List and add channels.
 
     \b
     Examples:
@@ -39,7 +39,7 @@ def channels() -> None:
 @limit_option()
 @config_option
 def list_(limit: int | None, config: str | None) -> None:
-    """List the channels of the configuration, and how each one that runs is.
+    """List configured channels and their state.
 
     \b
     Example:
@@ -73,11 +73,11 @@ def _state(config: ChannelConfig, fact: HealthFact | None) -> tuple[str, str]:
 @channels.command()
 @click.argument("kind", type=click.Choice(sorted(TOKENS)))
 @click.option(
-    "--name", default="", metavar="NAME", help="What you call it: with two bots each has a name."
+    "--name", default="", metavar="NAME", help="Name of the account, if you have more than one bot."
 )
 @config_option
 def add(kind: str, name: str, config: str | None) -> None:
-    """Add a bot by its token, which is asked for, or read as a line of input. The platform is asked
+    """Add a bot. Its token is asked for, or read from standard input. The platform is asked
     whose it is first; the token goes to `.env` and never into the configuration.
 
     \b

@@ -26,7 +26,7 @@ from .run import USAGE, Group, config_option, fail, settings_of
 @config_option
 @click.pass_context
 def config(ctx: click.Context, config: str | None) -> None:
-    """Print the configuration that holds, as JSON; it never has secrets.
+    """Print the effective configuration as JSON, without secrets.
 
     \b
     Examples:
@@ -91,7 +91,7 @@ def _inherited(ctx: click.Context, config: str | None) -> str | None:
 @config_option
 @click.pass_context
 def get(ctx: click.Context, key: str, config: str | None) -> None:
-    """Print one key; text as it is, anything else as JSON.
+    """Print the value of one key: text as is, everything else as JSON.
 
     \b
     Example:
@@ -116,7 +116,7 @@ def get(ctx: click.Context, key: str, config: str | None) -> None:
 @config_option
 @click.pass_context
 def list_(ctx: click.Context, config: str | None) -> None:
-    """Print all of it, as `config` alone does.
+    """Print the whole configuration, as `config` does.
 
     \b
     Example:
@@ -131,7 +131,7 @@ def list_(ctx: click.Context, config: str | None) -> None:
 @config_option
 @click.pass_context
 def set_(ctx: click.Context, key: str, value: str, config: str | None) -> None:
-    """Set one key. The value is written as in the file: 25, true, [a/b, c/d], or a word.
+    """Set a key. The value is written as in the file: 25, true, [a/b, c/d], or a word.
 
     \b
     Example:
@@ -155,7 +155,7 @@ def set_(ctx: click.Context, key: str, value: str, config: str | None) -> None:
 @config_option
 @click.pass_context
 def unset(ctx: click.Context, key: str, config: str | None) -> None:
-    """Remove one key, so that its default holds again.
+    """Remove a key, so that its default applies again.
 
     \b
     Example:
@@ -174,7 +174,7 @@ def unset(ctx: click.Context, key: str, config: str | None) -> None:
 @config_option
 @click.pass_context
 def path(ctx: click.Context, config: str | None) -> None:
-    """Print where the configuration is, or would be.
+    """Print the path of the configuration file.
 
     \b
     Example:
@@ -186,12 +186,12 @@ def path(ctx: click.Context, config: str | None) -> None:
 @config.command("import")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.option(
-    "--write", is_flag=True, help="Make it the configuration; an older one is kept as .bak."
+    "--write", is_flag=True, help="Write it as the configuration; keep the old one as .bak."
 )
 @config_option
 @click.pass_context
 def import_(ctx: click.Context, file: str, write: bool, config: str | None) -> None:
-    """Print another system's configuration as ours.
+    """Convert another system's configuration and print it.
 
     It reads operator-use's config.json, operator-ai's operator.yaml, agent_computer's config.json
     and openagent-core's .env. What has no counterpart yet is kept as comments; secrets go to .env.

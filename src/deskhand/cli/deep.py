@@ -32,15 +32,12 @@ LOOK_S = 1.0
 
 @click.command()
 @click.argument("session", default="")
-@click.option(
-    "--follow", "-f", is_flag=True, help="Stay, and print a line whenever it has got further."
-)
+@click.option("--follow", "-f", is_flag=True, help="Keep running, and print a line for each step.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; with --follow an object a line.")
 @limit_option()
 @config_option
 def deep(session: str, follow: bool, as_json: bool, limit: int | None, config: str | None) -> None:
-    """Follow long work that goes on by itself: which task, how far it is, what it has used and what
-    is left.
+    """Show the progress, usage and remaining budget of long-running work.
 
     With SESSION: its tasks too. It is begun in a conversation, with /deep REQUEST or /goal TEXT.
 

@@ -32,9 +32,10 @@ PLACE = Address("terminal", chat="demo")
 
 
 @click.command()
-@click.option("--yes", is_flag=True, help="Say yes to the approval without asking you.")
+@click.option("--yes", is_flag=True, help="Approve without asking you.")
 def demo(yes: bool) -> None:
-    """Watch it work, be killed in the middle of a tool, and come back: 60 seconds, no key needed.
+    """Watch an agent work, get killed during a tool call, and recover. Takes 60 seconds and needs
+    no key.
 
     \b
     Example:

@@ -19,11 +19,11 @@ MARKS = {"good": ("ok", "green"), "note": ("!!", "yellow"), "bad": ("no", "red")
 
 
 @click.command()
-@click.option("--fix", is_flag=True, help="Repair what can be repaired without a question.")
+@click.option("--fix", is_flag=True, help="Repair what can be repaired safely.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 @config_option
 def doctor(fix: bool, as_json: bool, config: str | None) -> None:
-    """Try everything that Deskhand needs; exit 1 where something keeps it from working.
+    """Check everything Deskhand needs; exit 1 if something is broken.
 
     \b
     Examples:

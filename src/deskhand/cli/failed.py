@@ -112,7 +112,7 @@ def retry(letter_id: str, config: str | None) -> None:
 @click.argument("letter_id", metavar="ID")
 @config_option
 def drop(letter_id: str, config: str | None) -> None:
-    """Forget it. What was said stays in the log.
+    """Discard a failed message. What was said stays in the log.
 
     \b
     Example:

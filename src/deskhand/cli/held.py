@@ -28,7 +28,7 @@ from .table import table
 
 @click.group(cls=Listing)
 def held() -> None:
-    """List files that are held back from prompts, look at them, and approve them.
+    """Review files that are withheld from prompts because of their source.
 
     A file that tells an agent what to do is held back when content from outside went into it, when
     somebody else wrote it, and when it was changed since you approved it.
@@ -46,7 +46,7 @@ def held() -> None:
 @limit_option()
 @config_option
 def list_(as_json: bool, limit: int | None, config: str | None) -> None:
-    """List what is held back, and why.
+    """List withheld files, and why.
 
     \b
     Example:
@@ -71,7 +71,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
 @agent_option
 @config_option
 def show(path: str, agent: str, config: str | None) -> None:
-    """Show a file or skill, with invisible characters written out, and why it is held back.
+    """Show a withheld file or skill, with invisible characters made visible.
 
     \b
     Example:
@@ -125,7 +125,7 @@ def approve(path: str, yes: bool, agent: str, config: str | None) -> None:
 @agent_option
 @config_option
 def forget(path: str, yes: bool, agent: str, config: str | None) -> None:
-    """Take an approval back. The file is used as it is then, and later changes are not noticed.
+    """Revoke an approval. The file is used as it is then, and later changes are not noticed.
 
     \b
     Example:

@@ -31,7 +31,7 @@ from .run import (
 
 @click.group(cls=Listing)
 def hosts() -> None:
-    """Show and set which hosts commands may reach, and see what they did reach.
+    """Show and set which hosts commands may reach.
 
     \b
     Examples:
@@ -45,12 +45,12 @@ def hosts() -> None:
 @click.option(
     "--after-reading",
     is_flag=True,
-    help="Also when a conversation has read something from outside.",
+    help="Also in conversations that have read untrusted content.",
 )
 @agent_option
 @config_option
 def allow(host: str, after_reading: bool, agent: str, config: str | None) -> None:
-    """Let commands reach a host, by http and https, in all conversations.
+    """Allow commands to reach a host over HTTP and HTTPS, in all conversations.
 
     After something from outside was read, a page or a mail, it is asked about again: what was read
     may want to send something there. With --after-reading it is not.
@@ -81,11 +81,13 @@ def allow(host: str, after_reading: bool, agent: str, config: str | None) -> Non
 
 
 @hosts.command("list")
-@click.option("--used", is_flag=True, help="What commands reached, and what they were refused.")
+@click.option(
+    "--used", is_flag=True, help="List which hosts commands reached, and which were refused."
+)
 @limit_option()
 @config_option
 def list_(used: bool, limit: int | None, config: str | None) -> None:
-    """The hosts that are allowed, and by whom.
+    """List allowed hosts, and who allowed them.
 
     \b
     Examples:
@@ -126,7 +128,7 @@ def list_(used: bool, limit: int | None, config: str | None) -> None:
 @agent_option
 @config_option
 def revoke(host: str, agent: str, config: str | None) -> None:
-    """Take a host back, in all conversations. It holds from the next connection on.
+    """Revoke access to a host, in all conversations. It holds from the next connection on.
 
     \b
     Example:

@@ -37,11 +37,13 @@ LONG = 20_000
 
 @click.command("import")
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
-@click.option("--yes", is_flag=True, help="Take it over; without this nothing is written.")
+@click.option("--yes", is_flag=True, help="Write the import. Without it, only the plan is shown.")
 @click.option(
     "--me", default="", metavar="NAME", help="This user of the other system is you, the owner here."
 )
-@click.option("--start-jobs", is_flag=True, help="Leave jobs on; else they come switched off.")
+@click.option(
+    "--start-jobs", is_flag=True, help="Keep jobs enabled. [default: imported jobs are disabled]"
+)
 @click.option(
     "--skip-broken", is_flag=True, help="Leave out files that cannot be read, and import the rest."
 )
@@ -56,8 +58,8 @@ def import_(  # noqa: PLR0913 -- one parameter for each option
     as_json: bool,
     config: str | None,
 ) -> None:
-    """Move in from operator-ai, operator-use, agent_computer or openagent-core: agents and their
-    settings, users, conversations, jobs, memories, key-values, skills, tasks and notes.
+    """Import from operator-ai, operator-use, agent_computer or openagent-core: agents, settings,
+    users, conversations, jobs, memories, stored values, skills, tasks and notes.
 
     Without a folder it looks where they usually lie. Until you say --yes it only reports what it
     would take, what it would change, and what it leaves out, with the reasons. Run it as often as

@@ -41,7 +41,7 @@ WIDE = 24
 @agent_option
 @config_option
 def init(agent: str, config: str | None) -> None:
-    """Make the home folder, a first configuration and the files that you may fill in. What is there
+    """Create the home folder, a first configuration and the files you may fill in. What is there
     already stays as it is; every agent of the configuration gets its own.
 
     \b

@@ -40,7 +40,7 @@ class Jobs(Listing):
 
 @click.group(cls=Jobs)
 def jobs() -> None:
-    """Manage scheduled and triggered jobs: what is done at a time, or when something happens.
+    """Manage scheduled and triggered jobs.
 
     Each job is a folder in ~/.deskhand/jobs with a JOB.md: what is to be done, and above it when,
     and for whom.
@@ -59,7 +59,7 @@ def jobs() -> None:
 @limit_option()
 @config_option
 def list_(as_json: bool, limit: int | None, config: str | None) -> None:
-    """List all jobs: when they come, and how the last time went.
+    """List all jobs with their next run and last result.
 
     \b
     Example:
@@ -109,7 +109,7 @@ def _short_state(job: JobRowView) -> str:
 @json_option
 @config_option
 def show(name: str, as_json: bool, config: str | None) -> None:
-    """Show a job: its file, what became of it, and what it will come to.
+    """Show a job: its file, its runs and its forecast.
 
     \b
     Example:
@@ -163,23 +163,40 @@ def _show(found: JobDetail, zone: str) -> None:
     metavar="EVENT",
     help='Such as "file inbox", "page URL 1h", webhook. Repeatable.',
 )
-@click.option("--prompt", "-p", default="", help="What is to be done.")
-@click.option("--deliver", is_flag=True, help="Say the prompt as it is, and ask no model.")
+@click.option("--prompt", "-p", default="", help="What the agent is asked to do.")
 @click.option(
-    "--to", default="", metavar="CHANNEL:CHAT", help="Where its answers go; nowhere without it."
-)
-@click.option("--agent", "-a", default="", metavar="NAME", help="Which agent does it.")
-@click.option("--file", "-f", type=click.File(), help="A whole JOB.md; - is what is piped in.")
-@click.option(
-    "--blueprint", "-b", default="", metavar="NAME", help="One of `deskhand jobs blueprints`."
+    "--deliver", is_flag=True, help="Send the prompt as a message, without asking a model."
 )
 @click.option(
-    "--slot", multiple=True, metavar="BLANK=VALUE", help="A blank of the blueprint. Repeatable."
+    "--to",
+    default="",
+    metavar="CHANNEL:CHAT",
+    help="Where to send the answers. Without it they are only logged.",
 )
-@click.option("--dry-run", "-n", is_flag=True, help="Say what it would come to, and make nothing.")
+@click.option("--agent", "-a", default="", metavar="NAME", help="Agent that runs it.")
+@click.option(
+    "--file",
+    "-f",
+    type=click.File(),
+    help="Read the whole JOB.md from this file; - for standard input.",
+)
+@click.option(
+    "--blueprint",
+    "-b",
+    default="",
+    metavar="NAME",
+    help="Start from a blueprint: see `deskhand jobs blueprints`.",
+)
+@click.option(
+    "--slot",
+    multiple=True,
+    metavar="BLANK=VALUE",
+    help="Value for a slot of the blueprint. Repeatable.",
+)
+@click.option("--dry-run", "-n", is_flag=True, help="Show the forecast, and create nothing.")
 @config_option
 def add(name: str, dry_run: bool, config: str | None, **given: Any) -> None:
-    """Make a job; it says when it comes and what it will cost.
+    """Create a job, and show its schedule and expected cost.
 
     \b
     Examples:
@@ -271,7 +288,7 @@ def _preview(found: Preview, zone: str) -> None:
     "--file",
     "-f",
     type=click.File(),
-    help="The new JOB.md; - is what is piped in. Without it your editor opens.",
+    help="Read the new JOB.md from this file; - for standard input. Without it, open your editor.",
 )
 @config_option
 def edit(name: str, file: Any, config: str | None) -> None:
@@ -295,7 +312,7 @@ def edit(name: str, file: Any, config: str | None) -> None:
 @click.argument("name")
 @config_option
 def enable(name: str, config: str | None) -> None:
-    """Switch a job on.
+    """Enable a job.
 
     \b
     Example:
@@ -308,7 +325,7 @@ def enable(name: str, config: str | None) -> None:
 @click.argument("name")
 @config_option
 def disable(name: str, config: str | None) -> None:
-    """Switch a job off; it stays.
+    """Disable a job without removing it.
 
     \b
     Example:
@@ -330,7 +347,7 @@ def _switch(name: str, on: bool, config: str | None) -> None:
 @click.argument("name")
 @config_option
 def remove(name: str, config: str | None) -> None:
-    """Remove a job, with its folder; `deskhand jobs undo` brings it back. What it did stays in the
+    """Remove a job and its folder. `deskhand jobs undo` restores it. What it did stays in the
     log.
 
     \b
@@ -347,8 +364,7 @@ def remove(name: str, config: str | None) -> None:
 @click.option("--redo", is_flag=True, help="Take back the latest undo of this job.")
 @config_option
 def undo(name: str, redo: bool, config: str | None) -> None:
-    """Put back what a job was before an agent or a person changed or removed it last; without a
-    name the latest change.
+    """Undo the last change or removal of a job; without a name, the latest change of any job.
 
     What was written by hand is kept only where something wrote over it. Say it again to go further
     back.
@@ -377,7 +393,7 @@ def undo(name: str, redo: bool, config: str | None) -> None:
 @limit_option()
 @config_option
 def blueprints(name: str, limit: int | None, config: str | None) -> None:
-    """Jobs that are ready but for a few blanks, and how they are made.
+    """List job templates and the values they need.
 
     \b
     Example:
@@ -395,11 +411,13 @@ def blueprints(name: str, limit: int | None, config: str | None) -> None:
 @jobs.command()
 @click.argument("name")
 @click.option(
-    "--github", is_flag=True, help="For X-Hub-Signature-256, as GitHub signs, and for nothing else."
+    "--github",
+    is_flag=True,
+    help="Accept only requests signed as GitHub does (X-Hub-Signature-256).",
 )
 @config_option
 def hook(name: str, github: bool, config: str | None) -> None:
-    """Open the webhook of a job: make a new secret, and print it this once. An older one is void.
+    """Create a new webhook secret for a job, and print it once. An older one is void.
     It is for Standard Webhooks, or for the form of GitHub.
 
     \b

@@ -54,7 +54,9 @@ def say_if_nobody(settings: Settings) -> None:
 
 @click.command()
 @click.argument("name")
-@click.option("--wait", "-w", is_flag=True, help="Where the service runs it: wait for its end.")
+@click.option(
+    "--wait", "-w", is_flag=True, help="Wait until it has finished, if the service runs it."
+)
 @config_option
 def run(name: str, wait: bool, config: str | None) -> None:
     """Run a job now, once. The service runs it where there is one; otherwise it runs right here.
@@ -158,7 +160,7 @@ async def _show(app: App, entry: RunEntry, shown: anyio.Event, all_: anyio.Cance
 @json_option
 @config_option
 def runs(name: str, limit: int, as_json: bool, config: str | None) -> None:
-    """What became of a job, the latest first.
+    """List a job's runs, latest first.
 
     \b
     Example:
@@ -182,7 +184,7 @@ def runs(name: str, limit: int, as_json: bool, config: str | None) -> None:
 @click.argument("name")
 @config_option
 def forecast(name: str, config: str | None) -> None:
-    """What a job will come to: how often it runs, and what that takes.
+    """Forecast how often a job runs and what it costs.
 
     \b
     Example:
@@ -201,7 +203,7 @@ def forecast(name: str, config: str | None) -> None:
 @click.argument("why", default="paused by hand")
 @config_option
 def pause(why: str, config: str | None) -> None:
-    """Run no job any more, until `deskhand jobs resume`. What goes on is not stopped.
+    """Pause all jobs until `deskhand jobs resume`. What goes on is not stopped.
 
     \b
     Example:
@@ -218,7 +220,7 @@ def pause(why: str, config: str | None) -> None:
 @click.command()
 @config_option
 def resume(config: str | None) -> None:
-    """Let jobs run again after a pause, or after too many starts in a short time.
+    """Resume jobs after a pause, or after too many restarts in a short time.
 
     \b
     Example:

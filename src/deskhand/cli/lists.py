@@ -24,8 +24,8 @@ from .table import table
 @limit_option()
 @config_option
 def tools(name: str, agent: str, limit: int | None, config: str | None) -> None:
-    """List what an agent can do: each tool with what it does to the world, and about how many
-    tokens it takes in each request. With a NAME, show what models are told of that tool.
+    """List an agent's tools with their effect and their approximate size in tokens. With a NAME,
+    show what models are told of that tool.
 
     \b
     Examples:

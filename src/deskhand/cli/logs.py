@@ -17,7 +17,7 @@ POLL_S = 0.2
 
 
 @click.command()
-@click.option("--follow", "-f", is_flag=True, help="Go on as lines are added, until Ctrl+C.")
+@click.option("--follow", "-f", is_flag=True, help="Follow the log until Ctrl+C.")
 @limit_option(50, least=0, names=("-n", "--lines"))
 @config_option
 def logs(follow: bool, limit: int, config: str | None) -> None:

@@ -44,7 +44,7 @@ def _with_memory(settings: Settings, use: Callable[[Memory, SqliteStore], Awaita
 
 @click.group(cls=Listing)
 def memories() -> None:
-    """What is remembered: of people, of agents, and of all.
+    """List, search and manage memories.
 
     \b
     Examples:
@@ -57,13 +57,16 @@ def memories() -> None:
 
 @memories.command("list")
 @click.option(
-    "--scope", "-s", type=click.Choice(["user", "agent", "global"]), help="Only of this scope."
+    "--scope",
+    "-s",
+    type=click.Choice(["user", "agent", "global"]),
+    help="Only memories of this scope.",
 )
 @click.option(
-    "--scope-id", "-i", default="", metavar="NAME", help="Only of this person, or of this agent."
+    "--scope-id", "-i", default="", metavar="NAME", help="Only memories of this person or agent."
 )
-@click.option("--pinned", "which", flag_value="pinned", help="Only those that are always told.")
-@click.option("--held", "which", flag_value="held", help="Only those that wait for your yes.")
+@click.option("--pinned", "which", flag_value="pinned", help="Only pinned memories.")
+@click.option("--held", "which", flag_value="held", help="Only memories that wait for approval.")
 @limit_option(50)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 @config_option
@@ -75,7 +78,7 @@ def list_(
     as_json: bool,
     config: str | None,
 ) -> None:
-    """List what is remembered, the latest first.
+    """List memories, latest first.
 
     \b
     Examples:
@@ -116,7 +119,7 @@ def _marks(fact: Fact) -> str:
 @memories.command()
 @config_option
 def stats(config: str | None) -> None:
-    """Count what is remembered, by owner, and what has a vector.
+    """Count memories by owner, and those with a vector.
 
     \b
     Example:
@@ -152,7 +155,7 @@ def stats(config: str | None) -> None:
 def search(
     context: click.Context, query: str, limit: int, as_json: bool, config: str | None
 ) -> None:
-    """Find memories by meaning and words, the best first. Without a query: count them.
+    """Search memories by meaning and words, best match first. Without a query: count them.
 
     \b
     Example:
@@ -201,7 +204,7 @@ async def _open_meaning(
 @click.argument("number", type=int)
 @config_option
 def why(number: int, config: str | None) -> None:
-    """Say where a memory comes from, who sees it, and what became of it.
+    """Show a memory's source, who can see it, and its history.
 
     \b
     Example:
@@ -230,7 +233,7 @@ def why(number: int, config: str | None) -> None:
 @click.argument("number", type=int)
 @config_option
 def history(number: int, config: str | None) -> None:
-    """Show what a memory came in place of, and what came in its place.
+    """Show what a memory replaced, and what replaced it.
 
     \b
     Example:
@@ -259,10 +262,12 @@ def history(number: int, config: str | None) -> None:
 @click.option(
     "--since",
     metavar="WHEN",
-    help="All that happened since then: 2h, 3d, 14:30, or '2026-11-22 14:30'.",
+    help="Undo every change since then: 2h, 3d, 14:30, or '2026-11-22 14:30'.",
 )
 @click.option(
-    "--writer", type=click.Choice(get_args(Writer)), help="With --since: only what this one wrote."
+    "--writer",
+    type=click.Choice(get_args(Writer)),
+    help="With --since: only changes by this writer.",
 )
 @click.option(
     "--scope-id",
@@ -282,7 +287,7 @@ def undo(
     yes: bool,
     config: str | None,
 ) -> None:
-    """Take back the last thing that happened to a memory: it was written, replaced or forgotten.
+    """Undo the last change of a memory: written, replaced or forgotten.
     Without a number: to the one that changed last. With --since memory is put back to how it was
     then, all of it or a part.
 
@@ -363,7 +368,7 @@ def _put_back(settings: Settings, since: str, some: Some, yes: bool) -> None:
 @click.argument("number", type=int)
 @config_option
 def promote(number: int, config: str | None) -> None:
-    """Say yes to a memory that is held, or keep one that is only a candidate.
+    """Approve a held memory, or keep a candidate.
 
     \b
     Example:
@@ -396,7 +401,7 @@ def promote(number: int, config: str | None) -> None:
 @click.option(
     "--erase",
     is_flag=True,
-    help="Also from the history and from the bytes of the database, for good.",
+    help="Also erase it from the history and the database file, permanently.",
 )
 @config_option
 def forget(number: int, erase: bool, config: str | None) -> None:

@@ -13,7 +13,7 @@ from .weights import pull, test
 
 @click.group(cls=Listing)
 def model() -> None:
-    """List models, choose one, fetch and try them.
+    """List, choose, download and test models.
 
     \b
     Examples:
@@ -28,7 +28,7 @@ def model() -> None:
 @limit_option()
 @config_option
 def list_(provider: str, limit: int | None, config: str | None) -> None:
-    """List the providers, or the models of one that we know figures of. Others can be used too.
+    """List providers, or the known models of one. Others can be used too.
 
     \b
     Examples:

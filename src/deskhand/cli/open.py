@@ -25,7 +25,7 @@ LOOK_S = 0.02
 @config_option
 @click.pass_context
 def open_(ctx: click.Context, config: str | None) -> None:
-    """Open the page in your browser, logged in. Where Deskhand does not run yet, it is started
+    """Open the web page in your browser, signed in. Where Deskhand does not run yet, it is started
     here, and works until you end it with Ctrl+C.
 
     \b

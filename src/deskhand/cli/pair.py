@@ -29,7 +29,7 @@ MAY = {
 
 @click.group(cls=Listing)
 def pair() -> None:
-    """Approve people who messaged your bot and were told a code.
+    """Approve people who messaged your bot and received a code.
 
     A code holds for an hour, once, for who was told it. After five codes that do not hold none is
     taken for an hour.
@@ -52,7 +52,7 @@ def _who(asked: Pairing) -> str:
 @limit_option()
 @config_option
 def list_(as_json: bool, limit: int | None, config: str | None) -> None:
-    """Who waits to be let in.
+    """List people who wait for approval.
 
     \b
     Example:
@@ -90,13 +90,13 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     "--user",
     default="",
     metavar="NAME",
-    help="Who they are. Without it and --role, the first one is you.",
+    help="Existing user. Without it and --role, the first person becomes the owner.",
 )
-@click.option("--role", "-r", default="", metavar="ROLE", help="What a new user may do; see above.")
+@click.option("--role", "-r", default="", metavar="ROLE", help="Role of the new user; see above.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @config_option
 def approve(code: str, user: str, role: str, yes: bool, config: str | None) -> None:
-    """Let in who was told this code, as the user that you name or as a new one.
+    """Approve the person with this code, as an existing or a new user.
 
     \b
     Roles:
@@ -175,7 +175,7 @@ def as_role(user: User) -> str:
 @click.argument("code")
 @config_option
 def refuse(code: str, config: str | None) -> None:
-    """Do not let them in. They hear nothing of it.
+    """Refuse a person. They hear nothing of it.
 
     \b
     Example:

@@ -20,7 +20,7 @@ from .table import table
 
 @click.group(cls=Group)
 def plugins() -> None:
-    """List plugins, switch them on and off.
+    """List, enable and disable plugins.
 
     \b
     Examples:
@@ -34,7 +34,7 @@ def plugins() -> None:
 @limit_option()
 @config_option
 def list_(limit: int | None, config: str | None) -> None:
-    """List the plugins that are loaded, and those that could be. Only the first are imported.
+    """List loaded and available plugins. Only the first are imported.
 
     \b
     Example:
@@ -64,7 +64,7 @@ def list_(limit: int | None, config: str | None) -> None:
 @click.argument("name")
 @config_option
 def enable(name: str, config: str | None) -> None:
-    """Load this plugin, now and at every start. It runs with your rights: enable what you have read
+    """Enable a plugin, now and at every start. It runs with your rights: enable what you have read
     or trust.
 
     \b
@@ -86,7 +86,7 @@ def enable(name: str, config: str | None) -> None:
 @click.argument("name")
 @config_option
 def disable(name: str, config: str | None) -> None:
-    """Load this plugin no more. Its file or package stays.
+    """Disable a plugin. Its file or package stays.
 
     \b
     Example:

@@ -71,9 +71,7 @@ EXAMPLES = 10
 
 def place_options(command: C) -> C:
     """Where a call would be made."""
-    command = click.option("--group", is_flag=True, help="In a group, where others read along.")(
-        command
-    )
+    command = click.option("--group", is_flag=True, help="As in a group chat.")(command)
     return click.option(
         "--channel", default="terminal", help="On this channel.", show_default=True
     )(command)
@@ -81,7 +79,7 @@ def place_options(command: C) -> C:
 
 @click.group(cls=Group, no_args_is_help=True)
 def policy() -> None:
-    """See what the rules say, and try others.
+    """Show, explain and test the rules.
 
     \b
     Examples:
@@ -99,8 +97,10 @@ def policy() -> None:
 @agent_option
 @click.option("--as", "who", default="owner", help="For this user or role, or as NAME:ROLE.")
 @place_options
-@click.option("--host", default="", help="As if it went to this host.")
-@click.option("--untrusted", is_flag=True, help="As if something from outside had been read.")
+@click.option("--host", default="", help="As if the call went to this host.")
+@click.option(
+    "--untrusted", is_flag=True, help="As if the conversation had read untrusted content."
+)
 @click.option("--planning", is_flag=True, help="In plan mode.")
 @config_option
 def why_(
@@ -187,7 +187,7 @@ def _say_rule(settings: Settings, looked: ExplainedRules) -> None:
 @agent_option
 @config_option
 def show(agent: str, config: str | None) -> None:
-    """Print what holds for an agent: its posture, its rules, and the tools that it is offered.
+    """Print an agent's permission mode, rules and tools.
 
     \b
     Example:
@@ -222,7 +222,7 @@ def show(agent: str, config: str | None) -> None:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @config_option
 def test(file: Path, config: str | None) -> None:
-    """Check a table of calls and the verdicts that you expect. Ends with 1 where one is another.
+    """Check a file of calls against the verdicts you expect. Ends with 1 where one is another.
 
     \b
     FILE is YAML: a list of calls, each with `tool` and `expect`, and if you like
@@ -270,12 +270,12 @@ def test(file: Path, config: str | None) -> None:
     default=DAYS,
     show_default=True,
     type=click.IntRange(1),
-    help="Look so far back in the log.",
+    help="How many days of the log to replay.",
 )
 @click.option(
     "--who",
     default="",
-    help="What this user or role could make it do; `stranger` for somebody unknown.",
+    help="Test as this user or role; `stranger` for an unknown person.",
 )
 @place_options
 @agent_option
@@ -289,8 +289,7 @@ def what_if(
     config: str | None,
     **place: Any,
 ) -> None:
-    """Replay the calls of the last days under the rules in RULES, and show what would have been
-    decided otherwise.
+    """Replay recent calls under the rules in RULES, and show which decisions would change.
 
     RULES is YAML: a list of rules, or any of the keys policy, posture, roles, agents and defaults.
     With --who it shows instead what somebody could make the agent do, under these rules or the

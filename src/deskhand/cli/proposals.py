@@ -23,7 +23,7 @@ COLOURS = {"bad": "red", "look": "yellow"}
 
 
 @click.command("proposals")
-@click.option("--all", "every", is_flag=True, help="Also those that were decided.")
+@click.option("--all", "every", is_flag=True, help="Include decided proposals.")
 @limit_option()
 @config_option
 def proposals(every: bool, limit: int | None, config: str | None) -> None:
@@ -63,8 +63,7 @@ def _state(row: Row) -> str:
 @click.argument("number", type=click.IntRange(1))
 @config_option
 def show(number: int, config: str | None) -> None:
-    """Show a proposal: where it comes from, what was found in it, how it did in replays, and all of
-    its text.
+    """Show a proposal: its source, the scan's findings, its replay results and its full text.
 
     \b
     Example:
@@ -138,11 +137,15 @@ def try_(number: int, config: str | None) -> None:
 
 @click.command("accept")
 @click.argument("number", type=click.IntRange(1))
-@click.option("--untrusted", is_flag=True, help="Also one on the word of others than an owner.")
+@click.option(
+    "--untrusted",
+    is_flag=True,
+    help="Accept it even if it is based on what people other than an owner said.",
+)
 @click.option("--yes", is_flag=True, help="Do not ask again.")
 @config_option
 def accept(number: int, untrusted: bool, yes: bool, config: str | None) -> None:
-    """Take a proposed skill in: its agent has it from its next step on. `deskhand undo` takes it
+    """Accept a proposed skill. Its agent has it from its next step on. `deskhand undo` takes it
     out again.
 
     \b
@@ -178,7 +181,7 @@ def accept(number: int, untrusted: bool, yes: bool, config: str | None) -> None:
 @click.argument("number", type=click.IntRange(1))
 @config_option
 def revert(number: int, config: str | None) -> None:
-    """Take a skill out again that you took in. What was changed in it by hand since stays, and you
+    """Remove a skill that you accepted. What was changed in it by hand since stays, and you
     are told.
 
     \b
@@ -198,7 +201,7 @@ def revert(number: int, config: str | None) -> None:
 @click.option("--why", default="", help="For the record.")
 @config_option
 def reject(number: int, why: str, config: str | None) -> None:
-    """Turn a proposal down: none of its name is proposed again.
+    """Reject a proposal. No skill of this name is proposed again.
 
     \b
     Example:

@@ -21,7 +21,7 @@ SHOWN = 200
 
 @click.group(cls=Listing)
 def ps() -> None:
-    """See what runs beside conversations: commands in the background, and sessions at a terminal.
+    """List background commands and terminal sessions.
 
     \b
     Examples:
@@ -32,12 +32,12 @@ def ps() -> None:
 
 
 @ps.command("list")
-@click.option("--all", "-a", "all_", is_flag=True, help="Also what has ended lately.")
+@click.option("--all", "-a", "all_", is_flag=True, help="Include commands that ended recently.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 @limit_option()
 @config_option
 def list_(all_: bool, as_json: bool, limit: int | None, config: str | None) -> None:
-    """List what runs, the latest first.
+    """List running commands, latest first.
 
     \b
     Example:
@@ -75,8 +75,8 @@ def list_(all_: bool, as_json: bool, limit: int | None, config: str | None) -> N
 @click.argument("process_id", metavar="ID")
 @config_option
 def kill(process_id: str, config: str | None) -> None:
-    """End one, with everything that it started; its conversation is told. The beginning of an id is
-    enough.
+    """Stop a background command and everything it started. Its conversation is notified. The
+    beginning of an id is enough.
 
     \b
     Example:

@@ -12,7 +12,7 @@ COMMANDS = {
     "jobs": ("deskhand.cli.jobs:jobs", "Manage scheduled and triggered jobs."),
     "hosts": ("deskhand.cli.hosts:hosts", "Show and set which hosts commands may reach."),
     "secrets": ("deskhand.cli.secrets:secrets", "Manage keys that commands use and never see."),
-    "ask": ("deskhand.cli.ask:ask", "Ask one thing and print the answer."),
+    "ask": ("deskhand.cli.ask:ask", "Ask one question and print the answer."),
     "demo": ("deskhand.cli.demo:demo", "See it work, be killed and come back: 60 seconds, no key."),
     "policy": (
         "deskhand.cli.policy:policy",
@@ -45,7 +45,7 @@ COMMANDS = {
     "agents": ("deskhand.cli.agents:agents", "List, make and remove agents."),
     "tools": ("deskhand.cli.lists:tools", "List what agents can do."),
     "skills": ("deskhand.cli.skills:skills", "List the skills, and undo changes to bundled ones."),
-    "plugins": ("deskhand.cli.plugins:plugins", "List plugins, switch them on and off."),
+    "plugins": ("deskhand.cli.plugins:plugins", "List, enable and disable plugins."),
     "deep": ("deskhand.cli.deep:deep", "Follow long work that goes on by itself."),
     "budget": ("deskhand.cli.budget:budget", "Show and set token and cost limits."),
     "memories": ("deskhand.cli.memories:memories", "List, search, explain and restore memories."),
@@ -208,9 +208,9 @@ class LazyGroup(click.Group):
     epilog=EXAMPLES,
     subcommand_metavar="[COMMAND]",
 )
-@click.option("--session", "-s", default="", metavar="NAME", help="Go on with this conversation.")
-@click.option("--continue", "-c", "latest", is_flag=True, help="Go on with the latest one.")
-@click.option("--agent", "-a", default="", metavar="NAME", help="Talk to this agent.")
+@click.option("--session", "-s", default="", metavar="NAME", help="Continue this conversation.")
+@click.option("--continue", "-c", "latest", is_flag=True, help="Continue the latest conversation.")
+@click.option("--agent", "-a", default="", metavar="NAME", help="Agent to talk to.")
 @click.option(
     "--model",
     "-m",

@@ -59,7 +59,7 @@ def agent_option(command: C) -> C:
     def inherited(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
         return value or _said_before(ctx, "agent")
 
-    text = "This agent, not the first."
+    text = "Agent to use. [default: the first one]"
     return click.option("--agent", "-a", default="", metavar="NAME", callback=inherited, help=text)(
         command
     )
@@ -81,7 +81,7 @@ def limit_option(
         type=click.IntRange(least, most),
         default=default,
         show_default=default is not None,
-        help="Show at most this many.",
+        help="Maximum number of entries to show.",
     )
 
 

@@ -22,7 +22,7 @@ from .run import ME, USAGE, Listing, config_option, fail, limit_option, settings
 
 @click.group(cls=Listing)
 def secrets() -> None:
-    """Keep keys and tokens that commands use and never see.
+    """Manage keys and tokens that commands use without seeing them.
 
     The value is put into requests on their way out, only for the hosts that a rule names, and taken
     out of what comes back. No file, no log and no model ever has it.
@@ -38,14 +38,16 @@ def secrets() -> None:
 @secrets.command("set")
 @click.argument("name")
 @click.option(
-    "--keyring", is_flag=True, help="Keep the value in the keyring of the desktop, not in the home."
+    "--keyring",
+    is_flag=True,
+    help="Store the value in the desktop keyring instead of the home folder.",
 )
 @click.option(
-    "--env", "variable", default="", help="Keep no value: read this variable of the environment."
+    "--env", "variable", default="", help="Store no value: read it from this environment variable."
 )
 @config_option
 def set_(name: str, keyring: bool, variable: str, config: str | None) -> None:
-    """Keep a secret, or replace its value; its rules stay.
+    """Store a secret, or replace its value. Its rules are kept.
 
     \b
     Examples:
@@ -91,7 +93,7 @@ def _where(settings: Settings) -> str:
 @limit_option()
 @config_option
 def list_(limit: int | None, config: str | None) -> None:
-    """Which secrets there are, where they lie, and who may use them where. No value is shown.
+    """List secrets, where they are stored, and who may use them where. No value is shown.
 
     \b
     Example:
@@ -134,20 +136,18 @@ def list_(limit: int | None, config: str | None) -> None:
     help="{} is the value, {basic:USER} a password of USER.",
 )
 @click.option(
-    "--method", "methods", multiple=True, help="Only requests with this method; may be given again."
+    "--method", "methods", multiple=True, help="Only requests with this method. Repeatable."
 )
-@click.option(
-    "--path", "paths", multiple=True, help="Only paths that begin so; may be given again."
-)
+@click.option("--path", "paths", multiple=True, help="Only paths with this prefix. Repeatable.")
 @click.option(
     "--who",
     multiple=True,
-    help="Whose conversations may use it: a name or role:NAME. Else the owner's.",
+    help="Whose conversations may use it: a name or role:NAME. [default: the owner's]",
 )
-@click.option("--drop", is_flag=True, help="Take back the rules of this secret for this host.")
+@click.option("--drop", is_flag=True, help="Remove this secret's rules for this host.")
 @config_option
 def rule(name: str, host: str, drop: bool, config: str | None, **wanted: Any) -> None:
-    """Put a secret into requests to one host, over TLS.
+    """Add a secret to requests to one host, over TLS.
 
     \b
     Examples:
@@ -178,7 +178,7 @@ def rule(name: str, host: str, drop: bool, config: str | None, **wanted: Any) ->
 @click.argument("name")
 @config_option
 def remove(name: str, config: str | None) -> None:
-    """Forget a secret with its rules.
+    """Delete a secret and its rules.
 
     \b
     Example:

@@ -32,10 +32,12 @@ from .run import USAGE, config_option, fail, logging_of, service_settings, verbo
     metavar="PID",
     help="Be the process that works, for this parent.",
 )
-@click.option("--open", "-o", "open_", is_flag=True, help="Open the page in a browser, logged in.")
+@click.option(
+    "--open", "-o", "open_", is_flag=True, help="Open the web page in a browser, signed in."
+)
 @config_option
 def serve(worker: int | None, open_: bool, config: str | None) -> None:
-    """Stay and work until you end it with Ctrl+C or SIGTERM.
+    """Run the server until Ctrl+C or SIGTERM.
 
     A second process does the work and is started again when it asks for that; SIGHUP has it read
     the configuration anew, as it does when the file changes. Terminals may talk beside it. Only one

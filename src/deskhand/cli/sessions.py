@@ -115,20 +115,16 @@ def show(name: str, config: str | None) -> None:
     default="events",
     show_default=True,
     type=click.Choice(["events", "jsonl"]),
-    help="Events as they are logged, or lines of role and content.",
+    help="Logged events, or messages with role and content.",
 )
 @click.option(
     "--compaction",
     type=int,
-    help=(
-        "Only what was said before the conversation was compacted for this time: 1 is the "
-        "first, -1 the last."
-    ),
+    help=("Only what was said before this compaction: 1 is the first, -1 the last."),
 )
 @config_option
 def export(name: str, form: str, compaction: int | None, config: str | None) -> None:
-    """Print a conversation as JSON lines: one event each, exactly as it is logged, or one message
-    each.
+    """Print a conversation as JSON Lines: one event or one message per line.
 
     \b
     Examples:
@@ -151,8 +147,8 @@ def export(name: str, form: str, compaction: int | None, config: str | None) -> 
 @agent_option
 @config_option
 def import_(file: str, agent: str, config: str | None) -> None:
-    """Read a conversation from lines of role and content, as `export --format jsonl` and other
-    systems write them.
+    """Import a conversation from JSON Lines of role and content, as `export --format jsonl` writes
+    them.
 
     It becomes a conversation that can be gone on with; the same file is read in once.
 

@@ -51,7 +51,7 @@ class SetupOptions(msgspec.Struct, frozen=True):
     "--timezone",
     default="",
     metavar="ZONE",
-    help="Tell times as in this place, such as Europe/Berlin.",
+    help="Time zone, such as Europe/Berlin.",
 )
 @click.option(
     "--key",
@@ -59,10 +59,10 @@ class SetupOptions(msgspec.Struct, frozen=True):
     "names",
     multiple=True,
     metavar="NAME",
-    help="Store a key; its value is a line of input.",
+    help="Store this key; its value is read from standard input.",
 )
-@click.option("--owner", default="", metavar="NAME", help="What it calls you.")
-@click.option("--run", "then_talk", is_flag=True, help="Talk to it afterwards.")
+@click.option("--owner", default="", metavar="NAME", help="Your name.")
+@click.option("--run", "then_talk", is_flag=True, help="Start a chat afterwards.")
 @agent_option
 @config_option
 def setup(  # noqa: PLR0913 -- one parameter for each option

@@ -35,8 +35,7 @@ ASIDE = ".changed"
 @config_option
 @click.pass_context
 def skills(ctx: click.Context, agent: str, limit: int | None, config: str | None) -> None:
-    """List the skills that an agent may read, and where they come from: bundled, shared, or the
-    agent's own.
+    """List an agent's skills and where they come from: bundled, shared or its own.
 
     \b
     Examples:
@@ -60,12 +59,12 @@ def skills(ctx: click.Context, agent: str, limit: int | None, config: str | None
 
 @skills.command()
 @click.argument("name", default="")
-@click.option("--all", "every", is_flag=True, help="All that came with Deskhand.")
+@click.option("--all", "every", is_flag=True, help="Reset all bundled skills.")
 @agent_option
 @config_option
 def reset(name: str, every: bool, agent: str, config: str | None) -> None:
-    """Let a bundled skill be as it came. What was put in its place is not deleted: it says where it
-    is now.
+    """Reset a bundled skill to its original version. What was put in its place is not deleted: it
+    says where it is now.
 
     \b
     Examples:

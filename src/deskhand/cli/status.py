@@ -40,9 +40,9 @@ For good: deskhand service install"""  # noqa: E501
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--quiet", "-q", is_flag=True, help="Print nothing: the exit code tells.")
+@click.option("--quiet", "-q", is_flag=True, help="Print nothing; only set the exit code.")
 @click.option(
-    "--verbose", "-v", is_flag=True, help="Show how each part is, and the process that runs."
+    "--verbose", "-v", is_flag=True, help="Show the state of each part and of the process."
 )
 @config_option
 def status(as_json: bool, quiet: bool, verbose: bool, config: str | None) -> None:

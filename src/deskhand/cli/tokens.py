@@ -20,7 +20,7 @@ DAY_S = 24 * 3600.0
 
 @click.group(cls=Listing)
 def tokens() -> None:
-    """Make, list and revoke tokens, with which programs speak to the API.
+    """Create, list and revoke API tokens.
 
     A token does what its scopes say, and never more than its user may: read, chat, approve (answer
     approvals), admin (change settings). Only a hash of it is kept.
@@ -34,12 +34,12 @@ def tokens() -> None:
 
 
 @tokens.command("list")
-@click.option("--user", default="", metavar="NAME", help="Only those of this user.")
+@click.option("--user", default="", metavar="NAME", help="Only tokens of this user.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 @limit_option()
 @config_option
 def list_(user: str, as_json: bool, limit: int | None, config: str | None) -> None:
-    """List tokens and logged-in browsers.
+    """List tokens and signed-in browsers.
 
     \b
     Example:
@@ -84,19 +84,23 @@ def list_(user: str, as_json: bool, limit: int | None, config: str | None) -> No
 @tokens.command()
 @click.argument("name")
 @click.option(
-    "--user", default=OWNER_NAME, show_default=True, metavar="NAME", help="Whose token it is."
+    "--user",
+    default=OWNER_NAME,
+    show_default=True,
+    metavar="NAME",
+    help="User that the token acts as.",
 )
-@click.option("--scopes", default=",".join(SCOPES), show_default=True, help="What it may do.")
+@click.option("--scopes", default=",".join(SCOPES), show_default=True, help="Scopes of the token.")
 @click.option(
     "--days",
     default=90.0,
     show_default=True,
     type=click.FloatRange(0),
-    help="How long; 0 for ever.",
+    help="Days until it expires; 0 for never.",
 )
 @config_option
 def create(name: str, user: str, scopes: str, days: float, config: str | None) -> None:
-    """Make a token. It is printed once, alone on its line; nobody can show it again.
+    """Create a token. It is printed once, alone on its line; nobody can show it again.
 
     \b
     Example:
@@ -137,7 +141,7 @@ def _show(row: TokenRow, secret: str, days: float | None) -> None:
 @click.argument("token_id", metavar="ID")
 @config_option
 def rotate(token_id: str, config: str | None) -> None:
-    """Make a token anew: the old one is dead at once. The beginning of an id is enough.
+    """Replace a token; the old one stops working immediately. The beginning of an id is enough.
 
     \b
     Example:
@@ -155,7 +159,7 @@ def rotate(token_id: str, config: str | None) -> None:
 @click.argument("token_id", metavar="ID")
 @config_option
 def revoke(token_id: str, config: str | None) -> None:
-    """End a token or a browser's login at once. The beginning of an id is enough.
+    """Revoke a token or a browser's login immediately. The beginning of an id is enough.
 
     \b
     Example:
@@ -184,11 +188,11 @@ async def _meant(people: LocalPeople, beginning: str) -> str:
     default=OWNER_NAME,
     show_default=True,
     metavar="NAME",
-    help="Who is logged in with it.",
+    help="User to sign in.",
 )
 @config_option
 def login(user: str, config: str | None) -> None:
-    """Print a link that logs one browser in: once, within ten minutes. `deskhand serve` must be
+    """Print a link that signs in one browser, once, within ten minutes. `deskhand serve` must be
     running.
 
     \b

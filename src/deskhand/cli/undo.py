@@ -44,26 +44,23 @@ class _Wanted(msgspec.Struct, frozen=True):
 @click.command()
 @click.argument("count", default=0, metavar="[N]", type=click.IntRange(0, 1000))
 @click.option(
-    "--session", "-s", default="", metavar="NAME", help="Only what was done in this conversation."
+    "--session", "-s", default="", metavar="NAME", help="Only changes made in this conversation."
 )
-@click.option("--list", "listed", is_flag=True, help="List what was done, the latest first.")
+@click.option("--list", "listed", is_flag=True, help="List changes, latest first.")
 @limit_option(LISTED)
-@click.option("--change", type=int, metavar="NUMBER", help="This one of the list, not the latest.")
-@click.option("--redo", is_flag=True, help="Take back the latest undo.")
-@click.option(
-    "--force", is_flag=True, help="Also over what was changed since; a copy of that is kept."
-)
+@click.option("--change", type=int, metavar="NUMBER", help="Undo this change of the list.")
+@click.option("--redo", is_flag=True, help="Redo the latest undone change.")
+@click.option("--force", is_flag=True, help="Overwrite later changes; a copy of them is kept.")
 @click.option(
     "--diff",
     type=int,
     metavar="NUMBER",
-    help="Show what this change did to each file. Nothing is undone.",
+    help="Show the diff of this change. Nothing is undone.",
 )
 @click.option("--json", "as_json", is_flag=True, help="With --list or --diff: print JSON.")
 @config_option
 def undo(config: str | None, **given: Any) -> None:
-    """Put back the files and key-values that the last thing an agent did changed, or the last N
-    things.
+    """Undo the last change, or the last N changes, that an agent made to files and stored values.
 
     What was changed since by somebody else is left alone, and said. An undo can be taken back with
     --redo.

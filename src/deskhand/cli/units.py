@@ -144,7 +144,7 @@ def _installed(config: str | None) -> Keeper:
 
 @click.group(cls=Group)
 def service() -> None:
-    """Have the system run it from login on, and again when it fails.
+    """Install Deskhand as a system service that starts at login and restarts on failure.
 
     \b
     Examples:
@@ -156,17 +156,20 @@ def service() -> None:
 
 @service.command()
 @click.option(
-    "--print", "show", is_flag=True, help="Print what would be written, and change nothing."
+    "--print",
+    "show",
+    is_flag=True,
+    help="Print the files that would be written, and change nothing.",
 )
 @click.option(
     "--for",
     "kind",
     type=click.Choice(["systemd", "launchd"]),
-    help="With --print: for this system.",
+    help="With --print: the system to print for.",
 )
 @config_option
 def install(show: bool, kind: Kind | None, config: str | None) -> None:
-    """Install it for this user, and start it.
+    """Install the service for this user and start it.
 
     \b
     Examples:
@@ -219,7 +222,7 @@ def _nobody_else(keeper: Keeper) -> None:
 @service.command()
 @config_option
 def uninstall(config: str | None) -> None:
-    """End it, and have it no longer started. Nothing of yours is removed.
+    """Stop and uninstall the service. Nothing of yours is removed.
 
     \b
     Example:
@@ -254,11 +257,11 @@ def _order(name: str, does: str, said: str, act: Callable[[Keeper], None]) -> No
     service.command(name)(order)
 
 
-_order("start", "Start it.", "Started. See how it is: deskhand status", Keeper.start)
-_order("stop", "End it, until it is started or you log in again.", "Ended.", Keeper.stop)
+_order("start", "Start the service.", "Started. See how it is: deskhand status", Keeper.start)
+_order("stop", "Stop the service until it is started or you log in again.", "Ended.", Keeper.stop)
 _order(
     "restart",
-    "End it and start it anew; what is under way has 20 seconds.",
+    "Restart the service; running work has 20 seconds to finish.",
     "Started anew.",
     Keeper.restart,
 )
@@ -267,7 +270,7 @@ _order(
 @service.command()
 @config_option
 def status(config: str | None) -> None:
-    """Whether the system runs it: exit 0 if it does, else 1.
+    """Show whether the service runs; exit 1 if it does not.
 
     \b
     Example:

@@ -32,7 +32,7 @@ def with_people(settings: Settings, use: Callable[[LocalPeople], Awaitable[T]]) 
 
 
 def account_option(command: Callable[..., None]) -> Callable[..., None]:
-    text = "Only on this account (this bot) of the channel."
+    text = "Only on this bot account of the channel."
     return click.option("--account", default="", metavar="NAME", help=text)(command)
 
 
@@ -42,7 +42,7 @@ def _identity(channel: str, external_id: str, account: str = "") -> Identity:
 
 @click.group(cls=Listing)
 def users() -> None:
-    """Who may talk to your agents: users, their ids on chat platforms, and their roles.
+    """Manage users, their chat identities and their roles.
 
     owner may do everything; approver may also answer approvals; member may talk; viewer may only
     read. Further roles stand in the configuration (roles.NAME.agents).
@@ -86,7 +86,7 @@ def _known_as(user: User) -> str:
 @click.argument("name")
 @config_option
 def info(name: str, config: str | None) -> None:
-    """What a user may do, where they are known, and their tokens.
+    """Show a user's roles, identities and tokens.
 
     \b
     Example:
@@ -123,7 +123,7 @@ def info(name: str, config: str | None) -> None:
 
 @users.command()
 @click.argument("name")
-@click.option("--role", "-r", default="member", show_default=True, help="What they may do.")
+@click.option("--role", "-r", default="member", show_default=True, help="Role of the user.")
 @click.argument("channel", required=False, default="")
 @click.argument("external_id", metavar="[ID]", required=False, default="")
 @account_option
@@ -131,7 +131,7 @@ def info(name: str, config: str | None) -> None:
 def add(
     name: str, role: str, channel: str, external_id: str, account: str, config: str | None
 ) -> None:
-    """Add a user, and how one chat platform knows them: its own number or id, never a name.
+    """Add a user with their numeric id on a chat platform (never a name).
 
     \b
     Examples:
@@ -154,7 +154,7 @@ def add(
 @click.argument("name")
 @config_option
 def remove(name: str, config: str | None) -> None:
-    """Remove a user with their identities and tokens. What they said stays.
+    """Remove a user, with their identities and tokens. What they said stays.
 
     \b
     Example:
@@ -174,7 +174,7 @@ def remove(name: str, config: str | None) -> None:
 @account_option
 @config_option
 def link(name: str, channel: str, external_id: str, account: str, config: str | None) -> None:
-    """Say that an id on a chat platform is this user.
+    """Link an id on a chat platform to a user.
 
     \b
     Example:
@@ -194,7 +194,7 @@ def link(name: str, channel: str, external_id: str, account: str, config: str | 
 @account_option
 @config_option
 def unlink(name: str, channel: str, external_id: str, account: str, config: str | None) -> None:
-    """Take an id away from a user: from there they are a stranger again.
+    """Unlink a user's id on a chat platform.
 
     \b
     Example:
@@ -224,7 +224,7 @@ def unlink(name: str, channel: str, external_id: str, account: str, config: str 
 @click.argument("role")
 @config_option
 def add_role(name: str, role: str, config: str | None) -> None:
-    """Give a user one more role.
+    """Add a role to a user.
 
     \b
     Example:
@@ -239,7 +239,7 @@ def add_role(name: str, role: str, config: str | None) -> None:
 @click.argument("role")
 @config_option
 def remove_role(name: str, role: str, config: str | None) -> None:
-    """Take a role away. It holds at once, also for tokens that were made before.
+    """Remove a role from a user. It holds at once, also for tokens that were made before.
 
     \b
     Example:
@@ -253,7 +253,7 @@ def remove_role(name: str, role: str, config: str | None) -> None:
 @limit_option(20)
 @config_option
 def log_(limit: int, config: str | None) -> None:
-    """Who changed what about people, and who asked for what is not theirs; the latest first.
+    """Show the audit log of users and access, latest first.
 
     \b
     Example:

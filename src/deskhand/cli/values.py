@@ -32,14 +32,18 @@ HOUR_S = 3600.0
 def _place(command: C) -> C:
     """The options that say whose keys are meant."""
     namespace = click.option(
-        "--ns", "-n", default="", metavar="NAMESPACE", help="A group of keys, such as a job."
+        "--ns",
+        "-n",
+        default="",
+        metavar="NAMESPACE",
+        help="Namespace of the key, such as a job's name.",
     )
     return config_option(agent_option(namespace(command)))
 
 
 @click.group(cls=Listing)
 def values() -> None:
-    """Read and write values that an agent has stored under a key (tools `kv_set`, `kv_get`).
+    """Manage an agent's stored values (tools `kv_set`, `kv_get`).
 
     \b
     Examples:
@@ -53,7 +57,7 @@ def values() -> None:
 @click.argument("key")
 @_place
 def get(key: str, agent: str, ns: str, config: str | None) -> None:
-    """Print a value as it is; exit 1 where there is none.
+    """Print a value; exit 1 if there is none.
 
     \b
     Example:
@@ -79,7 +83,7 @@ def get(key: str, agent: str, ns: str, config: str | None) -> None:
     "--ttl",
     type=click.FloatRange(min=0, min_open=True),
     metavar="HOURS",
-    help="Forget it after that long.",
+    help="Delete it after this time.",
 )
 @_place
 def set_(key: str, value: str, ttl: float | None, agent: str, ns: str, config: str | None) -> None:
@@ -105,7 +109,7 @@ def set_(key: str, value: str, ttl: float | None, agent: str, ns: str, config: s
 @click.argument("key")
 @_place
 def delete(key: str, agent: str, ns: str, config: str | None) -> None:
-    """Remove a key; exit 1 where there is none.
+    """Delete a value; exit 1 if there is none.
 
     \b
     Example:
@@ -124,7 +128,7 @@ def delete(key: str, agent: str, ns: str, config: str | None) -> None:
 
 
 @values.command("list")
-@click.option("--prefix", "-p", default="", help="Only keys that begin so.")
+@click.option("--prefix", "-p", default="", help="Only keys with this prefix.")
 @limit_option(names=())  # -n is the namespace
 @_place
 def list_(prefix: str, limit: int | None, agent: str, ns: str, config: str | None) -> None:

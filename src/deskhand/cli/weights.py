@@ -29,11 +29,11 @@ TEST_S = 600.0
     "--file",
     "file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Take it from this file.",
+    help="Use this file instead of downloading.",
 )
 @config_option
 def pull(name: str, file: Path | None, config: str | None) -> None:
-    """Fetch the weights of an embedded model; without NAME the one that fits this machine.
+    """Download the weights of an embedded model; without NAME, the one that fits this machine.
 
     It goes on where it was stopped, and checks the hash before first use.
 
@@ -65,7 +65,7 @@ def pull(name: str, file: Path | None, config: str | None) -> None:
 @click.argument("name", default="")
 @config_option
 def test(name: str, config: str | None) -> None:
-    """Ask the chosen model, or NAME, for one sentence, and say how long it took.
+    """Ask the chosen model, or NAME, for one sentence and show how long it took.
 
     \b
     Example:

@@ -43,19 +43,20 @@ class _Wanted(msgspec.Struct, frozen=True):
 
 @click.command()
 @click.argument("path", default="", metavar="[PATH]")
-@click.option("--accept", is_flag=True, help="Say that you have reviewed it; asks once.")
-@click.option("--discard", is_flag=True, help="Put back what was there before; asks once.")
+@click.option("--accept", is_flag=True, help="Mark the changes as reviewed; asks once.")
+@click.option("--discard", is_flag=True, help="Restore what was there before; asks once.")
 @click.option("--yes", "-y", is_flag=True, help="With --accept or --discard: do not ask.")
 @click.option(
-    "--check", is_flag=True, help="Print only how many there are, and fail if there are any."
+    "--check",
+    is_flag=True,
+    help="Print only the number of unreviewed changes; exit 1 if there are any.",
 )
 @click.option("--names", is_flag=True, help="List the paths without their diffs.")
 @click.option("--all", "all_", is_flag=True, help="List git's own files one by one, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @config_option
 def written(config: str | None, path: str, **given: Any) -> None:
-    """Review what agents changed in your folders: those that you allowed with `deskhand allow path
-    --write`.
+    """Review what agents changed in your own folders (allowed with `deskhand allow path --write`).
 
     Whatever they changed there is listed, with its diff, until you accept it. Your own programs
     (make, git, editors, shells) obey files in such a folder: review them before you run anything
