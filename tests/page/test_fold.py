@@ -215,7 +215,7 @@ def test_stopped_failed_and_said_at_the_end(page: Page) -> None:
         e.TurnEnded("done", (3,), "This is said as it is"),
     )
     one, two, three = state["turns"]
-    assert [(item["tone"], item["then"]) for item in one["items"][1:]] == [
+    assert [(item["tone"], item["after"]) for item in one["items"][1:]] == [
         ("warn", "Going on with scripted/y."),
         ("bad", ""),
     ], "the failure is told once"

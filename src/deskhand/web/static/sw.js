@@ -1,6 +1,7 @@
-// Keeps the files of the page, never anybody's data: with the server away, the page opens and shows what it kept itself.
+// Caches the files of the page, never anybody's data: with the server away, the page still opens
+// and shows what it has stored itself.
 const SHELL = "deskhand-shell-1";
-const ours = (url) =>
+const isShellFile = (url) =>
   url.origin === location.origin &&
   (url.pathname === "/" ||
     /^\/(js|css|vendor)\/|^\/(icon\.svg|app\.webmanifest)$/.test(url.pathname));
@@ -14,16 +15,18 @@ self.addEventListener("install", (event) =>
   ),
 );
 self.addEventListener("activate", (event) =>
-  event.waitUntil(clean().then(() => self.clients.claim())),
+  event.waitUntil(deleteOldCaches().then(() => self.clients.claim())),
 );
 
-async function clean() {
+async function deleteOldCaches() {
   for (const name of await caches.keys()) if (name !== SHELL) await caches.delete(name);
 }
 
-// What was loaded before this worker was there, the page names.
+// The page names the files that it loaded before this worker existed.
 self.addEventListener("message", (event) => {
-  const paths = (event.data?.keep ?? []).filter((path) => ours(new URL(path, location.origin)));
+  const paths = (event.data?.keep ?? []).filter((path) =>
+    isShellFile(new URL(path, location.origin)),
+  );
   event.waitUntil(
     caches
       .open(SHELL)
@@ -33,12 +36,12 @@ self.addEventListener("message", (event) => {
 
 self.addEventListener("fetch", (event) => {
   const url = new URL(event.request.url);
-  if (event.request.method !== "GET" || !ours(url)) return;
-  event.respondWith(fresh(event.request));
+  if (event.request.method !== "GET" || !isShellFile(url)) return;
+  event.respondWith(fetchFresh(event.request));
 });
 
-/** From the server, so that a new version is there at once; from what is kept where the server is not. */
-async function fresh(request) {
+/** From the server, so that a new version shows at once; without the server, from the cache. */
+async function fetchFresh(request) {
   const cache = await caches.open(SHELL);
   try {
     const answer = await fetch(request);

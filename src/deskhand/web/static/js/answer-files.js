@@ -1,29 +1,29 @@
 // Files that an answer names: a link opens the file, a picture is shown where it stands.
 import { get } from "./api.js";
-import { look, workspaceFile } from "./preview.js";
+import { openPreview, workspaceFile } from "./preview.js";
 
-/** The path of a file that is named in another one: `base` is the folder of that, '' for the workspace. */
-const resolved = (base, path) => (base && !path.startsWith("/") ? base + path : path);
+/** The path of a file that is named in a file of the folder `base`; '' is the workspace. */
+const resolvePath = (base, path) => (base && !path.startsWith("/") ? base + path : path);
 
 /** For clicks in an answer: true where one was meant for a file. */
 export function openFile(event, base = "") {
   const button = event.target.closest?.("button.file-link");
   if (!button?.dataset.path) return false;
-  look(workspaceFile(resolved(base, button.dataset.path)));
+  openPreview(workspaceFile(resolvePath(base, button.dataset.path)));
   return true;
 }
 
 /** Show the pictures that are named beneath this element. */
 export function drawPictures(element, base = "") {
   for (const button of element.querySelectorAll("button.file-link.picture[data-path]")) {
-    const file = workspaceFile(resolved(base, button.dataset.path));
+    const file = workspaceFile(resolvePath(base, button.dataset.path));
     const words = button.textContent.trim();
     const image = Object.assign(document.createElement("img"), {
       alt: words,
       className: "picture",
       loading: "lazy",
     });
-    image.addEventListener("error", () => explain(button, file, words));
+    image.addEventListener("error", () => explainMissingPicture(button, file, words));
     image.src = file.raw;
     button.replaceChildren(image);
     button.setAttribute("aria-label", `Open ${words || file.name}`);
@@ -33,7 +33,7 @@ export function drawPictures(element, base = "") {
 const WORDS = { 403: "may not be seen by you", 404: "is not there any more" };
 
 /** Why there is no picture. What is there, and is none, stays a link. */
-async function explain(button, file, words) {
+async function explainMissingPicture(button, file, words) {
   try {
     await get(file.about);
     button.classList.remove("picture");

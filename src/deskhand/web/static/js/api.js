@@ -1,4 +1,4 @@
-// Talks to the API: one function for questions and changes, one for streams.
+// Calls the API: one function for requests, one for event streams.
 
 /** What went wrong, as a sentence. `status` 0: the server was not reached. */
 export class ApiError extends Error {
@@ -14,12 +14,12 @@ export class ApiError extends Error {
 
 const listeners = new Set();
 
-/** `heard(status)` is called with the status of each answer; 0 where none came. */
-export function onAnswer(heard) {
-  listeners.add(heard);
+/** `listener(status)` is called with the status of each response; 0 where there was none. */
+export function onResponse(listener) {
+  listeners.add(listener);
 }
 
-/** Ask. `body` is sent as JSON; a Blob or FormData goes as it is. Throws ApiError. */
+/** Send a request. `body` is sent as JSON; a Blob or FormData as it is. Throws ApiError. */
 export async function call(method, path, body = undefined) {
   const headers = method === "GET" ? {} : { "X-Deskhand": "1" };
   const raw = body instanceof Blob || body instanceof FormData;
@@ -32,60 +32,63 @@ export async function call(method, path, body = undefined) {
       body: body === undefined || raw ? body : JSON.stringify(body),
     });
   } catch {
-    tell(0);
+    notifyListeners(0);
     throw new ApiError(
       0,
       "offline",
       "Deskhand is not reached. Is it running on your machine? Start it with: deskhand serve",
     );
   }
-  tell(answer.status);
+  notifyListeners(answer.status);
   if (answer.ok) return answer.status === 204 ? null : await answer.json();
-  let said = {};
+  let problem = {};
   try {
-    said = (await answer.json()).error ?? {};
+    problem = (await answer.json()).error ?? {};
   } catch {
-    /* no JSON: the status must do */
+    /* no JSON: only the status is known */
   }
   throw new ApiError(
     answer.status,
-    said.code ?? "",
-    said.message ?? `The server answered ${answer.status}.`,
-    said.request_id,
+    problem.code ?? "",
+    problem.message ?? `The server answered ${answer.status}.`,
+    problem.request_id,
   );
 }
 
-function tell(status) {
-  for (const heard of listeners) heard(status);
+function notifyListeners(status) {
+  for (const listener of listeners) listener(status);
 }
 
 export const get = (path) => call("GET", path);
 export const post = (path, body = {}) => call("POST", path, body);
 
 /** The path of a conversation, or of something beneath it. */
-export const at = (name, rest = "") => `/api/sessions/${encodeURIComponent(name)}${rest}`;
+export const sessionPath = (name, rest = "") => `/api/sessions/${encodeURIComponent(name)}${rest}`;
 
 /**
- * Follow a stream for ever: the browser resumes by Last-Event-ID; where it gives up, this asks again, at most every 4 s.
- * `path(after)` is the address. Returns a function that ends it.
+ * Follow an event stream until it is closed. The browser resumes it by Last-Event-ID; where the
+ * browser gives up, this connects again, at least every 4 s. `path()` is the address. Returns
+ * `{close, reconnectNow}`.
  */
-export function follow(path, on) {
-  let source,
-    timer,
-    ended = false,
-    tries = 0;
+export function followStream(path, handlers) {
+  let source;
+  let timer;
+  let ended = false;
+  let tries = 0;
   const open = () => {
     source = new EventSource(path());
     source.onopen = () => {
       tries = 0;
-      on.state?.("open");
+      handlers.state?.("open");
     };
     for (const kind of ["recorded", "progress", "closed"])
-      source.addEventListener(kind, (event) => on[kind]?.(JSON.parse(event.data)));
+      source.addEventListener(kind, (event) => handlers[kind]?.(JSON.parse(event.data)));
     source.onerror = () => {
-      on.state?.("lost");
-      source.close(); // the address then says what is missing; the browser's own way would wait longer
-      if (!ended) timer = setTimeout(open, Math.min(4000, 250 * 2 ** tries++));
+      handlers.state?.("lost");
+      source.close(); // connecting again is faster than the browser's own retry
+      if (ended) return;
+      timer = setTimeout(open, Math.min(4000, 250 * 2 ** tries));
+      tries += 1;
     };
   };
   open();
@@ -95,8 +98,8 @@ export function follow(path, on) {
       clearTimeout(timer);
       source.close();
     },
-    now() {
-      if (source.readyState === 2 && !ended) {
+    reconnectNow() {
+      if (source.readyState === EventSource.CLOSED && !ended) {
         clearTimeout(timer);
         tries = 0;
         open();
@@ -105,8 +108,8 @@ export function follow(path, on) {
   };
 }
 
-/** A name that nobody else will take. */
-export function fresh(prefix = "") {
+/** A random id. */
+export function newId(prefix = "") {
   const bytes = crypto.getRandomValues(new Uint8Array(8));
   return prefix + Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -1,12 +1,12 @@
-// What waits for a person: the exact call, why it is asked, and what each answer means.
+// Questions to a person: the exact call, why it is asked about, and what each answer means.
 
-import { isEdit, Proposed } from "./diff.js";
-import { clock, moment } from "./format.js";
+import { answerAsk } from "./actions.js";
+import { isEdit, ProposedDiff } from "./diff.js";
+import { formatDateTime, formatTime } from "./format.js";
 import { Icon } from "./icons.js";
 import { html, useState } from "./lib.js";
-import { Asked, capital, changeWords, RUN, runOf } from "./programs.js";
-import { may } from "./state.js";
-import { choose } from "./talk.js";
+import { capitalize, describeChanges, parseRun, RUN, RunApproval } from "./programs.js";
+import { hasScope } from "./state.js";
 
 const ALL = { once: "Allow all once", each: "Ask one by one", no: "Allow none" };
 const WORDS = {
@@ -28,7 +28,8 @@ const MEANS_ALL = {
   each: "You are asked about each of them by itself.",
   no: "None of them is done. The agent is told and goes on without them.",
 };
-const until = (at) => (at - Date.now() / 1000 > 12 * 3600 ? moment(at) : clock(at));
+const formatUntil = (timestamp) =>
+  timestamp - Date.now() / 1000 > 12 * 3600 ? formatDateTime(timestamp) : formatTime(timestamp);
 const DONE = {
   once: "Allowed once",
   always: "Allowed, always for exactly this",
@@ -39,73 +40,147 @@ const DONE = {
 };
 
 export function Ask({ ask, open = false }) {
-  if (!open) return html`<${Answered} ask=${ask} />`;
+  if (!open) return html`<${AnsweredAsk} ask=${ask} />`;
   return ask.approval ? html`<${Approval} ask=${ask} />` : html`<${Question} ask=${ask} />`;
 }
 
-function Answered({ ask }) {
-  const run = programOf(ask),
-    several = ask.calls?.length > 1 ? `${ask.calls.length} calls: ` : "",
-    brief = run ? capital(changeWords(run.changes)) : `${several}${ask.question}`;
-  const said = DONE[ask.answer] ?? ask.answer,
-    good = ask.approval ? ["once", "always"].includes(ask.answer) : ask.answer !== "closed";
-  return html`<details class="ask answered"><summary><${Icon} name=${ask.approval ? "shield" : "ask"} /><span class="cut grow">${brief}</span><span class=${`tag ${good ? "good" : "bad"}`}>${said}${ask.by ? ` · ${ask.by}` : ""}</span></summary>
-    <pre class="exact" tabindex="0">${ask.question}</pre>${ask.reason && html`<p class="small muted">Asked because ${ask.reason}</p>`}${ask.why && html`<p class="small muted">${ask.why}</p>`}</details>`;
+function AnsweredAsk({ ask }) {
+  const run = findProgram(ask);
+  const several = ask.calls?.length > 1 ? `${ask.calls.length} calls: ` : "";
+  const brief = run ? capitalize(describeChanges(run.changes)) : `${several}${ask.question}`;
+  const said = DONE[ask.answer] ?? ask.answer;
+  const good = ask.approval ? ["once", "always"].includes(ask.answer) : ask.answer !== "closed";
+  return html`
+    <details class="ask answered">
+      <summary>
+        <${Icon} name=${ask.approval ? "shield" : "ask"} />
+        <span class="cut grow">${brief}</span>
+        <span class=${`tag ${good ? "good" : "bad"}`}>${said}${ask.by ? ` · ${ask.by}` : ""}</span>
+      </summary>
+      <pre class="exact" tabindex="0">${ask.question}</pre>
+      ${ask.reason && html`<p class="small muted">Asked because ${ask.reason}</p>`}
+      ${ask.why && html`<p class="small muted">${ask.why}</p>`}
+    </details>
+  `;
 }
 
-/** The program that is asked about, and what it changes; null where it is another call. */
-const programOf = (ask) => (ask.approval && ask.call?.name === RUN ? runOf(ask.call.args) : null);
+/** The program that is asked about, with its changes; null for another call. */
+const findProgram = (ask) =>
+  ask.approval && ask.call?.name === RUN ? parseRun(ask.call.args) : null;
+
+function drawCalls(ask) {
+  const lines = ask.question.split("\n");
+  return html`
+    <ol class="several">
+      ${lines.map(
+        (line, i) => html`<li key=${ask.calls[i]}><${ExactCall} question=${line} /></li>`,
+      )}
+    </ol>
+  `;
+}
+
+function drawCall(ask, run) {
+  if (run) return html`<${RunApproval} call=${ask.call} run=${run} />`;
+  if (!isEdit(ask.call?.name)) return html`<${ExactCall} question=${ask.question} />`;
+  return html`
+    <${ProposedDiff} call=${ask.call} callId=${ask.callId}>
+      ${(known) => html`<${ExactCall} question=${ask.question} folded=${known} />`}
+    <//>
+  `;
+}
 
 function Approval({ ask }) {
-  const run = programOf(ask),
-    together = ask.choices.includes("each"),
-    words = together ? ALL : WORDS;
-  const [explained, setExplained] = useState("once"),
-    [busy, setBusy] = useState("");
-  const answer = async (choice) => {
+  const run = findProgram(ask);
+  const together = ask.choices.includes("each");
+  const words = together ? ALL : WORDS;
+  const [explained, setExplained] = useState("once");
+  const [busy, setBusy] = useState("");
+  const answerApproval = async (choice) => {
     setBusy(choice);
-    if ((await choose(ask.id, choice)) === undefined) setBusy("");
+    if ((await answerAsk(ask.id, choice)) === undefined) setBusy("");
   };
   const keys = together
     ? { y: "once", e: "each", n: "no" }
     : { y: "once", a: "always", n: "no", N: "never" };
-  const key = (event) => {
+  const handleKey = (event) => {
     const choice = keys[event.key];
-    if (choice && !event.ctrlKey && !event.metaKey && !event.altKey && may("approve")) {
+    if (choice && !event.ctrlKey && !event.metaKey && !event.altKey && hasScope("approve")) {
       event.preventDefault();
-      answer(choice);
+      answerApproval(choice);
     }
   };
-  return html`<section class="ask open" aria-label="Permission needed" onKeyDown=${key}>
-    <h3><${Icon} name="shield" />${together ? `May it do these ${ask.calls.length}?` : "May it do this?"}</h3>
-    ${together ? html`<ol class="several">${ask.question.split("\n").map((line, i) => html`<li key=${ask.calls[i]}><${Exact} question=${line} /></li>`)}</ol>` : run ? html`<${Asked} call=${ask.call} run=${run} />` : isEdit(ask.call?.name) ? html`<${Proposed} call=${ask.call} callId=${ask.callId}>${(known) => html`<${Exact} question=${ask.question} folded=${known} />`}<//>` : html`<${Exact} question=${ask.question} />`}
-    ${ask.reason && html`<p class="reason">You are asked because ${ask.reason}.</p>`}
-    ${
-      may("approve")
-        ? html`<div class="choices" role="group" aria-label="Your answer" aria-describedby="means">
-      ${Object.entries(words).map(([choice, label], i) => html`<button key=${choice} type="button" disabled=${busy !== ""} class=${`btn ${i === 0 ? "main" : ""}`} onFocus=${() => setExplained(choice)} onMouseEnter=${() => setExplained(choice)} onClick=${() => answer(choice)}>${label}<kbd aria-hidden="true">${Object.keys(keys)[i]}</kbd></button>`)}
-    </div><p class="small means" id="means">${(together ? MEANS_ALL : MEANS)[explained]}</p>`
-        : html`<p class="small">Somebody with the role approver or owner has to answer this.</p>`
-    }
-    <p class="tiny muted">It waits until ${until(ask.until)}; then it is not done.<span class="only-wide"> Alt+A comes here.</span></p>
-  </section>`;
+  return html`
+    <section class="ask open" aria-label="Permission needed" onKeyDown=${handleKey}>
+      <h3>
+        <${Icon} name="shield" />
+        ${together ? `May it do these ${ask.calls.length}?` : "May it do this?"}
+      </h3>
+      ${together ? drawCalls(ask) : drawCall(ask, run)}
+      ${ask.reason && html`<p class="reason">You are asked because ${ask.reason}.</p>`}
+      ${
+        hasScope("approve")
+          ? html`
+              <div class="choices" role="group" aria-label="Your answer" aria-describedby="means">
+                ${Object.entries(words).map(
+                  ([choice, label], i) => html`
+                    <button
+                      key=${choice}
+                      type="button"
+                      disabled=${busy !== ""}
+                      class=${`btn ${i === 0 ? "main" : ""}`}
+                      onFocus=${() => setExplained(choice)}
+                      onMouseEnter=${() => setExplained(choice)}
+                      onClick=${() => answerApproval(choice)}
+                    >
+                      ${label}
+                      <kbd aria-hidden="true">${Object.keys(keys)[i]}</kbd>
+                    </button>
+                  `,
+                )}
+              </div>
+              <p class="small means" id="means">${(together ? MEANS_ALL : MEANS)[explained]}</p>
+            `
+          : html`<p class="small">Somebody with the role approver or owner has to answer this.</p>`
+      }
+      <p class="tiny muted">
+        It waits until ${formatUntil(ask.until)}; then it is not done.
+        <span class="only-wide"> Press Alt+A to go here.</span>
+      </p>
+    </section>
+  `;
 }
 
 /** The bytes that are asked about; folded where what they do stands above. */
-function Exact({ question, folded = false }) {
-  const bytes = html`<pre class="exact" tabindex="0" aria-label="Exactly this would be done">${question}</pre>`;
+function ExactCall({ question, folded = false }) {
+  const bytes = html`
+    <pre class="exact" tabindex="0" aria-label="Exactly this would be done">${question}</pre>
+  `;
   return folded
     ? html`<details class="spelled"><summary>Exactly this</summary>${bytes}</details>`
-    : html`${bytes}<${Spelled} question=${question} />`;
+    : html`${bytes}<${SpelledArguments} question=${question} />`;
 }
 
 /** Where the bytes hide line ends or letters behind escapes: what they spell. */
-function Spelled({ question }) {
+function SpelledArguments({ question }) {
   if (!question.includes("\\")) return null;
   try {
     const args = JSON.parse(question.slice(question.indexOf(" ") + 1));
     if (typeof args !== "object" || args === null) return null;
-    return html`<details class="spelled"><summary>What it spells</summary>${Object.entries(args).map(([name, value]) => html`<div key=${name}><h4>${name}</h4><pre tabindex="0">${typeof value === "string" ? value : JSON.stringify(value, null, 2)}</pre></div>`)}</details>`;
+    return html`
+      <details class="spelled">
+        <summary>Decoded arguments</summary>
+        ${Object.entries(args).map(
+          ([name, value]) => html`
+            <div key=${name}>
+              <h4>${name}</h4>
+              <pre tabindex="0">
+                ${typeof value === "string" ? value : JSON.stringify(value, null, 2)}
+              </pre>
+            </div>
+          `,
+        )}
+      </details>
+    `;
   } catch {
     return null;
   }
@@ -116,16 +191,47 @@ function Question({ ask }) {
   const answer = async (text) => {
     if (!text) return;
     setBusy(true);
-    if ((await choose(ask.id, text)) === undefined) setBusy(false);
+    if ((await answerAsk(ask.id, text)) === undefined) setBusy(false);
   };
-  const send = (event) => {
+  const sendAnswer = (event) => {
     event.preventDefault();
     answer(new FormData(event.target).get("answer").trim());
   };
-  return html`<section class="ask open" aria-label="A question for you">
-    <h3><${Icon} name="ask" />${ask.question}</h3>
-    ${ask.choices.length > 0 && html`<div class="choices">${ask.choices.map((choice) => html`<button key=${choice} type="button" class="btn" disabled=${busy} onClick=${() => answer(choice)}>${choice}</button>`)}</div>`}
-    <form class="row" onSubmit=${send}><input class="input" name="answer" aria-label="Your answer in your own words" placeholder=${ask.choices.length ? "Or in your own words" : "Your answer"} autocomplete="off" disabled=${busy} /><button class="btn main" disabled=${busy}>Answer</button></form>
-    <p class="tiny muted">It waits until ${until(ask.until)}.</p>
-  </section>`;
+  return html`
+    <section class="ask open" aria-label="A question for you">
+      <h3><${Icon} name="ask" />${ask.question}</h3>
+      ${
+        ask.choices.length > 0 &&
+        html`
+          <div class="choices">
+            ${ask.choices.map(
+              (choice) => html`
+                <button
+                  key=${choice}
+                  type="button"
+                  class="btn"
+                  disabled=${busy}
+                  onClick=${() => answer(choice)}
+                >
+                  ${choice}
+                </button>
+              `,
+            )}
+          </div>
+        `
+      }
+      <form class="row" onSubmit=${sendAnswer}>
+        <input
+          class="input"
+          name="answer"
+          aria-label="Your answer in your own words"
+          placeholder=${ask.choices.length ? "Or in your own words" : "Your answer"}
+          autocomplete="off"
+          disabled=${busy}
+        />
+        <button class="btn main" disabled=${busy}>Answer</button>
+      </form>
+      <p class="tiny muted">It waits until ${formatUntil(ask.until)}.</p>
+    </section>
+  `;
 }

@@ -1,34 +1,79 @@
-// Files of a message: what people attach in a grid of small pictures, what the agent made at its full worth.
+// Files of a message: a person's attachments as small pictures, the agent's files at full size.
 
-import { bytes } from "./format.js";
+import { formatBytes } from "./format.js";
 import { Icon } from "./icons.js";
 import { html, useState } from "./lib.js";
-import { isPicture, look, sentFile } from "./preview.js";
+import { isPicture, openPreview, sentFile } from "./preview.js";
 
 /** What a person attached. */
 export function Attachments({ parts }) {
   const pictures = parts.filter(isPicture);
   const files = parts.filter((part) => !isPicture(part));
-  return html`${pictures.length > 0 && html`<ul class="thumbs">${pictures.map((part, i) => html`<li key=${i}><${Picture} part=${part} /></li>`)}</ul>`}
-    ${files.length > 0 && html`<ul class="file-cards">${files.map((part, i) => html`<li key=${i}><${FileCard} part=${part} /></li>`)}</ul>`}`;
+  return html`
+    ${
+      pictures.length > 0 &&
+      html`
+        <ul class="thumbs">
+          ${pictures.map((part, i) => html`<li key=${i}><${Picture} part=${part} /></li>`)}
+        </ul>
+      `
+    }
+    ${
+      files.length > 0 &&
+      html`
+        <ul class="file-cards">
+          ${files.map((part, i) => html`<li key=${i}><${FileCard} part=${part} /></li>`)}
+        </ul>
+      `
+    }
+  `;
 }
 
 /** What a tool sent or gave back, with what was said about it. */
-export function Made({ parts, caption }) {
-  return html`<div class="made">${parts.map((part, i) => {
-    const words = i === parts.length - 1 ? caption : "";
-    if (!isPicture(part))
-      return html`<div key=${i}><${FileCard} part=${part} />${words && html`<p class="caption">${words}</p>`}</div>`;
-    return html`<figure key=${i}><${Picture} part=${part} alt=${caption} /><figcaption class="caption">${words || part.name}</figcaption></figure>`;
-  })}</div>`;
+export function ToolFiles({ parts, caption }) {
+  return html`
+    <div class="made">
+      ${parts.map((part, i) => {
+        const words = i === parts.length - 1 ? caption : "";
+        if (!isPicture(part))
+          return html`
+            <div key=${i}>
+              <${FileCard} part=${part} />
+              ${words && html`<p class="caption">${words}</p>`}
+            </div>
+          `;
+        return html`
+          <figure key=${i}>
+            <${Picture} part=${part} alt=${caption} />
+            <figcaption class="caption">${words || part.name}</figcaption>
+          </figure>
+        `;
+      })}
+    </div>
+  `;
 }
 
-/** A picture that opens; where its bytes are gone, or are none, it is a file like others. */
+/** A picture that opens; where it cannot be loaded, it is shown as a file. */
 function Picture({ part, alt = "" }) {
   const [gone, setGone] = useState(false);
   const file = sentFile(part);
   if (gone) return html`<${FileCard} part=${part} />`;
-  return html`<button type="button" class="picture-button" aria-label=${`Open ${file.name}`} onClick=${() => look(file)}><img class="picture" src=${file.raw} alt=${alt || part.name || "A picture that was sent"} loading="lazy" onError=${() => setGone(true)} /></button>`;
+  return html`
+    <button
+      type="button"
+      class="picture-button"
+      aria-label=${`Open ${file.name}`}
+      onClick=${() => openPreview(file)}
+    >
+      <img
+        class="picture"
+        src=${file.raw}
+        alt=${alt || part.name || "A picture that was sent"}
+        loading="lazy"
+        onError=${() => setGone(true)}
+      />
+    </button>
+  `;
 }
 
 function FileCard({ part }) {
@@ -37,6 +82,39 @@ function FileCard({ part }) {
   const ending =
     /\.([a-z0-9]{1,5})$/i.exec(name)?.[1].toUpperCase() ??
     (part.type === "audio" ? "Audio" : "File");
-  return html`<div class="file-card"><${Icon} name="file" /><span class="grow"><strong class="cut" title=${name}>${name}</strong><span class="tiny muted">${[ending, part.size_bytes ? bytes(part.size_bytes) : ""].filter(Boolean).join(" · ")}</span></span>
-    ${file && html`<button type="button" class="btn little" aria-label=${`Open ${name}`} onClick=${() => look(file)}>Open</button><a class="ib little" href=${file.raw} download=${name} aria-label=${`Download ${name}`} title="Download"><${Icon} name="download" /></a>`}</div>`;
+  return html`
+    <div class="file-card">
+      <${Icon} name="file" />
+      <span class="grow">
+        <strong class="cut" title=${name}>${name}</strong>
+        <span class="tiny muted">
+          ${[ending, part.size_bytes ? formatBytes(part.size_bytes) : ""]
+            .filter(Boolean)
+            .join(" · ")}
+        </span>
+      </span>
+      ${
+        file &&
+        html`
+          <button
+            type="button"
+            class="btn little"
+            aria-label=${`Open ${name}`}
+            onClick=${() => openPreview(file)}
+          >
+            Open
+          </button>
+          <a
+            class="ib little"
+            href=${file.raw}
+            download=${name}
+            aria-label=${`Download ${name}`}
+            title="Download"
+          >
+            <${Icon} name="download" />
+          </a>
+        `
+      }
+    </div>
+  `;
 }

@@ -1,17 +1,18 @@
-// The field to write in: text, files, and what becomes of it while something runs.
+// The field to write in: text, files, and how a message is taken while a turn runs.
 
+import { stopTurn } from "./actions.js";
 import { call } from "./api.js";
-import { bytes } from "./format.js";
+import { formatBytes } from "./format.js";
 import { Icon, IconButton } from "./icons.js";
-import { draftOf, keepDraft } from "./keep.js";
+import { loadDraft, storeDraft } from "./keep.js";
 import { html, signal, useEffect, useLayoutEffect, useRef } from "./lib.js";
-import { announce, complain, here, may, online } from "./state.js";
-import { say, stop, talk } from "./talk.js";
+import { announce, hasScope, online, route, showError } from "./state.js";
+import { sendMessage, talk } from "./talk.js";
 
 const MODES = [
   ["steer", "Steer", "It reads this at its next step and takes it into account"],
   ["queue", "Queue", "It reads this when it has finished what it does"],
-  ["interrupt", "Interrupt", "It stops at once and turns to this"],
+  ["interrupt", "Interrupt", "It stops at once and does this instead"],
 ];
 const draft = signal("");
 const files = signal([]); // {key, name, size, blob?, mime, problem?}
@@ -19,15 +20,15 @@ const mode = signal("steer");
 const dropping = signal(false);
 
 export function Composer() {
-  const field = useRef(),
-    picker = useRef(),
-    { name } = here.value,
-    running = talk.value.open;
+  const field = useRef();
+  const picker = useRef();
+  const { name } = route.value;
+  const running = talk.value.open;
   useEffect(() => {
-    draft.value = draftOf(name);
+    draft.value = loadDraft(name);
     files.value = [];
     if (!matchMedia("(pointer: coarse)").matches) field.current?.focus();
-    return dragging();
+    return listenForDrops();
   }, []);
   useLayoutEffect(() => {
     const area = field.current;
@@ -38,96 +39,183 @@ export function Composer() {
   const ready =
     (draft.value.trim() || files.value.some((file) => file.blob)) &&
     !files.value.some((file) => !file.blob && !file.problem);
-  const send = () => {
+  const sendDraft = () => {
     if (!ready) return;
-    const text = draft.value.trim(),
-      attached = files.value
-        .filter((file) => file.blob)
-        .map(({ blob, name: called, mime, size }) => ({
-          blob,
-          name: called,
-          mime,
-          size_bytes: size,
-        }));
+    const text = draft.value.trim();
+    const attached = files.value
+      .filter((file) => file.blob)
+      .map(({ blob, name: called, mime, size }) => ({
+        blob,
+        name: called,
+        mime,
+        size_bytes: size,
+      }));
     draft.value = "";
     files.value = [];
-    keepDraft(name, "");
-    say(text, attached, running ? mode.value : "steer");
+    storeDraft(name, "");
+    sendMessage(text, attached, running ? mode.value : "steer");
     announce(running ? "Sent, while it works" : "Sent");
   };
-  const key = (event) => {
+  const handleKey = (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-    if (matchMedia("(pointer: coarse)").matches && !event.ctrlKey) return; // on a phone there is a button for it
+    if (matchMedia("(pointer: coarse)").matches && !event.ctrlKey) return; // phones use the button
     event.preventDefault();
-    send();
+    sendDraft();
   };
-  const write = (event) => {
+  const updateDraft = (event) => {
     draft.value = event.target.value;
-    keepDraft(name, event.target.value);
+    storeDraft(name, event.target.value);
   };
-  const paste = (event) => {
+  const pasteFiles = (event) => {
     const pasted = [...(event.clipboardData?.files ?? [])];
     if (pasted.length) {
       event.preventDefault();
-      attach(pasted);
+      attachFiles(pasted);
     }
   };
-  if (!may("chat"))
-    return html`<p class="composer-note">You may read here. To write, ask the owner for the role member.</p>`;
-  return html`<form class=${`composer ${dropping.value ? "dropping" : ""}`} onSubmit=${(event) => {
-    event.preventDefault();
-    send();
-  }}>
-    ${
-      files.value.length > 0 &&
-      html`<ul class="attached">${files.value.map(
-        (file) =>
-          html`<li key=${file.key} class=${`chip ${file.problem ? "bad" : ""}`}>${file.thumb ? html`<img src=${file.thumb} alt="" />` : html`<${Icon} name="file" />`}<span class="cut">${file.name}</span><span class="muted">${file.problem || (file.blob ? bytes(file.size) : "uploading …")}</span><${IconButton} name="close" little label=${`Take away ${file.name}`} onClick=${() => {
-            files.value = files.value.filter((one) => one !== file);
-          }} /></li>`,
-      )}</ul>`
-    }
-    <label class="sr" for="composer">Message to Deskhand</label>
-    <textarea id="composer" ref=${field} rows="1" value=${draft.value} placeholder=${placeholder(running)} onInput=${write} onKeyDown=${key} onPaste=${paste} enterkeyhint="enter"></textarea>
-    <div class="row">
-      <input type="file" multiple hidden ref=${picker} onChange=${(event) => {
-        attach([...event.target.files]);
-        event.target.value = "";
-      }} />
-      <${IconButton} name="clip" label="Attach files" onClick=${() => picker.current.click()} />
+  if (!hasScope("chat"))
+    return html`
+      <p class="composer-note">You may read here. To write, ask the owner for the role member.</p>
+    `;
+  return html`
+    <form
+      class=${`composer ${dropping.value ? "dropping" : ""}`}
+      onSubmit=${(event) => {
+        event.preventDefault();
+        sendDraft();
+      }}
+    >
       ${
-        running &&
-        html`<div class="modes" role="radiogroup" aria-label="While it works, this message should">${MODES.map(
-          ([id, label, means]) =>
-            html`<button key=${id} type="button" role="radio" aria-checked=${String(mode.value === id)} title=${means} tabindex=${mode.value === id ? 0 : -1} onClick=${() => {
-              mode.value = id;
-            }} onKeyDown=${turn}>${label}</button>`,
-        )}</div>`
+        files.value.length > 0 &&
+        html`
+          <ul class="attached">
+            ${files.value.map(
+              (file) => html`
+                <li key=${file.key} class=${`chip ${file.problem ? "bad" : ""}`}>
+                  ${
+                    file.thumb
+                      ? html`<img src=${file.thumb} alt="" />`
+                      : html`<${Icon} name="file" />`
+                  }
+                  <span class="cut">${file.name}</span>
+                  <span class="muted">
+                    ${file.problem || (file.blob ? formatBytes(file.size) : "uploading …")}
+                  </span>
+                  <${IconButton}
+                    name="close"
+                    little
+                    label=${`Remove ${file.name}`}
+                    onClick=${() => {
+                      files.value = files.value.filter((one) => one !== file);
+                    }}
+                  />
+                </li>
+              `,
+            )}
+          </ul>
+        `
       }
-      <span class="grow cut tiny muted">${running && html`<span class="only-wide">${MODES.find(([id]) => id === mode.value)[2]}</span>`}</span>
-      ${running && html`<button type="button" class="btn stop" aria-label="Stop" onClick=${stop} title="Stop (Esc)"><${Icon} name="stop" /><span class="only-wide">Stop</span></button>`}
-      <button type="submit" class="send" aria-label="Send" title="Send (Enter)" disabled=${!ready}><${Icon} name="send" /></button>
-    </div>
-  </form>`;
+      <label class="sr" for="composer">Message to Deskhand</label>
+      <textarea
+        id="composer"
+        ref=${field}
+        rows="1"
+        value=${draft.value}
+        placeholder=${choosePlaceholder(running)}
+        onInput=${updateDraft}
+        onKeyDown=${handleKey}
+        onPaste=${pasteFiles}
+        enterkeyhint="enter"
+      ></textarea>
+      <div class="row">
+        <input
+          type="file"
+          multiple
+          hidden
+          ref=${picker}
+          onChange=${(event) => {
+            attachFiles([...event.target.files]);
+            event.target.value = "";
+          }}
+        />
+        <${IconButton} name="clip" label="Attach files" onClick=${() => picker.current.click()} />
+        ${
+          running &&
+          html`
+            <div class="modes" role="radiogroup" aria-label="While it works, this message should">
+              ${MODES.map(
+                ([id, label, means]) => html`
+                  <button
+                    key=${id}
+                    type="button"
+                    role="radio"
+                    aria-checked=${String(mode.value === id)}
+                    title=${means}
+                    tabindex=${mode.value === id ? 0 : -1}
+                    onClick=${() => {
+                      mode.value = id;
+                    }}
+                    onKeyDown=${moveMode}
+                  >
+                    ${label}
+                  </button>
+                `,
+              )}
+            </div>
+          `
+        }
+        <span class="grow cut tiny muted">
+          ${
+            running &&
+            html`<span class="only-wide">${MODES.find(([id]) => id === mode.value)[2]}</span>`
+          }
+        </span>
+        ${
+          running &&
+          html`
+            <button
+              type="button"
+              class="btn stop"
+              aria-label="Stop"
+              onClick=${stopTurn}
+              title="Stop (Esc)"
+            >
+              <${Icon} name="stop" />
+              <span class="only-wide">Stop</span>
+            </button>
+          `
+        }
+        <button
+          type="submit"
+          class="send"
+          aria-label="Send"
+          title="Send (Enter)"
+          disabled=${!ready}
+        >
+          <${Icon} name="send" />
+        </button>
+      </div>
+    </form>
+  `;
 }
 
-function placeholder(running) {
-  if (!online.value) return "Write; it is sent when Deskhand is back";
+function choosePlaceholder(running) {
+  if (!online.value) return "Write a message: it is sent when Deskhand is back";
   return running ? "Say more while it works" : "Message Deskhand";
 }
 
-/** Arrows walk through a group of choices. */
-function turn(event) {
-  const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-  if (!by) return;
+/** Arrow keys move between the modes. */
+function moveMode(event) {
+  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+  if (!step) return;
   event.preventDefault();
   const all = MODES.map(([id]) => id);
-  mode.value = all[(all.indexOf(mode.value) + by + all.length) % all.length];
+  mode.value = all[(all.indexOf(mode.value) + step + all.length) % all.length];
   requestAnimationFrame(() => document.querySelector('.modes [aria-checked="true"]')?.focus());
 }
 
 /** Upload what is to go with the next message. */
-export async function attach(chosen) {
+export async function attachFiles(chosen) {
   for (const file of chosen) {
     const entry = {
       key: crypto.getRandomValues(new Uint32Array(1))[0],
@@ -136,30 +224,30 @@ export async function attach(chosen) {
       mime: file.type || "application/octet-stream",
     };
     files.value = [...files.value, entry];
-    const settle = (more) => {
+    const updateEntry = (more) => {
       files.value = files.value.map((one) => (one.key === entry.key ? { ...one, ...more } : one));
     };
-    thumbOf(file).then(
-      (thumb) => settle({ thumb }),
-      () => undefined,
-    ); // no picture, or one that the browser does not know
+    makeThumbnail(file).then(
+      (thumb) => updateEntry({ thumb }),
+      () => undefined, // no picture, or one that the browser does not know
+    );
     try {
       const known = await call(
         "POST",
         `/api/blobs?name=${encodeURIComponent(entry.name)}`,
         new Blob([file], { type: entry.mime }),
       );
-      settle({ blob: known.blob, mime: known.mime, size: known.size_bytes, name: known.name });
+      updateEntry({ blob: known.blob, mime: known.mime, size: known.size_bytes, name: known.name });
       announce(`${entry.name} is attached`);
     } catch (error) {
-      settle({ problem: error.missing ? "this server takes no files" : "not uploaded" });
-      if (!error.missing) complain(error);
+      updateEntry({ problem: error.missing ? "this server takes no files" : "not uploaded" });
+      if (!error.missing) showError(error);
     }
   }
 }
 
 /** The picture, small, as an address that the page may show. */
-async function thumbOf(file) {
+async function makeThumbnail(file) {
   const bitmap = await createImageBitmap(file, { resizeHeight: 56, resizeQuality: "medium" });
   const canvas = Object.assign(document.createElement("canvas"), {
     width: bitmap.width,
@@ -169,9 +257,9 @@ async function thumbOf(file) {
   return canvas.toDataURL("image/png");
 }
 
-function dragging() {
+function listenForDrops() {
   let depth = 0;
-  const on = {
+  const handlers = {
     dragenter: (event) => {
       if (event.dataTransfer?.types.includes("Files")) {
         depth += 1;
@@ -188,11 +276,11 @@ function dragging() {
       depth = 0;
       dropping.value = false;
       if (event.dataTransfer?.files.length && !event.target.closest?.(".panel"))
-        attach([...event.dataTransfer.files]);
+        attachFiles([...event.dataTransfer.files]);
     },
   };
-  for (const [name, heard] of Object.entries(on)) addEventListener(name, heard);
+  for (const [name, handler] of Object.entries(handlers)) addEventListener(name, handler);
   return () => {
-    for (const [name, heard] of Object.entries(on)) removeEventListener(name, heard);
+    for (const [name, handler] of Object.entries(handlers)) removeEventListener(name, handler);
   };
 }

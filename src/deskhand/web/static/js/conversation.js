@@ -1,50 +1,73 @@
-// The conversation in the middle: its head, what was said and done, and the field to write in.
+// The conversation in the middle: its header, its turns, and the field to write in.
 
 import { Ask } from "./asks.js";
 import { Composer } from "./composer.js";
 import { Find, finding } from "./find.js";
 import { IconButton } from "./icons.js";
 import { html, useEffect, useState } from "./lib.js";
-import { session } from "./list.js";
-import { useAsk } from "./panels/parts.js";
-import { attempt, change, developer, drawer, here, may, me, panel } from "./state.js";
-import { missing, say, talk, unsent } from "./talk.js";
+import { currentSession } from "./list.js";
+import { useFetch } from "./panels/parts.js";
+import {
+  attempt,
+  currentUser,
+  developer,
+  drawer,
+  hasScope,
+  panel,
+  route,
+  updateSession,
+} from "./state.js";
+import { missingReason, sendMessage, talk, unsentMessages } from "./talk.js";
 import { Log } from "./turns.js";
 
 export function Conversation() {
-  const { name } = here.value,
-    state = talk.value;
-  const empty = !state.turns.length && !unsent.value.length;
-  return html`<div class="talk">
-    <${Head} />
-    ${finding.value && name && html`<${Find} key=${`find ${name}`} />`}
-    ${missing.value ? html`<${Missing} />` : html`<${Log} key=${name} empty=${empty} first=${empty && html`<${FirstVisit} />`} />`}
-    ${!missing.value && html`<div class="dock">${state.asks.length > 0 && html`<${Asks} />`}<${Composer} key=${name} /></div>`}
-  </div>`;
+  const { name } = route.value;
+  const state = talk.value;
+  const empty = !state.turns.length && !unsentMessages.value.length;
+  return html`
+    <div class="talk">
+      <${ConversationHead} />
+      ${finding.value && name && html`<${Find} key=${`find ${name}`} />`}
+      ${
+        missingReason.value
+          ? html`<${MissingConversation} />`
+          : html`<${Log} key=${name} empty=${empty} first=${empty && html`<${FirstVisit} />`} />`
+      }
+      ${
+        !missingReason.value &&
+        html`
+          <div class="dock">
+            ${state.asks.length > 0 && html`<${Asks} />`}
+            <${Composer} key=${name} />
+          </div>
+        `
+      }
+    </div>
+  `;
 }
 
-function Head() {
-  const { name } = here.value,
-    state = talk.value;
-  const begun =
+function ConversationHead() {
+  const { name } = route.value;
+  const state = talk.value;
+  const firstText =
     (state.first <= 1 &&
       state.turns.find((turn) => turn.items[0]?.kind === "user")?.items[0].text) ||
-    unsent.value[0]?.text;
+    unsentMessages.value[0]?.text;
   const title =
     state.title ||
-    session.value?.title ||
-    (name ? begun?.slice(0, 80) || "Untitled" : "New conversation");
+    currentSession.value?.title ||
+    (name ? firstText?.slice(0, 80) || "Untitled" : "New conversation");
   const [editing, setEditing] = useState(false);
-  const save = (event) => {
+  const saveTitle = (event) => {
     event.preventDefault();
     const value = new FormData(event.target).get("title").trim();
     setEditing(false);
-    if (value && value !== title) attempt(() => change(name, { title: value }));
+    if (value && value !== title) attempt(() => updateSession(name, { title: value }));
   };
-  const toggle = (wanted) => () => {
+  const togglePanel = (wanted) => () => {
     panel.value = panel.value === wanted ? "" : wanted;
   };
-  const sides = [
+  const panels = [
     ["files", "files", "Files"],
     ["check", "tasks", "Tasks"],
     ["tune", "options", "Options of this conversation"],
@@ -55,62 +78,164 @@ function Head() {
         ]
       : []),
   ];
-  return html`<header class="head">
-    <${IconButton} name="menu" label="Show the conversations" class="ib only-narrow" onClick=${() => {
-      drawer.value = true;
-    }} />
-    ${
-      editing
-        ? html`<form class="grow" onSubmit=${save}><input class="input" name="title" aria-label="Title" maxlength="80" value=${title} ref=${(field) => field?.select()} onBlur=${(event) => event.target.form?.requestSubmit()} onKeyDown=${(
-            event,
-          ) => {
-            if (event.key === "Escape") {
-              event.preventDefault();
-              event.stopPropagation();
-              setEditing(false);
-            }
-          }} /></form>`
-        : html`<h1 class="title cut">${title}</h1>${name && html`<${IconButton} name="edit" little label="Rename this conversation" onClick=${() => setEditing(true)} />`}<span class="grow"></span>`
-    }
-    ${state.model && html`<span class="tag only-wide" title="The model that answered last">${state.model}</span>`}
-    <div class="row tight" role="group" aria-label="Panels">${
-      name &&
-      html`<${IconButton} name="search" label="Find in this conversation" aria-pressed=${String(finding.value)} onClick=${() => {
-        finding.value = !finding.value;
-      }} />`
-    }${sides.filter(([, id]) => name || id === "files" || id === "options").map(([icon, id, label]) => html`<${IconButton} key=${id} name=${icon} label=${label} aria-pressed=${String(panel.value === id)} onClick=${toggle(id)} />`)}</div>
-  </header>`;
+  return html`
+    <header class="head">
+      <${IconButton}
+        name="menu"
+        label="Show the conversations"
+        class="ib only-narrow"
+        onClick=${() => {
+          drawer.value = true;
+        }}
+      />
+      ${
+        editing
+          ? html`
+              <form class="grow" onSubmit=${saveTitle}>
+                <input
+                  class="input"
+                  name="title"
+                  aria-label="Title"
+                  maxlength="80"
+                  value=${title}
+                  ref=${(field) => field?.select()}
+                  onBlur=${(event) => event.target.form?.requestSubmit()}
+                  onKeyDown=${(event) => {
+                    if (event.key === "Escape") {
+                      event.preventDefault();
+                      event.stopPropagation();
+                      setEditing(false);
+                    }
+                  }}
+                />
+              </form>
+            `
+          : html`
+              <h1 class="title cut">${title}</h1>
+              ${
+                name &&
+                html`
+                  <${IconButton}
+                    name="edit"
+                    little
+                    label="Rename this conversation"
+                    onClick=${() => setEditing(true)}
+                  />
+                `
+              }
+              <span class="grow"></span>
+            `
+      }
+      ${
+        state.model &&
+        html`<span class="tag only-wide" title="The model that answered last">${state.model}</span>`
+      }
+      <div class="row tight" role="group" aria-label="Panels">
+        ${
+          name &&
+          html`
+            <${IconButton}
+              name="search"
+              label="Find in this conversation"
+              aria-pressed=${String(finding.value)}
+              onClick=${() => {
+                finding.value = !finding.value;
+              }}
+            />
+          `
+        }
+        ${panels
+          .filter(([, id]) => name || id === "files" || id === "options")
+          .map(
+            ([icon, id, label]) => html`
+              <${IconButton}
+                key=${id}
+                name=${icon}
+                label=${label}
+                aria-pressed=${String(panel.value === id)}
+                onClick=${togglePanel(id)}
+              />
+            `,
+          )}
+      </div>
+    </header>
+  `;
 }
 
-function Missing() {
-  return html`<div class="empty"><h2>This conversation cannot be shown</h2><p>${missing.value}</p><a class="btn" href="#/">Begin a new one</a></div>`;
+function MissingConversation() {
+  return html`
+    <div class="empty">
+      <h2>This conversation cannot be shown</h2>
+      <p>${missingReason.value}</p>
+      <a class="btn" href="#/">Start a new conversation</a>
+    </div>
+  `;
 }
 
 function Asks() {
   const { asks } = talk.value;
-  return html`<div class="asks">${asks.slice(0, 1).map((ask) => html`<${Ask} key=${ask.id} ask=${ask} open />`)}${asks.length > 1 && html`<p class="small muted">${asks.length - 1} more to answer after this</p>`}</div>`;
+  return html`
+    <div class="asks">
+      ${asks.slice(0, 1).map((ask) => html`<${Ask} key=${ask.id} ask=${ask} open />`)}
+      ${
+        asks.length > 1 &&
+        html`<p class="small muted">${asks.length - 1} more to answer after this</p>`
+      }
+    </div>
+  `;
 }
 
 const EXAMPLES = [
   ["Look around", "What is in my workspace? Tell me in five lines what you see."],
   ["Write something down", "Make a file packing.md with a packing list for three days of hiking."],
-  ["Put me in the picture", "What can you do?"],
+  ["See what it can do", "What can you do?"],
 ];
 
 function FirstVisit() {
-  const asked = useAsk(may("admin") ? "/api/setup" : ""),
-    setup = asked.data,
-    known = setup || asked.error || !may("admin"),
-    own = setup?.demo && setup.examples.map((text) => [text]);
-  const place = here.value;
+  const asked = useFetch(hasScope("admin") ? "/api/setup" : "");
+  const setup = asked.data;
+  const known = setup || asked.error || !hasScope("admin");
+  const own = setup?.demo && setup.examples.map((text) => [text]);
+  const place = route.value;
   useEffect(() => {
-    if (setup) asked.again();
+    if (setup) asked.reload();
   }, [place]); // a model may have been chosen meanwhile
-  return html`<div class="empty first">
-    <img src="/icon.svg" alt="" width="44" height="44" />
-    <h2 class="welcome">What shall we do, ${setup?.person || me.value.user}?</h2>
-    <p class="muted">Deskhand works on this machine with files and commands. It asks before it does what cannot be undone.</p>
-    ${setup?.demo && html`<p class="note warn"><span>No model is chosen yet, so a script answers. <a href="#/house/setup">Choose a model</a>; it takes a minute.</span></p>`}
-    <ul class="examples">${known && (own?.length ? own : EXAMPLES).slice(0, 3).map(([title, text]) => html`<li key=${title}><button type="button" onClick=${() => say(text ?? title, [], "steer")}><strong>${title}</strong>${text && html`<span>${text}</span>`}</button></li>`)}</ul>
-  </div>`;
+  return html`
+    <div class="empty first">
+      <img src="/icon.svg" alt="" width="44" height="44" />
+      <h2 class="welcome">What shall we do, ${setup?.person || currentUser.value.user}?</h2>
+      <p class="muted">
+        ${
+          "Deskhand works on this machine with files and commands. It asks before it does what " +
+          "cannot be undone."
+        }
+      </p>
+      ${
+        setup?.demo &&
+        html`
+          <p class="note warn">
+            <span>
+              No model is chosen yet, so a script answers.${" "}
+              <a href="#/house/setup">Choose a model</a>; it takes a minute.
+            </span>
+          </p>
+        `
+      }
+      <ul class="examples">
+        ${
+          known &&
+          (own?.length ? own : EXAMPLES).slice(0, 3).map(
+            ([title, text]) => html`
+                <li key=${title}>
+                  <button type="button" onClick=${() => sendMessage(text ?? title, [], "steer")}>
+                    <strong>${title}</strong>
+                    ${text && html`<span>${text}</span>`}
+                  </button>
+                </li>
+              `,
+          )
+        }
+      </ul>
+    </div>
+  `;
 }

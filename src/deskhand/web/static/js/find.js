@@ -3,32 +3,39 @@
 import { IconButton } from "./icons.js";
 import { html, signal, useEffect, useLayoutEffect, useRef, useState } from "./lib.js";
 import { usePages } from "./more.js";
-import { here, sought } from "./state.js";
+import { route, searchTarget } from "./state.js";
 
 export const finding = signal(false);
-const WAIT_MS = 160,
-  BESIDE = 0.6,
-  ABOVE_PX = 96;
+const WAIT_MS = 160;
+const LOWEST_SHARE = 0.6;
+const ABOVE_PX = 96;
 
 const PAGE = 50;
-const read = (rows) => ({ rows, next: rows.length < PAGE ? null : rows.at(-1).seq });
+const readPage = (rows) => ({ rows, next: rows.length < PAGE ? null : rows.at(-1).seq });
+
+function describeHits({ error, rows, more }, current) {
+  if (error) return error.message;
+  if (!rows) return "";
+  return rows.length ? `${current + 1} of ${rows.length}${more ? "+" : ""}` : "Not found";
+}
 
 export function Find() {
-  const field = useRef(),
-    [query, setQuery] = useState(""),
-    [asked, setAsked] = useState(""),
-    [at, setAt] = useState(0),
-    { name } = here.value;
+  const field = useRef();
+  const [query, setQuery] = useState("");
+  const [asked, setAsked] = useState("");
+  const [current, setCurrent] = useState(0);
+  const { name } = route.value;
+  const session = encodeURIComponent(name);
+  const words = encodeURIComponent(asked);
   const found = usePages(
-      asked &&
-        `/api/search?order=latest&limit=${PAGE}&session=${encodeURIComponent(name)}&q=${encodeURIComponent(asked)}`,
-      read,
-    ),
-    rows = found.rows ?? [];
+    asked && `/api/search?order=latest&limit=${PAGE}&session=${session}&q=${words}`,
+    readPage,
+  );
+  const rows = found.rows ?? [];
   useEffect(() => {
     const timer = setTimeout(() => {
       setAsked(query.trim());
-      setAt(0);
+      setCurrent(0);
     }, WAIT_MS);
     return () => clearTimeout(timer);
   }, [query]);
@@ -39,64 +46,79 @@ export function Find() {
     };
   }, []);
   useEffect(() => {
-    if (rows[at]) sought.value = { name, n: rows[at].n, query: asked };
-    if (at >= rows.length - 2 && found.more) found.more();
-  }, [found.rows, at]);
-  const step = (by) => {
-    if (rows.length) setAt(Math.max(0, Math.min(rows.length - 1, at + by)));
+    if (rows[current]) searchTarget.value = { name, n: rows[current].n, query: asked };
+    if (current >= rows.length - 2 && found.more) found.more();
+  }, [found.rows, current]);
+  const moveHit = (offset) => {
+    if (rows.length) setCurrent(Math.max(0, Math.min(rows.length - 1, current + offset)));
   };
-  const close = () => {
+  const closeFind = () => {
     finding.value = false;
     document.querySelector(".scroll")?.focus({ preventScroll: true });
   };
-  const key = (event) => {
+  const handleKey = (event) => {
     if (event.key === "Escape") {
       event.preventDefault();
-      close();
+      closeFind();
     }
     if (["Enter", "ArrowUp", "ArrowDown"].includes(event.key)) {
       event.preventDefault();
-      step(event.key === "ArrowDown" || event.shiftKey ? -1 : 1);
+      moveHit(event.key === "ArrowDown" || event.shiftKey ? -1 : 1);
     }
   };
-  const said = found.error
-    ? found.error.message
-    : !asked || !found.rows
-      ? ""
-      : rows.length
-        ? `${at + 1} of ${rows.length}${found.more ? "+" : ""}`
-        : "Not found";
-  return html`<div class="find" role="search" aria-label="In this conversation" onKeyDown=${key}>
-    <input class="input" type="search" ref=${field} aria-label="Find in this conversation" placeholder="Find in this conversation" autocomplete="off" value=${query} onInput=${(event) => setQuery(event.target.value)} />
-    <span class="small muted" role="status">${said}</span>
-    <${IconButton} name="up" little label="Earlier" disabled=${at >= rows.length - 1} onClick=${() => step(1)} />
-    <${IconButton} name="down" little label="Later" disabled=${at <= 0} onClick=${() => step(-1)} />
-    <${IconButton} name="close" little label="Close the search" onClick=${close} /></div>`;
+  const status = asked || found.error ? describeHits(found, current) : "";
+  return html`
+    <div class="find" role="search" aria-label="In this conversation" onKeyDown=${handleKey}>
+      <input
+        class="input"
+        type="search"
+        ref=${field}
+        aria-label="Find in this conversation"
+        placeholder="Find in this conversation"
+        autocomplete="off"
+        value=${query}
+        onInput=${(event) => setQuery(event.target.value)}
+      />
+      <span class="small muted" role="status">${status}</span>
+      <${IconButton}
+        name="up"
+        little
+        label="Earlier"
+        disabled=${current >= rows.length - 1}
+        onClick=${() => moveHit(1)}
+      />
+      <${IconButton}
+        name="down"
+        little
+        label="Later"
+        disabled=${current <= 0}
+        onClick=${() => moveHit(-1)}
+      />
+      <${IconButton} name="close" little label="Close the search" onClick=${closeFind} />
+    </div>
+  `;
 }
 
-/** Mark in this turn what is searched for. Gives how far below the upper edge of `area` the turn is to begin, so that
- * the first hit in it is in sight. */
+/**
+ * Highlight the words of the query in this turn. Returns how far below the top of `area` the turn
+ * has to begin, so that its first hit is in sight.
+ */
 export function markHits(turn, area, query = "") {
-  const ranges = rangesOf(
-    turn,
-    query
-      .toLowerCase()
-      .split(/[^\p{L}\p{N}]+/u)
-      .filter(Boolean),
-  );
+  const words = query.toLowerCase().split(/[^\p{L}\p{N}]+/u);
+  const ranges = findRanges(turn, words.filter(Boolean));
   if (globalThis.Highlight) CSS.highlights.set("hit", new Highlight(...ranges));
   if (!ranges.length) return 0;
   const down = ranges[0].getBoundingClientRect().top - turn.getBoundingClientRect().top;
-  return down > area.clientHeight * BESIDE ? ABOVE_PX - down : 0;
+  return down > area.clientHeight * LOWEST_SHARE ? ABOVE_PX - down : 0;
 }
 
-function rangesOf(turn, words) {
-  const found = [],
-    walker = document.createTreeWalker(turn, NodeFilter.SHOW_TEXT);
+function findRanges(turn, words) {
+  const found = [];
+  const walker = document.createTreeWalker(turn, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     for (const match of node.data.matchAll(/[\p{L}\p{N}]+/gu)) {
-      const word = match[0].toLowerCase(),
-        hit = words.find((one) => word.startsWith(one));
+      const word = match[0].toLowerCase();
+      const hit = words.find((one) => word.startsWith(one));
       if (hit) {
         const range = new Range();
         range.setStart(node, match.index);

@@ -8,14 +8,21 @@ const PATHS = {
   close: "m6 6 12 12M18 6 6 18",
   send: "M12 19V6m-6 5 6-6 6 6",
   stop: "M7 7h10v10H7z",
-  clip: "m20 11-8.500 8.500a5 5 0 0 1-7-7L13 4a3.300 3.300 0 0 1 4.700 4.700L9.500 17a1.600 1.600 0 0 1-2.300-2.300L15 7",
+  clip:
+    "m20 11-8.500 8.500a5 5 0 0 1-7-7L13 4a3.300 3.300 0 0 1 4.700 4.700L9.500 17" +
+    "a1.600 1.600 0 0 1-2.300-2.300L15 7",
   files: "M4 6a1 1 0 0 1 1-1h4l2 2.500h8a1 1 0 0 1 1 1V18a1 1 0 0 1-1 1H5a1 1 0 0 1-1-1z",
   file: "M7 3.500h7l4 4V20a.5.5 0 0 1-.5.5h-10A.5.5 0 0 1 7 20zM14 3.500V8h4",
   trace: "M4 6h7M8 12h8M13 18h7",
   time: "M12 4a8 8 0 1 1-7.400 5M4 4v5h5M12 8v4.500l3 2",
   tune: "M4 8h9M17 8h3M4 16h3M11 16h9M15 6v4M9 14v4",
-  gear: "M12 9a3 3 0 1 0 0 6 3 3 0 0 0 0-6zM12 3v3M12 18v3M3 12h3M18 12h3M5.600 5.600l2.100 2.100M16.300 16.300l2.100 2.100M18.400 5.600l-2.100 2.100M7.700 16.300l-2.100 2.100",
-  sun: "M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8zM12 3v1.500M12 19.500V21M3 12h1.500M19.500 12H21M5.600 5.600l1.100 1.100M17.300 17.300l1.100 1.100M18.400 5.600l-1.100 1.100M6.700 17.300l-1.100 1.100",
+  gear:
+    "M12 9a3 3 0 1 0 0 6 3 3 0 0 0 0-6zM12 3v3M12 18v3M3 12h3M18 12h3M5.600 5.600l2.100 2.100" +
+    "M16.300 16.300l2.100 2.100M18.400 5.600l-2.100 2.100M7.700 16.300l-2.100 2.100",
+  sun:
+    "M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8zM12 3v1.500M12 19.500V21M3 12h1.500M19.500 12H21" +
+    "M5.600 5.600l1.100 1.100M17.300 17.300l1.100 1.100M18.400 5.600l-1.100 1.100M6.700 17.300" +
+    "l-1.100 1.100",
   moon: "M19 14.500A7.500 7.500 0 0 1 9.500 5a7.500 7.500 0 1 0 9.500 9.500z",
   copy: "M9 9h10v10H9zM15 9V5H5v10h4",
   check: "m5 12.500 4.500 4.500L19 7.500",
@@ -31,13 +38,18 @@ const PATHS = {
   book: "M5 5h6a2 2 0 0 1 1 1 2 2 0 0 1 1-1h6v13h-6a2 2 0 0 0-1 1 2 2 0 0 0-1-1H5zM12 6v13",
   tool: "M14.500 6a4 4 0 0 0-5 5L4 16.500 7.500 20l5.500-5.500a4 4 0 0 0 5-5L15.500 12 12 8.500z",
   shield: "M12 3.500 19 6v5.500c0 4.500-3 7.500-7 9-4-1.500-7-4.500-7-9V6z",
-  ask: "M9.500 9.500a2.500 2.500 0 1 1 3.500 2.300c-.7.4-1 .9-1 1.700M12 16.500v.1M12 3.500a8.500 8.500 0 1 0 0 17 8.500 8.500 0 0 0 0-17z",
+  ask:
+    "M9.500 9.500a2.500 2.500 0 1 1 3.500 2.300c-.7.4-1 .9-1 1.700M12 16.500v.1M12 3.500" +
+    "a8.500 8.500 0 1 0 0 17 8.500 8.500 0 0 0 0-17z",
   people:
-    "M9 5a3 3 0 1 0 0 6 3 3 0 0 0 0-6zM3.500 19c.5-3.500 2.500-5 5.500-5s5 1.500 5.500 5M16 5.500a3 3 0 0 1 0 5.500M17 14c2 .5 3.200 2 3.500 4.500",
+    "M9 5a3 3 0 1 0 0 6 3 3 0 0 0 0-6zM3.500 19c.5-3.500 2.500-5 5.500-5s5 1.500 5.500 5M16 5.500" +
+    "a3 3 0 0 1 0 5.500M17 14c2 .5 3.200 2 3.500 4.500",
   spark: "M12 4l1.700 5.300L19 11l-5.300 1.700L12 18l-1.700-5.300L5 11l5.300-1.700z",
   pulse: "M3 12h4l3-7 4 14 3-7h4",
   chart: "M5 19V11M12 19V5M19 19v-5",
-  user: "M12 5a3.500 3.500 0 1 0 0 7 3.500 3.500 0 0 0 0-7zM5 20c.6-4 3.300-5.500 7-5.500s6.400 1.500 7 5.500",
+  user:
+    "M12 5a3.500 3.500 0 1 0 0 7 3.500 3.500 0 0 0 0-7zM5 20c.6-4 3.300-5.500 7-5.500" +
+    "s6.400 1.500 7 5.500",
   out: "M10 5H5v14h5M14 8l4 4-4 4M18 12H9",
   trash: "M5 7h14M9 7V4.500h6V7M7 7l1 13h8l1-13",
   upload: "M12 16V5m-4 4 4-4 4 4M5 19h14",
@@ -45,14 +57,39 @@ const PATHS = {
   globe: "M12 4a8 8 0 1 0 0 16 8 8 0 0 0 0-16zM4 12h16M12 4c3 3 3 13 0 16M12 4c-3 3-3 13 0 16",
   chat: "M5 5h14v11h-8l-4 3.500V16H5z",
   offline:
-    "M4 4l16 16M5 11a10 10 0 0 1 4-2.600M19 11a10 10 0 0 0-6-3M8.500 14.500a5 5 0 0 1 5-1M12 18.500v.1",
+    "M4 4l16 16M5 11a10 10 0 0 1 4-2.600M19 11a10 10 0 0 0-6-3M8.500 14.500a5 5 0 0 1 5-1" +
+    "M12 18.500v.1",
 };
 
 export function Icon({ name }) {
-  return html`<svg class="icon" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.7" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true" focusable="false"><path d=${PATHS[name] ?? PATHS.tool} /></svg>`;
+  return html`
+    <svg
+      class="icon"
+      viewBox="0 0 24 24"
+      fill="none"
+      stroke="currentColor"
+      stroke-width="1.7"
+      stroke-linecap="round"
+      stroke-linejoin="round"
+      aria-hidden="true"
+      focusable="false"
+    >
+      <path d=${PATHS[name] ?? PATHS.tool} />
+    </svg>
+  `;
 }
 
-/** A button that is but an icon; `label` is its name. */
+/** A button with an icon only; `label` is its accessible name. */
 export function IconButton({ name, label, little, ...more }) {
-  return html`<button type="button" class=${`ib ${little ? "little" : ""}`} aria-label=${label} title=${label} ...${more}><${Icon} name=${name} /></button>`;
+  return html`
+    <button
+      type="button"
+      class=${`ib ${little ? "little" : ""}`}
+      aria-label=${label}
+      title=${label}
+      ...${more}
+    >
+      <${Icon} name=${name} />
+    </button>
+  `;
 }

@@ -1,9 +1,9 @@
-// What is kept in this browser: the end of each log, so that it can be read without the server, and messages that wait
-// to be sent.
-const EVENTS = 1500,
-  SESSIONS = 30;
+// What this browser stores: the end of each log, so that it can be read without the server, and
+// messages that are not sent yet.
+const MAX_EVENTS = 1500;
+const MAX_SESSIONS = 30;
 
-function open() {
+function openDatabase() {
   return new Promise((resolve, reject) => {
     const asked = indexedDB.open("deskhand", 1);
     asked.onupgradeneeded = () => asked.result.createObjectStore("logs", { keyPath: "name" });
@@ -12,12 +12,12 @@ function open() {
   });
 }
 
-async function within(mode, work) {
+async function runTransaction(mode, work) {
   try {
-    const database = await open();
+    const database = await openDatabase();
     return await new Promise((resolve, reject) => {
-      const transaction = database.transaction("logs", mode),
-        asked = work(transaction.objectStore("logs"));
+      const transaction = database.transaction("logs", mode);
+      const asked = work(transaction.objectStore("logs"));
       transaction.oncomplete = () => {
         database.close();
         resolve(asked.result);
@@ -33,42 +33,42 @@ async function within(mode, work) {
 }
 
 /** The last events of this conversation that were seen, one after the other, or []. */
-export async function remembered(name) {
-  return (await within("readonly", (store) => store.get(name)))?.events ?? [];
+export async function loadEvents(name) {
+  return (await runTransaction("readonly", (store) => store.get(name)))?.events ?? [];
 }
 
 /** Keep these, the last of the log, behind those that were kept before. */
-export async function remember(name, events) {
-  const before = (await remembered(name)).filter(({ n }) => n < events[0].n);
+export async function storeEvents(name, events) {
+  const before = (await loadEvents(name)).filter((recorded) => recorded.n < events[0].n);
   const joined = before.at(-1)?.n === events[0].n - 1 ? [...before, ...events] : events;
-  await within("readwrite", (store) =>
-    store.put({ name, at: Date.now(), events: joined.slice(-EVENTS) }),
+  await runTransaction("readwrite", (store) =>
+    store.put({ name, at: Date.now(), events: joined.slice(-MAX_EVENTS) }),
   );
-  const all = (await within("readonly", (store) => store.getAll())) ?? [];
-  const old = all.sort((one, other) => other.at - one.at).slice(SESSIONS);
-  for (const each of old) await within("readwrite", (store) => store.delete(each.name));
+  const all = (await runTransaction("readonly", (store) => store.getAll())) ?? [];
+  const old = all.sort((one, other) => other.at - one.at).slice(MAX_SESSIONS);
+  for (const each of old) await runTransaction("readwrite", (store) => store.delete(each.name));
 }
 
-export const forget = (name) => within("readwrite", (store) => store.delete(name));
+export const deleteEvents = (name) => runTransaction("readwrite", (store) => store.delete(name));
 
-const WAITING = "deskhand.wait";
+const UNSENT_KEY = "deskhand.wait";
 
-/** Messages that the server has not confirmed: `{id, name, text, files, when}`, the oldest first. */
-export function waiting() {
+/** Messages that the server has not confirmed, oldest first: `{id, name, text, files, when}`. */
+export function loadUnsent() {
   try {
-    return JSON.parse(localStorage.getItem(WAITING) ?? "[]");
+    return JSON.parse(localStorage.getItem(UNSENT_KEY) ?? "[]");
   } catch {
     return [];
   }
 }
 
-export function setWaiting(messages) {
-  if (messages.length) localStorage.setItem(WAITING, JSON.stringify(messages));
-  else localStorage.removeItem(WAITING);
+export function storeUnsent(messages) {
+  if (messages.length) localStorage.setItem(UNSENT_KEY, JSON.stringify(messages));
+  else localStorage.removeItem(UNSENT_KEY);
 }
 
-export const draftOf = (name) => sessionStorage.getItem(`deskhand.draft.${name}`) ?? "";
-export function keepDraft(name, text) {
+export const loadDraft = (name) => sessionStorage.getItem(`deskhand.draft.${name}`) ?? "";
+export function storeDraft(name, text) {
   if (text) sessionStorage.setItem(`deskhand.draft.${name}`, text);
   else sessionStorage.removeItem(`deskhand.draft.${name}`);
 }

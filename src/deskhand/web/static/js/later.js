@@ -2,17 +2,17 @@
 import { useEffect, useState } from "./lib.js";
 import { attempt } from "./state.js";
 
-/** The component that `load` brings, once it is here; until then nothing. */
-export function useLater(id, load) {
-  const [loaded, setLoaded] = useState({}),
-    Drawn = loaded[id];
+/** The component that `load` imports, once it is loaded; undefined until then. */
+export function useLazyComponent(id, load) {
+  const [loaded, setLoaded] = useState({});
+  const Drawn = loaded[id];
   useEffect(() => {
     if (Drawn || !load) return;
-    const fetched = () =>
+    const loadOrExplain = () =>
       load().catch(() => {
         throw new Error("This page could not be loaded. Open it again when Deskhand is reached.");
       });
-    attempt(fetched).then((found) => {
+    attempt(loadOrExplain).then((found) => {
       if (found) setLoaded((before) => ({ ...before, [id]: found }));
     });
   }, [id]);

@@ -1,99 +1,113 @@
-// The conversations, as far as they are here: pages that are asked for, events that change them, and what waits.
+// The list of conversations: its pages, the events that change it, and the open questions.
 
-import { follow, get } from "./api.js";
+import { followStream, get } from "./api.js";
 import { computed, effect, signal } from "./lib.js";
 import { listed, put, renewed, told } from "./rows.js";
-import { complain, here, me, online } from "./state.js";
+import { currentUser, online, route, showError } from "./state.js";
 
-const PAGE = "/api/sessions?limit=60&brief=true",
-  KEPT = 60,
-  SOON_MS = 150;
+const PAGE_PATH = "/api/sessions?limit=60&brief=true";
+const MAX_STORED_ROWS = 60;
+const SOON_MS = 150;
 
 const rows = signal(null); // all that is known, the latest first; null: nothing yet
 const edge = signal(undefined); // where the next page begins; undefined: nothing is behind
 /** The list, down to where its pages go; null: not asked for yet. */
 export const sessions = computed(() => rows.value && listed(rows.value, edge.value));
-export const moreSessions = computed(() => (edge.value ? more : null));
+export const moreSessions = computed(() => (edge.value ? loadMoreSessions : null));
 export const activity = signal({}); // key of a session -> "running" | "asking"
 export const asks = signal([]); // what waits for an answer, however old, the oldest first
-export const busy = computed(() => (rows.value ?? []).filter((row) => activity.value[row.key]));
-export const session = computed(
-  () => (rows.value ?? []).find((row) => row.name === here.value.name) ?? null,
+export const busySessions = computed(() =>
+  (rows.value ?? []).filter((row) => activity.value[row.key]),
+);
+export const currentSession = computed(
+  () => (rows.value ?? []).find((row) => row.name === route.value.name) ?? null,
 );
 
-const touched = new Map(); // key -> when this page heard of it last, counted in steps: what is older is not put over it
-const flights = new Map(); // name -> whether something has happened there since it was asked for
-let step = 0,
-  later;
+/** Key -> the step at which this page last heard of the session. Older answers are ignored. */
+const touchedAt = new Map();
+/** Name -> whether something has happened in the session since its row was requested. */
+const pendingRefreshes = new Map();
+let step = 0;
+let asksTimer;
 
-const fresher = (found, began) => found.filter((row) => (touched.get(row.key) ?? 0) <= began);
+const keepUntouched = (found, began) =>
+  found.filter((row) => (touchedAt.get(row.key) ?? 0) <= began);
 
 export async function loadSessions() {
   const began = ++step;
   try {
-    const { sessions: page, more: next } = await get(PAGE);
-    const heard = (rows.value ?? []).filter((row) => (touched.get(row.key) ?? 0) > began);
+    const { sessions: page, more: next } = await get(PAGE_PATH);
+    const heard = (rows.value ?? []).filter((row) => (touchedAt.get(row.key) ?? 0) > began);
     const known = renewed(rows.value ?? [], page, next, edge.value);
-    [rows.value, edge.value] = [put(known.rows, heard), known.edge];
+    rows.value = put(known.rows, heard);
+    edge.value = known.edge;
   } catch (error) {
     if (error.status === 0 && rows.value === null)
       rows.value = JSON.parse(localStorage.getItem("deskhand.me.sessions") ?? "[]");
-    else if (error.status !== 401 && error.status !== 0) complain(error);
+    else if (error.status !== 401 && error.status !== 0) showError(error);
   }
 }
 
-async function more() {
-  const from = edge.value,
-    began = ++step;
-  const page = await get(`${PAGE}&before=${encodeURIComponent(from)}`);
-  if (edge.value !== from) return; // the list was asked for anew meanwhile
-  [rows.value, edge.value] = [put(rows.value, fresher(page.sessions, began)), page.more];
+async function loadMoreSessions() {
+  const from = edge.value;
+  const began = ++step;
+  const page = await get(`${PAGE_PATH}&before=${encodeURIComponent(from)}`);
+  if (edge.value !== from) return; // the list was loaded again meanwhile
+  rows.value = put(rows.value, keepUntouched(page.sessions, began));
+  edge.value = page.more;
 }
 
-/** A row that no page has named: of an old conversation that goes on, of a new one, of the one that is open. */
-async function ask(name, key = "") {
-  const began = ++step,
-    again = flights.has(name);
-  if (key) touched.set(key, began);
-  flights.set(name, again);
-  if (again) return;
+/** Load the row of one session: an old one that goes on, a new one, or the one that is open. */
+async function refreshRow(name, key = "") {
+  const began = ++step;
+  const pending = pendingRefreshes.has(name);
+  if (key) touchedAt.set(key, began);
+  pendingRefreshes.set(name, pending);
+  if (pending) return;
   try {
-    const [found] = (await get(`${PAGE}&name=${encodeURIComponent(name)}`)).sessions;
-    if (found && fresher([found], began).length) rows.value = put(rows.value ?? [], [found]);
+    const [found] = (await get(`${PAGE_PATH}&name=${encodeURIComponent(name)}`)).sessions;
+    if (found && keepUntouched([found], began).length) rows.value = put(rows.value ?? [], [found]);
     else if (!found && key) rows.value = (rows.value ?? []).filter((row) => row.key !== key);
   } catch {
     /* the list works without */
   }
-  const news = flights.get(name);
-  flights.delete(name);
-  if (news) await ask(name, key);
+  const news = pendingRefreshes.get(name);
+  pendingRefreshes.delete(name);
+  if (news) await refreshRow(name, key);
 }
 
 /** The one that is open, where it lies further back than the list goes. */
-export async function askHere() {
-  if (here.value.name && rows.value && !session.value && online.value) await ask(here.value.name);
+export async function refreshCurrentRow() {
+  if (route.value.name && rows.value && !currentSession.value && online.value)
+    await refreshRow(route.value.name);
 }
 
 /** What the API calls the session of this key. */
-export function nameOf(key) {
+export function sessionName(key) {
   const [agent, ...place] = key.split("/");
   return `${agent}~${place.join("/").replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
 
 /** For when the server is away. */
 effect(() => {
-  if (rows.value && me.value)
-    localStorage.setItem("deskhand.me.sessions", JSON.stringify(rows.value.slice(0, KEPT)));
+  if (rows.value && currentUser.value)
+    localStorage.setItem(
+      "deskhand.me.sessions",
+      JSON.stringify(rows.value.slice(0, MAX_STORED_ROWS)),
+    );
 });
 
-/** Whoever signed out leaves nothing behind. */
+/** After signing out, nothing is left. */
 effect(() => {
-  if (me.value !== null) return;
-  [rows.value, edge.value, asks.value, activity.value] = [null, undefined, [], {}];
-  touched.clear();
+  if (currentUser.value !== null) return;
+  rows.value = null;
+  edge.value = undefined;
+  asks.value = [];
+  activity.value = {};
+  touchedAt.clear();
 });
 
-const RUNS = {
+const ACTIVITY_BY_EVENT = {
   message_received: "running",
   approval_asked: "asking",
   question_asked: "asking",
@@ -102,52 +116,64 @@ const RUNS = {
   turn_ended: "",
   undone: "",
 };
-const BEGINS = new Set(["message_received", "options_set", "branched", "turn_ended"]);
-const ENDS = new Set(["tool_finished", "call_closed", "turn_ended", "undone", "erased"]); // what may end an ask as well
+/** Events after which a session that has no row yet gets one. */
+const LISTING_EVENTS = new Set(["message_received", "options_set", "branched", "turn_ended"]);
+/** Events, besides answers, that may close an open question. */
+const ASK_CLOSING_EVENTS = new Set([
+  "tool_finished",
+  "call_closed",
+  "turn_ended",
+  "undone",
+  "erased",
+]);
 
-function hear(recorded) {
-  const { session: key, event } = recorded,
-    doing = RUNS[event.type],
-    row = (rows.value ?? []).find((one) => one.key === key);
-  const asked = event.type in RUNS && /asked|answered/.test(event.type);
-  if (asked || (ENDS.has(event.type) && activity.value[key] === "asking")) soon();
+function applyRecorded(recorded) {
+  const { session: key, event } = recorded;
+  const doing = ACTIVITY_BY_EVENT[event.type];
+  const row = (rows.value ?? []).find((one) => one.key === key);
+  const asked = event.type in ACTIVITY_BY_EVENT && /asked|answered/.test(event.type);
+  if (asked || (ASK_CLOSING_EVENTS.has(event.type) && activity.value[key] === "asking"))
+    scheduleLoadAsks();
   if (doing !== undefined && activity.value[key] !== doing)
     activity.value = { ...activity.value, [key]: doing };
-  if (event.type === "erased" || (!row && (!touched.has(key) || BEGINS.has(event.type))))
-    return void ask(nameOf(key), key);
-  const now = row && told(row, recorded);
-  if (now === row) return;
-  touched.set(key, ++step);
-  rows.value = put(rows.value, [now]);
+  const unlisted = !row && (!touchedAt.has(key) || LISTING_EVENTS.has(event.type));
+  if (event.type === "erased" || unlisted) {
+    refreshRow(sessionName(key), key);
+    return;
+  }
+  const updated = row && told(row, recorded);
+  if (updated === row) return;
+  touchedAt.set(key, ++step);
+  rows.value = put(rows.value, [updated]);
 }
 
-/** A list of conversations that is true without asking all the time. */
-export function watch() {
-  return follow(() => "/api/watch", {
-    recorded: hear,
+/** Keep the list of conversations up to date by the server's events. */
+export function watchSessions() {
+  return followStream(() => "/api/watch", {
+    recorded: applyRecorded,
     state: (state) => {
       if (state === "open") online.value = true;
       if (state === "open" || rows.value === null) {
-        loadSessions().then(askHere);
+        loadSessions().then(refreshCurrentRow); // what happened while the stream was lost
         loadAsks();
-      } // what happened while it was lost
+      }
     },
   });
 }
 
-function soon() {
-  clearTimeout(later);
-  later = setTimeout(loadAsks, SOON_MS);
+function scheduleLoadAsks() {
+  clearTimeout(asksTimer);
+  asksTimer = setTimeout(loadAsks, SOON_MS);
 }
 
 export async function loadAsks() {
   try {
     asks.value = await get("/api/approvals");
-    const waiting = new Set(asks.value.map((one) => one.key)),
-      before = Object.entries(activity.value).map(([key, doing]) => [
-        key,
-        doing === "asking" && !waiting.has(key) ? "running" : doing,
-      ]);
+    const waiting = new Set(asks.value.map((one) => one.key));
+    const before = Object.entries(activity.value).map(([key, doing]) => [
+      key,
+      doing === "asking" && !waiting.has(key) ? "running" : doing,
+    ]);
     activity.value = {
       ...Object.fromEntries(before),
       ...Object.fromEntries([...waiting].map((key) => [key, "asking"])),

@@ -1,63 +1,82 @@
-// Lists that load as they are scrolled: what asks for the next page, and rows that are drawn only near what is seen.
+// Lists that load as they are scrolled: a button for the next page, and rows drawn only when near.
 
 import { get } from "./api.js";
 import { html, useEffect, useRef, useState } from "./lib.js";
-import { complain } from "./state.js";
+import { showError } from "./state.js";
 
 const NEAR = "800px 0px";
 
-/** What scrolls around an element. */
-const boxOf = (element) => element.closest(".scroll, .side-list, .page, .panel-body, .found-list");
+/** The element that scrolls around this one. */
+const findScrollBox = (element) =>
+  element.closest(".scroll, .side-list, .page, .panel-body, .found-list");
 
-/** Call `seen(near)` when the element comes near what is seen of its list, and when it leaves it. */
+/** Call `seen(near)` when the element comes near the visible part of its list, and when it goes. */
 function watchNear(element, seen) {
   const observer = new IntersectionObserver(
     (entries) => element.isConnected && seen(entries.at(-1).isIntersecting),
-    { root: boxOf(element), rootMargin: NEAR },
+    { root: findScrollBox(element), rootMargin: NEAR },
   );
   observer.observe(element);
   return () => observer.disconnect();
 }
 
-/** Stands where a list goes on: asks for more when it comes near, or when it is pressed. Its `key` is where it goes on. */
+/** A button for more rows, which also loads when it comes near. Its `key`: where the list ends. */
 export function More({ more, label = "Show more" }) {
-  const at = useRef(),
-    ask = () => Promise.resolve(more()).catch((error) => error.status !== 0 && complain(error));
-  useEffect(() => watchNear(at.current, (near) => near && ask()), []);
-  return html`<p class="more" ref=${at}><button type="button" class="btn little quiet" onClick=${ask}>${label}</button></p>`;
+  const root = useRef();
+  const loadMore = () =>
+    Promise.resolve(more()).catch((error) => error.status !== 0 && showError(error));
+  useEffect(() => watchNear(root.current, (near) => near && loadMore()), []);
+  return html`
+    <p class="more" ref=${root}>
+      <button type="button" class="btn little quiet" onClick=${loadMore}>${label}</button>
+    </p>
+  `;
 }
 
-/** Some rows of a list: far from what is seen they are an empty space, as high as they were. A row that has the focus
- * stays, however far it is: whoever goes on by keyboard goes on from there. */
+/**
+ * Some rows of a list: far from the visible part they are an empty space of the same height. A row
+ * that has the focus stays, however far it is: the keyboard goes on from there.
+ */
 export function Block({ children }) {
-  const at = useRef(),
-    far = useRef(false),
-    [height, setHeight] = useState(0);
-  const draw = (focused) =>
-    setHeight(far.current && !at.current.contains(focused) ? at.current.offsetHeight : 0);
+  const root = useRef();
+  const far = useRef(false);
+  const [height, setHeight] = useState(0);
+  const updateHeight = (focused) =>
+    setHeight(far.current && !root.current.contains(focused) ? root.current.offsetHeight : 0);
   useEffect(
     () =>
-      watchNear(at.current, (near) => {
+      watchNear(root.current, (near) => {
         far.current = !near;
-        draw(document.activeElement);
+        updateHeight(document.activeElement);
       }),
     [],
   );
-  return html`<ul ref=${at} style=${{ height: height ? `${height}px` : "" }} onFocusOut=${(event) => draw(event.relatedTarget)}>${height ? null : children()}</ul>`;
+  return html`
+    <ul
+      ref=${root}
+      style=${{ height: height ? `${height}px` : "" }}
+      onFocusOut=${(event) => updateHeight(event.relatedTarget)}
+    >
+      ${height ? null : children()}
+    </ul>
+  `;
 }
 
-/** A list that comes in pages: `{rows, more, error, renew}`. `read(answer)` gives the `rows` of an answer and where the
- * `next` page begins. `rows` is null until the first one is there, `more` null where nothing is behind. */
+/**
+ * A list that is loaded in pages: `{rows, more, error, renew}`. `read(answer)` gives the `rows` of
+ * an answer and where the `next` page begins. `rows` is null until the first page is loaded, `more`
+ * is null after the last one.
+ */
 export function usePages(path, read) {
-  const [found, setFound] = useState({ path: "", rows: null }),
-    now = useRef(path);
-  now.current = path;
+  const [found, setFound] = useState({ path: "", rows: null });
+  const currentPath = useRef(path);
+  currentPath.current = path;
   const load = async (address, join) => {
     try {
       const page = read(await get(address));
-      if (now.current === path) setFound((was) => ({ path, ...join(page, was) }));
+      if (currentPath.current === path) setFound((was) => ({ path, ...join(page, was) }));
     } catch (error) {
-      if (now.current === path)
+      if (currentPath.current === path)
         setFound((was) => ({ ...(was.path === path ? was : { path, rows: null }), error }));
     }
   };
@@ -69,7 +88,7 @@ export function usePages(path, read) {
     load(`${path}&before=${encodeURIComponent(next)}`, (page, was) =>
       was.next === next ? { rows: [...rows, ...page.rows], next: page.next } : was,
     );
-  /** Ask for the first page again, and put it before what is behind it. `same(one, other)` says which are the same. */
+  /** Load the first page again, before the others. `same(one, other)`: is it the same row? */
   const renew = (same) =>
     load(path, (page, was) => {
       const old = (was.rows ?? []).filter((row) => !page.rows.some((one) => same(one, row)));

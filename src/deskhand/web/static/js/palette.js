@@ -1,32 +1,33 @@
-// Ctrl+K: everything by its name.
+// The command palette (Ctrl+K): commands, settings and conversations by name.
 
+import { stopTurn } from "./actions.js";
 import { finding } from "./find.js";
 import { PAGES } from "./house.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./lib.js";
 import { moreSessions, sessions } from "./list.js";
 import { More, usePages } from "./more.js";
 import {
-  chooseTheme,
   developer,
-  go,
-  here,
-  hrefOf,
+  openSession,
   palette,
   panel,
-  sought,
+  route,
+  searchTarget,
+  sessionHref,
+  setTheme,
   theme,
 } from "./state.js";
-import { stop, talk, toEnd } from "./talk.js";
+import { scrollToEndRequests, talk } from "./talk.js";
 
-function commands() {
-  const toggle = (id) => () => {
+function listCommands() {
+  const togglePanel = (id) => () => {
     panel.value = panel.value === id ? "" : id;
   };
-  const inTalk = here.value.place === "talk" && here.value.name;
+  const inTalk = route.value.place === "talk" && route.value.name;
   return [
-    ["New conversation", () => go("")],
-    talk.value.open && ["Stop what runs", stop],
-    here.value.place === "talk" && ["Files", toggle("files")],
+    ["New conversation", () => openSession("")],
+    talk.value.open && ["Stop what runs", stopTurn],
+    route.value.place === "talk" && ["Files", togglePanel("files")],
     inTalk && [
       "Find in this conversation",
       () => {
@@ -36,18 +37,18 @@ function commands() {
     inTalk && [
       "To the beginning of this conversation",
       () => {
-        sought.value = { name: here.value.name, n: 1 };
+        searchTarget.value = { name: route.value.name, n: 1 };
       },
     ],
     inTalk && [
       "To the end of this conversation",
       () => {
-        toEnd.value += 1;
+        scrollToEndRequests.value += 1;
       },
     ],
-    inTalk && ["Options of this conversation", toggle("options")],
-    inTalk && developer.value && ["Trace", toggle("trace")],
-    inTalk && developer.value && ["Slider over this conversation", toggle("time")],
+    inTalk && ["Options of this conversation", togglePanel("options")],
+    inTalk && developer.value && ["Trace", togglePanel("trace")],
+    inTalk && developer.value && ["Slider over this conversation", togglePanel("time")],
     [
       developer.value ? "Simple view" : "Developer view",
       () => {
@@ -56,7 +57,7 @@ function commands() {
     ],
     [
       theme.value === "dark" ? "Light colours" : "Dark colours",
-      () => chooseTheme(theme.value === "dark" ? "light" : "dark"),
+      () => setTheme(theme.value === "dark" ? "light" : "dark"),
     ],
     ...PAGES.map(([id, label]) => [
       `Settings: ${label}`,
@@ -68,7 +69,7 @@ function commands() {
 }
 
 const WAIT_MS = 120;
-const read = ({ sessions: rows, more }) => ({ rows, next: more });
+const readPage = ({ sessions: rows, more }) => ({ rows, next: more });
 
 /** The conversations with these words in their title: `{rows, more}`. Without words, all. */
 function useTitles(query) {
@@ -79,7 +80,7 @@ function useTitles(query) {
   }, [query]);
   const found = usePages(
     asked && `/api/sessions?limit=30&brief=true&title=${encodeURIComponent(asked)}`,
-    read,
+    readPage,
   );
   return query.trim()
     ? { ...found, rows: found.rows ?? [] }
@@ -87,19 +88,18 @@ function useTitles(query) {
 }
 
 export function Palette() {
-  const box = useRef(),
-    list = useRef(),
-    [query, setQuery] = useState(""),
-    [chosen, setChosen] = useState(0),
-    titles = useTitles(query);
+  const box = useRef();
+  const list = useRef();
+  const [query, setQuery] = useState("");
+  const [chosen, setChosen] = useState(0);
+  const titles = useTitles(query);
   useLayoutEffect(() => {
-    // before the next key is pressed
     const before = document.activeElement;
-    box.current.showModal();
+    box.current.showModal(); // before the next key is pressed
     return () => before?.focus?.();
   }, []);
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  const named = commands().filter(([label]) =>
+  const named = listCommands().filter(([label]) =>
     words.every((word) => label.toLowerCase().includes(word)),
   );
   const found = [
@@ -107,16 +107,16 @@ export function Palette() {
     ...titles.rows.map((one) => [
       one.title || "Untitled",
       () => {
-        location.hash = hrefOf(one.name);
+        location.hash = sessionHref(one.name);
       },
       one.key,
     ]),
   ];
-  const run = (entry) => {
+  const runEntry = (entry) => {
     palette.value = false;
     entry?.[1]();
   };
-  const key = (event) => {
+  const handleKey = (event) => {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
       setChosen(
@@ -125,34 +125,78 @@ export function Palette() {
     }
     if (event.key === "Enter") {
       event.preventDefault();
-      run(found[chosen]);
+      runEntry(found[chosen]);
     }
   };
   useLayoutEffect(() => {
-    // what is chosen by the arrows is in sight; not scrollIntoView: that moves the whole page too
-    const area = list.current,
-      row = document.getElementById(`found-${chosen}`),
-      top = row && row.offsetTop - area.offsetTop;
+    const area = list.current; // not scrollIntoView: that moves the whole page too
+    const row = document.getElementById(`found-${chosen}`);
+    const top = row && row.offsetTop - area.offsetTop;
     if (
       row &&
       (top < area.scrollTop || top + row.offsetHeight > area.scrollTop + area.clientHeight)
     )
       area.scrollTop = top - area.clientHeight / 2;
   }, [chosen]);
-  return html`<dialog class="palette" ref=${box} aria-label="Commands" onCancel=${(event) => {
-    event.preventDefault();
-    palette.value = false;
-  }} onClick=${(event) => {
-    if (event.target === box.current) palette.value = false;
-  }}>
-    <input class="input" role="combobox" aria-expanded="true" aria-controls="found" aria-activedescendant=${`found-${chosen}`} aria-label="Find a command or a conversation" placeholder="Find a command or a conversation" value=${query} onInput=${(
-      event,
-    ) => {
-      setQuery(event.target.value);
-      setChosen(0);
-    }} onKeyDown=${key} />
-    <div class="found-list" ref=${list} tabindex="0" role="group" aria-label="What was found"><ul id="found" role="listbox" aria-label="Found">${found.map((entry, i) => html`<li key=${entry[2] ?? entry[0]} id=${`found-${i}`} role="option" aria-selected=${String(i === chosen)} onClick=${() => run(entry)} onMouseMove=${() => setChosen(i)}><span class="cut grow">${entry[0]}</span>${entry[2] && html`<span class="tiny muted">conversation</span>`}</li>`)}
-      ${!found.length && html`<li role="option" aria-selected="false" aria-disabled="true" class="muted">Nothing is called that</li>`}</ul>
-    ${titles.more && html`<${More} key=${found.length} more=${titles.more} label="More conversations" />`}</div>
-  </dialog>`;
+  return html`
+    <dialog
+      class="palette"
+      ref=${box}
+      aria-label="Commands"
+      onCancel=${(event) => {
+        event.preventDefault();
+        palette.value = false;
+      }}
+      onClick=${(event) => {
+        if (event.target === box.current) palette.value = false;
+      }}
+    >
+      <input
+        class="input"
+        role="combobox"
+        aria-expanded="true"
+        aria-controls="found"
+        aria-activedescendant=${`found-${chosen}`}
+        aria-label="Find a command or a conversation"
+        placeholder="Find a command or a conversation"
+        value=${query}
+        onInput=${(event) => {
+          setQuery(event.target.value);
+          setChosen(0);
+        }}
+        onKeyDown=${handleKey}
+      />
+      <div class="found-list" ref=${list} tabindex="0" role="group" aria-label="What was found">
+        <ul id="found" role="listbox" aria-label="Found">
+          ${found.map(
+            (entry, i) => html`
+              <li
+                key=${entry[2] ?? entry[0]}
+                id=${`found-${i}`}
+                role="option"
+                aria-selected=${String(i === chosen)}
+                onClick=${() => runEntry(entry)}
+                onMouseMove=${() => setChosen(i)}
+              >
+                <span class="cut grow">${entry[0]}</span>
+                ${entry[2] && html`<span class="tiny muted">conversation</span>`}
+              </li>
+            `,
+          )}
+          ${
+            !found.length &&
+            html`
+              <li role="option" aria-selected="false" aria-disabled="true" class="muted">
+                No matches
+              </li>
+            `
+          }
+        </ul>
+        ${
+          titles.more &&
+          html`<${More} key=${found.length} more=${titles.more} label="More conversations" />`
+        }
+      </div>
+    </dialog>
+  `;
 }

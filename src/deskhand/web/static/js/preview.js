@@ -1,40 +1,43 @@
-// Which file is looked at, and where its bytes come from. What draws it is loaded with the first look.
+// Which file is previewed, and the addresses of its bytes. The dialog is loaded on its first use.
 import { html, signal } from "./lib.js";
-import { here } from "./state.js";
+import { route } from "./state.js";
 import { talk } from "./talk.js";
 
-export const looked = signal(null); // {name, raw, about, page(n)}: the addresses of a file; null for none
-const drawn = signal(null); // the module that draws it
+/** The file that is previewed, with its addresses: `{name, raw, about, page(n)}`, or null. */
+export const previewedFile = signal(null);
+const dialogModule = signal(null); // the module that draws it
 
-/** The agent whose files are meant: that of the conversation which is open, '' for the first one. */
-export const agentHere = () => talk.value.session.split("/")[0];
+/** The agent of the open conversation, whose files are shown; '' for the first agent. */
+export const currentAgent = () => talk.value.session.split("/")[0];
 
-/** A file of the workspace of the agent that one talks with here. */
+/** A file in the workspace of this agent. */
 export function workspaceFile(path) {
-  const query = `agent=${encodeURIComponent(agentHere())}&path=${encodeURIComponent(path)}`;
+  const query = `agent=${encodeURIComponent(currentAgent())}&path=${encodeURIComponent(path)}`;
   return {
     name: path.split("/").at(-1),
     path,
     raw: `/api/files/raw?${query}`,
     about: `/api/files/preview?${query}`,
-    page: (n) => `/api/files/page?${query}&page=${n}`,
+    page: (number) => `/api/files/page?${query}&page=${number}`,
   };
 }
 
-/** A file that a message or a result of this conversation names; null where its bytes are not here. */
+const DEFAULT_NAMES = { audio: "voice message", image: "picture" };
+
+/** A file that a message or a result of this conversation names; null where its bytes are gone. */
 export function sentFile(part) {
   if (!part.blob) return null;
-  const name =
-    part.name ||
-    (part.type === "audio" ? "voice message" : part.type === "image" ? "picture" : "file");
-  const query = `session=${encodeURIComponent(here.value.name)}&name=${encodeURIComponent(name)}`;
-  const at = `/api/blobs/${part.blob}`;
+  const name = part.name || (DEFAULT_NAMES[part.type] ?? "file");
+  const session = encodeURIComponent(route.value.name);
+  const query = `session=${session}&name=${encodeURIComponent(name)}`;
+  const blobPath = `/api/blobs/${part.blob}`;
   return {
     name,
     path: "",
-    raw: `${at}?${query}`,
-    about: `${at}/preview?${query}`,
-    page: (n) => `${at}/page?session=${encodeURIComponent(here.value.name)}&page=${n}`,
+    raw: `${blobPath}?${query}`,
+    about: `${blobPath}/preview?${query}`,
+    page: (number) =>
+      `${blobPath}/page?session=${encodeURIComponent(route.value.name)}&page=${number}`,
   };
 }
 
@@ -43,14 +46,16 @@ export const isPicture = (part) =>
   Boolean(part.blob) &&
   (part.type === "image" || (part.type === "file" && PICTURE.test(part.mime)));
 
-/** Look at a file. */
-export async function look(file) {
-  looked.value = file;
-  drawn.value ??= await import("./preview-dialog.js");
+/** Open the preview of a file. */
+export async function openPreview(file) {
+  previewedFile.value = file;
+  dialogModule.value ??= await import("./preview-dialog.js");
 }
 
-/** What is looked at, on top of all else. */
+/** The preview, on top of the page. */
 export function Preview() {
-  if (!looked.value || !drawn.value) return null;
-  return html`<${drawn.value.Dialog} key=${looked.value.about} file=${looked.value} />`;
+  if (!previewedFile.value || !dialogModule.value) return null;
+  return html`
+    <${dialogModule.value.Dialog} key=${previewedFile.value.about} file=${previewedFile.value} />
+  `;
 }

@@ -1,5 +1,5 @@
-// Colours code and sets formulas. The libraries for it are loaded when the first of either is there.
-import { trusted } from "./trusted.js";
+// Colours code and draws formulas. Each library is loaded when it is needed for the first time.
+import { trustedHtml } from "./trusted.js";
 
 const LONGEST_CODE = 50_000;
 const LIBRARIES = {
@@ -8,55 +8,60 @@ const LIBRARIES = {
 };
 const loaded = {};
 const loading = {};
-const set = new Map(); // formulas as MathML: an answer that grows sets each of them once
+const drawnFormulas = new Map(); // as MathML: a growing answer draws each of its formulas once
 
-/** Colour and set what stands in this element; code only where it is `done`. Gives a promise where something is loaded. */
-export function enrich(root, done) {
+/** Colour the code in this element if it is `done`, and draw its formulas. May return a promise. */
+export function enrichElement(root, done) {
   const formulas = root.querySelectorAll(".tex:not(.open, .set)");
   const codes = done ? root.querySelectorAll("code[class]:not(.hljs)") : [];
-  return Promise.all([each("formula", formulas, setFormula), each("code", codes, colour)]);
+  return Promise.all([
+    withLibrary("formula", formulas, drawFormula),
+    withLibrary("code", codes, colourCode),
+  ]);
 }
 
-/** Do it at once where the library is there, so that nothing flickers; else when it has come. */
-function each(kind, elements, work) {
+/** Work at once where the library is loaded, so that nothing flickers; else once it is loaded. */
+function withLibrary(kind, elements, work) {
   const wanted = [...elements];
   if (!wanted.length) return undefined;
-  const all = () => {
+  const workOnAll = () => {
     for (const element of wanted) work(element);
   };
-  if (loaded[kind]) return all();
+  if (loaded[kind]) return workOnAll();
   loading[kind] ??= LIBRARIES[kind]().then((library) => {
     loaded[kind] = library;
   });
-  return loading[kind].then(all, () => {
-    delete loading[kind];
-  }); // without it, it stays as it is written
+  return loading[kind].then(workOnAll, () => {
+    delete loading[kind]; // without the library, the text stays as it is written
+  });
 }
 
-function colour(code) {
-  const words = code.textContent,
-    highlighter = loaded.code.default;
+function colourCode(code) {
+  const words = code.textContent;
+  const highlighter = loaded.code.default;
   const language = /language-(\S+)/.exec(code.className)?.[1];
   if (words.length > LONGEST_CODE || !highlighter.getLanguage(language)) return;
   code.classList.add("hljs");
-  code.innerHTML = trusted(highlighter.highlight(words, { language, ignoreIllegals: true }).value);
+  code.innerHTML = trustedHtml(
+    highlighter.highlight(words, { language, ignoreIllegals: true }).value,
+  );
 }
 
-function setFormula(element) {
-  const raw = element.textContent,
-    display = element.classList.contains("display");
+function drawFormula(element) {
+  const raw = element.textContent;
+  const display = element.classList.contains("display");
   const key = `${display}${raw}`;
-  if (!set.has(key)) {
-    if (set.size > 500) set.clear();
-    set.set(key, mathml(raw, display));
+  if (!drawnFormulas.has(key)) {
+    if (drawnFormulas.size > 500) drawnFormulas.clear();
+    drawnFormulas.set(key, makeMathml(raw, display));
   }
-  if (set.get(key) === null) return;
+  if (drawnFormulas.get(key) === null) return;
   element.classList.add("set");
-  element.innerHTML = trusted(set.get(key), "formula");
+  element.innerHTML = trustedHtml(drawnFormulas.get(key), "formula");
 }
 
 /** MathML of a formula as it is written, with its marks; null where it is none. */
-function mathml(raw, displayMode) {
+function makeMathml(raw, displayMode) {
   const marks = /^(?:\$\$|\\)/.test(raw) ? 2 : 1;
   try {
     const options = {
@@ -67,17 +72,17 @@ function mathml(raw, displayMode) {
       maxExpand: 300,
       maxSize: [20, 20],
     };
-    return unstyled(loaded.formula.temml.renderToString(raw.slice(marks, -marks), options));
+    return replaceStyles(loaded.formula.temml.renderToString(raw.slice(marks, -marks), options));
   } catch {
     return null;
   }
 }
 
-/** What Temml says by styles, which our policy refuses, said by classes and by attributes of MathML. */
-function unstyled(markup) {
+/** Replace Temml's inline styles, which our policy refuses, by classes and MathML attributes. */
+function replaceStyles(markup) {
   return markup.replace(/<m[a-z]+\b[^>]*? style="[^"]*"[^>]*>/g, (tag) => {
-    const style = / style="([^"]*)"/.exec(tag)[1],
-      classes = [];
+    const style = / style="([^"]*)"/.exec(tag)[1];
+    const classes = [];
     for (const [, side] of style.matchAll(/border-(top|right|bottom|left):[^;]*/g))
       classes.push(`line-${side}`);
     if (/(?:^|;)border:/.test(style)) classes.push("boxed");

@@ -1,28 +1,30 @@
 // What the page knows, as signals. Nothing here draws.
 
-import { at, call, fresh, get, onAnswer, post } from "./api.js";
+import { call, get, onResponse, post, sessionPath } from "./api.js";
 import { effect, signal } from "./lib.js";
 
 /** undefined: not asked yet; null: nobody. */
-export const me = signal(undefined);
-export const here = signal({ name: "", place: "talk", page: "" }); // where one is: a conversation, or a page of settings
+export const currentUser = signal(undefined);
+/** What is open: a conversation, by its name, or a page of the settings. */
+export const route = signal({ name: "", place: "talk", page: "" });
 export const online = signal(true);
 export const health = signal(null);
 export const alerts = signal([]); // those that reached nobody
 export const problem = signal(null); // {text, next}: what went wrong, until it is closed
-export const spoken = signal(""); // for screen readers
-export const spokenNow = signal("");
+export const politeAnnouncement = signal(""); // for screen readers
+export const urgentAnnouncement = signal("");
 export const drawer = signal(false);
 export const palette = signal(false);
 export const panel = signal(""); // files | trace | time | options | ""
 export const developer = signal(localStorage.getItem("deskhand.view") === "developer");
 export const theme = signal(document.documentElement.dataset.theme);
-export const sought = signal(null); // {name, n}: the event that one wants to see
+export const searchTarget = signal(null); // {name, n, query}: the event to scroll to
 
-const small = matchMedia("(max-width: 760px)");
-export const narrow = signal(small.matches); // one thing at a time: the list lies over the rest
-small.addEventListener("change", () => {
-  narrow.value = small.matches;
+const narrowScreen = matchMedia("(max-width: 760px)");
+/** Whether the screen is narrow: the list of conversations then covers the rest. */
+export const narrow = signal(narrowScreen.matches);
+narrowScreen.addEventListener("change", () => {
+  narrow.value = narrowScreen.matches;
 });
 
 effect(() => {
@@ -32,19 +34,19 @@ effect(() => {
   document.documentElement.dataset.theme = theme.value;
 });
 
-export const may = (scope) => Boolean(me.value?.scopes.includes(scope));
+export const hasScope = (scope) => Boolean(currentUser.value?.scopes.includes(scope));
 
 export function announce(text, now = false) {
-  (now ? spokenNow : spoken).value = text;
+  (now ? urgentAnnouncement : politeAnnouncement).value = text;
 }
 
-export function chooseTheme(value) {
+export function setTheme(value) {
   theme.value = value;
   localStorage.setItem("deskhand.theme", value);
 }
 
 /** Show what went wrong. The message of the server names the next step. */
-export function complain(error) {
+export function showError(error) {
   if (error?.status === 401) return;
   problem.value = { text: error?.message ?? String(error), id: error?.requestId ?? "" };
 }
@@ -54,91 +56,89 @@ export async function attempt(work) {
   try {
     return await work();
   } catch (error) {
-    complain(error);
+    showError(error);
     return undefined;
   }
 }
 
-onAnswer((status) => {
+onResponse((status) => {
   online.value = status !== 0;
-  if (status === 401) me.value = null;
+  if (status === 401) currentUser.value = null;
 });
 
-// ------------------------------------------------------------------ who
+// ------------------------------------------------------------------ signing in and out
 
 export async function signIn() {
   const code = /^#login=(.+)$/.exec(location.hash)?.[1];
   if (code) {
-    history.replaceState(null, "", location.pathname); // it is a secret: gone from the address before anything else
+    history.replaceState(null, "", location.pathname); // the code is a secret: hide it first
     try {
       await post("/api/login", { code: decodeURIComponent(code) });
     } catch (error) {
-      complain(error);
+      showError(error);
       problem.value = { text: error.message, id: error.requestId };
     }
   }
   try {
-    me.value = await get("/api/auth/me");
-    localStorage.setItem("deskhand.me", JSON.stringify(me.value));
+    currentUser.value = await get("/api/auth/me");
+    localStorage.setItem("deskhand.me", JSON.stringify(currentUser.value));
   } catch (error) {
-    me.value =
+    currentUser.value =
       error.status === 0 ? JSON.parse(localStorage.getItem("deskhand.me") ?? "null") : null;
   }
 }
 
-/** What the owner is called is set on the page `setup`: it may be another name when one leaves it. */
-let page = "";
+/** The owner's name is set on the page `setup`: ask for it again when that page is left. */
+let previousPage = "";
 effect(() => {
-  const now = here.value.page;
-  if (page === "setup" && now !== "setup")
+  const currentPage = route.value.page;
+  if (previousPage === "setup" && currentPage !== "setup")
     get("/api/auth/me").then(
       (found) => {
-        me.value = found;
+        currentUser.value = found;
       },
       () => undefined,
     );
-  page = now;
+  previousPage = currentPage;
 });
 
 export async function signOut() {
   await attempt(() => post("/api/logout"));
-  me.value = null;
+  currentUser.value = null;
   for (const key of Object.keys(localStorage))
     if (key.startsWith("deskhand.me") || key.startsWith("deskhand.wait"))
       localStorage.removeItem(key);
   indexedDB.deleteDatabase("deskhand");
 }
 
-// ------------------------------------------------------------------ where
+// ------------------------------------------------------------------ routes
 
-function read() {
+function readRoute() {
   const [, first, ...rest] = location.hash.split("/");
   const name = decodeURIComponent(rest.join("/"));
-  here.value =
-    first === "house"
-      ? { name: "", place: "house", page: name || "models" }
-      : { name: first === "c" ? name : "", place: "talk", page: "" };
+  if (first === "house") route.value = { name: "", place: "house", page: name || "models" };
+  else route.value = { name: first === "c" ? name : "", place: "talk", page: "" };
   drawer.value = false;
 }
 
 addEventListener("hashchange", () =>
-  location.hash.startsWith("#login=") ? signIn().then(read) : read(),
+  location.hash.startsWith("#login=") ? signIn().then(readRoute) : readRoute(),
 );
-read();
+readRoute();
 
-export const hrefOf = (name) => `#/c/${encodeURIComponent(name)}`;
+export const sessionHref = (name) => `#/c/${encodeURIComponent(name)}`;
 
-export function go(name) {
-  location.hash = name ? hrefOf(name) : "#/";
+export function openSession(name) {
+  location.hash = name ? sessionHref(name) : "#/";
 }
 
-// ------------------------------------------------------------------ how it is
+// ------------------------------------------------------------------ health
 
 export async function checkHealth() {
   try {
     health.value = await get("/health");
     const unreached =
-      may("admin") && (health.value.components ?? []).some((one) => one.name === "alerts");
+      hasScope("admin") && (health.value.components ?? []).some((one) => one.name === "alerts");
     alerts.value = unreached
       ? (await get("/api/alerts")).filter((one) => one.state === "unreached")
       : [];
@@ -147,10 +147,8 @@ export async function checkHealth() {
   }
 }
 
-// ------------------------------------------------------------------ what one does
+// ------------------------------------------------------------------ sessions
 
-export async function change(name, options) {
-  await call("PATCH", at(name), options);
+export async function updateSession(name, options) {
+  await call("PATCH", sessionPath(name), options);
 }
-
-export { at, call, fresh, get, post };

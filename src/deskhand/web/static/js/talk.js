@@ -1,184 +1,213 @@
-// The conversation that is open: its log as it comes, and what a person does in it.
+// The open conversation: its log as it arrives, and what a person does in it.
 
-import { at, call, follow, fresh, post } from "./api.js";
+import { call, followStream, newId, post, sessionPath } from "./api.js";
 import { EMPTY, fold, hear } from "./fold.js";
-import { forget, remember, remembered, setWaiting, waiting } from "./keep.js";
+import { deleteEvents, loadEvents, loadUnsent, storeEvents, storeUnsent } from "./keep.js";
 import { batch, computed, effect, signal } from "./lib.js";
 import { activity } from "./list.js";
-import { amendments, amends, folded, MOST, PAGE, part } from "./log.js";
-import { announce, attempt, go, here, me, online } from "./state.js";
+import {
+  fetchAmendments,
+  fetchEvents,
+  foldEvents,
+  isAmendment,
+  MAX_DRAWN_EVENTS,
+  PAGE_EVENTS,
+} from "./log.js";
+import { announce, currentUser, online, openSession, route } from "./state.js";
 
 export const talk = signal(EMPTY); // the end of the log, which grows
-export const view = signal(null); // an earlier part of the log that one looks at, as {events, state}; null: the end
-export const shown = computed(() => view.value?.state ?? talk.value);
-export const missing = signal(""); // why it cannot be shown
+/** An earlier part of the log that is shown instead of the end: `{events, state}`, or null. */
+export const earlierPart = signal(null);
+export const shownState = computed(() => earlierPart.value?.state ?? talk.value);
+export const missingReason = signal(""); // why it cannot be shown
 export const loading = signal(false);
-export const toEnd = signal(0); // grows when the end should come into sight
-export const sent = signal(waiting()); // what was written and is not in the log yet
-export const unsent = computed(() =>
-  sent.value.filter(
-    (message) => message.name === here.value.name && !talk.value.seen.includes(message.inbox),
+export const scrollToEndRequests = signal(0); // grows when the end should come into sight
+export const sentMessages = signal(loadUnsent()); // what was written and is not in the log yet
+export const unsentMessages = computed(() =>
+  sentMessages.value.filter(
+    (message) => message.name === route.value.name && !talk.value.seen.includes(message.inbox),
   ),
 );
 
 /** The events of this conversation that are here, as they came. */
-export const rawEvents = () => events;
+export const getLoadedEvents = () => events;
 
-let name = "",
-  events = [],
-  queue = [],
-  frame = 0,
-  stream = null,
-  keeping = 0,
-  since = null,
-  turning = "",
-  follows = true;
+let openName = "";
+let events = [];
+let queue = [];
+let drawTimer = 0;
+let stream = null;
+let storeTimer = 0;
+let laterAmendments = null;
+let loadingPart = "";
+let followsEnd = true;
 
 /** Whether the end is in sight: then what is far above it may go. */
-export function atEnd(yes) {
-  follows = yes;
+export function setFollowsEnd(yes) {
+  followsEnd = yes;
 }
 
 /** Show this conversation ('' is a new one) and follow it. */
-export async function show(wanted) {
-  if (wanted === name && (stream || !wanted)) return;
-  leave();
-  name = wanted;
+export async function showSession(wanted) {
+  if (wanted === openName && (stream || !wanted)) return;
+  leaveSession();
+  openName = wanted;
   batch(() => {
     talk.value = EMPTY;
-    view.value = null;
-    missing.value = "";
+    earlierPart.value = null;
+    missingReason.value = "";
     loading.value = Boolean(wanted);
   });
   if (!wanted) return;
-  const known = (await remembered(wanted)).slice(-PAGE);
-  if (name !== wanted || stream) return;
-  for (const recorded of known) take({ recorded });
-  flush();
-  if (!known.length && sent.value.some((message) => message.name === wanted && !message.inbox)) {
-    loading.value = false;
+  const known = (await loadEvents(wanted)).slice(-PAGE_EVENTS);
+  if (openName !== wanted || stream) return;
+  for (const recorded of known) enqueueItem({ recorded });
+  drawQueue();
+  const unsent = sentMessages.value.some((message) => message.name === wanted && !message.inbox);
+  if (!known.length && unsent) {
+    loading.value = false; // the session begins when the server has its first message
     return;
-  } // it begins when its first message is there
-  listen();
+  }
+  followSession();
 }
 
-function leave() {
+function leaveSession() {
   stream?.close();
   stream = null;
-  keep();
-  [events, queue, since, follows] = [[], [], null, true];
+  storeLog();
+  events = [];
+  queue = [];
+  laterAmendments = null;
+  followsEnd = true;
 }
 
-/** Keep the log as far as it is here, for when the server is not. */
-function keep() {
-  clearTimeout(keeping);
-  keeping = 0;
+/** Store the loaded events in this browser, for when the server is away. */
+function storeLog() {
+  clearTimeout(storeTimer);
+  storeTimer = 0;
   const last = events.at(-1)?.n;
   if (last)
-    remember(name, events).then(() => {
+    storeEvents(openName, events).then(() => {
       document.documentElement.dataset.remembered = last;
     });
 }
 
-addEventListener("pagehide", () => keep());
+addEventListener("pagehide", () => storeLog());
 
-/** Whoever signed out leaves nothing behind, here neither. */
+/** After signing out, nothing is left. */
 effect(() => {
-  if (me.value !== null) return;
-  clearTimeout(keeping);
+  if (currentUser.value !== null) return;
+  clearTimeout(storeTimer);
   stream?.close();
-  [name, events, queue, stream, keeping] = ["", [], [], null, 0];
-  [talk.value, view.value] = [EMPTY, null];
+  openName = "";
+  events = [];
+  queue = [];
+  stream = null;
+  storeTimer = 0;
+  talk.value = EMPTY;
+  earlierPart.value = null;
 });
 
-function listen() {
-  const wanted = name;
+function followSession() {
+  const wanted = openName;
   let lost = 0;
-  stream = follow(() => at(wanted, `/events?after=${events.at(-1)?.n ?? 0}&last=${PAGE}`), {
-    recorded: (recorded) => take({ recorded }),
-    progress: (piece) => take({ piece }),
-    closed: ({ reason }) => {
-      missing.value = reason;
+  stream = followStream(
+    () => sessionPath(wanted, `/events?after=${events.at(-1)?.n ?? 0}&last=${PAGE_EVENTS}`),
+    {
+      recorded: (recorded) => enqueueItem({ recorded }),
+      progress: (piece) => enqueueItem({ piece }),
+      closed: ({ reason }) => {
+        missingReason.value = reason;
+      },
+      state: (state) => {
+        if (state === "open") {
+          lost = 0;
+          online.value = true;
+          missingReason.value = "";
+          setTimeout(() => {
+            loading.value = false;
+          }, 60);
+          return;
+        }
+        lost += 1;
+        if (lost === 1) checkSession(wanted);
+      },
     },
-    state: (state) => {
-      if (state === "open") {
-        lost = 0;
-        online.value = true;
-        missing.value = "";
-        setTimeout(() => {
-          loading.value = false;
-        }, 60);
-        return;
-      }
-      if (++lost === 1) probe(wanted);
-    },
-  });
+  );
 }
 
 /** The stream broke: is the server away, or the conversation? */
-async function probe(wanted) {
+async function checkSession(wanted) {
   try {
-    await call("GET", at(wanted, `/log?after=${2 ** 40}`));
+    await call("GET", sessionPath(wanted, `/log?after=${2 ** 40}`));
     online.value = true;
   } catch (error) {
-    if (wanted !== name) return;
+    if (wanted !== openName) return;
     if (error.status === 404) {
-      missing.value =
+      missingReason.value =
         "There is no such conversation here. It may have been erased, or it is somebody else's.";
-      forget(wanted);
+      deleteEvents(wanted);
       stream?.close();
     } else if (error.status === 0) online.value = false;
   }
   loading.value = false;
 }
 
-/** Put what came in line; it is drawn with the next frame, however much it is. */
-function take(item) {
+/** Queue what arrived: all of it is drawn with the next frame. */
+function enqueueItem(item) {
   queue.push(item);
-  if (!frame) frame = document.hidden ? setTimeout(flush, 50) : requestAnimationFrame(flush);
+  if (!drawTimer)
+    drawTimer = document.hidden ? setTimeout(drawQueue, 50) : requestAnimationFrame(drawQueue);
 }
 
-function flush() {
-  frame = 0;
+function drawQueue() {
+  drawTimer = 0;
   if (!queue.length) return;
   let state = talk.value;
-  const before = state,
-    back = queue.some(({ recorded }) => recorded && amends(recorded));
+  const before = state;
+  const amended = queue.some(({ recorded }) => recorded && isAmendment(recorded));
   for (const { recorded, piece } of queue) {
-    if (recorded) {
-      if (events.length && recorded.n > state.n + 1) [events, state] = [[], EMPTY]; // more was missed than is asked for at once
-      if (recorded.n > state.n) events.push(recorded);
-      state = fold(state, recorded);
-    } else state = hear(state, piece);
+    if (!recorded) {
+      state = hear(state, piece);
+      continue;
+    }
+    if (events.length && recorded.n > state.n + 1) {
+      events = []; // more events were missed than one request brings
+      state = EMPTY;
+    }
+    if (recorded.n > state.n) events.push(recorded);
+    state = fold(state, recorded);
   }
   queue = [];
-  if (follows && before.open && !state.open && events.length > MOST) {
-    events = events.slice(-PAGE);
-    state = folded(events);
+  if (followsEnd && before.open && !state.open && events.length > MAX_DRAWN_EVENTS) {
+    events = events.slice(-PAGE_EVENTS);
+    state = foldEvents(events);
   }
   batch(() => {
     talk.value = state;
-    if (back && view.value) look(view.value.events);
+    if (amended && earlierPart.value) showEvents(earlierPart.value.events);
     if (state.session)
-      activity.value = {
-        ...activity.value,
-        [state.session]: state.asks.length ? "asking" : state.open ? "running" : "",
-      };
-    const left = sent.value.filter(
-      (message) => !(message.name === name && state.seen.includes(message.inbox)),
+      activity.value = { ...activity.value, [state.session]: describeActivity(state) };
+    const left = sentMessages.value.filter(
+      (message) => !(message.name === openName && state.seen.includes(message.inbox)),
     );
-    if (left.length !== sent.value.length) {
-      sent.value = left;
-      setWaiting(left.filter((message) => !message.inbox));
+    if (left.length !== sentMessages.value.length) {
+      sentMessages.value = left;
+      storeUnsent(left.filter((message) => !message.inbox));
     }
   });
-  tell(before, state);
-  if (before.open && !state.open) keep();
-  else if (state.n > before.n && !keeping) keeping = setTimeout(keep, 400);
+  announceChange(before, state);
+  if (before.open && !state.open) storeLog();
+  else if (state.n > before.n && !storeTimer) storeTimer = setTimeout(storeLog, 400);
 }
 
-/** What a screen reader is told: that something is asked, and what came of a turn. Not each word of it. */
-function tell(before, state) {
+function describeActivity(state) {
+  if (state.asks.length) return "asking";
+  return state.open ? "running" : "";
+}
+
+/** Tell screen readers that something is asked, or how a turn ended; not each word of it. */
+function announceChange(before, state) {
   const asked = state.asks.find((ask) => !before.asks.some((old) => old.id === ask.id));
   if (asked)
     announce(
@@ -200,176 +229,167 @@ function tell(before, state) {
   }
 }
 
-// ------------------------------------------------------------------ up and down a long log
+// ------------------------------------------------------------------ parts of a long log
 
-function refold() {
+function refoldEvents() {
   const { live, outputs, results, status } = talk.value;
-  talk.value = { ...folded(events), live, outputs, results, status };
+  talk.value = { ...foldEvents(events), live, outputs, results, status };
 }
 
-/** Look at these events, with what was undone, edited or reacted to since. */
-function look(found) {
-  const n = found.at(-1).n,
-    later = [...(since ?? []), ...events.filter(amends)].filter((recorded) => recorded.n > n);
-  view.value = { events: found, state: folded([...found, ...later]) };
+/** Show these events, with the undos, edits and reactions that came later. */
+function showEvents(found) {
+  const last = found.at(-1).n;
+  const later = [...(laterAmendments ?? []), ...events.filter(isAmendment)].filter(
+    (recorded) => recorded.n > last,
+  );
+  earlierPart.value = { events: found, state: foldEvents([...found, ...later]) };
 }
 
-/** These reach down to the end: from here on they are one with it. */
-function join(found) {
-  events = [...found.filter(({ n }) => n < events[0].n), ...events].slice(-MOST);
+/** These events reach the end of the log: show both as one. */
+function joinWithEnd(found) {
+  events = [...found.filter((recorded) => recorded.n < events[0].n), ...events].slice(
+    -MAX_DRAWN_EVENTS,
+  );
   batch(() => {
-    view.value = null;
-    refold();
+    earlierPart.value = null;
+    refoldEvents();
   });
 }
 
-/** Ask for a part of the log, one at a time, and show what `take` makes of it. */
-async function turn(after, to, take) {
-  const wanted = name;
-  if (turning === wanted || !events.length) return;
-  turning = wanted;
+/** Load a part of the log, one at a time, and give it to `showPart`. */
+async function loadPart(after, last, showPart) {
+  const wanted = openName;
+  if (loadingPart === wanted || !events.length) return;
+  loadingPart = wanted;
   try {
     const [found, all] = await Promise.all([
-      part(wanted, Math.max(0, after), to),
-      since ?? amendments(wanted),
+      fetchEvents(wanted, Math.max(0, after), last),
+      laterAmendments ?? fetchAmendments(wanted),
     ]);
-    if (name !== wanted) return;
-    since = all;
-    if (found.length || view.value) batch(() => take(found));
+    if (openName !== wanted) return;
+    laterAmendments = all;
+    if (found.length || earlierPart.value) batch(() => showPart(found));
   } finally {
-    if (turning === wanted) turning = "";
+    if (loadingPart === wanted) loadingPart = "";
   }
 }
 
-/** Show a page more of what was before. What is far below goes, where it is too much. */
-export function earlier() {
-  const { first } = shown.value;
-  return (
-    first > 1 &&
-    turn(first - 1 - PAGE, first - 1, (found) => {
-      const all = [...found, ...(view.value?.events ?? events)];
-      if (!view.value && all.length <= MOST) return join(found);
-      if (!view.value) {
-        events = events.slice(-PAGE);
-        refold();
-      }
-      look(all.slice(0, MOST));
-    })
-  );
+/** Show one more page of earlier events. Events far below are dropped where there are too many. */
+export function loadEarlier() {
+  const { first } = shownState.value;
+  if (first <= 1) return undefined;
+  return loadPart(first - 1 - PAGE_EVENTS, first - 1, (found) => {
+    const all = [...found, ...(earlierPart.value?.events ?? events)];
+    if (!earlierPart.value && all.length <= MAX_DRAWN_EVENTS) {
+      joinWithEnd(found);
+      return;
+    }
+    if (!earlierPart.value) {
+      events = events.slice(-PAGE_EVENTS);
+      refoldEvents();
+    }
+    showEvents(all.slice(0, MAX_DRAWN_EVENTS));
+  });
 }
 
-/** Show a page more of what came next. What is far above goes. */
-export function afterwards() {
-  const last = view.value?.events.at(-1).n ?? 0;
-  return (
-    view.value &&
-    turn(last, Math.min(last + PAGE, events[0].n - 1), (found) => {
-      const all = [...view.value.events, ...found];
-      if (all.at(-1).n >= events[0].n - 1) join(all);
-      else look(all.slice(-MOST));
-    })
-  );
+/** Show one more page of later events. Events far above are dropped. */
+export function loadLater() {
+  if (!earlierPart.value) return undefined;
+  const last = earlierPart.value.events.at(-1).n;
+  return loadPart(last, Math.min(last + PAGE_EVENTS, events[0].n - 1), (found) => {
+    const all = [...earlierPart.value.events, ...found];
+    if (all.at(-1).n >= events[0].n - 1) joinWithEnd(all);
+    else showEvents(all.slice(-MAX_DRAWN_EVENTS));
+  });
 }
 
-/** Show what happened around event `n`, wherever that is. */
-export function jump(n) {
-  if (n >= talk.value.first) view.value = null;
-  else if (!view.value || n < view.value.events[0].n || n > view.value.events.at(-1).n) {
-    const after = Math.max(0, n - PAGE / 2);
-    return turn(after, Math.min(after + PAGE, events[0].n - 1), (found) =>
-      found.at(-1).n >= events[0].n - 1 ? join(found) : look(found),
-    );
+/** Show the events around this one, wherever it is in the log. */
+export function jumpToEvent(number) {
+  if (number >= talk.value.first) {
+    earlierPart.value = null;
+    return undefined;
   }
-  return undefined;
+  const part = earlierPart.value?.events;
+  if (part && number >= part[0].n && number <= part.at(-1).n) return undefined;
+  const after = Math.max(0, number - PAGE_EVENTS / 2);
+  return loadPart(after, Math.min(after + PAGE_EVENTS, events[0].n - 1), (found) => {
+    if (found.at(-1).n >= events[0].n - 1) joinWithEnd(found);
+    else showEvents(found);
+  });
 }
 
-// ------------------------------------------------------------------ what one does
+// ------------------------------------------------------------------ what a person does
 
-/** Say something. It is kept until the server has it, and sent under one id however often that takes. */
-export async function say(text, files, when) {
-  const wanted = here.value.name || `chat-${fresh()}`;
-  const message = { id: fresh("m-"), name: wanted, text, files, when, at: Date.now() / 1000 };
-  keepSent([...sent.value, message]);
-  toEnd.value += 1;
-  if (!here.value.name) go(wanted);
-  await send(message);
+/** Send a message. It is stored until the server has it, and sent under one id however often. */
+export async function sendMessage(text, files, when) {
+  const wanted = route.value.name || `chat-${newId()}`;
+  const message = { id: newId("m-"), name: wanted, text, files, when, at: Date.now() / 1000 };
+  setSentMessages([...sentMessages.value, message]);
+  scrollToEndRequests.value += 1;
+  if (!route.value.name) openSession(wanted);
+  await submitMessage(message);
 }
 
-async function send(message) {
+async function submitMessage(message) {
   try {
-    const { name: known, inbox_id: inbox } = await post(at(message.name, "/messages"), {
+    const { name: known, inbox_id: inbox } = await post(sessionPath(message.name, "/messages"), {
       text: message.text,
       files: message.files,
       when: message.when,
       id: message.id,
     });
     online.value = true;
-    keepSent(
-      sent.value.map((other) =>
+    setSentMessages(
+      sentMessages.value.map((other) =>
         other.id === message.id ? { ...other, inbox, name: known, failed: "" } : other,
       ),
     );
-    if (here.value.name === message.name && known !== message.name) go(known);
-    if (here.value.name === known && !stream) {
-      name = "";
-      show(known);
+    if (route.value.name === message.name && known !== message.name) openSession(known);
+    if (route.value.name === known && !stream) {
+      openName = "";
+      showSession(known);
     }
   } catch (error) {
-    keepSent(
-      sent.value.map((other) =>
+    setSentMessages(
+      sentMessages.value.map((other) =>
         other.id === message.id
           ? { ...other, failed: error.status === 0 ? "" : error.message }
           : other,
       ),
     );
     if (error.status === 0) {
-      clearTimeout(again);
-      again = setTimeout(sendWaiting, AGAIN_MS);
+      clearTimeout(resendTimer);
+      resendTimer = setTimeout(resendMessages, RESEND_MS);
     }
   }
 }
 
-function keepSent(messages) {
-  sent.value = messages;
-  setWaiting(messages.filter((message) => !message.inbox));
+function setSentMessages(messages) {
+  sentMessages.value = messages;
+  storeUnsent(messages.filter((message) => !message.inbox));
 }
 
-export function drop(id) {
-  keepSent(sent.value.filter((message) => message.id !== id));
+export function discardMessage(id) {
+  setSentMessages(sentMessages.value.filter((message) => message.id !== id));
 }
 
-const AGAIN_MS = 2000;
-let sending = false,
-  again = 0;
+const RESEND_MS = 2000;
+let sending = false;
+let resendTimer = 0;
 
 /** Send what could not be sent before, in its order. */
-export async function sendWaiting() {
+export async function resendMessages() {
   if (sending) return;
   sending = true;
-  for (const message of sent.value.filter((one) => !one.inbox && !one.failed)) {
-    await send(message);
+  for (const message of sentMessages.value.filter((one) => !one.inbox && !one.failed)) {
+    await submitMessage(message);
     if (!online.value) break;
   }
   sending = false;
 }
 
-/** Come back at once, where the wait for the next try is long. */
-export function retryNow() {
-  stream?.now();
-  sendWaiting();
-}
-
-export const stop = () => attempt(() => post(at(here.value.name, "/stop")));
-export const choose = (id, choice) =>
-  attempt(() => post(at(here.value.name, `/asks/${encodeURIComponent(id)}`), { choice }));
-export const retry = () => attempt(() => post(at(here.value.name, "/retry")));
-export const rewind = (to_n, more = {}) =>
-  attempt(() => post(at(here.value.name, "/rewind"), { to_n, ...more }));
-
-export async function branch(at_n) {
-  const made = await attempt(() => post(at(here.value.name, "/branch"), { at_n }));
-  if (made) {
-    go(made.name);
-    announce("A branch is open");
-  }
+/** Connect and send at once, without waiting for the next try. */
+export function reconnectNow() {
+  stream?.reconnectNow();
+  resendMessages();
 }

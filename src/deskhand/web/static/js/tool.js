@@ -1,12 +1,12 @@
-// A call as a card: one line that opens. While it runs, the end of what it says is in sight.
+// A tool call as a card: one line that opens. While it runs, the end of its output is shown.
 
 import { CallDiff, isEdit } from "./diff.js";
-import { brief, took } from "./format.js";
+import { formatDuration, summarizeArgs } from "./format.js";
 import { Icon } from "./icons.js";
 import { html, useEffect, useState } from "./lib.js";
-import { lineOf, Opened, REHEARSE, RUN } from "./programs.js";
+import { lineOf, ProgramDetails, REHEARSE, RUN } from "./programs.js";
 import { developer } from "./state.js";
-import { copy } from "./text.js";
+import { copyText } from "./text.js";
 
 const ICONS = {
   shell: "shell",
@@ -39,75 +39,158 @@ const STATES = {
   error: "failed",
   denied: "not allowed",
   interrupted: "interrupted",
-  superseded: "overtaken",
+  superseded: "superseded",
   running: "running",
   waits: "waits for you",
 };
+const TONES = { waits: "warn", running: "" };
 const SHOWN_CHARS = 20000;
 
 export function Tool({ item, output = "", early = null }) {
   const status = early && item.status === "running" ? early.status : item.status;
-  const running = status === "running",
-    text = item.text || early?.text || output;
-  const [open, setOpen] = useState(null),
-    shown = open ?? false;
-  const line = lineOf(item, status, text),
-    ours = line !== null && (item.name === RUN || item.name === REHEARSE);
+  const running = status === "running";
+  const text = item.text || early?.text || output;
+  const [open, setOpen] = useState(null);
+  const shown = open ?? false;
+  const line = lineOf(item, status, text);
+  const isProgram = line !== null && (item.name === RUN || item.name === REHEARSE);
   const lines = running && output ? output.trimEnd().split("\n").slice(-4).join("\n") : "";
-  return html`<div class=${`tool ${status}`}>
-    <button type="button" class="tool-head" aria-expanded=${String(shown)} onClick=${() => setOpen(!shown)}>
-      ${running ? html`<span class="spin"></span>` : html`<${Icon} name=${ICONS[item.name] ?? "tool"} />`}
+  const label = WORDS[item.name] ?? item.name.replaceAll("_", " ");
+  return html`
+    <div class=${`tool ${status}`}>
+      <button
+        type="button"
+        class="tool-head"
+        aria-expanded=${String(shown)}
+        onClick=${() => setOpen(!shown)}
+      >
+        ${
+          running
+            ? html`<span class="spin"></span>`
+            : html`<${Icon} name=${ICONS[item.name] ?? "tool"} />`
+        }
+        ${
+          line !== null
+            ? html`
+                <span class="cut grow tool-line">${line}</span>
+                ${developer.value && html`<span class="tool-brief">${item.name}</span>`}
+              `
+            : html`
+                <span class="tool-name">${developer.value ? item.name : label}</span>
+                <span class="cut grow tool-brief">${summarizeArgs(item.args)}</span>
+              `
+        }
+        ${
+          status !== "ok" &&
+          html`<span class=${`tag ${TONES[status] ?? "bad"}`}>${STATES[status] ?? status}</span>`
+        }
+        <span class="tiny muted"><${Duration} item=${item} running=${running} /></span>
+        <span class="sr">${STATES[status]}</span>
+        <${Icon} name=${shown ? "down" : "right"} />
+      </button>
+      ${!shown && lines && html`<pre class="tool-live" aria-hidden="true">${lines}</pre>`}
       ${
-        line !== null
-          ? html`<span class="cut grow tool-line">${line}</span>${developer.value && html`<span class="tool-brief">${item.name}</span>`}`
-          : html`<span class="tool-name">${developer.value ? item.name : (WORDS[item.name] ?? item.name.replaceAll("_", " "))}</span>
-      <span class="cut grow tool-brief">${brief(item.args)}</span>`
+        shown &&
+        html`
+          <div class="tool-body">
+            ${
+              (developer.value || item.name === "shell" || (status === "error" && !isProgram)) &&
+              html`
+                <h4>${item.name === "shell" ? "Command" : "Called with"}</h4>
+                <pre tabindex="0">${formatCall(item)}</pre>
+              `
+            }
+            ${
+              item.source &&
+              html`
+                <p class="small muted">From ${item.source}: less trusted than your own words</p>
+              `
+            }
+            ${
+              status === "ok" &&
+              (isEdit(item.name) || item.name === "shell") &&
+              html`<${CallDiff} item=${item} />`
+            }
+            ${
+              isProgram
+                ? html`<${ProgramDetails} item=${item} status=${status} text=${text} />`
+                : drawResult(text, running)
+            }
+          </div>
+        `
       }
-      ${status !== "ok" && html`<span class=${`tag ${status === "waits" ? "warn" : running ? "" : "bad"}`}>${STATES[status] ?? status}</span>`}
-      <span class="tiny muted"><${Duration} item=${item} running=${running} /></span><span class="sr">${STATES[status]}</span><${Icon} name=${shown ? "down" : "right"} />
-    </button>
-    ${!shown && lines && html`<pre class="tool-live" aria-hidden="true">${lines}</pre>`}
+    </div>
+  `;
+}
+
+function drawResult(text, running) {
+  const shown = text.slice(0, SHOWN_CHARS);
+  const rest = text.length - shown.length;
+  return html`
+    <h4>${running ? "So far" : "Result"}</h4>
     ${
-      shown &&
-      html`<div class="tool-body">
-      ${(developer.value || item.name === "shell" || (status === "error" && !ours)) && html`<h4>${item.name === "shell" ? "Command" : "Called with"}</h4><pre tabindex="0">${calledWith(item)}</pre>`}
-      ${item.source && html`<p class="small muted">Came from ${item.source}: not trusted like your own words</p>`}
-      ${status === "ok" && (isEdit(item.name) || item.name === "shell") && html`<${CallDiff} item=${item} />`}
-      ${
-        ours
-          ? html`<${Opened} item=${item} status=${status} text=${text} />`
-          : html`<h4>${running ? "So far" : "Result"}</h4>
-      ${text ? html`<pre tabindex="0">${text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}\n… ${text.length - SHOWN_CHARS} more characters` : text}</pre><button type="button" class="btn little quiet" onClick=${() => copy(text)}>Copy</button>` : html`<p class="small muted">${running ? "Nothing yet" : "It said nothing"}</p>`}`
-      }
-    </div>`
+      text
+        ? html`
+            <pre tabindex="0">${rest ? `${shown}\n… ${rest} more characters` : shown}</pre>
+            <button type="button" class="btn little quiet" onClick=${() => copyText(text)}>
+              Copy
+            </button>
+          `
+        : html`<p class="small muted">${running ? "No output yet" : "No output"}</p>`
     }
-  </div>`;
+  `;
 }
 
 /** What a call was given: a command as it was typed, all else as data. */
-function calledWith({ name, args }) {
+function formatCall({ name, args }) {
   if (typeof args === "string") return args;
-  const { command, ...more } = args ?? {},
-    plain = name === "shell" && typeof command === "string";
+  const { command, ...more } = args ?? {};
+  const plain = name === "shell" && typeof command === "string";
   if (!plain) return JSON.stringify(args, null, 2);
   return Object.keys(more).length ? `${command}\n\n${JSON.stringify(more)}` : command;
 }
 
 /** Rehearsals that follow each other, as one line that opens. */
 export function Rehearsals({ items, now }) {
-  const [open, setOpen] = useState(false),
-    last = items.at(-1),
-    early = now?.results[last.callId];
-  const status = early && last.status === "running" ? early.status : last.status,
-    running = status === "running";
-  return html`<div class=${`tool ${running ? "running" : "ok"}`}>
-    <button type="button" class="tool-head" aria-expanded=${String(open)} onClick=${() => setOpen(!open)}>
-      ${running ? html`<span class="spin"></span>` : html`<${Icon} name="code" />`}
-      <span class="tool-name">${items.length} rehearsals</span><span class="cut grow tool-line muted">${lineOf(last, status, last.text || early?.text || "").replace(/^Rehearsed: /, "the last ")}</span>
-      <${Icon} name=${open ? "down" : "right"} />
-    </button>
-    ${open && html`<ol class="rehearsals" aria-label="Rehearsals">${items.map((item) => html`<li key=${item.key}><${Tool} item=${item} output=${now?.outputs[item.callId]} early=${now?.results[item.callId]} /></li>`)}</ol>`}
-  </div>`;
+  const [open, setOpen] = useState(false);
+  const last = items.at(-1);
+  const early = now?.results[last.callId];
+  const status = early && last.status === "running" ? early.status : last.status;
+  const running = status === "running";
+  const line = lineOf(last, status, last.text || early?.text || "");
+  return html`
+    <div class=${`tool ${running ? "running" : "ok"}`}>
+      <button
+        type="button"
+        class="tool-head"
+        aria-expanded=${String(open)}
+        onClick=${() => setOpen(!open)}
+      >
+        ${running ? html`<span class="spin"></span>` : html`<${Icon} name="code" />`}
+        <span class="tool-name">${items.length} rehearsals</span>
+        <span class="cut grow tool-line muted">${line.replace(/^Rehearsed: /, "the last ")}</span>
+        <${Icon} name=${open ? "down" : "right"} />
+      </button>
+      ${
+        open &&
+        html`
+          <ol class="rehearsals" aria-label="Rehearsals">
+            ${items.map(
+              (item) => html`
+                <li key=${item.key}>
+                  <${Tool}
+                    item=${item}
+                    output=${now?.outputs[item.callId]}
+                    early=${now?.results[item.callId]}
+                  />
+                </li>
+              `,
+            )}
+          </ol>
+        `
+      }
+    </div>
+  `;
 }
 
 function Duration({ item, running }) {
@@ -118,5 +201,5 @@ function Duration({ item, running }) {
     return () => clearInterval(timer);
   }, [running]);
   const seconds = (item.end ?? now) - item.since;
-  return seconds >= 0.5 ? took(seconds) : "";
+  return seconds >= 0.5 ? formatDuration(seconds) : "";
 }

@@ -1,70 +1,70 @@
-// The turns of a conversation: those that are drawn, and where in them one is.
+// The turns of a conversation: those that are drawn, and the scroll position.
 
 import { markHits } from "./find.js";
 import { Icon } from "./icons.js";
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./lib.js";
-import { nameOf } from "./list.js";
+import { sessionName } from "./list.js";
+import { UnsentMessage } from "./message.js";
 import { More } from "./more.js";
-import { here, hrefOf, sought } from "./state.js";
+import { route, searchTarget, sessionHref } from "./state.js";
 import {
-  afterwards,
-  atEnd,
-  earlier,
-  jump,
+  earlierPart,
+  jumpToEvent,
+  loadEarlier,
   loading,
-  shown,
+  loadLater,
+  scrollToEndRequests,
+  setFollowsEnd,
+  shownState,
   talk,
-  toEnd,
-  unsent,
-  view,
+  unsentMessages,
 } from "./talk.js";
-import { Turn, Undone, Waiting } from "./turn.js";
+import { Turn, UndoneTurns } from "./turn.js";
 
-const TOP = 0; // no event has this number: the very beginning is meant
+const TOP = 0; // no event has this number: it stands for the beginning
 
 /**
- * Where one is in what scrolls. The end stays in sight as long as one does not scroll away from it; else what is seen
- * stays where it is, whatever is put before it or gets another height.
+ * The scroll position. The end stays in sight until the person scrolls away from it; then the
+ * visible turn stays where it is, whatever is drawn above it or changes its height.
  */
-function usePlace() {
-  const box = useRef(),
-    stuck = useRef(true),
-    seen = useRef(null),
-    aim = useRef(null),
-    tall = useRef(0),
-    [away, setAway] = useState(false);
-  const put = (place) => {
-    // not scrollIntoView: that moves the whole page too
-    const area = box.current,
-      turn = area.querySelector(`[data-first="${place.first}"]`);
+function useScrollPosition() {
+  const box = useRef();
+  const followsEnd = useRef(true);
+  const anchor = useRef(null); // the first visible turn
+  const target = useRef(null); // where to scroll, until the person scrolls
+  const lastHeight = useRef(0);
+  const [away, setAway] = useState(false);
+  const scrollToTurn = (place) => {
+    const area = box.current; // not scrollIntoView: that moves the whole page too
+    const turn = area.querySelector(`[data-first="${place.first}"]`);
     if (turn)
       area.scrollTop +=
         turn.getBoundingClientRect().top - area.getBoundingClientRect().top - place.top;
     else if (place.below) area.scrollTop = area.scrollHeight - place.below;
   };
-  const settle = () => {
+  const restorePosition = () => {
     const area = box.current;
     if (!area) return;
-    if (stuck.current) area.scrollTop = area.scrollHeight;
-    else if (aim.current?.first === TOP) area.scrollTop = 0;
-    else if (aim.current ?? seen.current) put(aim.current ?? seen.current);
+    if (followsEnd.current) area.scrollTop = area.scrollHeight;
+    else if (target.current?.first === TOP) area.scrollTop = 0;
+    else if (target.current ?? anchor.current) scrollToTurn(target.current ?? anchor.current);
   };
-  const scrolled = () => {
+  const handleScroll = () => {
     const area = box.current;
     if (!area) return;
-    const grew = area.scrollHeight !== tall.current;
-    tall.current = area.scrollHeight;
-    if (grew && stuck.current) {
-      settle();
+    const grew = area.scrollHeight !== lastHeight.current;
+    lastHeight.current = area.scrollHeight;
+    if (grew && followsEnd.current) {
+      restorePosition(); // it was not the person who scrolled
       return;
-    } // it was not the person who scrolled
-    const end = !view.value && area.scrollHeight - area.scrollTop - area.clientHeight < 60,
-      top = area.getBoundingClientRect().top;
-    stuck.current = end && !aim.current;
+    }
+    const end = !earlierPart.value && area.scrollHeight - area.scrollTop - area.clientHeight < 60;
+    const top = area.getBoundingClientRect().top;
+    followsEnd.current = end && !target.current;
     const turn = [...area.querySelectorAll(".turn")].find(
       (each) => each.getBoundingClientRect().bottom > top + 1,
     );
-    seen.current = turn
+    anchor.current = turn
       ? {
           first: turn.dataset.first,
           top: turn.getBoundingClientRect().top - top,
@@ -72,89 +72,163 @@ function usePlace() {
         }
       : null;
     setAway(!end);
-    atEnd(end);
+    setFollowsEnd(end);
   };
-  const free = () => {
-    aim.current = null;
+  const clearTarget = () => {
+    target.current = null;
   };
-  const down = () => {
-    free();
-    stuck.current = true;
-    view.value = null;
-    atEnd(true);
+  const scrollToEnd = () => {
+    clearTarget();
+    followsEnd.current = true;
+    earlierPart.value = null;
+    setFollowsEnd(true);
     setAway(false);
-    settle();
+    restorePosition();
   };
-  const to = (place) => {
-    stuck.current = false;
-    atEnd(false);
-    aim.current = place;
-    settle();
+  const scrollToPlace = (place) => {
+    followsEnd.current = false;
+    setFollowsEnd(false);
+    target.current = place;
+    restorePosition();
   };
-  useLayoutEffect(settle);
+  useLayoutEffect(restorePosition);
   useEffect(() => {
-    const watched = new ResizeObserver(settle);
+    const watched = new ResizeObserver(restorePosition);
     watched.observe(box.current.firstElementChild);
     watched.observe(box.current);
     return () => watched.disconnect();
   }, []);
-  return { box, away, scrolled, free, down, to };
+  return { box, away, handleScroll, clearTarget, scrollToEnd, scrollToPlace };
 }
 
 export function Log({ empty, first }) {
-  const state = shown.value,
-    { turns } = state,
-    { box, away, scrolled, free, down, to } = usePlace(),
-    live = !view.value,
-    wanted = sought.value,
-    [inside, setInside] = useState(null);
+  const state = shownState.value;
+  const { turns } = state;
+  const { box, away, handleScroll, clearTarget, scrollToEnd, scrollToPlace } = useScrollPosition();
+  const live = !earlierPart.value;
+  const wanted = searchTarget.value;
+  const [inside, setInside] = useState(null);
   useLayoutEffect(() => {
-    if (box.current) down();
-  }, [toEnd.value]);
+    if (box.current) scrollToEnd();
+  }, [scrollToEndRequests.value]);
   useLayoutEffect(() => {
-    // what was searched for comes into sight
-    const { name, n, query } = wanted ?? {};
-    if (name !== here.value.name || !talk.value.n) return;
-    const found = turns.find((turn) => turn.first <= n && n <= turn.last);
+    const { name, n: number, query } = wanted ?? {};
+    if (name !== route.value.name || !talk.value.n) return;
+    const found = turns.find((turn) => turn.first <= number && number <= turn.last);
     if (!found) {
-      if (!loading.value || n < talk.value.first) jump(n)?.catch(() => undefined);
+      if (!loading.value || number < talk.value.first) jumpToEvent(number)?.catch(() => undefined);
       return;
     }
     const drawn = box.current.querySelector(`[data-first="${found.first}"]`);
     if (!drawn) {
-      setInside(found);
+      setInside(found); // it was undone: open its group
       return;
-    } // it was undone, and lies folded
-    sought.value = null;
-    to({ first: found.first, top: markHits(drawn, box.current, query) });
+    }
+    searchTarget.value = null;
+    scrollToPlace({ first: found.first, top: markHits(drawn, box.current, query) });
   });
-  const begin = async () => {
-    await jump(1);
-    to({ first: TOP });
+  const goToBeginning = async () => {
+    await jumpToEvent(1);
+    scrollToPlace({ first: TOP });
   };
-  const key = (event) => {
-    free();
+  const handleKey = (event) => {
+    clearTarget();
     if (event.target !== box.current || !["Home", "End"].includes(event.key)) return;
     event.preventDefault();
-    (event.key === "Home" ? begin : down)();
+    if (event.key === "Home") goToBeginning();
+    else scrollToEnd();
   };
-  return html`<div class="scroll" ref=${box} onScroll=${scrolled} onWheel=${free} onPointerDown=${free} onTouchMove=${free} onKeyDown=${key} tabindex="0" role="region" aria-label="Conversation" aria-busy=${String(loading.value)}>
-    <div class="log">
-      ${empty && (loading.value ? html`<div class="empty"><span class="spin"></span></div>` : first)}
-      ${state.branch && html`<p class="divider"><span>A branch of <a href=${hrefOf(nameOf(state.branch.of))}>another conversation</a>, from event ${state.branch.n}</span></p>`}
-      ${state.first > 1 && !loading.value && html`<${More} key=${`before${state.first}`} more=${earlier} label="Show earlier" />`}
-      ${grouped(turns).map((group) => (group.undone ? html`<${Undone} key=${`u${group.turns[0].id}`} turns=${group.turns} wanted=${group.turns.some((turn) => turn.first === inside?.first)} />` : html`<${Held} key=${group.turn.id} turn=${group.turn} last=${live && group.turn === turns.at(-1)} />`))}
-      ${!live && html`<${More} key=${`after${view.value.events.at(-1).n}`} more=${afterwards} label="Show later" />`}
-      ${live && unsent.value.map((message) => html`<${Waiting} key=${message.id} message=${message} />`)}
+  const originHref = state.branch && sessionHref(sessionName(state.branch.of));
+  return html`
+    <div
+      class="scroll"
+      ref=${box}
+      onScroll=${handleScroll}
+      onWheel=${clearTarget}
+      onPointerDown=${clearTarget}
+      onTouchMove=${clearTarget}
+      onKeyDown=${handleKey}
+      tabindex="0"
+      role="region"
+      aria-label="Conversation"
+      aria-busy=${String(loading.value)}
+    >
+      <div class="log">
+        ${
+          empty &&
+          (loading.value ? html`<div class="empty"><span class="spin"></span></div>` : first)
+        }
+        ${
+          state.branch &&
+          html`
+            <p class="divider">
+              <span>
+                A branch of <a href=${originHref}>another conversation</a>, from event${" "}
+                ${state.branch.n}
+              </span>
+            </p>
+          `
+        }
+        ${
+          state.first > 1 &&
+          !loading.value &&
+          html`<${More} key=${`before${state.first}`} more=${loadEarlier} label="Show earlier" />`
+        }
+        ${groupUndone(turns).map((group) =>
+          group.undone
+            ? html`
+                <${UndoneTurns}
+                  key=${`u${group.turns[0].id}`}
+                  turns=${group.turns}
+                  wanted=${group.turns.some((turn) => turn.first === inside?.first)}
+                />
+              `
+            : html`
+                <${CachedTurn}
+                  key=${group.turn.id}
+                  turn=${group.turn}
+                  last=${live && group.turn === turns.at(-1)}
+                />
+              `,
+        )}
+        ${
+          !live &&
+          html`
+            <${More}
+              key=${`after${earlierPart.value.events.at(-1).n}`}
+              more=${loadLater}
+              label="Show later"
+            />
+          `
+        }
+        ${
+          live &&
+          unsentMessages.value.map(
+            (message) => html`<${UnsentMessage} key=${message.id} message=${message} />`,
+          )
+        }
+      </div>
+      ${
+        (away || !live) &&
+        html`
+          <div class="to-end" role="group" aria-label="Move in this conversation">
+            <button type="button" class="btn" onClick=${goToBeginning}>
+              <${Icon} name="up" />To the beginning
+            </button>
+            <button type="button" class="btn" onClick=${scrollToEnd}>
+              <${Icon} name="down" />To the end
+            </button>
+          </div>
+        `
+      }
     </div>
-    ${(away || !live) && html`<div class="to-end" role="group" aria-label="Move in this conversation"><button type="button" class="btn" onClick=${begin}><${Icon} name="up" />To the beginning</button><button type="button" class="btn" onClick=${down}><${Icon} name="down" />To the end</button></div>`}
-  </div>`;
+  `;
 }
 
 /** A turn that has not changed is not drawn again. */
-function Held({ turn, last }) {
-  const open = last && turn.end === null,
-    { live, outputs, results, status } = talk.value;
+function CachedTurn({ turn, last }) {
+  const open = last && turn.end === null;
+  const { live, outputs, results, status } = talk.value;
   const now = open ? { live, outputs, results, status } : null;
   return useMemo(
     () => html`<${Turn} turn=${turn} last=${last} now=${now} />`,
@@ -163,7 +237,7 @@ function Held({ turn, last }) {
 }
 
 /** Turns one after the other; those undone side by side are one group. */
-function grouped(turns) {
+function groupUndone(turns) {
   const groups = [];
   for (const turn of turns) {
     if (!turn.undone) groups.push({ turn });

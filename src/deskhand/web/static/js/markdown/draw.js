@@ -1,4 +1,4 @@
-// Draws what was read: tokens become HTML of our own making, with no HTML and no address of the author's in it as such.
+// Draws tokens as HTML of our own: no HTML and no address of the author is taken over unchecked.
 import { Parser, Renderer } from "../../vendor/marked.js";
 import { escapeHtml } from "../trusted.js";
 import { OPTIONS } from "./syntax.js";
@@ -6,7 +6,7 @@ import { OPTIONS } from "./syntax.js";
 const NAMED = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
 /** The HTML of tokens. `known` is what the rest of the text says: `{used, numbers, notes}`. */
-export function draw(tokens, known) {
+export function drawTokens(tokens, known) {
   const parser = new Parser(OPTIONS);
   Object.assign(parser, { known, inButton: 0 });
   return parser.parse(tokens);
@@ -15,7 +15,7 @@ export function draw(tokens, known) {
 // ------------------------------------------------------------------ addresses
 
 /** The address as a URL if it is one that a link may have, else null. */
-export function safe(href) {
+export function parseSafeUrl(href) {
   try {
     const url = new URL(href);
     return ["http:", "https:", "mailto:"].includes(url.protocol) ? url : null;
@@ -24,7 +24,7 @@ export function safe(href) {
   }
 }
 
-/** The path of a file of the conversation if the address is one: relative, and nothing that leads out of its folder. */
+/** The path of a file of the conversation, if the address is one: relative, within its folder. */
 export function localPath(href) {
   let path = href;
   try {
@@ -38,7 +38,7 @@ export function localPath(href) {
   return path && path.length <= 300 && !odd && !path.split("/").includes("..") ? path : null;
 }
 
-function address(href) {
+function decodeEntities(href) {
   return String(href).replace(
     /&(?:#(\d{1,7})|#x([\da-f]{1,6})|(amp|lt|gt|quot|apos));/gi,
     (all, decimal, hex, name) => {
@@ -49,20 +49,29 @@ function address(href) {
   );
 }
 
-const removed = (what, words) =>
-  `<span class="void">(${what} removed${words ? `: ${escapeHtml(words.slice(0, 80))}` : ""})</span>`;
+function drawRemoved(what, words) {
+  const shown = words ? `: ${escapeHtml(words.slice(0, 80))}` : "";
+  return `<span class="void">(${what} removed${shown})</span>`;
+}
 
-const fileButton = (path, kind, words) =>
-  `<button type="button" class="${kind}" data-path="${escapeHtml(path)}">${words || escapeHtml(path)}</button>`;
+function drawFileButton(path, kind, words) {
+  const shown = escapeHtml(path);
+  return `<button type="button" class="${kind}" data-path="${shown}">${words || shown}</button>`;
+}
+
+function drawLink(url, words) {
+  const href = escapeHtml(url.href);
+  return `<a href="${href}" target="_blank" rel="noreferrer noopener">${words}</a>`;
+}
 
 // ------------------------------------------------------------------ elements
 
 /** Text in which entities stay what they are. */
-const text = (words) =>
+const escapeText = (words) =>
   words.replace(/[<>"']|&(?!(?:#\d{1,7}|#[xX][a-fA-F\d]{1,6}|\w+);)/g, escapeHtml);
 
 /** What is drawn within a link or a button, where no other may be. */
-function inner(parser, tokens) {
+function drawInner(parser, tokens) {
   parser.inButton++;
   const words = parser.parseInline(tokens);
   parser.inButton--;
@@ -71,7 +80,7 @@ function inner(parser, tokens) {
 
 class Page extends Renderer {
   text(token) {
-    return token.tokens ? this.parser.parseInline(token.tokens) : text(token.text);
+    return token.tokens ? this.parser.parseInline(token.tokens) : escapeText(token.text);
   }
 
   html({ text: words, block }) {
@@ -79,113 +88,138 @@ class Page extends Renderer {
     return /^<br\s*\/?>$/i.test(words) ? "<br>" : escapeHtml(words);
   }
 
-  link({ href: written, tokens, text: label_ }) {
-    const href = address(written),
-      url = safe(href),
-      words = inner(this.parser, tokens);
+  link({ href: written, tokens, text: label }) {
+    const href = decodeEntities(written);
+    const url = parseSafeUrl(href);
+    const words = drawInner(this.parser, tokens);
     if (this.parser.inButton || href.startsWith("#")) return words;
     if (!url) {
       const path = localPath(href);
-      return path ? fileButton(path, "file-link", words) : `${words} ${removed("link", href)}`;
+      return path
+        ? drawFileButton(path, "file-link", words)
+        : `${words} ${drawRemoved("link", href)}`;
     }
-    const named = url.protocol === "mailto:" || label_.includes(url.host);
+    const named = url.protocol === "mailto:" || label.includes(url.host);
     const host = named ? "" : `<span class="host">${escapeHtml(url.host)}</span>`;
-    return `<a href="${escapeHtml(url.href)}" target="_blank" rel="noreferrer noopener">${words}</a>${host}`;
+    return drawLink(url, words) + host;
   }
 
   image({ href: written, tokens, text: words }) {
     const alt = tokens ? this.parser.parseInline(tokens, this.parser.textRenderer) : words;
-    const href = address(written),
-      url = safe(href);
-    if (this.parser.inButton) return text(alt);
+    const href = decodeEntities(written);
+    const url = parseSafeUrl(href);
+    if (this.parser.inButton) return escapeText(alt);
     if (!url) {
       const path = localPath(href);
-      return path ? fileButton(path, "file-link picture", text(alt)) : removed("picture", alt);
+      return path
+        ? drawFileButton(path, "file-link picture", escapeText(alt))
+        : drawRemoved("picture", alt);
     }
     const shown = escapeHtml(url.href);
-    return `<button type="button" class="remote" data-url="${shown}"><span>External image: click to open</span>${
-      alt ? ` <span>${text(alt)}</span>` : ""
-    } <span class="url">${shown}</span></button>`;
+    const caption = alt ? ` <span>${escapeText(alt)}</span>` : "";
+    return [
+      `<button type="button" class="remote" data-url="${shown}">`,
+      `<span>External image: click to open</span>${caption}`,
+      ` <span class="url">${shown}</span></button>`,
+    ].join("");
   }
 
   code({ text: code, lang }) {
-    const name = (lang ?? "").split(/\s/)[0].slice(0, 20),
-      shown = escapeHtml(name || "text");
+    const name = (lang ?? "").split(/\s/)[0].slice(0, 20);
+    const shown = escapeHtml(name || "text");
     const kind = /^[\w+#.-]+$/.test(name) ? ` class="language-${shown}"` : "";
-    return (
-      `<div class="code" dir="ltr"><div class="code-bar"><span>${shown}</span>` +
-      `<button type="button" class="code-copy" data-copy="1" aria-label="Copy this code">Copy</button></div>` +
-      `<pre tabindex="0" role="group" aria-label="Code: ${shown}"><code${kind}>${escapeHtml(code.replace(/\n$/, ""))}\n</code></pre></div>`
-    );
+    return [
+      `<div class="code" dir="ltr"><div class="code-bar"><span>${shown}</span>`,
+      `<button type="button" class="code-copy" data-copy="1" aria-label="Copy this code">`,
+      `Copy</button></div>`,
+      `<pre tabindex="0" role="group" aria-label="Code: ${shown}">`,
+      `<code${kind}>${escapeHtml(code.replace(/\n$/, ""))}\n</code></pre></div>`,
+    ].join("");
   }
 
   table(token) {
-    return `<div class="table" tabindex="0" role="group" aria-label="Table">${super.table(token)}</div>`;
+    const table = super.table(token);
+    return `<div class="table" tabindex="0" role="group" aria-label="Table">${table}</div>`;
   }
 
-  /** What is to be done has its words as the name of its box. */
+  /** The words of a task are the label of its box. */
   listitem(item) {
     if (!item.task) return super.listitem(item);
     const [first, ...rest] = item.tokens;
-    if (first.type !== "checkbox") {
-      return `<li class="task"><p><label>${this.parser.parseInline(first.tokens)}</label></p>${this.parser.parse(rest)}</li>\n`;
+    let head;
+    if (first.type === "checkbox") {
+      const words = rest[0]?.type === "text" ? [rest.shift()] : [];
+      head = `<label>${this.parser.parse([first, ...words])}</label>`;
+    } else {
+      head = `<p><label>${this.parser.parseInline(first.tokens)}</label></p>`;
     }
-    const words = rest[0]?.type === "text" ? [rest.shift()] : [];
-    return `<li class="task"><label>${this.parser.parse([first, ...words])}</label>${this.parser.parse(rest)}</li>\n`;
+    return `<li class="task">${head}${this.parser.parse(rest)}</li>\n`;
   }
 
   checkbox({ checked }) {
     return `<input type="checkbox" disabled${checked ? " checked" : ""}> `;
   }
 
-  /** A definition that nothing refers to is words like all others. */
+  /** A definition that nothing refers to is shown as text. */
   def({ tag, raw, href }) {
     if (this.parser.known.used.has(tag)) return "";
     const [, head, rest] = /^([\s\S]*?\]:\s*)([\s\S]*)$/.exec(raw.trim());
-    const url = safe(address(href));
+    const url = parseSafeUrl(decodeEntities(href));
     const shown =
       url && rest.startsWith(href)
-        ? `<a href="${escapeHtml(url.href)}" target="_blank" rel="noreferrer noopener">${text(href)}</a>${text(rest.slice(href.length))}`
-        : text(rest);
-    return `<p>${text(head)}${shown}</p>\n`;
+        ? drawLink(url, escapeText(href)) + escapeText(rest.slice(href.length))
+        : escapeText(rest);
+    return `<p>${escapeText(head)}${shown}</p>\n`;
   }
 }
 
-/** The mark of a footnote: it leads to the note, by a click that text.js sees. */
-function reference({ label: of }) {
-  const number = this.parser.known.numbers.get(of);
+/** The mark of a footnote. A click on it, which text.js handles, leads to the note. */
+function drawReference({ label: name }) {
+  const number = this.parser.known.numbers.get(name);
   if (this.parser.inButton) return `[${number}]`;
-  return `<sup><button type="button" class="note-mark" data-note="${number}" aria-label="Footnote ${number}">${number}</button></sup>`;
+  return [
+    `<sup><button type="button" class="note-mark" data-note="${number}"`,
+    ` aria-label="Footnote ${number}">${number}</button></sup>`,
+  ].join("");
 }
 
 /** A note stands at the end of the text; one that nothing refers to stays where it is. */
-function note(token) {
+function drawNote(token) {
   const { numbers, notes } = this.parser.known;
   if (numbers.has(token.label) && notes.get(token.label) === token) return "";
-  const [first, ...rest] = token.tokens,
-    head = text(`[${token.label}]: `);
+  const [first, ...rest] = token.tokens;
+  const head = escapeText(`[${token.label}]: `);
   if (first?.type === "paragraph")
     return `<p>${head}${this.parser.parseInline(first.tokens)}</p>${this.parser.parse(rest)}`;
   return `<p>${head}</p>${this.parser.parse(token.tokens)}`;
 }
 
-/** A formula as it is written: rich.js sets it. */
-const formula = ({ raw, display }) =>
+/** A formula as it is written: rich.js draws it. */
+const drawFormula = ({ raw, display }) =>
   `<span class="tex${display ? " display" : ""}">${escapeHtml(raw)}</span>`;
-const display = ({ raw, open }) =>
+const drawDisplay = ({ raw, open }) =>
   `<div class="tex ${open ? "open" : "display"}">${escapeHtml(raw.trim())}</div>`;
 
 /** The notes at the end of a text: `[[number, html]]`. */
 export function drawNotes(notes) {
   if (!notes.length) return "";
   const items = notes.map(([number, html]) => {
-    const back = `<button type="button" class="note-back" data-mark="${number}" aria-label="Back to mark ${number}">↩</button>`;
-    const end = html.trimEnd(),
-      inside = end.endsWith("</p>") ? `${end.slice(0, -4)} ${back}</p>` : `${end}${back}`;
+    const back = [
+      `<button type="button" class="note-back" data-mark="${number}"`,
+      ` aria-label="Back to mark ${number}">↩</button>`,
+    ].join("");
+    const end = html.trimEnd();
+    const inside = end.endsWith("</p>") ? `${end.slice(0, -4)} ${back}</p>` : `${end}${back}`;
     return `<li tabindex="-1">${inside}</li>`;
   });
-  return `<section class="notes" role="group" aria-label="Footnotes"><ol>${items.join("")}</ol></section>`;
+  const list = `<ol>${items.join("")}</ol>`;
+  return `<section class="notes" role="group" aria-label="Footnotes">${list}</section>`;
 }
 
 OPTIONS.renderer = new Page(OPTIONS);
-Object.assign(OPTIONS.extensions.renderers, { reference, note, formula, display });
+Object.assign(OPTIONS.extensions.renderers, {
+  reference: drawReference,
+  note: drawNote,
+  formula: drawFormula,
+  display: drawDisplay,
+});

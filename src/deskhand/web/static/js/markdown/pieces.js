@@ -1,5 +1,6 @@
-// Cuts Markdown into pieces that can be read apart from each other. A cut is made only where every list, quote and block
-// of code is over, whatever follows: so what was cut off stays as it is, however the text goes on.
+// Cuts Markdown into pieces that can be read apart from each other. A cut is made only where every
+// list, quote and block of code is over, whatever follows: what was cut off stays as it is, however
+// the text goes on.
 
 const BLANK = /^[ \t]*$/;
 const FENCE = /^( {0,3})(`{3,}(?=[^`]*$)|~{3,})/;
@@ -28,58 +29,59 @@ const START = {
 };
 
 /**
- * Where the pieces of `text` end: `{ends, settled, state}`. The first `settled` of them stay, whatever follows. `before`
- * is the state that this gave for the beginning of the text; no line is read twice but the last.
+ * Where the pieces of `text` end: `{ends, settled, state}`. The first `settled` of them stay,
+ * whatever follows. `before` is the state that this gave for the beginning of the text; no line but
+ * the last is read twice.
  */
-export function cut(text, before = START) {
+export function cutPieces(text, before = START) {
   const state = { ...before, ends: [...before.ends] };
   let end = text.indexOf("\n", state.searched);
   while (end >= 0) {
-    read(state, text.slice(state.at, end), state.at, end + 1);
+    readLine(state, text.slice(state.at, end), state.at, end + 1);
     state.at = end + 1;
     end = text.indexOf("\n", state.at);
   }
   state.searched = text.length;
   const last = { ...state, ends: [...state.ends] };
-  read(last, text.slice(state.at, state.at + 200), state.at, text.length);
+  readLine(last, text.slice(state.at, state.at + 200), state.at, text.length);
   if (last.from < text.length) last.ends.push(text.length);
   return { ends: last.ends, settled: state.ends.length, state };
 }
 
 /** One line of the text, from `start` to `end`. */
-function read(state, line, start, end) {
+function readLine(state, line, start, end) {
   if (state.whole) return;
   if (BLANK.test(line)) {
     Object.assign(state, { blank: true, html: false });
     return;
   }
   if (state.open) {
-    within(state, line, end);
+    readOpenLine(state, line, end);
     return;
   }
   if (state.blank && /^\S/.test(line) && !(state.list < Infinity && MARKER.test(line)))
     cutAt(state, start);
   state.blank = false;
-  if (opened(state, line, start, end)) return;
+  if (openBlock(state, line, start, end)) return;
   state.html ||= HTML.test(line);
   const marker = MARKER.exec(line);
   if (marker) state.list = Math.min(state.list, marker[1].length + marker[2].length + 1);
 }
 
-function cutAt(state, at) {
-  if (at > state.from) {
-    state.ends.push(at);
-    state.from = at;
+function cutAt(state, position) {
+  if (position > state.from) {
+    state.ends.push(position);
+    state.from = position;
   }
   Object.assign(state, { list: Infinity, html: false });
 }
 
-const indent = (line) => /^ */.exec(line)[0].length;
+const measureIndent = (line) => /^ */.exec(line)[0].length;
 
 /** A line in code or HTML that goes on over blank lines. */
-function within(state, line, end) {
+function readOpenLine(state, line, end) {
   const { over, sure } = state.open;
-  if (!sure && indent(line) < state.list) {
+  if (!sure && measureIndent(line) < state.list) {
     state.whole = true; // was it in the list, then it ended here; if not, it goes on
   } else if (over(line)) {
     Object.assign(state, { open: null, blank: false });
@@ -88,15 +90,15 @@ function within(state, line, end) {
 }
 
 /** Whether code, or HTML that goes on over blank lines, begins with this line. */
-function opened(state, line, start, end) {
-  const fence = FENCE.exec(line),
-    html = !fence && LONG_HTML.find(([begin]) => begin.test(line));
+function openBlock(state, line, start, end) {
+  const fence = FENCE.exec(line);
+  const html = !fence && LONG_HTML.find(([begin]) => begin.test(line));
   if (!fence && !html) return false;
   if (state.html) {
     state.whole = true; // after HTML it may be the start of code, or more HTML
     return true;
   }
-  const sure = indent(line) < state.list;
+  const sure = measureIndent(line) < state.list;
   if (sure) cutAt(state, start);
   if (fence) {
     const [, before, mark] = fence;

@@ -1,13 +1,15 @@
-// Markdown as we read it: GFM, footnotes and formulas; what is too long or too deep to be worth parsing stays plain text.
+// Markdown as we read it: GFM, footnotes and formulas. What is too long or too deep to parse stays
+// plain text.
 import { getDefaults, Lexer, Tokenizer } from "../../vendor/marked.js";
 
-const DEEPEST = 24; // quotes and lists in each other
-const DEEPEST_INLINE = 40;
-const LONGEST_PIECE = 400_000;
-const LONGEST_INLINE = 20_000;
-const DEAREST_INLINE = 4_000_000; // characters times marks: what looks at each mark for its counterpart may take
-const CODE = /^ {0,3}(?:```|~~~)/,
-  LONG_LINE = /[^\n]{20000}/;
+const MAX_DEPTH = 24; // quotes and lists in each other
+const MAX_INLINE_DEPTH = 40;
+const MAX_PIECE_CHARS = 400_000;
+const MAX_INLINE_CHARS = 20_000;
+/** Characters times marks: the parser looks for the counterpart of each mark. */
+const MAX_INLINE_COST = 4_000_000;
+const CODE = /^ {0,3}(?:```|~~~)/;
+const LONG_LINE = /[^\n]{20000}/;
 const MARKS = /[[\]()*_~`<&$\\@:]/g;
 
 // ------------------------------------------------------------------ footnotes
@@ -19,7 +21,7 @@ const NEXT_BLOCK =
 const INDENTED = /^(?: {4}|\t)/;
 
 /** As definitions of links are compared. */
-export const label = (words) =>
+export const normalizeLabel = (words) =>
   words.trim().replace(/\s+/g, " ").toLowerCase().toUpperCase().toLowerCase();
 
 /** `[^1]: …`, with the lines that belong to it. */
@@ -28,31 +30,31 @@ const note = {
   level: "block",
   start(rest) {
     const end = rest.search(/\n[ \t]*(?:\n|$)/);
-    const at = (end < 0 ? rest : rest.slice(0, end)).search(/\n {0,3}\[\^[^\]\s[]+\]:/);
-    return at < 0 ? undefined : at + 1;
+    const offset = (end < 0 ? rest : rest.slice(0, end)).search(/\n {0,3}\[\^[^\]\s[]+\]:/);
+    return offset < 0 ? undefined : offset + 1;
   },
   tokenizer(rest) {
     const head = NOTE.exec(rest);
     if (!head) return undefined;
-    const end = endOfNote(rest, head[0].length);
+    const end = findNoteEnd(rest, head[0].length);
     const [first, ...others] = rest.slice(head[0].length, end).split("\n");
     const text = [first, ...others.map((line) => line.replace(INDENTED, ""))].join("\n");
     return {
       type: "note",
       raw: rest.slice(0, end),
-      label: label(`^${head[1]}`),
+      label: normalizeLabel(`^${head[1]}`),
       tokens: this.lexer.blockTokens(text, []),
     };
   },
 };
 
-/** Where the note ends that begins with the first line: lines follow that are indented, or go on with its paragraph. */
-function endOfNote(rest, from) {
-  let end = lineEnd(rest, from),
-    blank = false;
+/** The end of the note that begins before `from`: indented lines and its paragraph belong to it. */
+function findNoteEnd(rest, from) {
+  let end = findLineEnd(rest, from);
+  let blank = false;
   for (let next = end; next < rest.length; ) {
-    const stop = lineEnd(rest, next),
-      line = rest.slice(next, stop);
+    const stop = findLineEnd(rest, next);
+    const line = rest.slice(next, stop);
     next = stop;
     if (!line.trim()) {
       blank = true;
@@ -65,7 +67,7 @@ function endOfNote(rest, from) {
   return end;
 }
 
-function lineEnd(text, from) {
+function findLineEnd(text, from) {
   const found = text.indexOf("\n", from);
   return found < 0 ? text.length : found + 1;
 }
@@ -73,28 +75,39 @@ function lineEnd(text, from) {
 const reference = {
   name: "reference",
   level: "inline",
-  start: (rest) => at(rest.indexOf("[^")),
+  start: (rest) => omitNegative(rest.indexOf("[^")),
   tokenizer(rest) {
     const found = REFERENCE.exec(rest);
-    const known = found && this.lexer.noted?.(label(`^${found[1]}`));
-    return known ? { type: "reference", raw: found[0], label: label(`^${found[1]}`) } : undefined;
+    const known = found && this.lexer.noted?.(normalizeLabel(`^${found[1]}`));
+    return known
+      ? { type: "reference", raw: found[0], label: normalizeLabel(`^${found[1]}`) }
+      : undefined;
   },
 };
 
-const at = (index) => (index < 0 ? undefined : index);
+const omitNegative = (index) => (index < 0 ? undefined : index);
 
 // ------------------------------------------------------------------ formulas
 
-const FORMULA =
-  /^(?:\$\$(?!\$)((?:\\[\s\S]|[^$\\]){1,5000}?)\$\$(?!\$)|\$(?![\s$])((?:\\[^\n]|[^$\\`\n]){1,1000}?)\$(?![\w$])|\\\(([\s\S]{1,1000}?)\\\)|\\\[([\s\S]{1,2000}?)\\\])/;
-const BLOCK =
-  /^ {0,3}(?:\$\$(?!\$)((?:\\[^\n]|\n(?![ \t]*\n)|[^$\\\n]){1,20000}?)\$\$|\\\[((?:\n(?![ \t]*\n)|[^\n]){1,20000}?)\\\])[ \t]*(?:\n+|$)/;
+const DISPLAYED = /\$\$(?!\$)((?:\\[\s\S]|[^$\\]){1,5000}?)\$\$(?!\$)/;
+const INLINE = /\$(?![\s$])((?:\\[^\n]|[^$\\`\n]){1,1000}?)\$(?![\w$])/;
+const ROUND = /\\\(([\s\S]{1,1000}?)\\\)/;
+const SQUARE = /\\\[([\s\S]{1,2000}?)\\\]/;
+const FORMULA = new RegExp(
+  `^(?:${[DISPLAYED, INLINE, ROUND, SQUARE].map((one) => one.source).join("|")})`,
+);
+
+const DOLLAR_BLOCK = /\$\$(?!\$)((?:\\[^\n]|\n(?![ \t]*\n)|[^$\\\n]){1,20000}?)\$\$/;
+const SQUARE_BLOCK = /\\\[((?:\n(?![ \t]*\n)|[^\n]){1,20000}?)\\\]/;
+const BLOCK = new RegExp(
+  `^ {0,3}(?:${DOLLAR_BLOCK.source}|${SQUARE_BLOCK.source})[ \\t]*(?:\\n+|$)`,
+);
 const OPEN_BLOCK = /^ {0,3}(?:\$\$|\\\[)[ \t]*\n(?:[^\n]*\S[^\n]*(?:\n|$))*/;
 
 const CLOSES = { "(": "\\)", "[": "\\]" };
 
-/** The formula that `rest` begins with: `{raw, tex, display}`. Money and words in brackets are none. */
-function formula(rest) {
+/** The formula at the start of `rest`: `{raw, tex, display}`; null for money or bracketed words. */
+function matchFormula(rest) {
   const close = CLOSES[rest[1]];
   if (rest[0] === "\\" && !(close && rest.includes(close))) return null;
   const found = FORMULA.exec(rest);
@@ -120,10 +133,10 @@ function isInlineTex(tex) {
 const inlineFormula = {
   name: "formula",
   level: "inline",
-  start: (rest) => at(rest.search(/\$|\\[([]/)),
+  start: (rest) => omitNegative(rest.search(/\$|\\[([]/)),
   tokenizer(rest) {
     if (rest[0] !== "$" && rest[0] !== "\\") return undefined;
-    const found = formula(rest);
+    const found = matchFormula(rest);
     return found ? { type: "formula", raw: found.raw, display: found.display } : undefined;
   },
 };
@@ -145,17 +158,17 @@ const blockFormula = {
 };
 
 /** Hides formulas from what looks for the ends of emphasis. */
-function mask(masked) {
+function maskFormulas(masked) {
   const source = this.lexer.source;
   if (source.length !== masked.length || !/\$|\\[([]/.test(source)) return masked;
-  let hidden = "",
-    from = 0;
+  let hidden = "";
+  let from = 0;
   for (const found of source.matchAll(/(`+)(?!`)[\s\S]*?(?<!`)\1(?!`)|\$|\\[\s\S]/g)) {
     if (found.index < from || found[1] || !/^\$|^\\[([]/.test(found[0])) continue;
-    const it = formula(source.slice(found.index, found.index + 5100));
-    if (!it) continue;
-    hidden += masked.slice(from, found.index) + "a".repeat(it.raw.length);
-    from = found.index + it.raw.length;
+    const known = matchFormula(source.slice(found.index, found.index + 5100));
+    if (!known) continue;
+    hidden += masked.slice(from, found.index) + "a".repeat(known.raw.length);
+    from = found.index + known.raw.length;
   }
   return hidden + masked.slice(from);
 }
@@ -171,7 +184,7 @@ class Reader extends Lexer {
   noted = null;
 
   blockTokens(text, tokens = [], clipped = false) {
-    if (this.depth >= DEEPEST) {
+    if (this.depth >= MAX_DEPTH) {
       this.state.top = true;
       tokens.push({
         type: "paragraph",
@@ -190,7 +203,7 @@ class Reader extends Lexer {
   }
 
   inlineTokens(text, tokens = []) {
-    if (this.within >= DEEPEST_INLINE || isDear(text)) {
+    if (this.within >= MAX_INLINE_DEPTH || isExpensive(text)) {
       tokens.push({ type: "text", raw: text, text });
       return tokens;
     }
@@ -204,13 +217,13 @@ class Reader extends Lexer {
   }
 }
 
-function isDear(text) {
-  if (text.length > LONGEST_INLINE) return true;
-  return text.length > 500 && (text.match(MARKS)?.length ?? 0) * text.length > DEAREST_INLINE;
+function isExpensive(text) {
+  if (text.length > MAX_INLINE_CHARS) return true;
+  return text.length > 500 && (text.match(MARKS)?.length ?? 0) * text.length > MAX_INLINE_COST;
 }
 
 /** What the parser of Markdown is told, for reading and for drawing. */
-export const OPTIONS = { ...getDefaults(), gfm: true, hooks: { emStrongMask: mask } };
+export const OPTIONS = { ...getDefaults(), gfm: true, hooks: { emStrongMask: maskFormulas } };
 OPTIONS.tokenizer = new Tokenizer(OPTIONS);
 OPTIONS.extensions = {
   renderers: Object.create(null),
@@ -221,9 +234,9 @@ OPTIONS.extensions = {
   startInline: [reference.start, inlineFormula.start],
 };
 
-/** A reader that knows the blocks of a piece and the links that it defines; null where it is not worth reading. */
+/** A reader with a piece's blocks and the links that it defines; null where it is too long. */
 export function readBlocks(raw) {
-  if (raw.length > LONGEST_PIECE || (!CODE.test(raw) && LONG_LINE.test(raw))) return null;
+  if (raw.length > MAX_PIECE_CHARS || (!CODE.test(raw) && LONG_LINE.test(raw))) return null;
   try {
     const reader = new Reader(OPTIONS);
     reader.raw = raw;
@@ -234,7 +247,7 @@ export function readBlocks(raw) {
   }
 }
 
-/** Read the text within the blocks, with these definitions of links; `noted` says which footnotes there are. */
+/** Read the text in the blocks, with these links; `noted(label)` says whether a footnote exists. */
 export function readInline(reader, links, noted) {
   reader.tokens.links = links;
   reader.noted = noted;

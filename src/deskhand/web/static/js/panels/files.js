@@ -1,59 +1,130 @@
 // The agent's files: look around, read, take away, bring in.
 
 import { call } from "../api.js";
-import { bytes, moment } from "../format.js";
+import { formatBytes, formatDateTime } from "../format.js";
 import { Icon, IconButton } from "../icons.js";
 import { html, useRef, useState } from "../lib.js";
-import { agentHere, look, workspaceFile } from "../preview.js";
-import { announce, attempt, may } from "../state.js";
-import { Loaded, None, useAsk } from "./parts.js";
+import { currentAgent, openPreview, workspaceFile } from "../preview.js";
+import { announce, attempt, hasScope } from "../state.js";
+import { Empty, Loaded, useFetch } from "./parts.js";
 
-const query = (path) => `agent=${encodeURIComponent(agentHere())}&path=${encodeURIComponent(path)}`;
+const fileQuery = (path) =>
+  `agent=${encodeURIComponent(currentAgent())}&path=${encodeURIComponent(path)}`;
 
 export function Files() {
-  const [folder, setFolder] = useState("."),
-    [over, setOver] = useState(false),
-    picker = useRef();
-  const found = useAsk(`/api/files?${query(folder)}`);
-  const bring = async (files) => {
+  const [folder, setFolder] = useState(".");
+  const [over, setOver] = useState(false);
+  const picker = useRef();
+  const found = useFetch(`/api/files?${fileQuery(folder)}`);
+  const uploadFiles = async (files) => {
     const form = new FormData();
     for (const file of files) form.append("files", file);
+    const agent = encodeURIComponent(currentAgent());
+    const subdir = encodeURIComponent(folder === "." ? "" : folder);
     const answer = await attempt(() =>
-      call(
-        "POST",
-        `/api/files?agent=${encodeURIComponent(agentHere())}&subdir=${encodeURIComponent(folder === "." ? "" : folder)}`,
-        form,
-      ),
+      call("POST", `/api/files?agent=${agent}&subdir=${subdir}`, form),
     );
     if (answer) {
       announce(`Uploaded ${answer.uploaded.join(", ")}`);
-      found.again();
+      found.reload();
     }
   };
   const parts = folder === "." ? [] : folder.split("/");
-  const drop = (event) => {
+  const dropFiles = (event) => {
     event.preventDefault();
     setOver(false);
-    if (event.dataTransfer.files.length && may("chat")) bring([...event.dataTransfer.files]);
+    if (event.dataTransfer.files.length && hasScope("chat"))
+      uploadFiles([...event.dataTransfer.files]);
   };
-  return html`<div class=${`drop ${over ? "over" : ""}`} onDragOver=${(event) => {
-    event.preventDefault();
-    setOver(true);
-  }} onDragLeave=${() => setOver(false)} onDrop=${drop}>
-    <div class="row crumbs"><nav class="grow cut" aria-label="Folder"><button type="button" class="link" onClick=${() => setFolder(".")}>workspace</button>${parts.map((part, i) => html`<span class="muted"> / </span><button type="button" class="link" onClick=${() => setFolder(parts.slice(0, i + 1).join("/"))}>${part}</button>`)}</nav>
-      ${
-        may("chat") &&
-        html`<input type="file" multiple hidden ref=${picker} aria-label="Files to upload" onChange=${(
-          event,
-        ) => {
-          bring([...event.target.files]);
-          event.target.value = "";
-        }} /><${IconButton} name="upload" little label="Upload files into this folder" onClick=${() => picker.current.click()} />`
-      }
-      <${IconButton} name="retry" little label="Look again" onClick=${found.again} /></div>
-    <${Loaded} of=${found} what="files">${(entries) =>
-      entries.length
-        ? html`<ul class="list">${[...entries].sort((a, b) => (a.kind === "folder" ? 0 : 1) - (b.kind === "folder" ? 0 : 1) || a.name.localeCompare(b.name)).map((one) => html`<li key=${one.path}><button type="button" class="entry" title=${one.modified_at ? `${one.path} · ${moment(one.modified_at)}` : one.path} onClick=${() => (one.kind === "folder" ? setFolder(one.path) : look(workspaceFile(one.path)))}><${Icon} name=${one.kind === "folder" ? "files" : "file"} /><span class="cut grow">${one.shown}${one.note && html` <span class="tiny muted">${one.note}</span>`}</span>${one.kind !== "folder" && html`<span class="tiny muted">${bytes(one.size)}</span>`}</button></li>`)}</ul>`
-        : html`<${None}>This folder is empty. Drop files here, or ask Deskhand to make some.<//>`}<//>
-  </div>`;
+  return html`
+    <div
+      class=${`drop ${over ? "over" : ""}`}
+      onDragOver=${(event) => {
+        event.preventDefault();
+        setOver(true);
+      }}
+      onDragLeave=${() => setOver(false)}
+      onDrop=${dropFiles}
+    >
+      <div class="row crumbs">
+        <nav class="grow cut" aria-label="Folder">
+          <button type="button" class="link" onClick=${() => setFolder(".")}>workspace</button>
+          ${parts.map(
+            (part, i) => html`
+              <span class="muted"> / </span>
+              <button
+                type="button"
+                class="link"
+                onClick=${() => setFolder(parts.slice(0, i + 1).join("/"))}
+              >
+                ${part}
+              </button>
+            `,
+          )}
+        </nav>
+        ${
+          hasScope("chat") &&
+          html`
+            <input
+              type="file"
+              multiple
+              hidden
+              ref=${picker}
+              aria-label="Files to upload"
+              onChange=${(event) => {
+                uploadFiles([...event.target.files]);
+                event.target.value = "";
+              }}
+            />
+            <${IconButton}
+              name="upload"
+              little
+              label="Upload files into this folder"
+              onClick=${() => picker.current.click()}
+            />
+          `
+        }
+        <${IconButton} name="retry" little label="Refresh" onClick=${found.reload} />
+      </div>
+      <${Loaded} result=${found} what="files">
+        ${(entries) =>
+          entries.length
+            ? html`
+                <ul class="list">
+                  ${entries.toSorted(compareEntries).map((one) => drawEntry(one, setFolder))}
+                </ul>
+              `
+            : html`
+                <${Empty}>This folder is empty. Drop files here, or ask Deskhand to make some.<//>
+              `}
+      <//>
+    </div>
+  `;
+}
+
+/** Folders first, then by name. */
+function compareEntries(one, other) {
+  const byKind = (one.kind === "folder" ? 0 : 1) - (other.kind === "folder" ? 0 : 1);
+  return byKind || one.name.localeCompare(other.name);
+}
+
+function drawEntry(one, setFolder) {
+  return html`
+    <li key=${one.path}>
+      <button
+        type="button"
+        class="entry"
+        title=${one.modified_at ? `${one.path} · ${formatDateTime(one.modified_at)}` : one.path}
+        onClick=${() =>
+          one.kind === "folder" ? setFolder(one.path) : openPreview(workspaceFile(one.path))}
+      >
+        <${Icon} name=${one.kind === "folder" ? "files" : "file"} />
+        <span class="cut grow">
+          ${one.shown}
+          ${one.note && html` <span class="tiny muted">${one.note}</span>`}
+        </span>
+        ${one.kind !== "folder" && html`<span class="tiny muted">${formatBytes(one.size)}</span>`}
+      </button>
+    </li>
+  `;
 }

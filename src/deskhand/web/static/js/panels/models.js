@@ -1,55 +1,223 @@
 // Which model answers, what agents can do, and the prompts and skills that are ready.
 
 import { post } from "../api.js";
-import { count } from "../format.js";
+import { formatCount } from "../format.js";
 import { html, useState } from "../lib.js";
-import { announce, attempt, may } from "../state.js";
-import { Loaded, None, Section, submit, useAsk } from "./parts.js";
+import { announce, attempt, hasScope } from "../state.js";
+import { Empty, Loaded, Section, submitFields, useFetch } from "./parts.js";
 
 export function Models() {
-  const found = useAsk("/api/models"),
-    skills = useAsk("/api/skills"),
-    presets = useAsk("/api/presets"),
-    tools = useAsk("/api/tools");
-  const [query, setQuery] = useState(""),
-    [writing, setWriting] = useState(false);
-  const use = (id) =>
+  const found = useFetch("/api/models");
+  const skills = useFetch("/api/skills");
+  const presets = useFetch("/api/presets");
+  const tools = useFetch("/api/tools");
+  const [query, setQuery] = useState("");
+  const [writing, setWriting] = useState(false);
+  const selectModel = (id) =>
     attempt(async () => {
       await post("/api/models/select", { model_id: id });
       announce(`Now using ${id}`);
-      found.again();
+      found.reload();
     });
-  return html`<div class="stack wide">
-    <${Section} title="Model" note="The default for every conversation; one can have its own in its options."><${Loaded} of=${found} what="models">${(
-      data,
-    ) => {
-      const now = nameOf(data.current),
-        shown = data.models.filter(
-          (one) => !one.id.includes("*") && one.id.toLowerCase().includes(query.toLowerCase()),
-        ),
-        ready = shown.filter((one) => one.ready),
-        others = shown.filter((one) => !one.ready);
-      return html`${data.models.length > 8 && html`<input class="input" type="search" aria-label="Find a model" placeholder="Find a model" value=${query} onInput=${(event) => setQuery(event.target.value)} />`}
-        <ul class="rows">${ready.slice(0, 40).map((one) => html`<li key=${one.id} class=${one.id === now ? "chosen" : ""}><span class="grow"><strong class="cut">${one.id}</strong><span class="small muted">${facts(one)}</span></span>${one.id === now ? html`<span class="tag good">answers now</span>` : html`<button type="button" class="btn little" disabled=${!may("admin")} onClick=${() => use(one.id)} aria-label=${`Use ${one.id}`}>Use</button>`}</li>`)}</ul>
-        ${!ready.length && html`<${None}>No matching model. You can add one in Set up.<//>`}
-        ${others.length > 0 && html`<details><summary class="small">${others.length} ${others.length === 1 ? "needs" : "need"} setup</summary><ul class="rows">${others.slice(0, 60).map((one) => html`<li key=${one.id}><span class="grow"><strong class="cut">${one.id}</strong><span class="small muted">${one.why_not || "not ready"}</span></span></li>`)}</ul></details>`}`;
-    }}<//><//>
-    <${Section} title="Skills" note="Instructions that an agent reads when a task calls for them." action=${may("admin") && html`<button type="button" class="btn little" aria-expanded=${String(writing)} onClick=${() => setWriting(!writing)}>Write one</button>`}>
+  return html`
+    <div class="stack wide">
+      <${Section}
+        title="Model"
+        note="The default for every conversation; one can have its own in its options."
+      >
+        <${Loaded} result=${found} what="models">
+          ${(data) => {
+            const now = modelName(data.current);
+            const shown = data.models.filter(
+              (one) => !one.id.includes("*") && one.id.toLowerCase().includes(query.toLowerCase()),
+            );
+            const ready = shown.filter((one) => one.ready);
+            const others = shown.filter((one) => !one.ready);
+            return html`
+              ${
+                data.models.length > 8 &&
+                html`
+                  <input
+                    class="input"
+                    type="search"
+                    aria-label="Find a model"
+                    placeholder="Find a model"
+                    value=${query}
+                    onInput=${(event) => setQuery(event.target.value)}
+                  />
+                `
+              }
+              <ul class="rows">
+                ${ready.slice(0, 40).map((one) => drawModel(one, now, selectModel))}
+              </ul>
+              ${!ready.length && html`<${Empty}>No matching model. You can add one in Set up.<//>`}
+              ${
+                others.length > 0 &&
+                html`
+                  <details>
+                    <summary class="small">
+                      ${others.length} ${others.length === 1 ? "needs" : "need"} setup
+                    </summary>
+                    <ul class="rows">${others.slice(0, 60).map(drawUnready)}</ul>
+                  </details>
+                `
+              }
+            `;
+          }}
+        <//>
+      <//>
+      <${Section}
+        title="Skills"
+        note="Instructions that an agent reads when a task calls for them."
+        action=${
+          hasScope("admin") &&
+          html`
+            <button
+              type="button"
+              class="btn little"
+              aria-expanded=${String(writing)}
+              onClick=${() => setWriting(!writing)}
+            >
+              Write one
+            </button>
+          `
+        }
+      >
+        ${writing && drawSkillForm(skills, setWriting)}
+        <${Loaded} result=${skills} what="skills">
+          ${(all) =>
+            all.length
+              ? html`<ul class="rows">${all.map(drawSkill)}</ul>`
+              : html`<${Empty}>There are no skills yet.<//>`}
+        <//>
+      <//>
+      <${Section}
+        title="Presets"
+        note="Prompts that are ready; choose one in the options of a conversation."
+      >
+        <${Loaded} result=${presets} what="presets">
+          ${(all) =>
+            all.length
+              ? html`
+                  <ul class="rows">
+                    ${all.map(
+                      (one) => html`
+                        <li key=${one.name}>
+                          <span class="grow">
+                            <strong>${one.name}</strong>
+                            <span class="small muted">${one.description}</span>
+                          </span>
+                        </li>
+                      `,
+                    )}
+                  </ul>
+                `
+              : html`<${Empty}>There are no presets.<//>`}
+        <//>
+      <//>
+      <${Section} title="Tools" note="What an agent can do, and what that does to the world.">
+        <${Loaded} result=${tools} what="tools">
+          ${(all) => html`<ul class="rows">${all.map(drawTool)}</ul>`}
+        <//>
+      <//>
+    </div>
+  `;
+}
+
+function drawModel(one, now, selectModel) {
+  return html`
+    <li key=${one.id} class=${one.id === now ? "chosen" : ""}>
+      <span class="grow">
+        <strong class="cut">${one.id}</strong>
+        <span class="small muted">${describeModel(one)}</span>
+      </span>
       ${
-        writing &&
-        html`<form class="stack box" onSubmit=${submit(async (fields) => {
-          const made = await post("/api/skills", fields);
-          skills.again();
-          setWriting(false);
-          announce(`The skill ${made.name} is there`);
-          return made;
-        })}>
-        <label class="field"><span>Name</span><input class="input" name="name" required pattern="[a-z0-9\\-]+" placeholder="weekly-report" /></label><label class="field"><span>When to use it</span><input class="input" name="description" required /></label><label class="field"><span>What to do</span><textarea class="input" name="body" rows="5" required></textarea></label><div><button class="btn main little">Save the skill</button></div></form>`
+        one.id === now
+          ? html`<span class="tag good">answers now</span>`
+          : html`
+              <button
+                type="button"
+                class="btn little"
+                disabled=${!hasScope("admin")}
+                onClick=${() => selectModel(one.id)}
+                aria-label=${`Use ${one.id}`}
+              >
+                Use
+              </button>
+            `
       }
-      <${Loaded} of=${skills} what="skills">${(all) => (all.length ? html`<ul class="rows">${all.map((one) => html`<li key=${one.name}><span class="grow"><strong>${one.name}</strong><span class="small muted">${one.description}</span></span>${one.source && html`<span class="tag">${one.source}</span>`}</li>`)}</ul>` : html`<${None}>There are no skills yet.<//>`)}<//><//>
-    <${Section} title="Presets" note="Prompts that are ready; choose one in the options of a conversation."><${Loaded} of=${presets} what="presets">${(all) => (all.length ? html`<ul class="rows">${all.map((one) => html`<li key=${one.name}><span class="grow"><strong>${one.name}</strong><span class="small muted">${one.description}</span></span></li>`)}</ul>` : html`<${None}>There are no presets.<//>`)}<//><//>
-    <${Section} title="Tools" note="What an agent can do, and what that does to the world."><${Loaded} of=${tools} what="tools">${(all) => html`<ul class="rows">${all.map((one) => html`<li key=${one.name}><span class="grow"><strong>${one.name}</strong><span class="small muted">${one.description.split("\n")[0]}</span></span><span class="tag">${EFFECTS[one.effect] ?? one.effect}</span></li>`)}</ul>`}<//><//>
-  </div>`;
+    </li>
+  `;
+}
+
+function drawUnready(one) {
+  return html`
+    <li key=${one.id}>
+      <span class="grow">
+        <strong class="cut">${one.id}</strong>
+        <span class="small muted">${one.why_not || "not ready"}</span>
+      </span>
+    </li>
+  `;
+}
+
+function drawSkillForm(skills, setWriting) {
+  return html`
+    <form
+      class="stack box"
+      onSubmit=${submitFields(async (fields) => {
+        const made = await post("/api/skills", fields);
+        skills.reload();
+        setWriting(false);
+        announce(`The skill ${made.name} is there`);
+        return made;
+      })}
+    >
+      <label class="field">
+        <span>Name</span>
+        <input
+          class="input"
+          name="name"
+          required
+          pattern="[a-z0-9\\-]+"
+          placeholder="weekly-report"
+        />
+      </label>
+      <label class="field">
+        <span>When to use it</span>
+        <input class="input" name="description" required />
+      </label>
+      <label class="field">
+        <span>What to do</span>
+        <textarea class="input" name="body" rows="5" required></textarea>
+      </label>
+      <div><button class="btn main little">Save the skill</button></div>
+    </form>
+  `;
+}
+
+function drawSkill(one) {
+  return html`
+    <li key=${one.name}>
+      <span class="grow">
+        <strong>${one.name}</strong>
+        <span class="small muted">${one.description}</span>
+      </span>
+      ${one.source && html`<span class="tag">${one.source}</span>`}
+    </li>
+  `;
+}
+
+function drawTool(one) {
+  return html`
+    <li key=${one.name}>
+      <span class="grow">
+        <strong>${one.name}</strong>
+        <span class="small muted">${one.description.split("\n")[0]}</span>
+      </span>
+      <span class="tag">${EFFECTS[one.effect] ?? one.effect}</span>
+    </li>
+  `;
 }
 
 const EFFECTS = {
@@ -62,13 +230,13 @@ const EFFECTS = {
   irreversible: "cannot be undone",
 };
 
-const nameOf = (model) => [model.provider, model.model_id].filter(Boolean).join("/");
+const modelName = (model) => [model.provider, model.model_id].filter(Boolean).join("/");
 
-function facts(one) {
+function describeModel(one) {
   const price = one.price
     ? `$${one.price[0]} read, $${one.price[1]} written, for a million tokens`
     : "";
-  return [one.provider, one.window ? `${count(one.window)} tokens of context` : "", price]
+  return [one.provider, one.window ? `${formatCount(one.window)} tokens of context` : "", price]
     .filter(Boolean)
     .join(" · ");
 }

@@ -1,11 +1,11 @@
-// The configuration as it holds, and the keys that may be changed from here, each with what it does.
+// The configuration in effect, and the keys that may be changed here, each with its description.
 
 import { call } from "../api.js";
-import { many } from "../format.js";
+import { pluralize } from "../format.js";
 import { html, useState } from "../lib.js";
-import { announce, attempt, may } from "../state.js";
+import { announce, attempt, hasScope } from "../state.js";
 import { KEYS } from "./keys.js";
-import { Loaded, None, Section, useAsk } from "./parts.js";
+import { Empty, Loaded, Section, useFetch } from "./parts.js";
 
 /** The groups by their first words, and what they are called. */
 const GROUPS = [
@@ -19,46 +19,106 @@ const GROUPS = [
 const REST = "Deskhand itself";
 
 export function Settings() {
-  const found = useAsk("/api/settings"),
-    [query, setQuery] = useState("");
-  return html`<${Loaded} of=${found} what="the configuration">${(data) => {
-    const wanted = query.trim().toLowerCase(),
-      keys = data.keys.flatMap((key) => named(key, data.config));
-    const shown = keys.filter((key) =>
-      `${key} ${explained(key).join(" ")}`.toLowerCase().includes(wanted),
-    );
-    const groups = [...GROUPS.map(([title]) => title), REST]
-      .map((title) => [title, shown.filter((key) => groupOf(key) === title)])
-      .filter(([, all]) => all.length);
-    return html`<div class="stack wide">
-      <${Section} title="File" note="You can also edit this file. Most changes apply immediately, the others at the next start."><p><code class="wrap">${data.file}</code></p>${(data.warnings ?? []).map((warning) => html`<p class="note warn" key=${warning}>${warning}</p>`)}<//>
-      ${
-        keys.length > 0 &&
-        html`<${Section} title="Change a setting" note="It is checked before it is kept. An empty field is the default.">
-        <input class="input" type="search" aria-label="Find a setting" placeholder="Find a setting" value=${query} onInput=${(event) => setQuery(event.target.value)} />
-        ${groups.map(([title, all]) => html`<details key=${title} open=${Boolean(wanted) || all.some((key) => valueAt(data.config, key) !== undefined)}><summary>${title} <span class="small muted">${many(all.length, "setting")}</span></summary><ul class="rows">${all.map((key) => html`<li key=${key}><${Key} name=${key} value=${valueAt(data.config, key)} again=${found.again} /></li>`)}</ul></details>`)}
-        ${!groups.length && html`<${None}>No matching setting.<//>`}<//>`
-      }
-      <${Section} title="All of it" note="Without secrets."><pre class="as-is plain" tabindex="0">${JSON.stringify(data.config, null, 2)}</pre><//>
-    </div>`;
-  }}<//>`;
+  const found = useFetch("/api/settings");
+  const [query, setQuery] = useState("");
+  return html`
+    <${Loaded} result=${found} what="the configuration">
+      ${(data) => {
+        const wanted = query.trim().toLowerCase();
+        const keys = data.keys.flatMap((key) => expandKey(key, data.config));
+        const shown = keys.filter((key) =>
+          `${key} ${explainKey(key).join(" ")}`.toLowerCase().includes(wanted),
+        );
+        const groups = [...GROUPS.map(([title]) => title), REST]
+          .map((title) => [title, shown.filter((key) => findGroup(key) === title)])
+          .filter(([, all]) => all.length);
+        return html`
+          <div class="stack wide">
+            <${Section}
+              title="File"
+              note=${
+                "You can also edit this file. Most changes apply immediately, the others at the " +
+                "next start."
+              }
+            >
+              <p><code class="wrap">${data.file}</code></p>
+              ${(data.warnings ?? []).map(
+                (warning) => html`<p class="note warn" key=${warning}>${warning}</p>`,
+              )}
+            <//>
+            ${
+              keys.length > 0 &&
+              html`
+                <${Section}
+                  title="Change a setting"
+                  note="It is checked before it is kept. An empty field is the default."
+                >
+                  <input
+                    class="input"
+                    type="search"
+                    aria-label="Find a setting"
+                    placeholder="Find a setting"
+                    value=${query}
+                    onInput=${(event) => setQuery(event.target.value)}
+                  />
+                  ${groups.map(
+                    ([title, all]) => html`
+                      <details
+                        key=${title}
+                        open=${
+                          Boolean(wanted) ||
+                          all.some((key) => readValue(data.config, key) !== undefined)
+                        }
+                      >
+                        <summary>
+                          ${title}${" "}
+                          <span class="small muted">${pluralize(all.length, "setting")}</span>
+                        </summary>
+                        <ul class="rows">
+                          ${all.map(
+                            (key) => html`
+                              <li key=${key}>
+                                <${SettingField}
+                                  name=${key}
+                                  value=${readValue(data.config, key)}
+                                  reload=${found.reload}
+                                />
+                              </li>
+                            `,
+                          )}
+                        </ul>
+                      </details>
+                    `,
+                  )}
+                  ${!groups.length && html`<${Empty}>No matching setting.<//>`}
+                <//>
+              `
+            }
+            <${Section} title="All of it" note="Without secrets.">
+              <pre class="as-is plain" tabindex="0">${JSON.stringify(data.config, null, 2)}</pre>
+            <//>
+          </div>
+        `;
+      }}
+    <//>
+  `;
 }
 
-const valueAt = (config, key) => key.split(".").reduce((value, part) => value?.[part], config);
+const readValue = (config, key) => key.split(".").reduce((value, part) => value?.[part], config);
 
-/** A key with a name of yours in it, once for each such name that there is. */
-function named(key, config) {
+/** A key with NAME in it, once for each name that the configuration has. */
+function expandKey(key, config) {
   const [group, place, ...rest] = key.split(".");
   return place === "NAME"
     ? Object.keys(config[group] ?? {}).map((name) => [group, name, ...rest].join("."))
     : [key];
 }
 
-const groupOf = (key) =>
+const findGroup = (key) =>
   (GROUPS.find(([, words]) => words.includes(key.split(".")[0])) ?? [REST])[0];
 
-/** What holds without this key, and what it does. */
-function explained(key) {
+/** What applies without this key, and what the key does. */
+function explainKey(key) {
   const [group, , ...rest] = key.split(".");
   return (
     KEYS[key] ??
@@ -67,12 +127,16 @@ function explained(key) {
   );
 }
 
-function Key({ name, value, again }) {
-  const shown =
-      value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value),
-    [text, setText] = useState(null);
-  const [without, does] = explained(name);
-  const save = (event) => {
+function formatSetting(value) {
+  if (value === undefined) return "";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+function SettingField({ name, value, reload }) {
+  const shown = formatSetting(value);
+  const [text, setText] = useState(null);
+  const [without, does] = explainKey(name);
+  const saveSetting = (event) => {
     event.preventDefault();
     let wanted = text.trim() === "" ? null : text;
     try {
@@ -84,8 +148,24 @@ function Key({ name, value, again }) {
       await call("PATCH", "/api/settings", { key: name, value: wanted });
       setText(null);
       announce(`${name} is set`);
-      again();
+      reload();
     });
   };
-  return html`<form class="row wrap grow key" onSubmit=${save}><label class="grow" for=${`key-${name}`}><code>${name}</code>${does && html`<span class="small muted">${does}</span>`}</label><input class="input" id=${`key-${name}`} value=${text ?? shown} placeholder=${without ? `default: ${without}` : "not set"} disabled=${!may("admin")} onInput=${(event) => setText(event.target.value)} /><button class="btn little" disabled=${text === null || text === shown}>Save</button></form>`;
+  return html`
+    <form class="row wrap grow key" onSubmit=${saveSetting}>
+      <label class="grow" for=${`key-${name}`}>
+        <code>${name}</code>
+        ${does && html`<span class="small muted">${does}</span>`}
+      </label>
+      <input
+        class="input"
+        id=${`key-${name}`}
+        value=${text ?? shown}
+        placeholder=${without ? `default: ${without}` : "not set"}
+        disabled=${!hasScope("admin")}
+        onInput=${(event) => setText(event.target.value)}
+      />
+      <button class="btn little" disabled=${text === null || text === shown}>Save</button>
+    </form>
+  `;
 }

@@ -1,16 +1,26 @@
-// The first steps: a model, how free it is, who you are, a chat program. Each can be skipped, and done again.
+// The first steps: a model, permissions, your name, a chat program. All can be skipped or repeated.
 
 import { get, post } from "../api.js";
-import { bytes } from "../format.js";
+import { formatBytes } from "../format.js";
 import { html, useEffect, useState } from "../lib.js";
-import { announce, attempt, may } from "../state.js";
-import { Loaded, None, picture, Section, submit, useAsk } from "./parts.js";
+import { announce, attempt, hasScope } from "../state.js";
+import { Empty, Loaded, Section, submitFields, svgDataUrl, useFetch } from "./parts.js";
+
+const describePull = ({ model, done, size }) =>
+  `Fetching ${model}: ${formatBytes(done)} of ${formatBytes(size)}`;
+
+function describeProbe({ model, first_s, said, tools }) {
+  const calls = tools
+    ? ", and it calls tools."
+    : ". It did not call a tool: files and commands will be hard for it.";
+  return `${model} answered after ${first_s.toFixed(1)} s: “${said}”${calls}`;
+}
 
 export function Setup() {
-  const found = useAsk(may("admin") ? "/api/setup" : ""),
-    [changed, setChanged] = useState(null),
-    [probed, setProbed] = useState(null),
-    [bot, setBot] = useState(null);
+  const found = useFetch(hasScope("admin") ? "/api/setup" : "");
+  const [changed, setChanged] = useState(null);
+  const [probed, setProbed] = useState(null);
+  const [bot, setBot] = useState(null);
   const now = changed ?? found.data;
   const pulling = now?.pull && !now.pull.problem && now.pull.done < now.pull.size;
   useEffect(() => {
@@ -18,13 +28,17 @@ export function Setup() {
     const timer = setInterval(() => get("/api/setup").then(setChanged, () => undefined), 1000);
     return () => clearInterval(timer);
   }, [pulling]);
-  if (!may("admin")) return html`<${None}>Only an owner sets Deskhand up.<//>`;
-  const take = (model) =>
+  if (!hasScope("admin")) return html`<${Empty}>Only an owner can set up Deskhand.<//>`;
+  const selectModel = (model) =>
     attempt(async () => {
       setChanged(await post("/api/setup/model", { model }));
       announce(`Now using ${model}`);
     });
-  const tryKey = async ({ sees, ...fields }) => {
+  const probeModel = (model) =>
+    attempt(async () => setProbed(await post("/api/setup/probe", { model })));
+  const setPosture = (posture) =>
+    attempt(async () => setChanged(await post("/api/setup/posture", { posture })));
+  const testKey = async ({ sees, ...fields }) => {
     const answer = await post("/api/setup/key", {
       ...fields,
       vision: sees ? sees === "yes" : null,
@@ -35,47 +49,241 @@ export function Setup() {
     setChanged(await get("/api/setup"));
     return answer.ok ? answer : undefined;
   };
-  const step = (path) =>
-    submit(async (fields) => {
+  const saveStep = (path) =>
+    submitFields(async (fields) => {
       const answer = await post(`/api/setup/${path}`, fields);
       setChanged(answer);
       announce("Saved");
       return answer;
     });
-  return html`<${Loaded} of=${{ ...found, data: now }} what="the first steps">${(
-    view,
-  ) => html`<div class="stack wide">
-    ${view.demo && html`<p class="note warn">No model is chosen yet: a script answers in its place.</p>`}
-    ${view.moving && html`<p class="note"><span>${view.moving} Your conversations, jobs and memories can come with you. In a terminal, <code>deskhand import</code> says what would be taken over, and takes nothing yet.</span></p>`}
-    <${Section} title="A model" note=${view.model ? `${view.model} answers now.` : "Choose a model: on this machine, or at a provider."}>
-      ${view.pull && html`<div class="box"><p>${view.pull.problem || `Fetching ${view.pull.model}: ${bytes(view.pull.done)} of ${bytes(view.pull.size)}`}</p><progress value=${view.pull.done} max=${view.pull.size || 1} aria-label="Download"></progress></div>`}
-      <ul class="rows">${view.offers.map((one) => html`<li key=${one.model + one.kind}><span class="grow"><strong>${one.title}</strong><span class="small muted">${one.detail}</span></span>${one.model === view.model ? html`<span class="tag good">answers now</span>` : html`<button type="button" class=${`btn little ${one.ready ? "main" : ""}`} onClick=${() => take(one.model)}>${one.ready ? "Use" : "Fetch and use"}</button>`}</li>`)}</ul>
-      <form class="box stack" onSubmit=${submit(tryKey)}>
-        <div class="row wrap">
-          <label class="field"><span>Or a key for</span><input class="input" name="provider" list="providers" required placeholder="openai" /><datalist id="providers">${view.providers.map((one) => html`<option key=${one.name} value=${one.name}>${one.has_key ? "has a key" : ""}</option>`)}</datalist></label>
-          <label class="field grow"><span>Key</span><input class="input" name="key" type="password" autocomplete="off" /></label>
-          <button class="btn main">Test and save</button>
+  return html`
+    <${Loaded} result=${{ ...found, data: now }} what="the first steps">
+      ${(view) => html`
+        <div class="stack wide">
+          ${
+            view.demo &&
+            html`<p class="note warn">No model is chosen yet: a script answers in its place.</p>`
+          }
+          ${
+            view.moving &&
+            html`
+              <p class="note">
+                <span>
+                  ${view.moving}${" "}
+                  Your conversations, jobs and memories can come with you. In a terminal,${" "}
+                  <code>deskhand import</code> says what would be taken over, and takes nothing yet.
+                </span>
+              </p>
+            `
+          }
+          <${Section}
+            title="A model"
+            note=${
+              view.model
+                ? `${view.model} answers now.`
+                : "Choose a model: on this machine, or at a provider."
+            }
+          >
+            ${
+              view.pull &&
+              html`
+                <div class="box">
+                  <p>${view.pull.problem || describePull(view.pull)}</p>
+                  <progress
+                    value=${view.pull.done}
+                    max=${view.pull.size || 1}
+                    aria-label="Download"
+                  ></progress>
+                </div>
+              `
+            }
+            <ul class="rows">${view.offers.map((one) => drawOffer(one, view, selectModel))}</ul>
+            ${drawKeyForm(view, testKey)}
+            <div class="row">
+              <button
+                type="button"
+                class="btn little"
+                disabled=${!view.model || view.demo}
+                onClick=${() => probeModel(view.model)}
+              >
+                Try the model
+              </button>
+            </div>
+            ${
+              probed &&
+              html`
+                <p class=${`note ${probed.ok ? "" : "bad"}`} role="status">
+                  ${probed.ok ? describeProbe(probed) : probed.problem}
+                </p>
+              `
+            }
+          <//>
+          <${Section} title="Permissions" note="What it may do without asking.">
+            <div class="cards" role="radiogroup" aria-label="Permissions">
+              ${Object.entries(view.postures).map(([name, means]) =>
+                drawPosture(name, means, view.posture === name, setPosture),
+              )}
+            </div>
+          <//>
+          <${Section}
+            title="You"
+            note="So that it knows what to call you, and what time it is where you are."
+          >
+            ${drawPersonForm(view, saveStep("person"))}
+          <//>
+          <${Section}
+            title="From your phone"
+            note="Make a bot with @BotFather in Telegram and paste its token."
+          >
+            ${(bot ?? view.bot) ? drawBot(bot ?? view.bot) : drawBotForm(setBot)}
+          <//>
         </div>
-        <details><summary>Another address or model</summary><div class="row wrap">
-          <label class="field grow"><span>Base URL</span><input class="input" name="base_url" type="url" placeholder="the usual one" /></label>
-          <label class="field"><span>Model</span><input class="input" name="model" placeholder="the usual one" /></label>
-          <label class="field"><span>Sees pictures</span><select class="input" name="sees"><option value="">as known</option><option value="yes">yes</option><option value="no">no</option></select></label>
-        </div></details>
-        <p class="small muted">The key is tested first. Where the test fails, everything stays as it is.</p>
-      </form>
-      <div class="row"><button type="button" class="btn little" disabled=${!view.model || view.demo} onClick=${() => attempt(async () => setProbed(await post("/api/setup/probe", { model: view.model })))}>Try the model</button></div>
-      ${probed && html`<p class=${`note ${probed.ok ? "" : "bad"}`} role="status">${probed.ok ? `${probed.model} answered after ${probed.first_s.toFixed(1)} s: “${probed.said}”${probed.tools ? ", and it calls tools." : ". It did not call a tool: files and commands will be hard for it."}` : probed.problem}</p>`}<//>
-    <${Section} title="Permissions" note="What it may do without asking."><div class="cards" role="radiogroup" aria-label="Permissions">${Object.entries(view.postures).map(([name, means]) => html`<button key=${name} type="button" role="radio" aria-checked=${String(view.posture === name)} class="option" onClick=${() => attempt(async () => setChanged(await post("/api/setup/posture", { posture: name })))}><strong>${name}</strong><span class="small muted">${means}</span></button>`)}</div><//>
-    <${Section} title="You" note="So that it knows what to call you, and what time it is where you are."><form class="row wrap" onSubmit=${step("person")}><label class="field grow"><span>Name</span><input class="input" name="name" value=${view.person} /></label><label class="field grow"><span>Time zone</span><input class="input" name="timezone" value=${view.timezone || Intl.DateTimeFormat().resolvedOptions().timeZone} /></label><button class="btn">Save</button></form><//>
-    <${Section} title="From your phone" note="Make a bot with @BotFather in Telegram and paste its token.">
+      `}
+    <//>
+  `;
+}
+
+function drawOffer(one, view, selectModel) {
+  return html`
+    <li key=${one.model + one.kind}>
+      <span class="grow">
+        <strong>${one.title}</strong>
+        <span class="small muted">${one.detail}</span>
+      </span>
       ${
-        (bot ?? view.bot)
-          ? html`<div class="row qr"><img src=${picture((bot ?? view.bot).qr_svg)} alt="A QR code that opens the chat" width="148" height="148" /><p>Open <a href=${(bot ?? view.bot).link} target="_blank" rel="noreferrer noopener">@${(bot ?? view.bot).name}</a> and write to it. The first who does becomes known as you.</p></div>`
-          : html`<form class="row wrap" onSubmit=${submit(async (fields) => {
-              const answer = await post("/api/setup/bot", fields);
-              setBot(answer);
-              return answer;
-            })}><label class="field grow"><span>Token of the bot</span><input class="input" name="token" type="password" autocomplete="off" required /></label><button class="btn">Keep it</button></form>`
-      }<//>
-  </div>`}<//>`;
+        one.model === view.model
+          ? html`<span class="tag good">answers now</span>`
+          : html`
+              <button
+                type="button"
+                class=${`btn little ${one.ready ? "main" : ""}`}
+                onClick=${() => selectModel(one.model)}
+              >
+                ${one.ready ? "Use" : "Fetch and use"}
+              </button>
+            `
+      }
+    </li>
+  `;
+}
+
+function drawPosture(name, means, chosen, setPosture) {
+  return html`
+    <button
+      key=${name}
+      type="button"
+      role="radio"
+      aria-checked=${String(chosen)}
+      class="option"
+      onClick=${() => setPosture(name)}
+    >
+      <strong>${name}</strong>
+      <span class="small muted">${means}</span>
+    </button>
+  `;
+}
+
+function drawBot(bot) {
+  return html`
+    <div class="row qr">
+      <img
+        src=${svgDataUrl(bot.qr_svg)}
+        alt="A QR code that opens the chat"
+        width="148"
+        height="148"
+      />
+      <p>
+        Open <a href=${bot.link} target="_blank" rel="noreferrer noopener">@${bot.name}</a>${" "}
+        and write to it. The first person who writes is linked to your account.
+      </p>
+    </div>
+  `;
+}
+
+function drawBotForm(setBot) {
+  return html`
+    <form
+      class="row wrap"
+      onSubmit=${submitFields(async (fields) => {
+        const answer = await post("/api/setup/bot", fields);
+        setBot(answer);
+        return answer;
+      })}
+    >
+      <label class="field grow">
+        <span>Token of the bot</span>
+        <input class="input" name="token" type="password" autocomplete="off" required />
+      </label>
+      <button class="btn">Keep it</button>
+    </form>
+  `;
+}
+
+function drawKeyForm(view, testKey) {
+  return html`
+    <form class="box stack" onSubmit=${submitFields(testKey)}>
+      <div class="row wrap">
+        <label class="field">
+          <span>Or a key for</span>
+          <input class="input" name="provider" list="providers" required placeholder="openai" />
+          <datalist id="providers">
+            ${view.providers.map(
+              (one) => html`
+                <option key=${one.name} value=${one.name}>${one.has_key ? "has a key" : ""}</option>
+              `,
+            )}
+          </datalist>
+        </label>
+        <label class="field grow">
+          <span>Key</span>
+          <input class="input" name="key" type="password" autocomplete="off" />
+        </label>
+        <button class="btn main">Test and save</button>
+      </div>
+      <details>
+        <summary>Another address or model</summary>
+        <div class="row wrap">
+          <label class="field grow">
+            <span>Base URL</span>
+            <input class="input" name="base_url" type="url" placeholder="the usual one" />
+          </label>
+          <label class="field">
+            <span>Model</span>
+            <input class="input" name="model" placeholder="the usual one" />
+          </label>
+          <label class="field">
+            <span>Sees pictures</span>
+            <select class="input" name="sees">
+              <option value="">as known</option>
+              <option value="yes">yes</option>
+              <option value="no">no</option>
+            </select>
+          </label>
+        </div>
+      </details>
+      <p class="small muted">
+        The key is tested first. Where the test fails, everything stays as it is.
+      </p>
+    </form>
+  `;
+}
+
+function drawPersonForm(view, savePerson) {
+  return html`
+    <form class="row wrap" onSubmit=${savePerson}>
+      <label class="field grow">
+        <span>Name</span>
+        <input class="input" name="name" value=${view.person} />
+      </label>
+      <label class="field grow">
+        <span>Time zone</span>
+        <input
+          class="input"
+          name="timezone"
+          value=${view.timezone || Intl.DateTimeFormat().resolvedOptions().timeZone}
+        />
+      </label>
+      <button class="btn">Save</button>
+    </form>
+  `;
 }

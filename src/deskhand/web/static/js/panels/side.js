@@ -1,9 +1,9 @@
 // The panel at the right: what belongs to the conversation that is open.
 
 import { IconButton } from "../icons.js";
-import { useLater } from "../later.js";
+import { useLazyComponent } from "../later.js";
 import { html, useEffect, useRef } from "../lib.js";
-import { developer, here, panel } from "../state.js";
+import { developer, panel, route } from "../state.js";
 
 const PANELS = {
   files: ["Files", async () => (await import("./files.js")).Files],
@@ -14,21 +14,31 @@ const PANELS = {
 };
 
 export function SidePanel() {
-  const top = useRef(),
-    id = panel.value,
-    [label, load] = PANELS[id] ?? [],
-    Drawn = useLater(id, load);
+  const top = useRef();
+  const id = panel.value;
+  const [label, load] = PANELS[id] ?? [];
+  const Drawn = useLazyComponent(id, load);
   const hidden = !developer.value && (id === "trace" || id === "time");
   useEffect(() => {
     const before = document.activeElement;
     top.current?.focus({ preventScroll: true });
     return () => before?.isConnected && before.focus?.();
   }, [id]);
-  if (!label || hidden || (!here.value.name && id !== "files" && id !== "options")) return null;
-  return html`<aside class=${`panel ${id}`} aria-label=${label} tabindex="-1" ref=${top}>
-    <header class="panel-head"><h2>${label}</h2><span class="grow"></span><${IconButton} name="close" label="Close the panel" onClick=${() => {
-      panel.value = "";
-    }} /></header>
-    <div class="panel-body">${Drawn && html`<${Drawn} key=${here.value.name} />`}</div>
-  </aside>`;
+  if (!label || hidden || (!route.value.name && id !== "files" && id !== "options")) return null;
+  return html`
+    <aside class=${`panel ${id}`} aria-label=${label} tabindex="-1" ref=${top}>
+      <header class="panel-head">
+        <h2>${label}</h2>
+        <span class="grow"></span>
+        <${IconButton}
+          name="close"
+          label="Close the panel"
+          onClick=${() => {
+            panel.value = "";
+          }}
+        />
+      </header>
+      <div class="panel-body">${Drawn && html`<${Drawn} key=${route.value.name} />`}</div>
+    </aside>
+  `;
 }

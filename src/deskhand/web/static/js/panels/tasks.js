@@ -1,10 +1,10 @@
 // What is to be done in this conversation, and how far it is.
 
-import { at } from "../api.js";
+import { sessionPath } from "../api.js";
 import { html, useEffect } from "../lib.js";
-import { here } from "../state.js";
+import { route } from "../state.js";
 import { talk } from "../talk.js";
-import { Loaded, None, useAsk } from "./parts.js";
+import { Empty, Loaded, useFetch } from "./parts.js";
 
 const MARKS = { pending: "[ ]", in_progress: "[>]", completed: "[x]", blocked: "[!]" };
 const SAID = {
@@ -15,54 +15,121 @@ const SAID = {
 };
 const SOON_MS = 400;
 const STATES = {
-  planning: "It makes a plan, and changes nothing before your yes.",
-  working: "It is at work.",
+  planning: "It is planning, and changes nothing before you approve.",
+  working: "It is working.",
   asking: "It waits for your answer.",
-  blocked: "It waits for you, since tasks are blocked.",
-  stopped: "It was stopped. Write, and it goes on.",
-  resting: "It rests.",
-  spent: "Its tokens are used up. /deep on gives as many again.",
+  blocked: "It waits for you: tasks are blocked.",
+  stopped: "It was stopped. Send a message to continue.",
+  resting: "It is idle.",
+  spent: "Its tokens are used up. /deep on adds as many again.",
   done: "All tasks are done.",
 };
 
 export function Tasks() {
-  const found = useAsk(at(here.value.name, "/tasks")),
-    n = talk.value.n;
+  const found = useFetch(sessionPath(route.value.name, "/tasks"));
+  const lastEvent = talk.value.n;
   useEffect(() => {
-    const timer = setTimeout(found.again, SOON_MS);
+    const timer = setTimeout(found.reload, SOON_MS);
     return () => clearTimeout(timer);
-  }, [n]);
-  return html`<div class="stack"><${Loaded} of=${found} what="tasks">${(data) =>
-    data.tasks.length || data.work
-      ? html`${data.work && html`<${Work} work=${data.work} />`}
-    ${data.tasks.length > 0 && html`<p class="small" role="status">${data.summary}</p><progress class="how-far" max="100" value=${data.percent} aria-label="How much is done"></progress>`}
-    <ul class="tasks">${ordered(data.tasks).map(([task, depth]) => html`<${Task} key=${task.id} task=${task} depth=${depth} />`)}</ul>`
-      : html`<${None}>No tasks yet. Write /deep and a request: it is planned, broken into tasks, and worked on until it is done.<//>`}<//></div>`;
+  }, [lastEvent]);
+  return html`
+    <div class="stack">
+      <${Loaded} result=${found} what="tasks">
+        ${(data) =>
+          data.tasks.length || data.work
+            ? html`
+                ${data.work && html`<${Work} work=${data.work} />`}
+                ${
+                  data.tasks.length > 0 &&
+                  html`
+                    <p class="small" role="status">${data.summary}</p>
+                    <progress
+                      class="how-far"
+                      max="100"
+                      value=${data.percent}
+                      aria-label="How much is done"
+                    ></progress>
+                  `
+                }
+                <ul class="tasks">
+                  ${orderTasks(data.tasks).map(
+                    ([task, depth]) => html`<${Task} key=${task.id} task=${task} depth=${depth} />`,
+                  )}
+                </ul>
+              `
+            : html`
+                <${Empty}>
+                  ${
+                    "No tasks yet. Write /deep and a request: it is planned, broken into tasks, " +
+                    "and worked on until it is done."
+                  }
+                <//>
+              `}
+      <//>
+    </div>
+  `;
 }
 
 /** What goes on by itself: what it is at, and what it has used of what it may. */
 function Work({ work }) {
-  return html`<div class="work"><p><strong>${work.deep ? "Deep work" : "Goal"}</strong> <span role="status">${STATES[work.state]}</span></p>
-    ${work.deep && html`<p class="small muted">${count(work.used)} of ${count(work.most)} tokens used, ${count(Math.max(work.most - work.used, 0))} left.</p>`}
-    ${work.goal && html`<p class="small">${work.deep && "Goal: "}${work.goal}</p><p class="small muted">Worked on again ${work.round} of ${work.rounds} times, ${count(work.goal_used)} of ${count(work.goal_most)} tokens used.</p>`}</div>`;
+  return html`
+    <div class="work">
+      <p>
+        <strong>${work.deep ? "Deep work" : "Goal"}</strong>${" "}
+        <span role="status">${STATES[work.state]}</span>
+      </p>
+      ${
+        work.deep &&
+        html`
+          <p class="small muted">
+            ${formatNumber(work.used)} of ${formatNumber(work.most)} tokens used,${" "}
+            ${formatNumber(Math.max(work.most - work.used, 0))} left.
+          </p>
+        `
+      }
+      ${
+        work.goal &&
+        html`
+          <p class="small">${work.deep && "Goal: "}${work.goal}</p>
+          <p class="small muted">
+            Worked on again ${work.round} of ${work.rounds} times,${" "}
+            ${formatNumber(work.goal_used)} of ${formatNumber(work.goal_most)} tokens used.
+          </p>
+        `
+      }
+    </div>
+  `;
 }
 
-const count = (number) => number.toLocaleString("en");
+const formatNumber = (number) => number.toLocaleString("en");
 
 function Task({ task, depth }) {
-  return html`<li class=${task.status} style=${{ paddingLeft: `${Math.min(depth, 6)}em` }}><code aria-hidden="true">${MARKS[task.status]}</code> <span class="sr">${SAID[task.status]}: </span><span>#${task.id} ${task.title}${task.result && task.status !== "pending" && html` <span class="small muted">${task.result}</span>`}</span></li>`;
+  return html`
+    <li class=${task.status} style=${{ paddingLeft: `${Math.min(depth, 6)}em` }}>
+      <code aria-hidden="true">${MARKS[task.status]}</code>${" "}
+      <span class="sr">${SAID[task.status]}: </span>
+      <span>
+        #${task.id} ${task.title}
+        ${
+          task.result &&
+          task.status !== "pending" &&
+          html` <span class="small muted">${task.result}</span>`
+        }
+      </span>
+    </li>
+  `;
 }
 
 /** Each task with its depth, parents before their children. */
-function ordered(tasks) {
-  const ids = new Set(tasks.map((task) => task.id)),
-    beneath = new Map();
+function orderTasks(tasks) {
+  const ids = new Set(tasks.map((task) => task.id));
+  const beneath = new Map();
   for (const task of tasks) {
     const parent = ids.has(task.parent_id) ? task.parent_id : null;
     beneath.set(parent, [...(beneath.get(parent) ?? []), task]);
   }
-  const found = [],
-    left = (beneath.get(null) ?? []).map((task) => [task, 0]).reverse();
+  const found = [];
+  const left = (beneath.get(null) ?? []).map((task) => [task, 0]).reverse();
   while (left.length) {
     const [task, depth] = left.pop();
     found.push([task, depth]);

@@ -1,0 +1,174 @@
+// A message that a person wrote, with its editor, and one that is not in the log yet.
+
+import { rewindSession } from "./actions.js";
+import { Attachments } from "./attachment.js";
+import { formatDateTime, formatTime } from "./format.js";
+import { Icon, IconButton } from "./icons.js";
+import { html, useState } from "./lib.js";
+import { announce, currentUser, hasScope } from "./state.js";
+import { discardMessage, resendMessages, talk } from "./talk.js";
+import { copyText } from "./text.js";
+
+export function UserMessage({ item, turn }) {
+  const [editing, setEditing] = useState(false);
+  const first = turn.items[0] === item;
+  const foreign =
+    (item.by && item.by !== currentUser.value.user) || (item.channel && item.channel !== "web");
+  if (editing)
+    return html`<${Editor} item=${item} turn=${turn} close=${() => setEditing(false)} />`;
+  return html`
+    <div class="said-by-me">
+      ${
+        foreign &&
+        html`
+          <p class="tiny muted">
+            ${[item.by, item.channel && item.channel !== "web" ? `on ${item.channel}` : ""]
+              .filter(Boolean)
+              .join(" ")}
+          </p>
+        `
+      }
+      <div class="bubble">
+        ${item.parts.length > 0 && html`<${Attachments} parts=${item.parts} />`}
+        ${item.text && html`<p class="pre" dir="auto">${item.text}</p>`}
+      </div>
+      <div class="acts" role="group" aria-label="What to do with this message">
+        ${item.edited && html`<span class="tiny muted">edited</span>`}
+        ${item.emoji && html`<span>${item.emoji}</span>`}
+        <time
+          class="tiny muted"
+          datetime=${new Date(item.at * 1000).toISOString()}
+          title=${formatDateTime(item.at)}
+        >
+          ${formatTime(item.at)}
+        </time>
+        <${IconButton}
+          name="copy"
+          little
+          label="Copy this message"
+          onClick=${() => copyText(item.text)}
+        />
+        ${
+          first &&
+          hasScope("chat") &&
+          !turn.undone &&
+          turn.reason !== "kept" &&
+          html`
+            <${IconButton}
+              name="edit"
+              little
+              label="Edit and send again"
+              onClick=${() => setEditing(true)}
+            />
+          `
+        }
+      </div>
+    </div>
+  `;
+}
+
+function Editor({ item, turn, close }) {
+  const resend = async (event) => {
+    event.preventDefault();
+    const text = new FormData(event.target.form ?? event.target).get("text").trim();
+    if (text && (await rewindSession(turn.first - 1, { text })) !== undefined) {
+      close();
+      announce("Sent again");
+    }
+  };
+  const handleKey = (event) => {
+    if (event.key === "Escape") {
+      event.preventDefault();
+      close();
+    }
+    if (event.key === "Enter" && !event.shiftKey) resend(event);
+  };
+  return html`
+    <form class="editor" onSubmit=${resend}>
+      <textarea
+        name="text"
+        rows="3"
+        aria-label="Your message"
+        defaultValue=${item.text}
+        onKeyDown=${handleKey}
+        ref=${(field) => field?.focus()}
+      ></textarea>
+      <p class="tiny muted grow">
+        ${
+          "What followed is undone: it stays in the log, and the agent goes on from here. Files " +
+          "stay as they are."
+        }
+      </p>
+      <div class="row">
+        <button type="submit" class="btn main little">Send again</button>
+        <button type="button" class="btn little" onClick=${close}>Cancel</button>
+      </div>
+    </form>
+  `;
+}
+
+function describeWait(message) {
+  if (!message.inbox) return "Waits to be sent";
+  return talk.value.open ? "Waits its turn" : "Received";
+}
+
+/** A message that is not in the log yet. */
+export function UnsentMessage({ message }) {
+  const state = message.failed || describeWait(message);
+  return html`
+    <div class="said-by-me waiting">
+      <div class="bubble">
+        ${
+          message.files.length > 0 &&
+          html`
+            <ul class="attached">
+              ${message.files.map(
+                (file) => html`
+                  <li key=${file.blob}>
+                    <span class="chip"><${Icon} name="file" />${file.name}</span>
+                  </li>
+                `,
+              )}
+            </ul>
+          `
+        }
+        <p class="pre">${message.text}</p>
+      </div>
+      <div class="acts shown">
+        <span
+          class=${`tiny ${message.failed ? "failed" : "muted"}`}
+          role=${message.failed ? "alert" : null}
+        >
+          ${state}
+        </span>
+        ${
+          message.failed &&
+          html`
+            <button
+              type="button"
+              class="btn little"
+              onClick=${() => {
+                message.failed = "";
+                resendMessages();
+              }}
+            >
+              Send again
+            </button>
+          `
+        }
+        ${
+          !message.inbox &&
+          html`
+            <button
+              type="button"
+              class="btn little quiet"
+              onClick=${() => discardMessage(message.id)}
+            >
+              Discard
+            </button>
+          `
+        }
+      </div>
+    </div>
+  `;
+}

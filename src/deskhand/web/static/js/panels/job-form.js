@@ -1,0 +1,203 @@
+// The form for a new job: choose its kind, then fill in its fields.
+
+import { post } from "../api.js";
+import { formatDateTime } from "../format.js";
+import { html, useState } from "../lib.js";
+import { attempt } from "../state.js";
+import { Loaded, useFetch } from "./parts.js";
+
+const OWN = new Set(["web", "api", "terminal", "door", "job"]);
+
+const EMPTY = "---\nschedule: daily 09:00\ndescription: \n---\n\nWhat is to be done.\n";
+
+const KINDS = { time: "time", number: "number", url: "url" };
+
+const OWN_KIND = {
+  name: "own",
+  title: "Something else",
+  description: "Write its file yourself: when, for whom, and what is to be done.",
+};
+
+/** A new job: choose its kind, then fill in its form. */
+export function NewJob({ onMade }) {
+  const all = useFetch("/api/blueprints");
+  const [chosen, setChosen] = useState("");
+  return html`
+    <div class="box stack">
+      <${Loaded} result=${all} what="blueprints">
+        ${(found) => {
+          const one = found.find((each) => each.name === chosen);
+          if (chosen === "own")
+            return html`
+              <${JobForm} key="own" one=${null} onBack=${() => setChosen("")} onMade=${onMade} />
+            `;
+          if (one)
+            return html`
+              <${JobForm}
+                key=${one.name}
+                one=${one}
+                onBack=${() => setChosen("")}
+                onMade=${onMade}
+              />
+            `;
+          return html`
+            <div class="cards" role="group" aria-label="Kinds of jobs">
+              ${[...found, OWN_KIND].map(
+                (each) => html`
+                  <button
+                    type="button"
+                    key=${each.name}
+                    class="option"
+                    onClick=${() => setChosen(each.name)}
+                  >
+                    <strong>${each.title}</strong>
+                    <span class="small muted">${each.description}</span>
+                  </button>
+                `,
+              )}
+            </div>
+          `;
+        }}
+      <//>
+    </div>
+  `;
+}
+
+function JobForm({ one, onBack, onMade }) {
+  const [shown, setShown] = useState(null);
+  const [refused, setRefused] = useState("");
+  const talks = useFetch("/api/sessions?brief=true");
+  const readDraft = (form) => {
+    const { _to, _name, _text, ...fields } = Object.fromEntries(new FormData(form));
+    return {
+      name: _name ?? "",
+      to: _to ?? "",
+      ...(one ? { blueprint: one.name, slots: fields } : { text: _text }),
+    };
+  };
+  const showPreview = async (form) => {
+    try {
+      setShown(await post("/api/blueprints/preview", readDraft(form)));
+      setRefused("");
+    } catch (error) {
+      setShown(null);
+      setRefused(error.message);
+    }
+  };
+  const createJob = async (event) => {
+    event.preventDefault();
+    const answer = await attempt(() => post("/api/jobs", readDraft(event.target)));
+    if (answer) onMade(answer.job.name);
+  };
+  const isRequired = (name) => one.form.required.includes(name);
+  const isFilled = (form) =>
+    !one || one.form.required.every((name) => form.elements[name].value.trim());
+  const handleChange = (event) => {
+    const form = event.currentTarget;
+    if (isFilled(form)) showPreview(form);
+  };
+  return html`
+    <form class="stack" onSubmit=${createJob} onChange=${handleChange}>
+      <div class="row">
+        <button type="button" class="btn little" onClick=${onBack}>Back</button>
+        <strong>${one ? one.title : "Something else"}</strong>
+      </div>
+      ${
+        one
+          ? Object.entries(one.form.properties).map(([name, blank]) =>
+              drawField(name, blank, isRequired(name)),
+            )
+          : drawOwnFields()
+      }
+      <label class="field">
+        <span>Where does it answer?</span>
+        <select class="input" name="_to">
+          ${listDestinations(talks.data?.sessions ?? []).map(
+            ([value, label]) => html`<option key=${value} value=${value}>${label}</option>`,
+          )}
+        </select>
+      </label>
+      ${refused && html`<p class="note warn" role="alert">${refused}</p>`}
+      ${
+        shown &&
+        html`
+          <div class="small" role="status">
+            <p><strong>${shown.when}</strong></p>
+            <p class="muted">${shown.next_at.map(formatDateTime).join(" · ")}</p>
+            <p>${shown.forecast}</p>
+            ${shown.command && html`<p><code class="wrap">${shown.command}</code></p>`}
+          </div>
+        `
+      }
+      <div><button class="btn main">Make it</button></div>
+    </form>
+  `;
+}
+
+function drawField(name, blank, required) {
+  return html`
+    <label class="field" key=${name}>
+      <span>${blank.title}</span>
+      ${
+        blank.enum
+          ? html`
+              <select class="input" name=${name}>
+                ${blank.enum.map(
+                  (each) =>
+                    html`<option key=${each} selected=${each === blank.default}>${each}</option>`,
+                )}
+              </select>
+            `
+          : html`
+              <input
+                class="input"
+                name=${name}
+                type=${KINDS[blank.format] ?? "text"}
+                required=${required}
+                defaultValue=${blank.default ?? ""}
+                placeholder=${blank.examples?.[0] ?? ""}
+              />
+            `
+      }
+    </label>
+  `;
+}
+
+function drawOwnFields() {
+  return html`
+    <label class="field">
+      <span>Its name</span>
+      <input
+        class="input"
+        name="_name"
+        required
+        pattern="[A-Za-z0-9][A-Za-z0-9_.\\-]*"
+        placeholder="look-around"
+      />
+    </label>
+    <label class="field">
+      <span>Its file</span>
+      <textarea
+        class="input mono"
+        name="_text"
+        rows="9"
+        spellcheck="false"
+        required
+        defaultValue=${EMPTY}
+      ></textarea>
+    </label>
+  `;
+}
+
+/** A conversation on this page, or one of the chats in which there were conversations. */
+function listDestinations(sessions) {
+  const chats = sessions
+    .filter((one) => one.channel && !OWN.has(one.channel))
+    .map((one) => one.key.slice(one.key.indexOf("/") + 1).split(":"));
+  const known = [...new Set(chats.map(([channel, ...rest]) => `${channel}:${rest.at(-1)}`))];
+  return [
+    ["web:jobs", "here, in the conversation jobs"],
+    ...known.map((each) => [each, each]),
+    ["", "nowhere: it stays in the job's own conversation"],
+  ];
+}

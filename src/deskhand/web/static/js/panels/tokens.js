@@ -1,0 +1,118 @@
+// Keys: browsers that are signed in, and tokens for programs.
+
+import { call, post } from "../api.js";
+import { formatDateTime } from "../format.js";
+import { html, useState } from "../lib.js";
+import { announce, attempt } from "../state.js";
+import { copyText } from "../text.js";
+import { ConfirmButton, Empty, Loaded, Section, submitFields } from "./parts.js";
+
+export function Tokens({ found }) {
+  const [made, setMade] = useState(null);
+  const [adding, setAdding] = useState(false);
+  const makeToken = async (fields) => {
+    const answer = await post("/api/tokens", {
+      name: fields.name,
+      scopes: fields.scopes.split(","),
+      ...(fields.days ? { days: Number(fields.days) } : {}),
+    });
+    setMade(answer);
+    setAdding(false);
+    found.reload();
+    return answer;
+  };
+  const revokeToken = (id) =>
+    attempt(async () => {
+      await call("DELETE", `/api/tokens/${encodeURIComponent(id)}`);
+      announce("Revoked");
+      found.reload();
+    });
+  return html`
+    <${Section}
+      title="Keys"
+      note=${
+        "Browsers that are signed in, and tokens for programs. Whoever holds one acts as its " +
+        "user."
+      }
+      action=${html`
+        <button
+          type="button"
+          class="btn little"
+          aria-expanded=${String(adding)}
+          onClick=${() => setAdding(!adding)}
+        >
+          Make a token
+        </button>
+      `}
+    >
+      ${adding && drawTokenForm(makeToken)}
+      ${made && drawSecret(made, setMade)}
+      <${Loaded} result=${found} what="keys">
+        ${(all) =>
+          all.length
+            ? html`<ul class="rows">${all.map((one) => drawToken(one, revokeToken))}</ul>`
+            : html`<${Empty}>No keys yet.<//>`}
+      <//>
+    <//>
+  `;
+}
+
+function drawTokenForm(make) {
+  return html`
+    <form class="box row wrap" onSubmit=${submitFields(make)}>
+      <label class="field grow">
+        <span>What it is for</span>
+        <input class="input" name="name" required placeholder="script on my laptop" />
+      </label>
+      <label class="field">
+        <span>It may</span>
+        <select class="input" name="scopes">
+          <option value="read">read</option>
+          <option value="read,chat" selected>read and talk</option>
+          <option value="read,chat,approve">… and approve</option>
+          <option value="read,chat,approve,admin">everything</option>
+        </select>
+      </label>
+      <label class="field">
+        <span>Days</span>
+        <input class="input short" name="days" type="number" min="1" placeholder="no end" />
+      </label>
+      <button class="btn main">Make</button>
+    </form>
+  `;
+}
+
+function drawSecret(made, setMade) {
+  return html`
+    <div class="box stack" role="status">
+      <p><strong>Copy it now: it is not shown again.</strong></p>
+      <code class="wrap">${made.secret}</code>
+      <div class="row">
+        <button type="button" class="btn little" onClick=${() => copyText(made.secret)}>
+          Copy
+        </button>
+        <button type="button" class="btn little" onClick=${() => setMade(null)}>I have it</button>
+      </div>
+    </div>
+  `;
+}
+
+function drawToken(one, revokeToken) {
+  return html`
+    <li key=${one.id}>
+      <span class="grow">
+        <strong>${one.name || (one.kind === "browser" ? "Browser" : "Token")}</strong>
+        <span class="small muted">
+          ${one.user} · ${one.scopes.join(", ")} · used ${formatDateTime(one.last_used_at)}
+          ${one.expires_at ? ` · until ${formatDateTime(one.expires_at)}` : ""}
+        </span>
+      </span>
+      <span class="tag">${one.kind === "browser" ? "browser" : "token"}</span>
+      <${ConfirmButton}
+        label="Revoke"
+        confirm="Yes, revoke it"
+        onYes=${() => revokeToken(one.id)}
+      />
+    </li>
+  `;
+}
