@@ -20,7 +20,7 @@ def first_visit(page: Page, desk: Desk) -> None:
 
 
 def empty(page: Page, desk: Desk) -> None:
-    page.get_by_role("heading", name="What shall we do").wait_for()
+    page.get_by_role("heading", name="What should we do").wait_for()
 
 
 def streaming(page: Page, desk: Desk) -> None:

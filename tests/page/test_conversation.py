@@ -24,7 +24,7 @@ def test_from_the_first_visit_to_the_first_answer(
         expect(page.get_by_role("heading", name="Sign in to Deskhand")).to_be_visible()
         expect(page.get_by_text("deskhand login")).to_be_visible()
         page.goto(desk.login)
-        expect(page.get_by_role("heading", name="What shall we do, owner?")).to_be_visible()
+        expect(page.get_by_role("heading", name="What should we do, owner?")).to_be_visible()
         assert "login" not in page.url, "the secret must leave the address"
         page.get_by_role("button", name="Look around").click()
         expect(answer(page, "You said: What is in my workspace?")).to_be_visible()
@@ -32,7 +32,7 @@ def test_from_the_first_visit_to_the_first_answer(
             page.get_by_role("navigation", name="Conversations").get_by_role("link").nth(1)
         ).to_contain_text("What is in")
         page.goto(desk.login)
-        page.get_by_text("What shall we do").wait_for()
+        page.get_by_text("What should we do").wait_for()
         assert page.get_by_role("alert").first.inner_text().startswith("This link was used")
         assert broken == []
     finally:
@@ -105,7 +105,7 @@ def test_what_waits_its_turn_is_shown(page: Page, desk: Desk) -> None:
     answer(page, "The first half of it.").wait_for()
     page.get_by_role("radio", name="Queue").click()
     say(page, "and then this")
-    expect(page.locator(".waiting")).to_contain_text("Waits its turn")
+    expect(page.locator(".waiting")).to_contain_text("Queued")
     desk.release()
     expect(answer(page, "You said: and then this")).to_be_visible()
     expect(page.locator(".waiting")).to_have_count(0)

@@ -23,7 +23,7 @@ def test_an_approval_shows_the_exact_call_and_what_a_yes_means(
     say(page, "post it")
     card = page.get_by_role("region", name="Permission needed")
     exact = 'post_letter {"to":"Ada","text":"Come to the river on Saturday at three."}'
-    expect(card.get_by_label("Exactly this would be done")).to_have_text(exact)
+    expect(card.get_by_label("The exact call")).to_have_text(exact)
     expect(card).to_contain_text("You are asked because")
     card.get_by_role("button", name="Always allow exactly this").hover()
     expect(card).to_contain_text("Identical calls are allowed without asking")
@@ -45,8 +45,8 @@ def test_several_calls_are_one_question(page: Page) -> None:
     one."""
     say(page, "invite Ada Bob Cy")
     card = page.get_by_role("region", name="Permission needed")
-    exact = card.get_by_label("Exactly this would be done")
-    expect(card.get_by_role("heading")).to_have_text("May it do these 3?")
+    exact = card.get_by_label("The exact call")
+    expect(card.get_by_role("heading")).to_have_text("Allow these 3 calls?")
     expect(exact).to_have_text([f'invite {{"who":"{who}"}}' for who in ("Ada", "Bob", "Cy")])
     expect(card.get_by_role("button")).to_have_text(
         ["Allow all oncey", "Ask one by onee", "Allow nonen"]

@@ -238,12 +238,10 @@ def test_an_approval_shows_what_would_change_as_the_file_is_now(
     card = page.get_by_role("region", name="Permission needed")
     expect(card).to_contain_text("What it would change, as the file is now")
     expect(card.locator(".diff .minus").last).to_have_text("-    return 3.14 * r * r")
-    expect(card.get_by_label("Exactly this would be done")).not_to_be_visible()
+    expect(card.get_by_label("The exact call")).not_to_be_visible()
     look(page)
-    card.get_by_text("Exactly this", exact=True).click()
-    expect(card.get_by_label("Exactly this would be done")).to_contain_text(
-        'write_file {"path": "area.py"'
-    )
+    card.get_by_text("Exact call", exact=True).click()
+    expect(card.get_by_label("The exact call")).to_contain_text('write_file {"path": "area.py"')
     assert "3.14" in (workspace / "area.py").read_text()
     card.get_by_role("button", name="Do not allow").click()
     page.locator(".did").nth(1).wait_for()

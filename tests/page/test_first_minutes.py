@@ -139,7 +139,7 @@ def _choose_a_model(page: Page) -> None:
 def _meet_on_telegram(page: Page, portal: BlockingPortal, platform: TelegramServer) -> None:
     """She pastes the token, writes to the bot, reads its code, and lets herself in."""
     page.get_by_label("Token of the bot").fill(platform.token)
-    page.get_by_role("button", name="Keep it").click()
+    page.get_by_role("button", name="Connect bot").click()
     expect(page.get_by_role("link", name="@desk_bot")).to_have_attribute(
         "href", "https://t.me/desk_bot"
     )
@@ -148,7 +148,7 @@ def _meet_on_telegram(page: Page, portal: BlockingPortal, platform: TelegramServ
     page.goto(f"{page.url.partition('#')[0]}#/house/people")
     row = page.get_by_role("listitem").filter(has_text=code)
     row.get_by_label("As").select_option("this is me")
-    row.get_by_role("button", name="Let in").click()
+    row.get_by_role("button", name="Approve").click()
     reply(platform, "you are my owner now")
     portal.call(platform.chats.says, ADA, "and who are you?")
     reply(platform, "I am a real model.")

@@ -152,18 +152,14 @@ def test_a_loss_is_asked_about_in_words(page: Page, workspace: Path) -> None:
         ["@@ -1,2 +1 @@", "-rain", "-more rain", "+a sunny day"]
     )
     expect(card.get_by_text("write('sum.txt'").first).not_to_be_visible()
-    expect(card.get_by_label("Exactly this would be done")).not_to_be_visible()
+    expect(card.get_by_label("The exact call")).not_to_be_visible()
     card.get_by_text("It would also make sum.txt").click()
     expect(card.locator(".diff").nth(1)).to_contain_text("+one day")
     card.get_by_text("The program").click()
     expect(card.locator("pre.program")).to_contain_text("write('sum.txt', ['one day'])")
-    card.get_by_text("Exactly this", exact=True).click()
-    expect(card.get_by_label("Exactly this would be done")).to_contain_text(
-        'run_program {"program":"write('
-    )
-    expect(card.get_by_label("Exactly this would be done")).to_contain_text(
-        '"digest":"f4dec5dae939b940'
-    )
+    card.get_by_text("Exact call", exact=True).click()
+    expect(card.get_by_label("The exact call")).to_contain_text('run_program {"program":"write(')
+    expect(card.get_by_label("The exact call")).to_contain_text('"digest":"f4dec5dae939b940')
     look(page)
     assert (workspace / "diary.txt").read_text() == BEFORE
     card.get_by_role("button", name="Allow once").click()

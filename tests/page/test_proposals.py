@@ -35,11 +35,11 @@ def test_a_proposal_is_read_taken_in_and_taken_out(page: Page, desk: Desk) -> No
     expect(turns.last).to_contain_text("not solved")
     expect(one).to_contain_text("1 solved as well with it")
     assert not file.exists(), "it is not active"
-    one.get_by_role("button", name="Take it in").click()
+    one.get_by_role("button", name="Accept").click()
     expect(row(page, "packing-list")).to_contain_text("active")
     expect(row(page, "packing-list")).to_contain_text("No turn has read it yet.")
     assert "Read notes.txt first." in file.read_text()
-    one.get_by_role("button", name="Take it out").click()
+    one.get_by_role("button", name="Remove").click()
     one.get_by_role("button", name="Yes, take it out").click()
     expect(row(page, "packing-list")).to_contain_text("a person took it out")
     assert not file.exists()
@@ -49,13 +49,13 @@ def test_what_comes_from_outside_is_read_before_a_yes(page: Page, desk: Desk) ->
     page.goto("/#/house/proposals")
     one = opened(page, "bread")
     expect(one).to_contain_text("https://recipes.example/bread had been read")
-    take = one.get_by_role("button", name="Take it in")
+    take = one.get_by_role("button", name="Accept")
     expect(take).to_be_disabled()
     one.get_by_role("switch", name="I have read all of it").click()
     expect(take).to_be_enabled()
-    one.get_by_label("Why not, if you turn it down").fill("we buy bread")
-    one.get_by_role("button", name="Turn it down").click()
-    one.get_by_role("button", name="Yes, and never again").click()
+    one.get_by_label("Reason, if you reject it").fill("we buy bread")
+    one.get_by_role("button", name="Reject").click()
+    one.get_by_role("button", name="Yes, reject it").click()
     expect(row(page, "bread")).to_contain_text("we buy bread")
     assert not (desk.home / "agents/default/workspace/skills/bread").exists()
 
@@ -67,8 +67,8 @@ def test_what_is_bad_has_no_yes(page: Page, desk: Desk) -> None:
         "it runs what comes from the web"
     )
     expect(one).to_contain_text("cannot be taken in as it is")
-    expect(one.get_by_role("button", name="Take it in")).to_have_count(0)
-    expect(one.get_by_role("button", name="Turn it down")).to_be_visible()
+    expect(one.get_by_role("button", name="Accept")).to_have_count(0)
+    expect(one.get_by_role("button", name="Reject")).to_be_visible()
 
 
 def test_a_held_back_file_is_read_and_approved(page: Page, desk: Desk) -> None:

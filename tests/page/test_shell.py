@@ -29,7 +29,7 @@ def test_a_command_may_come_first(page: Page) -> None:
         ("/nonsense", "nonsense"),
     ):
         page.goto("/#/")
-        page.get_by_role("heading", name="What shall we do").wait_for()
+        page.get_by_role("heading", name="What should we do").wait_for()
         say(page, said)
         expect(page.locator(".command-run")).to_contain_text(shown)
         expect(page.get_by_label("Message to Deskhand")).to_be_visible()
@@ -45,7 +45,7 @@ def test_what_waits_is_counted_and_slash_searches(page: Page) -> None:
     before = len(page.request.get("/api/approvals").json())  # others share this Deskhand
     for _ in range(2):
         page.goto("/#/")
-        page.get_by_role("heading", name="What shall we do").wait_for()
+        page.get_by_role("heading", name="What should we do").wait_for()
         say(page, "post it")
         page.get_by_role("region", name="Permission needed").wait_for()
     settings = conversations.get_by_role("link", name="Settings")

@@ -113,7 +113,7 @@ function Approval({ ask }) {
     <section class="ask open" aria-label="Permission needed" onKeyDown=${handleKey}>
       <h3>
         <${Icon} name="shield" />
-        ${together ? `May it do these ${ask.calls.length}?` : "May it do this?"}
+        ${together ? `Allow these ${ask.calls.length} calls?` : "Allow this call?"}
       </h3>
       ${together ? drawCalls(ask) : drawCall(ask, run)}
       ${ask.reason && html`<p class="reason">You are asked because ${ask.reason}.</p>`}
@@ -153,10 +153,10 @@ function Approval({ ask }) {
 /** The bytes that are asked about; folded where what they do stands above. */
 function ExactCall({ question, folded = false }) {
   const bytes = html`
-    <pre class="exact" tabindex="0" aria-label="Exactly this would be done">${question}</pre>
+    <pre class="exact" tabindex="0" aria-label="The exact call">${question}</pre>
   `;
   return folded
-    ? html`<details class="spelled"><summary>Exactly this</summary>${bytes}</details>`
+    ? html`<details class="spelled"><summary>Exact call</summary>${bytes}</details>`
     : html`${bytes}<${SpelledArguments} question=${question} />`;
 }
 

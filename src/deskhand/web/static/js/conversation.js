@@ -203,7 +203,7 @@ function FirstVisit() {
   return html`
     <div class="empty first">
       <img src="/icon.svg" alt="" width="44" height="44" />
-      <h2 class="welcome">What shall we do, ${setup?.person || currentUser.value.user}?</h2>
+      <h2 class="welcome">What should we do, ${setup?.person || currentUser.value.user}?</h2>
       <p class="muted">
         ${
           "Deskhand works on this machine with files and commands. It asks before it does what " +

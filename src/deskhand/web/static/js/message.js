@@ -108,8 +108,8 @@ function Editor({ item, turn, close }) {
 }
 
 function describeWait(message) {
-  if (!message.inbox) return "Waits to be sent";
-  return talk.value.open ? "Waits its turn" : "Received";
+  if (!message.inbox) return "Not sent yet";
+  return talk.value.open ? "Queued" : "Received";
 }
 
 /** A message that is not in the log yet. */

@@ -252,8 +252,8 @@ export function RunApproval({ call, run }) {
         <pre class="program" tabindex="0"><code>${escapeInvisible(run.program)}</code></pre>
       </details>
       <details class="spelled">
-        <summary>Exactly this</summary>
-        <pre tabindex="0" aria-label="Exactly this would be done">
+        <summary>Exact call</summary>
+        <pre tabindex="0" aria-label="The exact call">
           ${escapeInvisible(`${call.name} ${JSON.stringify(call.args)}`)}
         </pre>
       </details>

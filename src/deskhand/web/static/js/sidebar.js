@@ -287,7 +287,7 @@ function SearchResults({ query }) {
       <p class="hint" role="status">
         ${
           hits.rows && !hits.rows.length && titles.rows && !titles.rows.length
-            ? `Nothing has “${query}” in it. Try fewer or other words.`
+            ? `No results for “${query}”. Try fewer or other words.`
             : ""
         }
       </p>

@@ -96,7 +96,7 @@ export function Tool({ item, output = "", early = null }) {
             ${
               (developer.value || item.name === "shell" || (status === "error" && !isProgram)) &&
               html`
-                <h4>${item.name === "shell" ? "Command" : "Called with"}</h4>
+                <h4>${item.name === "shell" ? "Command" : "Arguments"}</h4>
                 <pre tabindex="0">${formatCall(item)}</pre>
               `
             }

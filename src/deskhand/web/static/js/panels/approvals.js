@@ -121,7 +121,7 @@ function drawGrant(one, revokeGrant) {
         hasScope("approve") &&
         html`
           <${ConfirmButton}
-            label="Take back"
+            label="Revoke"
             confirm="Yes, ask again"
             onYes=${() => revokeGrant(one.id)}
           />

@@ -9,7 +9,7 @@ import { announce, attempt, hasScope, sessionHref } from "../state.js";
 import { Empty, Loaded, Section, useFetch } from "./parts.js";
 
 const LIMIT = 50;
-const LABELS = { undo: "Undo", redo: "Take back" };
+const LABELS = { undo: "Undo", redo: "Redo" };
 
 export function Changes() {
   const [before, setBefore] = useState(0);

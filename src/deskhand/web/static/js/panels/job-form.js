@@ -110,7 +110,7 @@ function JobForm({ one, onBack, onMade }) {
           : drawOwnFields()
       }
       <label class="field">
-        <span>Where does it answer?</span>
+        <span>Send answers to</span>
         <select class="input" name="_to">
           ${listDestinations(talks.data?.sessions ?? []).map(
             ([value, label]) => html`<option key=${value} value=${value}>${label}</option>`,
@@ -129,7 +129,7 @@ function JobForm({ one, onBack, onMade }) {
           </div>
         `
       }
-      <div><button class="btn main">Make it</button></div>
+      <div><button class="btn main">Create job</button></div>
     </form>
   `;
 }

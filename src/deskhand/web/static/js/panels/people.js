@@ -123,7 +123,7 @@ function Pairings({ found, users }) {
     const role = new FormData(event.target).get("role");
     applyChange(
       () => post(`/api/pairings/${code}`, role === SELF ? { owner: true } : { role }),
-      "Let in",
+      "Approve",
     );
   };
   const nobody = (users.data || []).every((one) => one.name !== "owner" || !one.identities.length);
@@ -169,7 +169,7 @@ function drawPairing(one, { approvePairing, nobody, applyChange }) {
               html`<option key=${role} selected=${!nobody && role === "member"}>${role}</option>`,
           )}
         </select>
-        <button class="btn main little">Let in</button>
+        <button class="btn main little">Approve</button>
       </form>
       <button
         type="button"
@@ -177,7 +177,7 @@ function drawPairing(one, { approvePairing, nobody, applyChange }) {
         onClick=${() =>
           applyChange(() => call("DELETE", `/api/pairings/${one.code}`), "Turned away")}
       >
-        Turn away
+        Reject
       </button>
     </li>
   `;
@@ -208,7 +208,7 @@ function Users({ found }) {
             aria-expanded=${String(adding)}
             onClick=${() => setAdding(!adding)}
           >
-            Add somebody
+            Add person
           </button>
         `
       }

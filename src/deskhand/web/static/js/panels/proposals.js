@@ -266,7 +266,7 @@ function Decision({ one, data, decide }) {
     return html`
       <div class="row">
         <${ConfirmButton}
-          label="Take it out"
+          label="Remove"
           confirm="Yes, take it out"
           onYes=${() => decide("/revert", {}, `${one.name} is taken out`)}
         />
@@ -300,7 +300,7 @@ function Decision({ one, data, decide }) {
         `
       }
       <label class="field">
-        <span>Why not, if you turn it down</span>
+        <span>Reason, if you reject it</span>
         <input
           class="input"
           maxlength="1000"
@@ -323,13 +323,13 @@ function Decision({ one, data, decide }) {
                   `${one.name} is a skill of ${one.agent} now`,
                 )}
             >
-              Take it in
+              Accept
             </button>
           `
         }
         <${ConfirmButton}
-          label="Turn it down"
-          confirm="Yes, and never again"
+          label="Reject"
+          confirm="Yes, reject it"
           onYes=${() => decide("/reject", { why }, `${one.name} is turned down`)}
         />
       </div>

@@ -214,7 +214,7 @@ function drawBotForm(setBot) {
         <span>Token of the bot</span>
         <input class="input" name="token" type="password" autocomplete="off" required />
       </label>
-      <button class="btn">Keep it</button>
+      <button class="btn">Connect bot</button>
     </form>
   `;
 }

@@ -96,7 +96,7 @@ export function Slider() {
       ${
         found.data?.rest === false &&
         html`
-          <p class="tiny muted">In the midst of a turn: to branch or undo, go to the end of one.</p>
+          <p class="tiny muted">In the middle of a turn: to branch or undo, go to the end of one.</p>
         `
       }
       <div class="tabs" role="tablist" aria-label="What to show">

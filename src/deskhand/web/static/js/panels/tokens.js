@@ -91,7 +91,7 @@ function drawSecret(made, setMade) {
         <button type="button" class="btn little" onClick=${() => copyText(made.secret)}>
           Copy
         </button>
-        <button type="button" class="btn little" onClick=${() => setMade(null)}>I have it</button>
+        <button type="button" class="btn little" onClick=${() => setMade(null)}>Done</button>
       </div>
     </div>
   `;
