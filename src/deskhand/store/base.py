@@ -115,6 +115,14 @@ class Used(msgspec.Struct, frozen=True, gc=False):
     cache_write_tokens: int
 
 
+class TokenTotals(msgspec.Struct, frozen=True, gc=False):
+    """How many tokens models have read and written in one session, in how many calls."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    calls: int = 0
+
+
 class StoredActivity(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A tool's call or its result. `detail` is what it was called with, or what came of it."""
 
@@ -315,8 +323,8 @@ class Store(Protocol):
         from the day of `since` on; the latest day first."""
         ...
 
-    async def usage_in(self, sessions: Sequence[str]) -> dict[str, tuple[int, int, int]]:
-        """How many tokens models have read and written in each of these, in how many calls."""
+    async def usage_in(self, sessions: Sequence[str]) -> dict[str, TokenTotals]:
+        """What models have used in each of these sessions. Sessions without any are left out."""
         ...
 
     async def activity(self, principal: Principal, limit: int = 50) -> list[StoredActivity]:

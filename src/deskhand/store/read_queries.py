@@ -29,7 +29,17 @@ from ..types.events import (
 from ..types.identity import Principal
 from ..types.messages import clean_text
 from ..types.turn import list_choices
-from .base import FIRST_PAGE, Hit, OpenAsk, PageCursor, SessionRow, StoredActivity, Used
+from .base import (
+    FIRST_PAGE,
+    Hit,
+    OpenAsk,
+    PageCursor,
+    SessionRow,
+    StoredActivity,
+    TokenTotals,
+    Used,
+)
+from .queries import tool_of_call
 from .schema import translate_errors
 from .writer import Writer
 
@@ -118,12 +128,12 @@ class Looking:
             )
         ]
 
-    async def usage_in(self, sessions: Sequence[str]) -> dict[str, tuple[int, int, int]]:
+    async def usage_in(self, sessions: Sequence[str]) -> dict[str, TokenTotals]:
         await self._update_index()
         listed = msgspec.json.encode(list(sessions)).decode()
         return {
-            session: (read, written, calls)
-            for session, read, written, calls in self._fetch_all(self._sql["usage_in"], (listed,))
+            session: TokenTotals(*totals)
+            for session, *totals in self._fetch_all(self._sql["usage_in"], (listed,))
         }
 
     async def activity(self, principal: Principal, limit: int = 50) -> list[StoredActivity]:
@@ -137,14 +147,10 @@ class Looking:
 
     def _with_tool_name(self, act: StoredActivity) -> StoredActivity:
         """With its tool's name, where the call lies further back."""
-        for _, body in (
-            self._fetch_all(self._sql["event_calls_before"], (act.session, act.n))
-            if not act.name
-            else ()
-        ):
-            reply = decode_event(body)
-            calls = reply.message.calls if isinstance(reply, ModelReplied) else ()
-            if name := next((call.name for call in calls if call.id == act.call_id), ""):
+        if act.name:
+            return act
+        for _, body in self._fetch_all(self._sql["event_calls_before"], (act.session, act.n)):
+            if name := tool_of_call(body, act.call_id):
                 return replace(act, name=name)
         return act
 

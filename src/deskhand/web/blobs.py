@@ -10,8 +10,8 @@ import anyio.to_thread
 import msgspec
 from starlette.responses import Response
 
+from ..store.queries import forget_uploads, is_blob_in_session, record_upload
 from ..tools.pdf_pages import PAGES
-from ..types.commit import Change
 from ..types.errors import BlobMissing
 from .errors import HttpProblem, bad_request, not_found
 from .media import file_response
@@ -70,8 +70,9 @@ async def put_blob(call: Call) -> BlobView:
     name = "".join(each for each in name if each.isprintable()) or "file"
     digest = await call.web.blobs.put(data)
     now = call.web.clock.now()
-    sent = Change("blob_sent", (digest, call.principal.id, now))
-    await call.web.store.change([Change("blob_sent_expire", (now - SENDER_TTL_S,)), sent])
+    await call.web.store.change(
+        (forget_uploads(now - SENDER_TTL_S), record_upload(digest, call.principal.id, now))
+    )
     return BlobView(digest, name, mime, len(data))
 
 
@@ -87,10 +88,7 @@ async def _require_blob(call: Call) -> tuple[str, bytes]:
     session = await require_session(
         call, parse_session_name(call.query.session, call.principal, web.house.agents[0])
     )
-    if (
-        not _DIGEST.fullmatch(digest)
-        or not (await web.store.query("blob_is_in", (digest, session)))[0][0]
-    ):
+    if not _DIGEST.fullmatch(digest) or not await is_blob_in_session(web.store, digest, session):
         raise not_found("such file")
     try:
         return session, await web.blobs.get(digest)

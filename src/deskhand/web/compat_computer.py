@@ -10,6 +10,7 @@ from typing import Any, Literal
 import anyio
 import msgspec
 
+from ..store.base import TokenTotals
 from ..types import events as e
 from ..types.identity import Said
 from ..types.messages import Message, ResultStatus, ToolResult, Usage
@@ -192,7 +193,7 @@ async def get_history(call: Call) -> History:
     log = await call.web.store.events(session) if session is not None else []
     replies = [each.event for each in log if isinstance(each.event, e.ModelReplied)]
     used = sum((each.usage for each in replies), Usage())
-    tokens = token_usage(used.input_tokens, used.output_tokens, len(replies))
+    tokens = token_usage(TokenTotals(used.input_tokens, used.output_tokens, len(replies)))
     return History(call.path("name"), history_from_log(log, call.web.redact), tokens)
 
 

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from ..agent.state import State, fold
 from ..models.base import ThinkingLevel
-from ..store.base import SessionRow
+from ..store.queries import count_messages
 from ..tools.paths import Place, Workspace
 from ..types import events as e
 from ..types.errors import ToolError
@@ -38,7 +38,7 @@ from .files import (
 from .names import format_session_name, parse_session_name
 from .ports import Web
 from .routing import Call, Endpoint
-from .seen import require_session
+from .seen import require_row, require_session
 
 MOST_FILES = 2_000
 MAX_DEPTH = 12
@@ -175,8 +175,7 @@ def _parse_effort(wanted: str | None) -> ThinkingLevel:
 async def list_conversations(call: Call) -> list[Conversation]:
     rows = await call.web.store.sessions(call.principal, MAX_CONVERSATIONS)
     agent = call.web.house.agents[0]
-    listed = msgspec.json.encode([row.session for row in rows]).decode()
-    counts = dict(await call.web.store.query("session_messages", (listed,)))
+    counts = await count_messages(call.web.store, [row.session for row in rows])
     return [
         Conversation(
             id=format_session_name(row.session, call.principal, agent),
@@ -195,7 +194,7 @@ async def get_conversation(call: Call) -> ConversationDetail:
         (each.event.usage for each in log if isinstance(each.event, e.ModelReplied)), Usage()
     )
     options = fold(State(session), log).options
-    row = SessionRow(*(await call.web.store.query("session_get", (session,)))[0])
+    row = await require_row(call, session)
     thinking = options.thinking or "off"
     return ConversationDetail(
         id=call.path("name"),

@@ -13,12 +13,12 @@ from ..agent.state import State as Session
 from ..agent.state import fold
 from ..models.base import ToolSchema
 from ..policy.plan import EXIT_PLAN_MODE
+from ..store.queries import processes_of
 from ..types.door import Progress
 from ..types.errors import Refused
 from ..types.events import Recorded
 from ..types.identity import Answer
 from ..types.people import Grant
-from ..types.process import parse_process_row
 from . import dialect_computer, dialect_openagent
 from .compat_openagent import files_for
 from .dialect_openagent import WITH_FILES, notice_of
@@ -138,9 +138,10 @@ class OpenAgent:
 
     def _process_notice(self, id_: str) -> dict[str, Any] | None:
         """How a command in the background has ended; None where its row is gone."""
-        rows = self._web.store.query_sync("process_list", (self._session.session, MAX_PROCESSES))
-        found = next((each for each in map(parse_process_row, rows) if each.id == id_), None)
-        return None if found is None else notice_of(found, self._web.redact)
+        for process in processes_of(self._web.store, self._session.session, MAX_PROCESSES):
+            if process.id == id_:
+                return notice_of(process, self._web.redact)
+        return None
 
     async def add_details(self, message: dict[str, Any], talk: Talk) -> dict[str, Any]:
         if message["type"] in WITH_FILES:

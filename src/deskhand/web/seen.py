@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import anyio
 
+from ..store.base import SessionRow
+from ..store.queries import find_session_row, has_members
 from ..types.identity import session_key
 from .errors import not_found
 from .names import address_of, parse_session_name
@@ -31,7 +33,7 @@ async def require_session(call: Call, session: str = "") -> str:
             waiting = await store.list_waiting(
                 session
             )  # first: it may be taken in between these two
-            known = bool((await store.query("session_has_members", (session,)))[0][0])
+            known = await has_members(store, session)
             if known and await store.may_see(principal, session):
                 return session
             if not any(
@@ -44,13 +46,24 @@ async def require_session(call: Call, session: str = "") -> str:
     raise not_found("such conversation")
 
 
+async def require_row(call: Call, session: str) -> SessionRow:
+    """The line of this session in the list of sessions. Raises HttpProblem 404 if it has been
+    erased."""
+    row = await find_session_row(call.web.store, session)
+    if row is None:
+        raise not_found("such conversation")
+    return row
+
+
 async def find_session(call: Call) -> str | None:
-    """As `seen`; None for a conversation of one's own that has not begun, which has no messages and
-    no tasks."""
+    """As `require_session`, or None for a conversation of the caller's own that has not begun."""
     session = session_from_path(call)
     own = session_key(call.web.house.agents[0], address_of(call.principal, ""))
-    if session.startswith(f"{own}:") and not await call.web.store.list_waiting(session):
-        known = (await call.web.store.query("session_has_members", (session,)))[0][0]
-        if not known:
-            return None
+    store = call.web.store
+    if (
+        session.startswith(f"{own}:")
+        and not await store.list_waiting(session)
+        and not await has_members(store, session)
+    ):
+        return None
     return await require_session(call, session)

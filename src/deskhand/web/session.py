@@ -10,7 +10,6 @@ import msgspec
 from ..agent.rewind import RewindView
 from ..agent.state import State, fold
 from ..models.message_variants import VARIANTS
-from ..store.base import SessionRow
 from ..types import events as e
 from ..types.errors import Refused, StaleSession
 from ..types.identity import Command
@@ -30,7 +29,7 @@ from ..types.options import SessionOptions
 from .errors import HttpProblem, bad_request, to_sentence
 from .names import format_session_name
 from .routing import Call, Endpoint
-from .seen import require_session, session_from_path
+from .seen import require_row, require_session, session_from_path
 from .talk import (
     Attached,
     ReceiptView,
@@ -155,7 +154,7 @@ async def load_state(call: Call, session: str) -> State:
 async def get_detail(call: Call) -> DetailView:
     session = await require_session(call)
     state = await load_state(call, session)
-    row = SessionRow(*(await call.web.store.query("session_get", (session,)))[0])
+    row = await require_row(call, session)
     given = state.options
     on = [name for name in NOT_YET if getattr(given, name) not in (None, False, "", "normal")]
     options = OptionsView(

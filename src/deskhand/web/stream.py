@@ -14,6 +14,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from ..store.queries import last_event_number
 from ..types.door import Progress
 from ..types.errors import DeskhandError
 from ..types.events import Recorded
@@ -66,8 +67,8 @@ async def follow_events(call: Call) -> EventStream:
     session = await require_session(call)
     after = resume_point(call, call.query.after)
     if call.query.last:
-        ends = await call.web.store.query("event_head", (session,))
-        after = max([after, *(n - call.query.last for n, _ in ends)])
+        last = await last_event_number(call.web.store, session)
+        after = max(after, last - call.query.last)
     return make_event_stream(call, call.web.door.follow_in_batches(session, call.principal, after))
 
 

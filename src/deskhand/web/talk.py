@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from ..store.base import FIRST_PAGE, PageCursor, SessionRow
+from ..store.base import FIRST_PAGE, PageCursor, SessionRow, TokenTotals
+from ..store.queries import count_messages, find_session_row, may_attach_blob
 from ..types.errors import Refused
 from ..types.events import Recorded
 from ..types.identity import Answer, Body, Inbound, Receipt, Said, When
@@ -111,36 +112,44 @@ async def make_session_views(
     store = call.web.store
     agent = call.web.house.agents[0]
     keys = [row.session for row in rows]
-    counts = (
-        {}
-        if brief
-        else dict(await store.query("session_messages", (msgspec.json.encode(keys).decode(),)))
-    )
-    used = {} if brief else await store.usage_in(keys)
+    counts: dict[str, int] = {}
+    used: dict[str, TokenTotals] = {}
+    if not brief:
+        counts = await count_messages(store, keys)
+        used = await store.usage_in(keys)
+
     found = []
     for row in rows:
         name = format_session_name(row.session, call.principal, agent)
-        ours = (
-            name,
-            row.session,
-            row.agent,
-            row.channel,
-            row.title,
-            row.opened_at,
-            row.last_at,
-            row.turns,
+        found.append(
+            SessionView(
+                name=name,
+                key=row.session,
+                agent=row.agent,
+                channel=row.channel,
+                title=row.title,
+                opened_at=row.opened_at,
+                last_at=row.last_at,
+                turns=row.turns,
+                session_id=name,
+                messages=counts.get(row.session, 0),
+                preview=row.title[:PREVIEW_CHARS],
+                last_activity=row.last_at,
+                created_at=row.opened_at,
+                token_usage=token_usage(used.get(row.session, TokenTotals())),
+            )
         )
-        tokens = token_usage(*used.get(row.session, (0, 0, 0)))
-        count = counts.get(row.session, 0)
-        theirs = (name, count, row.title[:PREVIEW_CHARS], row.last_at, row.opened_at, tokens)
-        found.append(SessionView(*ours, *theirs))
     return found
 
 
-def token_usage(read: int, written: int, calls: int) -> dict[str, int]:
-    """What was used in a conversation, as agent_computer's clients read it."""
-    tokens = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
-    return {**tokens, "api_calls": calls}
+def token_usage(used: TokenTotals) -> dict[str, int]:
+    """What a conversation has used, in the fields that agent_computer's clients read."""
+    return {
+        "prompt_tokens": used.input_tokens,
+        "completion_tokens": used.output_tokens,
+        "total_tokens": used.input_tokens + used.output_tokens,
+        "api_calls": used.calls,
+    }
 
 
 async def list_sessions(call: Call) -> SessionsView:
@@ -151,8 +160,8 @@ async def list_sessions(call: Call) -> SessionsView:
     behind = parse_cursor(query.before) if query.before else FIRST_PAGE
     if query.name:
         key = parse_session_name(query.name, who, call.web.house.agents[0])
-        rows = [SessionRow(*row) for row in await store.query("session_get", (key,))]
-        rows = rows if await store.may_see(who, key) else []
+        row = await find_session_row(store, key)
+        rows = [row] if row and await store.may_see(who, key) else []
     elif query.title.strip():
         rows = await store.search_titles(who, query.title, limit + 1, behind)
     else:
@@ -195,8 +204,7 @@ async def build_message(call: Call, said: Say) -> Message:
     alone opens none."""
     who = call.principal
     for file in said.files:
-        asked = (file.blob, int("owner" in who.roles), who.id)
-        if not (await call.web.store.query("blob_is_theirs", asked))[0][0]:
+        if not await may_attach_blob(call.web.store, file.blob, who):
             await call.web.people.add_audit_note(who, "file refused", file.blob)
             raise HttpProblem(
                 404,

@@ -11,6 +11,7 @@ import anyio
 import msgspec
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from ..store.queries import has_members
 from ..types.door import Progress
 from ..types.errors import DeskhandError, Refused
 from ..types.events import Recorded
@@ -164,7 +165,7 @@ async def _resolve_session(web: Web, socket: WebSocket, principal: Principal) ->
     """The conversation of the address: one's own, begun or not, or one that one may see. Raises
     HttpProblem."""
     session = parse_session_name(str(socket.path_params["name"]), principal, web.house.agents[0])
-    known = (await web.store.query("session_has_members", (session,)))[0][0]
+    known = await has_members(web.store, session)
     own = session == parse_session_name(
         session.partition("/")[2].rpartition(":")[2], principal, web.house.agents[0]
     )
@@ -175,8 +176,7 @@ async def _resolve_session(web: Web, socket: WebSocket, principal: Principal) ->
 
 
 async def _is_visible(web: Web, principal: Principal, session: str) -> bool:
-    known = (await web.store.query("session_has_members", (session,)))[0][0]
-    return bool(known) and await web.store.may_see(principal, session)
+    return await has_members(web.store, session) and await web.store.may_see(principal, session)
 
 
 async def run_while_valid(

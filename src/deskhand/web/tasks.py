@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ..tools.task_rows import read
+from ..tools.task_rows import tasks_of
 from ..tools.task_words import of_computer, of_openagent, of_todos, percent, progress
 from ..types.goals import LongWork
 from ..types.tasks import TaskGraph
@@ -25,7 +25,7 @@ class Board:
         self._session = session
 
     def __call__(self) -> TaskGraph:
-        return read(self._web.store.query_sync("task_of", (self._session,)))
+        return tasks_of(self._web.store, self._session)
 
     def redact(self, told: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """What is sent to a client."""
