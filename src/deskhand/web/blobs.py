@@ -18,7 +18,7 @@ from .media import file_response
 from .names import parse_session_name
 from .previews import PreviewView, add_pages, make_preview, render_page
 from .routing import Call, Endpoint, read_limited
-from .seen import require_session
+from .visible_sessions import require_session
 
 BLOB_BYTES = 20_000_000
 UPLOAD_S = 120.0
@@ -86,7 +86,7 @@ async def _require_blob(call: Call) -> tuple[str, bytes]:
     digest = call.path("blob")
     web = call.web
     session = await require_session(
-        call, parse_session_name(call.query.session, call.principal, web.house.agents[0])
+        call, parse_session_name(call.query.session, call.principal, web.admin.agents[0])
     )
     if not _DIGEST.fullmatch(digest) or not await is_blob_in_session(web.store, digest, session):
         raise not_found("such file")
@@ -103,13 +103,13 @@ async def preview(call: Call) -> PreviewView:
         return found
     async with call.web.pdf_limiter:
         return await add_pages(
-            found, data, (await call.web.house.tool_scope(session.partition("/")[0])).sandbox
+            found, data, (await call.web.admin.tool_scope(session.partition("/")[0])).sandbox
         )
 
 
 async def get_blob_page(call: Call) -> Response:
     session, data = await _require_blob(call)
-    sandbox = (await call.web.house.tool_scope(session.partition("/")[0])).sandbox
+    sandbox = (await call.web.admin.tool_scope(session.partition("/")[0])).sandbox
     async with call.web.pdf_limiter:
         drawn = await render_page(data, call.query.page, sandbox)
     return file_response(drawn, f"{call.query.page}.png")

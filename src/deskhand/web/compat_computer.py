@@ -14,14 +14,14 @@ from ..store.base import TokenTotals
 from ..types import events as e
 from ..types.identity import Said
 from ..types.messages import Message, ResultStatus, ToolResult, Usage
+from .conversations import Say, build_message, submit_body, token_usage
 from .dialect_computer import ComputerDialectState, mode_of, options_of, result_of, translate
 from .errors import HttpProblem, bad_request, not_found, to_sentence
 from .job_views import JobRowView
 from .routing import Call, Endpoint
-from .seen import find_session, require_session, session_from_path
 from .session import load_state
-from .talk import Say, build_message, submit_body, token_usage
 from .tasks import limits_of
+from .visible_sessions import find_session, require_session, session_from_path
 
 ANSWER_S = 600.0
 POLL_S = 0.05

@@ -38,7 +38,7 @@ from .files import (
 from .names import format_session_name, parse_session_name
 from .ports import Web
 from .routing import Call, Endpoint
-from .seen import require_row, require_session
+from .visible_sessions import require_row, require_session
 
 MOST_FILES = 2_000
 MAX_DEPTH = 12
@@ -54,7 +54,7 @@ EFFORTS: dict[str, ThinkingLevel] = {
 }
 """What `thinking_effort` may be."""
 NOT_YET = {
-    "teams": "not yet: the choice is kept, and there are no teammates so far",
+    "teams": "not yet supported: the setting is saved, but there are no teammates",
 }
 
 
@@ -141,7 +141,7 @@ async def create_conversation(call: Call) -> Begun:
     """A conversation that has its options and no message yet."""
     wanted: Begin = call.body
     name = uuid4().hex[:12]
-    session = parse_session_name(name, call.principal, call.web.house.agents[0])
+    session = parse_session_name(name, call.principal, call.web.admin.agents[0])
     effort = _parse_effort(wanted.thinking_effort)
     options = SessionOptions(
         thinking=effort if wanted.enable_thinking else None,
@@ -174,7 +174,7 @@ def _parse_effort(wanted: str | None) -> ThinkingLevel:
 
 async def list_conversations(call: Call) -> list[Conversation]:
     rows = await call.web.store.sessions(call.principal, MAX_CONVERSATIONS)
-    agent = call.web.house.agents[0]
+    agent = call.web.admin.agents[0]
     counts = await count_messages(call.web.store, [row.session for row in rows])
     return [
         Conversation(
@@ -215,7 +215,7 @@ async def get_conversation(call: Call) -> ConversationDetail:
 
 
 async def delete(call: Call) -> Deleted:
-    await call.web.house.erase(call.principal, await require_session(call))
+    await call.web.admin.erase(call.principal, await require_session(call))
     return Deleted()
 
 
@@ -242,7 +242,7 @@ async def files_for(web: Web, principal: Principal, agent: str) -> list[Workspac
 
 async def _list_visible(web: Web, principal: Principal, agent: str) -> list[WorkspaceFile]:
     """All of which this person may know; one too many where there are more. Raises ToolError."""
-    files = (await web.house.tool_scope(agent or web.house.agents[0])).files
+    files = (await web.admin.tool_scope(agent or web.admin.agents[0])).files
     found = await anyio.to_thread.run_sync(_walk, files, _hidden_names(principal))
     seen = await which_visible(web, principal, agent, [place for _, place in found])
     return [each for (each, _), may in zip(found, seen, strict=True) if may]

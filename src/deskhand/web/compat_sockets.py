@@ -21,11 +21,17 @@ from ..types.identity import Answer
 from ..types.people import Grant
 from . import dialect_computer, dialect_openagent
 from .compat_openagent import files_for
-from .dialect_openagent import WITH_FILES, notice_of
+from .conversation_socket import (
+    Asked,
+    Talk,
+    run_until_disconnect,
+    run_while_valid,
+    serve_conversation,
+)
+from .dialect_openagent import WITH_FILES, Lookups, notice_of
 from .names import format_session_name
 from .ports import Web
 from .sockets import Socket
-from .talking import Asked, Talk, run_until_disconnect, run_while_valid, serve_conversation
 from .tasks import Board, limits_of
 from .watch import ActivityLines
 
@@ -35,7 +41,7 @@ UNKNOWN_FRAME = "a frame of type {0!r} is not known here; there are: {1}"
 
 
 class Computer:
-    """agent_computer's. It implements `talking.Dialect`."""
+    """agent_computer's. It implements `conversation_socket.Dialect`."""
 
     def __init__(self, web: Web, session: str) -> None:
         self.state = dialect_computer.ComputerDialectState(web.redact)
@@ -108,40 +114,55 @@ class Computer:
             await talk.say(feedback)
 
 
+class SessionLookups:
+    """Implements `dialect_openagent.Lookups` for one session."""
+
+    def __init__(self, web: Web, session: str) -> None:
+        self._web = web
+        self._session = session
+        self._board = Board(web, session)
+
+    def task_update(self, tool: str) -> dict[str, Any]:
+        return self._board.openagent_update(tool)
+
+    def process_notice(self, id_: str) -> dict[str, Any] | None:
+        for process in processes_of(self._web.store, self._session, MAX_PROCESSES):
+            if process.id == id_:
+                return notice_of(process, self._web.redact)
+        return None
+
+
 class OpenAgent:
-    """openagent-core's. It implements `talking.Dialect`."""
+    """openagent-core's. It implements `conversation_socket.Dialect`."""
 
     def __init__(self, web: Web, session: str) -> None:
         agent = session.partition("/")[0]
         self._web = web
-        self._agent = agent if agent in web.house.agents else web.house.agents[0]
-        tools = web.house.tools(self._agent)
+        self._agent = agent if agent in web.admin.agents else web.admin.agents[0]
+        tools = web.admin.tools(self._agent)
         schemas = tuple(
             ToolSchema(tool.name, tool.description, tool.parameters)
             for tool in tools
             if not tool.deferred
         )
         self.state = dialect_openagent.OpenAgentDialectState(web.redact, schemas)
-        self._session, self._board = Session(session), Board(web, session)
+        self._session = Session(session)
+        self._lookups = SessionLookups(web, session)
 
     def translate(self, item: Recorded | Progress) -> list[dict[str, Any]]:
-        out = dialect_openagent.translate(self.state, item)
-        if isinstance(item, Recorded):
-            self._update_trace(item)
-        return out
+        return self._translate(item, self._lookups)
 
     def replay(self, log: list[Recorded]) -> None:
         for recorded in log:
-            self.translate(recorded)
-        self.state.tasks = self._board.openagent_update
-        self.state.process_notice = self._process_notice
+            self._translate(recorded, None)
 
-    def _process_notice(self, id_: str) -> dict[str, Any] | None:
-        """How a command in the background has ended; None where its row is gone."""
-        for process in processes_of(self._web.store, self._session.session, MAX_PROCESSES):
-            if process.id == id_:
-                return notice_of(process, self._web.redact)
-        return None
+    def _translate(
+        self, item: Recorded | Progress, lookups: Lookups | None
+    ) -> list[dict[str, Any]]:
+        out = dialect_openagent.translate(self.state, item, lookups)
+        if isinstance(item, Recorded):
+            self._update_trace(item)
+        return out
 
     async def add_details(self, message: dict[str, Any], talk: Talk) -> dict[str, Any]:
         if message["type"] in WITH_FILES:
@@ -230,7 +251,7 @@ async def serve_activity(web: Web, socket: WebSocket, grant: Grant) -> None:
     await socket.accept()
     talk, calls = Talk(web, socket, grant, ""), ActivityLines(web.redact, web.store)
     who = grant.principal
-    agent = web.house.agents[0]
+    agent = web.admin.agents[0]
 
     async def send_activity() -> None:
         async with aclosing(web.door.watch(who, web.store.last_seq())) as items:

@@ -57,7 +57,7 @@ async def me(call: Call) -> Me:
     if grant is None:
         raise AssertionError("the table says that this needs a credential")
     who = grant.principal
-    name = await call.web.house.owner_name() if who.id == OWNER_NAME else ""
+    name = await call.web.admin.owner_name() if who.id == OWNER_NAME else ""
     return Me(who.id, name or who.id, who.roles, grant.scopes, grant.browser)
 
 

@@ -26,11 +26,7 @@ from ..types.messages import (
     Usage,
 )
 from ..types.options import SessionOptions
-from .errors import HttpProblem, bad_request, to_sentence
-from .names import format_session_name
-from .routing import Call, Endpoint
-from .seen import require_row, require_session, session_from_path
-from .talk import (
+from .conversations import (
     Attached,
     ReceiptView,
     Say,
@@ -40,7 +36,11 @@ from .talk import (
     submit_body,
     to_receipt_view,
 )
+from .errors import HttpProblem, bad_request, to_sentence
+from .names import format_session_name
+from .routing import Call, Endpoint
 from .views import ErasedView, SpanView
+from .visible_sessions import require_row, require_session, session_from_path
 
 Place = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 
@@ -187,7 +187,7 @@ async def configure(call: Call) -> ReceiptView:
 
 
 async def erase(call: Call) -> ErasedView:
-    return await call.web.house.erase(call.principal, await require_session(call))
+    return await call.web.admin.erase(call.principal, await require_session(call))
 
 
 async def rewind(call: Call) -> ReceiptView:
@@ -238,7 +238,7 @@ async def branch(call: Call) -> BranchView:
     if receipt.status == "refused":
         raise HttpProblem(403, "refused", to_sentence(receipt.reason))
     return BranchView(
-        format_session_name(receipt.session, call.principal, call.web.house.agents[0]),
+        format_session_name(receipt.session, call.principal, call.web.admin.agents[0]),
         receipt.session,
     )
 
@@ -256,7 +256,7 @@ async def get_state(call: Call) -> StateView:
         for each in then.messages
     ]
     owner = "owner" in call.principal.roles  # what an agent is told is between it and its owner
-    prompt = [redact(block) for block in call.web.house.build_prompt(then)] if owner else []
+    prompt = [redact(block) for block in call.web.admin.build_prompt(then)] if owner else []
     ends = [each.n for each in log if isinstance(each.event, e.TurnEnded)]
     before = next((end for end in reversed(ends) if end < n), None)
     after = next((end for end in ends if end > n), None)
@@ -329,7 +329,7 @@ def iter_decisions(
 
 
 async def get_trace(call: Call) -> list[SpanView]:
-    return call.web.house.trace(await call.web.store.events(await require_session(call)))
+    return call.web.admin.trace(await call.web.store.events(await require_session(call)))
 
 
 _S = "/api/sessions/{name}"

@@ -4,7 +4,7 @@ skipped and done again."""
 from __future__ import annotations
 
 from .routing import Call, Endpoint, Handler
-from .steps import BotView, CheckView, Key, Person, ProbeView, SetupView, Stance, Take, Token
+from .setup_views import BotView, CheckView, Key, Person, ProbeView, SetupView, Stance, Take, Token
 
 
 async def get_setup(call: Call) -> SetupView:

@@ -22,7 +22,7 @@ from .errors import bad_request
 from .guard import Credential, Guesses
 from .ports import Web
 from .routing import Call
-from .seen import require_session
+from .visible_sessions import require_session
 
 HEARTBEAT_S = 15.0
 """A comment is sent so often, so that no proxy takes a quiet stream for a dead one."""
@@ -125,7 +125,7 @@ class Standing(msgspec.Struct, frozen=True):
         async with anyio.create_task_group() as tasks:
 
             async def stopping() -> None:
-                await web.wait_until_stopping()
+                await web.stopping.wait()
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(stopping)

@@ -79,7 +79,7 @@ async def to_batches(events: AsyncGenerator[Recorded]) -> AsyncGenerator[Sequenc
 async def list_activity(call: Call) -> ActivityView:
     store = call.web.store
     limit = min(max(call.query.limit, 0), MAX_ACTIVITY)
-    agent = call.web.house.agents[0]
+    agent = call.web.admin.agents[0]
     found = list[Activity]()
     before = call.query.before
     while len(found) < limit and (

@@ -18,7 +18,7 @@ from ...types.options import SessionOptions
 from ..errors import HttpProblem, bad_request, to_sentence
 from ..names import address_of, format_session_name, parse_session_name
 from ..routing import Call
-from ..seen import require_session
+from ..visible_sessions import require_session
 from .answer import Answer, End
 from .history import ClientHistory
 
@@ -89,7 +89,7 @@ async def _submit(call: Call, session: str, body: Said | ToolResults) -> Opened:
     await require_session(call, session)
     return Opened(
         session,
-        format_session_name(session, who, web.house.agents[0]),
+        format_session_name(session, who, web.admin.agents[0]),
         receipt.after,
         receipt.inbox_id,
     )

@@ -16,8 +16,8 @@ from ..types.messages import File, Image, Message, Part, Text
 from .errors import HttpProblem, bad_request, not_found
 from .names import CHANNEL, address_of, format_session_name, parse_session_name
 from .routing import Call, Endpoint
-from .seen import require_session, session_from_path
 from .stream import From, follow_events
+from .visible_sessions import require_session, session_from_path
 
 PREVIEW_CHARS = 80
 NO_LIMIT = 2**31 - 1
@@ -110,7 +110,7 @@ async def make_session_views(
 ) -> list[SessionView]:
     """These sessions, unless `brief` with what was said and used in them."""
     store = call.web.store
-    agent = call.web.house.agents[0]
+    agent = call.web.admin.agents[0]
     keys = [row.session for row in rows]
     counts: dict[str, int] = {}
     used: dict[str, TokenTotals] = {}
@@ -159,7 +159,7 @@ async def list_sessions(call: Call) -> SessionsView:
     limit = min(query.limit or NO_LIMIT, NO_LIMIT)
     behind = parse_cursor(query.before) if query.before else FIRST_PAGE
     if query.name:
-        key = parse_session_name(query.name, who, call.web.house.agents[0])
+        key = parse_session_name(query.name, who, call.web.admin.agents[0])
         row = await find_session_row(store, key)
         rows = [row] if row and await store.may_see(who, key) else []
     elif query.title.strip():
@@ -240,7 +240,7 @@ async def submit_body(call: Call, session: str, body: Body, said: Say) -> Receip
 def to_receipt_view(call: Call, receipt: Receipt) -> ReceiptView:
     if receipt.status == "refused":
         raise HttpProblem(403, "refused", f"{receipt.reason}.")
-    name = format_session_name(receipt.session, call.principal, call.web.house.agents[0])
+    name = format_session_name(receipt.session, call.principal, call.web.admin.agents[0])
     return ReceiptView(receipt.status, name, receipt.after, receipt.inbox_id)
 
 

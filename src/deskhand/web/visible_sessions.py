@@ -16,7 +16,7 @@ POLL_S = 0.02
 
 
 def session_from_path(call: Call) -> str:
-    return parse_session_name(call.path("name"), call.principal, call.web.house.agents[0])
+    return parse_session_name(call.path("name"), call.principal, call.web.admin.agents[0])
 
 
 async def require_session(call: Call, session: str = "") -> str:
@@ -58,7 +58,7 @@ async def require_row(call: Call, session: str) -> SessionRow:
 async def find_session(call: Call) -> str | None:
     """As `require_session`, or None for a conversation of the caller's own that has not begun."""
     session = session_from_path(call)
-    own = session_key(call.web.house.agents[0], address_of(call.principal, ""))
+    own = session_key(call.web.admin.agents[0], address_of(call.principal, ""))
     store = call.web.store
     if (
         session.startswith(f"{own}:")

@@ -164,10 +164,10 @@ async def serve_conversation(
 async def _resolve_session(web: Web, socket: WebSocket, principal: Principal) -> str:
     """The conversation of the address: one's own, begun or not, or one that one may see. Raises
     HttpProblem."""
-    session = parse_session_name(str(socket.path_params["name"]), principal, web.house.agents[0])
+    session = parse_session_name(str(socket.path_params["name"]), principal, web.admin.agents[0])
     known = await has_members(web.store, session)
     own = session == parse_session_name(
-        session.partition("/")[2].rpartition(":")[2], principal, web.house.agents[0]
+        session.partition("/")[2].rpartition(":")[2], principal, web.admin.agents[0]
     )
     if (known or not own) and not await web.store.may_see(principal, session):
         await web.people.add_audit_note(principal, "conversation refused", session)
