@@ -16,8 +16,6 @@ Args = tuple[str | int | float | bytes | None, ...]
 """The arguments of a statement."""
 Row = tuple[Any, ...]
 """A row as a statement returns it."""
-Reader = Callable[[str, Args], list[tuple[Any, ...]]]
-"""Runs a named statement and returns its rows."""
 
 FirstCommit = Callable[[int], Commit]
 """Makes the first commit of a turn from the inbox id of its message. It admits that row and no
@@ -405,7 +403,7 @@ class Store(Protocol):
         """As `query`, without waiting. For small reads only: it blocks the event loop."""
         ...
 
-    def open_reader(self) -> Reader:
+    def open_reader(self) -> Callable[[str, Args], list[tuple[Any, ...]]]:
         """As `query_sync`, on a connection of its own: for long reads in another thread. The reader
         may be called from any thread, one call at a time."""
         ...

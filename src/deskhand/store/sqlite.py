@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import anyio.to_thread
 import apsw
@@ -27,7 +28,6 @@ from .base import (
     OpenSession,
     Page,
     PageCursor,
-    Reader,
     Row,
     SessionRow,
 )
@@ -325,7 +325,7 @@ class SqliteStore(ReadQueries):
     def query_sync(self, statement: str, args: Args = ()) -> list[Row]:
         return self._fetch_all(self._statements[statement], args)
 
-    def open_reader(self) -> Reader:
+    def open_reader(self) -> Callable[[str, Args], list[tuple[Any, ...]]]:
         db = connect(self.path, write=False)
         self._readers.append(db)
 

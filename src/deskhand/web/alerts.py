@@ -20,7 +20,7 @@ ENDPOINTS = (
         "/api/alerts",
         "admin",
         list_alerts,
-        "The latest alerts",
+        "List the latest alerts",
         returns=list[AlertView],
         tag="house",
     ),

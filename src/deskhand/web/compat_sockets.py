@@ -22,7 +22,7 @@ from ..types.people import Grant
 from . import dialect_computer, dialect_openagent
 from .compat_openagent import files_for
 from .conversation_socket import (
-    Asked,
+    ClientFrame,
     Talk,
     run_until_disconnect,
     run_while_valid,
@@ -55,41 +55,41 @@ class Computer:
             self.translate(recorded)
         self.state.long = self._long  # of what is past, nobody is told again
 
-    def parse_text(self, text: str) -> Asked:
+    def parse_text(self, text: str) -> ClientFrame:
         raise Refused('a frame is a JSON object with a "type"')
 
     async def add_details(self, message: dict[str, Any], talk: Talk) -> dict[str, Any]:
         return message
 
-    async def handle_frame(self, asked: Asked, talk: Talk) -> None:
-        match asked.type:
+    async def handle_frame(self, frame: ClientFrame, talk: Talk) -> None:
+        match frame.type:
             case "message":
-                await talk.say(asked.text("content"))
+                await talk.say(frame.text("content"))
             case "ping":
                 await talk.send({"type": "pong"})
             case "clear":
                 await talk.command("start")
             case "set_mode":
-                mode = asked.text("mode")
+                mode = frame.text("mode")
                 if mode not in ("bounded", "deep_work"):
                     raise Refused(f"there is no mode {mode!r}; there are: bounded, deep_work")
                 await talk.configure(**asdict(dialect_computer.options_of(mode)))
             case "approval_response":
-                call = self.state.calls.get(asked.text("tool_call_id"))
+                call = self.state.calls.get(frame.text("tool_call_id"))
                 if call is None or not call.ask_id:
                     raise Refused("nothing is asked about this tool_call_id")
                 await talk.submit(
-                    Answer(call.ask_id, "once" if asked.body.get("approved") is True else "no")
+                    Answer(call.ask_id, "once" if frame.body.get("approved") is True else "no")
                 )
             case "approve_plan" | "revise_plan":
-                await self._answer_plan(asked, talk)
+                await self._answer_plan(frame, talk)
             case other:
                 known = (
                     "message, set_mode, clear, ping, approval_response, approve_plan, revise_plan"
                 )
                 raise Refused(UNKNOWN_FRAME.format(other, known))
 
-    async def _answer_plan(self, asked: Asked, talk: Talk) -> None:
+    async def _answer_plan(self, frame: ClientFrame, talk: Talk) -> None:
         """An answer to the plan that is shown, with what is to be heeded or changed."""
         ask_id = next(
             (
@@ -101,8 +101,8 @@ class Computer:
         )
         if not ask_id:
             raise Refused("no plan waits for an answer at the moment")
-        feedback = asked.text("feedback")
-        if asked.type == "revise_plan":
+        feedback = frame.text("feedback")
+        if frame.type == "revise_plan":
             if not feedback.strip():
                 raise Refused("say what is to change in the plan: send `feedback`")
             await talk.say(
@@ -175,29 +175,29 @@ class OpenAgent:
             fold(self._session, (item,))
         self.state.traced = self._session if self._session.options.tracing else None
 
-    def parse_text(self, text: str) -> Asked:
+    def parse_text(self, text: str) -> ClientFrame:
         """Words that are no frame are a message, and so is a frame without a type."""
         try:
             found = msgspec.json.decode(text)
         except (msgspec.DecodeError, RecursionError):
-            return Asked("message", {"content": text})
+            return ClientFrame("message", {"content": text})
         if not isinstance(found, dict):
-            return Asked("message", {"content": text})
+            return ClientFrame("message", {"content": text})
         if "type" in found:
             raise Refused("the type of a frame is a text")
-        return Asked("message", found)
+        return ClientFrame("message", found)
 
-    async def handle_frame(self, asked: Asked, talk: Talk) -> None:
-        on = asked.body.get("enabled", False) is True
-        match asked.type:
+    async def handle_frame(self, frame: ClientFrame, talk: Talk) -> None:
+        on = frame.body.get("enabled", False) is True
+        match frame.type:
             case "message":
-                await talk.say(asked.text("content"))
+                await talk.say(frame.text("content"))
             case "interrupt":
-                await talk.say(asked.text("content"), "interrupt")
+                await talk.say(frame.text("content"), "interrupt")
             case "cancel":
                 await talk.stop()
             case "tool_approval_response":
-                await self._decide(asked.text("decision"), talk)
+                await self._decide(frame.text("decision"), talk)
             case "toggle_plan_mode":
                 await talk.configure(plan_mode=on)
             case "toggle_teams":
@@ -205,7 +205,7 @@ class OpenAgent:
             case "toggle_approval":
                 await talk.configure(approval=on)
             case "plan_approval":
-                await self._answer_plan(asked.text("decision"), asked.text("feedback"), talk)
+                await self._answer_plan(frame.text("decision"), frame.text("feedback"), talk)
             case other:
                 raise Refused(
                     UNKNOWN_FRAME.format(

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from ..types.people import OWNER_NAME
 from .errors import HttpProblem
-from .guard import COOKIE, client_of
+from .guard import COOKIE, Guesses, client_of
 from .routing import Call, Endpoint
 
 
@@ -30,17 +30,19 @@ class Me(msgspec.Struct, frozen=True):
 
 
 async def redeem(call: Call) -> Response:
-    """Public, and guesses count as those of tokens do: see `Guesses`."""
-    guesses = call.request.state.guesses
+    """Exchange the code of a one-time link for a cookie. Wrong codes count as wrong tokens do: see
+    `Guesses`."""
+    guesses: Guesses = call.request.state.guesses
     host = call.request.client.host if call.request.client else ""
-    guesses.check(client_of(host))
+    guesses.check_rate(client_of(host))
     found = await call.web.people.redeem_login(call.body.code)
     if found is None:
-        guesses.count(client_of(host))
+        guesses.record_failure(client_of(host))
         raise HttpProblem(
             401,
             "link_void",
-            "This link was used, or is older than ten minutes. `deskhand login` prints a new one.",
+            "This link was used already or is older than ten minutes. Run `deskhand login` for "
+            "a new one.",
         )
     token, secret = found
     lasts_s = int((token.expires_at or 0.0) - call.web.clock.now())
@@ -75,20 +77,20 @@ ENDPOINTS = (
         "/api/login",
         "public",
         redeem,
-        "Turn a one-time link into a cookie",
+        "Exchange a one-time link for a cookie",
         body=Redeem,
         status=204,
         tag="people",
     ),
     Endpoint(
-        "POST", "/api/logout", "read", log_out, "End this credential", status=204, tag="people"
+        "POST", "/api/logout", "read", log_out, "Revoke this credential", status=204, tag="people"
     ),
     Endpoint(
         "GET",
         "/api/auth/me",
         "read",
         me,
-        "Who you are here, and what you may do",
+        "Get your user and what you may do",
         returns=Me,
         tag="people",
     ),

@@ -103,7 +103,7 @@ ENDPOINTS = (
         "/api/sessions/{name}/tasks",
         "read",
         get_tasks,
-        "Its task list",
+        "Get the task list of a conversation",
         returns=Tasks,
         tag="agent_computer",
     ),

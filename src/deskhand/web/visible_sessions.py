@@ -1,4 +1,4 @@
-"""Which conversation an address means, and whether whoever asks may know of it."""
+"""Which conversation a request names, and whether the caller may see it."""
 
 from __future__ import annotations
 
@@ -16,29 +16,30 @@ POLL_S = 0.02
 
 
 def session_from_path(call: Call) -> str:
+    """The session that the path names, which the caller may see or not."""
     return parse_session_name(call.path("name"), call.principal, call.web.admin.agents[0])
 
 
 async def require_session(call: Call, session: str = "") -> str:
-    """The session of this address, which the person may see. Raises HttpProblem 404 else: nobody
-    learns what is.
+    """The session that the path names, or `session`.
 
-    What was accepted a moment ago may not be in the log yet; that is waited for."""
+    A message that was accepted a moment ago may not be in the log yet: waits up to
+    ADMISSION_WAIT_S for it. Raises HttpProblem 404 if the caller may not see the session, whether
+    it exists or not.
+    """
     session = session or session_from_path(call)
     store = call.web.store
     principal = call.principal
     known = False
     with anyio.move_on_after(ADMISSION_WAIT_S):
         while True:
-            waiting = await store.list_waiting(
-                session
-            )  # first: it may be taken in between these two
+            # The inbox is read first: the message may be admitted between these two reads.
+            waiting = await store.list_waiting(session)
             known = await has_members(store, session)
             if known and await store.may_see(principal, session):
                 return session
-            if not any(
-                "owner" in principal.roles or row.principal.id == principal.id for row in waiting
-            ):
+            sees_all = "owner" in principal.roles
+            if not any(sees_all or row.principal.id == principal.id for row in waiting):
                 break
             await anyio.sleep(POLL_S)
     if known:
