@@ -25,7 +25,7 @@ from ..types.errors import DeskhandError
 from ..types.events import AskedAside, MessageReceived, ModelReplied, Recorded
 from ..types.identity import SYSTEM, Address, Command, Inbound, Principal, responsible_person
 from ..types.messages import Usage
-from ..users.audit import audit_note
+from ..users.queries import audit_note
 from . import queries
 from .limit_rules import (
     WARN_AT,

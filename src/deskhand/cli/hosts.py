@@ -13,7 +13,7 @@ from ..secrets.queries import drop_grants, list_grants, list_uses
 from ..store.sqlite import SqliteStore
 from ..tools.network import OUTSIDE, grant_host
 from ..types.errors import DeskhandError
-from ..users.audit import audit_note
+from ..users.queries import audit_note
 from .plain import plain
 from .run import (
     FAILED,

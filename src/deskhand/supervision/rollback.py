@@ -24,7 +24,7 @@ from ..store.sqlite import SqliteStore
 from ..types.errors import DeskhandError, Refused
 from ..types.events import MessageReceived
 from ..types.identity import SYSTEM, Address, Command, Inbound
-from ..users.audit import audit_note
+from ..users.queries import audit_note
 from ..workspace.undo_journal import Effects, open_effects
 from . import queries
 from .start_log import read_last_start, read_startup_error

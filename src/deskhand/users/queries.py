@@ -1,4 +1,4 @@
-"""Lines of the audit trail."""
+"""Typed queries on the audit trail."""
 
 from __future__ import annotations
 
