@@ -9,7 +9,7 @@ import click
 import pytest
 
 from deskhand.cli.root import cli
-from deskhand.web.everything import ENDPOINTS, SOCKETS
+from deskhand.web.endpoints import ENDPOINTS, SOCKETS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [

@@ -79,9 +79,8 @@ async def test_a_call_that_does_not_fit_is_not_made(tmp_path: Path) -> None:
         assert await desk.call(replace(ANNA, person="bert"), 900) == "", "each has their own"
         assert await desk.call(ANNA, 301) == (
             "the budget of anna is spent: 700 of 1,000 tokens today are used, and this call "
-            "may take 301 tokens. It is "
-            "fresh again on Monday, 23 November at 00:00 (Europe/Berlin). An owner allows "
-            "as much once more with: "
+            "may use 301 tokens. It resets on Monday, 23 November at 00:00 (Europe/Berlin). "
+            "An owner can allow the same amount again with: "
             "deskhand budget lift person:anna --per day"
         )
         assert await desk.call(ANNA, 300) == ""
@@ -118,7 +117,7 @@ async def test_a_name_stands_over_its_kind_and_a_month_over_days(tmp_path: Path)
         assert "100 tokens" in await desk.call(replace(ANNA, person="bert"), 101)
         desk.clock.advance(DAY_S)
         assert "200 of 250 tokens this month" in (why := await desk.call(ANNA, 51))
-        assert "fresh again on Tuesday, 01 December at 00:00 (UTC)" in why and "--per month" in why
+        assert "resets on Tuesday, 01 December at 00:00 (UTC)" in why and "--per month" in why
         assert await desk.call(ANNA, 50) == ""
         desk.clock.advance(8 * DAY_S)
         assert await desk.call(ANNA, 200) == ""
@@ -133,7 +132,7 @@ async def test_what_is_held_and_given_back(tmp_path: Path) -> None:
         ledger = desk.ledger
         change = desk.store.change
         assert await ledger.reserve(ANNA, 600, "a") == ""
-        assert "600 tokens are held by calls that go on" in await ledger.reserve(ANNA, 600, "b")
+        assert "600 tokens are reserved for running calls" in await ledger.reserve(ANNA, 600, "b")
         await change(ledger.release("a"))
         assert await ledger.reserve(ANNA, 600, "b") == ""
         rows = ledger.settle("b", Usage(100, 50))
@@ -263,7 +262,7 @@ async def test_money_by_the_prices_of_the_catalogue(tmp_path: Path) -> None:
         assert 0 < spent < 40_000, (
             "the most that it could cost was held, what it did cost is counted"
         )
-        assert "the budget of all that is done here is spent: $0.02 of $0.05 this month" in (
+        assert "the total budget is spent: $0.02 of $0.05 this month" in (
             await desk.call(paid, 4_000)
         ), desk.ledger.list_charge_standings(paid)
         assert await desk.call(free, 10**6) == "" and await desk.call(unknown, 10**6) == ""
@@ -344,12 +343,12 @@ def _agent(*models: str) -> Agent:
 async def test_a_forecast_by_what_runs_have_used(tmp_path: Path) -> None:
     async with desktop(tmp_path, {"job": {"tokens_per_day": 1500}}) as desk:
         nothing = desk.ledger.forecast("morning", 30.4)
-        assert not nothing.known and "not known before the first one" in nothing.words
+        assert not nothing.known and "known after the first one" in nothing.words
         guessed = desk.ledger.forecast("morning", 10, 5000)
         assert (guessed.tokens, guessed.known) == (
             50_000,
             True,
-        ) and "as much as one run may use" in guessed.words
+        ) and "the most that one run may use" in guessed.words
         for run, tokens in enumerate((400, 800)):
             charge = Charge(f"default/job:morning:{run}", "anna", "default", "morning")
             assert (
@@ -408,15 +407,15 @@ async def test_who_comes_near_is_warned_once(tmp_path: Path) -> None:
         await says(2)
         said = await wait_for(lambda: notes("budget"))
         assert said[0].startswith(
-            "The budget of owner is at 80%: 80,010 of 100,000 tokens today. It is fresh again on "
+            "The budget of owner is at 80%: 80,010 of 100,000 tokens today. It resets on "
         )
         await says(3)
         await desk.say(app, "/cost")
         cost = (await wait_for(lambda: notes("cost")))[0]
         assert "This conversation has used 80,030 tokens." in cost
         assert "owner: 80,030 of 100,000 tokens today (80%)" in cost
-        assert "All that is done here: 80,030 of 1,000,000" in cost
-        assert "All that" not in ledger.render_cost(session, Principal("owner", ("member",)))
+        assert "In total: 80,030 of 1,000,000" in cost
+        assert "In total" not in ledger.render_cost(session, Principal("owner", ("member",)))
         assert len(await notes("budget")) == 1 and len(desk.model.requests) == 3
 
 
@@ -457,7 +456,8 @@ async def test_a_conversation_stops_in_words_and_goes_on(tmp_path: Path) -> None
             "Sorry, I could not answer: the budget of owner is spent: 20 of 100,000 tokens are used"
         )
         assert said.endswith(
-            "An owner allows as much once more with: deskhand budget lift person:owner --per ever"
+            "An owner can allow the same amount again with: "
+            "deskhand budget lift person:owner --per ever"
         )
         assert len(desk.model.requests) == 1
         await ledger.lift("person", "owner", OWNER)
@@ -584,6 +584,6 @@ async def test_who_may_use_nothing_is_told_how_that_is_changed(tmp_path: Path) -
     async with desktop(tmp_path, {"person": {"usd_per_day": 0}}) as desk:
         why = await desk.call(replace(ANNA, model="openai/gpt-5"), 1)
         assert why == (
-            "the budget of anna allows nothing. An owner changes it with: "
+            "the budget of anna is 0. An owner can change it with: "
             "deskhand budget set person:anna --usd-per-day NUMBER"
         )

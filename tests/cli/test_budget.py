@@ -55,8 +55,8 @@ def test_set_use_and_lift(tmp_path: Path) -> None:
     assert _call(tmp_path, 40_000) == ""
     why = _call(tmp_path, 40_000)
     shown = " ".join(_budget(tmp_path).output.split())
-    assert "person:anna 40,000 of 50,000 tokens today 80% It is fresh again on " in shown
-    assert "person:bert 0 of 2,000,000 tokens 0% It does not become fresh by itself." in shown
+    assert "person:anna 40,000 of 50,000 tokens today 80% It resets on " in shown
+    assert "person:bert 0 of 2,000,000 tokens 0% It does not reset by itself." in shown
     assert "All of this month: 40,000 tokens." in shown
     command = why.rpartition("deskhand budget ")[2].split()
     assert "40,000 of 100,000 tokens today are used now" in _budget(tmp_path, *command).output

@@ -185,7 +185,7 @@ def test_a_slow_start_of_which_nothing_is_to_be_taken_back_is_left_alone(
         assert workshop.plugin.read_text() == slow
         process.send_signal(signal.SIGTERM)
         out, _ = process.communicate(timeout=30)
-    assert "it was not ready 2 s after its start. It is left to go on." in out
+    assert "it was not ready 2 s after its start. Waiting for it." in out
 
 
 @pytest.mark.parametrize("waits", [False, True])

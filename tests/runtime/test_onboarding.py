@@ -21,7 +21,7 @@ from deskhand.testing.llm_script import Behaviour, FakeCall
 from deskhand.testing.telegram import TelegramServer
 from deskhand.types.commit import Change
 from deskhand.types.errors import ConfigError, ModelUnknown
-from deskhand.web.steps import Key
+from deskhand.web.setup_views import Key
 
 
 @asynccontextmanager

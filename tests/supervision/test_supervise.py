@@ -29,7 +29,7 @@ from deskhand.supervision.supervise import (
     LONGEST_PAUSE_S,
     MAX_QUICK_CRASHES,
     RESTART,
-    Mending,
+    StartupRepair,
     Supervisor,
     worker_backoff_s,
 )
@@ -57,7 +57,7 @@ class Children:
         *,
         now: float = 0.0,
         reload: bool = True,
-        mending: Mending | None = None,
+        repair: StartupRepair | None = None,
     ) -> None:
         self.file = folder / "lives"
         self.file.write_text("")
@@ -65,7 +65,7 @@ class Children:
         command = [sys.executable, "-c", LIVES + script, str(self.file)]
         env = worker_environment()
         self.parent = Supervisor(
-            command, env, lambda: now, reload=reload, pause=self._pause, mending=mending
+            command, env, lambda: now, reload=reload, pause=self._pause, repair=repair
         )
 
     def _pause(self, quick: int) -> float:
@@ -81,6 +81,29 @@ class Children:
         with anyio.fail_after(10):
             while self.lives < lives:
                 await anyio.sleep(0.01)
+
+
+class NotedRepair:
+    """Notes what it was asked. Where it `helps`, it does so only for workers that were ended."""
+
+    start_s = 2.0
+
+    def __init__(self, *, possible: bool = True, helps: bool = True) -> None:
+        self._possible = possible
+        self._helps = helps
+        self.asked = 0
+        self.repaired: list[tuple[int, str]] = []
+
+    def last_start(self) -> float | None:
+        return 0.0
+
+    async def can_repair(self) -> bool:
+        self.asked += 1
+        return self._possible
+
+    async def repair(self, code: int, why: str) -> bool:
+        self.repaired.append((code, why))
+        return self._helps and bool(why)
 
 
 async def test_a_worker_that_asks_for_it_is_started_again(tmp_path: Path) -> None:
@@ -152,20 +175,11 @@ os.write(int(os.environ['DESKHAND_READY']), b'1'); time.sleep(3); sys.exit(3)
 async def test_a_worker_that_hangs_before_it_is_ready_is_ended_where_that_may_help(
     tmp_path: Path, script: str, could: bool, asked: int, told: list[tuple[int, str]]
 ) -> None:
-    questions, mended = list[bool](), list[tuple[int, str]]()
-
-    async def mend(code: int, why: str) -> bool:
-        mended.append((code, why))
-        return bool(why)
-
-    async def may() -> bool:
-        questions.append(could)
-        return could
-
-    children = Children(tmp_path, script, mending=Mending(lambda: 0, mend, may, 2.0))
+    repair = NotedRepair(possible=could)
+    children = Children(tmp_path, script, repair=repair)
     with anyio.fail_after(20):
         assert await children.parent.run() == 3
-    assert (mended, len(questions)) == (told, asked)
+    assert (repair.repaired, repair.asked) == (told, asked)
 
 
 ENDS_IN_GOOD_ORDER = """
@@ -193,21 +207,11 @@ async def test_one_that_was_ended_is_started_again_whatever_its_code(
 ) -> None:
     """What is told to end may do so in good order. Mended, or ready after all, or nothing could be
     taken back: then the next start may be slow."""
-    mended = list[tuple[int, str]]()
-
-    async def mend(code: int, why: str) -> bool:
-        mended.append((code, why))
-        return helps and bool(why)
-
-    async def may() -> bool:
-        return True
-
-    children = Children(
-        tmp_path, script + ENDS_IN_GOOD_ORDER, mending=Mending(lambda: 0, mend, may, 2.0)
-    )
+    repair = NotedRepair(helps=helps)
+    children = Children(tmp_path, script + ENDS_IN_GOOD_ORDER, repair=repair)
     with anyio.fail_after(20):
         assert await children.parent.run() == 3
-    assert (mended, children.lives) == (told, 2)
+    assert (repair.repaired, children.lives) == (told, 2)
 
 
 async def test_it_is_up_while_what_crashed_is_driven_alone(tmp_path: Path) -> None:

@@ -46,8 +46,8 @@ from deskhand.types.messages import Audio, File, Image, Message, Part, Text, Too
 from deskhand.types.options import SessionOptions
 from deskhand.types.people import ROLE_SCOPES, SCOPES, Grant, Identity, People
 from deskhand.users.strangers import NO_ACCESS
+from deskhand.web.endpoints import ENDPOINTS, SOCKETS
 from deskhand.web.errors import HttpProblem
-from deskhand.web.everything import ENDPOINTS, SOCKETS
 from deskhand.web.guard import check_scope
 from deskhand.web.routing import Needs
 

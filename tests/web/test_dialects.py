@@ -507,11 +507,21 @@ def test_a_call_of_the_model_is_shown_before_its_text() -> None:
 
 
 def test_a_command_in_the_background_has_ended_for_openagent() -> None:
-    state = openagent.OpenAgentDialectState(process_notice=lambda id_: {"task_id": id_})
+    class KnownProcess:
+        def task_update(self, tool: str) -> dict[str, Any]:
+            raise AssertionError("no task has changed")
+
+        def process_notice(self, id_: str) -> dict[str, Any] | None:
+            return {"task_id": id_}
+
+    state = openagent.OpenAgentDialectState()
+    lookups = KnownProcess()
     ended = e.MessageReceived(
         1, ANN, Address("web", "ann", "a"), Message("user", (Text("done"),)), "process:ab12"
     )
-    found = [message for item in recorded(ended) for message in openagent.translate(state, item)]
+    found = [
+        message for item in recorded(ended) for message in openagent.translate(state, item, lookups)
+    ]
     assert found == [{"type": "background_result", "notifications": [{"task_id": "ab12"}]}]
     process = Process(
         id="ab12",

@@ -27,8 +27,8 @@ from deskhand.types.identity import Principal
 from deskhand.types.people import Grant
 from deskhand.users.user_cache import Roster
 from deskhand.users.users import LocalPeople
+from deskhand.web.endpoints import ENDPOINTS, SOCKETS
 from deskhand.web.errors import HttpProblem
-from deskhand.web.everything import ENDPOINTS, SOCKETS
 from deskhand.web.guard import Credential, Guesses, client_of
 from deskhand.web.routing import Endpoint
 

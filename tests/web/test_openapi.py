@@ -23,7 +23,7 @@ from schemathesis.config import (
 from schemathesis.generation import GenerationMode
 
 from deskhand.config.clock import SystemClock
-from deskhand.web.everything import ENDPOINTS
+from deskhand.web.endpoints import ENDPOINTS
 from deskhand.web.openapi import build_document
 from deskhand.web.routing import Nothing
 

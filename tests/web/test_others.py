@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 
-from deskhand.web.everything import ENDPOINTS
+from deskhand.web.endpoints import ENDPOINTS
 
 from .served import serving
 

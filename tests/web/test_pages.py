@@ -7,7 +7,7 @@ from pathlib import Path
 
 from starlette.routing import Match, Route
 
-from deskhand.web.everything import ENDPOINTS, SOCKETS
+from deskhand.web.endpoints import ENDPOINTS, SOCKETS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
 ROW = re.compile(

@@ -19,8 +19,8 @@ from deskhand.tools import plan, tasks
 from deskhand.tools.define import tool
 from deskhand.types.labels import LOCAL
 from deskhand.types.messages import Message, ToolCall, ToolResult
+from deskhand.web.conversation_socket import Talk
 from deskhand.web.ports import Web
-from deskhand.web.talking import Talk
 
 from .served import Client, Served, serving
 from .test_guard import problem

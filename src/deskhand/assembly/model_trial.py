@@ -12,7 +12,7 @@ from ..models.base import ContextMessage, Reply, Request, TextDelta, ToolSchema
 from ..types.errors import ConfigError, ModelError
 from ..types.labels import OWNER
 from ..types.messages import Message, Text
-from ..web.steps import ProbeView
+from ..web.setup_views import ProbeView
 from .model_offers import default_model
 from .models import Models, build_catalogue
 

@@ -1,12 +1,11 @@
-"""Keeps model calls within what was set: held before the call, settled in the commit of the
+"""Keeps model calls within the budgets: reserves before each call, settles in the commit of its
 reply."""
 
 from __future__ import annotations
 
-import glob
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 from zoneinfo import ZoneInfo
 
 import anyio
@@ -26,8 +25,11 @@ from ..types.errors import DeskhandError
 from ..types.events import AskedAside, MessageReceived, ModelReplied, Recorded
 from ..types.identity import SYSTEM, Address, Command, Inbound, Principal, responsible_person
 from ..types.messages import Usage
+from ..users.queries import audit_note
+from . import queries
 from .limit_rules import (
     WARN_AT,
+    Amounts,
     BudgetForecast,
     BudgetScope,
     Learned,
@@ -43,42 +45,36 @@ from .limit_rules import (
     to_day_number,
 )
 from .prices import cost_usd
+from .queries import HoldRow
 
 log = logging.getLogger(__name__)
 
 FREE_PROVIDERS = (PROVIDER, "scripted")
-MAX_PLACES = 1_000
-"""So many conversations are remembered with the place where they are warned."""
+MAX_ADDRESSES = 1_000
+"""For how many sessions it is remembered where to warn people."""
 LAST_DAY = 1 << 60
-PAUSE_S = 5.0
+RETRY_S = 5.0
+"""How long to wait before warning again where that failed."""
 MAX_READS = 4
+"""How often the holds are read until two readings agree."""
 
 
 class Hold(msgspec.Struct):
-    """What one call may use. Where any limit holds, it stands in the database under its id until
-    the commit that counts it, and `over` says that this commit is on its way. `near`: with it, some
-    limit is nearly reached."""
+    """What one call may use. Where any limit applies, it is in the database until the commit that
+    counts it. `settled`: that commit is on its way. `near_limit`: with this call, a limit is nearly
+    reached."""
 
-    id: str
-    charge: Charge
-    day: int
-    tokens: int
-    micros: int
+    row: HoldRow
     near_limit: bool = False
     settled: bool = False
 
-    @property
-    def amounts(self) -> tuple[int, int]:
-        return self.tokens, self.micros
-
 
 class BudgetLedger:
-    """All budgets. The process that drives reserves, and so do others that ask a model beside it: a
-    replay.
+    """All budgets. The process that drives reserves, and so does a replay in another process.
 
-    What counts is what stands in the database, and the holds on their way into it. One that was
-    settled or released counts on until the commit with its rows is there: that may be lost, and the
-    hold would then count again.
+    What counts is what the database holds, and the holds of this process on their way into it. A
+    hold that was settled or released counts until the commit with its rows has succeeded: if that
+    commit is lost, the hold is still there.
     """
 
     def __init__(
@@ -89,114 +85,122 @@ class BudgetLedger:
         self._ids = ids
         self._settings = settings
         self._open: dict[str, Hold] = {}
+        """Calls that go on, by their key."""
         self._held: dict[str, Hold] = {}
-        self._places: dict[str, Address] = {}
+        """Holds of this process that are in the database, by their id."""
+        self._addresses: dict[str, Address] = {}
+        """Where people last wrote in each session, to warn them there."""
         self._near: set[Charge] = set()
-        self._poke = anyio.Event()
+        """Who may have come near a limit and has not been warned yet."""
+        self._wake = anyio.Event()
 
-    # Before, and after, each call
+    # Before and after each call
 
     async def reserve(self, charge: Charge, tokens: int, key: str) -> str:
         zone, today = self._zone_and_today()
         limits = self._list_limits(iter_scopes(charge), today)
-        hold = Hold(
-            self._ids.new("hold") if limits else "",
-            charge,
-            today,
-            tokens,
-            self._max_cost_micros(limits, charge.model, tokens),
-        )
-        if (
-            before := self._open.pop(key, None)
-        ) is not None:  # its driver was cut off, and nobody settled it
-            await self._store.change(
-                (
-                    _make_use_change(before.charge, before.day, *before.amounts),
-                    *self._drop_hold(before),
-                )
-            )
-        for standing in self._list_standings(limits) if limits else ():
-            wanted = tokens if standing.limit.unit == "tokens" else hold.micros
-            if wanted > standing.remaining or not standing.most:
-                return explain_spent(standing, wanted, today, zone)
-            hold.near_limit |= (
-                standing.most - standing.remaining + wanted >= WARN_AT * standing.most
-            )
+        amounts = Amounts(tokens, self._max_cost_micros(limits, charge.model, tokens))
+        id_ = self._ids.new("hold") if limits else ""
+        hold = Hold(HoldRow(id_, charge, today, amounts))
+
+        abandoned = self._open.pop(key, None)
+        if abandoned is not None:  # its driver was cut off, and nobody settled it
+            row = abandoned.row
+            used = queries.count_use(row.charge, row.day, row.amounts)
+            await self._store.change((used, *self._drop_hold(abandoned)))
+
         if limits:
-            self._held[hold.id] = hold  # from here on, before anything waits
-            row = (hold.id, today, tokens, hold.micros, msgspec.json.encode(charge))
-            try:
-                with anyio.CancelScope(
-                    shield=True
-                ):  # it stands there, and goes again where it must, or it never did
-                    await self._store.change((Change("budget_hold", row),))
-                    over = next(
-                        (each for each in self._list_standings(limits) if each.remaining < 0), None
-                    )
-                    if over is not None:  # another process held something at the same moment
-                        await self._store.change(self._drop_hold(hold))
-            except BaseException:
-                self._held.pop(hold.id, None)
-                raise
-            if over is not None:
-                wanted = tokens if over.limit.unit == "tokens" else hold.micros
-                return explain_spent(replace(over, held=over.held - wanted), wanted, today, zone)
+            for standing in self._list_standings(limits):
+                wanted = standing.limit.measure(amounts)
+                if wanted > standing.remaining or not standing.most:
+                    return explain_spent(standing, wanted, today, zone)
+                taken = standing.most - standing.remaining + wanted
+                hold.near_limit |= taken >= WARN_AT * standing.most
+
+            exceeded = await self._write_hold(hold, limits)
+            if exceeded is not None:
+                wanted = exceeded.limit.measure(amounts)
+                others = replace(exceeded, held=exceeded.held - wanted)
+                return explain_spent(others, wanted, today, zone)
+
         self._open[key] = hold
         return ""
+
+    async def _write_hold(self, hold: Hold, limits: Sequence[Limit]) -> LimitStanding | None:
+        """Write the hold to the database. If another process held something at the same moment and
+        both together do not fit, remove it again and return the limit that is exceeded."""
+        exceeded = None
+        self._held[hold.row.id] = hold  # before anything waits: other calls must count it
+        try:
+            with anyio.CancelScope(shield=True):  # a hold that is written may have to be removed
+                await self._store.change((queries.write_hold(hold.row),))
+                for standing in self._list_standings(limits):
+                    if standing.remaining < 0:
+                        exceeded = standing
+                        await self._store.change(self._drop_hold(hold))
+                        break
+        except BaseException:
+            self._held.pop(hold.row.id, None)
+            raise
+        return exceeded
 
     def settle(self, key: str, usage: Usage) -> tuple[Change, ...]:
         hold = self._open.pop(key, None)
         if hold is None:
             return ()
-        used = hold.tokens, hold.micros
+
+        row = hold.row
+        held = row.amounts
+        used = held
         if usage != Usage():
-            used = (
-                usage.input_tokens + usage.output_tokens,
-                self._cost_micros(hold.charge.model, usage),
-            )
-        if hold.id in self._held and (
-            hold.near_limit or used[0] > hold.tokens or used[1] > hold.micros
-        ):
-            self._near.add(hold.charge)
-        held = hold.amounts
-        hold.tokens, hold.micros = max(hold.tokens, used[0]), max(hold.micros, used[1])
-        if hold.id not in self._held:
-            return (_make_use_change(hold.charge, hold.day, *used),)
-        return (_make_settle_change(hold, used, held), *self._drop_hold(hold))
+            tokens = usage.input_tokens + usage.output_tokens
+            used = Amounts(tokens, self._cost_micros(row.charge.model, usage))
+        if row.id not in self._held:
+            return (queries.count_use(row.charge, row.day, used),)
+
+        if hold.near_limit or used.tokens > held.tokens or used.micros > held.micros:
+            self._near.add(row.charge)
+        # Until the commit has succeeded, the larger of the two counts.
+        most = Amounts(max(held.tokens, used.tokens), max(held.micros, used.micros))
+        hold.row = replace(row, amounts=most)
+        return (queries.settle_hold(row, used), *self._drop_hold(hold))
 
     def release(self, key: str) -> tuple[Change, ...]:
         hold = self._open.pop(key, None)
-        if hold is None or hold.id not in self._held:
+        if hold is None or hold.row.id not in self._held:
             return ()
-        return (_make_settle_change(hold, (0, 0), hold.amounts), *self._drop_hold(hold))
+        return (queries.settle_hold(hold.row, Amounts(0, 0)), *self._drop_hold(hold))
 
     def _drop_hold(self, hold: Hold) -> tuple[Change, ...]:
         hold.settled = True
-        return (Change("budget_drop", (hold.id,)),) if hold.id in self._held else ()
+        return (queries.drop_hold(hold.row.id),) if hold.row.id in self._held else ()
 
-    # What there is
+    # How the limits stand
 
     def list_charge_standings(self, charge: Charge) -> list[LimitStanding]:
-        """Every limit that holds for this call, and how much of it is gone."""
-        return self._list_standings(
-            self._list_limits(iter_scopes(charge), self._zone_and_today()[1])
-        )
+        """Every limit that applies to this call, and how much of it is used."""
+        _, today = self._zone_and_today()
+        return self._list_standings(self._list_limits(iter_scopes(charge), today))
 
     def list_standings(self, of: BudgetScope, name: str) -> list[LimitStanding]:
-        """The limits of one person, agent, job, conversation, or of all."""
-        return self._list_standings(self._list_limits([(of, name)], self._zone_and_today()[1]))
+        """The limits of one person, agent, job or session, or those for all."""
+        _, today = self._zone_and_today()
+        return self._list_standings(self._list_limits([(of, name)], today))
 
-    def sum_used(self, of: BudgetScope, name: str, since: int = 0) -> tuple[int, int]:
-        """The tokens and the millionths of US dollars that were used there from that day on. What
-        was used while the clock was ahead counts when that time comes; that of tomorrow counts at
-        once, since zones differ by a day."""
-        until = self._zone_and_today()[1] + 1 if since else LAST_DAY
-        tokens, micros = self._store.query_sync("budget_sum", (of, name, since, until))[0]
-        return int(tokens), int(micros)
+    def sum_used(self, of: BudgetScope, name: str, since: int = 0) -> Amounts:
+        """What was used there from day `since` on.
+
+        Days after tomorrow do not count before they come: they were written while the clock was
+        ahead. Tomorrow counts at once, since time zones differ by up to a day.
+        """
+        until = LAST_DAY
+        if since:
+            _, today = self._zone_and_today()
+            until = today + 1
+        return queries.sum_used(self._store, of, name, since=since, until=until)
 
     def render_cost(self, session: str, principal: Principal) -> str:
-        """What a conversation has used, and what is left of the budgets of this person, in
-        words."""
+        """The reply to /cost: what this session has used, and how this person's budgets stand."""
         tokens, micros = self.sum_used("session", session)
         dollars = f", about {format_amount('usd', micros)}" if micros else ""
         lines = [f"This conversation has used {format_amount('tokens', tokens)}{dollars}."]
@@ -207,210 +211,198 @@ class BudgetLedger:
             if each.limit.scope != "all" or "owner" in principal.roles
         ]
         for each in seen:
-            what = {"all": "All that is done here", "session": "This conversation"}.get(
-                each.limit.scope, each.limit.name
-            )
+            names = {"all": "In total", "session": "This conversation"}
+            what = names.get(each.limit.scope, each.limit.name)
             lines.append(f"{what}: {format_used(each)} ({each.share:.0%}).")
-        return "\n".join(lines if seen else [*lines, "No budget is set that it would count for."])
+        if not seen:
+            lines.append("No budget applies to it.")
+        return "\n".join(lines)
 
     async def list_spenders(self, of: BudgetScope, since: int, limit: int) -> list[str]:
-        """Who of that kind has used anything from that day on, the most first."""
-        return [name for name, *_ in await self._store.query("budget_names", (of, since, limit))]
+        """The names in this scope that have used anything from day `since` on, the most first."""
+        return await queries.names_by_use(self._store, of, since, limit)
 
     async def lift(
         self, of: BudgetScope, name: str, by: Principal, per: BudgetPeriod | Literal[""] = ""
     ) -> list[LimitStanding]:
-        """Allow as much once more: until the budget is fresh again, or for good where it never is.
-        Of all its limits, or of those for that time. Returns how they stand then; [] where there is
-        none."""
+        """Allow as much once more until the period ends, or for good for limits without a period.
+
+        `per` selects the limits with that period; '' selects all. Returns how they stand then, or
+        [] when there is no such limit.
+        """
         chosen = [
             each.limit for each in self.list_standings(of, name) if per in ("", each.limit.per)
         ]
         if not chosen:
             return []
-        note = Change(
-            "people_note",
-            (self._clock.now(), by.id, "budget lifted", f"{chosen[0].key} {per}".strip()),
-        )
-        rows = [
-            Change("budget_lift", (of, name, limit.field, limit.since, limit.most))
-            for limit in chosen
-        ]
-        await self._store.change([note, *rows])
+        subject = f"{chosen[0].key} {per}".strip()
+        note = audit_note(self._clock.now(), by.id, what="budget lifted", subject=subject)
+        await self._store.change([note, *(queries.lift(limit) for limit in chosen)])
         return [each for each in self.list_standings(of, name) if each.limit in chosen]
 
     def forecast(self, job: str, runs_per_month: float, tokens_per_run: int = 0) -> BudgetForecast:
-        """What a month of a job may come to, by what its runs of the last 30 days have used; before
-        its first run by `tokens_per_run`, what one run may use."""
-        today = self._zone_and_today()[1]
-        pattern = f"*/job:{glob.escape(job)}:*"
-        runs, tokens, micros = map(
-            int, self._store.query_sync("budget_runs", (today - 29, pattern))[0]
-        )
-        each = (tokens / runs, micros / runs) if runs else (float(tokens_per_run), 0.0)
-        a_month = [
+        """What a month of this job may use, going by its runs of the last 30 days. Before its first
+        run, `tokens_per_run` is taken instead: what one run may use."""
+        _, today = self._zone_and_today()
+        found = queries.used_by_runs(self._store, job, since=today - 29)
+        if found.runs:
+            learned = Learned(
+                found.runs,
+                tokens=found.amounts.tokens / found.runs,
+                micros=found.amounts.micros / found.runs,
+            )
+        else:
+            learned = Learned(0, tokens=float(tokens_per_run), micros=0.0)
+        limits = [
             standing.limit
             for standing in (*self.list_standings("job", job), *self.list_standings("all", ""))
             if standing.limit.per != "ever"
         ]
-        return forecast_job(job, Learned(runs, *each), runs_per_month, a_month)
+        return forecast_job(job, learned, runs_per_month, limits)
 
     def _list_limits(self, of: Iterable[tuple[BudgetScope, str]], today: int) -> list[Limit]:
         budgets = self._settings().config.budgets
-        return (
-            [limit for kind, name in of for limit in iter_limits(budgets, kind, name, today)]
-            if budgets
-            else []
-        )
+        if not budgets:
+            return []
+        return [limit for kind, name in of for limit in iter_limits(budgets, kind, name, today)]
 
     def _list_standings(self, limits: Sequence[Limit]) -> list[LimitStanding]:
-        rows = self._store.query_sync("budget_holds")
+        """How these limits stand. A call that is settled meanwhile may count twice, never not at
+        all."""
+        rows = queries.list_holds(self._store)
         for _ in range(MAX_READS):
-            found = self._read_standings(limits, {row[0]: row for row in rows})
+            found = self._read_standings(limits, rows)
             before = rows
-            rows = self._store.query_sync("budget_holds")
-            if rows == before:
-                # else something was committed in between, which may have been counted twice, never
-                # not at all
+            rows = queries.list_holds(self._store)
+            if rows == before:  # nothing was committed between the two readings
                 break
         return found
 
     def _read_standings(
-        self, limits: Sequence[Limit], rows: Mapping[str, tuple[Any, ...]]
+        self, limits: Sequence[Limit], rows: Mapping[str, HoldRow]
     ) -> list[LimitStanding]:
         holds = self._merge_holds(rows)
         found = []
         for limit in limits:
-            usd = limit.unit == "usd"
             place = (limit.scope, limit.name)
-            mine = [
-                each
+            held = sum(
+                limit.measure(each.amounts)
                 for each in holds
                 if each.day >= limit.since and place in iter_scopes(each.charge)
-            ]
-            held = sum(each.micros if usd else each.tokens for each in mine)
-            lifted = self._store.query_sync("budget_lifted", (*place, limit.field, limit.since))
-            used = self.sum_used(*place, limit.since)[usd]
-            found.append(LimitStanding(limit, used, held, int(lifted[0][0]) if lifted else 0))
+            )
+            used = limit.measure(self.sum_used(limit.scope, limit.name, limit.since))
+            extra = queries.extra_of(self._store, limit)
+            found.append(LimitStanding(limit, used, held=held, extra=extra))
         return found
 
-    def _merge_holds(self, rows: Mapping[str, tuple[Any, ...]]) -> list[Hold]:
-        """All that is held, `rows` being what stands in the database."""
-        gone = [id_ for id_, hold in self._held.items() if hold.settled and id_ not in rows]
-        others = [
-            Hold(id_, msgspec.json.decode(charge, type=Charge), day, tokens, micros)
-            for id_, day, tokens, micros, charge in rows.values()
-            if id_ not in self._held
-        ]
-        for id_ in gone:
-            del self._held[id_]  # its commit is there
-        return [*self._held.values(), *others]
+    def _merge_holds(self, rows: Mapping[str, HoldRow]) -> list[HoldRow]:
+        """All holds, `rows` being those in the database. Our own stand here with what they count
+        for now."""
+        for id_, hold in list(self._held.items()):
+            if hold.settled and id_ not in rows:
+                del self._held[id_]  # its commit has succeeded
+        own = [hold.row for hold in self._held.values()]
+        return own + [row for id_, row in rows.items() if id_ not in self._held]
 
     def _zone_and_today(self) -> tuple[ZoneInfo, int]:
         zone = ZoneInfo(self._settings().config.timezone)
         return zone, to_day_number(self._clock.now(), zone)
 
     def _cost_micros(self, model: str, usage: Usage) -> int:
-        """What that cost; 0 where no price is known."""
+        """What this usage costs; 0 when no price is known."""
         if model.partition("/")[0] in FREE_PROVIDERS:
             return 0
-        counts = (
-            usage.input_tokens,
-            usage.output_tokens,
-            usage.cached_tokens,
-            usage.cache_write_tokens,
+        used = Used(
+            session="",
+            title="",
+            model=model,
+            day=0,
+            calls=1,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cached_tokens=usage.cached_tokens,
+            cache_write_tokens=usage.cache_write_tokens,
         )
-        usd = cost_usd(Used("", "", model, 0, 1, *counts), build_catalogue(self._settings()))
+        usd = cost_usd(used, build_catalogue(self._settings()))
         return round((usd or 0) * 1e6)
 
     def _max_cost_micros(self, limits: Sequence[Limit], model: str, tokens: int) -> int:
-        """The most that so many tokens can cost, where that is limited."""
+        """The most that so many tokens can cost; 0 when no limit counts dollars."""
         if not any(limit.unit == "usd" for limit in limits):
             return 0
-        return max(
-            self._cost_micros(model, Usage(tokens)), self._cost_micros(model, Usage(0, tokens))
-        )
+        all_read = self._cost_micros(model, Usage(input_tokens=tokens))
+        all_written = self._cost_micros(model, Usage(output_tokens=tokens))
+        return max(all_read, all_written)
 
-    # For ever
+    # While the process runs
 
     def on_event(self, recorded: Recorded) -> None:
-        """An event passes: where people are, and that something was used."""
+        """Remember where people write, and wake up when a model call may have come near a limit."""
         match recorded.event:
             case MessageReceived(principal=principal, address=address) if (
                 principal.kind == "person"
             ):
-                self._places.pop(recorded.session, None)
-                self._places[recorded.session] = address
-                if len(self._places) > MAX_PLACES:
-                    del self._places[next(iter(self._places))]
+                self._addresses.pop(recorded.session, None)
+                self._addresses[recorded.session] = address
+                if len(self._addresses) > MAX_ADDRESSES:
+                    del self._addresses[next(iter(self._addresses))]
             case ModelReplied() | AskedAside() if self._near:
-                self._poke.set()
+                self._wake.set()
             case _:
                 pass
 
     async def run(self, waker: InboundInjector) -> None:
-        """Count what a process held that is gone; then warn those whose budget is nearly spent."""
+        """Recover the holds of dead processes, then warn people whose budget is nearly spent. Runs
+        until it is cancelled."""
         await self.recover_holds()
         while True:
-            await self._poke.wait()
-            self._poke = anyio.Event()
+            await self._wake.wait()
+            self._wake = anyio.Event()
             await self._warn(waker)
-            if self._near:  # the disk is full, or much waits there
-                await anyio.sleep(PAUSE_S)
-                self._poke.set()
+            if self._near:  # the disk is full, or the inbox there
+                await anyio.sleep(RETRY_S)
+                self._wake.set()
 
     async def recover_holds(self) -> None:
-        """What was held by a process that is gone counts as used. Only who drives may call it."""
-        for id_, day, tokens, micros, charge in await self._store.query("budget_holds", ()):
+        """Count the holds of dead processes as used. Only the process that drives may call this."""
+        for id_, row in queries.list_holds(self._store).items():
             if id_ not in self._held:
-                used = _make_use_change(
-                    msgspec.json.decode(charge, type=Charge), day, tokens, micros
-                )
-                await self._store.change((used, Change("budget_drop", (id_,))))
+                used = queries.count_use(row.charge, row.day, row.amounts)
+                await self._store.change((used, queries.drop_hold(id_)))
 
     async def _warn(self, waker: InboundInjector) -> None:
         near = self._near
         self._near = set()
-        zone, today = self._zone_and_today()
         for charge in near:
             for standing in self.list_charge_standings(charge):
-                limit = standing.limit
-                row = (limit.scope, limit.name, limit.field, limit.since, standing.most)
-                if standing.share < WARN_AT or self._store.query_sync("budget_warned", row):
-                    continue
-                words = render_warning(standing, today, zone)
-                log.warning("%s", words)
-                try:
-                    await self._send_warning(
-                        waker, charge.session, f"budget:{':'.join(map(str, row))}", words
-                    )
-                    await self._store.change((Change("budget_warn", row),))
-                except DeskhandError as error:
-                    self._near.add(charge)  # again, soon
-                    log.warning("nobody was warned of it: %s", error)
+                if standing.share >= WARN_AT and not queries.was_warned(self._store, standing):
+                    await self._warn_of(standing, charge, waker)
+
+    async def _warn_of(
+        self, standing: LimitStanding, charge: Charge, waker: InboundInjector
+    ) -> None:
+        """Warn in this session, once. What cannot be written is tried again later."""
+        zone, today = self._zone_and_today()
+        words = render_warning(standing, today, zone)
+        log.warning("%s", words)
+        limit = standing.limit
+        name = f"budget:{limit.scope}:{limit.name}:{limit.field}:{limit.since}:{standing.most}"
+        try:
+            await self._send_warning(waker, charge.session, name, words)
+            await self._store.change((queries.mark_warned(standing),))
+        except DeskhandError as error:
+            self._near.add(charge)
+            log.warning("The warning was not sent: %s. Trying again in %.0f s.", error, RETRY_S)
 
     async def _send_warning(
         self, waker: InboundInjector, session: str, name: str, words: str
     ) -> None:
-        """Once, at the place where somebody talks to the agent alone."""
-        place = self._places.get(session)
-        if place is not None and not place.group:
+        """Hand the warning in where a person talks to the agent alone. Groups are not warned."""
+        address = self._addresses.get(session)
+        if address is not None and not address.group:
             note = Command("budget", words)
-            await waker.hand_in(
-                Inbound(name, place, SYSTEM.id, self._clock.now(), note, session), SYSTEM
-            )
-
-
-def _make_use_change(who: Charge, day: int, tokens: int, micros: int) -> Change:
-    return Change("budget_use", (day, tokens, micros, who.person, who.agent, who.job, who.session))
-
-
-def _make_settle_change(hold: Hold, used: tuple[int, int], held: tuple[int, int]) -> Change:
-    who = hold.charge
-    return Change(
-        "budget_settle",
-        (hold.day, *used, who.person, who.agent, who.job, who.session, hold.id, *held),
-    )
+            inbound = Inbound(name, address, SYSTEM.id, self._clock.now(), note, session)
+            await waker.hand_in(inbound, SYSTEM)
 
 
 _: type[Budgets] = BudgetLedger

@@ -1,13 +1,12 @@
-"""Budgets as they are written down, and what follows from them: which hold for a call, since when
-they count, and how it is said that one is spent. Pure."""
+"""The rules of budgets: which limits apply to a call, when they reset, and the words that explain
+them. Pure functions."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import date, datetime, timedelta
-from datetime import time as hour
-from typing import Literal
+from datetime import date, datetime, time, timedelta
+from typing import Literal, NamedTuple, assert_never
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -20,9 +19,16 @@ BUDGET_SCOPES: tuple[BudgetScope, ...] = ("all", "person", "agent", "job", "sess
 WARN_AT = 0.8
 
 
+class Amounts(NamedTuple):
+    """Tokens, and millionths of US dollars."""
+
+    tokens: int
+    micros: int
+
+
 class Limit(msgspec.Struct, frozen=True):
-    """One limit that holds for somebody or something: at most `most` since the day `since` (0:
-    ever). US dollars are counted in millionths."""
+    """One limit in a scope: at most `most` since the day number `since` (0: since ever). US dollars
+    are counted in millionths."""
 
     scope: BudgetScope
     name: str
@@ -40,13 +46,17 @@ class Limit(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """As the commands call it."""
+        """As commands and the configuration name it, such as `person:anna`."""
         return f"{self.scope}:{self.name}" if self.name else self.scope
+
+    def measure(self, amounts: Amounts) -> int:
+        """How much of these amounts counts for this limit: the tokens or the dollars."""
+        return amounts.micros if self.unit == "usd" else amounts.tokens
 
 
 class LimitStanding(msgspec.Struct, frozen=True):
-    """A limit and how much of it is gone: what was used, and what calls that go on hold. `extra`
-    was added to it."""
+    """A limit and how much of it is taken: what was used, and what running calls hold. `extra` was
+    added to it by lifting."""
 
     limit: Limit
     used: int
@@ -63,12 +73,12 @@ class LimitStanding(msgspec.Struct, frozen=True):
 
     @property
     def share(self) -> float:
-        """How much of it is used, as a fraction; 1 of nothing."""
+        """The used fraction; 1 when the limit is 0."""
         return self.used / self.most if self.most else 1.0
 
 
 def iter_scopes(charge: Charge) -> Iterator[tuple[BudgetScope, str]]:
-    """Everybody and everything that a call is counted for."""
+    """Every scope that a call counts in, with its name there."""
     for of, name in zip(
         BUDGET_SCOPES, ("", charge.person, charge.agent, charge.job, charge.session), strict=True
     ):
@@ -79,8 +89,8 @@ def iter_scopes(charge: Charge) -> Iterator[tuple[BudgetScope, str]]:
 def iter_limits(
     budgets: Mapping[str, Budget], of: BudgetScope, name: str, today: int
 ) -> Iterator[Limit]:
-    """What holds there. What is set by name stands over what is set for all of its kind, field by
-    field."""
+    """The limits that apply to `name` in this scope. A field that is set for the name wins over the
+    one that is set for the whole scope."""
     general = budgets.get(of, Budget())
     own = budgets.get(f"{of}:{name}", Budget()) if name else Budget()
     for field, (unit, per) in BUDGET_FIELDS.items():
@@ -98,31 +108,35 @@ def iter_limits(
 
 
 def to_day_number(at: float, zone: ZoneInfo) -> int:
-    """The calendar day there, as a number."""
+    """The calendar day in this time zone, as `date.toordinal()` counts it."""
     return datetime.fromtimestamp(at, zone).date().toordinal()
 
 
 def period_start(per: BudgetPeriod, today: int) -> int:
-    """The first day that counts."""
-    if per == "ever":
-        return 0
-    return today if per == "day" else date.fromordinal(today).replace(day=1).toordinal()
+    """The first day of the period that `today` is in, as a day number; 0 for `ever`."""
+    match per:
+        case "ever":
+            return 0
+        case "day":
+            return today
+        case "month":
+            return date.fromordinal(today).replace(day=1).toordinal()
+        case _:
+            assert_never(per)
 
 
 def reset_date(limit: Limit, today: int) -> date | None:
-    """The day on which nothing of it is used any more; None: never."""
+    """The day on which the limit resets, or None if it never does."""
     if limit.per == "ever":
         return None
     first = date.fromordinal(period_start(limit.per, today))
-    return (
-        first + timedelta(days=1)
-        if limit.per == "day"
-        else (first + timedelta(days=31)).replace(day=1)
-    )
+    if limit.per == "day":
+        return first + timedelta(days=1)
+    return (first + timedelta(days=31)).replace(day=1)
 
 
 class Learned(msgspec.Struct, frozen=True):
-    """What one run of a job uses, by so many of them."""
+    """What one run of a job uses on average. `runs` is how many runs that was learned from."""
 
     runs: int
     tokens: float
@@ -130,7 +144,7 @@ class Learned(msgspec.Struct, frozen=True):
 
 
 class BudgetForecast(msgspec.Struct, frozen=True):
-    """What a month of a job may come to. `known`: there is something to go by."""
+    """What a month of a job may use. `known`: there was something to estimate from."""
 
     runs: float
     tokens: int
@@ -140,34 +154,32 @@ class BudgetForecast(msgspec.Struct, frozen=True):
 
 
 def forecast_job(job: str, each: Learned, runs: float, limits: Iterable[Limit]) -> BudgetForecast:
-    """So many runs a month, as far as can be told, beside what `limits` allow."""
+    """Estimate a month with this many runs, and say which of the limits it would exceed."""
     tokens = round(each.tokens * runs)
     micros = round(each.micros * runs)
     if not each.tokens:
         words = (
-            f"{job} runs about {runs:,.0f} times a month; what a run uses is not known before "
-            "the first one."
+            f"{job} runs about {runs:,.0f} times a month. What one run uses is known after the "
+            "first one."
         )
         return BudgetForecast(runs, 0, 0, False, words)
-    by = (
-        f"learned from {each.runs} run{'s' * (each.runs != 1)}"
-        if each.runs
-        else "as much as one run may use"
-    )
+    if each.runs:
+        source = f"learned from {each.runs} run{'s' * (each.runs != 1)}"
+    else:
+        source = "the most that one run may use"
     dollars = f", about {format_amount('usd', micros)}" if micros else ""
     words = (
         f"{job} runs about {runs:,.0f} times a month with "
-        f"{format_amount('tokens', round(each.tokens))} each ({by}): "
+        f"{format_amount('tokens', round(each.tokens))} each ({source}): "
         f"{format_amount('tokens', tokens)} a month{dollars}."
     )
     for limit in limits:
         share = 1 if limit.per == "month" else 30.4
         comes = round((tokens if limit.unit == "tokens" else micros) / share)
         if comes > limit.most:
-            per = f"a {limit.per}"
             words += (
                 f" That is more than {describe_budget(limit)} allows: "
-                f"{format_amount(limit.unit, limit.most)} {per}."
+                f"{format_amount(limit.unit, limit.most)} a {limit.per}."
             )
     return BudgetForecast(runs, tokens, micros, True, words)
 
@@ -176,16 +188,18 @@ def forecast_job(job: str, each: Learned, runs: float, limits: Iterable[Limit]) 
 
 
 def format_amount(unit: Literal["tokens", "usd"], number: int) -> str:
-    """12,000 tokens, or $1.25."""
+    """An amount for people: `12,000 tokens`, or `$1.25` for millionths of dollars."""
     if unit == "tokens":
         return f"{number:,} tokens"
-    return f"${number / 1e6:,.2f}" if number >= 10_000 or not number else f"${number / 1e6:.4f}"
+    if 0 < number < 10_000:  # less than a cent
+        return f"${number / 1e6:.4f}"
+    return f"${number / 1e6:,.2f}"
 
 
 def describe_budget(limit: Limit) -> str:
-    """The budget, as people call it."""
+    """The name of the budget in a sentence, such as `the budget of agent coder`."""
     named = {
-        "all": "the budget of all that is done here",
+        "all": "the total budget",
         "session": "the budget of this conversation",
     }
     kinds = {"agent": "agent ", "job": "job "}
@@ -196,48 +210,41 @@ PERIOD_WORDS = {"day": " today", "month": " this month", "ever": ""}
 
 
 def format_used(standing: LimitStanding) -> str:
-    """How much of it is used."""
+    """How much of the limit is used, such as `700 of 1,000 tokens today`."""
     limit = standing.limit
     used = format_amount(limit.unit, standing.used).removesuffix(" tokens")
     return f"{used} of {format_amount(limit.unit, standing.most)}{PERIOD_WORDS[limit.per]}"
 
 
 def describe_reset(limit: Limit, today: int, zone: ZoneInfo) -> str:
-    """When it is fresh again."""
+    """A sentence that says when the limit resets."""
     on = reset_date(limit, today)
     if on is None:
-        return "It does not become fresh by itself."
-    return (
-        f"It is fresh again on {datetime.combine(on, hour(), zone):%A, %d %B at %H:%M} "
-        f"({zone.key})."
-    )
+        return "It does not reset by itself."
+    return f"It resets on {datetime.combine(on, time(), zone):%A, %d %B at %H:%M} ({zone.key})."
 
 
 def explain_spent(standing: LimitStanding, wanted: int, today: int, zone: ZoneInfo) -> str:
-    """Why a call is not made, and what can be done."""
+    """Why a call that wants this much is refused, and how an owner can allow more."""
     limit = standing.limit
     if not standing.most:
         change = (
             f"deskhand budget set {quote_key(limit.key)} --{limit.field.replace('_', '-')} NUMBER"
         )
-        return f"{describe_budget(limit)} allows nothing. An owner changes it with: {change}"
-    held = (
-        f", {format_amount(limit.unit, standing.held)} are held by calls that go on"
-        if standing.held
-        else ""
-    )
+        return f"{describe_budget(limit)} is 0. An owner can change it with: {change}"
+    held = ""
+    if standing.held:
+        held = f", {format_amount(limit.unit, standing.held)} are reserved for running calls"
     lift = f"deskhand budget lift {quote_key(limit.key)} --per {limit.per}"
     return (
-        f"{describe_budget(limit)} is spent: {format_used(standing)} are used{held}, and "
-        "this call may take "
-        f"{format_amount(limit.unit, wanted)}. {describe_reset(limit, today, zone)} An "
-        "owner allows as much "
-        f"once more with: {lift}"
+        f"{describe_budget(limit)} is spent: {format_used(standing)} are used{held}, and this call "
+        f"may use {format_amount(limit.unit, wanted)}. {describe_reset(limit, today, zone)} "
+        f"An owner can allow the same amount again with: {lift}"
     )
 
 
 def render_warning(standing: LimitStanding, today: int, zone: ZoneInfo) -> str:
-    """That it will soon be spent."""
+    """A warning that the limit is nearly used up."""
     limit = standing.limit
     said = (
         f"{describe_budget(limit)} is at {standing.share:.0%}: {format_used(standing)}. "
@@ -247,5 +254,5 @@ def render_warning(standing: LimitStanding, today: int, zone: ZoneInfo) -> str:
 
 
 def quote_key(key: str) -> str:
-    """As a word of a shell."""
+    """The key as one word for a shell."""
     return key if re.fullmatch(r"[\w:./@+-]+", key) else "'" + key.replace("'", "'\\''") + "'"

@@ -12,6 +12,7 @@ import msgspec
 from ..budgets.enforcement import BudgetLedger
 from ..budgets.limit_rules import (
     BUDGET_SCOPES,
+    Amounts,
     BudgetScope,
     LimitStanding,
     describe_reset,
@@ -65,7 +66,7 @@ def with_ledger(settings: Settings, use: Callable[[BudgetLedger], Awaitable[T]])
 def budget() -> None:
     """Show and set token and cost limits.
 
-    A budget holds for all that is done here, for each person, agent, job or session, or for one by
+    A budget applies to everything here, to each person, agent, job or session, or for one by
     its name. The most that a call may use is held before it is made: a budget is never overdrawn,
     however much goes on at once.
 
@@ -97,7 +98,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
         whose = await _whose(ledger, settings, today)
         return [standing for of, name in whose for standing in ledger.list_standings(of, name)]
 
-    async def spent(ledger: BudgetLedger) -> tuple[int, int]:
+    async def spent(ledger: BudgetLedger) -> Amounts:
         return ledger.sum_used("all", "", period_start("month", today))
 
     found = with_ledger(settings, use)[:limit]
@@ -208,7 +209,7 @@ def _words(budget: Budget) -> str:
 )
 @config_option
 def lift(whose: str, per: BudgetPeriod | None, config: str | None) -> None:
-    """Raise a limit once by its own amount, until the budget resets. What is set stays as it is.
+    """Allow the same amount again until the budget resets. The limit itself stays as it is.
 
     \b
     Examples:
@@ -227,7 +228,7 @@ def lift(whose: str, per: BudgetPeriod | None, config: str | None) -> None:
     zero = [each.limit.field for each in chosen if not each.most]
     amounts = " ".join(f"--{field.replace('_', '-')} NUMBER" for field in zero)
     change = f"deskhand budget set {quote_key(whose)} {amounts}"
-    nothing = f"allows nothing, and as much once more is nothing: change it with {change}"
+    nothing = f"is 0, and lifting it adds 0: change it with {change}"
     if zero and len(zero) == len(chosen):
         fail(f"the budget of {whose} {nothing}", USAGE)
     lifted = with_ledger(settings, use)

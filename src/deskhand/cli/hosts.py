@@ -9,10 +9,11 @@ import click
 
 from ..config.clock import SystemClock
 from ..net.egress import parse_egress_host
+from ..secrets.queries import drop_grants, list_grants, list_uses
 from ..store.sqlite import SqliteStore
-from ..tools.network import OUTSIDE
-from ..types.commit import Change
+from ..tools.network import OUTSIDE, grant_host
 from ..types.errors import DeskhandError
+from ..users.queries import audit_note
 from .plain import plain
 from .run import (
     FAILED,
@@ -70,10 +71,10 @@ def allow(host: str, after_reading: bool, agent: str, config: str | None) -> Non
 
     async def use(store: SqliteStore) -> None:
         now = SystemClock().now()
-        note = Change("people_note", (now, ME.id, "host allowed", f"{entry} {name}".strip()))
-        await store.change(
-            [Change("egress_grant_set", (name, "", entry, int(after_reading), now, ME.id)), note]
-        )
+        note = audit_note(now, ME.id, what="host allowed", subject=f"{entry} {name}".strip())
+        knowing = OUTSIDE if after_reading else 0
+        grant = grant_host(entry, agent=name, session="", knowing=knowing, at=now, by=ME.id)
+        await store.change([grant, note])
         click.echo(f"Commands of {name or 'every agent'} may reach {entry} now")
         click.echo(f'Take it back with: deskhand hosts revoke "{entry}"')
 
@@ -99,22 +100,24 @@ def list_(used: bool, limit: int | None, config: str | None) -> None:
 
     async def use(store: SqliteStore) -> None:
         if used:
-            rows = await store.query("egress_uses", (limit or 200,))
-            for session, host, port, refused, requests, up, down, _, last in reversed(rows):
-                at = datetime.fromtimestamp(last, zone).strftime("%Y-%m-%d %H:%M")
-                what = f"refused: {refused}" if refused else f"{up:,} bytes out, {down:,} in"
-                click.echo(plain(f"{at}  {session}  {host}:{port}  {requests} times  {what}"))
-            if not rows:
+            uses = await list_uses(store, limit or 200)
+            for use in reversed(uses):
+                at = datetime.fromtimestamp(use.last_at, zone).strftime("%Y-%m-%d %H:%M")
+                what = f"{use.up:,} bytes out, {use.down:,} in"
+                if use.refused:
+                    what = f"refused: {use.refused}"
+                where = f"{use.session}  {use.host}:{use.port}"
+                click.echo(plain(f"{at}  {where}  {use.requests} times  {what}"))
+            if not uses:
                 click.echo("No command has reached anything yet.")
             return
         lines = [
             f"{each}  every agent  (by the configuration)" for each in settings.config.egress.allow
         ]
-        for agent, session, host, knowing, _, by in await store.query("egress_grants", ()):
-            where = session or agent or "every agent"
-            lines.append(
-                f"{host}  {where}{'  also after reading' if knowing == OUTSIDE else ''}  (by {by})"
-            )
+        for grant in await list_grants(store):
+            where = grant.session or grant.agent or "every agent"
+            reading = "  also after reading" if grant.knowing == OUTSIDE else ""
+            lines.append(f"{grant.host}  {where}{reading}  (by {grant.by})")
         for line in lines[:limit]:
             click.echo(plain(line))
         if not lines:
@@ -141,8 +144,8 @@ def revoke(host: str, agent: str, config: str | None) -> None:
         fail(str(error), USAGE)
 
     async def use(store: SqliteStore) -> None:
-        note = Change("people_note", (SystemClock().now(), ME.id, "host revoked", entry))
-        count, *_ = await store.change([Change("egress_grant_drop", (entry, agent, "*")), note])
+        note = audit_note(SystemClock().now(), ME.id, what="host revoked", subject=entry)
+        count, _ = await store.change([drop_grants(entry, agent), note])
         if not count:
             how = (
                 "allowed by the configuration"

@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 import click
 
 from ..config.config import Settings
-from ..types.commit import Change
-from ..types.process import Process, parse_process_row
+from ..store.queries import stop_process, visible_processes
+from ..types.process import Process
 from .asks import name_of, somebody_drives
 from .encoded import in_json
 from .plain import one_line
@@ -88,14 +88,13 @@ def kill(process_id: str, config: str | None) -> None:
     if len(found) != 1:
         which = "several begin" if found else "nothing that runs begins"
         fail(f"{which} with {process_id!r}; `deskhand ps` shows what there is", USAGE)
-    stop = Change("process_stop", (f"stopped by {ME.id}", found[0].id))
+    stop = stop_process(found[0].id, by=ME.id)
     with_store(settings, lambda store: store.change((stop,)))
     click.echo(f"Ended {found[0].id}: {one_line(found[0].command, 200)}")
 
 
 def _processes(settings: Settings) -> list[Process]:
-    rows = with_store(settings, lambda store: store.query("process_seen_by", (1, ME.id, SHOWN)))
-    return [parse_process_row(row) for row in rows]
+    return with_store(settings, lambda store: visible_processes(store, ME, SHOWN))
 
 
 def _state(process: Process, settings: Settings) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from datetime import datetime
-from functools import partial
 from zoneinfo import ZoneInfo
 
 import anyio
@@ -17,7 +16,7 @@ from ..config.config import Settings, worker_environment
 from ..supervision.lock import Holder, acquire_lock, read_holder
 from ..supervision.rollback import can_roll_back, roll_back_failed_start
 from ..supervision.start_log import read_last_start
-from ..supervision.supervise import Mending, Supervisor
+from ..supervision.supervise import Supervisor
 from ..types.errors import ConfigError
 from ..web.settings import check_exposure
 from .open import announce
@@ -68,29 +67,37 @@ def serve(worker: int | None, open_: bool, config: str | None) -> None:
     ]  # -P: what lies in this folder is not ours to import
     command += [*(("-v",) if verbose(settings) else ()), *(("--config", config) if config else ())]
     command += ["serve", "--worker", str(os.getpid())]
-    could = partial(_could_mend, settings)
-    mending = Mending(
-        lambda: read_last_start(settings.home),
-        partial(_mend, settings),
-        could,
-        settings.config.start_s,
-    )
     now = SystemClock().monotonic
     reload = not sys.stdin.isatty()
-    parent = Supervisor(command, worker_environment(), now, reload=reload, mending=mending)
+    parent = Supervisor(
+        command, worker_environment(), now, reload=reload, repair=RollBack(settings)
+    )
     sys.exit(anyio.run(_beside, parent, settings, open_))
 
 
-async def _mend(settings: Settings, code: int, why: str) -> bool:
-    """Its code is read when this process starts: before an agent that works on Deskhand itself
-    could break it."""
-    with logging_of(settings):
-        return await roll_back_failed_start(settings, code, why)
+class RollBack:
+    """Undoes what agents changed in Deskhand's own code when the service does not start with it.
 
+    The code of the repair is loaded when this process starts, before an agent could break it.
+    """
 
-async def _could_mend(settings: Settings) -> bool:
-    with logging_of(settings):
-        return await can_roll_back(settings)
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    @property
+    def start_s(self) -> float:
+        return self._settings.config.start_s
+
+    def last_start(self) -> float | None:
+        return read_last_start(self._settings.home)
+
+    async def can_repair(self) -> bool:
+        with logging_of(self._settings):
+            return await can_roll_back(self._settings)
+
+    async def repair(self, code: int, why: str) -> bool:
+        with logging_of(self._settings):
+            return await roll_back_failed_start(self._settings, code, why)
 
 
 async def _beside(parent: Supervisor, settings: Settings, open_: bool) -> int:

@@ -1,4 +1,4 @@
-"""Jobs for the page and the API: it implements `web.ports.JobDesk`."""
+"""Jobs for the page and the API: it implements `web.ports.JobsBackend`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ..web.job_views import (
     Scheduler,
 )
 from ..web.names import CHANNEL, format_session_name
-from ..web.ports import JobDesk
+from ..web.ports import JobsBackend
 from .blueprints import BLUEPRINTS, get_blueprint, make_form_schema, render_command
 from .job_file import parse_job, render_job_file
 from .manage_tool import job_from_blueprint
@@ -237,4 +237,4 @@ def _format_address(to: Address | None) -> str:
     return f"{to.channel}:{to.chat}" + (f":{to.thread}" if to.thread else "")
 
 
-_desk: type[JobDesk] = JobsApi
+_desk: type[JobsBackend] = JobsApi

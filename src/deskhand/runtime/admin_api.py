@@ -1,4 +1,4 @@
-"""What the page and the API may know and change of the running Deskhand: `web.ports.House`."""
+"""Implements `web.ports.AdminBackend`: what the page and the API may know and change."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from ..types.health import Health
 from ..types.identity import Principal, list_reader_names
 from ..types.options import SessionOptions
 from ..web.alert_views import AlertView
-from ..web.ports import House
+from ..web.ports import AdminBackend
 from ..web.views import (
     AgentView,
     ChangeDetail,
@@ -86,8 +86,8 @@ def _current_model(name: str) -> CurrentModel:
     return CurrentModel(provider, model)
 
 
-class RunningHouse:
-    """It implements `web.ports.House`."""
+class RunningAdmin:
+    """It implements `web.ports.AdminBackend`."""
 
     def __init__(self, app: App, models: Models) -> None:
         self._app = app
@@ -493,4 +493,4 @@ def _redact_config(config: Any) -> Any:
     return _URL_SECRET.sub(r"\1[secret]", config) if isinstance(config, str) else config
 
 
-_: type[House] = RunningHouse
+_: type[AdminBackend] = RunningAdmin

@@ -7,7 +7,7 @@ from ..policy.visible import escape_invisible
 from ..types.errors import Refused
 from ..types.identity import Principal
 from ..web.held_views import HeldView, SeenView
-from ..web.ports import HeldDesk as Port
+from ..web.ports import HeldFilesBackend
 from .held_files import Approving, Seen
 
 
@@ -53,4 +53,4 @@ class HeldApi:
         return Approving(self._ground.settings(), self._ground.store)
 
 
-_port: type[Port] = HeldApi
+_port: type[HeldFilesBackend] = HeldApi

@@ -21,13 +21,13 @@ from ..supervision.connection_limits import HEAD_BYTES, make_connection_class
 from ..types.clock import Ids
 from ..types.errors import ConfigError
 from ..web.app import build_app
-from ..web.everything import ENDPOINTS, SOCKETS
+from ..web.endpoints import ENDPOINTS, SOCKETS
 from ..web.guard import GuardLimits
 from ..web.page import make_routes
 from ..web.ports import Web
 from ..web.settings import WebConfig, allowed_hosts, allowed_origins, check_exposure
 from ..web.sockets import FRAME_BYTES
-from .admin_api import RunningHouse
+from .admin_api import RunningAdmin
 from .app import App
 from .held_api import HeldApi
 from .onboarding import Onboarding
@@ -123,20 +123,20 @@ class Site:
     def _make_web(self, tasks: TaskGroup, stopping: anyio.Event) -> Web:
         app = self._app
         return Web(
-            app.door,
-            app.store,
-            app.people,
-            RunningHouse(app, self._models),
-            app.features.automation.api,
-            ProposalsApi(app.features.host, app.features.reviewing.proposals),
-            HeldApi(app.features.host),
-            Onboarding(app, self._models, tasks, app.current.reload),
-            app.blobs,
-            app.parts.clock,
-            app.parts.ids,
-            version("deskhand"),
-            app.redact,
-            stopping.wait,
+            door=app.door,
+            store=app.store,
+            people=app.people,
+            admin=RunningAdmin(app, self._models),
+            jobs=app.features.automation.api,
+            proposals=ProposalsApi(app.features.host, app.features.reviewing.proposals),
+            held=HeldApi(app.features.host),
+            setup=Onboarding(app, self._models, tasks, app.current.reload),
+            blobs=app.blobs,
+            clock=app.parts.clock,
+            ids=app.parts.ids,
+            version=version("deskhand"),
+            redact=app.redact,
+            stopping=stopping,
         )
 
 

@@ -33,7 +33,8 @@ from ..policy.postures import POSTURES, Posture
 from ..supervision.doctor import run_probes
 from ..types.errors import ChannelError, ConfigError, DeskhandError
 from ..web.people import render_qr
-from ..web.steps import (
+from ..web.ports import SetupBackend
+from ..web.setup_views import (
     BotView,
     CheckView,
     Key,
@@ -41,7 +42,6 @@ from ..web.steps import (
     ProbeView,
     ProviderView,
     PullView,
-    SetUp,
     SetupView,
 )
 from .app import App
@@ -58,7 +58,7 @@ TELEGRAM = "telegram"
 
 
 class Onboarding:
-    """It implements `web.setup.SetUp`. `reload` makes what was written hold; `tasks` runs
+    """It implements `web.ports.SetupBackend`. `reload` makes what was written hold; `tasks` runs
     downloads."""
 
     def __init__(
@@ -217,4 +217,4 @@ class Onboarding:
         await self._reload()
 
 
-_: type[SetUp] = Onboarding
+_: type[SetupBackend] = Onboarding

@@ -12,7 +12,7 @@ from ..assembly.host import Host
 from ..config.config import Config
 from ..secrets.egress_rules import Egress
 from ..secrets.inbound_redaction import redact_message
-from ..secrets.proxy_keys import make_proxy_keys
+from ..secrets.proxy_keys import ProxyKeys
 from ..tools.base import ToolScope
 from ..tools.label_marks import stored_as
 from ..types.commit import Change
@@ -35,8 +35,8 @@ class ToolWiring:
     def __init__(self, ground: Host) -> None:
         self.host = ground
         home = ground.settings().home
-        held = make_proxy_keys(ground.secrets, home, ground.clock, ground.net)
-        egress = Egress(ground.store, ground.net, lambda: self._config.egress, ground.clock, held)
+        keys = ProxyKeys(ground.secrets, home, ground.clock, ground.net)
+        egress = Egress(ground.store, ground.net, lambda: self._config.egress, ground.clock, keys)
         outward = Outward(egress.way, ground.redact.redact_bytes)
         undo = lambda: self._config.undo  # noqa: E731 -- beside its neighbours
         self.scopes = ToolScopes(

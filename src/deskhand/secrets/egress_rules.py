@@ -1,13 +1,11 @@
-"""Who may reach what from a command: the lists of people, asked anew for every connection."""
+"""Which hosts a command may reach, and which secrets its requests may carry."""
 
 from __future__ import annotations
 
 import logging
-import ssl
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from pathlib import Path
 
 import anyio
 import msgspec
@@ -27,29 +25,23 @@ from ..store.base import Store
 from ..tools.network import OUTSIDE, PRIVATE, REQUEST, read_so_far
 from ..tools.way import Traveller, Way
 from ..types.clock import Clock
-from ..types.commit import Change
 from ..types.errors import AddressRefused, StoreError
 from ..types.identity import Principal
-from ..types.labels import join_labels
+from ..types.labels import Label, join_labels
+from . import queries
+from .proxy_keys import ProxyKeys
+from .queries import HostAnswer, HostUse
 
 log = logging.getLogger(__name__)
 MAX_USES = 10_000
-
-
-class ProxyKeys(msgspec.Struct, frozen=True):
-    """What the broker has. `held` are all secrets now; `certificate` poses as a host, `authorities`
-    is the file that makes commands believe it: None where that is not possible. `trust` judges the
-    certificates of servers."""
-
-    list_secrets: Callable[[], Sequence[HeldSecret]] = lambda: ()
-    server_context: Callable[[str], ssl.SSLContext | None] = lambda host: None
-    authorities: Callable[[], Path | None] = lambda: None
-    client_context: Callable[[], ssl.SSLContext] = ssl.create_default_context
+"""How many uses are kept, and counted for one command."""
+UseKey = tuple[str, int, str]
+"""Host, port, and why it was refused ('' where it was not)."""
 
 
 class Egress:
-    """Opens ways for commands. One per process: all of them share the connections that it may have
-    at once."""
+    """Opens the network for commands, one way for each. There is one per process, since all
+    commands share its limit of connections."""
 
     def __init__(
         self,
@@ -57,37 +49,39 @@ class Egress:
         net: Net,
         config: Callable[[], EgressConfig],
         clock: Clock,
-        keys: ProxyKeys | None = None,
+        keys: ProxyKeys,
     ) -> None:
         self._store = store
         self._net = net
         self._config = config
         self._clock = clock
-        self._keys = keys or ProxyKeys()
+        self._keys = keys
         self._slots = Slots()
 
     @asynccontextmanager
     async def way(self, traveller: Traveller) -> AsyncIterator[Way]:
         """See `tools.way.Ways`."""
         way = Way()
-        uses = dict[tuple[str, int, str], tuple[int, int, int]]()
         if not self._config().enabled and not traveller.public:
             yield way
             return
-        mine = () if traveller.public else self._usable_secrets(traveller.principal)
+
+        secrets: tuple[HeldSecret, ...] = ()
+        if not traveller.public:
+            secrets = self._usable_secrets(traveller.principal)
+        trust_file = self._keys.trust_file() if secrets else None
+        uses: dict[UseKey, HostUse] = {}
         gate = Gate(
-            partial(self._find_refusal, traveller),
-            self._net.connect,
-            partial(_count_use, way, uses),
-            self._keys.client_context,
-            partial(self._make_broker, mine),
-            self._keys.server_context,
-            traveller.read,
+            permit=partial(self._find_refusal, traveller),
+            connect=self._net.connect,
+            on_use=partial(_count_use, traveller.session, way, uses),
+            client_context=self._keys.client_context,
+            broker=partial(self._make_broker, secrets),
+            server_context=self._keys.server_context,
+            read=traveller.read,
         )
         try:
-            async with open_egress_socket(
-                gate, self._slots, self._keys.authorities() if mine else None
-            ) as way.path:
+            async with open_egress_socket(gate, self._slots, trust_file) as way.path:
                 yield way
         finally:
             with anyio.CancelScope(shield=True):
@@ -98,88 +92,119 @@ class Egress:
         names = (principal.id, *(f"role:{role}" for role in principal.roles))
         return _filter_rules(self._keys.list_secrets(), lambda rule: rule.is_usable_by(names))
 
-    def _make_broker(self, mine: Sequence[HeldSecret], host: str, port: int) -> SecretBroker | None:
-        here = _filter_rules(mine, lambda rule: (rule.host, rule.port) == (host, port))
+    def _make_broker(
+        self, secrets: Sequence[HeldSecret], host: str, port: int
+    ) -> SecretBroker | None:
+        """What puts secrets into requests to this host; None when none may go there."""
+        here = _filter_rules(secrets, lambda rule: (rule.host, rule.port) == (host, port))
         return SecretBroker(host, here, self._keys.list_secrets()) if here else None
 
     async def _find_refusal(self, traveller: Traveller, host: str, port: int) -> str:
-        """Why this host is not reached, and what to do about it; '' if it is."""
+        """Why this host may not be reached and what to do about it, or '' if it may."""
         if traveller.public:
             return find_target_problem(host, port, public=True, entries=())
+
         label = join_labels((traveller.label, await traveller.read()))
-        rows = await self._store.query("egress_grants_of", (traveller.agent, traveller.session))
-        said = await self._store.query("egress_said", (traveller.agent,))
-        if is_host_covered(_parse_hosts(said, "never"), host, port):
+        grants = await queries.grants_in(self._store, traveller.agent, traveller.session)
+        answers = await queries.standing_answers(self._store, traveller.agent)
+        if is_host_covered(_answered_hosts(answers, "never"), host, port):
             return f"a person said never to {host}: do without it"
-        always = [*map(parse_egress_host, self._config().allow), *_parse_hosts(said, "always")]
-        always += [parse_egress_host(each) for each, _, knowing in rows if not knowing]
+
+        # What was granted while nothing had been read counts until something is; what was granted
+        # knowing what had been read counts for that.
+        unread = [
+            *map(parse_egress_host, self._config().allow),
+            *_answered_hosts(answers, "always"),
+            *(parse_egress_host(grant.host) for grant in grants if not grant.knowing),
+        ]
         tainted = read_so_far(label)
         enough = (OUTSIDE,) if tainted == OUTSIDE else (OUTSIDE, PRIVATE)
-        knowing = [parse_egress_host(each) for each, _, knows in rows if knows in enough]
-        why = find_target_problem(
-            host, port, public=False, entries=knowing if tainted else (*knowing, *always)
-        )
-        if not why:
+        knowing = [parse_egress_host(grant.host) for grant in grants if grant.knowing in enough]
+        entries = knowing if tainted else [*knowing, *unread]
+        problem = find_target_problem(host, port, public=False, entries=entries)
+        if not problem:
             return ""
+
         named = host if port in (80, 443) else f"{host}:{port}"
         ask = f'call {REQUEST}(host="{named}")'
-        granted = [parse_egress_host(each) for each, _, _ in rows]
-        if tainted and is_host_covered((*always, *granted), host, port):
-            what = "this conversation" if read_so_far(traveller.label) else "this command"
-            sources = ", ".join(label.source.splitlines()[:3]) or "content from outside"
-            return (
-                f"{host} is not reached without a question now that {what} has read {sources}; "
-                f"{ask}"
-            )
-        return f"{why}; {ask}" if why.endswith(("not allowed", f"not on {port}")) else why
+        granted = [parse_egress_host(grant.host) for grant in grants]
+        if tainted and is_host_covered((*unread, *granted), host, port):
+            return f"{_explain_tainted(host, label, traveller)}; {ask}"
+        if problem.endswith(("not allowed", f"not on {port}")):
+            return f"{problem}; {ask}"
+        return problem
 
-    async def _record_uses(
-        self, session: str, uses: dict[tuple[str, int, str], tuple[int, int, int]]
-    ) -> None:
+    async def _record_uses(self, session: str, uses: Mapping[UseKey, HostUse]) -> None:
         if not uses:
             return
         now = self._clock.now()
-        rows = [
-            Change("egress_use_add", (session, *where, *sums, now)) for where, sums in uses.items()
-        ]
+        changes = [queries.add_use(use, now) for use in uses.values()]
         try:
-            await self._store.change([*rows, Change("egress_uses_trim", (MAX_USES,))])
+            await self._store.change([*changes, queries.trim_uses(MAX_USES)])
         except StoreError as error:
-            log.warning("what a command of %s reached was not written down: %s", session, error)
+            log.warning("The hosts that a command of %s reached were not saved: %s", session, error)
+
+
+def _count_use(session: str, way: Way, uses: dict[UseKey, HostUse], use: Use) -> None:
+    """Add a request or tunnel to the uses of a command. Of new hosts no more than MAX_USES are
+    counted."""
+    if use.refused:
+        way.refused[use.host] = use.refused
+        log.info("egress %s:%d %s", use.host, use.port, use.refused)
+    else:
+        way.reached[use.host] = way.reached.get(use.host, 0) + 1
+        log.info("egress %s:%d %d bytes out, %d in", use.host, use.port, use.up, use.down)
+
+    key = (use.host, use.port, use.refused)
+    known = uses.get(key)
+    if known is None and len(uses) >= MAX_USES:
+        return
+    uses[key] = HostUse(
+        session=session,
+        host=use.host,
+        port=use.port,
+        refused=use.refused,
+        requests=1 + (known.requests if known else 0),
+        up=use.up + (known.up if known else 0),
+        down=use.down + (known.down if known else 0),
+    )
+
+
+def _explain_tainted(host: str, label: Label, traveller: Traveller) -> str:
+    """That an allowed host needs a new question, since something was read meanwhile."""
+    reader = "this conversation" if read_so_far(traveller.label) else "this command"
+    sources = ", ".join(label.source.splitlines()[:3]) or "content from outside"
+    return f"{host} is not reached without a question now that {reader} has read {sources}"
 
 
 def _filter_rules(
-    held: Sequence[HeldSecret], which: Callable[[SecretRule], bool]
+    secrets: Sequence[HeldSecret], matches: Callable[[SecretRule], bool]
 ) -> tuple[HeldSecret, ...]:
-    """Those that have such rules, with these alone."""
-    chosen = [(each, tuple(filter(which, each.rules))) for each in held]
-    return tuple(msgspec.structs.replace(each, rules=rules) for each, rules in chosen if rules)
-
-
-def _count_use(way: Way, uses: dict[tuple[str, int, str], tuple[int, int, int]], use: Use) -> None:
-    if use.refused:
-        way.refused[use.host] = use.refused
-    else:
-        way.reached[use.host] = way.reached.get(use.host, 0) + 1
-    log.info(
-        "egress %s:%d %s", use.host, use.port, use.refused or f"{use.up} bytes out, {use.down} in"
-    )
-    requests, up, down = uses.get(where := (use.host, use.port, use.refused), (0, 0, 0))
-    if where in uses or len(uses) < MAX_USES:
-        uses[where] = (requests + 1, up + use.up, down + use.down)
-
-
-def _parse_hosts(said: Sequence[tuple[str, str]], verdict: str) -> list[EgressHost]:
-    """The hosts to which a person once said this for good, when they were asked."""
+    """The secrets that have matching rules, each with these rules alone."""
     found = []
-    for kind, shown in said:
+    for secret in secrets:
+        rules = tuple(filter(matches, secret.rules))
+        if rules:
+            found.append(msgspec.structs.replace(secret, rules=rules))
+    return tuple(found)
+
+
+def _answered_hosts(answers: Sequence[HostAnswer], verdict: str) -> list[EgressHost]:
+    """The hosts that were asked for and got this answer for good. What cannot be read is
+    skipped."""
+    found = []
+    for answer in answers:
+        if answer.verdict != verdict:
+            continue
         try:
-            if kind == verdict:
-                found.append(parse_egress_host(msgspec.json.decode(shown, type=_Asked).host))
+            asked = msgspec.json.decode(answer.arguments, type=_HostArguments)
+            found.append(parse_egress_host(asked.host))
         except (msgspec.MsgspecError, AddressRefused, RecursionError):
             continue
     return found
 
 
-class _Asked(msgspec.Struct):
+class _HostArguments(msgspec.Struct):
+    """The arguments of `request_host`."""
+
     host: str

@@ -1,9 +1,10 @@
-"""What the proxy needs to put secrets into requests: the secrets, and certificates that only
-commands believe."""
+"""What the egress proxy needs to put secrets into requests: the secrets, and certificates that only
+commands trust."""
 
 from __future__ import annotations
 
 import ssl
+from collections.abc import Sequence
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,56 +13,61 @@ from typing import Protocol
 from ..config.home import Home
 from ..config.yaml_edit import write_private_file
 from ..net.client import Net
+from ..net.egress_secrets import HeldSecret
 from ..types.clock import Clock
-from .egress_rules import ProxyKeys
 from .secrets import Secrets
 
 HAS_CRYPTOGRAPHY = find_spec("cryptography") is not None
-"""Whether TLS can end here: it needs the extra `secrets`."""
+"""Whether the proxy can terminate TLS, which needs the extra `secrets`."""
 
 
 class ProxyAuthority(Protocol):
-    """See `net.egress_ca`."""
+    """A certificate authority. See `net.egress_ca`."""
 
     pem: str
 
     def server_context(self, host: str) -> ssl.SSLContext: ...
 
 
-class Authorities:
-    """Made when they are first needed, with a key that is never written down."""
+class ProxyKeys:
+    """The secrets and certificates of the proxy. The authority is made when it is first needed, and
+    its key is never written to disk."""
 
-    def __init__(self, home: Home, clock: Clock, net: Net) -> None:
+    def __init__(self, secrets: Secrets, home: Home, clock: Clock, net: Net) -> None:
+        self._secrets = secrets
         self._path = home.state / "commands-trust.pem"
         self._clock = clock
         self._net = net
 
-    @cached_property
-    def _authority(self) -> ProxyAuthority:
-        from ..net.egress_ca import Authority as Made  # noqa: PLC0415 -- a tenth of a second, and seldom needed
+    def list_secrets(self) -> Sequence[HeldSecret]:
+        """All secrets, with the rules that say where each may go."""
+        return self._secrets.list_secrets()
 
-        return Made(self._clock.now())
+    def client_context(self) -> ssl.SSLContext:
+        """Checks the certificates of servers."""
+        return self._net.tls_context
 
     def server_context(self, host: str) -> ssl.SSLContext | None:
-        """What poses as this host."""
+        """Speaks TLS to a command in the name of `host`. None without the extra `secrets`."""
         return self._authority.server_context(host) if HAS_CRYPTOGRAPHY else None
 
-    @cached_property
     def trust_file(self) -> Path | None:
-        """The file with the certificates that commands are to trust."""
-        if not HAS_CRYPTOGRAPHY:
-            return None
+        """The file with the certificates that commands are to trust. None without the extra
+        `secrets`."""
+        return self._trust_file if HAS_CRYPTOGRAPHY else None
+
+    @cached_property
+    def _authority(self) -> ProxyAuthority:
+        # Importing it takes a tenth of a second, and few processes need it.
+        from ..net.egress_ca import Authority  # noqa: PLC0415
+
+        return Authority(self._clock.now())
+
+    @cached_property
+    def _trust_file(self) -> Path:
         known = [
             ssl.DER_cert_to_PEM_cert(each)
             for each in self._net.tls_context.get_ca_certs(binary_form=True)
         ]
         write_private_file(self._path, "".join([*known, self._authority.pem]))
         return self._path
-
-
-def make_proxy_keys(secrets: Secrets, home: Home, clock: Clock, net: Net) -> ProxyKeys:
-    """The keys of one process."""
-    made = Authorities(home, clock, net)
-    return ProxyKeys(
-        secrets.list_secrets, made.server_context, lambda: made.trust_file, lambda: net.tls_context
-    )

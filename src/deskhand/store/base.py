@@ -1,4 +1,4 @@
-"""What a store is: durable, in order, and the only judge of what happened."""
+"""The Store protocol: the durable log of every session, with its inbox and outbox."""
 
 from __future__ import annotations
 
@@ -12,17 +12,25 @@ from ..types.events import Recorded
 from ..types.identity import Inbound, Principal, Waiting
 from ..types.messages import ResultStatus
 
+Args = tuple[str | int | float | bytes | None, ...]
+"""The arguments of a statement."""
+Row = tuple[Any, ...]
+"""A row as a statement returns it."""
+
 FirstCommit = Callable[[int], Commit]
-"""Makes the first commit of a turn from the inbox id that the message was given. It takes in that
-row and no other. Pure: it runs in the writer."""
+"""Makes the first commit of a turn from the inbox id of its message. It admits that row and no
+other. It runs in the writer thread and must be a pure function."""
 
 INBOX_LIMIT = 10_000
 """How many messages may wait in one session."""
 
 
 class Accepted(msgspec.Struct, frozen=True, gc=False):
-    """What became of an inbound. `after` is the session's last event before it; `admitted`: the
-    first commit that was handed along was written too, and its last event has this `seq`."""
+    """The result of `Store.accept`.
+
+    `after` is the number of the session's last event before the message. `admitted`: the first
+    commit was written too, and its last event has this `seq`.
+    """
 
     inbox_id: int
     session: str
@@ -33,7 +41,8 @@ class Accepted(msgspec.Struct, frozen=True, gc=False):
 
 
 class OpenSession(msgspec.Struct, frozen=True, gc=False):
-    """A session in which something is owed: now (`wake_at` None), or at that time."""
+    """A session that has work to do: now (`wake_at` is None), or at that time. `attempts` counts
+    the crashes of the process while it was driven."""
 
     session: str
     wake_at: float | None
@@ -41,7 +50,7 @@ class OpenSession(msgspec.Struct, frozen=True, gc=False):
 
 
 class Delivered(msgspec.Struct, frozen=True, gc=False):
-    """An outbox row that reached its platform and is not in the log yet."""
+    """An outbox row that reached its platform, where the log does not have the delivery yet."""
 
     key: str
     platform_id: str
@@ -62,12 +71,14 @@ class SessionRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class OpenAsk(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Something that a conversation waits for: an approval of a call, or a question (without a
-    `tool`). `at` and `until` are seconds since the epoch. `arguments` are the bytes of the call as
-    they are shown; `source` is where the least trusted content comes from that the model has read;
-    `elsewhere` are those who may answer, where nobody may who takes part, `call_id` the call. A
-    question about several calls has a line for each; `calls` are their ids, and `tool` and
-    `arguments` those of the first."""
+    """An approval or a question (without a `tool`) that a session waits for.
+
+    `at` and `until` are seconds since the epoch. `arguments` are the bytes of the call as they are
+    shown, and `call_id` is its id. `source` says where the least trusted content comes from that
+    the model has read. `elsewhere` names who may answer when nobody who takes part may. An approval
+    of several calls has a line for each in `question`: then `calls` are their ids, and `tool` and
+    `arguments` are those of the first.
+    """
 
     ask_id: str
     session: str
@@ -86,9 +97,8 @@ class OpenAsk(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Hit(msgspec.Struct, frozen=True, gc=False):
-    """A place where something was said. `marks` are where in the excerpt the words stand that were
-    searched for, in characters: (start, end). `seq` is the number of its event over all
-    sessions."""
+    """A search result. `marks` are the places of the words in the excerpt: (start, end) in
+    characters. `n` is the number of the event in its session, `seq` its number in the whole log."""
 
     session: str
     n: int
@@ -101,8 +111,8 @@ class Hit(msgspec.Struct, frozen=True, gc=False):
 
 
 class Used(msgspec.Struct, frozen=True, gc=False):
-    """What calls of one model used in one session on one day. `day` is its begin (UTC), seconds
-    since the epoch."""
+    """What the calls of one model used in one session on one day. `day` is when that day began
+    (UTC), in seconds since the epoch."""
 
     session: str
     title: str
@@ -115,8 +125,16 @@ class Used(msgspec.Struct, frozen=True, gc=False):
     cache_write_tokens: int
 
 
+class TokenTotals(msgspec.Struct, frozen=True, gc=False):
+    """How many tokens models have read and written in one session, in how many calls."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    calls: int = 0
+
+
 class StoredActivity(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """A tool's call or its result. `detail` is what it was called with, or what came of it."""
+    """A tool call or its result. `detail` is the beginning of its arguments or of the result."""
 
     seq: int
     session: str
@@ -130,24 +148,35 @@ class StoredActivity(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 PageCursor = tuple[float, str]
-"""Where a page of sessions goes on: behind the one that has this `last_at` and key."""
+"""Where the next page of sessions starts: after the session with this `last_at` and key."""
 FIRST_PAGE: PageCursor = (float("inf"), "")
 LAST_SEQ = 2**62
+"""Larger than the `seq` of any event."""
 
 
 class Page(list[Recorded]):
-    """Events in their order. `more`: there may be others behind them."""
+    """Events in order. `more`: there may be others after them."""
 
     more = False
 
 
 class Store(Protocol):
-    """The log, the inbox and the outbox. Every implementation passes
-    `deskhand.testing.store_suite`.
+    """The log of every session, the inbox of messages that wait, and the outbox of replies.
 
-    Whatever writes returns only when it is on disk, and raises StoreUnavailable when it cannot be:
-    then nothing of it happened, and the caller may try again.
+    The log is the only state: what is not in it did not happen. Events of a session are numbered
+    n = 1, 2, 3, …; `seq` numbers the events of all sessions in the order of their commits.
+
+    Every method that writes returns when the data is on disk. It raises StoreUnavailable when it
+    cannot be written: then nothing was, and the caller may try again. Cancelling a write does not
+    undo it; a caller that must know the outcome shields the call.
+
+    Reading methods that take a `principal` return what is in the sessions that this principal takes
+    part in. Owners see every session.
+
+    Every implementation passes `deskhand.testing.store_suite`.
     """
+
+    # Messages in, events appended
 
     async def accept(
         self,
@@ -157,143 +186,159 @@ class Store(Protocol):
         first: FirstCommit | None = None,
         changes: Sequence[Change] = (),
     ) -> Accepted:
-        """Store an inbound once per (channel, account, external_id), and open its session.
+        """Put a message into the inbox of the session, and mark the session as one with work to do.
 
-        `first` rides in the same transaction; if it is stale, the accept alone stands. `changes`
-        ride in it too, also where the inbound was known already. Raises Refused when more than
-        INBOX_LIMIT wait in the session.
+        A message is stored once for each (channel, account, external_id); a repeated one is
+        returned as a duplicate, with the session and the id that it got the first time.
+
+        `first` makes the first commit of the turn, which is written in the same transaction. If
+        another commit took its number meanwhile, the message is accepted without it. `changes` are
+        written in the same transaction, also for a duplicate.
+
+        Raises Refused if INBOX_LIMIT messages already wait in the session.
         """
         ...
 
     async def commit(self, commit: Commit) -> int:
-        """Write it all or nothing and return the `seq` of its last event (0 without events).
+        """Write a commit completely or not at all. Returns the `seq` of its last event, or 0 if it
+        has none.
 
-        Raises StaleSession when number n of the session is taken.
+        Raises StaleSession if event number `commit.n` exists already, or if a message that the
+        commit admits was admitted before: another process drives this session.
         """
         ...
 
     async def change(self, changes: Sequence[Change]) -> list[int]:
-        """Change rows that are not conversation, all or nothing. Returns how many rows each
-        statement changed."""
+        """Change rows outside of the log, all or none. Returns how many rows each statement
+        changed."""
         ...
 
-    async def query(
-        self, statement: str, args: tuple[str | int | float | bytes | None, ...]
-    ) -> list[tuple[Any, ...]]:
-        """Read with a statement that a room registered."""
+    async def list_waiting(self, session: str) -> list[Waiting]:
+        """The messages in the inbox of the session that were not admitted yet, in order of
+        arrival."""
         ...
 
-    def query_sync(
-        self, statement: str, args: tuple[str | int | float | bytes | None, ...] = ()
-    ) -> list[tuple[Any, ...]]:
-        """As `rows`, for the little that is asked at every turn."""
+    async def accepted_since(self, inbox_id: int) -> list[tuple[str, Waiting]]:
+        """The messages that any process accepted after inbox row `inbox_id`, each with its
+        session."""
         ...
 
-    def open_reader(
-        self,
-    ) -> Callable[[str, tuple[str | int | float | bytes | None, ...]], list[tuple[Any, ...]]]:
-        """As `look`, with a connection of its own: for what takes long, in another thread, one call
-        at a time."""
+    def last_inbox_id(self) -> int:
+        """The id of the newest inbox row, or 0."""
         ...
+
+    # Reading the log
 
     async def events(self, session: str, after: int = 0, limit: int | None = None) -> Page:
-        """Those after number `after`. With a `limit` no more than that, and fewer where they are
-        large."""
+        """The events of the session with n > `after`.
+
+        Returns all of them without a `limit`; with one at most that many, and fewer when they are
+        large.
+        """
+        ...
+
+    async def history(self, session: str) -> list[Recorded]:
+        """The events that a cold start needs: from the last `Compacted` on, or all. Their `seq` is
+        0."""
+        ...
+
+    async def amendments(self, session: str, after: int, limit: int) -> Page:
+        """The undos, edits and reactions with n > `after`, which change how earlier events are
+        shown."""
         ...
 
     async def events_since(self, principal: Principal, seq: int, limit: int) -> Page:
-        """What happened after `seq` in all sessions that `principal` may see, in pages as above."""
+        """The events of all visible sessions after `seq`. At most `limit`, and fewer when they are
+        large."""
         ...
 
     async def latest_events(
         self, principal: Principal, kinds: Collection[str], limit: int, before: int = LAST_SEQ
     ) -> list[Recorded]:
-        """The last events of these kinds in all sessions that `principal` may see, in order: those
-        whose `seq` is less than `before`. Fewer than `limit` where they are large."""
-        ...
-
-    async def amendments(self, session: str, after: int, limit: int) -> Page:
-        """What changes how earlier events are shown: undos, edits and reactions after number
-        `after`."""
+        """The last events of these kinds with a `seq` less than `before`, in order. At most
+        `limit`, and fewer when they are large."""
         ...
 
     def last_seq(self) -> int:
-        """The number of the last event of all sessions."""
+        """The `seq` of the newest event, or 0."""
         ...
 
-    async def history(self, session: str) -> list[Recorded]:
-        """The events that a cold start needs, without their `seq`: from the last `Compacted` on, or
-        all."""
+    async def heads(self) -> dict[str, tuple[int, bytes]]:
+        """The number and the hash of the last event of every session, for the anchor file."""
         ...
 
-    async def list_waiting(self, session: str) -> list[Waiting]:
-        """What was accepted and not taken in, in order of arrival."""
-        ...
+    # Driving sessions
 
-    async def accepted_since(self, inbox_id: int) -> list[tuple[str, Waiting]]:
-        """What any process accepted after that row, with its session."""
+    async def open_sessions(self) -> list[OpenSession]:
+        """The sessions that have work to do, now or later."""
         ...
-
-    async def open_sessions(self) -> list[OpenSession]: ...
 
     async def begin_run(self, now: float) -> str:
-        """Begin to drive. If the last run did not end cleanly, counts a crash for what it drove
-        alone, else for all that was owed at `now`.
+        """Note that this process begins to drive sessions.
 
-        Returns the session that had to be driven alone and has crashed the process once more, or
-        ''.
+        If the last run did not end cleanly, a crash is counted: for the session that was driven
+        alone, or else for every session that had work to do at `now`. Returns the session that was
+        driven alone and has crashed the process too often, or ''.
         """
         ...
 
     async def drive_alone(self, session: str) -> None:
-        """Note, before driving it, that `session` is driven by itself ('' when that is over)."""
+        """Note, before doing it, that only this session is driven now. '' when that is over."""
         ...
 
     async def end_run(self) -> None:
-        """End of a clean run."""
+        """Note that this process has stopped driving in good order."""
         ...
+
+    # The outbox
 
     async def outbox_due(
         self, now: float, limit: int, channels: Collection[str] | None = None
     ) -> list[OutboxRow]:
-        """What is to be sent now on these channels, or on any: the oldest first, at most `limit`.
-        Also what is due more than an hour ahead: the clock went back."""
+        """What is to be sent now on these channels, or on all: the oldest first.
+
+        Rows that are due more than an hour ahead are due now: the clock was set back.
+        """
         ...
 
     async def outbox_sending(self, key: str, mark: str) -> None:
-        """Journal that a send begins."""
+        """Note that a send begins. `mark` is the note that readers see with the message, such as
+        that it may be a duplicate."""
         ...
 
-    async def outbox_sent(self, key: str, platform_id: str) -> None: ...
+    async def outbox_sent(self, key: str, platform_id: str) -> None:
+        """Note that the message arrived, and the id that the platform gave it."""
+        ...
 
     async def outbox_retry(self, key: str, state: OutboxState, due_at: float, error: str) -> None:
-        """Try again at `due_at`; `sending` means that the message may have arrived."""
+        """Send again at `due_at`. The state `sending` means that the message may have arrived."""
         ...
 
-    async def outbox_failed(self, key: str, error: str) -> None: ...
+    async def outbox_failed(self, key: str, error: str) -> None:
+        """Give up on the message."""
+        ...
 
-    async def list_delivered(self, session: str) -> list[Delivered]: ...
+    async def list_delivered(self, session: str) -> list[Delivered]:
+        """The messages of the session that arrived and are not in the log as delivered."""
+        ...
+
+    # What surfaces show
+
+    async def may_see(self, principal: Principal, session: str) -> bool:
+        """Whether `principal` takes part in the session or is an owner."""
+        ...
 
     async def sessions(
         self, principal: Principal, limit: int = 50, behind: PageCursor = FIRST_PAGE
     ) -> list[SessionRow]:
-        """The sessions that `principal` takes part in; an owner sees all. The latest first, of the
-        same time by their key; those that come behind this place."""
+        """The visible sessions, the latest first, starting after `behind`. Sessions of the same
+        time are ordered by their key."""
         ...
 
     async def search_titles(
         self, principal: Principal, words: str, limit: int = 50, behind: PageCursor = FIRST_PAGE
     ) -> list[SessionRow]:
-        """The same, of those that have all of these words in their title."""
-        ...
-
-    async def open_asks(self, principal: Principal) -> list[OpenAsk]:
-        """What waits for a person in the sessions that `principal` may see, the oldest first."""
-        ...
-
-    async def session_of_ask(self, ask_id: str) -> str:
-        """In which session this is open, an ask or a call that a program was given; '' where it is
-        not."""
+        """As `sessions`, of those whose title contains all of these words."""
         ...
 
     async def search(
@@ -304,49 +349,76 @@ class Store(Protocol):
         session: str = "",
         before: int | None = None,
     ) -> list[Hit]:
-        """What people and models said in the sessions that `principal` may see (or in one of them),
-        the best first: where all words of the query stand, or words that begin so. Whatever else is
-        in the query counts as blank. With `before` the latest first, of those whose `seq` is
-        less."""
+        """The messages of people and models that contain every word of the query, or words that
+        start with it. Other characters in the query are ignored.
+
+        Searches all visible sessions, or only `session`. The best matches come first; with
+        `before`, the latest first, of those with a smaller `seq`.
+        """
+        ...
+
+    async def open_asks(self, principal: Principal) -> list[OpenAsk]:
+        """The approvals and questions that wait for a person, the oldest first."""
+        ...
+
+    async def session_of_ask(self, ask_id: str) -> str:
+        """The session in which this ask is open, or this call waits for a program's result. '' if
+        none is."""
         ...
 
     async def usage(self, principal: Principal, since: float = 0.0) -> list[Used]:
-        """What models used in the sessions that `principal` may see, by session, model and day,
-        from the day of `since` on; the latest day first."""
+        """What models used, by session, model and day, from the day of `since` on. The latest day
+        comes first."""
         ...
 
-    async def usage_in(self, sessions: Sequence[str]) -> dict[str, tuple[int, int, int]]:
-        """How many tokens models have read and written in each of these, in how many calls."""
+    async def usage_in(self, sessions: Sequence[str]) -> dict[str, TokenTotals]:
+        """What models have used in each of these sessions. Sessions without any are left out."""
         ...
 
     async def activity(self, principal: Principal, limit: int = 50) -> list[StoredActivity]:
-        """The last calls and results of tools in the sessions that `principal` may see, the latest
-        first."""
+        """The last tool calls and results, the latest first."""
         ...
-
-    async def may_see(self, principal: Principal, session: str) -> bool: ...
 
     async def erase(
         self, principal: Principal, session: str, at: float, changes: Sequence[Change] = ()
     ) -> int:
-        """Erase what was said in a session, from the file's bytes too; the chain still verifies.
-        What is going on in it ends, and what waits is dropped. `changes` are what goes with it, in
-        the same transaction. Returns the number of events. Raises Refused."""
+        """Erase what was said in a session, also from the bytes of the file. The hash chain still
+        verifies.
+
+        What runs in the session ends, and messages that wait are dropped. `changes` are written in
+        the same transaction. Returns the number of erased events.
+
+        Raises Refused if `principal` may not see the session.
+        """
         ...
 
-    async def heads(self) -> dict[str, tuple[int, bytes]]:
-        """The last number and hash of every session, for the anchor file."""
+    # Statements of other rooms
+
+    async def query(self, statement: str, args: Args) -> list[tuple[Any, ...]]:
+        """Run a named reading statement. Use the typed functions in the `queries.py` of a room
+        instead."""
         ...
 
-    def last_inbox_id(self) -> int: ...
+    def query_sync(self, statement: str, args: Args = ()) -> list[tuple[Any, ...]]:
+        """As `query`, without waiting. For small reads only: it blocks the event loop."""
+        ...
+
+    def open_reader(self) -> Callable[[str, Args], list[tuple[Any, ...]]]:
+        """As `query_sync`, on a connection of its own: for long reads in another thread. The reader
+        may be called from any thread, one call at a time."""
+        ...
+
+    # The rest
 
     def is_blob_used(self, digest: str) -> bool:
         """Whether anything names this blob. May be called from any thread."""
         ...
 
     def version(self) -> int:
-        """A number that changes when any other connection or process has committed. Cheap: for
-        polling."""
+        """A number that changes whenever another connection or process has committed. Cheap enough
+        to poll."""
         ...
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Finish the writes that were started, then close the store."""
+        ...

@@ -1,12 +1,12 @@
-"""What surfaces ask of all conversations that somebody may see: what waits, what was said, done and
-used."""
+"""The read queries behind lists and searches over all sessions that a principal may see."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from contextlib import suppress
+from pathlib import Path
 
 import apsw
 import msgspec
@@ -27,14 +27,24 @@ from ..types.events import (
     decode_event,
 )
 from ..types.identity import Principal
-from ..types.messages import clean_text
+from ..types.messages import ResultStatus, clean_text
 from ..types.turn import list_choices
-from .base import FIRST_PAGE, Hit, OpenAsk, PageCursor, SessionRow, StoredActivity, Used
+from .base import (
+    FIRST_PAGE,
+    Args,
+    Hit,
+    OpenAsk,
+    PageCursor,
+    Row,
+    SessionRow,
+    StoredActivity,
+    TokenTotals,
+    Used,
+)
+from .queries import tool_of_call
 from .schema import translate_errors
 from .writer import Writer
 
-Args = tuple[str | int | float | bytes | None, ...]
-Row = tuple[Any, ...]
 BATCH = 500
 DAY_S = 86_400
 QUERY_CHARS = 1_000
@@ -44,13 +54,17 @@ EXCERPT_CHARS = 240
 SCANNED_CHARS = 100_000
 DETAIL_CHARS = 2_000
 _WORD = re.compile(r"[^\W_]+")
-"""As the index cuts a text into words, near enough."""
+"""A word, nearly as the index splits a text into words."""
 
 
-class Looking:
-    """A part of the store. Whoever is no owner sees what is in sessions that they take part in."""
+class ReadQueries:
+    """The part of `SqliteStore` that answers lists and searches. See `Store` for each method.
 
-    path: Any
+    What was said and used is indexed when somebody asks, not when it happens: a turn that nobody
+    searches costs nothing.
+    """
+
+    path: Path
     _sql: Mapping[str, str]
     _writer: Writer
 
@@ -58,12 +72,11 @@ class Looking:
         raise NotImplementedError
 
     async def open_asks(self, principal: Principal) -> list[OpenAsk]:
+        rows = self._fetch_all(self._sql["ask_open"], _scope(principal))
         with translate_errors(self.path):
             return [
                 _make_ask(session, title, at, decode_event(body))
-                for session, title, at, body in self._fetch_all(
-                    self._sql["ask_open"], _scope(principal)
-                )
+                for session, title, at, body in rows
             ]
 
     async def session_of_ask(self, ask_id: str) -> str:
@@ -99,32 +112,23 @@ class Looking:
         await self._update_index()
         wanted = " ".join(f'"{word}"*' for word in words)
         args = (*_scope(principal), wanted, session, limit)
-        best = self._sql["said_find"]
-        latest = self._sql["said_latest"]
-        rows = (
-            self._fetch_all(best, args)
-            if before is None
-            else self._fetch_all(latest, (*args, before))
-        )
+        if before is None:
+            rows = self._fetch_all(self._sql["said_find"], args)
+        else:
+            rows = self._fetch_all(self._sql["said_latest"], (*args, before))
         with translate_errors(self.path):
             return [_make_hit(row, decode_event(row[4]), words) for row in rows]
 
     async def usage(self, principal: Principal, since: float = 0.0) -> list[Used]:
         await self._update_index()
-        return [
-            Used(*row)
-            for row in self._fetch_all(
-                self._sql["usage_of"], (*_scope(principal), int(since // DAY_S))
-            )
-        ]
+        args = (*_scope(principal), int(since // DAY_S))
+        return [Used(*row) for row in self._fetch_all(self._sql["usage_of"], args)]
 
-    async def usage_in(self, sessions: Sequence[str]) -> dict[str, tuple[int, int, int]]:
+    async def usage_in(self, sessions: Sequence[str]) -> dict[str, TokenTotals]:
         await self._update_index()
         listed = msgspec.json.encode(list(sessions)).decode()
-        return {
-            session: (read, written, calls)
-            for session, read, written, calls in self._fetch_all(self._sql["usage_in"], (listed,))
-        }
+        rows = self._fetch_all(self._sql["usage_in"], (listed,))
+        return {session: TokenTotals(*totals) for session, *totals in rows}
 
     async def activity(self, principal: Principal, limit: int = 50) -> list[StoredActivity]:
         rows = self._fetch_all(self._sql["event_activity"], (*_scope(principal), limit))
@@ -136,31 +140,28 @@ class Looking:
             return [self._with_tool_name(act) for act in found[::-1][:limit]]
 
     def _with_tool_name(self, act: StoredActivity) -> StoredActivity:
-        """With its tool's name, where the call lies further back."""
-        for _, body in (
-            self._fetch_all(self._sql["event_calls_before"], (act.session, act.n))
-            if not act.name
-            else ()
-        ):
-            reply = decode_event(body)
-            calls = reply.message.calls if isinstance(reply, ModelReplied) else ()
-            if name := next((call.name for call in calls if call.id == act.call_id), ""):
+        """The activity with the name of its tool, also when the call is on an earlier page."""
+        if act.name:
+            return act
+        for _, body in self._fetch_all(self._sql["event_calls_before"], (act.session, act.n)):
+            if name := tool_of_call(body, act.call_id):
                 return replace(act, name=name)
         return act
 
     async def _update_index(self) -> None:
-        """Look up what has been said since somebody asked last. A disk that cannot be written is no
-        reason to find nothing."""
-        try:
-            while self._fetch_all(self._sql["looked_up_behind"])[0][0] and await self._writer.run(
-                self._index_events
-            ):
-                pass
-        except StoreUnavailable:
-            pass
+        """Index what was said and used since the last time. If nothing can be written, the search
+        works with what is indexed."""
+        with suppress(StoreUnavailable):
+            while self._is_index_behind():
+                if not await self._writer.run(self._index_events):
+                    break
+
+    def _is_index_behind(self) -> bool:
+        ((behind,),) = self._fetch_all(self._sql["looked_up_behind"])
+        return bool(behind)
 
     def _index_events(self, db: apsw.Connection) -> bool:
-        """Go on by some events; whether there may be more."""
+        """Index the next events. Returns whether there may be more."""
         rows: list[Row] = db.execute(self._sql["looked_up_next"], (BATCH,)).fetchall()
         for seq, session, at, body in rows:
             event = decode_event(body)
@@ -183,14 +184,14 @@ class Looking:
 
 
 def forget_session(db: apsw.Connection, sql: Mapping[str, str], session: str) -> None:
-    """Erase a session from all of these, and its words from the pages of the index."""
+    """Erase a session from these tables, and its words from the pages of the index."""
     for name in ("said_forget", "usage_forget", "ask_forget"):
         db.execute(sql[name], (session,))
     db.execute("INSERT INTO said(said) VALUES('optimize')")
 
 
 def clear(db: apsw.Connection) -> None:
-    """Empty them, to be made anew."""
+    """Empty these tables. They are filled again from the log."""
     db.execute("INSERT INTO said(said) VALUES('delete-all')")
     db.execute("DELETE FROM usage")
     db.execute("DELETE FROM ask")
@@ -198,27 +199,27 @@ def clear(db: apsw.Connection) -> None:
 
 
 def split_query(query: str) -> list[str]:
-    """What is searched for: the words of a query, whatever else stands in it."""
+    """The words of a query, without the other characters in it."""
     return _WORD.findall(clean_text(query[:QUERY_CHARS]))[:QUERY_WORDS]
 
 
 def make_excerpt(text: str, words: Iterable[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """The piece of a text around the first of these words, on one line, and where in it they
-    stand."""
+    """The piece of a text around the first of these words, on one line, and the places of the words
+    in it: (start, end) in characters."""
     wanted = tuple(_fold_word(word) for word in words)
-    found = (
-        match.start()
-        for match in _WORD.finditer(text[:SCANNED_CHARS])
-        if _matches(match.group(), wanted)
-    )
-    start = max(0, next(found, 0) - BEFORE_CHARS)
-    piece = " ".join(text[start : start + EXCERPT_CHARS].split())
-    marks = tuple(
-        match.span() for match in _WORD.finditer(piece) if _matches(match.group(), wanted)
-    )
+
+    first = 0
+    for match in _WORD.finditer(text[:SCANNED_CHARS]):
+        if _matches(match.group(), wanted):
+            first = match.start()
+            break
+
+    start = max(0, first - BEFORE_CHARS)
     before = "…" if start else ""
     after = "…" if start + EXCERPT_CHARS < len(text) else ""
-    return before + piece + after, tuple((a + len(before), b + len(before)) for a, b in marks)
+    piece = before + " ".join(text[start : start + EXCERPT_CHARS].split()) + after
+    marks = [match.span() for match in _WORD.finditer(piece) if _matches(match.group(), wanted)]
+    return piece, tuple(marks)
 
 
 def _matches(word: str, wanted: tuple[str, ...]) -> bool:
@@ -226,25 +227,26 @@ def _matches(word: str, wanted: tuple[str, ...]) -> bool:
 
 
 def _fold_word(word: str) -> str:
+    """The word in lower case and without accents."""
     if word.isascii():
         return word.lower()
-    return "".join(
-        c for c in unicodedata.normalize("NFKD", word.casefold()) if not unicodedata.combining(c)
-    )
+    decomposed = unicodedata.normalize("NFKD", word.casefold())
+    return "".join(c for c in decomposed if not unicodedata.combining(c))
 
 
 def _like_pattern(word: str) -> str:
-    """What LIKE finds at least where this word is: the database knows no capitals but those of
-    ASCII."""
+    """A pattern for LIKE that matches at least the texts with this word. Other than ASCII letters
+    become wildcards, since SQLite does not fold their case."""
     return f"%{''.join(c if c.isascii() and c.isalnum() else '_' for c in word)}%"
 
 
 def _scope(principal: Principal) -> Args:
+    """Whether this principal sees every session, and their id."""
     return int("owner" in principal.roles), principal.id
 
 
 def _role_and_text(event: AnyEvent) -> tuple[str, str]:
-    """Who said it, a person or the model, and what."""
+    """The role and the text of a message event; ('', '') for other events."""
     match event:
         case MessageReceived(message=message) | QuestionAnswered(message=message):
             return "user", message.text
@@ -267,51 +269,76 @@ def _make_ask(session: str, title: str, at: float, event: AnyEvent) -> OpenAsk:
         first = event.question.split("\n", 1)[0] if event.others else event.question
         tool, _, arguments = first.partition(" ")
         return OpenAsk(
-            event.ask_id,
-            session,
-            title,
-            at,
-            event.until,
-            event.question,
-            list_choices(event),
-            tool,
-            arguments,
-            event.reason,
-            event.source,
-            event.elsewhere,
-            event.call_id,
-            tuple(call.call_id for call in event.calls) if event.others else (),
+            ask_id=event.ask_id,
+            session=session,
+            title=title,
+            at=at,
+            until=event.until,
+            question=event.question,
+            choices=list_choices(event),
+            tool=tool,
+            arguments=arguments,
+            reason=event.reason,
+            source=event.source,
+            elsewhere=event.elsewhere,
+            call_id=event.call_id,
+            calls=tuple(call.call_id for call in event.calls) if event.others else (),
         )
     if isinstance(event, QuestionAsked):
-        return OpenAsk(event.ask_id, session, title, at, event.until, event.question, event.choices)
-    raise AssertionError("only an ask is open")
+        return OpenAsk(
+            ask_id=event.ask_id,
+            session=session,
+            title=title,
+            at=at,
+            until=event.until,
+            question=event.question,
+            choices=event.choices,
+        )
+    raise AssertionError(f"{event!r} is no ask")
 
 
 def _make_activities(
     place: tuple[int, str, int, float], event: AnyEvent, names: dict[tuple[str, str], str]
 ) -> list[StoredActivity]:
-    """The calls or the result in an event, as they came. `names` are those of calls seen so far."""
-    session = place[1]
+    """The calls or the result in an event. `names` maps (session, call id) to the tools of calls so
+    far; the calls of this event are added. `place` is the seq, session, n and time of the event."""
+    seq, session, n, at = place
+
+    def result(call_id: str, text: str, status: ResultStatus) -> StoredActivity:
+        return StoredActivity(
+            seq=seq,
+            session=session,
+            n=n,
+            at=at,
+            kind="tool_result",
+            call_id=call_id,
+            name=names.get((session, call_id), ""),
+            detail=text[:DETAIL_CHARS],
+            status=status,
+        )
+
     match event:
         case ModelReplied(message=message):
-            names |= {(session, call.id): call.name for call in message.calls}
-            told = (
-                (call, bytes(call.arguments).decode(errors="replace")) for call in message.calls
-            )
-            return [
-                StoredActivity(*place, "tool_call", call.id, call.name, text[:DETAIL_CHARS])
-                for call, text in told
-            ]
-        case ToolFinished(result=result):
-            name = names.get((session, result.call_id), "")
-            text = result.text[:DETAIL_CHARS]
-            return [
-                StoredActivity(*place, "tool_result", result.call_id, name, text, result.status)
-            ]
+            found = []
+            for call in message.calls:
+                names[session, call.id] = call.name
+                arguments = bytes(call.arguments).decode(errors="replace")
+                found.append(
+                    StoredActivity(
+                        seq=seq,
+                        session=session,
+                        n=n,
+                        at=at,
+                        kind="tool_call",
+                        call_id=call.id,
+                        name=call.name,
+                        detail=arguments[:DETAIL_CHARS],
+                    )
+                )
+            return found
+        case ToolFinished(result=told):
+            return [result(told.call_id, told.text, told.status)]
         case CallClosed(call_id=call_id, status=status, reason=reason):
-            name = names.get((session, call_id), "")
-            return [
-                StoredActivity(*place, "tool_result", call_id, name, reason[:DETAIL_CHARS], status)
-            ]
+            return [result(call_id, reason, status)]
         case _:
             return []

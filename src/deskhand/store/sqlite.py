@@ -1,4 +1,4 @@
-"""The store in one SQLite file: one writer thread, and readers that never wait for it."""
+"""The Store in one SQLite file: one thread writes, and readers never wait for it."""
 
 from __future__ import annotations
 
@@ -22,54 +22,77 @@ from .base import (
     INBOX_LIMIT,
     LAST_SEQ,
     Accepted,
+    Args,
     Delivered,
     FirstCommit,
     OpenSession,
     Page,
     PageCursor,
+    Row,
     SessionRow,
 )
 from .chain import INITIAL_HASH, Break, Link, content_digest, next_hash, verify_chain
-from .read_queries import Looking, forget_session
+from .read_queries import ReadQueries, forget_session
 from .schema import connect, load_migrations, migrate, translate_errors
 from .sql import load_sql
 from .writer import Writer
 
-Args = tuple[str | int | float | bytes | None, ...]
-Row = tuple[Any, ...]  # as the STRICT tables of our own migrations declare it
 PAGE_BYTES = 1_000_000
+"""A page of events ends when it holds more bytes than this."""
 MAX_CRASHES = 3
-"""After so many crashes a session is driven by itself, and given up at the next."""
+"""After this many crashes a session is driven alone. After one more it is given up."""
+ERASED_TABLES = (
+    "outbox_erase",
+    "inbox_erase",
+    "session_forget",
+    "session_member_forget",
+    "blob_forget",
+    "effect_item_forget",
+    "effect_forget",
+    "process_erase",
+    "task_erase",
+    "long_work_erase",
+)
+"""The statements that remove a session from the other tables, in this order."""
 
 
-class _Row(msgspec.Struct, frozen=True):
-    """What an inbox row holds."""
+class _InboxBody(msgspec.Struct, frozen=True):
+    """The JSON in an inbox row."""
 
     principal: Principal
     inbound: Inbound
 
 
 _encode = msgspec.json.Encoder().encode
-_decode_row = msgspec.json.Decoder(_Row).decode
+_decode_inbox_body = msgspec.json.Decoder(_InboxBody).decode
 _decode_outgoing = msgspec.json.Decoder(Outgoing).decode
 
 
 def _decode_recorded(row: Row) -> Recorded:
+    """An event from its row. A row without a body was erased."""
     seq, session, n, at, tag, body = row
-    return Recorded(seq, session, n, at, decode_event(body) if body is not None else Erased(tag))
+    event = decode_event(body) if body is not None else Erased(tag)
+    return Recorded(seq, session, n, at, event)
 
 
 def _abort(error: BaseException) -> None:
-    os.write(2, f"deskhand: {error}; stopping, so that nothing is built on it\n".encode())
+    """End the process at once, since it is not known what the file holds now."""
+    os.write(2, f"deskhand: {error}. Stopping, since the data may be incomplete.\n".encode())
     os._exit(74)  # EX_IOERR
 
 
-class SqliteStore(Looking):
-    """Open `path`, creating or migrating it. `statements` are those that other rooms registered, by
-    name.
+def _decode_waiting(inbox_id: int, body: bytes) -> Waiting:
+    found = _decode_inbox_body(body)
+    return Waiting(inbox_id, found.principal, found.inbound)
 
-    Raises StoreError's kin in plain words. `on_fatal` is called from the writer thread after a
-    failed fsync.
+
+class SqliteStore(ReadQueries):
+    """A Store in the file `path`, which is created or migrated first.
+
+    `statements` are the named statements of other rooms. `on_fatal` is called from the writer
+    thread after a failed fsync.
+
+    Raises a subclass of StoreError whose message says what to do.
     """
 
     def __init__(
@@ -88,7 +111,7 @@ class SqliteStore(Looking):
         self._readers: list[apsw.Connection] = []
         self._writer = Writer(db, path, on_fatal)
 
-    # ------------------------------------------------------------------ writing
+    # Writing
 
     async def accept(
         self,
@@ -98,7 +121,7 @@ class SqliteStore(Looking):
         first: FirstCommit | None = None,
         changes: Sequence[Change] = (),
     ) -> Accepted:
-        body = _encode(_Row(principal, inbound))
+        body = _encode(_InboxBody(principal, inbound))
 
         def work(db: apsw.Connection) -> Accepted:
             for change in changes:
@@ -118,24 +141,29 @@ class SqliteStore(Looking):
         address = inbound.address
         key = (address.channel, address.account, inbound.external_id)
         after, head = self._head(db, session)
-        taken = after + 1 if first is not None else None
-        row = db.execute(self._sql["inbox_insert"], (*key, session, body, taken)).fetchone()
+        next_n = after + 1 if first is not None else None
+        row = db.execute(self._sql["inbox_insert"], (*key, session, body, next_n)).fetchone()
         if row is None:
             inbox_id, known, _ = self._fetch_one(db, "inbox_find", key)
-            return Accepted(inbox_id, known, 0, duplicate=True)
+            return Accepted(inbox_id, known, after=0, duplicate=True)
+
+        (inbox_id,) = row
         if first is not None:
-            commit = first(row[0])
-            if commit.n == taken:
+            commit = first(inbox_id)
+            if commit.n == next_n:
+                # Its inbox row was inserted as admitted.
                 seq = self._write(db, replace(commit, admitted=()), head)
-                return Accepted(row[0], session, after, admitted=True, seq=seq)
-            db.execute(self._sql["inbox_leave"], row)
+                return Accepted(inbox_id, session, after, admitted=True, seq=seq)
+            db.execute(self._sql["inbox_leave"], (inbox_id,))
+
         (waiting,) = self._fetch_one(db, "inbox_count", (session, INBOX_LIMIT + 1))
         if waiting > INBOX_LIMIT:
             raise Refused(
-                f"{INBOX_LIMIT} messages are waiting here already; try again when some are answered"
+                f"{INBOX_LIMIT:,} messages already wait in {session!r}. Try again when some of "
+                "them are answered"
             )
         db.execute(self._sql["open_insert"], (session,))
-        return Accepted(row[0], session, after)
+        return Accepted(inbox_id, session, after)
 
     async def commit(self, commit: Commit) -> int:
         return await self._writer.run(lambda db: self._commit(db, commit))
@@ -153,7 +181,7 @@ class SqliteStore(Looking):
         for inbox_id in commit.admitted:
             db.execute(self._sql["inbox_admit"], (n, inbox_id))
             if not db.changes():
-                raise StaleSession(f"message {inbox_id} of {session!r} has been taken in already")
+                raise StaleSession(f"message {inbox_id} of {session!r} was admitted before")
         for out in commit.outbox:
             row = (out.key, session, _encode(out), commit.at, out.address.channel)
             db.execute(self._sql["outbox_insert"], row)
@@ -161,16 +189,16 @@ class SqliteStore(Looking):
             db.execute(self._sql["outbox_reported"], (key,))
         for change in commit.changes:
             db.execute(self._statements[change.statement], change.args)
-        if not commit.close:
-            db.execute(self._sql["open_progress"], (session, commit.wake_at))
-        else:
+        if commit.close:
             db.execute(self._sql["open_close"], (session,))
-            if not db.changes():
+            if not db.changes():  # a message waits
                 db.execute(self._sql["open_keep"], (session,))
+        else:
+            db.execute(self._sql["open_progress"], (session, commit.wake_at))
         return seq
 
     def _append(self, db: apsw.Connection, commit: Commit, head: bytes) -> tuple[int, int]:
-        """Write the events; returns the number and the `seq` of the last."""
+        """Write the events. Returns the number and the `seq` of the last one."""
         session = commit.session
         n = commit.n - 1
         seq = 0
@@ -233,29 +261,18 @@ class SqliteStore(Looking):
         self, principal: Principal, session: str, at: float, changes: Sequence[Change] = ()
     ) -> int:
         if not await self.may_see(principal, session):
-            raise Refused(f"{session!r} is not yours to erase")
+            raise Refused(f"you do not take part in {session!r}, so you cannot erase it")
 
         def work(db: apsw.Connection) -> int:
             rows: list[Row] = db.execute(self._sql["event_of"], (session,)).fetchall()
             for n, body, salt in rows:
                 db.execute(self._sql["event_erase"], (content_digest(salt, body), session, n))
-            # Whoever drives it still has the words in memory: finding its next number taken, it
-            # reads the log again.
+            # The process that drives the session still has the text in memory. This event takes
+            # its next number, so that its next commit fails and it reads the log again.
             if rows:
                 n, head = self._head(db, session)
                 self._append(db, Commit(session, n + 1, at, (Erased("session"),)), head)
-            for name in (
-                "outbox_erase",
-                "inbox_erase",
-                "session_forget",
-                "session_member_forget",
-                "blob_forget",
-                "effect_item_forget",
-                "effect_forget",
-                "process_erase",
-                "task_erase",
-                "long_work_erase",
-            ):
+            for name in ERASED_TABLES:
                 db.execute(self._sql[name], (session,))
             forget_session(db, self._sql, session)
             db.execute(self._sql["open_close"], (session,))
@@ -268,8 +285,8 @@ class SqliteStore(Looking):
         return erased
 
     async def truncate_wal(self) -> None:
-        """After an erasing: move the write-ahead log into the database and cut it off, with the old
-        pages in it."""
+        """Move the write-ahead log into the database and truncate it. After an erasure this removes
+        the old pages in it."""
         await anyio.to_thread.run_sync(self._truncate_wal)
 
     def _truncate_wal(self) -> None:
@@ -281,7 +298,7 @@ class SqliteStore(Looking):
             db.close()
 
     async def rebuild_projections(self) -> None:
-        """Drop the projections and make them anew from the log."""
+        """Empty the projections and fill them again from the log."""
 
         def work(db: apsw.Connection) -> None:
             project.clear(db)
@@ -300,7 +317,7 @@ class SqliteStore(Looking):
         row: Row | None = db.execute(self._sql["event_head"], (session,)).fetchone()
         return (0, INITIAL_HASH) if row is None else (row[0], row[1])
 
-    # ------------------------------------------------------------------ reading
+    # Reading
 
     async def query(self, statement: str, args: Args) -> list[Row]:
         return self.query_sync(statement, args)
@@ -308,7 +325,7 @@ class SqliteStore(Looking):
     def query_sync(self, statement: str, args: Args = ()) -> list[Row]:
         return self._fetch_all(self._statements[statement], args)
 
-    def open_reader(self) -> Callable[[str, Args], list[Row]]:
+    def open_reader(self) -> Callable[[str, Args], list[tuple[Any, ...]]]:
         db = connect(self.path, write=False)
         self._readers.append(db)
 
@@ -346,8 +363,8 @@ class SqliteStore(Looking):
         return int(self._fetch_all(self._sql["event_last_seq"])[0][0])
 
     def _page(self, name: str, args: Args) -> Page:
-        """As many rows as fit into PAGE_BYTES, but one at least. The last of `args` is how many it
-        may be."""
+        """The events of a statement until they exceed PAGE_BYTES, but at least one. The last of
+        `args` is the limit of the statement."""
         found = Page()
         size = 0
         with translate_errors(self.path):
@@ -370,18 +387,14 @@ class SqliteStore(Looking):
 
     async def list_waiting(self, session: str) -> list[Waiting]:
         rows = self._fetch_all(self._sql["inbox_waiting"], (session,))
-        return [
-            Waiting(inbox_id, row.principal, row.inbound)
-            for inbox_id, body in rows
-            for row in [_decode_row(body)]
-        ]
+        return [_decode_waiting(inbox_id, body) for inbox_id, body in rows]
 
     async def accepted_since(self, inbox_id: int) -> list[tuple[str, Waiting]]:
         rows = self._fetch_all(self._sql["inbox_after"], (inbox_id,))
-        decoded = [(number, session, _decode_row(body)) for number, session, body in rows if body]
         return [
-            (session, Waiting(number, row.principal, row.inbound))
-            for number, session, row in decoded
+            (session, _decode_waiting(number, body))
+            for number, session, body in rows
+            if body  # one that was erased is empty
         ]
 
     async def open_sessions(self) -> list[OpenSession]:
@@ -391,28 +404,22 @@ class SqliteStore(Looking):
         self, now: float, limit: int, channels: Collection[str] | None = None
     ) -> list[OutboxRow]:
         on = None if channels is None else msgspec.json.encode(sorted(channels)).decode()
+        rows = self._fetch_all(self._sql["outbox_due"], (now, limit, on))
         return [
             OutboxRow(number, session, _decode_outgoing(body), state, attempts, at, sent_id, mark)
-            for number, session, body, state, attempts, at, sent_id, mark in self._fetch_all(
-                self._sql["outbox_due"], (now, limit, on)
-            )
+            for number, session, body, state, attempts, at, sent_id, mark in rows
         ]
 
     async def list_delivered(self, session: str) -> list[Delivered]:
-        return [
-            Delivered(*row) for row in self._fetch_all(self._sql["outbox_unreported"], (session,))
-        ]
+        rows = self._fetch_all(self._sql["outbox_unreported"], (session,))
+        return [Delivered(*row) for row in rows]
 
     async def sessions(
         self, principal: Principal, limit: int = 50, behind: PageCursor = FIRST_PAGE
     ) -> list[SessionRow]:
-        owner = int("owner" in principal.roles)
-        return [
-            SessionRow(*row)
-            for row in self._fetch_all(
-                self._sql["session_of"], (owner, principal.id, *behind, limit)
-            )
-        ]
+        sees_all = int("owner" in principal.roles)
+        args = (sees_all, principal.id, *behind, limit)
+        return [SessionRow(*row) for row in self._fetch_all(self._sql["session_of"], args)]
 
     async def may_see(self, principal: Principal, session: str) -> bool:
         if "owner" in principal.roles:
@@ -422,20 +429,21 @@ class SqliteStore(Looking):
     async def audit(
         self, anchors: Mapping[str, Mapping[int, bytes]] | None = None
     ) -> tuple[int, list[Break]]:
-        """Verify every session's chain. Returns the number of events and the first break of each
-        broken session."""
+        """Verify the hash chain of every session. `anchors` are hashes that were noted earlier, by
+        session and number.
+
+        Returns the number of events, and the first break of each session that has one.
+        """
         links = [Link(*row) for row in self._fetch_all(self._sql["event_chain"])]
         return len(links), verify_chain(links, anchors)
 
     async def heads(self) -> dict[str, tuple[int, bytes]]:
-        """The last number and hash of every session, for the anchor file."""
-        return {
-            session: (n, head) for session, n, head in self._fetch_all(self._sql["event_heads"])
-        }
+        rows = self._fetch_all(self._sql["event_heads"])
+        return {session: (n, head) for session, n, head in rows}
 
     def is_blob_used(self, digest: str) -> bool:
-        if self._sweeper is None:
-            self._sweeper = connect(self.path, write=False)  # asked from the collector's thread
+        if self._sweeper is None:  # the thread that collects blobs has a connection of its own
+            self._sweeper = connect(self.path, write=False)
         with translate_errors(self.path):
             return bool(self._fetch_one(self._sweeper, "blob_is_used", (digest,))[0])
 
@@ -446,7 +454,7 @@ class SqliteStore(Looking):
         return int(self._fetch_all("PRAGMA data_version")[0][0])
 
     def check_integrity(self) -> list[str]:
-        """What SQLite's own integrity check finds; an empty list is good."""
+        """The problems that SQLite's integrity check finds; [] if there are none."""
         found = [str(row[0]) for row in self._fetch_all("PRAGMA integrity_check")]
         return [] if found == ["ok"] else found
 

@@ -16,6 +16,7 @@ from ..types.errors import StoreError
 from ..types.events import AnyEvent, ModelFailed, ModelReplied
 from ..types.health import HealthFact, HealthState
 from ..workspace.scope import SandboxProvider
+from . import queries
 from .health_facts import Vitals
 from .lock import Holder
 
@@ -79,14 +80,19 @@ class Checkup:
         return HealthFact("store", state, detail, None, *last, vital=True)
 
     async def check_outbox(self) -> HealthFact:
-        """What is still to be sent. It is as well as its sender, and late where that is."""
-        (count, oldest, error), *_ = await self._store.query("outbox_owed", ())
-        late = count and self._clock.now() - oldest > LATE_S
-        (working,), *_ = await self._store.query("open_owed", ())
-        detail = f"{count} to be sent" if count else "nothing to be sent"
-        detail += f", {working} to go on with" if working else ""
+        """What is still to be sent, and whether it is late."""
+        owed = await queries.owed_messages(self._store)
+        working = await queries.count_owed_sessions(self._store)
+        late = owed.oldest_at is not None and self._clock.now() - owed.oldest_at > LATE_S
+        detail = f"{owed.count} to be sent" if owed.count else "nothing to be sent"
+        if working:
+            detail += f", {working} to go on with"
         return HealthFact(
-            "owed", "degraded" if late else "ok", detail, oldest, last_error=str(error)
+            "owed",
+            "degraded" if late else "ok",
+            detail,
+            owed.oldest_at,
+            last_error=owed.error,
         )
 
 

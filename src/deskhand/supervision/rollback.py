@@ -21,11 +21,12 @@ from ..config.config import Settings
 from ..config.statements import load_statements
 from ..store.base import Store
 from ..store.sqlite import SqliteStore
-from ..types.commit import Change
 from ..types.errors import DeskhandError, Refused
 from ..types.events import MessageReceived
 from ..types.identity import SYSTEM, Address, Command, Inbound
+from ..users.queries import audit_note
 from ..workspace.undo_journal import Effects, open_effects
+from . import queries
 from .start_log import read_last_start, read_startup_error
 
 log = logging.getLogger(__name__)
@@ -34,7 +35,7 @@ WHY_CHARS = 500
 PACKAGE = Path(_PACKAGE).parent.resolve()
 
 
-class ConfigEdit(msgspec.Struct, frozen=True):
+class CodeEdit(msgspec.Struct, frozen=True):
     """A change of an agent that touched such files."""
 
     n: int
@@ -127,15 +128,15 @@ async def undo_edits(
 
 async def find_edits(
     settings: Settings, store: Store, since: float, only: Collection[str] = ()
-) -> Sequence[ConfigEdit]:
+) -> Sequence[CodeEdit]:
     """The changes since then that touched what the service runs, the latest first."""
-    found: dict[int, ConfigEdit] = {}
-    for n, session, folder, place in await store.query("effect_files", (since,)):
-        file = Path(folder) / bytes(place).decode(errors="surrogateescape")
-        if not _is_service_code(settings, file) or (only and str(file) not in only):
+    found: dict[int, CodeEdit] = {}
+    for edit in await queries.edits_since(store, since):
+        file = str(edit.file)
+        if not _is_service_code(settings, edit.file) or (only and file not in only):
             continue
-        known = found.get(n, ConfigEdit(n, session, ()))
-        found[n] = ConfigEdit(n, session, (*known.files, str(file)))
+        known = found.get(edit.n, CodeEdit(edit.n, edit.session, ()))
+        found[edit.n] = CodeEdit(edit.n, edit.session, (*known.files, file))
     return tuple(found.values())
 
 
@@ -155,10 +156,9 @@ async def _notify(store: Store, session: str, files: Sequence[str], why: str) ->
         "again, as it was before. What I "
         "had written is kept: `deskhand undo --redo` brings it back."
     )
-    note = Change(
-        "people_note", (now, SYSTEM.id, "self-edit taken back", f"{', '.join(files)}: {why}")
-    )
-    await store.change([note, Change("restart_note", (f"\n\n[{words}]", session))])
+    subject = f"{', '.join(files)}: {why}"
+    note = audit_note(now, SYSTEM.id, what="self-edit taken back", subject=subject)
+    await store.change([note, queries.add_restart_note(session, f"\n\n[{words}]")])
     places = [
         each.event.address
         for each in await store.events(session)

@@ -1,16 +1,16 @@
-"""The parent of `deskhand serve`: one worker process, started again when it asks for that, and
-never left behind."""
+"""The parent process of `deskhand serve`: runs one worker, restarts it, and never leaves it
+behind."""
 
 from __future__ import annotations
 
 import logging
 import os
 import signal
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from select import select
 from subprocess import DEVNULL
-from typing import Any, NamedTuple
+from typing import Protocol
 
 import anyio
 from anyio.abc import Process, TaskStatus
@@ -20,55 +20,60 @@ from .start_log import READY_VARIABLE
 log = logging.getLogger(__name__)
 
 RESTART = 75
+"""Exit code of a worker that wants to be restarted (EX_TEMPFAIL of sysexits.h)."""
 CRASHED = 76
-"""Exit codes: start me again (EX_TEMPFAIL of sysexits.h); it broke, and `startup_error.json` says
-why."""
+"""Exit code of a worker that failed. `startup_error.json` says why."""
 DRAIN_S = 20.0
-"""So long may what is under way go on after the order to end. Docker and systemd are told to wait
-for 30 s."""
+"""How long running work may go on after the order to stop. Docker and systemd wait for 30 s."""
 SETTLED_S = 10.0
-"""A worker that lived longer has not failed at its start."""
+"""A worker that ran for longer has not failed at its start."""
 LONGEST_PAUSE_S = 60.0
 CRASHES = frozenset(
     {signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE}
 )
-"""Signals by which a worker ends that nobody told to: the system ran out of memory, or a library
-broke."""
+"""Signals that end a worker which nobody stopped: the system ran out of memory, or a library
+crashed."""
 MAX_QUICK_CRASHES = 5
-"""After so many in a row that ended soon after their start, one that crashes is not started
-again."""
+"""After more crashes than this in a row, each soon after the start, the worker is not restarted."""
 GRACE_S = DRAIN_S + 3.0
-START_S = 60.0
+"""How long a worker may take to stop before it is killed."""
 HUNG_GRACE_S = 3.0
-"""So long a start may take, and so long one that takes longer may take to end."""
+"""How long a worker that hung at its start may take to stop before it is killed."""
 
 
 def worker_backoff_s(quick: int) -> float:
-    """How long to wait before the next start, after so many workers in a row ended soon after
-    theirs."""
-    return 0.0 if quick < 1 else min(2.0 ** (quick - 1), LONGEST_PAUSE_S)
+    """How long to wait before the next start, after `quick` workers in a row ended soon after their
+    start."""
+    if quick < 1:
+        return 0.0
+    return min(2.0 ** (quick - 1), LONGEST_PAUSE_S)
 
 
-async def _cannot_mend(why: str = "") -> bool:
-    return False
+class StartupRepair(Protocol):
+    """What can be done about a worker that does not become ready."""
 
+    @property
+    def start_s(self) -> float:
+        """How long a start may take. A worker that takes longer is ended if `can_repair`."""
+        ...
 
-class Mending(NamedTuple):
-    """What is done about a worker that does not come up. `came_up` gives something else after each
-    one that did; `mend` is given why one did not, '' where it ended by itself with an error, and
-    says whether another start is worth while. One that is not ready after `start_s` is ended only
-    where something `could` be mended: else it may be slow with good reason. Where it then was not,
-    the next start may take as long as it likes."""
+    def last_start(self) -> float | None:
+        """When a worker last became ready. Changes with each one that does."""
+        ...
 
-    last_start: Callable[[], object] = object
-    mend: Callable[[int, str], Awaitable[bool]] = lambda code, why: _cannot_mend(why)
-    can_mend: Callable[[], Awaitable[bool]] = _cannot_mend
-    start_s: float = START_S
+    async def can_repair(self) -> bool:
+        """Whether `repair` could change anything. If not, a slow worker is left alone."""
+        ...
+
+    async def repair(self, code: int, why: str) -> bool:
+        """Repair after a worker that ended with this code before it was ready. `why` is '' if it
+        ended by itself. Returns whether another start is worth while."""
+        ...
 
 
 class Supervisor:
-    """Runs `command` as the worker. With `reload`, SIGHUP has the worker started anew; else it ends
-    everything, as a terminal that is closed means it."""
+    """Runs `command` as the worker. With `reload`, SIGHUP is passed on to the worker, which reloads
+    its configuration; otherwise SIGHUP means that the terminal was closed, and ends everything."""
 
     def __init__(
         self,
@@ -78,22 +83,24 @@ class Supervisor:
         *,
         reload: bool = True,
         pause: Callable[[int], float] = worker_backoff_s,
-        mending: Mending | None = None,
+        repair: StartupRepair | None = None,
     ) -> None:
         self._command = command
         self._environment = environment
         self._now = now
         self._reload = reload
         self._pause = pause
-        self._mending = mending or Mending()
+        self._repair = repair
         self._worker: Process | None = None
         self._hung = ""
+        """Why we ended the last worker at its start, or ''."""
         self._begun = False
+        """Whether it turned out to be ready when we ended it."""
         self._ending = anyio.Event()
 
     async def run(self) -> int:
-        """Until a worker ends by itself with anything but RESTART, crashes again and again, or we
-        are told to end; the exit code is the worker's."""
+        """Run workers until one ends by itself with another code than RESTART, crashes again and
+        again, or we are told to stop. Returns the exit code of the last worker."""
         async with anyio.create_task_group() as tasks:
             await tasks.start(self._handle_signals)
             code = await self._run_workers()
@@ -102,82 +109,95 @@ class Supervisor:
 
     async def _run_workers(self) -> int:
         quick = 0
-        watched = True
+        watched = self._repair is not None
         while True:
             began = self._now()
-            before = self._mending.last_start()
+            before = self._repair.last_start() if self._repair else None
             code = await self._run_worker(watched)
-            failed = (
-                self._mending.last_start() == before
-                and not self._begun
-                and not self._ending.is_set()
-            )
-            mended = failed and (bool(self._hung) or code not in (0, RESTART))
-            mended = mended and await self._mending.mend(code, self._hung)
+
+            repaired = False
+            if self._failed_to_start(before) and (self._hung or code not in (0, RESTART)):
+                repaired = await self._repair_start(code)
             quick = quick + 1 if self._now() - began < SETTLED_S else 0
-            again = (
-                code - 128 in CRASHES and quick <= MAX_QUICK_CRASHES and not self._ending.is_set()
-            )
-            if again and not mended:
-                log.warning(
-                    "The worker was ended by %s; it is started again.",
-                    signal.Signals(code - 128).name,
-                )
-            if code != RESTART and not mended and not self._hung and not again:
+            crashed = code - 128 in CRASHES and quick <= MAX_QUICK_CRASHES
+            restarts = crashed and not self._ending.is_set()
+            if restarts and not repaired:
+                name = signal.Signals(code - 128).name
+                log.warning("The worker was ended by %s. Restarting it.", name)
+            if not (code == RESTART or repaired or self._hung or restarts):
                 return code
-            watched = (
-                mended or not self._hung
-            )  # what does not help, or was only slow, is not ended a second time
+
+            # A worker that hung and was not repaired may just be slow: it is not ended again.
+            watched = self._repair is not None and (repaired or not self._hung)
             with anyio.move_on_after(self._pause(quick)):
                 await self._ending.wait()
             if self._ending.is_set():
                 return 0
 
-    async def _run_worker(self, watched: bool) -> int:
-        """One worker's life. It is in a session of its own: a Ctrl+C in the terminal reaches it
-        through us alone.
+    def _failed_to_start(self, before: float | None) -> bool:
+        """Whether the last worker ended before it was ready. `before` is the last start before
+        it."""
+        if self._repair is None or self._begun or self._ending.is_set():
+            return False
+        return self._repair.last_start() == before
 
-        `_hung` says then why we ended it, and `_begun` that it had said by then that it was ready:
-        its code says nothing of either, since one that is told to end may do so in good order."""
-        told, tells = os.pipe()
+    async def _repair_start(self, code: int) -> bool:
+        return self._repair is not None and await self._repair.repair(code, self._hung)
+
+    async def _run_worker(self, watched: bool) -> int:
+        """Run one worker and return its exit code, or 128 + the number of the signal that ended it.
+
+        It runs in a session of its own, so that a Ctrl+C in the terminal reaches it only through
+        us. `watched`: it is ended if it hangs at its start. Then `_hung` says why, and `_begun`
+        whether it became ready meanwhile: its code says nothing about either, since it may end in
+        good order.
+        """
+        ready, tell_ready = os.pipe()
         self._hung = ""
         self._begun = False
         try:
-            env = {**self._environment, READY_VARIABLE: str(tells)}
+            env = {**self._environment, READY_VARIABLE: str(tell_ready)}
             try:
-                std: dict[str, Any] = {"stdin": DEVNULL, "stdout": None, "stderr": None}
                 process = await anyio.open_process(
-                    self._command, env=env, start_new_session=True, pass_fds=(tells,), **std
+                    self._command,
+                    env=env,
+                    stdin=DEVNULL,
+                    stdout=None,
+                    stderr=None,
+                    start_new_session=True,
+                    pass_fds=(tell_ready,),
                 )
             finally:
-                os.close(tells)
+                os.close(tell_ready)
+
             async with process, anyio.create_task_group() as tasks:
                 self._worker = process
                 if self._ending.is_set():
                     process.send_signal(signal.SIGTERM)
-                if watched:
-                    tasks.start_soon(self._end_if_hung, process, told)
+                if watched and self._repair is not None:
+                    tasks.start_soon(self._end_if_hung, process, ready, self._repair)
                 code = await process.wait()
                 self._worker = None
                 tasks.cancel_scope.cancel()
-            self._begun = bool(self._hung and select([told], [], [], 0)[0] and os.read(told, 1))
+            self._begun = bool(self._hung) and _has_news(ready) and bool(os.read(ready, 1))
         finally:
-            os.close(told)
+            os.close(ready)
         return code if code >= 0 else 128 - code
 
-    async def _end_if_hung(self, process: Process, told: int) -> None:
-        """A worker that hangs before it is ready is ended, if that may help."""
-        with anyio.move_on_after(self._mending.start_s) as bounded:
-            await anyio.wait_readable(told)  # its word, or the end of it
+    async def _end_if_hung(self, process: Process, ready: int, repair: StartupRepair) -> None:
+        """End a worker that is not ready in time, if a repair may help."""
+        with anyio.move_on_after(repair.start_s) as bounded:
+            await anyio.wait_readable(ready)  # it is ready, or has ended
         if not bounded.cancelled_caught or self._ending.is_set():
             return
-        why = f"it was not ready {self._mending.start_s:.0f} s after its start"
-        if not await self._mending.can_mend():
-            log.warning("The service has not begun: %s. It is left to go on.", why)
+
+        why = f"it was not ready {repair.start_s:.0f} s after its start"
+        if not await repair.can_repair():
+            log.warning("The service has not started: %s. Waiting for it.", why)
             return
-        if select([told], [], [], 0)[0]:
-            return  # just now
-        log.warning("The service has not begun: %s. It is ended.", why)
+        if _has_news(ready):  # it became ready just now
+            return
+        log.warning("The service has not started: %s. Stopping it.", why)
         self._hung = why
         with suppress(ProcessLookupError):
             process.terminate()
@@ -206,3 +226,8 @@ class Supervisor:
         if self._worker is not None:
             with suppress(ProcessLookupError):
                 self._worker.send_signal(order)
+
+
+def _has_news(pipe: int) -> bool:
+    """Whether the pipe can be read now: a byte, or its end."""
+    return bool(select([pipe], [], [], 0)[0])

@@ -24,6 +24,12 @@ def read_so_far(label: Label) -> int:
     return PRIVATE if label.readers is not None else 0
 
 
+def grant_host(host: str, *, agent: str, session: str, knowing: int, at: float, by: str) -> Change:
+    """Let commands of this agent ('' for all) reach a host, in one session or in all ('').
+    `knowing` is what had been read by then: OUTSIDE, PRIVATE, or 0."""
+    return Change("egress_grant_set", (agent, session, host, knowing, at, by))
+
+
 @tool(effect="network", replay="commit", name=REQUEST)
 async def request_host(host: str, context: Context) -> Done:
     """Ask a person to let commands of this conversation reach a host over http and https, say
@@ -40,19 +46,18 @@ async def request_host(host: str, context: Context) -> Done:
         raise ToolError(
             f"{entry} is an IP address: a person allows those with `deskhand hosts allow {entry}`"
         )
-    knowing = read_so_far(context.label)
-    row = (
-        context.agent,
-        context.session,
+    grant = grant_host(
         str(entry),
-        knowing,
-        context.clock.now(),
-        context.principal.id,
+        agent=context.agent,
+        session=context.session,
+        knowing=read_so_far(context.label),
+        at=context.clock.now(),
+        by=context.principal.id,
     )
     told = done(
         f"Commands of this conversation may reach {entry} now. Run the command again.", own(context)
     )
-    return Done(told.parts, changes=(Change("egress_grant_set", row),))
+    return Done(told.parts, changes=(grant,))
 
 
 TOOLS: tuple[Tool, ...] = (request_host,)

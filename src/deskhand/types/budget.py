@@ -34,7 +34,7 @@ class Budgets(Protocol):
 
     async def reserve(self, charge: Charge, tokens: int, key: str) -> str:
         """Hold so many tokens, the most that the call may use. '' where that fits; else nothing is
-        held, and this is a sentence for people: which budget is spent, when it is fresh again, and
+        held, and this is a sentence for people: which budget is spent, when it resets, and
         how it is lifted. Raises StoreUnavailable."""
         ...
 

@@ -162,7 +162,7 @@ class MalformedReply(ModelError):
 
 
 class BudgetSpent(ModelError):
-    """A budget is spent. The message says which, when it is fresh again and how it is lifted: no
+    """A budget is spent. The message says which, when it resets and how to lift it: no
     other model is tried, and trying again would not help."""
 
 

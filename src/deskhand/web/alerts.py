@@ -7,11 +7,11 @@ from .routing import Call, Endpoint
 
 
 async def list_alerts(call: Call) -> list[AlertView]:
-    return await call.web.house.alerts()
+    return await call.web.admin.alerts()
 
 
 async def mark_alerts_seen(call: Call) -> None:
-    await call.web.house.mark_alerts_seen()
+    await call.web.admin.mark_alerts_seen()
 
 
 ENDPOINTS = (
@@ -20,7 +20,7 @@ ENDPOINTS = (
         "/api/alerts",
         "admin",
         list_alerts,
-        "The latest alerts",
+        "List the latest alerts",
         returns=list[AlertView],
         tag="house",
     ),

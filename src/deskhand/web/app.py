@@ -1,4 +1,4 @@
-"""Puts the table of endpoints, the sockets and the page behind the guard: one ASGI application."""
+"""The ASGI application: endpoints, WebSockets and the page, behind the guard."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -18,6 +17,7 @@ from starlette.websockets import WebSocket
 
 from ..types.errors import DeskhandError
 from ..types.people import Grant
+from ..types.people import Scope as AccessScope
 from .errors import OPENAI_PREFIX, HttpProblem, error_response, to_http_problem
 from .guard import (
     ANONYMOUS,
@@ -41,7 +41,7 @@ from .sockets import Socket
 log = logging.getLogger(__name__)
 
 MAX_CONCURRENT = 2000
-"""Requests, streams and WebSockets that are served at one time."""
+"""How many requests, streams and WebSockets are served at one time."""
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; "
@@ -59,9 +59,15 @@ HEADERS = {
 }
 
 
+NOT_FOUND = "There is nothing at this address."
+METHOD_NOT_ALLOWED = "This address does not support this method."
+BAD_REQUEST = "The request is not valid."
+FAILED = "Deskhand failed to answer. Run `deskhand logs` and look for this request id."
+
+
 class Guarded:
-    """Nothing gets to a route that is of the wrong host or origin, or that brings a credential
-    which does not hold."""
+    """Lets a request through to the routes only if its host and origin are right and its
+    credential, if it has one, is valid. Adds the security headers to every response."""
 
     def __init__(self, app: ASGIApp, web: Web, limits: GuardLimits) -> None:
         self._app = app
@@ -74,12 +80,15 @@ class Guarded:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
+
         request_id = self._web.ids.new("req")
         scope.setdefault("state", {}).update(
             request_id=request_id, grant=None, credential=None, guesses=self._guesses
         )
 
-        async def with_headers(message: Message) -> None:
+        redacted = Redacted(send, self._web.redact)
+
+        async def send_with_headers(message: Message) -> None:
             if message["type"] in ("http.response.start", "websocket.http.response.start"):
                 headers = MutableHeaders(scope=message)
                 headers["x-request-id"] = request_id
@@ -87,9 +96,7 @@ class Guarded:
                     headers[name] = value
                 headers.setdefault("content-security-policy", CSP)
                 headers.setdefault("cache-control", "no-store")
-            await leaving(message)
-
-        leaving = Redacted(send, self._web.redact)
+            await redacted(message)
 
         self._open += 1
         try:
@@ -97,39 +104,39 @@ class Guarded:
                 await self._check(scope)
             except DeskhandError as error:
                 raise to_http_problem(error) from error
-            await self._app(scope, receive, with_headers)
+            await self._app(scope, receive, send_with_headers)
         except HttpProblem as problem:
-            await error_response(problem, request_id, scope["path"])(scope, receive, with_headers)
+            response = error_response(problem, request_id, scope["path"])
+            await response(scope, receive, send_with_headers)
         finally:
             self._open -= 1
 
     async def _check(self, scope: Scope) -> None:
+        """Authenticate the request. Sets `grant` and `credential` in the state of the scope; both
+        stay None without a credential. Raises HttpProblem or DeskhandError."""
         headers = Headers(scope=scope)
-        state = scope["state"]
         if self._open > MAX_CONCURRENT:
             raise HttpProblem(
                 503,
                 "busy",
-                "Too much is going on here. Try again in a moment.",
+                "Too many requests are being served. Try again in a moment.",
                 {"retry-after": "2"},
             )
+
         check_host(headers, self._limits.hosts)
         credential = credential_of(headers)
-        changes = scope["type"] == "websocket" or scope["method"] not in SAFE_METHODS
-        if changes:
-            signed = scope["type"] == "http" and scope["path"].startswith(SIGNED_PREFIX)
+        is_http = scope["type"] == "http"
+        may_change = not is_http or scope["method"] not in SAFE_METHODS
+        if may_change:
+            signed = is_http and scope["path"].startswith(SIGNED_PREFIX)
             check_origin(headers, self._limits.origins, credential, signed=signed)
         if credential is None:
             return
+
         client = client_of(scope["client"][0] if scope.get("client") else "")
-        state["grant"] = await self._guesses.authenticate(credential, client)
-        state["credential"] = credential
-        if (
-            credential.browser
-            and scope["type"] == "http"
-            and changes
-            and FORGERY_HEADER not in headers
-        ):
+        scope["state"]["grant"] = await self._guesses.authenticate(credential, client)
+        scope["state"]["credential"] = credential
+        if credential.browser and is_http and may_change and FORGERY_HEADER not in headers:
             raise HttpProblem(
                 403, "forged", f"A page must send the header `{FORGERY_HEADER}: 1` with this."
             )
@@ -140,9 +147,7 @@ def _make_route(web: Web, endpoint: Endpoint) -> Route:
         try:
             call = await _make_call(web, endpoint, request)
             if request.method == "HEAD" and endpoint.media == "text/event-stream":
-                return Response(
-                    media_type=endpoint.media
-                )  # of a stream there is no end to wait for
+                return Response(media_type=endpoint.media)  # a stream would never end
             return to_response(endpoint, await endpoint.handler(call))
         except HttpProblem as problem:
             if problem.faults and endpoint.invalid is not None:
@@ -157,21 +162,30 @@ def _make_route(web: Web, endpoint: Endpoint) -> Route:
 
 
 async def _make_call(web: Web, endpoint: Endpoint, request: Request) -> Call:
+    """What the handler gets: the query and the body, parsed and checked. Raises HttpProblem."""
     grant: Grant | None = request.state.grant
     if endpoint.needs != "public":
-        try:
-            check_scope(grant, endpoint.needs)
-        except HttpProblem:
-            if grant is not None:
-                await web.people.add_audit_note(
-                    grant.principal, "refused", f"{request.method} {request.url.path}"[:200]
-                )
-            raise
+        await _require_scope(web, request, grant, endpoint.needs)
+
     query = parse_query(request, endpoint.query)
     body = None
     if endpoint.body is not None and not endpoint.raw:
         body = await read_body(request, endpoint.body, endpoint.limit, optional=endpoint.optional)
-    return Call(web, request, grant, grant.principal if grant else ANONYMOUS, query, body)
+    principal = grant.principal if grant else ANONYMOUS
+    return Call(web, request, grant=grant, principal=principal, query=query, body=body)
+
+
+async def _require_scope(
+    web: Web, request: Request, grant: Grant | None, needs: AccessScope
+) -> None:
+    """Raises HttpProblem if the credential may not do this, and writes that to the audit trail."""
+    try:
+        check_scope(grant, needs)
+    except HttpProblem:
+        if grant is not None:
+            subject = f"{request.method} {request.url.path}"[:200]
+            await web.people.add_audit_note(grant.principal, "refused", subject)
+        raise
 
 
 def _make_socket_route(web: Web, socket: Socket) -> WebSocketRoute:
@@ -186,40 +200,46 @@ def _make_socket_route(web: Web, socket: Socket) -> WebSocketRoute:
             )
             return
         if grant is None or credential is None:
-            raise AssertionError("checked above")
+            raise AssertionError("check_scope has refused requests without a credential")
         await socket.serve(web, websocket, grant)
 
     return WebSocketRoute(socket.path, serve, name=f"WS {socket.path}")
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
+    """The answer to what no route has handled."""
+    status = 500
+    headers: dict[str, str] = {}
+    if isinstance(error, HTTPException):
+        status = error.status_code
+        headers = dict(error.headers or {})
     if status == 405 and _is_unknown(request):
         status = 404
-    words = {404: "There is nothing at this address.", 405: "This address takes other methods."}
-    codes = {404: "not_found", 405: "method_not_allowed"}
-    headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
-    message = words.get(status, "This request cannot be understood.")
-    problem = HttpProblem(status, codes.get(status, "bad_request"), message, headers)
+
+    match status:
+        case 404:
+            problem = HttpProblem(status, "not_found", NOT_FOUND, headers)
+        case 405:
+            problem = HttpProblem(status, "method_not_allowed", METHOD_NOT_ALLOWED, headers)
+        case _:
+            problem = HttpProblem(status, "bad_request", BAD_REQUEST, headers)
     return error_response(problem, _request_id(request), request.url.path)
 
 
 def _is_unknown(request: Request) -> bool:
-    """Whether nothing of OpenAI's API is at this address: all that matched is the page, which has
-    any path."""
+    """Whether this is a path under OpenAI's API that no endpoint has: only the page's route
+    matched, which takes any path."""
     return request.url.path.startswith(OPENAI_PREFIX) and "path" in request.path_params
 
 
 async def _server_error(request: Request, error: Exception) -> Response:
+    """The answer to an exception that no handler expected, which is a bug."""
+    request_id = _request_id(request)
     log.exception(
-        "%s %s broke (request %s)",
-        request.method,
-        request.url.path,
-        _request_id(request),
-        exc_info=error,
+        "%s %s failed (request %s)", request.method, request.url.path, request_id, exc_info=error
     )
-    said = "Something broke on our side; the log has it under this request id: deskhand logs."
-    return error_response(HttpProblem(500, "failed", said), _request_id(request), request.url.path)
+    problem = HttpProblem(500, "failed", FAILED)
+    return error_response(problem, request_id, request.url.path)
 
 
 def _request_id(request: Request) -> str:
@@ -233,14 +253,10 @@ def build_app(
     sockets: Sequence[Socket],
     more: Sequence[BaseRoute] = (),
 ) -> ASGIApp:
-    """The application. `more` are routes of the page, which bring nobody's data."""
+    """The whole application. `more` are the routes of the page, which serve static files only."""
     routes: list[BaseRoute] = [_make_route(web, endpoint) for endpoint in endpoints]
     routes += [_make_socket_route(web, socket) for socket in sockets]
     handlers: dict[Any, Any] = {HTTPException: _http_error, Exception: _server_error}
     inner = Starlette(routes=[*routes, *more], exception_handlers=handlers)
     inner.router.redirect_slashes = False
     return Guarded(inner, web, limits)
-
-
-def encode_json(value: object) -> bytes:
-    return msgspec.json.encode(value)

@@ -10,15 +10,15 @@ import anyio.to_thread
 import msgspec
 from starlette.responses import Response
 
+from ..store.queries import forget_uploads, is_blob_in_session, record_upload
 from ..tools.pdf_pages import PAGES
-from ..types.commit import Change
 from ..types.errors import BlobMissing
 from .errors import HttpProblem, bad_request, not_found
 from .media import file_response
 from .names import parse_session_name
 from .previews import PreviewView, add_pages, make_preview, render_page
 from .routing import Call, Endpoint, read_limited
-from .seen import require_session
+from .visible_sessions import require_session
 
 BLOB_BYTES = 20_000_000
 UPLOAD_S = 120.0
@@ -70,8 +70,9 @@ async def put_blob(call: Call) -> BlobView:
     name = "".join(each for each in name if each.isprintable()) or "file"
     digest = await call.web.blobs.put(data)
     now = call.web.clock.now()
-    sent = Change("blob_sent", (digest, call.principal.id, now))
-    await call.web.store.change([Change("blob_sent_expire", (now - SENDER_TTL_S,)), sent])
+    await call.web.store.change(
+        (forget_uploads(now - SENDER_TTL_S), record_upload(digest, call.principal.id, now))
+    )
     return BlobView(digest, name, mime, len(data))
 
 
@@ -85,12 +86,9 @@ async def _require_blob(call: Call) -> tuple[str, bytes]:
     digest = call.path("blob")
     web = call.web
     session = await require_session(
-        call, parse_session_name(call.query.session, call.principal, web.house.agents[0])
+        call, parse_session_name(call.query.session, call.principal, web.admin.agents[0])
     )
-    if (
-        not _DIGEST.fullmatch(digest)
-        or not (await web.store.query("blob_is_in", (digest, session)))[0][0]
-    ):
+    if not _DIGEST.fullmatch(digest) or not await is_blob_in_session(web.store, digest, session):
         raise not_found("such file")
     try:
         return session, await web.blobs.get(digest)
@@ -105,13 +103,13 @@ async def preview(call: Call) -> PreviewView:
         return found
     async with call.web.pdf_limiter:
         return await add_pages(
-            found, data, (await call.web.house.tool_scope(session.partition("/")[0])).sandbox
+            found, data, (await call.web.admin.tool_scope(session.partition("/")[0])).sandbox
         )
 
 
 async def get_blob_page(call: Call) -> Response:
     session, data = await _require_blob(call)
-    sandbox = (await call.web.house.tool_scope(session.partition("/")[0])).sandbox
+    sandbox = (await call.web.admin.tool_scope(session.partition("/")[0])).sandbox
     async with call.web.pdf_limiter:
         drawn = await render_page(data, call.query.page, sandbox)
     return file_response(drawn, f"{call.query.page}.png")
@@ -123,7 +121,7 @@ ENDPOINTS = (
         "/api/blobs",
         "chat",
         put_blob,
-        "Send a file to attach to a message; Content-Type says what it is",
+        "Upload a file to attach to a message; Content-Type says its type",
         query=Named,
         returns=BlobView,
         status=201,
@@ -135,7 +133,7 @@ ENDPOINTS = (
         "/api/blobs/{blob}",
         "read",
         get_blob,
-        "A file that a conversation names",
+        "Get a file that a conversation names",
         query=InSession,
         media="application/octet-stream",
         tag="files",
@@ -145,7 +143,7 @@ ENDPOINTS = (
         "/api/blobs/{blob}/preview",
         "read",
         preview,
-        "The same to look at",
+        "Preview a file that a conversation names",
         query=InSession,
         returns=PreviewView,
         tag="files",
@@ -155,7 +153,7 @@ ENDPOINTS = (
         "/api/blobs/{blob}/page",
         "read",
         get_blob_page,
-        "A page of it where it is a PDF, as a picture",
+        "Get a page of a PDF that a conversation names, as an image",
         query=PageIn,
         media="image/png",
         tag="files",

@@ -9,12 +9,12 @@ import msgspec
 
 from ..types.diffs import CallDiff
 from ..types.errors import Refused
+from .admin import agents_for
 from .errors import bad_request, not_found
-from .house import agents_for
 from .names import format_session_name, parse_session_name
 from .routing import Call, Endpoint
-from .seen import require_session
 from .views import ChangeDetail, ChangesView, ChangeView, UndoneView
+from .visible_sessions import require_session
 
 MAX_CHANGES = 200
 MAX_NUMBER = 1 << 60
@@ -45,13 +45,13 @@ class Undo(msgspec.Struct, frozen=True):
 
 async def list_changes(call: Call) -> ChangesView:
     wanted: ChangeQuery = call.query
-    agent = call.web.house.agents[0]
+    agent = call.web.admin.agents[0]
     inside = (
         await require_session(call, parse_session_name(wanted.session, call.principal, agent))
         if wanted.session
         else ""
     )
-    found = await call.web.house.list_changes(
+    found = await call.web.admin.list_changes(
         call.principal, inside, wanted.before, wanted.limit + 1
     )
     shown = [_with_session_name(call, each) for each in found[: wanted.limit]]
@@ -59,7 +59,7 @@ async def list_changes(call: Call) -> ChangesView:
 
 
 async def get_change(call: Call) -> ChangeDetail:
-    found = await call.web.house.get_change(call.principal, _parse_number(call), MAX_CHANGES)
+    found = await call.web.admin.get_change(call.principal, _parse_number(call), MAX_CHANGES)
     if found is None:
         raise not_found("such change")
     return msgspec.structs.replace(found, change=_with_session_name(call, found.change))
@@ -67,7 +67,7 @@ async def get_change(call: Call) -> ChangeDetail:
 
 async def get_diff(call: Call) -> CallDiff:
     try:
-        return await call.web.house.diff_of_change(call.principal, _parse_number(call))
+        return await call.web.admin.diff_of_change(call.principal, _parse_number(call))
     except Refused as error:
         raise not_found("such change") from error
 
@@ -78,18 +78,18 @@ async def get_call_diff(call: Call) -> CallDiff:
     session = await require_session(call)
     asked = call.query
     try:
-        return await call.web.house.diff_of_call(call.principal, session, asked.n, asked.call)
+        return await call.web.admin.diff_of_call(call.principal, session, asked.n, asked.call)
     except Refused as error:
         raise not_found("such call") from error
 
 
 async def undo(call: Call) -> UndoneView:
     number = _parse_number(call)
-    found = await call.web.house.get_change(call.principal, number, 1)
+    found = await call.web.admin.get_change(call.principal, number, 1)
     if found is None or found.change.agent not in agents_for(call):
         await call.web.people.add_audit_note(call.principal, "undo refused", str(number))
         raise not_found("such change")
-    return await call.web.house.undo(call.principal, number, call.body.force)
+    return await call.web.admin.undo(call.principal, number, call.body.force)
 
 
 def _parse_number(call: Call) -> int:
@@ -103,7 +103,7 @@ def _with_session_name(call: Call, found: ChangeView) -> ChangeView:
     if not found.session:
         return found
     return msgspec.structs.replace(
-        found, session=format_session_name(found.session, call.principal, call.web.house.agents[0])
+        found, session=format_session_name(found.session, call.principal, call.web.admin.agents[0])
     )
 
 
@@ -113,7 +113,7 @@ ENDPOINTS = (
         "/api/changes",
         "read",
         list_changes,
-        "What agents changed",
+        "List changes that agents made",
         query=ChangeQuery,
         returns=ChangesView,
         tag="changes",
@@ -123,7 +123,7 @@ ENDPOINTS = (
         "/api/changes/{number}",
         "read",
         get_change,
-        "What one call changed",
+        "Get a change",
         returns=ChangeDetail,
         tag="changes",
     ),
@@ -132,7 +132,7 @@ ENDPOINTS = (
         "/api/changes/{number}/diff",
         "read",
         get_diff,
-        "What one call changed, as diffs",
+        "Get a change as diffs",
         returns=CallDiff,
         tag="changes",
     ),
@@ -141,7 +141,7 @@ ENDPOINTS = (
         "/api/sessions/{name}/diff",
         "read",
         get_call_diff,
-        "What a call of a conversation changed, or would change as the files are now",
+        "Get what a call changed, or would change now, as diffs",
         query=OfCall,
         returns=CallDiff,
         tag="changes",
@@ -151,7 +151,7 @@ ENDPOINTS = (
         "/api/changes/{number}/undo",
         "chat",
         undo,
-        "Put back what it changed; of an undo: take it back",
+        "Undo a change; of an undo, redo it",
         body=Undo,
         returns=UndoneView,
         optional=True,

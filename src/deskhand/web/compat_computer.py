@@ -10,17 +10,18 @@ from typing import Any, Literal
 import anyio
 import msgspec
 
+from ..store.base import TokenTotals
 from ..types import events as e
 from ..types.identity import Said
 from ..types.messages import Message, ResultStatus, ToolResult, Usage
+from .conversations import Say, build_message, submit_body, token_usage
 from .dialect_computer import ComputerDialectState, mode_of, options_of, result_of, translate
 from .errors import HttpProblem, bad_request, not_found, to_sentence
 from .job_views import JobRowView
 from .routing import Call, Endpoint
-from .seen import find_session, require_session, session_from_path
 from .session import load_state
-from .talk import Say, build_message, submit_body, token_usage
 from .tasks import limits_of
+from .visible_sessions import find_session, require_session, session_from_path
 
 ANSWER_S = 600.0
 POLL_S = 0.05
@@ -192,7 +193,7 @@ async def get_history(call: Call) -> History:
     log = await call.web.store.events(session) if session is not None else []
     replies = [each.event for each in log if isinstance(each.event, e.ModelReplied)]
     used = sum((each.usage for each in replies), Usage())
-    tokens = token_usage(used.input_tokens, used.output_tokens, len(replies))
+    tokens = token_usage(TokenTotals(used.input_tokens, used.output_tokens, len(replies)))
     return History(call.path("name"), history_from_log(log, call.web.redact), tokens)
 
 
@@ -330,7 +331,7 @@ ENDPOINTS = (
         "/api/chat/{name}",
         "chat",
         chat,
-        "Ask and wait for the answer",
+        "Send a message and wait for the answer",
         body=Ask,
         returns=Answered,
         invalid=422,
@@ -341,12 +342,12 @@ ENDPOINTS = (
         "/api/sessions/{name}/history",
         "read",
         get_history,
-        "Its messages",
+        "Get the messages of a conversation",
         returns=History,
         tag=_T,
     ),
-    Endpoint("GET", "/api/cron", "read", list_cron, "Jobs", returns=Jobs, tag=_T),
+    Endpoint("GET", "/api/cron", "read", list_cron, "List jobs", returns=Jobs, tag=_T),
     _job_endpoint("{id}/run", run_job, "Run a job now", JobRan),
-    _job_endpoint("{id}/toggle", toggle_job, "Turn a job on or off", JobSwitched),
+    _job_endpoint("{id}/toggle", toggle_job, "Enable or disable a job", JobSwitched),
     _job_endpoint("reload", reload_jobs, "Read the jobs again", JobsLoaded),
 )

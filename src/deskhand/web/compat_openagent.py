@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from ..agent.state import State, fold
 from ..models.base import ThinkingLevel
-from ..store.base import SessionRow
+from ..store.queries import count_messages
 from ..tools.paths import Place, Workspace
 from ..types import events as e
 from ..types.errors import ToolError
@@ -38,7 +38,7 @@ from .files import (
 from .names import format_session_name, parse_session_name
 from .ports import Web
 from .routing import Call, Endpoint
-from .seen import require_session
+from .visible_sessions import require_row, require_session
 
 MOST_FILES = 2_000
 MAX_DEPTH = 12
@@ -54,7 +54,7 @@ EFFORTS: dict[str, ThinkingLevel] = {
 }
 """What `thinking_effort` may be."""
 NOT_YET = {
-    "teams": "not yet: the choice is kept, and there are no teammates so far",
+    "teams": "not yet supported: the setting is saved, but there are no teammates",
 }
 
 
@@ -141,7 +141,7 @@ async def create_conversation(call: Call) -> Begun:
     """A conversation that has its options and no message yet."""
     wanted: Begin = call.body
     name = uuid4().hex[:12]
-    session = parse_session_name(name, call.principal, call.web.house.agents[0])
+    session = parse_session_name(name, call.principal, call.web.admin.agents[0])
     effort = _parse_effort(wanted.thinking_effort)
     options = SessionOptions(
         thinking=effort if wanted.enable_thinking else None,
@@ -174,9 +174,8 @@ def _parse_effort(wanted: str | None) -> ThinkingLevel:
 
 async def list_conversations(call: Call) -> list[Conversation]:
     rows = await call.web.store.sessions(call.principal, MAX_CONVERSATIONS)
-    agent = call.web.house.agents[0]
-    listed = msgspec.json.encode([row.session for row in rows]).decode()
-    counts = dict(await call.web.store.query("session_messages", (listed,)))
+    agent = call.web.admin.agents[0]
+    counts = await count_messages(call.web.store, [row.session for row in rows])
     return [
         Conversation(
             id=format_session_name(row.session, call.principal, agent),
@@ -195,7 +194,7 @@ async def get_conversation(call: Call) -> ConversationDetail:
         (each.event.usage for each in log if isinstance(each.event, e.ModelReplied)), Usage()
     )
     options = fold(State(session), log).options
-    row = SessionRow(*(await call.web.store.query("session_get", (session,)))[0])
+    row = await require_row(call, session)
     thinking = options.thinking or "off"
     return ConversationDetail(
         id=call.path("name"),
@@ -216,7 +215,7 @@ async def get_conversation(call: Call) -> ConversationDetail:
 
 
 async def delete(call: Call) -> Deleted:
-    await call.web.house.erase(call.principal, await require_session(call))
+    await call.web.admin.erase(call.principal, await require_session(call))
     return Deleted()
 
 
@@ -243,7 +242,7 @@ async def files_for(web: Web, principal: Principal, agent: str) -> list[Workspac
 
 async def _list_visible(web: Web, principal: Principal, agent: str) -> list[WorkspaceFile]:
     """All of which this person may know; one too many where there are more. Raises ToolError."""
-    files = (await web.house.tool_scope(agent or web.house.agents[0])).files
+    files = (await web.admin.tool_scope(agent or web.admin.agents[0])).files
     found = await anyio.to_thread.run_sync(_walk, files, _hidden_names(principal))
     seen = await which_visible(web, principal, agent, [place for _, place in found])
     return [each for (each, _), may in zip(found, seen, strict=True) if may]
@@ -338,7 +337,7 @@ ENDPOINTS = (
         "/api/chat",
         "chat",
         create_conversation,
-        "Begin a conversation",
+        "Start a conversation",
         body=Begin,
         returns=Begun,
         invalid=422,
@@ -349,7 +348,7 @@ ENDPOINTS = (
         "/api/conversations",
         "read",
         list_conversations,
-        "Your conversations",
+        "List your conversations",
         returns=list[Conversation],
         tag=_T,
     ),
@@ -358,19 +357,25 @@ ENDPOINTS = (
         "/api/conversations/{name}",
         "read",
         get_conversation,
-        "One of them",
+        "Get a conversation",
         returns=ConversationDetail,
         tag=_T,
     ),
     Endpoint(
-        "DELETE", "/api/conversations/{name}", "chat", delete, "Erase it", returns=Deleted, tag=_T
+        "DELETE",
+        "/api/conversations/{name}",
+        "chat",
+        delete,
+        "Erase a conversation",
+        returns=Deleted,
+        tag=_T,
     ),
     Endpoint(
         "GET",
         "/api/workspace/files",
         "read",
         list_files,
-        "All files",
+        "List all files of the workspace",
         returns=list[WorkspaceFile],
         tag=_T,
     ),
@@ -379,7 +384,7 @@ ENDPOINTS = (
         "/api/workspace/file/{path:path}",
         "read",
         get_file,
-        "One of them",
+        "Get a file of the workspace",
         returns=FileContent,
         tag=_T,
     ),
@@ -388,7 +393,7 @@ ENDPOINTS = (
         "/api/workspace/upload",
         "chat",
         upload,
-        "Put files into the workspace",
+        "Upload files to the workspace",
         query=Into,
         returns=Uploaded,
         raw=True,
@@ -401,7 +406,7 @@ ENDPOINTS = (
         "/api/files/{name}/{path:path}",
         "read",
         get_conversation_file,
-        "A file of a conversation's workspace, to be kept",
+        "Download a file of a conversation's workspace",
         media="application/octet-stream",
         tag=_T,
     ),
@@ -410,7 +415,7 @@ ENDPOINTS = (
         "/api/auth/config",
         "public",
         get_auth_config,
-        "How one signs in here",
+        "Get how to sign in",
         returns=AuthConfig,
         tag=_T,
     ),

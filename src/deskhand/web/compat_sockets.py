@@ -13,19 +13,25 @@ from ..agent.state import State as Session
 from ..agent.state import fold
 from ..models.base import ToolSchema
 from ..policy.plan import EXIT_PLAN_MODE
+from ..store.queries import processes_of
 from ..types.door import Progress
 from ..types.errors import Refused
 from ..types.events import Recorded
 from ..types.identity import Answer
 from ..types.people import Grant
-from ..types.process import parse_process_row
 from . import dialect_computer, dialect_openagent
 from .compat_openagent import files_for
-from .dialect_openagent import WITH_FILES, notice_of
+from .conversation_socket import (
+    ClientFrame,
+    Talk,
+    run_until_disconnect,
+    run_while_valid,
+    serve_conversation,
+)
+from .dialect_openagent import WITH_FILES, Lookups, notice_of
 from .names import format_session_name
 from .ports import Web
 from .sockets import Socket
-from .talking import Asked, Talk, run_until_disconnect, run_while_valid, serve_conversation
 from .tasks import Board, limits_of
 from .watch import ActivityLines
 
@@ -35,7 +41,7 @@ UNKNOWN_FRAME = "a frame of type {0!r} is not known here; there are: {1}"
 
 
 class Computer:
-    """agent_computer's. It implements `talking.Dialect`."""
+    """agent_computer's. It implements `conversation_socket.Dialect`."""
 
     def __init__(self, web: Web, session: str) -> None:
         self.state = dialect_computer.ComputerDialectState(web.redact)
@@ -49,41 +55,41 @@ class Computer:
             self.translate(recorded)
         self.state.long = self._long  # of what is past, nobody is told again
 
-    def parse_text(self, text: str) -> Asked:
+    def parse_text(self, text: str) -> ClientFrame:
         raise Refused('a frame is a JSON object with a "type"')
 
     async def add_details(self, message: dict[str, Any], talk: Talk) -> dict[str, Any]:
         return message
 
-    async def handle_frame(self, asked: Asked, talk: Talk) -> None:
-        match asked.type:
+    async def handle_frame(self, frame: ClientFrame, talk: Talk) -> None:
+        match frame.type:
             case "message":
-                await talk.say(asked.text("content"))
+                await talk.say(frame.text("content"))
             case "ping":
                 await talk.send({"type": "pong"})
             case "clear":
                 await talk.command("start")
             case "set_mode":
-                mode = asked.text("mode")
+                mode = frame.text("mode")
                 if mode not in ("bounded", "deep_work"):
                     raise Refused(f"there is no mode {mode!r}; there are: bounded, deep_work")
                 await talk.configure(**asdict(dialect_computer.options_of(mode)))
             case "approval_response":
-                call = self.state.calls.get(asked.text("tool_call_id"))
+                call = self.state.calls.get(frame.text("tool_call_id"))
                 if call is None or not call.ask_id:
                     raise Refused("nothing is asked about this tool_call_id")
                 await talk.submit(
-                    Answer(call.ask_id, "once" if asked.body.get("approved") is True else "no")
+                    Answer(call.ask_id, "once" if frame.body.get("approved") is True else "no")
                 )
             case "approve_plan" | "revise_plan":
-                await self._answer_plan(asked, talk)
+                await self._answer_plan(frame, talk)
             case other:
                 known = (
                     "message, set_mode, clear, ping, approval_response, approve_plan, revise_plan"
                 )
                 raise Refused(UNKNOWN_FRAME.format(other, known))
 
-    async def _answer_plan(self, asked: Asked, talk: Talk) -> None:
+    async def _answer_plan(self, frame: ClientFrame, talk: Talk) -> None:
         """An answer to the plan that is shown, with what is to be heeded or changed."""
         ask_id = next(
             (
@@ -95,8 +101,8 @@ class Computer:
         )
         if not ask_id:
             raise Refused("no plan waits for an answer at the moment")
-        feedback = asked.text("feedback")
-        if asked.type == "revise_plan":
+        feedback = frame.text("feedback")
+        if frame.type == "revise_plan":
             if not feedback.strip():
                 raise Refused("say what is to change in the plan: send `feedback`")
             await talk.say(
@@ -108,39 +114,55 @@ class Computer:
             await talk.say(feedback)
 
 
+class SessionLookups:
+    """Implements `dialect_openagent.Lookups` for one session."""
+
+    def __init__(self, web: Web, session: str) -> None:
+        self._web = web
+        self._session = session
+        self._board = Board(web, session)
+
+    def task_update(self, tool: str) -> dict[str, Any]:
+        return self._board.openagent_update(tool)
+
+    def process_notice(self, id_: str) -> dict[str, Any] | None:
+        for process in processes_of(self._web.store, self._session, MAX_PROCESSES):
+            if process.id == id_:
+                return notice_of(process, self._web.redact)
+        return None
+
+
 class OpenAgent:
-    """openagent-core's. It implements `talking.Dialect`."""
+    """openagent-core's. It implements `conversation_socket.Dialect`."""
 
     def __init__(self, web: Web, session: str) -> None:
         agent = session.partition("/")[0]
         self._web = web
-        self._agent = agent if agent in web.house.agents else web.house.agents[0]
-        tools = web.house.tools(self._agent)
+        self._agent = agent if agent in web.admin.agents else web.admin.agents[0]
+        tools = web.admin.tools(self._agent)
         schemas = tuple(
             ToolSchema(tool.name, tool.description, tool.parameters)
             for tool in tools
             if not tool.deferred
         )
         self.state = dialect_openagent.OpenAgentDialectState(web.redact, schemas)
-        self._session, self._board = Session(session), Board(web, session)
+        self._session = Session(session)
+        self._lookups = SessionLookups(web, session)
 
     def translate(self, item: Recorded | Progress) -> list[dict[str, Any]]:
-        out = dialect_openagent.translate(self.state, item)
-        if isinstance(item, Recorded):
-            self._update_trace(item)
-        return out
+        return self._translate(item, self._lookups)
 
     def replay(self, log: list[Recorded]) -> None:
         for recorded in log:
-            self.translate(recorded)
-        self.state.tasks = self._board.openagent_update
-        self.state.process_notice = self._process_notice
+            self._translate(recorded, None)
 
-    def _process_notice(self, id_: str) -> dict[str, Any] | None:
-        """How a command in the background has ended; None where its row is gone."""
-        rows = self._web.store.query_sync("process_list", (self._session.session, MAX_PROCESSES))
-        found = next((each for each in map(parse_process_row, rows) if each.id == id_), None)
-        return None if found is None else notice_of(found, self._web.redact)
+    def _translate(
+        self, item: Recorded | Progress, lookups: Lookups | None
+    ) -> list[dict[str, Any]]:
+        out = dialect_openagent.translate(self.state, item, lookups)
+        if isinstance(item, Recorded):
+            self._update_trace(item)
+        return out
 
     async def add_details(self, message: dict[str, Any], talk: Talk) -> dict[str, Any]:
         if message["type"] in WITH_FILES:
@@ -153,29 +175,29 @@ class OpenAgent:
             fold(self._session, (item,))
         self.state.traced = self._session if self._session.options.tracing else None
 
-    def parse_text(self, text: str) -> Asked:
+    def parse_text(self, text: str) -> ClientFrame:
         """Words that are no frame are a message, and so is a frame without a type."""
         try:
             found = msgspec.json.decode(text)
         except (msgspec.DecodeError, RecursionError):
-            return Asked("message", {"content": text})
+            return ClientFrame("message", {"content": text})
         if not isinstance(found, dict):
-            return Asked("message", {"content": text})
+            return ClientFrame("message", {"content": text})
         if "type" in found:
             raise Refused("the type of a frame is a text")
-        return Asked("message", found)
+        return ClientFrame("message", found)
 
-    async def handle_frame(self, asked: Asked, talk: Talk) -> None:
-        on = asked.body.get("enabled", False) is True
-        match asked.type:
+    async def handle_frame(self, frame: ClientFrame, talk: Talk) -> None:
+        on = frame.body.get("enabled", False) is True
+        match frame.type:
             case "message":
-                await talk.say(asked.text("content"))
+                await talk.say(frame.text("content"))
             case "interrupt":
-                await talk.say(asked.text("content"), "interrupt")
+                await talk.say(frame.text("content"), "interrupt")
             case "cancel":
                 await talk.stop()
             case "tool_approval_response":
-                await self._decide(asked.text("decision"), talk)
+                await self._decide(frame.text("decision"), talk)
             case "toggle_plan_mode":
                 await talk.configure(plan_mode=on)
             case "toggle_teams":
@@ -183,7 +205,7 @@ class OpenAgent:
             case "toggle_approval":
                 await talk.configure(approval=on)
             case "plan_approval":
-                await self._answer_plan(asked.text("decision"), asked.text("feedback"), talk)
+                await self._answer_plan(frame.text("decision"), frame.text("feedback"), talk)
             case other:
                 raise Refused(
                     UNKNOWN_FRAME.format(
@@ -229,7 +251,7 @@ async def serve_activity(web: Web, socket: WebSocket, grant: Grant) -> None:
     await socket.accept()
     talk, calls = Talk(web, socket, grant, ""), ActivityLines(web.redact, web.store)
     who = grant.principal
-    agent = web.house.agents[0]
+    agent = web.admin.agents[0]
 
     async def send_activity() -> None:
         async with aclosing(web.door.watch(who, web.store.last_seq())) as items:

@@ -1,10 +1,10 @@
-"""openagent-core's WebSocket in our events: what its clients read is made from the log and what
-streams, purely."""
+"""Translates our events into the WebSocket frames of openagent-core's clients. Pure functions over
+a state."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -23,11 +23,11 @@ Frame = dict[str, Any]
 RESULT_CHARS = 2_000
 NOTICE_CHARS = 500
 WITH_FILES = ("done", "interrupted")
-"""Messages that list the files of the workspace: `files` is filled in by who sends them."""
+"""Frames whose `files` the sender fills in with the files of the workspace."""
 PROCESS_PREFIX = "process:"
-"""So begins the id of the message that tells how a command in the background has ended."""
+"""The ids of messages about ended background processes start like this."""
 NOT_YET = {
-    "teams": "not yet: the choice is kept, and there are no teammates so far",
+    "teams": "not yet supported: the setting is saved, but there are no teammates",
 }
 
 
@@ -42,11 +42,10 @@ class OpenAgentCall(msgspec.Struct):
 class OpenAgentDialectState(msgspec.Struct):
     """What must be remembered from one event to the next.
 
-    `traced` is the conversation as the model sees it, where its calls are to be shown; `prompt` the
-    system prompt of the call that goes on, `asked` whether that call was shown. `compacting`: a
-    summary was asked for, and told of. `feedback` is what this client wants of a plan that it turns
-    down. `tasks` gives what is told of the tasks after a call of this tool, `ended` what is told of
-    a command in the background that has ended, by its id.
+    `traced` is the conversation as the model sees it, if the client wants to see model calls.
+    `prompt` is the system prompt of the running call, `request_shown` whether that call was shown.
+    `compacting`: a person asked for a summary, so its frame was sent already. `feedback` is what
+    this client wants changed in a plan that it rejects.
     """
 
     redact: Callable[[str], str] = str
@@ -65,15 +64,28 @@ class OpenAgentDialectState(msgspec.Struct):
     traced: session.State | None = None
     prompt: str = ""
     request_shown: bool = False
-    tasks: Callable[[str], Frame] | None = None
-    process_notice: Callable[[str], Frame | None] | None = None
 
 
-def translate(state: OpenAgentDialectState, item: e.Recorded | Progress) -> list[Frame]:
-    """What a client is sent for this."""
+class Lookups(Protocol):
+    """What is not in the events and is looked up while the client is connected."""
+
+    def task_update(self, tool: str) -> Frame:
+        """The frame that shows the tasks after a call of this tool."""
+        ...
+
+    def process_notice(self, id_: str) -> Frame | None:
+        """How this background process has ended, or None if it is gone."""
+        ...
+
+
+def translate(
+    state: OpenAgentDialectState, item: e.Recorded | Progress, lookups: Lookups | None = None
+) -> list[Frame]:
+    """The frames that a client is sent for this item. Without `lookups`, frames that need one are
+    left out: so it is for what happened before the client came."""
     if isinstance(item, Progress):
         return _on_progress(state, item)
-    out = _on_event(state, item)
+    out = _on_event(state, item, lookups)
     if state.traced is not None:
         session.fold(state.traced, (item,))
     return out
@@ -110,26 +122,25 @@ def _text_frame(state: OpenAgentDialectState, text: str) -> Frame:
     return {"type": "text_delta", "content": state.redact(text)}
 
 
-def _on_event(state: OpenAgentDialectState, item: e.Recorded) -> list[Frame]:
+def _on_event(
+    state: OpenAgentDialectState, item: e.Recorded, lookups: Lookups | None
+) -> list[Frame]:
     event = item.event
     match event:
         case e.MessageReceived():
-            return _on_message(state, event)
+            return _on_message(state, event, lookups)
         case e.ModelReplied():
             return _on_reply(state, event)
         case e.ToolFinished(result=result):
-            return _on_result(state, result.call_id, result.text, result.status)
+            shown = _on_result(state, result.call_id, result.text, result.status)
+            return shown + _task_updates(shown[0], lookups)
         case e.CallClosed(call_id=call_id, reason=reason, status=status):
             state.cut = state.cut or status == "interrupted"
             return _on_result(state, call_id, reason, status)
         case e.ApprovalAsked() | e.QuestionAsked():
             return _on_ask(state, event)
         case e.ApprovalAnswered(ask_id=ask_id, choice=choice):
-            return (
-                []
-                if choice == "each"
-                else _on_answer(state, ask_id, yes=choice in ("once", "always"))
-            )
+            return _on_answer(state, ask_id, choice)
         case e.OptionsSet():
             return _on_options(state, event)
         case e.Compacted(dropped=dropped):
@@ -151,7 +162,9 @@ def _on_event(state: OpenAgentDialectState, item: e.Recorded) -> list[Frame]:
             return []
 
 
-def _on_message(state: OpenAgentDialectState, event: e.MessageReceived) -> list[Frame]:
+def _on_message(
+    state: OpenAgentDialectState, event: e.MessageReceived, lookups: Lookups | None
+) -> list[Frame]:
     out: list[Frame] = []
     if state.open and state.cut:
         out = [_end_frame(state, "interrupted")]
@@ -160,8 +173,8 @@ def _on_message(state: OpenAgentDialectState, event: e.MessageReceived) -> list[
     state.open = True
     state.cut = False
     state.sent = 0
-    if event.external_id.startswith(PROCESS_PREFIX) and state.process_notice is not None:
-        notice = state.process_notice(event.external_id.removeprefix(PROCESS_PREFIX))
+    if event.external_id.startswith(PROCESS_PREFIX) and lookups is not None:
+        notice = lookups.process_notice(event.external_id.removeprefix(PROCESS_PREFIX))
         if notice is not None:
             out.append({"type": "background_result", "notifications": [notice]})
     return out
@@ -189,7 +202,7 @@ def _on_reply(state: OpenAgentDialectState, event: e.ModelReplied) -> list[Frame
 
 
 def _request_frame(state: OpenAgentDialectState, asked: TracedRequest) -> Frame:
-    """`max_tokens` and `temperature` are null where nothing is set: the model's own hold."""
+    """`max_tokens` and `temperature` are null when nothing is set: the model's defaults apply."""
     state.seq += 1
     messages = messages_of(asked.messages, state.redact)
     tools = [
@@ -215,7 +228,7 @@ def _request_frame(state: OpenAgentDialectState, asked: TracedRequest) -> Frame:
 def _request_from_log(
     state: OpenAgentDialectState, traced: session.State, event: e.ModelReplied
 ) -> TracedRequest:
-    """The call that this reply answers, as far as the log has it."""
+    """The model call that this reply answers, as far as the log shows it."""
     messages: tuple[Message, ...] = tuple(each.message for each in traced.messages)
     return TracedRequest(
         model=event.model,
@@ -248,16 +261,22 @@ def _on_result(state: OpenAgentDialectState, call_id: str, text: str, status: st
     shown = state.redact(text)
     if len(shown) > RESULT_CHARS:
         shown = shown[:RESULT_CHARS] + "..."
-    said: Frame = {
-        "type": "tool_result",
-        "tool": tool,
-        "result": shown,
-        "id": call_id,
-        "status": status,
-    }
-    if status == "ok" and tool in TASK_TOOLS and state.tasks is not None:
-        return [said, state.tasks(tool)]
-    return [said]
+    return [
+        {
+            "type": "tool_result",
+            "tool": tool,
+            "result": shown,
+            "id": call_id,
+            "status": status,
+        }
+    ]
+
+
+def _task_updates(result: Frame, lookups: Lookups | None) -> list[Frame]:
+    """The tasks as they are now, after the result of a tool that may have changed them."""
+    if lookups is None or result["status"] != "ok" or result["tool"] not in TASK_TOOLS:
+        return []
+    return [lookups.task_update(result["tool"])]
 
 
 def _on_ask(state: OpenAgentDialectState, event: e.ApprovalAsked | e.QuestionAsked) -> list[Frame]:
@@ -283,11 +302,12 @@ def _call_view(call_id: str, call: OpenAgentCall) -> Frame:
     return {"name": call.tool, "input": call.input, "id": call_id}
 
 
-def _on_answer(state: OpenAgentDialectState, ask_id: str, *, yes: bool) -> list[Frame]:
-    """A yes to a call is seen by its result; a no, and what becomes of a plan, are told."""
+def _on_answer(state: OpenAgentDialectState, ask_id: str, choice: str) -> list[Frame]:
+    """The frames for an answer. An approved call gets none here: its result shows that it ran."""
     calls = [call for call in state.calls.values() if call.ask_id == ask_id]
-    if not calls:
+    if not calls or choice == "each":  # `each`: the calls are asked about one by one
         return []
+    yes = choice in ("once", "always")
     if calls[0].tool == EXIT_PLAN_MODE:
         if yes:
             return [{"type": "plan_approved"}]
@@ -314,21 +334,20 @@ def _on_options(state: OpenAgentDialectState, event: e.OptionsSet) -> list[Frame
     out: list[Frame] = []
     if options.compact:
         state.compacting = True
-        out = [{"type": "compact", "message": "The conversation is summed up."}]
+        out = [{"type": "compact", "message": "The conversation is being summarised."}]
     changed = (
         ("plan_mode", options.plan_mode),
         ("teams", options.teams),
         ("approval", options.approval),
     )
-    return out + [
-        {
-            "type": f"{name}_changed",
-            "enabled": on,
-            **({"not_yet": NOT_YET[name]} if on and name in NOT_YET else {}),
-        }
-        for name, on in changed
-        if on is not None
-    ]
+    for name, on in changed:
+        if on is None:
+            continue
+        frame: Frame = {"type": f"{name}_changed", "enabled": on}
+        if on and name in NOT_YET:
+            frame["not_yet"] = NOT_YET[name]
+        out.append(frame)
+    return out
 
 
 def _on_turn_end(state: OpenAgentDialectState, event: e.TurnEnded) -> list[Frame]:
@@ -344,7 +363,7 @@ def _on_turn_end(state: OpenAgentDialectState, event: e.TurnEnded) -> list[Frame
 
 
 def _end_frame(state: OpenAgentDialectState, type_: str, **more: str) -> Frame:
-    """The end of a turn, or of its part up to here."""
+    """The frame for the end of a turn, or of its part up to here."""
     usage = {
         **tokens_of(state.usage),
         "last_input_tokens": state.last_input_tokens,
@@ -354,7 +373,7 @@ def _end_frame(state: OpenAgentDialectState, type_: str, **more: str) -> Frame:
 
 
 def notice_of(process: Process, redact: Callable[[str], str]) -> Frame:
-    """How a command in the background has ended, with the beginning of what it printed."""
+    """How a background process has ended, with the beginning of its output."""
     head = f"$ {process.command[:200]}\n"
     result = process.said.partition(head)[2] or process.said
     return {

@@ -91,11 +91,11 @@ class Uploaded(msgspec.Struct, frozen=True):
 
 async def require_workspace(call: Call, agent: str) -> Workspace:
     """The files of an agent to whom this person may talk. Raises HttpProblem."""
-    name = agent or call.web.house.agents[0]
-    if name not in call.web.house.agents or not call.web.people.may_talk(call.principal, name):
+    name = agent or call.web.admin.agents[0]
+    if name not in call.web.admin.agents or not call.web.people.may_talk(call.principal, name):
         await call.web.people.add_audit_note(call.principal, "files refused", name)
         raise not_found("such agent")
-    return (await call.web.house.tool_scope(name)).files
+    return (await call.web.admin.tool_scope(name)).files
 
 
 def check_place(call: Call, path: str, *, write: bool = False, asked: str = "") -> None:
@@ -164,7 +164,7 @@ async def which_visible(
 ) -> list[bool]:
     """Which of these files, and of their names, are for this person. What is known of the owner is
     for owners. It is asked when they were read."""
-    marks = await marks_in(await web.house.tool_scope(agent or web.house.agents[0]))
+    marks = await marks_in(await web.admin.tool_scope(agent or web.admin.agents[0]))
     readers = list_reader_names(principal)
     return await anyio.to_thread.run_sync(
         lambda: [may_see(marks.told((place,)), readers) for place in places]
@@ -223,7 +223,7 @@ async def preview_file(call: Call, agent: str, path: str) -> PreviewView:
 
 
 async def _sandbox(call: Call, agent: str) -> Callable[[], Awaitable[Sandbox]]:
-    return (await call.web.house.tool_scope(agent or call.web.house.agents[0])).sandbox
+    return (await call.web.admin.tool_scope(agent or call.web.admin.agents[0])).sandbox
 
 
 async def get_page(call: Call) -> Response:
@@ -267,7 +267,7 @@ async def keep_uploads(call: Call, agent: str, subdir: str) -> list[str]:
     for name, _ in given:
         if name in ("", ".", "..") or name.startswith("."):
             raise bad_request("Each file needs a name, which does not begin with a dot.")
-    name = agent or call.web.house.agents[0]
+    name = agent or call.web.admin.agents[0]
     return [
         await _keep_upload(call, name, str(PurePosixPath(subdir or ".") / file), data)
         for file, data in given
@@ -310,7 +310,7 @@ async def _keep_upload(call: Call, agent: str, path: str, data: bytes) -> str:
     """Write a file that somebody sends, as a change that can be undone. Returns where it lies.
     Raises HttpProblem."""
     reach, who, name = (
-        await call.web.house.tool_scope(agent),
+        await call.web.admin.tool_scope(agent),
         call.principal,
         PurePosixPath(path).name,
     )
@@ -346,7 +346,7 @@ ENDPOINTS = (
         "/api/files",
         "read",
         list_folder,
-        "A folder of the workspace",
+        "List a folder of the workspace",
         query=Where,
         returns=list[FileView],
         tag="files",
@@ -356,7 +356,7 @@ ENDPOINTS = (
         "/api/files/preview",
         "read",
         get_preview,
-        "A file to look at: its text, the rows of a table, or how many pages a PDF has",
+        "Preview a file: its text, the rows of a table, or the number of pages of a PDF",
         query=Where,
         returns=PreviewView,
         tag="files",
@@ -366,7 +366,7 @@ ENDPOINTS = (
         "/api/files/page",
         "read",
         get_page,
-        "A page of a PDF, as a picture",
+        "Get a page of a PDF as an image",
         query=PageOf,
         media="image/png",
         tag="files",
@@ -376,7 +376,7 @@ ENDPOINTS = (
         "/api/files/raw",
         "read",
         get_raw,
-        "A file as it is: a picture to be shown, all else to be kept",
+        "Get a file; images are shown, other files are downloaded",
         query=Where,
         media="application/octet-stream",
         tag="files",
@@ -386,7 +386,7 @@ ENDPOINTS = (
         "/api/files",
         "chat",
         upload,
-        "Put files into the workspace: multipart/form-data, parts named `files`, 10 MB each",
+        "Upload files to the workspace: multipart/form-data, parts named `files`, 10 MB each",
         query=Into,
         returns=Uploaded,
         raw=True,

@@ -1,5 +1,4 @@
-"""Who is let through: the right host, the right origin, a credential that holds, and not too many
-guesses."""
+"""Checks of every request: host, origin, credential, and how many wrong credentials came before."""
 
 from __future__ import annotations
 
@@ -18,26 +17,28 @@ from .errors import HttpProblem
 
 COOKIE = "deskhand"
 FORGERY_HEADER = "x-deskhand"
-"""A page of another origin cannot send it without asking first, and it is never allowed."""
+"""A page of another origin would need a CORS preflight to send this header, which we never
+allow."""
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 MAX_GUESSES = 10
+"""How many wrong credentials are checked at once, from one address and from all together."""
 REFILL_S = 6.0
-"""Wrong credentials that are looked at: ten at once, then one in six seconds, for each address and
-for all together."""
+"""After how many seconds one more wrong credential is checked."""
 MAX_REMEMBERED = 1000
 FRESH_S = 0.4
+"""How long a stream relies on the last check of its credential."""
 ANONYMOUS = Principal("anonymous")
 
 
 class GuardLimits(msgspec.Struct, frozen=True):
-    """`hosts` and `origins` as in settings."""
+    """The names and the origins under which this Deskhand is reached. See `web.settings`."""
 
     hosts: frozenset[str]
     origins: frozenset[str]
 
 
 class Credential(msgspec.Struct, frozen=True):
-    """What a request brought along; `browser`: as a cookie."""
+    """A secret that a request carries. `browser`: it came as a cookie."""
 
     secret: str
     browser: bool
@@ -50,15 +51,13 @@ def check_host(headers: Headers, hosts: frozenset[str]) -> None:
         raise HttpProblem(
             421,
             "wrong_host",
-            (
-                "This Deskhand is not reached under that name. Its names are set by `web.host` "
-                "and `web.hosts`."
-            ),
+            "This Deskhand does not serve that host name. Set its names with `web.host` and "
+            "`web.hosts`.",
         )
 
 
 SIGNED_PREFIX = "/api/hooks/"
-"""What is sent there says who sent it by its signature, and brings no credential."""
+"""Requests under this path are authenticated by their signature and carry no credential."""
 
 
 def check_origin(
@@ -68,10 +67,12 @@ def check_origin(
     *,
     signed: bool = False,
 ) -> None:
-    """Raises HttpProblem for what another site's page would send: asked of all that changes
-    something, and of every WebSocket. Without an Origin only a program may, with its token in the
-    header and no cookie, or with a signature of its own (`signed`); one that brings nothing is told
-    so."""
+    """Raises HttpProblem for a request that a page of another site could have sent. For requests
+    that may change something, and for every WebSocket.
+
+    Without an Origin header only a program may send one: with its token in the header and no
+    cookie, or with its own signature (`signed`).
+    """
     refused = HttpProblem(403, "wrong_origin", "Pages of other sites may not use this Deskhand.")
     origin = headers.get("origin")
     if len(headers.getlist("origin")) > 1 or headers.get("sec-fetch-site", "") == "cross-site":
@@ -86,8 +87,8 @@ def check_origin(
 
 
 def credential_of(headers: Headers) -> Credential | None:
-    """The bearer token, else the cookie of the page. Never anything in the address: addresses are
-    logged."""
+    """The bearer token, or else the cookie of the page. Secrets in the address are not accepted,
+    since addresses are logged."""
     scheme, _, value = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and value.strip():
         return Credential(value.strip(), browser=False)
@@ -99,8 +100,8 @@ def credential_of(headers: Headers) -> Credential | None:
 
 
 class Guesses:
-    """Looks credentials up, and only so many wrong ones. Those that held before are always looked
-    at."""
+    """Authenticates credentials, and limits how many wrong ones are checked. A credential that was
+    valid before is always checked."""
 
     def __init__(self, people: People, clock: Clock) -> None:
         self._people = people
@@ -111,15 +112,16 @@ class Guesses:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     async def authenticate(self, credential: Credential, client: str) -> Grant:
-        """Raises HttpProblem: 401 where it does not hold, 429 where too many did not."""
+        """The grant of this credential. Raises HttpProblem: 401 if it is not valid, 429 if too many
+        wrong ones came before."""
         mark = sha256(credential.secret.encode("utf-8", "surrogateescape")).digest()
         held = mark in self._held
-        guess = (
-            not held and not self._asking[mark]
-        )  # the same one ten times over is one guess: all clients come back
+        # After a restart all clients reconnect: the same credential at the same time is one guess.
+        guess = not held and not self._asking[mark]
         if guess:
             self.check_rate(client)
-            self.record_failure(client)  # before it is looked at: others are asked meanwhile
+            # Counted before the check, since other requests are checked meanwhile.
+            self.record_failure(client)
         self._asking[mark] += 1
         try:
             found = await self._people.authenticate(credential.secret)
@@ -133,10 +135,8 @@ class Guesses:
             raise HttpProblem(
                 401,
                 "unauthenticated",
-                (
-                    "This token does not hold, or no longer. `deskhand login` and `deskhand "
-                    "tokens create` make new ones."
-                ),
+                "This token is unknown, expired or revoked. Create a new one with `deskhand tokens "
+                "create` or `deskhand login`.",
                 {"www-authenticate": "Bearer"},
             )
         if guess:
@@ -148,8 +148,8 @@ class Guesses:
         return found
 
     async def is_valid(self, credential: Credential) -> bool:
-        """Whether it still does (or did FRESH_S ago), for a stream that stays open: of one there
-        may be hundreds."""
+        """Whether the credential is still valid. The answer may be FRESH_S old, since hundreds of
+        streams may ask for one credential."""
         now = self._clock.monotonic()
         looked_at, held = self._looked.get(credential, (-FRESH_S, False))
         if now - looked_at < FRESH_S:
@@ -162,7 +162,7 @@ class Guesses:
         return held
 
     def check_rate(self, client: str) -> None:
-        """Raises HttpProblem where too much was guessed of late."""
+        """Raises HttpProblem if this client, or all clients together, guessed too often."""
         if self._tokens_left(client) < 1 or self._tokens_left("") < 1:
             wait = {"retry-after": str(int(REFILL_S * 2))}
             raise HttpProblem(
@@ -170,12 +170,12 @@ class Guesses:
             )
 
     def record_failure(self, client: str) -> None:
-        """One was wrong."""
+        """Count a wrong credential from this client."""
         self._take_token(client)
         self._take_token("")
 
     def _refund(self, client: str) -> None:
-        """What was counted was right."""
+        """Take back one guess that turned out to be right."""
         for key in (client, ""):
             left, at = self._buckets.get(key, (float(MAX_GUESSES), 0.0))
             self._buckets[key] = (left + 1, at)
@@ -192,8 +192,8 @@ class Guesses:
 
 
 def client_of(host: str) -> str:
-    """The address that guesses are counted for: an IPv4 one is the same however it is written, and
-    a whole IPv6 network belongs to one guesser."""
+    """The key that guesses of this address are counted under. All addresses of an IPv6 /64 network
+    share one, and IPv4-mapped addresses count as IPv4."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -206,13 +206,12 @@ def client_of(host: str) -> str:
 
 
 def unauthenticated() -> HttpProblem:
-    """Of whoever brings no credential where one is needed."""
+    """The error for a request without a credential that needs one."""
     return HttpProblem(
         401,
         "unauthenticated",
-        "Say who you are: send `Authorization: Bearer TOKEN` (`deskhand tokens create` "
-        "makes one), or open the "
-        "link that `deskhand login` prints.",
+        "Authentication is required: send `Authorization: Bearer TOKEN` with a token from "
+        "`deskhand tokens create`, or open the link that `deskhand login` prints.",
         {"www-authenticate": "Bearer"},
     )
 
@@ -223,5 +222,7 @@ def check_scope(grant: Grant | None, needs: Scope) -> None:
         raise unauthenticated()
     if needs not in grant.scopes:
         raise HttpProblem(
-            403, "forbidden", f"This needs the right to {needs!r}, and your credential has it not."
+            403,
+            "forbidden",
+            f"This needs the scope {needs!r}, which your credential does not have.",
         )

@@ -30,7 +30,8 @@ class Me(msgspec.Struct, frozen=True):
 
 
 async def redeem(call: Call) -> Response:
-    """Public, and guesses count as those of tokens do: see `Guesses`."""
+    """Exchange the code of a one-time link for a cookie. Wrong codes count as wrong tokens do: see
+    `Guesses`."""
     guesses: Guesses = call.request.state.guesses
     host = call.request.client.host if call.request.client else ""
     guesses.check_rate(client_of(host))
@@ -40,7 +41,8 @@ async def redeem(call: Call) -> Response:
         raise HttpProblem(
             401,
             "link_void",
-            "This link was used, or is older than ten minutes. `deskhand login` prints a new one.",
+            "This link was used already or is older than ten minutes. Run `deskhand login` for "
+            "a new one.",
         )
     token, secret = found
     lasts_s = int((token.expires_at or 0.0) - call.web.clock.now())
@@ -57,7 +59,7 @@ async def me(call: Call) -> Me:
     if grant is None:
         raise AssertionError("the table says that this needs a credential")
     who = grant.principal
-    name = await call.web.house.owner_name() if who.id == OWNER_NAME else ""
+    name = await call.web.admin.owner_name() if who.id == OWNER_NAME else ""
     return Me(who.id, name or who.id, who.roles, grant.scopes, grant.browser)
 
 
@@ -75,20 +77,20 @@ ENDPOINTS = (
         "/api/login",
         "public",
         redeem,
-        "Turn a one-time link into a cookie",
+        "Exchange a one-time link for a cookie",
         body=Redeem,
         status=204,
         tag="people",
     ),
     Endpoint(
-        "POST", "/api/logout", "read", log_out, "End this credential", status=204, tag="people"
+        "POST", "/api/logout", "read", log_out, "Revoke this credential", status=204, tag="people"
     ),
     Endpoint(
         "GET",
         "/api/auth/me",
         "read",
         me,
-        "Who you are here, and what you may do",
+        "Get your user and what you may do",
         returns=Me,
         tag="people",
     ),

@@ -10,12 +10,12 @@ from typing import Annotated, Literal
 import msgspec
 
 from ..store.base import LAST_SEQ, Hit, OpenAsk, Used
+from .conversations import PREVIEW_CHARS
 from .errors import not_found
 from .names import format_session_name, parse_session_name
 from .routing import Call, Endpoint
-from .seen import require_session
-from .talk import PREVIEW_CHARS
 from .views import GrantView, Price
+from .visible_sessions import require_session
 
 DAY_S = 86_400
 MARK_BEGIN = "\ue000"
@@ -127,7 +127,7 @@ class AskView(msgspec.Struct, frozen=True):
 async def search(call: Call) -> list[SearchResult]:
     wanted = call.query
     who = call.principal
-    agent = call.web.house.agents[0]
+    agent = call.web.admin.agents[0]
     inside = (
         await require_session(call, parse_session_name(wanted.session, who, agent))
         if wanted.session
@@ -164,9 +164,9 @@ async def get_usage(call: Call) -> UsageView:
     today = call.web.clock.now() // DAY_S * DAY_S
     since = 0.0 if span is None else today - span * DAY_S
     rows = [row for row in await call.web.store.usage(call.principal, since) if row.day >= since]
-    price = call.web.house.price
+    price = call.web.admin.price
     who = call.principal
-    agent = call.web.house.agents[0]
+    agent = call.web.admin.agents[0]
 
     def sum_by(of: Callable[[Used], str]) -> list[tuple[str, Sum]]:
         names = dict.fromkeys(of(row) for row in rows)
@@ -224,7 +224,7 @@ def _ask_view(call: Call, ask: OpenAsk) -> AskView:
     approval = bool(ask.tool)
     return AskView(
         ask.ask_id,
-        format_session_name(ask.session, call.principal, call.web.house.agents[0]),
+        format_session_name(ask.session, call.principal, call.web.admin.agents[0]),
         ask.session,
         ask.title,
         ask.tool,
@@ -243,15 +243,15 @@ def _ask_view(call: Call, ask: OpenAsk) -> AskView:
 
 
 async def list_grants(call: Call) -> list[GrantView]:
-    return await call.web.house.grants(call.principal)
+    return await call.web.admin.grants(call.principal)
 
 
 async def revoke_grant(call: Call) -> GrantView:
     wanted = call.path("hash")
-    if wanted not in {grant.id for grant in await call.web.house.grants(call.principal)}:
+    if wanted not in {grant.id for grant in await call.web.admin.grants(call.principal)}:
         await call.web.people.add_audit_note(call.principal, "grant refused", wanted[:80])
         raise not_found("such grant")
-    return await call.web.house.revoke_grant(call.principal, wanted)
+    return await call.web.admin.revoke_grant(call.principal, wanted)
 
 
 _T = "conversations"
@@ -261,7 +261,7 @@ ENDPOINTS = (
         "/api/search",
         "read",
         search,
-        "Search what was said",
+        "Search messages",
         query=SearchQuery,
         returns=list[SearchResult],
         tag=_T,
@@ -271,7 +271,7 @@ ENDPOINTS = (
         "/api/usage",
         "read",
         get_usage,
-        "Tokens and cost",
+        "Get token usage and cost",
         query=Range,
         returns=UsageView,
         invalid=422,
@@ -282,7 +282,7 @@ ENDPOINTS = (
         "/api/approvals",
         "read",
         list_approvals,
-        "What waits for an answer",
+        "List approvals and questions that wait for an answer",
         returns=list[AskView],
         tag=_T,
     ),
@@ -291,7 +291,7 @@ ENDPOINTS = (
         "/api/grants",
         "read",
         list_grants,
-        "What was allowed or refused for good",
+        "List calls that are always allowed or refused",
         returns=list[GrantView],
         tag=_T,
     ),
@@ -300,7 +300,7 @@ ENDPOINTS = (
         "/api/grants/{hash}",
         "approve",
         revoke_grant,
-        "Ask about it again",
+        "Ask about this call again",
         returns=GrantView,
         tag=_T,
     ),

@@ -25,7 +25,7 @@ REFUSALS = {
     401: "No credential, or one that does not hold",
     403: "The credential may not do this, or the page of another site asked",
     404: "It is not there, or not yours to know of",
-    405: "This address takes other methods",
+    405: "This address does not support this method",
     421: "Reached under a name that is not one of ours",
     429: "Too many wrong credentials",
     500: "Something broke",
@@ -210,7 +210,7 @@ def make_openapi_endpoint(others: Iterable[Endpoint]) -> Endpoint:
         "/openapi.json",
         "public",
         get_document,
-        "This document",
+        "Get this document",
         returns=dict[str, Any],
         tag="general",
     )

@@ -1,12 +1,12 @@
-"""What the web room is given: it reaches the rest of the house through nothing else."""
+"""What the handlers of the API use: one Protocol for each part of the running Deskhand."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
-from anyio import CapacityLimiter
+from anyio import CapacityLimiter, Event
 
 from ..agent.state import State
 from ..models.answer_schema import make_check_limiter
@@ -34,7 +34,7 @@ from .job_views import (
     Scheduler,
 )
 from .proposal_views import ProposalDetail, ProposalView
-from .steps import SetUp
+from .setup_views import BotView, CheckView, Key, ProbeView, SetupView
 from .views import (
     AgentView,
     ChangeDetail,
@@ -55,209 +55,271 @@ from .views import (
 )
 
 MAX_PDF_WORKERS = 3
-"""So many processes read PDFs for the page at one time; others wait."""
+"""How many processes may read PDFs for the page at one time. More have to wait."""
 
 
-class House(Protocol):
-    """What the page and the API may know and change of the running Deskhand beside its
-    conversations."""
+class AdminBackend(Protocol):
+    """The running Deskhand apart from its conversations: agents, models, settings, changes."""
+
+    # Status
 
     @property
     def agents(self) -> Sequence[str]:
-        """Their names, the first one is the default."""
+        """The names of the agents. The first is the default."""
         ...
 
     async def owner_name(self) -> str:
-        """What the owner is called; '' where nobody has said."""
+        """What agents call the owner, or '' if nobody has said."""
         ...
 
     async def status(self, agent: str) -> StatusView: ...
+
     async def health(self) -> Health: ...
+
     async def alerts(self) -> list[AlertView]:
-        """The latest first."""
+        """The alerts for owners, the latest first."""
         ...
 
     async def mark_alerts_seen(self) -> None:
-        """An owner has seen all of them."""
+        """Remember that an owner has seen all alerts."""
         ...
 
+    # Agents
+
     def describe_agent(self, agent: str) -> AgentView: ...
+
     def tools(self, agent: str) -> list[ToolView]: ...
+
+    async def tool_scope(self, agent: str) -> ToolScope:
+        """The files and the sandbox of the agent. Raises ToolError."""
+        ...
+
     async def skills(self, principal: Principal, agent: str) -> list[SkillView]: ...
+
     async def add_skill(self, agent: str, draft: SkillDraft) -> SkillView:
-        """Raises Refused, ConfigError."""
+        """Raises Refused or ConfigError."""
         ...
 
     def presets(self) -> list[PresetView]: ...
+
     def long_work_limits(self, agent: str) -> tuple[int, int]:
-        """How many steps one turn of this agent has, and how many tokens a deep work."""
+        """How many steps one turn of this agent may take, and how many tokens deep work may use."""
         ...
 
     async def find_long_work(self, session: str) -> LongWork | None:
-        """How far a conversation is that goes on by itself; None for one that does not."""
+        """The progress of a session that works on by itself, or None for one that does not."""
         ...
 
+    def may_change_answers(self, agent: str) -> bool:
+        """Whether a hook may change the agent's answer after it was given."""
+        ...
+
+    # Models
+
     async def models(self) -> ModelsView: ...
-    def base_url(self, provider: str) -> str:
-        """Where a provider is reached; '' for one that is not known."""
+
+    async def search_models(self, wanted: str) -> list[ModelView]:
+        """The models of the catalogue whose names contain all of these words."""
         ...
 
     async def select_model(self, agent: str, model: str) -> None:
-        """Use this one from the next step on, and after a restart too. Raises ConfigError for one
-        that cannot be."""
+        """Use this model from the next step on, also after a restart. Raises ConfigError if it
+        cannot be used."""
         ...
 
-    async def search_models(self, wanted: str) -> list[ModelView]:
-        """Those of the catalogue that have all these words in their name."""
+    def base_url(self, provider: str) -> str:
+        """The address of a provider, or '' for an unknown one."""
         ...
 
-    async def tool_scope(self, agent: str) -> ToolScope:
-        """The agent's files. Raises ToolError."""
+    def price(self, model: str) -> Price | None:
+        """What `provider/name` costs, or None when that is not known."""
         ...
 
     def unsupported_fields(
         self, agent: str, *, thinks: bool | None, temperature: float | None
     ) -> Collection[str]:
-        """The fields of a chat completion that the agent's model does not have, or not with this
-        temperature. `thinks`: it is asked to think first; None: as its agent is set."""
+        """The fields of a chat completion that the agent's model does not support, at this
+        temperature. `thinks`: whether it is asked to think first; None for the agent's default."""
         ...
 
-    def may_change_answers(self, agent: str) -> bool:
-        """Whether a hook may change what the agent says, once it has said it."""
-        ...
+    # Settings
 
     def settings(self) -> SettingsView: ...
 
     async def set_setting(self, key: str, value: Any) -> None:
-        """Change one key of the configuration; it holds at once. Raises ConfigError, and then
+        """Change one key of the configuration and apply it at once. Raises ConfigError, and then
         nothing is changed."""
         ...
 
+    # Conversations
+
+    def build_prompt(self, state: State) -> tuple[str, ...]:
+        """The system prompt that the model would get in this conversation now, in its parts."""
+        ...
+
+    def trace(self, log: Sequence[Recorded]) -> list[SpanView]: ...
+
     async def erase(self, principal: Principal, session: str) -> ErasedView:
-        """Stop what is going on there and erase what was said, with what was remembered of it
-        alone. Raises Refused."""
+        """Stop the session and erase what was said in it, with what was remembered from it alone.
+        Raises Refused."""
         ...
 
     async def grants(self, principal: Principal) -> list[GrantView]: ...
 
     async def revoke_grant(self, principal: Principal, id_: str) -> GrantView:
-        """Raises Refused where it is not theirs."""
+        """Raises Refused if the grant is another person's."""
         ...
+
+    # Changes that agents made
 
     async def list_changes(
         self, principal: Principal, session: str, before: int, limit: int
     ) -> list[ChangeView]:
-        """What agents changed for this person, the latest first; `session` is one key, or ''."""
+        """What agents changed for this person, the latest first: in one session, or in all ('')."""
         ...
 
     async def get_change(
         self, principal: Principal, number: int, limit: int
     ) -> ChangeDetail | None:
-        """One of them, with the first places that it changed; None where it is not theirs."""
+        """One change with the first `limit` places that it touched. None if it is another
+        person's."""
         ...
 
     async def diff_of_change(self, principal: Principal, number: int) -> CallDiff:
-        """What one of them changed in the files, as far as this person may see it. Raises
-        Refused."""
+        """What a change did to files, as far as this person may see them. Raises Refused."""
         ...
 
     async def diff_of_call(
         self, principal: Principal, session: str, n: int, call_id: str
     ) -> CallDiff:
-        """The same of the call that event `n` made; of one that has not run, what it would change
-        now. Whether the person may see the conversation, the caller has asked. Raises Refused."""
+        """What a tool call of event `n` did to files, or would do if it has not run yet.
+
+        The caller has checked that the person may see the session. Raises Refused.
+        """
         ...
 
     async def undo(self, principal: Principal, number: int, force: bool) -> UndoneView:
-        """Take it back. Raises Refused."""
+        """Undo a change. Raises Refused."""
         ...
 
-    def price(self, model: str) -> Price | None:
-        """What `provider/name` costs; None where that is not known."""
-        ...
 
-    def build_prompt(self, state: State) -> tuple[str, ...]:
-        """What stands before that conversation when the model is asked now."""
-        ...
+class JobsBackend(Protocol):
+    """The jobs that a person may see; others do not exist for them.
 
-    def trace(self, log: Sequence[Recorded]) -> list[SpanView]: ...
-
-
-class JobDesk(Protocol):
-    """Jobs, each in the name of who asks: others' are not there for them. All raise NoSuchJob,
-    Refused, and ConfigError for what cannot be."""
+    Every method raises NoSuchJob, Refused, or ConfigError for a job that cannot be.
+    """
 
     async def list_jobs(self, principal: Principal) -> list[JobRowView]: ...
+
     async def get_job(self, principal: Principal, name: str) -> JobDetail: ...
+
     def blueprints(self) -> list[BlueprintView]: ...
+
     async def preview(self, principal: Principal, draft: JobDraft) -> Preview:
-        """What it would be. Nothing is made."""
+        """What this draft would become. Nothing is written."""
         ...
 
     async def create(self, principal: Principal, draft: JobDraft) -> JobDetail: ...
+
     async def change(self, principal: Principal, name: str, text: str) -> JobDetail: ...
+
     async def remove(self, principal: Principal, name: str) -> None: ...
+
     async def undo(self, principal: Principal, name: str, *, again: bool = False) -> JobUndone:
-        """Take back the last change of this job, with `again` the last undo."""
+        """Undo the last change of this job, or with `again` the last undo."""
         ...
 
     async def set_enabled(self, principal: Principal, name: str, on: bool) -> JobRowView: ...
+
     async def run(self, principal: Principal, name: str) -> str:
-        """Returns the name of the run."""
+        """Start a run now and return its name."""
         ...
 
     async def runs(self, principal: Principal, name: str, limit: int) -> list[RunView]: ...
+
     async def scheduler_status(self) -> Scheduler: ...
+
     async def resume(self, principal: Principal) -> Scheduler:
-        """Let jobs run again. For owners alone."""
+        """Let jobs run again after they were paused. For owners only."""
         ...
 
     async def handle_webhook(self, name: str, headers: Mapping[str, str], body: bytes) -> bool:
-        """Take what was sent, in nobody's name but that of its signature. False: it was taken
-        before. Headers have names in lower case."""
+        """Accept what a program sent, if its signature is valid. Returns False for a repeated
+        delivery. The names of the headers are in lower case."""
         ...
 
 
-class ProposalDesk(Protocol):
-    """Skills that are proposed, for owners alone. All raise Refused, and ConfigError where an agent
-    is gone."""
+class ProposalsBackend(Protocol):
+    """Proposed skills, for owners only. Every method raises Refused, or ConfigError if the agent
+    no longer exists."""
 
     async def list_proposals(self, principal: Principal, every: bool) -> list[ProposalView]: ...
+
     async def get_proposal(self, principal: Principal, id_: int) -> ProposalDetail: ...
+
     async def accept(self, principal: Principal, id_: int, untrusted: bool) -> ProposalDetail: ...
+
     async def reject(self, principal: Principal, id_: int, why: str) -> ProposalDetail: ...
+
     async def revert(self, principal: Principal, id_: int) -> ProposalDetail: ...
 
 
-class HeldDesk(Protocol):
-    """Files that are held back from prompts, for owners alone. All raise Refused."""
+class HeldFilesBackend(Protocol):
+    """Files that are kept out of prompts until an owner approves them. Every method raises
+    Refused."""
 
     async def list_files(self, principal: Principal) -> list[HeldView]: ...
+
     async def view_file(self, principal: Principal, path: str) -> SeenView: ...
+
     async def approve(self, principal: Principal, path: str, digest: str) -> list[HeldView]: ...
 
 
-class Web(msgspec.Struct, frozen=True):
-    """Everything that a handler may use. `version` is that of Deskhand. `redact` takes secrets out
-    of a text. `stopping` tells that the service ends: streams are closed, so that clients come
-    back. `checkers` are the places for checks of a JSON schema, `drawing` those for pages of a
-    PDF."""
+class SetupBackend(Protocol):
+    """The first setup: model, provider key, bot, name. Every method raises ConfigError, whose
+    message says the next step."""
+
+    async def view(self) -> SetupView: ...
+
+    async def choose_model(self, model: str) -> None: ...
+
+    async def probe_model(self, model: str) -> ProbeView: ...
+
+    async def add_provider(self, given: Key) -> ProbeView:
+        """Try a key, an address and a model. They are saved only if the model answers."""
+        ...
+
+    async def connect_bot(self, token: str) -> BotView: ...
+
+    async def set_owner(self, name: str, timezone: str) -> None: ...
+
+    async def set_posture(self, posture: str) -> None: ...
+
+    async def run_checks(self) -> list[CheckView]: ...
+
+
+class Web(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a handler may use. Each request gets it as `call.web`."""
 
     door: Door
     store: Store
     people: People
-    house: House
-    jobs: JobDesk
-    proposals: ProposalDesk
-    held: HeldDesk
-    setup: SetUp
+    admin: AdminBackend
+    jobs: JobsBackend
+    proposals: ProposalsBackend
+    held: HeldFilesBackend
+    setup: SetupBackend
     blobs: Blobs
     clock: Clock
     ids: Ids
     version: str
+    """The version of Deskhand."""
     redact: Callable[[str], str]
-    wait_until_stopping: Callable[[], Awaitable[None]]
+    """Replaces secrets in a text."""
+    stopping: Event
+    """Set when the service begins to stop. Streams end then, and clients reconnect later."""
     checkers: CapacityLimiter = msgspec.field(default_factory=make_check_limiter)
+    """Limits how many JSON schema checks run at one time."""
     pdf_limiter: CapacityLimiter = msgspec.field(
         default_factory=lambda: CapacityLimiter(MAX_PDF_WORKERS)
     )

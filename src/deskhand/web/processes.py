@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from ..types.commit import Change
-from ..types.process import Process, ProcessKind, ProcessState, parse_process_row
+from ..store.queries import stop_process, visible_processes
+from ..types.process import Process, ProcessKind, ProcessState
 from .errors import not_found
 from .routing import Call, Endpoint
 
@@ -50,17 +50,13 @@ async def kill(call: Call) -> ProcessView:
     found = next((each for each in await _visible_processes(call) if each.id == id_), None)
     if found is None:
         raise not_found("such process")
-    await call.web.store.change((Change("process_stop", (f"stopped by {call.principal.id}", id_)),))
+    await call.web.store.change((stop_process(id_, by=call.principal.id),))
     return _make_view(call, found)
 
 
 async def _visible_processes(call: Call) -> list[Process]:
     """Of the conversations that they may see."""
-    sees_all = "owner" in call.principal.roles
-    rows = await call.web.store.query(
-        "process_seen_by", (int(sees_all), call.principal.id, MAX_PROCESSES)
-    )
-    return [parse_process_row(row) for row in rows]
+    return await visible_processes(call.web.store, call.principal, MAX_PROCESSES)
 
 
 def _make_view(call: Call, process: Process) -> ProcessView:
@@ -87,7 +83,7 @@ ENDPOINTS = (
         "/api/processes",
         "read",
         list_processes,
-        "What runs beside conversations",
+        "List background processes",
         query=ProcessQuery,
         returns=list[ProcessView],
         tag=_T,
@@ -97,7 +93,7 @@ ENDPOINTS = (
         "/api/processes/{id}",
         "chat",
         kill,
-        "End one of them",
+        "End a background process",
         returns=ProcessView,
         tag=_T,
     ),

@@ -10,7 +10,6 @@ import msgspec
 from ..agent.rewind import RewindView
 from ..agent.state import State, fold
 from ..models.message_variants import VARIANTS
-from ..store.base import SessionRow
 from ..types import events as e
 from ..types.errors import Refused, StaleSession
 from ..types.identity import Command
@@ -27,11 +26,7 @@ from ..types.messages import (
     Usage,
 )
 from ..types.options import SessionOptions
-from .errors import HttpProblem, bad_request, to_sentence
-from .names import format_session_name
-from .routing import Call, Endpoint
-from .seen import require_session, session_from_path
-from .talk import (
+from .conversations import (
     Attached,
     ReceiptView,
     Say,
@@ -41,7 +36,11 @@ from .talk import (
     submit_body,
     to_receipt_view,
 )
+from .errors import HttpProblem, bad_request, to_sentence
+from .names import format_session_name
+from .routing import Call, Endpoint
 from .views import ErasedView, SpanView
+from .visible_sessions import require_row, require_session, session_from_path
 
 Place = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 
@@ -155,7 +154,7 @@ async def load_state(call: Call, session: str) -> State:
 async def get_detail(call: Call) -> DetailView:
     session = await require_session(call)
     state = await load_state(call, session)
-    row = SessionRow(*(await call.web.store.query("session_get", (session,)))[0])
+    row = await require_row(call, session)
     given = state.options
     on = [name for name in NOT_YET if getattr(given, name) not in (None, False, "", "normal")]
     options = OptionsView(
@@ -188,7 +187,7 @@ async def configure(call: Call) -> ReceiptView:
 
 
 async def erase(call: Call) -> ErasedView:
-    return await call.web.house.erase(call.principal, await require_session(call))
+    return await call.web.admin.erase(call.principal, await require_session(call))
 
 
 async def rewind(call: Call) -> ReceiptView:
@@ -239,7 +238,7 @@ async def branch(call: Call) -> BranchView:
     if receipt.status == "refused":
         raise HttpProblem(403, "refused", to_sentence(receipt.reason))
     return BranchView(
-        format_session_name(receipt.session, call.principal, call.web.house.agents[0]),
+        format_session_name(receipt.session, call.principal, call.web.admin.agents[0]),
         receipt.session,
     )
 
@@ -257,7 +256,7 @@ async def get_state(call: Call) -> StateView:
         for each in then.messages
     ]
     owner = "owner" in call.principal.roles  # what an agent is told is between it and its owner
-    prompt = [redact(block) for block in call.web.house.build_prompt(then)] if owner else []
+    prompt = [redact(block) for block in call.web.admin.build_prompt(then)] if owner else []
     ends = [each.n for each in log if isinstance(each.event, e.TurnEnded)]
     before = next((end for end in reversed(ends) if end < n), None)
     after = next((end for end in ends if end > n), None)
@@ -330,7 +329,7 @@ def iter_decisions(
 
 
 async def get_trace(call: Call) -> list[SpanView]:
-    return call.web.house.trace(await call.web.store.events(await require_session(call)))
+    return call.web.admin.trace(await call.web.store.events(await require_session(call)))
 
 
 _S = "/api/sessions/{name}"
@@ -341,7 +340,7 @@ ENDPOINTS = (
         _S,
         "read",
         get_detail,
-        "A conversation, and how it is held",
+        "Get a conversation and its options",
         returns=DetailView,
         tag=_T,
     ),
@@ -350,7 +349,7 @@ ENDPOINTS = (
         _S,
         "chat",
         configure,
-        "Set how it is held",
+        "Set the options of a conversation",
         body=Options,
         returns=ReceiptView,
         status=202,
@@ -361,7 +360,7 @@ ENDPOINTS = (
         _S,
         "chat",
         erase,
-        "Erase what was said in it, and what was remembered of it alone",
+        "Erase a conversation, and what was remembered from it alone",
         returns=ErasedView,
         tag=_T,
     ),
@@ -370,7 +369,7 @@ ENDPOINTS = (
         f"{_S}/rewind",
         "chat",
         rewind,
-        "Go back, and perhaps on from there with another message",
+        "Go back in a conversation, and go on from there with another message if you want",
         body=Back,
         returns=ReceiptView,
         status=202,
@@ -381,7 +380,7 @@ ENDPOINTS = (
         f"{_S}/retry",
         "chat",
         retry,
-        "Answer the last message anew",
+        "Answer the last message again",
         returns=ReceiptView,
         status=202,
         tag=_T,
@@ -391,7 +390,7 @@ ENDPOINTS = (
         f"{_S}/branch",
         "chat",
         branch,
-        "Begin another conversation as this one was",
+        "Start another conversation from a copy of this one",
         body=EventPlace,
         returns=BranchView,
         status=201,
@@ -402,7 +401,7 @@ ENDPOINTS = (
         f"{_S}/state",
         "read",
         get_state,
-        "How it was after an event",
+        "Get the state of a conversation after an event",
         query=AtN,
         returns=StateView,
         tag=_T,
@@ -412,7 +411,7 @@ ENDPOINTS = (
         f"{_S}/trace",
         "read",
         get_trace,
-        "Its turns, and their calls of models and tools",
+        "Get the turns of a conversation, with their model and tool calls",
         returns=list[SpanView],
         tag=_T,
     ),

@@ -4,7 +4,7 @@ skipped and done again."""
 from __future__ import annotations
 
 from .routing import Call, Endpoint, Handler
-from .steps import BotView, CheckView, Key, Person, ProbeView, SetupView, Stance, Take, Token
+from .setup_views import BotView, CheckView, Key, Person, ProbeView, SetupView, Stance, Take, Token
 
 
 async def get_setup(call: Call) -> SetupView:
@@ -63,7 +63,7 @@ ENDPOINTS = (
         "/api/setup",
         "admin",
         get_setup,
-        "Where the first steps stand",
+        "Get the state of the first setup",
         returns=SetupView,
         tag="setup",
     ),
@@ -72,24 +72,24 @@ ENDPOINTS = (
         "/api/setup/checks",
         "admin",
         run_checks,
-        "What `deskhand doctor` finds",
+        "Run the checks of `deskhand doctor`",
         returns=list[CheckView],
         tag="setup",
     ),
     _step_endpoint(
-        "model", choose_model, "Use a model, and fetch it where it is not here", Take, SetupView
+        "model", choose_model, "Use a model, and download it first if needed", Take, SetupView
     ),
     _step_endpoint(
         "key",
         add_provider,
-        "Try a provider's key, keep it and use its model where that answers",
+        "Try a provider's key; save it and use its model if that answers",
         Key,
         ProbeView,
     ),
     _step_endpoint("probe", probe_model, "Try a model", Take, ProbeView),
+    _step_endpoint("bot", connect_bot, "Save the token of a Telegram bot", Token, BotView),
+    _step_endpoint("person", set_owner, "Set your name and time zone", Person, SetupView),
     _step_endpoint(
-        "bot", connect_bot, "Talk from a phone: keep a Telegram bot's token", Token, BotView
+        "posture", set_posture, "Set what agents may do without asking", Stance, SetupView
     ),
-    _step_endpoint("person", set_owner, "Your name and time zone", Person, SetupView),
-    _step_endpoint("posture", set_posture, "What it may do without asking", Stance, SetupView),
 )

@@ -14,6 +14,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from ..store.queries import last_event_number
 from ..types.door import Progress
 from ..types.errors import DeskhandError
 from ..types.events import Recorded
@@ -21,7 +22,7 @@ from .errors import bad_request
 from .guard import Credential, Guesses
 from .ports import Web
 from .routing import Call
-from .seen import require_session
+from .visible_sessions import require_session
 
 HEARTBEAT_S = 15.0
 """A comment is sent so often, so that no proxy takes a quiet stream for a dead one."""
@@ -66,8 +67,8 @@ async def follow_events(call: Call) -> EventStream:
     session = await require_session(call)
     after = resume_point(call, call.query.after)
     if call.query.last:
-        ends = await call.web.store.query("event_head", (session,))
-        after = max([after, *(n - call.query.last for n, _ in ends)])
+        last = await last_event_number(call.web.store, session)
+        after = max(after, last - call.query.last)
     return make_event_stream(call, call.web.door.follow_in_batches(session, call.principal, after))
 
 
@@ -124,7 +125,7 @@ class Standing(msgspec.Struct, frozen=True):
         async with anyio.create_task_group() as tasks:
 
             async def stopping() -> None:
-                await web.wait_until_stopping()
+                await web.stopping.wait()
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(stopping)

@@ -6,15 +6,15 @@ from typing import Any
 
 import msgspec
 
-from ..tools.task_rows import read
+from ..tools.task_rows import tasks_of
 from ..tools.task_words import of_computer, of_openagent, of_todos, percent, progress
 from ..types.goals import LongWork
 from ..types.tasks import TaskGraph
 from .dialect_computer import Long, mode_of
 from .ports import Web
 from .routing import Call, Endpoint
-from .seen import find_session
 from .session import load_state
+from .visible_sessions import find_session
 
 
 class Board:
@@ -25,7 +25,7 @@ class Board:
         self._session = session
 
     def __call__(self) -> TaskGraph:
-        return read(self._web.store.query_sync("task_of", (self._session,)))
+        return tasks_of(self._web.store, self._session)
 
     def redact(self, told: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """What is sent to a client."""
@@ -62,8 +62,8 @@ def _with_int_ids(task: dict[str, Any]) -> dict[str, Any]:
 def limits_of(web: Web, session: str) -> Long:
     """What deep work may use in this conversation, and its tasks, for agent_computer's clients."""
     agent = session.partition("/")[0]
-    steps, tokens = web.house.long_work_limits(
-        agent if agent in web.house.agents else web.house.agents[0]
+    steps, tokens = web.admin.long_work_limits(
+        agent if agent in web.admin.agents else web.admin.agents[0]
     )
     return Long(steps, tokens, Board(web, session).computer_update)
 
@@ -86,7 +86,7 @@ async def get_tasks(call: Call) -> Tasks:
         return Tasks(call.path("name"))
     mode = mode_of((await load_state(call, session)).options.mode)
     board = Board(call.web, session)
-    work = await call.web.house.find_long_work(session)
+    work = await call.web.admin.find_long_work(session)
     if work is not None:
         hide = call.web.redact
         work = msgspec.structs.replace(
@@ -103,7 +103,7 @@ ENDPOINTS = (
         "/api/sessions/{name}/tasks",
         "read",
         get_tasks,
-        "Its task list",
+        "Get the task list of a conversation",
         returns=Tasks,
         tag="agent_computer",
     ),

@@ -10,7 +10,8 @@ from typing import Annotated
 import msgspec
 
 from ..store.base import LAST_SEQ, Store
-from ..types.events import CallClosed, ModelReplied, Recorded, ToolFinished, decode_event
+from ..store.queries import CallStart, find_call
+from ..types.events import CallClosed, ModelReplied, Recorded, ToolFinished
 from ..types.messages import ResultStatus
 from .dialect_computer import result_of
 from .names import format_session_name
@@ -78,7 +79,7 @@ async def to_batches(events: AsyncGenerator[Recorded]) -> AsyncGenerator[Sequenc
 async def list_activity(call: Call) -> ActivityView:
     store = call.web.store
     limit = min(max(call.query.limit, 0), MAX_ACTIVITY)
-    agent = call.web.house.agents[0]
+    agent = call.web.admin.agents[0]
     found = list[Activity]()
     before = call.query.before
     while len(found) < limit and (
@@ -101,18 +102,16 @@ class ActivityLines:
     """Makes lines of activity from events, fed in order."""
 
     def __init__(self, redact: Callable[[str], str], store: Store) -> None:
-        self._redact, self._store, self._open = (
-            redact,
-            store,
-            dict[tuple[str, str], tuple[str, float]](),
-        )
+        self._redact = redact
+        self._store = store
+        self._open: dict[tuple[str, str], CallStart] = {}
 
     def add(self, recorded: Recorded, name: str) -> Iterator[Activity]:
         event = recorded.event
         at = recorded.at
         if isinstance(event, ModelReplied):
             for each in event.message.calls:
-                self._open[recorded.session, each.id] = (each.name, at)
+                self._open[recorded.session, each.id] = CallStart(each.name, at)
                 yield Activity(
                     "tool_call",
                     name,
@@ -131,26 +130,15 @@ class ActivityLines:
     def _result_line(
         self, recorded: Recorded, name: str, call_id: str, text: str, status: ResultStatus
     ) -> Activity:
-        known = self._open.pop((recorded.session, call_id), None) or self._find_call(
-            recorded, call_id
-        )
-        tool, began = known or ("", recorded.at)
-        took = max(0, round((recorded.at - began) * 1000))
+        call = self._open.pop((recorded.session, call_id), None)
+        if call is None:  # it lies further back than this page
+            call = find_call(self._store, recorded.session, recorded.n, call_id)
+        tool = call.tool if call else ""
+        took = max(0, round((recorded.at - call.at) * 1000)) if call else 0
         preview = result_of(tool, self._redact(text), status)[:PREVIEW_CHARS]
         return Activity(
             "tool_result", name, tool, call_id, recorded.at, None, preview, took, status == "ok"
         )
-
-    def _find_call(self, recorded: Recorded, call_id: str) -> tuple[str, float] | None:
-        """The call, where it lies further back than this page."""
-        for at, body in self._store.query_sync(
-            "event_calls_before", (recorded.session, recorded.n)
-        ):
-            reply = decode_event(body)
-            calls = reply.message.calls if isinstance(reply, ModelReplied) else ()
-            if name := next((call.name for call in calls if call.id == call_id), ""):
-                return name, at
-        return None
 
     def _redact_raw(self, raw: msgspec.Raw) -> msgspec.Raw:
         return msgspec.Raw(self._redact(bytes(raw).decode(errors="replace")).encode())
@@ -162,7 +150,7 @@ ENDPOINTS = (
         "/api/watch",
         "read",
         watch_events,
-        "What happens in all of your conversations, as server-sent events",
+        "Follow all of your conversations as server-sent events",
         query=Since,
         media="text/event-stream",
         tag="conversations",
@@ -172,7 +160,7 @@ ENDPOINTS = (
         "/api/activity",
         "read",
         list_activity,
-        "The latest calls of tools, and what came of them",
+        "List the latest tool calls and their results",
         query=Latest,
         returns=ActivityView,
         invalid=422,

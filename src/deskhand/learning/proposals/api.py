@@ -1,4 +1,4 @@
-"""Proposed skills for the page and the API: it implements `web.ports.ProposalDesk`."""
+"""Proposed skills for the page and the API: it implements `web.ports.ProposalsBackend`."""
 
 from __future__ import annotations
 

@@ -24,18 +24,18 @@ BODY_BYTES = 32_000_000
 
 
 async def list_models(call: Call) -> ModelCards:
-    started_at = (await call.web.house.status(call.web.house.agents[0])).started_at
+    started_at = (await call.web.admin.status(call.web.admin.agents[0])).started_at
     return ModelCards([_model_card(agent, started_at) for agent in _visible_agents(call)])
 
 
 async def get_model(call: Call) -> ModelCard:
     agent = _require_agent(call, call.path("model"))
-    return _model_card(agent, (await call.web.house.status(agent)).started_at)
+    return _model_card(agent, (await call.web.admin.status(agent)).started_at)
 
 
 def _visible_agents(call: Call) -> list[str]:
     return [
-        name for name in call.web.house.agents if call.web.people.may_talk(call.principal, name)
+        name for name in call.web.admin.agents if call.web.people.may_talk(call.principal, name)
     ]
 
 
@@ -57,11 +57,11 @@ def _require_agent(call: Call, model: str) -> str:
 async def create_completion(call: Call) -> Response:
     body: ChatBody = call.body
     agent = _require_agent(call, body.model)
-    unsupported = call.web.house.unsupported_fields(
+    unsupported = call.web.admin.unsupported_fields(
         agent, thinks=wants_thinking(body), temperature=body.temperature
     )
     wanted = await parse_request(body, unsupported, call.web.checkers)
-    net = (await call.web.house.tool_scope(agent)).net
+    net = (await call.web.admin.tool_scope(agent)).net
     talk = await parse_history(body.messages, Pictures(call.web.blobs, net))
 
     turn = await resume_turn(call, agent, talk, wanted)
@@ -76,7 +76,7 @@ async def create_completion(call: Call) -> Response:
     if not body.stream:
         return await _respond_whole(call, turn, head, is_json=is_json)
 
-    whole = is_json or call.web.house.may_change_answers(agent)
+    whole = is_json or call.web.admin.may_change_answers(agent)
     usage = body.stream_options is not None and body.stream_options.include_usage
     pieces = stream_chunks(call, turn, head, Streaming(whole=whole, is_json=is_json, usage=usage))
     response = EventStream(call.web, pieces, make_standing(call.request))
@@ -103,7 +103,7 @@ ENDPOINTS = (
         "/v1/models",
         "read",
         list_models,
-        "The agents, as models",
+        "List the agents as models",
         returns=ModelCards,
         tag=_T,
     ),
@@ -112,7 +112,7 @@ ENDPOINTS = (
         "/v1/models/{model:path}",
         "read",
         get_model,
-        "One of them",
+        "Get an agent as a model",
         returns=ModelCard,
         tag=_T,
     ),
@@ -121,7 +121,7 @@ ENDPOINTS = (
         "/v1/chat/completions",
         "chat",
         create_completion,
-        "Talk to an agent as OpenAI's clients do",
+        "Talk to an agent through OpenAI's chat completions",
         body=ChatBody,
         returns=Completion,
         limit=BODY_BYTES,

@@ -8,6 +8,7 @@ from contextlib import aclosing
 import anyio
 import msgspec
 
+from ...store.queries import has_members
 from ...types import events as e
 from ...types.client import ClientRequest
 from ...types.door import TEXT_CHARS, Progress
@@ -17,7 +18,7 @@ from ...types.options import SessionOptions
 from ..errors import HttpProblem, bad_request, to_sentence
 from ..names import address_of, format_session_name, parse_session_name
 from ..routing import Call
-from ..seen import require_session
+from ..visible_sessions import require_session
 from .answer import Answer, End
 from .history import ClientHistory
 
@@ -39,7 +40,7 @@ async def begin_turn(call: Call, agent: str, talk: ClientHistory, wanted: Client
     HttpProblem."""
     named = call.request.headers.get(SESSION_HEADER, "").strip()
     session = parse_session_name(named or call.web.ids.new("api"), call.principal, agent)
-    known = (await call.web.store.query("session_has_members", (session,)))[0][0]
+    known = await has_members(call.web.store, session)
     earlier = talk.exchange if known else talk.earlier
     if talk.system and not known:
         options = SessionOptions(system_prompt=talk.system)
@@ -88,7 +89,7 @@ async def _submit(call: Call, session: str, body: Said | ToolResults) -> Opened:
     await require_session(call, session)
     return Opened(
         session,
-        format_session_name(session, who, web.house.agents[0]),
+        format_session_name(session, who, web.admin.agents[0]),
         receipt.after,
         receipt.inbox_id,
     )

@@ -4,15 +4,16 @@ tests go by."""
 from __future__ import annotations
 
 from . import (
+    admin,
     alerts,
     blobs,
     changes,
     compat_computer,
     compat_openagent,
     compat_sockets,
+    conversations,
     files,
     held_files,
-    house,
     jobs,
     login,
     lookup,
@@ -22,7 +23,6 @@ from . import (
     proposals,
     session,
     setup,
-    talk,
     tasks,
     watch,
 )
@@ -32,10 +32,10 @@ from .sockets import Socket
 
 MODULES = (
     login,
-    house,
+    admin,
     alerts,
     setup,
-    talk,
+    conversations,
     session,
     tasks,
     lookup,

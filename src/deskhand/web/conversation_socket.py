@@ -1,5 +1,4 @@
-"""A WebSocket that one person has open on one conversation: reads frames, writes what a dialect
-makes of the events."""
+"""A WebSocket of one person on one conversation: receives frames and sends what happens there."""
 
 from __future__ import annotations
 
@@ -11,6 +10,7 @@ import anyio
 import msgspec
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from ..store.queries import has_members
 from ..types.door import Progress
 from ..types.errors import DeskhandError, Refused
 from ..types.events import Recorded
@@ -30,25 +30,31 @@ CLOSE_RESTART = 1012
 NO_CONVERSATION = "There is no such conversation here."
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """One frame that is a JSON object, as its kind and the rest."""
+class ClientFrame(msgspec.Struct, frozen=True):
+    """A frame from the client: its type and the whole JSON object."""
 
     type: str
     body: dict[str, Any]
 
     def text(self, name: str) -> str:
+        """The string in this field, or '' if there is none."""
         found = self.body.get(name)
         return found if isinstance(found, str) else ""
 
 
 class Talk:
-    """What a dialect may do: send, and act in this person's name."""
+    """Lets a dialect send to the client, and act in the name of the person.
+
+    Every method that acts raises Refused with the reason if the action is refused.
+    """
 
     def __init__(self, web: Web, socket: WebSocket, grant: Grant, session: str) -> None:
         self.web = web
         self.grant = grant
         self.session = session
-        self._socket, self.begun = socket, anyio.Event()
+        self._socket = socket
+        self.begun = anyio.Event()
+        """Set when the conversation exists."""
         self._stuck = anyio.Event()
 
     @property
@@ -56,17 +62,17 @@ class Talk:
         return self.grant.principal
 
     async def send(self, message: dict[str, Any] | msgspec.Struct) -> None:
+        """Send one frame. If the client is gone or does not read for STUCK_S, waits until the
+        connection is closed."""
         gone = False
         with anyio.move_on_after(STUCK_S) as waiting:
             try:
                 await self._socket.send_text(msgspec.json.encode(message).decode())
-            except (
-                WebSocketDisconnect
-            ):  # from a task of its own it would come out as a group, which nobody expects
+            except WebSocketDisconnect:  # raised from this task, it would arrive as a group
                 gone = True
         if gone or waiting.cancelled_caught:
             self._stuck.set()
-            await anyio.sleep_forever()  # until it is hung up on
+            await anyio.sleep_forever()  # `run_while_valid` cancels this
 
     async def wait_until_stuck(self) -> None:
         await self._stuck.wait()
@@ -76,12 +82,12 @@ class Talk:
         address = address_of(self.principal, chat)
         ids = self.web.ids
         inbound = Inbound(
-            ids.new("ws"),
-            address,
-            self.grant.sender,
-            self.web.clock.now(),
-            body,
-            self.session,
+            external_id=ids.new("ws"),
+            address=address,
+            sender=self.grant.sender,
+            at=self.web.clock.now(),
+            body=body,
+            session=self.session,
             when=when,
         )
         return await self._check_receipt(await self.web.door.submit(inbound))
@@ -92,9 +98,9 @@ class Talk:
         await self.submit(Said(Message("user", (Text(text),))), when)
 
     async def configure(self, **options: Any) -> None:
-        await self._check_receipt(
-            await self.web.door.configure(self.session, self.principal, SessionOptions(**options))
-        )
+        wanted = SessionOptions(**options)
+        receipt = await self.web.door.configure(self.session, self.principal, wanted)
+        await self._check_receipt(receipt)
 
     async def command(self, name: str) -> None:
         await self.submit(Command(name))
@@ -110,24 +116,26 @@ class Talk:
 
 
 class Dialect(Protocol):
-    """How one kind of client talks."""
+    """The frames of one kind of client."""
 
-    def translate(self, item: Recorded | Progress) -> list[dict[str, Any]]: ...
+    def translate(self, item: Recorded | Progress) -> list[dict[str, Any]]:
+        """The frames that the client is sent for this item."""
+        ...
 
     def replay(self, log: list[Recorded]) -> None:
-        """What happened before the client came; it is not sent."""
+        """Learn what happened before the client connected. Nothing of it is sent."""
         ...
 
     async def add_details(self, message: dict[str, Any], talk: Talk) -> dict[str, Any]:
-        """The message with what must be looked up for it."""
+        """The frame with the fields that have to be looked up for it."""
         ...
 
-    async def handle_frame(self, asked: Asked, talk: Talk) -> None:
-        """Do what a frame wants. Raises Refused with the reason where that cannot be."""
+    async def handle_frame(self, frame: ClientFrame, talk: Talk) -> None:
+        """Do what a frame asks for. Raises Refused with the reason if that is not possible."""
         ...
 
-    def parse_text(self, text: str) -> Asked:
-        """What a frame that is no JSON means. Raises Refused."""
+    def parse_text(self, text: str) -> ClientFrame:
+        """What a frame means that is not a JSON object with a type. Raises Refused."""
         ...
 
 
@@ -139,16 +147,20 @@ async def serve_conversation(
     *,
     begins: bool = True,
 ) -> None:
-    """Until the client goes, the credential is void, or the service ends. `begins`: a conversation
-    that is not there begins with its first message; otherwise the client is told so, and hung up
-    on."""
+    """Serve a client until it disconnects, its credential expires, or the service stops.
+
+    `begins`: a conversation that does not exist yet starts with the first message. Otherwise the
+    client gets an error, and the connection is closed.
+    """
     try:
         session = await _resolve_session(web, socket, grant.principal)
     except HttpProblem as problem:
         await socket.send_denial_response(error_response(problem, socket.state.request_id))
         return
     await socket.accept()
-    talk, speaks = Talk(web, socket, grant, session), dialect(web, session)
+
+    talk = Talk(web, socket, grant, session)
+    speaks = dialect(web, session)
     if await _is_visible(web, grant.principal, session):
         talk.begun.set()
     elif not begins and not await web.store.list_waiting(session):
@@ -161,13 +173,13 @@ async def serve_conversation(
 
 
 async def _resolve_session(web: Web, socket: WebSocket, principal: Principal) -> str:
-    """The conversation of the address: one's own, begun or not, or one that one may see. Raises
+    """The session that the address names: one of the person's own, or one that they may see. Raises
     HttpProblem."""
-    session = parse_session_name(str(socket.path_params["name"]), principal, web.house.agents[0])
-    known = (await web.store.query("session_has_members", (session,)))[0][0]
-    own = session == parse_session_name(
-        session.partition("/")[2].rpartition(":")[2], principal, web.house.agents[0]
-    )
+    agent = web.admin.agents[0]
+    session = parse_session_name(str(socket.path_params["name"]), principal, agent)
+    known = await has_members(web.store, session)
+    chat = session.partition("/")[2].rpartition(":")[2]
+    own = session == parse_session_name(chat, principal, agent)
     if (known or not own) and not await web.store.may_see(principal, session):
         await web.people.add_audit_note(principal, "conversation refused", session)
         raise HttpProblem(404, "not_found", NO_CONVERSATION)
@@ -175,15 +187,14 @@ async def _resolve_session(web: Web, socket: WebSocket, principal: Principal) ->
 
 
 async def _is_visible(web: Web, principal: Principal, session: str) -> bool:
-    known = (await web.store.query("session_has_members", (session,)))[0][0]
-    return bool(known) and await web.store.may_see(principal, session)
+    return await has_members(web.store, session) and await web.store.may_see(principal, session)
 
 
 async def run_while_valid(
     web: Web, socket: WebSocket, talk: Talk, work: Callable[[], Awaitable[None]]
 ) -> None:
-    """Run it while the credential holds and the service stays, and close with the code that says
-    why."""
+    """Run `work` until it ends, the credential expires, the client stops reading, or the service
+    stops. Then close the WebSocket with the code that says why."""
     standing = Standing(socket.state.credential, socket.state.guesses)
     code = 1000
     async with anyio.create_task_group() as tasks:
@@ -212,7 +223,7 @@ async def run_while_valid(
 async def run_until_disconnect(
     socket: WebSocket, tell: Callable[[], Coroutine[Any, Any, None]]
 ) -> None:
-    """Run `tell` until the client goes; what it says is not listened to."""
+    """Run `tell` until the client disconnects. Frames from the client are ignored."""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(tell)
         while (await socket.receive())["type"] != "websocket.disconnect":
@@ -230,13 +241,13 @@ async def _handle_frames(socket: WebSocket, talk: Talk, dialect: Dialect, after:
                     break
                 await dialect.handle_frame(_parse_frame(frame_text(dict(frame)), dialect), talk)
             except UnicodeDecodeError:
-                await talk.send({"type": "error", "message": "That frame is no text."})
+                await talk.send({"type": "error", "message": "The frame is not valid UTF-8 text."})
             except (DeskhandError, HttpProblem) as error:
                 await talk.send({"type": "error", "message": to_sentence(str(error))})
         tasks.cancel_scope.cancel()
 
 
-def _parse_frame(text: str, dialect: Dialect) -> Asked:
+def _parse_frame(text: str, dialect: Dialect) -> ClientFrame:
     try:
         check_depth(text.encode("utf-8", "replace"))
         found = msgspec.json.decode(text)
@@ -244,7 +255,7 @@ def _parse_frame(text: str, dialect: Dialect) -> Asked:
         return dialect.parse_text(text)
     if not isinstance(found, dict) or not isinstance(found.get("type"), str):
         return dialect.parse_text(text)
-    return Asked(found["type"], found)
+    return ClientFrame(found["type"], found)
 
 
 async def _send_events(talk: Talk, dialect: Dialect, after: int) -> None:

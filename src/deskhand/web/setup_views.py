@@ -3,8 +3,6 @@ it."""
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import msgspec
 
 
@@ -117,20 +115,3 @@ class Person(msgspec.Struct, frozen=True):
 
 class Stance(msgspec.Struct, frozen=True):
     posture: str
-
-
-class SetUp(Protocol):
-    """What is done behind these addresses. Raises ConfigError with the next step where something
-    cannot be."""
-
-    async def view(self) -> SetupView: ...
-    async def choose_model(self, model: str) -> None: ...
-    async def probe_model(self, model: str) -> ProbeView: ...
-    async def add_provider(self, given: Key) -> ProbeView:
-        """Try a key, an address and a model; keep and use them only where the model answers."""
-        ...
-
-    async def connect_bot(self, token: str) -> BotView: ...
-    async def set_owner(self, name: str, timezone: str) -> None: ...
-    async def set_posture(self, posture: str) -> None: ...
-    async def run_checks(self) -> list[CheckView]: ...

@@ -1,4 +1,4 @@
-"""Conversations: list them, follow them, say something, answer what is asked, stop."""
+"""Endpoints of conversations: list them, read and follow one, write, answer, stop."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from ..store.base import FIRST_PAGE, PageCursor, SessionRow
+from ..store.base import FIRST_PAGE, PageCursor, SessionRow, TokenTotals
+from ..store.queries import count_messages, find_session_row, may_attach_blob
 from ..types.errors import Refused
 from ..types.events import Recorded
 from ..types.identity import Answer, Body, Inbound, Receipt, Said, When
@@ -15,17 +16,19 @@ from ..types.messages import File, Image, Message, Part, Text
 from .errors import HttpProblem, bad_request, not_found
 from .names import CHANNEL, address_of, format_session_name, parse_session_name
 from .routing import Call, Endpoint
-from .seen import require_session, session_from_path
 from .stream import From, follow_events
+from .visible_sessions import require_session, session_from_path
 
 PREVIEW_CHARS = 80
 NO_LIMIT = 2**31 - 1
 
 
 class SessionView(msgspec.Struct, frozen=True):
-    """One conversation in a list. `name` is what addresses call it, `key` what its events call it.
-    From `session_id` on the fields are those that agent_computer's clients read; `messages` counts
-    what people and models said."""
+    """One conversation in a list. `name` is its name in addresses, `key` its name in events.
+
+    The fields from `session_id` on are for agent_computer's clients; `messages` counts the messages
+    of people and models.
+    """
 
     name: str
     key: str
@@ -44,17 +47,17 @@ class SessionView(msgspec.Struct, frozen=True):
 
 
 class SessionsView(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The latest first. `more`: ask again with `before` for those that come behind; left out where
-    there are none."""
+    """The latest first. For the next page, send `more` as `before`; it is left out on the last
+    page."""
 
     sessions: list[SessionView]
     more: str | None = None
 
 
 class SessionPage(msgspec.Struct, frozen=True):
-    """`limit`: at most so many; without it, all. `before` is the `more` of the page before.
-    `title`: those that have these words in it. `name`: that one alone, if it is there. `brief`:
-    without what was said and used in them, which takes longer."""
+    """`limit`: at most this many; without it, all. `before` is the `more` of the previous page.
+    `title`: only those with these words in their title. `name`: only this one. `brief`: without
+    the counts of messages and tokens, which is faster."""
 
     limit: Annotated[int, msgspec.Meta(ge=1)] | None = None
     before: Annotated[str, msgspec.Meta(max_length=1100)] = ""
@@ -64,7 +67,7 @@ class SessionPage(msgspec.Struct, frozen=True):
 
 
 class LogPart(msgspec.Struct, frozen=True):
-    """The events after number `after`; with a `limit` no more than that, and fewer where they are
+    """The events after number `after`; with a `limit` at most that many, and fewer when they are
     large."""
 
     after: Annotated[int, msgspec.Meta(le=2**53)] = 0
@@ -72,7 +75,7 @@ class LogPart(msgspec.Struct, frozen=True):
 
 
 class Attached(msgspec.Struct, frozen=True):
-    """A file that was uploaded before: `blob` is what the upload answered."""
+    """A file that was uploaded before. `blob` is the one that the upload returned."""
 
     blob: Annotated[str, msgspec.Meta(max_length=100)]
     name: Annotated[str, msgspec.Meta(max_length=255)]
@@ -81,9 +84,9 @@ class Attached(msgspec.Struct, frozen=True):
 
 
 class Say(msgspec.Struct, frozen=True):
-    """A message. `id` is the client's own name for it: sent twice under one id, it is taken once.
-    `when` says what becomes of it while something runs: it steers, waits in the queue, or
-    interrupts."""
+    """A message. `id` is the client's own id for it: a message that is sent twice with one id is
+    accepted once. `when` says what it does while a turn runs: steer it, wait in the queue, or
+    interrupt it."""
 
     text: str = ""
     files: Annotated[tuple[Attached, ...], msgspec.Meta(max_length=20)] = ()
@@ -96,7 +99,7 @@ class Choose(msgspec.Struct, frozen=True):
 
 
 class ReceiptView(msgspec.Struct, frozen=True):
-    """`after` is the last event before this message: follow from there."""
+    """`after` is the number of the last event before this message. Follow the events from there."""
 
     status: Literal["accepted", "duplicate"]
     name: str
@@ -107,40 +110,48 @@ class ReceiptView(msgspec.Struct, frozen=True):
 async def make_session_views(
     rows: Sequence[SessionRow], call: Call, *, brief: bool = False
 ) -> list[SessionView]:
-    """These sessions, unless `brief` with what was said and used in them."""
+    """Views of these sessions, with their counts of messages and tokens unless `brief`."""
     store = call.web.store
-    agent = call.web.house.agents[0]
+    agent = call.web.admin.agents[0]
     keys = [row.session for row in rows]
-    counts = (
-        {}
-        if brief
-        else dict(await store.query("session_messages", (msgspec.json.encode(keys).decode(),)))
-    )
-    used = {} if brief else await store.usage_in(keys)
+    counts: dict[str, int] = {}
+    used: dict[str, TokenTotals] = {}
+    if not brief:
+        counts = await count_messages(store, keys)
+        used = await store.usage_in(keys)
+
     found = []
     for row in rows:
         name = format_session_name(row.session, call.principal, agent)
-        ours = (
-            name,
-            row.session,
-            row.agent,
-            row.channel,
-            row.title,
-            row.opened_at,
-            row.last_at,
-            row.turns,
+        found.append(
+            SessionView(
+                name=name,
+                key=row.session,
+                agent=row.agent,
+                channel=row.channel,
+                title=row.title,
+                opened_at=row.opened_at,
+                last_at=row.last_at,
+                turns=row.turns,
+                session_id=name,
+                messages=counts.get(row.session, 0),
+                preview=row.title[:PREVIEW_CHARS],
+                last_activity=row.last_at,
+                created_at=row.opened_at,
+                token_usage=token_usage(used.get(row.session, TokenTotals())),
+            )
         )
-        tokens = token_usage(*used.get(row.session, (0, 0, 0)))
-        count = counts.get(row.session, 0)
-        theirs = (name, count, row.title[:PREVIEW_CHARS], row.last_at, row.opened_at, tokens)
-        found.append(SessionView(*ours, *theirs))
     return found
 
 
-def token_usage(read: int, written: int, calls: int) -> dict[str, int]:
-    """What was used in a conversation, as agent_computer's clients read it."""
-    tokens = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
-    return {**tokens, "api_calls": calls}
+def token_usage(used: TokenTotals) -> dict[str, int]:
+    """What a conversation has used, in the fields that agent_computer's clients read."""
+    return {
+        "prompt_tokens": used.input_tokens,
+        "completion_tokens": used.output_tokens,
+        "total_tokens": used.input_tokens + used.output_tokens,
+        "api_calls": used.calls,
+    }
 
 
 async def list_sessions(call: Call) -> SessionsView:
@@ -150,9 +161,9 @@ async def list_sessions(call: Call) -> SessionsView:
     limit = min(query.limit or NO_LIMIT, NO_LIMIT)
     behind = parse_cursor(query.before) if query.before else FIRST_PAGE
     if query.name:
-        key = parse_session_name(query.name, who, call.web.house.agents[0])
-        rows = [SessionRow(*row) for row in await store.query("session_get", (key,))]
-        rows = rows if await store.may_see(who, key) else []
+        key = parse_session_name(query.name, who, call.web.admin.agents[0])
+        row = await find_session_row(store, key)
+        rows = [row] if row and await store.may_see(who, key) else []
     elif query.title.strip():
         rows = await store.search_titles(who, query.title, limit + 1, behind)
     else:
@@ -163,7 +174,7 @@ async def list_sessions(call: Call) -> SessionsView:
 
 
 def parse_cursor(more: str) -> PageCursor:
-    """Where the next page begins. Raises HttpProblem for what is no place."""
+    """Where the next page starts. Raises HttpProblem if `more` is not from a previous page."""
     at, _, key = more.partition(" ")
     try:
         return float(at), key
@@ -172,9 +183,8 @@ def parse_cursor(more: str) -> PageCursor:
 
 
 async def get_log(call: Call) -> list[Recorded]:
-    return await call.web.store.events(
-        await require_session(call), max(0, call.query.after), call.query.limit
-    )
+    session = await require_session(call)
+    return await call.web.store.events(session, max(0, call.query.after), call.query.limit)
 
 
 async def list_amendments(call: Call) -> list[Recorded]:
@@ -185,23 +195,22 @@ async def list_amendments(call: Call) -> list[Recorded]:
 
 
 async def send_message(call: Call) -> ReceiptView:
-    return await submit_body(
-        call, session_from_path(call), Said(await build_message(call, call.body)), call.body
-    )
+    session = session_from_path(call)
+    message = await build_message(call, call.body)
+    return await submit_body(call, session, Said(message), call.body)
 
 
 async def build_message(call: Call, said: Say) -> Message:
-    """Raises HttpProblem for nothing, and for a file that they have neither sent nor see: a digest
-    alone opens none."""
+    """The message to submit. Raises HttpProblem if it is empty, or if a file was not uploaded by
+    this person and is in no conversation that they may see."""
     who = call.principal
     for file in said.files:
-        asked = (file.blob, int("owner" in who.roles), who.id)
-        if not (await call.web.store.query("blob_is_theirs", asked))[0][0]:
+        if not await may_attach_blob(call.web.store, file.blob, who):
             await call.web.people.add_audit_note(who, "file refused", file.blob)
             raise HttpProblem(
                 404,
                 "not_found",
-                f"The file {file.name!r} is not here, or no longer: send it again.",
+                f"There is no file {file.name!r} here. Upload it again.",
             )
     parts: list[Part] = [Text(said.text)] if said.text.strip() else []
     parts += [_attached_part(file) for file in said.files]
@@ -217,22 +226,28 @@ def _attached_part(file: Attached) -> Part:
 
 
 async def submit_body(call: Call, session: str, body: Body, said: Say) -> ReceiptView:
-    """Hand it to the Door in this person's name. Raises HttpProblem where it is refused."""
+    """Submit `body` to the session in the name of the caller. Raises HttpProblem if it is
+    refused."""
     web = call.web
     principal = call.principal
-    external_id = f"{principal.id}:{said.id}" if said.id else web.ids.new("web")
     _, _, place = session.partition("/")
     chat = place.rpartition(":")[2]
-    address = address_of(principal, chat)
-    sender = call.grant.sender if call.grant else ""
-    inbound = Inbound(external_id, address, sender, web.clock.now(), body, session, when=said.when)
+    inbound = Inbound(
+        external_id=f"{principal.id}:{said.id}" if said.id else web.ids.new("web"),
+        address=address_of(principal, chat),
+        sender=call.grant.sender if call.grant else "",
+        at=web.clock.now(),
+        body=body,
+        session=session,
+        when=said.when,
+    )
     return to_receipt_view(call, await web.door.submit(inbound))
 
 
 def to_receipt_view(call: Call, receipt: Receipt) -> ReceiptView:
     if receipt.status == "refused":
         raise HttpProblem(403, "refused", f"{receipt.reason}.")
-    name = format_session_name(receipt.session, call.principal, call.web.house.agents[0])
+    name = format_session_name(receipt.session, call.principal, call.web.admin.agents[0])
     return ReceiptView(receipt.status, name, receipt.after, receipt.inbox_id)
 
 
@@ -257,7 +272,7 @@ ENDPOINTS = (
         "/api/sessions",
         "read",
         list_sessions,
-        "Your conversations, the latest first",
+        "List your conversations, the latest first",
         query=SessionPage,
         returns=SessionsView,
         tag="conversations",
@@ -267,7 +282,7 @@ ENDPOINTS = (
         f"{_S}/log",
         "read",
         get_log,
-        "Everything that happened in a conversation after event `after`",
+        "Get the events of a conversation after event `after`",
         query=LogPart,
         returns=list[Recorded],
         tag="conversations",
@@ -277,7 +292,7 @@ ENDPOINTS = (
         f"{_S}/amendments",
         "read",
         list_amendments,
-        "What changes earlier events: undos, edits, reactions",
+        "Get the undos, edits and reactions of a conversation",
         query=LogPart,
         returns=list[Recorded],
         tag="conversations",
@@ -287,7 +302,7 @@ ENDPOINTS = (
         f"{_S}/events",
         "read",
         follow_events,
-        "The same as server-sent events, and then what comes",
+        "Follow a conversation as server-sent events",
         query=From,
         media="text/event-stream",
         tag="conversations",
@@ -297,7 +312,7 @@ ENDPOINTS = (
         f"{_S}/messages",
         "chat",
         send_message,
-        "Say something",
+        "Send a message",
         body=Say,
         returns=ReceiptView,
         status=202,
@@ -319,7 +334,7 @@ ENDPOINTS = (
         f"{_S}/stop",
         "chat",
         stop,
-        "Stop what runs",
+        "Stop the running turn",
         returns=ReceiptView,
         status=202,
         tag="conversations",

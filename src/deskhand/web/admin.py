@@ -69,7 +69,7 @@ def agents_for(call: Call) -> list[str]:
     """The agents of which this person may know: those to whom they may talk, or might with a
     greater role."""
     theirs = call.grant.agents if call.grant is not None else ()
-    return [name for name in call.web.house.agents if theirs is None or name in theirs]
+    return [name for name in call.web.admin.agents if theirs is None or name in theirs]
 
 
 def require_agent(call: Call) -> str:
@@ -82,7 +82,7 @@ def require_agent(call: Call) -> str:
 
 
 async def get_health(call: Call) -> HealthView:
-    found = await call.web.house.health()
+    found = await call.web.admin.health()
     if call.grant is None:
         return HealthView(found.state)
     model = (await get_status(call)).model if agents_for(call) else ""
@@ -93,34 +93,34 @@ async def get_status(call: Call) -> StatusView:
     there = agents_for(call)
     if not there:
         raise not_found("agent that is yours")
-    found = await call.web.house.status(there[0])
+    found = await call.web.admin.status(there[0])
     return msgspec.structs.replace(
         found, agents=there, cron_jobs=len(await call.web.jobs.list_jobs(call.principal))
     )
 
 
 async def list_agents(call: Call) -> list[AgentView]:
-    return [call.web.house.describe_agent(name) for name in agents_for(call)]
+    return [call.web.admin.describe_agent(name) for name in agents_for(call)]
 
 
 async def list_tools(call: Call) -> list[ToolView]:
-    return call.web.house.tools(require_agent(call))
+    return call.web.admin.tools(require_agent(call))
 
 
 async def list_skills(call: Call) -> list[SkillView]:
-    return await call.web.house.skills(call.principal, require_agent(call))
+    return await call.web.admin.skills(call.principal, require_agent(call))
 
 
 async def add_skill(call: Call) -> SkillView:
-    return await call.web.house.add_skill(require_agent(call), call.body)
+    return await call.web.admin.add_skill(require_agent(call), call.body)
 
 
 async def list_presets(call: Call) -> list[PresetView]:
-    return call.web.house.presets()
+    return call.web.admin.presets()
 
 
 async def list_models(call: Call) -> ModelsView:
-    return await call.web.house.models()
+    return await call.web.admin.models()
 
 
 async def select_model(call: Call) -> SelectedView:
@@ -131,9 +131,9 @@ async def select_model(call: Call) -> SelectedView:
             "stand in it."
         )
     name = await _resolve_model(call, wanted)
-    await call.web.house.select_model(wanted.agent, name)
+    await call.web.admin.select_model(wanted.agent, name)
     provider, _, model = name.partition("/")
-    return SelectedView("ok", provider, model, call.web.house.base_url(provider))
+    return SelectedView("ok", provider, model, call.web.admin.base_url(provider))
 
 
 async def _resolve_model(call: Call, wanted: SelectModel) -> str:
@@ -142,21 +142,21 @@ async def _resolve_model(call: Call, wanted: SelectModel) -> str:
     if not wanted.provider:
         return wanted.model_id
     name = f"{wanted.provider}/{wanted.model_id}"
-    known = {each.id for each in await call.web.house.search_models("")}
+    known = {each.id for each in await call.web.admin.search_models("")}
     return wanted.model_id if wanted.model_id in known and name not in known else name
 
 
 async def search_models(call: Call) -> ModelsFound:
-    return ModelsFound(await call.web.house.search_models(call.query.q), call.query.q)
+    return ModelsFound(await call.web.admin.search_models(call.query.q), call.query.q)
 
 
 async def get_settings(call: Call) -> SettingsView:
-    return call.web.house.settings()
+    return call.web.admin.settings()
 
 
 async def set_setting(call: Call) -> SettingsView:
-    await call.web.house.set_setting(call.body.key, call.body.value)
-    return call.web.house.settings()
+    await call.web.admin.set_setting(call.body.key, call.body.value)
+    return call.web.admin.settings()
 
 
 ENDPOINTS = (
@@ -165,19 +165,19 @@ ENDPOINTS = (
         "/health",
         "public",
         get_health,
-        "How each component is doing",
+        "Get the health of each component",
         returns=HealthView,
         tag="house",
     ),
     Endpoint(
-        "GET", "/api/status", "read", get_status, "What runs here", returns=StatusView, tag="house"
+        "GET", "/api/status", "read", get_status, "Get the status", returns=StatusView, tag="house"
     ),
     Endpoint(
         "GET",
         "/api/agents",
         "read",
         list_agents,
-        "The agents",
+        "List the agents",
         returns=list[AgentView],
         tag="house",
     ),
@@ -186,7 +186,7 @@ ENDPOINTS = (
         "/api/tools",
         "read",
         list_tools,
-        "What an agent can do",
+        "List the tools of an agent",
         query=OfAgent,
         returns=list[ToolView],
         tag="house",
@@ -196,7 +196,7 @@ ENDPOINTS = (
         "/api/skills",
         "read",
         list_skills,
-        "Its skills",
+        "List the skills of an agent",
         query=OfAgent,
         returns=list[SkillView],
         tag="house",
@@ -218,12 +218,18 @@ ENDPOINTS = (
         "/api/presets",
         "read",
         list_presets,
-        "Prompts that are ready",
+        "List prompt presets",
         returns=list[PresetView],
         tag="house",
     ),
     Endpoint(
-        "GET", "/api/models", "read", list_models, "The models", returns=ModelsView, tag="house"
+        "GET",
+        "/api/models",
+        "read",
+        list_models,
+        "List the models",
+        returns=ModelsView,
+        tag="house",
     ),
     Endpoint(
         "POST",
@@ -241,7 +247,7 @@ ENDPOINTS = (
         "/api/models/search",
         "read",
         search_models,
-        "Models of the catalogue by name",
+        "Search the model catalogue by name",
         query=ModelQuery,
         returns=ModelsFound,
         tag="house",
@@ -251,7 +257,7 @@ ENDPOINTS = (
         "/api/settings",
         "admin",
         get_settings,
-        "The configuration",
+        "Get the configuration",
         returns=SettingsView,
         tag="house",
     ),
