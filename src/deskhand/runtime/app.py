@@ -90,7 +90,7 @@ from ..types.options import SessionOptions
 from ..types.people import OWNER_NAME
 from ..users.owner_alerts import Alerts
 from ..users.pairing import RESERVED_CHANNELS
-from ..users.strangers import NO_ACCESS, Response, Strangers, Ways
+from ..users.strangers import NO_ACCESS, Response, Strangers
 from ..users.user_cache import OWNER as OWNER
 from ..users.users import Guests, open_people
 from ..workspace.owner_folder_review import Telling
@@ -188,9 +188,7 @@ class App:
         self.door = LocalDoor(
             self.store, self.dispatch, self.feed, self._make_access(), parts.clock, parts.ids
         )
-        self.strangers = Strangers(
-            parts.clock, Ways(self._reject_response, people.admits_anyone, people.request_pairing)
-        )
+        self.strangers = Strangers(parts.clock, people, self._reject_response)
         self._set_renderer()
         self.current.open(self._reload_needs())
         self._ports = self._open_ports()

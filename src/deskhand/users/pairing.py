@@ -14,16 +14,15 @@ from collections.abc import Collection
 from itertools import count
 from math import ceil
 
-import msgspec
-
 from ..policy.roles import resolve_role, validate_user_name
 from ..types.commands import WELCOME
-from ..types.commit import Change, Outgoing
+from ..types.commit import Outgoing
 from ..types.errors import ConfigError, Refused, StoreError, StoreUnavailable
-from ..types.identity import Address, Inbound
+from ..types.identity import Inbound
 from ..types.labels import LOCAL
 from ..types.messages import Text
 from ..types.people import OWNER_NAME, Identity, Pairing, User
+from . import queries
 from .owner_alerts import Alerts
 from .user_cache import Records
 
@@ -37,8 +36,6 @@ MAX_BAD_CODES = 5
 LOCKOUT_S = 3600.0
 FORGET_S = 24 * 3600.0
 
-_decode_address = msgspec.json.Decoder(Address).decode
-
 
 class Pairings(Records):
     """The part of `types.people.People` that is about strangers."""
@@ -49,16 +46,15 @@ class Pairings(Records):
         if address.group or not inbound.sender or self._roster.snapshot().broken:
             return ""  # in a group everyone would read the code
         code = "".join(secrets.choice(LETTERS) for _ in range(CODE_CHARS))
-        place = (address.channel, address.account, inbound.sender, msgspec.json.encode(address))
-        asked = Change("pairing_add", (code, *place, now, now + CODE_TTL_S, MAX_PENDING))
-        _, made = await self._store.change([Change("pairing_expire", (now - FORGET_S,)), asked])
-        return code if made else ""
+        add = queries.add_pairing(
+            code, address, inbound.sender, now=now, expires_at=now + CODE_TTL_S, most=MAX_PENDING
+        )
+        _, added = await self._store.change([queries.expire_pairings(now - FORGET_S), add])
+        return code if added else ""
 
     async def pairings(self) -> list[Pairing]:
         self._require_owner("see who wants to be let in")
-        return [
-            Pairing(*row) for row in await self._store.query("pairing_open", (self._clock.now(),))
-        ]
+        return await queries.open_pairings(self._store, self._clock.now())
 
     async def preview_approval(self, code: str, user: str = "", role: str = "") -> User | None:
         """Who `approve` would let in, as whom; None where the code does not hold, which counts for
@@ -90,17 +86,15 @@ class Pairings(Records):
             new = self._as_user(asked, user, role)
             identity = new.identities[0]
             name = new.name
-            changes = [Change("pairing_settle", ("approved", asked.code))]
+            now = self._clock.now()
+            changes = [queries.settle_pairing(asked.code, "approved")]
             if name not in self._roster.snapshot().users:
-                changes += [
-                    Change("user_add", (name, self._clock.now())),
-                    Change("user_role_add", (name, new.roles[0])),
-                ]
-            where = (await self._store.query("pairing_address", (asked.code,)))[0][0]
-            link = (asked.channel, asked.account, asked.external_id, name, where, self._clock.now())
+                changes += [queries.add_user(name, now), queries.add_role(name, new.roles[0])]
+            address = await queries.pairing_address(self._store, asked.code)
+            welcome = Outgoing(f"people:in:{asked.code}", address, (Text(_welcome(name), LOCAL),))
             changes += [
-                Change("user_identity_add", link),
-                self._send_change(where, f"in:{asked.code}", _welcome(name)),
+                queries.add_identity(name, identity, now, address),
+                queries.send(welcome, now),  # by whichever process has the channel
             ]
             try:
                 await self._write("paired", f"{name} {format_identity(identity)}", *changes)
@@ -117,15 +111,15 @@ class Pairings(Records):
         code = _normalize_code(code)
         if code not in [each.code for each in await self.pairings()]:
             raise Refused(f"nobody waits with the code {code!r}; see: deskhand pair list")
-        await self._write("pairing refused", code, Change("pairing_settle", ("refused", code)))
+        await self._write("pairing refused", code, queries.settle_pairing(code, "refused"))
 
     def locked_until(self) -> float:
         """Until when no code is taken, or 0."""
         now = self._clock.now()
-        until = float(self._store.query_sync("pairing_locked_until")[0][0])
-        return (
-            until if now < until <= now + LOCKOUT_S else 0.0
-        )  # further ahead, the clock went back
+        until = queries.codes_locked_until(self._store)
+        if until > now + LOCKOUT_S:  # the clock went back
+            return 0.0
+        return until if until > now else 0.0
 
     async def _check_code(self, code: str) -> Pairing:
         """Who holds this code now. A bad one counts; raises Refused."""
@@ -139,9 +133,9 @@ class Pairings(Records):
         found = next((each for each in await self.pairings() if each.code == wanted), None)
         if found is not None:
             return found
-        guesses = int((await self._store.query("pairing_guesses", (now - LOCKOUT_S,)))[0][0]) + 1
+        guesses = await queries.count_bad_codes(self._store, now - LOCKOUT_S) + 1
         if guesses < MAX_BAD_CODES:
-            await self._write("bad pairing code", "", Change("pairing_guess_add", (now,)))
+            await self._write("bad pairing code", "", queries.add_bad_code(now))
             left = MAX_BAD_CODES - guesses
             raise Refused(
                 "this code does not hold: it was used, is too old, or was never given "
@@ -160,17 +154,8 @@ class Pairings(Records):
             "hour. Was it you?"
         )
         told = await Alerts(self._store, self._clock).alert_owners(f"lock:{now}", text)
-        locked = [Change("pairing_lock", (now + LOCKOUT_S,)), Change("pairing_guess_clear", ())]
+        locked = [queries.lock_codes(now + LOCKOUT_S), queries.forget_bad_codes()]
         await self._write("pairing locked", f"{MAX_BAD_CODES} bad codes", *locked, *told)
-
-    def _send_change(self, where: bytes, key: str, text: str) -> Change:
-        """It is sent at that address by whichever process has the channel."""
-        address = _decode_address(where)
-        out = Outgoing(f"people:{key}", address, (Text(text, LOCAL),))
-        return Change(
-            "outbox_insert",
-            (out.key, "", msgspec.json.encode(out), self._clock.now(), address.channel),
-        )
 
 
 def format_identity(identity: Identity) -> str:

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Literal
 
 import anyio
-import msgspec
 
 from ..channels.base import Channel
 from ..types.clock import Clock
@@ -18,6 +17,7 @@ from ..types.errors import ChannelError
 from ..types.identity import Answer, Command, Inbound, Said
 from ..types.labels import LOCAL
 from ..types.messages import Text
+from .users import LocalPeople
 
 log = logging.getLogger(__name__)
 
@@ -34,21 +34,17 @@ SEND_TIMEOUT_S = 10.0
 Response = Literal["auto", "pair", "announce", "ignore"]
 
 
-class Ways(msgspec.Struct, frozen=True):
-    """What strangers may hear. `response` is the setting now; `known`: whether anybody is let in on
-    any channel; `ask_in` gives a code, or '' for none."""
-
-    response: Callable[[], Response]
-    has_users: Callable[[], bool]
-    request_pairing: Callable[[Inbound], Awaitable[str]]
-
-
 class Strangers:
-    """Tells them. It is said at once or never: nothing that a stranger wrote is stored."""
+    """Answers people who are not known here. An answer is sent at once or never: nothing that a
+    stranger wrote is stored.
 
-    def __init__(self, clock: Clock, ways: Ways) -> None:
+    `response` is the setting that holds now, `reject_response` of the configuration.
+    """
+
+    def __init__(self, clock: Clock, people: LocalPeople, response: Callable[[], Response]) -> None:
         self._clock = clock
-        self._ways = ways
+        self._people = people
+        self._response = response
         self._told: OrderedDict[tuple[str, str, str], float] = OrderedDict()
 
     async def refuse(self, inbound: Inbound, channel: Channel) -> None:
@@ -59,20 +55,20 @@ class Strangers:
         if isinstance(inbound.body, Answer):  # a button waits for an answer, and they alone see it
             await self._reply(inbound, channel, REJECTION)
             return
-        response = self._ways.response()
+        response = self._response()
         if response == "auto":
-            response = "ignore" if self._ways.has_users() else "pair"
+            response = "ignore" if self._people.admits_anyone() else "pair"
         if response == "announce" and first:
             await self._reply(inbound, channel, REJECTION)
         elif response == "pair" and isinstance(inbound.body, Said | Command):
-            code = await self._ways.request_pairing(inbound)
+            code = await self._people.request_pairing(inbound)
             if code:
                 await self._reply(inbound, channel, PAIRING_MESSAGE.format(code=code))
 
     async def refuse_agent(self, inbound: Inbound, channel: Channel) -> None:
         """Somebody who is known wrote to an agent that is not for them."""
         pressed = isinstance(inbound.body, Answer)
-        if pressed or (self._ways.response() != "ignore" and self._claim_first_reply(inbound)):
+        if pressed or (self._response() != "ignore" and self._claim_first_reply(inbound)):
             await self._reply(inbound, channel, NO_ACCESS)
 
     def _claim_first_reply(self, inbound: Inbound) -> bool:

@@ -15,6 +15,7 @@ from ..types.commit import Change
 from ..types.errors import Refused, StoreError, StoreUnavailable
 from ..types.identity import Principal
 from ..types.people import OWNER_NAME, Identity, Note, User
+from . import queries
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ class Roster:
 
     def snapshot(self) -> Snapshot:
         try:
-            version = int(self.store.query_sync("people_version")[0][0])
+            version = queries.people_version(self.store)
             if version != self._version:
                 self._snapshot = self._read()
                 self._version = version
@@ -63,22 +64,11 @@ class Roster:
         return self._snapshot
 
     def _read(self) -> Snapshot:
-        look = self.store.query_sync
-        roles: dict[str, list[str]] = {}
-        for user, role in look("user_role_all"):
-            roles.setdefault(user, []).append(role)
-        identities: dict[str, list[Identity]] = {}
-        for user, channel, external_id, account in look("user_identity_all"):
-            identities.setdefault(user, []).append(Identity(channel, external_id, account))
-        users = {
-            name: User(
-                name, tuple(roles.get(name, ())), tuple(identities.get(name, ())), created_at
-            )
-            for name, created_at in look("user_all")
+        users = queries.read_users(self.store)
+        name_by_identity = {
+            identity: user.name for user in users.values() for identity in user.identities
         }
-        return Snapshot(
-            users, {each: user.name for user in users.values() for each in user.identities}
-        )
+        return Snapshot(users, name_by_identity)
 
 
 class Records:
@@ -108,16 +98,15 @@ class Records:
     async def _write(self, what: str, subject: str, *changes: Change) -> list[int]:
         """All of it and a line of the audit trail, or nothing. Returns how many rows each has
         changed."""
-        note = Change("people_note", (self._clock.now(), self._who.id, what, subject))
-        trim = Change("people_notes_trim", (MAX_NOTES,))
-        counts = await self._store.change([*changes, Change("people_changed", ()), note, trim])
+        note = queries.audit_note(self._clock.now(), self._who.id, what, subject)
+        trim = queries.trim_audit_notes(MAX_NOTES)
+        counts = await self._store.change([*changes, queries.mark_people_changed(), note, trim])
         return counts[: len(changes)]
 
     async def add_audit_note(self, who: Principal, what: str, subject: str) -> None:
-        now = self._clock.now()
-        line = Change("people_note_once", (now, who.id, what, subject[:200]))
+        note = queries.audit_note_once(self._clock.now(), who.id, what, subject[:200])
         try:
-            await self._store.change([line, Change("people_notes_trim", (MAX_NOTES,))])
+            await self._store.change([note, queries.trim_audit_notes(MAX_NOTES)])
         except StoreUnavailable as error:
             log.warning(
                 "%s was refused: %s %s (not written down: %s)", who.id, what, subject, error
@@ -125,4 +114,4 @@ class Records:
 
     async def list_audit_notes(self, limit: int = 100) -> list[Note]:
         self._require_owner("read the audit trail")
-        return [Note(*row) for row in await self._store.query("people_notes", (limit,))]
+        return await queries.list_audit_notes(self._store, limit)

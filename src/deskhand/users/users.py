@@ -20,6 +20,7 @@ from ..types.commit import Change
 from ..types.errors import ConfigError, Refused, StoreError
 from ..types.identity import Inbound, Principal
 from ..types.people import GUEST, OWNER_NAME, ROLE_SCOPES, SCOPES, Identity, People, Scope, User
+from . import queries
 from .pairing import Pairings, check_identity, format_identity
 from .tokens import Credentials
 from .user_cache import OWNER, Roster
@@ -128,8 +129,8 @@ class LocalPeople(Credentials, Pairings):
                     "users add-role"
                 )
             changes = [
-                Change("user_add", (name, self._clock.now())),
-                Change("user_role_add", (name, wanted)),
+                queries.add_user(name, self._clock.now()),
+                queries.add_role(name, wanted),
             ]
             if identity is not None:
                 changes.append(self._link_change(name, identity))
@@ -146,15 +147,7 @@ class LocalPeople(Credentials, Pairings):
                     f"{format_identity(known)} is {theirs}; take it away first: deskhand "
                     "users unlink"
                 )
-        row = (
-            identity.channel,
-            identity.account,
-            identity.external_id,
-            name,
-            b"",
-            self._clock.now(),
-        )
-        return Change("user_identity_add", row)
+        return queries.add_identity(name, identity, self._clock.now())
 
     def _find_matching(self, identity: Identity) -> list[tuple[Identity, str]]:
         """Whose it is, on any account where none is named."""
@@ -170,7 +163,7 @@ class LocalPeople(Credentials, Pairings):
         self._get_user(name)
         if name == OWNER_NAME:
             raise Refused(f"{OWNER_NAME!r} is whoever sits at this machine and cannot be removed")
-        await self._write("user removed", name, Change("user_remove", (name,)))
+        await self._write("user removed", name, queries.remove_user(name))
 
     async def link(self, name: str, identity: Identity) -> User:
         self._require_owner("link identities")
@@ -193,16 +186,14 @@ class LocalPeople(Credentials, Pairings):
                 f"{format_identity(identity)} is nobody's; `deskhand users list` shows who is who"
             )
         for known, name in found:
-            row = (known.channel, known.account, known.external_id)
-            await self._write(
-                "unlinked", f"{name} {format_identity(known)}", Change("user_identity_remove", row)
-            )
+            subject = f"{name} {format_identity(known)}"
+            await self._write("unlinked", subject, queries.remove_identity(known))
 
     async def add_role(self, name: str, role: str) -> User:
         self._require_owner("give roles")
         self._get_user(name)
         wanted = resolve_role(role, self._roster.roles())
-        await self._write("role given", f"{name} {wanted}", Change("user_role_add", (name, wanted)))
+        await self._write("role given", f"{name} {wanted}", queries.add_role(name, wanted))
         return self._get_user(name)
 
     async def remove_role(self, name: str, role: str) -> User:
@@ -215,9 +206,7 @@ class LocalPeople(Credentials, Pairings):
             )
         if name == OWNER_NAME and wanted == "owner":
             raise Refused(f"{OWNER_NAME!r} is whoever sits at this machine and stays an owner")
-        await self._write(
-            "role taken away", f"{name} {wanted}", Change("user_role_remove", (name, wanted))
-        )
+        await self._write("role taken away", f"{name} {wanted}", queries.remove_role(name, wanted))
         return self._get_user(name)
 
 
