@@ -20,6 +20,7 @@ from ..types.schedules import (
     Startup,
     describe_schedule,
     due_within,
+    next_due_after,
     parse_schedule,
 )
 
@@ -191,3 +192,15 @@ def check_zone(name: str) -> str:
     """Raises JobInvalid."""
     parse_schedule("startup", name)
     return name
+
+
+def next_run_times(job: Job, zone: str, now: float, most: int = 3) -> list[float]:
+    """When the job is due next (seconds since the epoch). Raises JobInvalid."""
+    schedule = job.resolve_schedule(zone)
+    found: list[float] = []
+    while schedule is not None and len(found) < most:
+        at = next_due_after(schedule, found[-1] if found else now)
+        if at is None:
+            break
+        found.append(at)
+    return found

@@ -429,14 +429,14 @@ class App:
                             self._start_children(intake, self._channel_children())
         except BaseExceptionGroup:  # a part broke; who is told to end is cancelled
             with suppress(StoreError):
-                await self.features.jobs.scheduler.note_crash()
+                await self.features.jobs.starts.note_crash()
             raise
 
     async def _record_start(self) -> None:
         """Before anything is driven: what is driven first may be what kills this process again and
         again."""
         try:
-            await self.features.jobs.scheduler.note_start()
+            await self.features.jobs.starts.note_start()
         except StoreError as error:
             log.warning("a crash will not count before jobs are looked after: %s", error)
 
@@ -514,7 +514,7 @@ class App:
         """Take in no more from channels, and wait until what is being driven rests and its answers
         are sent. What comes in otherwise is stored, and waits for the next run."""
         self._intake.cancel()
-        await self.features.jobs.scheduler.note_clean_exit()
+        await self.features.jobs.starts.note_clean_exit()
         await self.dispatch.drain()
         await self.outbox.drain()
 

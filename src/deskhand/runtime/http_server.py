@@ -127,7 +127,7 @@ class Site:
             app.store,
             app.people,
             RunningHouse(app, self._models),
-            app.features.automation.api,
+            app.features.jobs.pages,
             ProposalsApi(app.features.host, app.features.reviewing.proposals),
             HeldApi(app.features.host),
             Onboarding(app, self._models, tasks, app.current.reload),
