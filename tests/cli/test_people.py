@@ -105,14 +105,18 @@ def test_users(desk: Desk) -> None:
             "there is no role 'boss'; there are: admin, approver, family, member",
         ),
         (("users", "add", "g", "slack"), 2, "'slack' needs the platform's own id behind it"),
-        (("users", "add", "g", "terminal", "1"), 1, "'terminal:1' is no identity: name a channel"),
+        (
+            ("users", "add", "g", "terminal", "1"),
+            1,
+            "'terminal:1' is not an identity: name a channel",
+        ),
         (("users", "info", "g"), 2, "there is no user 'g'; `deskhand users list` shows them"),
         (
             ("users", "remove", "owner"),
             1,
-            "'owner' is whoever sits at this machine and cannot be removed",
+            "'owner' is the owner at this machine and cannot be removed",
         ),
-        (("users", "remove-role", "owner", "admin"), 1, "stays an owner"),
+        (("users", "remove-role", "owner", "admin"), 1, "keeps that role"),
         (
             ("users", "remove-role", "owner", "family"),
             1,
@@ -129,7 +133,7 @@ def test_users(desk: Desk) -> None:
         (
             ("pair", "approve", "ABCDEFGH"),
             1,
-            "this code does not hold: it was used, is too old, or was never given",
+            "this code is not valid: it was used, is too old, or was never given",
         ),
         (
             ("pair", "refuse", "ABCDEFGH"),
@@ -154,7 +158,7 @@ def test_tokens(desk: Desk) -> None:
         and "owner may read, chat with it, for 30 days" in told
         and secret not in told
     )
-    grant = in_store(desk, "grant_of", secret)
+    grant = in_store(desk, "authenticate", secret)
     assert isinstance(grant, Grant) and grant.scopes == ("read", "chat")
     desk("tokens", "create", "script", "--days", "0")
     phone, script = sorted(desk("tokens").splitlines(), key=lambda line: line.split("\t")[2])
@@ -167,14 +171,14 @@ def test_tokens(desk: Desk) -> None:
         "never",
     ]
     fresh, told = desk("tokens", "rotate", token_id[:10]).splitlines()
-    assert in_store(desk, "grant_of", secret) is None and isinstance(
-        in_store(desk, "grant_of", fresh), Grant
+    assert in_store(desk, "authenticate", secret) is None and isinstance(
+        in_store(desk, "authenticate", fresh), Grant
     )
     again = next(
         row["id"] for row in json.loads(desk("tokens", "--json")) if row["name"] == "phone"
     )
     assert desk("tokens", "revoke", again) == f"{again} is dead.\n"
-    assert in_store(desk, "grant_of", fresh) is None
+    assert in_store(desk, "authenticate", fresh) is None
     assert secret.encode() not in b"".join(
         path.read_bytes() for path in (desk.home / "state").glob("deskhand.db*")
     )
@@ -199,7 +203,7 @@ def test_login(desk: Desk) -> None:
 def test_pairing(desk: Desk) -> None:
     assert desk("pair").startswith("No pairing requests. ")
     first, second, third = [
-        in_store(desk, "ask_in", wrote(sender)) for sender in ("42", "43", "44")
+        in_store(desk, "request_pairing", wrote(sender)) for sender in ("42", "43", "44")
     ]
     assert isinstance(first, str) and isinstance(second, str) and isinstance(third, str)
     rows = [line.split("\t") for line in desk("pair").splitlines()]
@@ -232,7 +236,7 @@ def test_pairing(desk: Desk) -> None:
         "telegram/bot:43 will be bob, role family.\nLet in: bob, role family, known as "
         "telegram/bot:43\n"
     )
-    fourth = in_store(desk, "ask_in", wrote("45"))
+    fourth = in_store(desk, "request_pairing", wrote("45"))
     assert isinstance(fourth, str)
     assert "will be gavin, role member, who may talk.\n" in desk(
         "pair", "approve", fourth, "--user", "gavin"
@@ -245,7 +249,7 @@ def test_pairing(desk: Desk) -> None:
         assert f"({left} tries left)" in desk(
             "pair", "approve", "ABCDEFGH", "--user", "eve", code=1
         )
-    assert "none is taken for an hour" in desk(
+    assert "none is accepted for an hour" in desk(
         "pair", "approve", "ABCDEFGH", "--user", "eve", code=1
     )
     assert "After too many bad codes none is taken until" in desk("pair")

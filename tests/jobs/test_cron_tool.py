@@ -117,8 +117,8 @@ async def test_what_is_asked_for_is_done_when_it_is_due_and_said_there(tmp_path:
             "ok, tea: once, at 2023-11-14 23:33; next: 2023-11-14 23:33 (Europe/Berlin)",
         )
         assert cost == (
-            "Forecast: 1 run in 30 days; what one takes is known when it has run; `tokens:` "
-            "bounds it."
+            "Forecast: 1 run in 30 days; what a run uses is known after the first one; `tokens:` "
+            "limits it."
         )
         view = await app.features.jobs.api.get(OWNER, "tea")
         assert view.job == Job(

@@ -1,4 +1,4 @@
-"""Alerts: what owners are told unasked. Each owner is told where they last wrote."""
+"""Alerts to owners. Each owner gets them in the chat where they last wrote."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from . import queries
 log = logging.getLogger(__name__)
 
 LATE_S = 300.0
-"""An alert that is not sent after so long has reached nobody so far."""
+"""An alert that is not sent after this long counts as not delivered."""
 MAX_CHECKED = 200
 MINUTE_S = 60.0
-"""The list of conversations knows to the minute when something was last said."""
+"""Sessions store to the minute when something was last said."""
 ALERTS_COMMAND = "deskhand alerts"
 
 State = Literal["sending", "sent", "unreached", "seen"]
-"""seen: an owner looked at it here · sent: to one of them at least · unreached: to nobody so
-far."""
+"""seen: an owner has read it in the list of alerts · sent: to at least one owner · unreached: to
+nobody so far."""
 
 
 class Alert(msgspec.Struct, frozen=True):
-    """Something that owners were told. `at` is in seconds since the epoch."""
+    """A message to owners. `at` is in seconds since the epoch."""
 
     id: int
     at: float
@@ -42,8 +42,8 @@ class Alert(msgspec.Struct, frozen=True):
 
 
 class Alerts:
-    """`channels` are those that send now; None where that is not known, as in a command beside the
-    service."""
+    """Sends alerts and lists them. `channels` are those that can send now; None when that is not
+    known, as in a terminal command while the service runs."""
 
     def __init__(self, store: Store, clock: Clock, channels: Collection[str] | None = None) -> None:
         self._store = store
@@ -51,11 +51,11 @@ class Alerts:
         self._channels = channels
 
     async def alert_owners(self, key: str, text: str, *, said_as: str = "") -> list[Change]:
-        """The rows with which all owners are told this, once for each `key`. They go into the
-        transaction of what it is about. It stands in the log in any case.
+        """Alert all owners, once for each `key`. Returns what must be committed for that, with what
+        the alert is about. The text is logged at once.
 
-        `said_as` is the key of a message in the outbox that says the same: an owner who reads that
-        is not told twice. Sent to anybody else, it reaches no owner, and does not count.
+        `said_as` is the key of a message in the outbox that says the same: owners who get that
+        message are not alerted too. It counts only when it goes to an owner.
         """
         log.warning("%s", text)
         now = self._clock.now()
@@ -71,7 +71,7 @@ class Alerts:
         return changes
 
     async def notify_owners(self, key: str, text: str) -> list[Change]:
-        """The same for what nobody has to act upon: it is no matter whether it reaches anybody."""
+        """The same for good news: it is not listed, and may reach nobody."""
         log.info("%s", text)
         now = self._clock.now()
         return [
@@ -80,14 +80,13 @@ class Alerts:
         ]
 
     async def latest(self, limit: int = 20) -> list[Alert]:
-        """The latest first."""
+        """The last alerts, the latest first."""
         now = self._clock.now()
         found = await queries.latest_alerts(self._store, limit)
         return [Alert(row.id, row.at, row.text, _alert_state(row, now)) for row in found]
 
     async def unreached(self) -> list[Alert]:
-        """Those that reached nobody, the latest first. One that reaches somebody ends it for all
-        before."""
+        """The alerts since the last delivered one, the latest first. They reached nobody."""
         found = []
         for alert in await self.latest(MAX_CHECKED):
             if alert.state in ("sent", "seen"):
@@ -97,12 +96,12 @@ class Alerts:
         return found
 
     async def mark_seen(self) -> None:
-        """An owner sees all that there are."""
+        """Note that an owner has seen all alerts."""
         await self._store.change([queries.mark_alerts_seen(self._clock.now())])
 
     async def health_facts(self) -> list[HealthFact]:
-        """What the health says of alerts, where one has reached nobody. Members read it too: it
-        quotes none."""
+        """What the health says of alerts that reached nobody. Members read it too, so it quotes
+        none."""
         found = await self.unreached()
         if not found:
             return []
@@ -117,7 +116,7 @@ class Alerts:
         ]
 
     async def owners(self) -> list[tuple[str, Address]]:
-        """The owners who can be written to, each with where they last wrote."""
+        """The owners who can be reached, each with the address where they last wrote."""
         found = []
         for owner in await queries.owner_names(self._store):
             address = await self._find_address(owner)
@@ -126,11 +125,10 @@ class Alerts:
         return found
 
     async def _find_address(self, person: str) -> Address | None:
-        """Where this person last wrote alone with us, or else where they were let in; None for
-        nowhere.
+        """Where this person last wrote in a chat of their own, or else where they were paired; None
+        when neither is known.
 
-        Who they are is asked now: what was linked after they wrote counts, and what was unlinked
-        does not.
+        The identities that they have now count, not those that they had when they wrote.
         """
         known = await queries.identities_of(self._store, person)
         theirs = {each.identity for each in known}

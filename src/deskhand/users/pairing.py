@@ -1,9 +1,8 @@
-"""How a stranger gets in: they are told a code, they tell it to the owner, and the owner lets them
-in.
+"""Pairing: a stranger gets a code, gives it to the owner, and the owner approves it.
 
-A code is 8 of 32 letters (40 bits), holds for an hour and once, and is bound to who was told it:
-channel, account and the platform's own id. It is never taken from a channel, so that nobody lets
-themselves in.
+A code is 8 of 32 letters (40 bits). It is valid for an hour and once, and bound to the person who
+got it: channel, account and the platform's own id. It is never accepted from a channel, so that
+nobody can approve themselves.
 """
 
 from __future__ import annotations
@@ -27,24 +26,24 @@ from .owner_alerts import Alerts
 from .user_cache import Records
 
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
-"""Without those that look like others: I and 1, O and 0."""
+"""Without letters and digits that look alike: I and 1, O and 0."""
 CODE_CHARS = 8
 CODE_TTL_S = 3600.0
 MAX_PENDING = 3
-"""At most so many wait on one channel: who is in earnest is let in soon."""
+"""How many people may wait for approval on one channel."""
 MAX_BAD_CODES = 5
 LOCKOUT_S = 3600.0
 FORGET_S = 24 * 3600.0
 
 
 class Pairings(Records):
-    """The part of `types.people.People` that is about strangers."""
+    """The part of `types.people.People` that is about pairing."""
 
     async def request_pairing(self, inbound: Inbound) -> str:
         address = inbound.address
         now = self._clock.now()
         if address.group or not inbound.sender or self._roster.snapshot().broken:
-            return ""  # in a group everyone would read the code
+            return ""  # in a group, everybody would read the code
         code = "".join(secrets.choice(LETTERS) for _ in range(CODE_CHARS))
         add = queries.add_pairing(
             code, address, inbound.sender, now=now, expires_at=now + CODE_TTL_S, most=MAX_PENDING
@@ -57,15 +56,15 @@ class Pairings(Records):
         return await queries.open_pairings(self._store, self._clock.now())
 
     async def preview_approval(self, code: str, user: str = "", role: str = "") -> User | None:
-        """Who `approve` would let in, as whom; None where the code does not hold, which counts for
-        nothing here."""
+        """The user that `approve` would make or extend, or None for a bad code. Bad codes are not
+        counted here."""
         self._require_owner("see who wants to be let in")
         wanted = _normalize_code(code)
         asked = next((each for each in await self.pairings() if each.code == wanted), None)
         return self._as_user(asked, user, role) if asked is not None else None
 
     def _as_user(self, asked: Pairing, user: str, role: str) -> User:
-        """Who this is once they are let in. A user that there is keeps their roles."""
+        """The user that this person becomes. A user who is there already keeps their roles."""
         if user:
             validate_user_name(user)
         wanted = resolve_role(role or "member", self._roster.roles())
@@ -114,7 +113,7 @@ class Pairings(Records):
         await self._write("pairing refused", code, queries.settle_pairing(code, "refused"))
 
     def locked_until(self) -> float:
-        """Until when no code is taken, or 0."""
+        """Until when no code is accepted (seconds since the epoch), or 0."""
         now = self._clock.now()
         until = queries.codes_locked_until(self._store)
         if until > now + LOCKOUT_S:  # the clock went back
@@ -122,13 +121,11 @@ class Pairings(Records):
         return until if until > now else 0.0
 
     async def _check_code(self, code: str) -> Pairing:
-        """Who holds this code now. A bad one counts; raises Refused."""
+        """The pairing with this code. Counts a bad code, and raises Refused."""
         now = self._clock.now()
         if until := self.locked_until():
             minutes = ceil((until - now) / 60)
-            raise Refused(
-                f"after {MAX_BAD_CODES} bad codes none is taken; the next in {minutes} minutes"
-            )
+            raise Refused(f"too many bad codes ({MAX_BAD_CODES}); try again in {minutes} minutes")
         wanted = _normalize_code(code)
         found = next((each for each in await self.pairings() if each.code == wanted), None)
         if found is not None:
@@ -138,19 +135,18 @@ class Pairings(Records):
             await self._write("bad pairing code", "", queries.add_bad_code(now))
             left = MAX_BAD_CODES - guesses
             raise Refused(
-                "this code does not hold: it was used, is too old, or was never given "
+                "this code is not valid: it was used, is too old, or was never given "
                 f"({left} tries left)"
             )
         await self._lock(now)
         raise Refused(
-            f"this code does not hold either; after {MAX_BAD_CODES} bad ones none is taken "
-            "for an hour"
+            f"this code is not valid; after {MAX_BAD_CODES} bad codes none is accepted for an hour"
         )
 
     async def _lock(self, now: float) -> None:
-        """Take no more codes, and tell the owners."""
+        """Accept no codes for a while, and alert the owners."""
         text = (
-            f"Somebody tried {MAX_BAD_CODES} pairing codes that do not hold. None is taken for an "
+            f"Somebody tried {MAX_BAD_CODES} invalid pairing codes. No code is accepted for an "
             "hour. Was it you?"
         )
         told = await Alerts(self._store, self._clock).alert_owners(f"lock:{now}", text)
@@ -174,30 +170,24 @@ def _welcome(name: str) -> str:
 
 
 def _free_user_name(identity: Identity, taken: Collection[str]) -> str:
-    """A name for somebody of whom only the identity is known."""
-    base = (
-        re.sub(r"[^a-z0-9.]+", "-", f"{identity.channel}-{identity.external_id}".lower()).strip(
-            "-"
-        )[:56]
-        or "guest"
-    )
-    return next(name for n in count(1) if (name := base if n == 1 else f"{base}-{n}") not in taken)
+    """A name that is not taken, made from the identity."""
+    plain = f"{identity.channel}-{identity.external_id}".lower()
+    base = re.sub(r"[^a-z0-9.]+", "-", plain).strip("-")[:56] or "guest"
+    if base not in taken:
+        return base
+    return next(name for n in count(2) if (name := f"{base}-{n}") not in taken)
 
 
 def check_identity(identity: Identity) -> Identity:
-    """The identity, if somebody can have it. Raises ConfigError."""
-    if (
-        identity.channel in RESERVED_CHANNELS
-        or not identity.channel
-        or not identity.external_id.strip()
-    ):
+    """The same identity. Raises ConfigError when nobody can have it."""
+    is_named = bool(identity.channel and identity.external_id.strip())
+    if not is_named or identity.channel in RESERVED_CHANNELS:
         raise ConfigError(
-            f"{format_identity(identity)!r} is no identity: name a channel of the configuration "
-            "and the platform's own id,"
-            " such as: telegram 12345678"
+            f"{format_identity(identity)!r} is not an identity: name a channel of the "
+            "configuration and the platform's own id, such as: telegram 12345678"
         )
     return identity
 
 
 RESERVED_CHANNELS = frozenset({"terminal", "web", "api", "door", "job", "system"})
-"""Surfaces of our own, whose people are known by other means."""
+"""Surfaces of our own, where people are known by other means."""

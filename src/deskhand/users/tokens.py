@@ -1,5 +1,5 @@
-"""Tokens and one-time links. A secret is 256 random bits, is shown once, and is looked up by its
-SHA-256."""
+"""Tokens and one-time login links. A secret is 256 random bits. It is shown once; only its SHA-256
+is stored."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECRET_CHARS = len(PREFIX) + 43
 LOGIN_TTL_S = 600.0
 BROWSER_TTL_S = 30 * 24 * 3600.0
 USED_EVERY_S = 60.0
-"""How exactly it is noted when a token was used: not with every request."""
+"""How often the use of a token is noted, instead of with every request."""
 NAME_CHARS = 80
 
 
@@ -69,7 +69,7 @@ class Credentials(Records):
         )
 
     async def _note_used(self, token_id: str, now: float) -> None:
-        with suppress(StoreError):  # it is only for people to read
+        with suppress(StoreError):  # only people read it
             await self._store.change([queries.mark_token_used(token_id, now)])
 
     async def tokens(self, user: str = "") -> list[TokenRow]:
@@ -97,11 +97,11 @@ class Credentials(Records):
             )
         if "admin" in given and len(given) < len(SCOPES):
             raise ConfigError(
-                "whoever may `admin` changes the house, and so may do everything: give all "
-                "scopes, or leave admin out"
+                "a token with `admin` can change everything: give it all scopes, or leave "
+                "`admin` out"
             )
         if not label:
-            raise ConfigError("a token needs a name, so that you know later what it is for")
+            raise ConfigError("a token needs a name that says what it is for")
         return await self._add_token(
             TokenRow("", user, label, "api", given, self._clock.now()), lasts_s
         )
@@ -121,7 +121,7 @@ class Credentials(Records):
 
     async def rotate(self, token_id: str) -> tuple[TokenRow, str]:
         self._require_owner("make tokens")
-        async with self._roster.change_lock:  # else one that is rotated twice at once is two
+        async with self._roster.change_lock:  # rotated twice at once, one token would become two
             old = await self._get_token(token_id)
             lasts_s = None if old.expires_at is None else old.expires_at - old.created_at
             return await self._add_token(old, lasts_s, queries.drop_token(old.id))

@@ -1,4 +1,4 @@
-"""The users as they stand in the store, kept in memory for as long as nothing has changed."""
+"""Users in memory, read again when any process has changed them, and the audit trail."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_NOTES = 10_000
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """Who there is. `of` gives the user of an identity; `broken` says why nobody is known."""
+    """All users. `broken` says why they cannot be read, and then there are none."""
 
     users: Mapping[str, User] = {}
     name_by_identity: Mapping[Identity, str] = {}
@@ -32,15 +32,15 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 class Roster:
-    """Reads users when any process has changed them. What cannot be read is nobody: never an old
-    state."""
+    """Reads users when any process has changed them. When they cannot be read there are none: an
+    old state is never used."""
 
     def __init__(self, store: Store, clock: Clock, roles: Callable[[], Roles]) -> None:
         self.store = store
         self.clock = clock
         self.roles = roles
         self.change_lock = anyio.Lock()
-        """Held by who checks first and then changes."""
+        """Held while something is checked and then changed."""
         self._snapshot = Snapshot()
         self._version = -1
 
@@ -53,11 +53,7 @@ class Roster:
         except (StoreError, LookupError, TypeError, ValueError) as error:
             if not self._snapshot.broken:
                 log.error(
-                    (
-                        "the users cannot be read, so nobody but the owner at this machine is "
-                        "let in: %s"
-                    ),
-                    error,
+                    "Cannot read the users, so only the owner at this machine is let in: %s", error
                 )
             self._snapshot = Snapshot(broken=str(error) or "a row is missing")
             self._version = -1
@@ -72,7 +68,7 @@ class Roster:
 
 
 class Records:
-    """What is written about people, in somebody's name, and that they did."""
+    """Changes of users in somebody's name (`who`), with a line of the audit trail for each."""
 
     def __init__(self, roster: Roster, who: Principal = OWNER) -> None:
         self._roster = roster
@@ -81,12 +77,12 @@ class Records:
         self._clock = roster.clock
 
     def _require_owner(self, what: str) -> None:
-        """Raises Refused unless an owner acts."""
+        """Raises Refused unless an owner acts. `what` completes "only an owner may"."""
         if self._who.kind != "person" or "owner" not in self._who.roles:
             raise Refused(f"only an owner may {what}")
 
     def _get_user(self, name: str) -> User:
-        """Raises Refused."""
+        """The user of this name. Raises Refused when there is none."""
         snapshot = self._roster.snapshot()
         if snapshot.broken:
             raise Refused(f"the users cannot be read: {snapshot.broken}")
@@ -96,8 +92,8 @@ class Records:
         return user
 
     async def _write(self, what: str, subject: str, *changes: Change) -> list[int]:
-        """All of it and a line of the audit trail, or nothing. Returns how many rows each has
-        changed."""
+        """Commit these changes with a line of the audit trail. Returns the number of rows that each
+        of them has changed."""
         note = queries.audit_note(self._clock.now(), self._who.id, what, subject)
         trim = queries.trim_audit_notes(MAX_NOTES)
         counts = await self._store.change([*changes, queries.mark_people_changed(), note, trim])
@@ -108,9 +104,7 @@ class Records:
         try:
             await self._store.change([note, queries.trim_audit_notes(MAX_NOTES)])
         except StoreUnavailable as error:
-            log.warning(
-                "%s was refused: %s %s (not written down: %s)", who.id, what, subject, error
-            )
+            log.warning("Audit note not stored (%s): %s, %s, by %s", error, what, subject, who.id)
 
     async def list_audit_notes(self, limit: int = 100) -> list[Note]:
         self._require_owner("read the audit trail")

@@ -523,7 +523,7 @@ async def test_a_file_becomes_a_run_in_a_whole_deskhand(tmp_path: Path) -> None:
         view = await app.features.jobs.api.get(OWNER_OF_ALL, "sort")
         assert view.job is not None
         told = await app.features.jobs.api.forecast(view.job)
-        assert told.tokens and told.because == "as its last one did", (
+        assert told.tokens and told.because == "like its last run", (
             "what it took says what the next will take"
         )
 
