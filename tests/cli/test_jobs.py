@@ -200,7 +200,7 @@ def test_each_blueprint_is_made_by_the_command_that_it_names(home: Path) -> None
         (("add", "x", "-p", "x", "-b", "reminder"), "by one of"),
         (("add", "../x", "-p", "x", "-s", "hourly"), "cannot name a job"),
         (("add", "x", "-p", "x", "-s", "often"), "no schedule"),
-        (("add", "x", "-p", "x", "--on", "rain"), "nothing that sets a job off"),
+        (("add", "x", "-p", "x", "--on", "rain"), "is not a trigger"),
         (("add", "x", "-p", "x", "-s", "hourly", "--deliver"), "needs `to:`"),
         (("add", "-b", "none"), "there are: morning-brief"),
         (("add", "-b", "reminder", "--slot", "text"), "BLANK=VALUE"),

@@ -181,7 +181,7 @@ async def test_a_reader_only_reads(served: Served) -> None:
         ({"name": "x", "text": "---\nschedule: 61 * * * *\n---\n\nx"}, "minute"),
         ({"name": "x", "text": "---\nschedule: 0 0 31 2 *\n---\n\nx"}, "no month"),
         ({"name": "x", "text": "---\nschedule: at 2001-01-01 00:00\n---\n\nx"}, "past"),
-        ({"name": "x", "text": "---\non: file ../x\n---\n\nx"}, "no path in the workspace"),
+        ({"name": "x", "text": "---\non: file ../x\n---\n\nx"}, "not a path in the workspace"),
         (
             {"name": "x", "text": "---\nhooks: {prerun: ../../x}\nschedule: daily 09:00\n---\n\nx"},
             "within the folder",
