@@ -105,7 +105,7 @@ def test_people(tmp_path: Path) -> None:
     db.close()
     ((level, text, remedy),) = anyio.run(findings, settings, "people")
     assert (level, remedy) == ("bad", f"restore a backup of {settings.home.database}")
-    assert text.startswith("users cannot be read, so only the terminal is let in")
+    assert text.startswith("cannot read the users, so only the terminal is let in")
 
 
 def test_a_damaged_database_ends_in_a_sentence(tmp_path: Path) -> None:

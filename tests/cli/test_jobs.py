@@ -186,7 +186,7 @@ def test_each_blueprint_is_made_by_the_command_that_it_names(home: Path) -> None
         tried = run(home, *words, "--dry-run")
         assert (
             tried.exit_code == 0 and "Forecast" in tried.output
-        ) or "when something sets it off" in tried.output
+        ) or "when an event starts it" in tried.output
         assert not (home / "jobs" / each.name).exists()
         made = run(home, *words)
         assert made.exit_code == 0 and (home / "jobs" / each.name / "JOB.md").exists(), made.output
@@ -200,7 +200,7 @@ def test_each_blueprint_is_made_by_the_command_that_it_names(home: Path) -> None
         (("add", "x", "-p", "x", "-b", "reminder"), "by one of"),
         (("add", "../x", "-p", "x", "-s", "hourly"), "cannot name a job"),
         (("add", "x", "-p", "x", "-s", "often"), "no schedule"),
-        (("add", "x", "-p", "x", "--on", "rain"), "nothing that sets a job off"),
+        (("add", "x", "-p", "x", "--on", "rain"), "is not a trigger"),
         (("add", "x", "-p", "x", "-s", "hourly", "--deliver"), "needs `to:`"),
         (("add", "-b", "none"), "there are: morning-brief"),
         (("add", "-b", "reminder", "--slot", "text"), "BLANK=VALUE"),

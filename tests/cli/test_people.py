@@ -105,14 +105,18 @@ def test_users(desk: Desk) -> None:
             "there is no role 'boss'; there are: admin, approver, family, member",
         ),
         (("users", "add", "g", "slack"), 2, "'slack' needs the platform's own id behind it"),
-        (("users", "add", "g", "terminal", "1"), 1, "'terminal:1' is no identity: name a channel"),
+        (
+            ("users", "add", "g", "terminal", "1"),
+            1,
+            "'terminal:1' is not an identity: name a channel",
+        ),
         (("users", "info", "g"), 2, "there is no user 'g'; `deskhand users list` shows them"),
         (
             ("users", "remove", "owner"),
             1,
-            "'owner' is whoever sits at this machine and cannot be removed",
+            "'owner' is the owner at this machine and cannot be removed",
         ),
-        (("users", "remove-role", "owner", "admin"), 1, "stays an owner"),
+        (("users", "remove-role", "owner", "admin"), 1, "keeps that role"),
         (
             ("users", "remove-role", "owner", "family"),
             1,
@@ -129,7 +133,7 @@ def test_users(desk: Desk) -> None:
         (
             ("pair", "approve", "ABCDEFGH"),
             1,
-            "this code does not hold: it was used, is too old, or was never given",
+            "this code is not valid: it was used, is too old, or was never given",
         ),
         (
             ("pair", "refuse", "ABCDEFGH"),
@@ -245,7 +249,7 @@ def test_pairing(desk: Desk) -> None:
         assert f"({left} tries left)" in desk(
             "pair", "approve", "ABCDEFGH", "--user", "eve", code=1
         )
-    assert "none is taken for an hour" in desk(
+    assert "none is accepted for an hour" in desk(
         "pair", "approve", "ABCDEFGH", "--user", "eve", code=1
     )
     assert "After too many bad codes none is taken until" in desk("pair")

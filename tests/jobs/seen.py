@@ -3,10 +3,12 @@ to send."""
 
 from __future__ import annotations
 
+from deskhand.jobs.ledger import list_runs
 from deskhand.runtime.app import App
 from deskhand.testing.channel import MemoryChannel
 from deskhand.types.events import MessageReceived
 from deskhand.types.messages import Text
+from deskhand.users.user_cache import OWNER
 
 
 async def messages(app: App, session: str) -> list[MessageReceived]:
@@ -16,12 +18,12 @@ async def messages(app: App, session: str) -> list[MessageReceived]:
 
 
 async def states(app: App, name: str) -> list[str]:
-    return [run.state for run in await app.features.jobs.runs(name)]
+    return [run.state for run in await list_runs(app.store, name, 20)]
 
 
 async def of_people(app: App) -> list[str]:
     """The jobs that have a file."""
-    return [view.name for view in await app.features.jobs.all() if not view.builtin]
+    return [view.name for view in await app.features.jobs.api.list_jobs(OWNER) if not view.builtin]
 
 
 def texts(channel: MemoryChannel) -> list[tuple[str, str]]:

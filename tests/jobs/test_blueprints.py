@@ -106,11 +106,11 @@ def test_blanks_become_schedules() -> None:
         ("reminder", {"text": " ", "when": "x"}, "'text' is missing"),
         ("reminder", {"text": "x" * 2001, "when": "x"}, "too long"),
         ("reminder", {"text": "x", "when": "x\ny"}, "one line"),
-        ("reminder", {"text": "x", "whne": "x"}, "has no blank 'whne'; it has: text, when"),
+        ("reminder", {"text": "x", "whne": "x"}, "has no slot 'whne'; it has: text, when"),
         (
             "reminder",
             {"text": "x", "when": "tomorrow"},
-            "'when' (when) cannot be 'tomorrow': that is no time",
+            "'when' (when) cannot be 'tomorrow': it is neither a time nor a schedule",
         ),
         (
             "reminder",
@@ -120,25 +120,25 @@ def test_blanks_become_schedules() -> None:
         (
             "morning-brief",
             {"time": "25:00"},
-            "(at what time) cannot be '25:00': that is no time of a day; write one such as 07:30",
+            "(at what time) cannot be '25:00': it is not a time of day; write one such as 07:30",
         ),
-        ("morning-brief", {"time": "7"}, "no time of a day"),
-        ("morning-brief", {"days": "someday"}, "say one of: every day"),
-        ("inbox-triage", {"inbox": "x", "every": "0m"}, "no span of time; write one such as 1h"),
+        ("morning-brief", {"time": "7"}, "not a time of day"),
+        ("morning-brief", {"days": "someday"}, "choose one of: every day"),
+        ("inbox-triage", {"inbox": "x", "every": "0m"}, "not a duration; write one such as 1h"),
         (
             "watch-page",
             {"url": "javascript:alert(1)"},
-            "no address of a page; write one such as https",
+            "not the URL of a page; write one such as https",
         ),
         ("watch-page", {"url": "https://me:pw@x.org"}, "password"),
-        ("watch-page", {"url": "https://x.org 1s"}, "no address"),
-        ("watch-page", {"url": "http://[x"}, "no address"),
+        ("watch-page", {"url": "https://x.org 1s"}, "not the URL of a page"),
+        ("watch-page", {"url": "http://[x"}, "not a URL"),
         (
             "backup-check",
             {"folder": "../../etc"},
             "a path in the workspace; write one such as backups",
         ),
-        ("backup-check", {"folder": "b", "hours": "-1"}, "no number"),
+        ("backup-check", {"folder": "b", "hours": "-1"}, "not a number"),
     ],
 )
 def test_a_wrong_blank_is_named(name: str, values: dict[str, str], said: str) -> None:

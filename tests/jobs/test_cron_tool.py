@@ -25,6 +25,7 @@ from deskhand.types.jobs import CHAT, ISOLATED, Job
 from deskhand.types.labels import Label
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
 from deskhand.types.people import Identity
+from deskhand.users.user_cache import OWNER
 
 from .seen import messages, truth
 
@@ -116,10 +117,10 @@ async def test_what_is_asked_for_is_done_when_it_is_due_and_said_there(tmp_path:
             "ok, tea: once, at 2023-11-14 23:33; next: 2023-11-14 23:33 (Europe/Berlin)",
         )
         assert cost == (
-            "Forecast: 1 run in 30 days; what one takes is known when it has run; `tokens:` "
-            "bounds it."
+            "Forecast: 1 run in 30 days; what a run uses is known after the first one; `tokens:` "
+            "limits it."
         )
-        view = await app.features.jobs.get("tea")
+        view = await app.features.jobs.api.get(OWNER, "tea")
         assert view.job == Job(
             "tea",
             "Is the tea ready?",
@@ -145,8 +146,8 @@ async def test_what_is_asked_for_is_done_when_it_is_due_and_said_there(tmp_path:
         (heard,) = await messages(app, run.session)
         assert heard.principal == Principal("job:tea", ("owner",), "clock", "owner")
         await chat.desk.look(app)
-        assert await app.features.jobs.all() == [] or "tea" not in [
-            v.name for v in await app.features.jobs.all()
+        assert await app.features.jobs.api.list_jobs(OWNER) == [] or "tea" not in [
+            v.name for v in await app.features.jobs.api.list_jobs(OWNER)
         ]
 
 
@@ -166,7 +167,7 @@ async def test_on_the_page_the_conversation_goes_on_in_which_it_was_asked_for(
         asked = Said(Message("user", (Text("remind me"),)))
         await app.door.submit(Inbound("1", place, "owner", NOW, asked))
         await wait_for(lambda: truth(bool(chat.told)))
-        view = await app.features.jobs.get("tea")
+        view = await app.features.jobs.api.get(OWNER, "tea")
         assert view.job is not None and (view.job.session, view.job.to) == (CHAT, place)
         await chat.desk.pass_time(app, 1200)
         run = await chat.desk.ended(app, "tea")
@@ -215,7 +216,7 @@ async def test_a_job_is_listed_changed_and_removed(tmp_path: Path) -> None:
             "every 2 hours"
             in (await chat.call("cron", **change, message="Look!", enabled=False))[1]
         )
-        job = (await app.features.jobs.get("look-at-the-post")).job
+        job = (await app.features.jobs.api.get(OWNER, "look-at-the-post")).job
         assert job is not None and job.prompt == "Look!" and not job.enabled and job.to == HERE
         assert (await chat.call("cron", mode="remove", job_id="look-at-the-post"))[1] == (
             "ok, look-at-the-post is removed; a person brings it back with `deskhand jobs "
@@ -279,10 +280,10 @@ async def test_what_cannot_be_says_what_would_be_right(
 ) -> None:
     chat = Chat(tmp_path)
     async with chat.running() as app:
-        before = [view.name for view in await app.features.jobs.all()]
+        before = [view.name for view in await app.features.jobs.api.list_jobs(OWNER)]
         status, text = await chat.call("cron", **arguments)
         assert status == "error" and why in text, text
-        assert [view.name for view in await app.features.jobs.all()] == before
+        assert [view.name for view in await app.features.jobs.api.list_jobs(OWNER)] == before
 
 
 async def test_in_a_while_is_a_time_whatever_the_mode(tmp_path: Path) -> None:
@@ -292,7 +293,9 @@ async def test_in_a_while_is_a_time_whatever_the_mode(tmp_path: Path) -> None:
             "cron", mode="add", message="Tea.", schedule_expr="in 20m", deliver=True
         )
         assert status == "ok", text
-        (view,) = [each for each in await app.features.jobs.all() if not each.builtin]
+        (view,) = [
+            each for each in await app.features.jobs.api.list_jobs(OWNER) if not each.builtin
+        ]
         assert (
             view.job is not None
             and view.job.schedule.startswith("at ")
@@ -329,7 +332,7 @@ async def test_a_member_has_their_own(tmp_path: Path) -> None:
             "cron", sender="ann", chat="2", mode="add", message="x", schedule_interval_ms=2000
         )
         assert status == "error" and "at most once in 60 seconds" in text
-        view = await app.features.jobs.get("hers")
+        view = await app.features.jobs.api.get(OWNER, "hers")
         assert view.job is not None and view.job.person == "ann"
         await chat.desk.pass_time(app, 3600)
         run = await chat.desk.ended(app, "hers")
@@ -371,10 +374,14 @@ async def test_what_has_read_something_from_outside_asks_first(tmp_path: Path) -
                 "a job goes on when this is over" in asked.reason
                 and "mail of a stranger" in asked.reason
             )
-            assert not [view for view in await app.features.jobs.all() if not view.builtin]
+            assert not [
+                view for view in await app.features.jobs.api.list_jobs(OWNER) if not view.builtin
+            ]
             chat.channel.write("no", sender="owner")
             await chat.rests(app)
-        assert not [view for view in await app.features.jobs.all() if not view.builtin]
+        assert not [
+            view for view in await app.features.jobs.api.list_jobs(OWNER) if not view.builtin
+        ]
 
 
 async def test_another_chat_is_asked_about(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from deskhand.jobs.heartbeat import HeartbeatFile, parse_items, select_due_items
+from deskhand.jobs.ledger import list_runs
 from deskhand.models.base import Request
 from deskhand.runtime.app import App
 from deskhand.testing.channel import MemoryChannel
@@ -23,6 +24,7 @@ from deskhand.types.labels import Label
 from deskhand.types.messages import Message, Text, ToolCall
 from deskhand.types.people import Identity
 from deskhand.types.schedules import Cron, Every
+from deskhand.users.user_cache import OWNER
 
 HALF_S = 1800.0
 BEGIN = 1_700_006_400.0  # Wed Nov 15 00:00:00 UTC 2023
@@ -103,11 +105,11 @@ class Beating:
 
     async def passes(self, app: App, hours: float) -> None:
         for _ in range(int(hours * 2)):
-            before = len(await app.features.jobs.runs("heartbeat", 200))
+            before = len(await list_runs(app.store, "heartbeat", 200))
             await self.desk.pass_time(app, HALF_S)
             with anyio.fail_after(30):
                 while (
-                    len(runs := await app.features.jobs.runs("heartbeat", 200)) == before
+                    len(runs := await list_runs(app.store, "heartbeat", 200)) == before
                     or runs[0].state in OPEN_STATES
                 ):
                     await anyio.sleep(0.005)
@@ -116,7 +118,7 @@ class Beating:
     async def _rests(self, app: App) -> None:
         """Until all that was asked is answered."""
         with anyio.fail_after(30):
-            while await app.store.open_sessions() or not app.features.automation.heartbeat.settled:
+            while await app.store.open_sessions() or not app.features.jobs.heartbeat.settled:
                 await anyio.sleep(0.005)
 
 
@@ -125,7 +127,7 @@ async def test_a_quiet_day_asks_no_model(tmp_path: Path) -> None:
     async with beating.desk.running() as app:
         await beating.passes(app, 24)
         assert (
-            len(await app.features.jobs.runs("heartbeat", 200)) == 48
+            len(await list_runs(app.store, "heartbeat", 200)) == 48
             and beating.desk.model.requests == []
         )
 
@@ -176,9 +178,9 @@ async def test_it_is_off_by_default_and_stands_in_the_list(tmp_path: Path) -> No
     beating = Beating(tmp_path, "- look\n", enabled=False)
     async with beating.desk.running() as app:
         await beating.desk.pass_time(app, 4 * HALF_S)
-        view = await app.features.jobs.get("heartbeat")
+        view = await app.features.jobs.api.get(OWNER, "heartbeat")
         assert view.builtin and view.job is not None and not view.job.enabled
-        assert await app.features.jobs.runs("heartbeat") == [] and beating.asked == []
+        assert await list_runs(app.store, "heartbeat", 20) == [] and beating.asked == []
 
 
 async def test_its_answer_goes_where_it_was_told(tmp_path: Path) -> None:
@@ -202,7 +204,7 @@ async def test_a_file_with_words_from_outside_is_left_alone(tmp_path: Path) -> N
         row = (path, msgspec.json.encode(Label(source="https://evil.example")), "s", 1.0)
         await app.store.change((Change("file_label_set", row),))
         await beating.passes(app, 1)
-        (run, *_) = await app.features.jobs.runs("heartbeat")
+        (run, *_) = await list_runs(app.store, "heartbeat", 20)
         assert "not an owner's" in run.said and beating.asked == []
 
 

@@ -103,7 +103,7 @@ def test_all_that_can_be_said_of_a_job() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("Just a text.", "it has no front matter; it must begin so"),
+        ("Just a text.", "it has no front matter; it must begin like this"),
         ("---\nschedule: daily 09:00\nNo end.", "it has no front matter"),
         ("---\nschedule: */30 * * * *\n---\nx", "needs quotes"),
         ("---\na: [1\n---\nx", "cannot be read"),

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from deskhand.jobs.ledger import list_runs
 from deskhand.testing.beside import wait_for
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.jobs import JobDesk
-from deskhand.types.errors import JobInvalid
+from deskhand.types.errors import JobInvalid, NoSuchJob
 from deskhand.types.events import CommandRun
 from deskhand.types.identity import Principal
 from deskhand.types.jobs import Job
@@ -39,7 +40,7 @@ async def test_a_file_becomes_a_message_and_an_answer_every_minute(tmp_path: Pat
         )
         await desk.pass_time(app, 60)
         await desk.ended(app, "hello", 2)
-        view = await app.features.jobs.get("hello")
+        view = await app.features.jobs.api.get(OWNER, "hello")
         assert (
             view.counters.runs == 2
             and view.last_result == "success"
@@ -75,7 +76,7 @@ async def test_a_changed_time_fires_nothing_of_the_past(tmp_path: Path) -> None:
         await desk.pass_time(app, 60)
         assert (
             await states(app, "day") == []
-            and (await app.features.jobs.get("day")).next_at == 1700086200.0
+            and (await app.features.jobs.api.get(OWNER, "day")).next_at == 1700086200.0
         )
 
 
@@ -106,7 +107,7 @@ async def test_an_answer_goes_where_it_is_wanted(tmp_path: Path) -> None:
             await desk.ended(app, name)
         await wait_for(lambda: truth(sorted(texts(channel)) == [("7", "done"), ("8", "done")]))
         sessions = [
-            (await app.features.jobs.runs(name))[0].session for name in ("own", "chat", "fixed")
+            (await list_runs(app.store, name, 20))[0].session for name in ("own", "chat", "fixed")
         ]
         assert sessions == [
             "default/job:own:1700000040",
@@ -169,18 +170,18 @@ async def test_somebody_runs_it(tmp_path: Path) -> None:
     desk = JobDesk(tmp_path)
     desk.write("j", "daily 09:00")
     async with desk.running() as app:
-        slot = await app.features.jobs.run_now("j", OWNER)
+        slot = await app.features.jobs.api.run(OWNER, "j")
         run = await desk.ended(app, "j")
         assert (run.slot, run.state) == (slot, "done") and slot.endswith(" by owner")
-        with pytest.raises(JobInvalid, match="there is no job 'x'"):
-            await app.features.jobs.run_now("x", OWNER)
+        with pytest.raises(NoSuchJob, match="there is no job 'x'"):
+            await app.features.jobs.api.run(OWNER, "x")
 
 
 async def test_an_event_starts_it_once(tmp_path: Path) -> None:
     desk = JobDesk(tmp_path)
     desk.write("j", prompt="Look at this.", on=["webhook"])
     async with desk.running() as app:
-        jobs = app.features.jobs
+        jobs = app.features.jobs.scheduler
         payload = Text("<event>the door is open</event>", UNTRUSTED)
         assert await jobs.trigger("j", "webhook 1", payload) and not await jobs.trigger(
             "j", "webhook 1", payload
@@ -191,7 +192,7 @@ async def test_an_event_starts_it_once(tmp_path: Path) -> None:
         assert not await jobs.trigger("j", "webhook 1", payload)
         assert await jobs.trigger("j", "webhook 2", payload)
         await desk.ended(app, "j", 2)
-        sessions = {each.session for each in await jobs.runs("j")}
+        sessions = {each.session for each in await list_runs(app.store, "j", 20)}
         assert len(sessions) == 2
 
 
@@ -207,22 +208,24 @@ async def test_a_chore_is_a_job_without_a_file(tmp_path: Path) -> None:
     desk = JobDesk(tmp_path)
     async with desk.running() as app:
         jobs = app.features.jobs
-        jobs.chores["sweep"] = sweep
-        jobs.builtins.append(
+        jobs.runs.chores["sweep"] = sweep
+        jobs.files.builtins.append(
             lambda: [Job("sweeper", kind="chore", chore="sweep", schedule="every 1m")]
         )
-        jobs.builtins.append(
+        jobs.files.builtins.append(
             lambda: [Job("wrong", kind="chore", chore="sweep", schedule="sometimes")]
         )
         await desk.look(app)
         await desk.pass_time(app, 60)
         run = await desk.ended(app, "sweeper")
         assert (run.state, run.said) == ("done", "swept") and not desk.model.requests
-        view = await jobs.get("sweeper")
+        view = await jobs.api.get(OWNER, "sweeper")
         assert view.builtin and view.counters.runs == 1
-        assert "is no schedule" in (await jobs.get("wrong")).problem
+        assert "is no schedule" in (await jobs.api.get(OWNER, "wrong")).problem
         await desk.pass_time(app, 60)
-        assert (await desk.ended(app, "sweeper", 2)).said == "it broke (RuntimeError: no broom)"
+        assert (
+            await desk.ended(app, "sweeper", 2)
+        ).said == "unexpected error (RuntimeError: no broom)"
         await desk.pass_time(app, 60)
         await desk.ended(app, "sweeper", 3)  # the clock goes on
 
@@ -230,17 +233,17 @@ async def test_a_chore_is_a_job_without_a_file(tmp_path: Path) -> None:
 async def test_jobs_are_written_switched_and_removed(tmp_path: Path) -> None:
     desk = JobDesk(tmp_path)
     async with desk.running() as app:
-        jobs = app.features.jobs
-        path = await jobs.save(Job("a", "Do it.", schedule="every 1m"), OWNER)
-        assert path == desk.jobs / "a" / "JOB.md" and path.stat().st_mode & 0o777 == 0o600
+        jobs = app.features.jobs.api
+        await jobs.create(OWNER, Job("a", "Do it.", schedule="every 1m"))
+        path = desk.jobs / "a" / "JOB.md"
+        assert path.stat().st_mode & 0o777 == 0o600
         desk.clock.at = path.stat().st_mtime
         await desk.look(app)
         await desk.pass_time(app, 60)
         await desk.ended(app, "a")
-        assert jobs.forecast(Job("a", "x", schedule="every 1m", tokens=5)).runs_in_a_week == 10080
-        await jobs.set_enabled("a", False, OWNER)
-        assert (await jobs.get("a")).next_at is None
-        await jobs.remove("a", OWNER)
+        await jobs.set_enabled(OWNER, "a", False)
+        assert (await jobs.get(OWNER, "a")).next_at is None
+        await jobs.remove(OWNER, "a")
         assert await of_people(app) == [] and not (desk.jobs / "a").exists()
         for job, told in (
             (Job("../b", "x"), "cannot name a job"),
@@ -250,6 +253,6 @@ async def test_jobs_are_written_switched_and_removed(tmp_path: Path) -> None:
             (Job("b", ""), "it has no text"),
         ):
             with pytest.raises(JobInvalid, match=told):
-                await jobs.save(job, OWNER)
-        with pytest.raises(JobInvalid, match="there is no job 'zz'"):
-            await jobs.set_enabled("zz", True, OWNER)
+                await jobs.create(OWNER, job)
+        with pytest.raises(NoSuchJob, match="there is no job 'zz'"):
+            await jobs.set_enabled(OWNER, "zz", True)

@@ -12,8 +12,15 @@ import msgspec
 import pytest
 
 from deskhand.config.statements import load_statements
-from deskhand.jobs.ledger import RunEntry, RunLedger, add_run, end_run
-from deskhand.jobs.runs import new_run
+from deskhand.jobs.ledger import (
+    RunEntry,
+    add_run,
+    end_run,
+    find_run,
+    list_runs,
+    new_run,
+    prune_runs,
+)
 from deskhand.jobs.target import render_heading
 from deskhand.models.base import Item, Reply, Request
 from deskhand.runtime.app import App
@@ -135,7 +142,7 @@ async def test_a_job_that_waited_most_of_its_time_has_all_of_it(
         await desk.pass_time(app, 61)
         await wait_for(lambda: _ended(app, chat, 2))
         await desk.look(app)
-        run = (await app.features.jobs.runs("j", 9))[-1]
+        run = (await list_runs(app.store, "j", 9))[-1]
         assert (run.state, run.said) == ("error", "it took longer than 10 minutes and was stopped")
 
 
@@ -153,19 +160,19 @@ async def test_nobody_waits_for_what_is_paused_and_no_two_wait(tmp_path: Path) -
     desk.model = slow  # type: ignore[assignment]
     desk.write("j", "daily 09:00")
     async with desk.running() as app:
-        jobs = app.features.jobs
-        await jobs.pause("on holiday")
+        jobs = app.features.jobs.api
+        await jobs.pause(OWNER, "on holiday")
         with pytest.raises(
             JobInvalid, match="no job runs now: on holiday; `deskhand jobs resume` lets them go on"
         ):
-            await jobs.run_now("j", OWNER)
-        await jobs.resume()
-        await jobs.run_now("j", OWNER)
+            await jobs.run(OWNER, "j")
+        await jobs.resume(OWNER)
+        await jobs.run(OWNER, "j")
         await wait_for(lambda: truth(slow.calls == 1))
-        await jobs.run_now("j", OWNER)
+        await jobs.run(OWNER, "j")
         for _ in range(3):
             with pytest.raises(JobInvalid, match="'j' waits to be run already"):
-                await jobs.run_now("j", OWNER)
+                await jobs.run(OWNER, "j")
         assert sorted(await states(app, "j")) == ["running", "waiting"]
         slow.next()
         await wait_for(lambda: truth(slow.calls == 2))
@@ -181,7 +188,7 @@ async def test_of_many_events_at_once_one_is_taken(tmp_path: Path) -> None:
     async with desk.running() as app, anyio.create_task_group() as tasks:
         for number in range(20):
             payload = Text(f"event {number} " + "x" * 20_000)
-            tasks.start_soon(app.features.jobs.trigger, "j", f"webhook:{number}", payload)
+            tasks.start_soon(app.features.jobs.scheduler.trigger, "j", f"webhook:{number}", payload)
         await wait_for(lambda: _so_many(app, 20))
         await wait_for(lambda: truth(slow.calls == 1))
         slow.next()
@@ -194,13 +201,13 @@ async def test_of_many_events_at_once_one_is_taken(tmp_path: Path) -> None:
 
 
 async def _so_many(app: App, number: int) -> bool:
-    return len(await app.features.jobs.runs("j", 99)) == number
+    return len(await list_runs(app.store, "j", 99)) == number
 
 
 async def test_a_job_has_so_many_events_and_no_more(tmp_path: Path) -> None:
     desk = JobDesk(tmp_path)
     async with desk.opened() as app:
-        own = app.features.automation.using.jobs
+        own = app.features.jobs.api
         lines = tuple(f"page https://example.org/{number}" for number in range(21))
         with pytest.raises(JobInvalid, match="it has 21 lines under `on`: at most 20"):
             await own.create(OWNER, Job("j", "x", on=lines))
@@ -216,14 +223,13 @@ async def test_old_runs_are_forgotten_while_it_goes_on(tmp_path: Path) -> None:
             await desk.pass_time(app, HOUR)
             await desk.ended(app, "j", number)
         await desk.pass_time(app, 24 * DAY)
-        assert len(await app.features.jobs.runs("j", 999)) > 120
+        assert len(await list_runs(app.store, "j", 999)) > 120
         await desk.pass_time(app, 8 * DAY)
-        assert 100 <= len(await app.features.jobs.runs("j", 999)) <= 103
+        assert 100 <= len(await list_runs(app.store, "j", 999)) <= 103
 
 
 async def test_what_is_forgotten_and_what_is_not(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "x.db", load_statements())
-    ledger = RunLedger(store, "me")
     job = Job("j", "x" * 5000, on=("webhook",))
     now = 100 * DAY
     rows = []
@@ -234,17 +240,17 @@ async def test_what_is_forgotten_and_what_is_not(tmp_path: Path) -> None:
         )
         rows += [add_run(entry, "waiting"), end_run(entry.run, "done", now - 3 * DAY + number, "")]
     await store.change(rows)
-    await ledger.prune(now)
-    kept = [run.slot for run in await ledger.runs("j", 99_999)]
+    await prune_runs(store, now)
+    kept = [run.slot for run in await list_runs(store, "j", 99_999)]
     assert len(kept) == 10_100 and kept[-100:] == [
         f"body:{number:05}" for number in reversed(range(100))
     ]
-    known = await ledger.get("j", "body:00003")
+    known = await find_run(store, "j", "body:00003")
     assert known is not None and (known.job, known.payload) == (Job("j"), None), (
         "its name stays, and nothing else"
     )
-    await ledger.prune(now + 40 * DAY)
-    kept = [run.slot for run in await ledger.runs("j", 99_999)]
+    await prune_runs(store, now + 40 * DAY)
+    kept = [run.slot for run in await list_runs(store, "j", 99_999)]
     assert len(kept) == 200 and sum(slot.startswith("body:") for slot in kept) == 100
     await store.close()
 
@@ -265,7 +271,7 @@ async def test_a_job_that_was_gone_begins_anew(tmp_path: Path) -> None:
         await desk.pass_time(app, 60)
         await desk.pass_time(app, HOUR)
         await desk.ended(app, "j", 2)
-        assert len(await app.features.jobs.runs("j")) == 2
+        assert len(await list_runs(app.store, "j", 20)) == 2
         path.write_text("---\nschedule: [\n---\nbroken for a while")
         await desk.pass_time(app, 2 * HOUR)
         desk.write("j", "hourly", misfire="run_all", overlap="queue_one")
@@ -304,7 +310,9 @@ async def test_what_is_written_while_the_clock_begins_to_look_is_seen(tmp_path: 
         assert isinstance(store, Crossed)
         row = add_run(
             new_run(
-                (await app.features.jobs.get("j")).job or Job("j"), "run_1 by owner", desk.clock.at
+                (await app.features.jobs.api.get(OWNER, "j")).job or Job("j"),
+                "run_1 by owner",
+                desk.clock.at,
             ),
             "waiting",
         )

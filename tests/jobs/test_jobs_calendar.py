@@ -10,10 +10,12 @@ from zoneinfo import ZoneInfo
 import anyio
 
 from deskhand.jobs.due import find_due
+from deskhand.jobs.ledger import list_runs
 from deskhand.testing.clock import SetClock
 from deskhand.testing.jobs import JobDesk
 from deskhand.types.jobs import Job
 from deskhand.types.schedules import parse_schedule
+from deskhand.users.user_cache import OWNER
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 END = datetime(2028, 1, 1, tzinfo=UTC)
@@ -104,15 +106,15 @@ async def test_each_change_of_the_clocks_in_the_ledger(tmp_path: Path) -> None:
     for begin, end in days:
         desk.clock.at = max(begin, desk.clock.at)
         async with desk.opened() as app:
-            app.features.jobs.chores["note"] = note
-            app.features.jobs.builtins.append(lambda: jobs)
+            app.features.jobs.runs.chores["note"] = note
+            app.features.jobs.files.builtins.append(lambda: jobs)
             clock = app.features.jobs.scheduler
             await clock.recover()
             await clock.tick()
             while (at := clock.next_at) is not None and at <= end:
                 desk.clock.at = at + (at // 60) % 60
                 await clock.tick()
-                while app.features.jobs.runner.live:
+                while app.features.jobs.runs.live:
                     await anyio.sleep(0.002)
             desk.clock.at = max(desk.clock.at, end)
     for job, zone in zip(jobs, ZONES, strict=True):
@@ -143,14 +145,14 @@ async def test_two_years_in_the_ledger(tmp_path: Path) -> None:
 
     async with desk.opened() as app:
         jobs = app.features.jobs
-        jobs.chores["note"] = note
-        jobs.builtins[:] = [lambda: [job]]
+        jobs.runs.chores["note"] = note
+        jobs.files.builtins[:] = [lambda: [job]]
         await jobs.scheduler.recover()
         await jobs.scheduler.tick()
         while (at := jobs.scheduler.next_at) is not None and at <= end:
             desk.clock.at = at + (at // 3600) % 60
             await jobs.scheduler.tick()
-            while jobs.runner.live:
+            while jobs.runs.live:
                 await anyio.sleep(0)
         days = [
             BEGIN.replace(tzinfo=None) + timedelta(days=day, hours=2, minutes=30)
@@ -158,11 +160,11 @@ async def test_two_years_in_the_ledger(tmp_path: Path) -> None:
         ]
         shown = [first_shown(day, ZoneInfo("Europe/Berlin")).timestamp() for day in days]
         assert sorted(came) == shown and set(came.values()) == {1}
-        rows = await jobs.runs("daily", 999)
+        rows = await list_runs(app.store, "daily", 999)
         assert {run.state for run in rows} == {"done"} and len(
             rows
         ) >= 100  # older ones are forgotten on the way
-        assert (await jobs.get("daily")).counters.runs == 730
+        assert (await jobs.api.get(OWNER, "daily")).counters.runs == 730
 
 
 async def test_a_quiet_day_costs_no_model_call_and_no_write(tmp_path: Path) -> None:
@@ -174,7 +176,7 @@ async def test_a_quiet_day_costs_no_model_call_and_no_write(tmp_path: Path) -> N
     async with desk.opened() as app:
         clock = app.features.jobs.scheduler
         store = app.store
-        app.features.jobs.builtins.clear()
+        app.features.jobs.files.builtins.clear()
         await clock.recover()
         await clock.tick()
         before = clock.tick_count
@@ -199,10 +201,10 @@ async def test_a_quiet_day_with_gates_and_watchers_asks_no_model(tmp_path: Path)
     desk.write("door", on=["webhook"])
     async with desk.running() as app:
         assert any(
-            view.builtin for view in await app.features.jobs.all()
+            view.builtin for view in await app.features.jobs.api.list_jobs(OWNER)
         )  # gathering, tidying and the like go on
         for hour in range(1, 25):
             await desk.pass_time(app, 3600)
             assert (await desk.ended(app, "mail", hour)).state == "gated"
-        assert (await app.features.jobs.get("mail")).counters.gates == 24
+        assert (await app.features.jobs.api.get(OWNER, "mail")).counters.gates == 24
         assert not desk.model.requests

@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from deskhand.jobs.ledger import list_runs
 from deskhand.models.base import Item, Reply, Request
 from deskhand.runtime.app import App
 from deskhand.testing.beside import wait_for
@@ -17,12 +18,13 @@ from deskhand.testing.jobs import JobDesk
 from deskhand.testing.scripted import say
 from deskhand.types.events import MessageReceived
 from deskhand.types.jobs import Job
+from deskhand.users.user_cache import OWNER
 
 ONCE = '#!/bin/sh\necho x >> state/runs; test "$(wc -l < state/runs)" -ge {} || sleep 60\n'
 
 
 async def is_in(app: App, state: str) -> bool:
-    return [run.state for run in await app.features.jobs.runs("j")][:1] == [state]
+    return [run.state for run in await list_runs(app.store, "j", 20)][:1] == [state]
 
 
 def started(desk: JobDesk, times: int) -> bool:
@@ -56,10 +58,10 @@ async def test_cut_off_in_its_prerun(tmp_path: Path, misfire: str, state: str, r
         run = await desk.ended(app, "j")
         assert (run.state, started(desk, runs), len(desk.model.requests)) == (state, True, runs - 1)
         if state == "interrupted":
-            assert run.said == "a restart cut it off; it is not tried again"
-            assert (await app.features.jobs.get("j")).last_result == "error"
+            assert run.said == "a restart interrupted it; it is not tried again"
+            assert (await app.features.jobs.api.get(OWNER, "j")).last_result == "error"
         await desk.look(app)
-        assert len(await app.features.jobs.runs("j")) == 1
+        assert len(await list_runs(app.store, "j", 20)) == 1
 
 
 async def test_after_three_times_it_is_given_up(tmp_path: Path) -> None:
@@ -73,7 +75,7 @@ async def test_after_three_times_it_is_given_up(tmp_path: Path) -> None:
     async with desk.running() as app:
         run = await desk.ended(app, "j")
         assert (run.state, run.attempts, started(desk, 3)) == ("interrupted", 3, True)
-        assert run.said == "a restart cut it off for the 3rd time; it is not tried again"
+        assert run.said == "a restart interrupted it for the 3rd time; it is not tried again"
 
 
 async def test_a_postrun_is_not_repeated(tmp_path: Path) -> None:
@@ -85,7 +87,7 @@ async def test_a_postrun_is_not_repeated(tmp_path: Path) -> None:
     async with desk.running() as app:
         run = await desk.ended(app, "j")
         assert (run.state, started(desk, 1)) == ("interrupted", True)
-        assert run.said == "a restart cut off its postrun; it may or may not have finished"
+        assert run.said == "a restart interrupted its postrun, which may or may not have finished"
 
 
 class Hanging:
@@ -120,7 +122,7 @@ async def test_the_conversation_goes_on_by_itself(tmp_path: Path) -> None:
         events = [each.event for each in await app.store.events(run.session)]
         assert sum(isinstance(event, MessageReceived) for event in events) == 1
         assert (desk.jobs / "j" / "state" / "answer").read_text() == "at last"
-        assert (await app.features.jobs.get("j")).counters.runs == 1
+        assert (await app.features.jobs.api.get(OWNER, "j")).counters.runs == 1
 
 
 async def _called(model: Hanging) -> bool:
@@ -139,7 +141,7 @@ async def test_a_chore_is_tried_again(tmp_path: Path) -> None:
         return "swept"
 
     def prepare(app: App) -> None:
-        app.features.jobs.chores["sweep"] = chore
+        app.features.jobs.runs.chores["sweep"] = chore
 
     async with desk.running(prepare=prepare) as app:
         await desk.pass_time(app, 2800)
@@ -166,7 +168,7 @@ async def test_a_job_that_was_to_go_is_gone_after_a_crash_too(tmp_path: Path) ->
     os.utime(desk.jobs / "j" / "JOB.md", (1700000000, 1700000000))
     async with desk.running() as app:
         await desk.look(app)
-        assert not (desk.jobs / "j").exists() and len(await app.features.jobs.runs("j")) == 1
+        assert not (desk.jobs / "j").exists() and len(await list_runs(app.store, "j", 20)) == 1
     (desk.jobs / "j").mkdir()
     (desk.jobs / "j" / "JOB.md").write_text(
         kept.replace("22:14", "23:59")

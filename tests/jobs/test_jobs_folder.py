@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from deskhand.jobs.files import Folder
+from deskhand.jobs.files import JobFiles
 from deskhand.store.base import Accepted, FirstCommit
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.beside import wait_for
@@ -33,7 +33,7 @@ def test_a_link_in_a_circle_and_a_name_of_any_bytes_stop_nothing(tmp_path: Path)
     (tmp_path / "nowhere").symlink_to("gone")
     (tmp_path / "good").mkdir()
     (tmp_path / "good" / "JOB.md").write_text(TEXT)
-    folder = Folder(tmp_path, lambda: "UTC")
+    folder = JobFiles(tmp_path, lambda: "UTC")
     for _ in range(2):
         found = folder.scan()
         assert {name: one.job is not None for name, one in found.items()} == {
@@ -55,7 +55,7 @@ def test_a_link_in_a_circle_and_a_name_of_any_bytes_stop_nothing(tmp_path: Path)
 def test_it_is_switched_however_its_file_is_written(tmp_path: Path, front: str) -> None:
     (tmp_path / "j").mkdir()
     (tmp_path / "j" / "JOB.md").write_text(f"---\n{front}\n---\n\nDo it.\n")
-    folder = Folder(tmp_path, lambda: "UTC")
+    folder = JobFiles(tmp_path, lambda: "UTC")
     for on in (False, True):
         folder.set_enabled("j", on)
         job = folder.scan()["j"].job
@@ -74,8 +74,8 @@ async def test_a_folder_that_cannot_be_read_stops_no_clock(tmp_path: Path) -> No
         return ""
 
     async with desk.running() as app:
-        app.features.jobs.chores["sweep"] = sweep
-        app.features.jobs.builtins.append(
+        app.features.jobs.runs.chores["sweep"] = sweep
+        app.features.jobs.files.builtins.append(
             lambda: [Job("sweeper", kind="chore", chore="sweep", schedule="every 1m")]
         )
         await desk.look(app)
@@ -118,7 +118,7 @@ async def test_what_waits_is_not_forgotten_when_the_disk_was_full(tmp_path: Path
     async with desk.running() as app:
         await desk.look(app)
         assert isinstance(app.store, FullOnce)
-        await app.features.jobs.run_now("j", OWNER)
+        await app.features.jobs.api.run(OWNER, "j")
         await wait_for(partial(_was_full, app.store))
         app.features.jobs.scheduler.wake()
         assert (await desk.ended(app, "j")).state == "done"

@@ -15,6 +15,7 @@ from deskhand.types.events import MessageReceived
 from deskhand.types.identity import Principal
 from deskhand.types.jobs import Run
 from deskhand.types.messages import Text
+from deskhand.users.user_cache import OWNER
 
 ENV = ("JOB_NAME", "OPERATOR_AGENT", "OPERATOR_HOME", "OPERATOR_DB")
 
@@ -53,9 +54,9 @@ async def test_a_gate_that_says_no_costs_no_model_call(tmp_path: Path) -> None:
             "gated",
             "exit code: 7: [stderr] nothing new".replace("[stderr] ", ""),
         )
-        view = await app.features.jobs.get("j")
+        view = await app.features.jobs.api.get(OWNER, "j")
         assert (view.counters.gates, view.counters.runs, view.last_result) == (1, 0, "gated")
-        row = (await app.features.automation.api.get_job(Principal("owner", ("owner",)), "j")).job
+        row = (await app.features.jobs.pages.get_job(Principal("owner", ("owner",)), "j")).job
         assert (row.runs, row.errors, row.gates, row.skips) == (0, 0, 1, 0)
         assert not desk.model.requests and await app.store.events(run.session) == []
 
@@ -105,7 +106,7 @@ async def test_a_postrun_that_fails_is_an_error_of_the_job(tmp_path: Path) -> No
             "error",
             "its postrun failed: exit code: 1: the printer is on fire",
         )
-        counters = (await app.features.jobs.get("j")).counters
+        counters = (await app.features.jobs.api.get(OWNER, "j")).counters
         assert (counters.runs, counters.errors) == (1, 1)
 
 
@@ -182,7 +183,7 @@ async def test_a_fork_bomb_stays_in_its_room(tmp_path: Path) -> None:
         ("plain.sh", "echo hello\n", "it needs a first line such as #!/bin/sh"),
         ("open.sh", "#!/bin/sh '\n", "it needs a first line such as #!/bin/sh"),
         ("bare.sh", "#!\n", "it needs a first line such as #!/bin/sh"),
-        ("link.sh", "", "does not lie in the folder of the job"),
+        ("link.sh", "", "is not in the folder of the job"),
     ],
 )
 async def test_a_hook_that_cannot_be_run_is_told(

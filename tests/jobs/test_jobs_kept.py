@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from deskhand.jobs.files import Folder
+from deskhand.jobs.files import JobFiles
 from deskhand.jobs.history import MAX_STEPS, JobHistory
-from deskhand.jobs.ledger import set_plan
+from deskhand.jobs.ledger import list_runs, set_plan
 from deskhand.models.base import Request
 from deskhand.runtime.app import App
 from deskhand.testing.jobs import JobDesk
@@ -36,7 +36,7 @@ def all_of(root: Path) -> dict[str, str]:
 
 
 def test_each_step_goes_back_and_forth(tmp_path: Path) -> None:
-    folder = Folder(tmp_path, lambda: "UTC")
+    folder = JobFiles(tmp_path, lambda: "UTC")
     seen = list[dict[str, str]]()
     kept = folder.history
     seen.append(all_of(tmp_path))
@@ -69,7 +69,7 @@ def test_each_step_goes_back_and_forth(tmp_path: Path) -> None:
 
 
 def test_what_is_kept_has_an_end_and_nothing_is_written_over(tmp_path: Path) -> None:
-    folder = Folder(tmp_path, lambda: "UTC")
+    folder = JobFiles(tmp_path, lambda: "UTC")
     for number in range(MAX_STEPS + 15):
         folder.write(Job("j", f"{number}", schedule="hourly"))
     assert len(list((tmp_path / ".kept/j/back").iterdir())) == MAX_STEPS
@@ -92,7 +92,7 @@ def test_a_linked_folder_is_left_where_it_is(tmp_path: Path) -> None:
     (theirs / "data").write_text("1")
     root.mkdir()
     Path(root / "j").symlink_to(theirs)
-    folder = Folder(root, lambda: "UTC")
+    folder = JobFiles(root, lambda: "UTC")
     folder.remove("j")
     assert folder.scan() == {} and sorted(each.name for each in theirs.iterdir()) == [
         "JOB.md",
@@ -112,7 +112,7 @@ def test_a_linked_folder_comes_back_however_it_is_linked(tmp_path: Path) -> None
     (theirs / "JOB.md").write_text("---\nschedule: hourly\n---\n\nx\n")
     root.mkdir()
     Path(root / "j").symlink_to("../theirs")
-    folder = Folder(root, lambda: "UTC")
+    folder = JobFiles(root, lambda: "UTC")
     folder.remove("j")
     assert "hourly" in (folder.history.read_next("j") or "")
     folder.history.restore("j")
@@ -125,7 +125,7 @@ def test_a_linked_folder_comes_back_however_it_is_linked(tmp_path: Path) -> None
 
 
 def test_a_step_that_was_cut_off_is_none(tmp_path: Path) -> None:
-    folder = Folder(tmp_path, lambda: "UTC")
+    folder = JobFiles(tmp_path, lambda: "UTC")
     folder.write(Job("j", "One.", schedule="hourly"))
     folder.write(Job("j", "Two.", schedule="hourly"))
     cut_off = tmp_path / ".kept/j/back/000000003"
@@ -140,7 +140,7 @@ def test_a_step_that_was_cut_off_is_none(tmp_path: Path) -> None:
 
 
 def test_a_step_that_cannot_be_kept_leaves_nothing(tmp_path: Path) -> None:
-    folder = Folder(tmp_path, lambda: "UTC")
+    folder = JobFiles(tmp_path, lambda: "UTC")
     (tmp_path / "j/JOB.md").mkdir(parents=True)
     with pytest.raises(OSError, match="Is a directory"):
         folder.write(Job("j", "One.", schedule="hourly"))
@@ -149,7 +149,7 @@ def test_a_step_that_cannot_be_kept_leaves_nothing(tmp_path: Path) -> None:
 
 def test_what_comes_back_counts_from_then_on(tmp_path: Path) -> None:
     """What was due while it was removed is not due at once."""
-    folder = Folder(tmp_path, lambda: "UTC")
+    folder = JobFiles(tmp_path, lambda: "UTC")
     path = folder.write(Job("j", "One.", schedule="hourly"))
     os.utime(path, (1_000.0, 1_000.0))
     folder.remove("j")
@@ -160,12 +160,12 @@ def test_what_comes_back_counts_from_then_on(tmp_path: Path) -> None:
 async def test_a_job_that_an_undo_takes_away_is_forgotten_too(tmp_path: Path) -> None:
     desk = JobDesk(tmp_path)
     async with desk.opened() as app:
-        own = app.features.automation.using.jobs
+        own = app.features.jobs.api
         await own.create(OWNER, Job("j", "One.", schedule="daily 09:00"))
         await own.run(OWNER, "j")
         await app.store.change([set_plan("j", 5.0, "daily 09:00 UTC")])
         assert await own.undo(OWNER, "j") == ("j", None)
-        assert [(run.state, run.said) for run in await app.features.jobs.runs("j")] == [
+        assert [(run.state, run.said) for run in await list_runs(app.store, "j", 20)] == [
             ("skipped", "the job was removed")
         ]
         assert await app.store.query("job_state_all", ()) == []
@@ -207,7 +207,7 @@ async def test_what_an_agent_did_to_a_job_a_person_takes_back(tmp_path: Path) ->
             for each in desk.model.requests[-1].messages
             if each.message.role == "tool"
         ]
-        own = app.features.automation.using.jobs
+        own = app.features.jobs.api
         assert await own.undo(OWNER, "") == ("spy", None)
         name, view = await own.undo(OWNER, "")
         assert (
@@ -218,11 +218,11 @@ async def test_what_an_agent_did_to_a_job_a_person_takes_back(tmp_path: Path) ->
         )
         assert (await own.undo(OWNER, "brief"))[1] is not None
         assert all_of(desk.jobs) == before, said
-        assert (await app.features.jobs.get("brief")).next_at is not None
+        assert (await app.features.jobs.api.get(OWNER, "brief")).next_at is not None
 
 
 async def _names(app: App) -> list[str]:
-    return [view.name for view in await app.features.jobs.all() if not view.builtin]
+    return [view.name for view in await app.features.jobs.api.list_jobs(OWNER) if not view.builtin]
 
 
 async def test_everybody_undoes_their_own(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ async def test_everybody_undoes_their_own(tmp_path: Path) -> None:
     async with desk.opened() as app:
         await app.people.add_user("ann", "member")
         await app.people.add_user("bob", "member")
-        own = app.features.automation.using.jobs
+        own = app.features.jobs.api
         await own.create(ANN, Job("hers", "Secret.", schedule="daily 09:00"))
         await own.create(OWNER, Job("mine", "Own.", schedule="daily 09:00"))
         for name in ("hers", "mine", "", "nobodys", "no name"):

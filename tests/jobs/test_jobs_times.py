@@ -9,11 +9,13 @@ from pathlib import Path
 import anyio
 import pytest
 
+from deskhand.jobs.ledger import list_runs
 from deskhand.models.base import Item, Reply, Request
 from deskhand.runtime.app import App
 from deskhand.testing.beside import wait_for
 from deskhand.testing.jobs import JobDesk
 from deskhand.testing.scripted import say
+from deskhand.users.user_cache import OWNER
 
 from .seen import states
 
@@ -37,7 +39,7 @@ async def test_down_for_three_hours_over_three_times(
         await wait_for(lambda: _ran(app, "j", runs))
         await desk.pass_time(app, 60)
         assert [state for state in await states(app, "j") if state != "missed"] == ["done"] * runs
-        told = [run.said for run in await app.features.jobs.runs("j") if run.state == "missed"]
+        told = [run.said for run in await list_runs(app.store, "j", 20) if run.state == "missed"]
         assert bool(told) == (misfire != "run_all")
         assert len(desk.model.requests) == runs
 
@@ -58,12 +60,12 @@ async def test_times_that_the_clocks_skip_or_show_twice_come_once(tmp_path: Path
         async with desk.running() as app:
             await desk.look(app)
             before = len(
-                [run for run in await app.features.jobs.runs(name, 99) if run.state == "done"]
+                [run for run in await list_runs(app.store, name, 99) if run.state == "done"]
             )
             for _ in range(20):  # twenty hours
                 await desk.pass_time(app, HOUR / 2)
                 await desk.pass_time(app, HOUR / 2)
-            done = [run for run in await app.features.jobs.runs(name, 99) if run.state == "done"]
+            done = [run for run in await list_runs(app.store, name, 99) if run.state == "done"]
             assert [run.slot for run in done][: len(done) - before] == [slot]
 
 
@@ -80,17 +82,17 @@ async def test_a_clock_that_jumps_fires_nothing_twice(tmp_path: Path) -> None:
         for _ in range(3):
             await desk.pass_time(app, HOUR)
         await desk.ended(app, "j", 4)
-        slots = [run.slot for run in await app.features.jobs.runs("j")]
+        slots = [run.slot for run in await list_runs(app.store, "j", 20)]
         assert slots == [f"2023-11-{day}:00:00Z" for day in ("15T02", "15T01", "15T00", "14T23")]
         desk.clock.at += 10 * 365 * 24 * HOUR  # a wrong clock, and the right one again
         await desk.look(app)
         desk.clock.at -= 10 * 365 * 24 * HOUR
         await desk.look(app)
-        before = len(await app.features.jobs.runs("j", 99))
+        before = len(await list_runs(app.store, "j", 99))
         await desk.pass_time(app, HOUR)
         assert (await desk.ended(app, "j", before + 1)).due_at > 0
         assert any(
-            run.slot == "2023-11-15T03:00:00Z" for run in await app.features.jobs.runs("j", 99)
+            run.slot == "2023-11-15T03:00:00Z" for run in await list_runs(app.store, "j", 99)
         )
         desk.clock.at += 10 * 365 * 24 * HOUR  # the same, and back to before what has run
         await desk.look(app)
@@ -98,8 +100,8 @@ async def test_a_clock_that_jumps_fires_nothing_twice(tmp_path: Path) -> None:
         await desk.look(app)
         for _ in range(2):
             await desk.pass_time(app, HOUR)
-        done = [run for run in await app.features.jobs.runs("j", 99) if run.state == "done"]
-        assert (await app.features.jobs.get("j")).counters.runs == len(done)
+        done = [run for run in await list_runs(app.store, "j", 99) if run.state == "done"]
+        assert (await app.features.jobs.api.get(OWNER, "j")).counters.runs == len(done)
 
 
 class Slow:
@@ -136,7 +138,9 @@ async def test_the_last_one_still_runs(tmp_path: Path, overlap: str, found: list
             if overlap == "queue_one"
             else ["skipped", "skipped", "done"]
         )
-        assert (await app.features.jobs.get("j")).counters.skips == found.count("skipped")
+        assert (await app.features.jobs.api.get(OWNER, "j")).counters.skips == found.count(
+            "skipped"
+        )
 
 
 async def _all_over(app: App, name: str) -> list[str]:
@@ -160,4 +164,4 @@ async def test_what_takes_too_long_is_stopped(tmp_path: Path) -> None:
         await desk.pass_time(app, 2)
         run = await desk.ended(app, "j")
         assert (run.state, run.said) == ("error", "it took longer than 2 minutes and was stopped")
-        assert (await app.features.jobs.get("j")).counters.errors == 1
+        assert (await app.features.jobs.api.get(OWNER, "j")).counters.errors == 1

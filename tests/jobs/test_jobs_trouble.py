@@ -11,6 +11,7 @@ import anyio
 import msgspec
 import pytest
 
+from deskhand.jobs.ledger import list_runs
 from deskhand.models.base import Request
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.store.sqlite import SqliteStore
@@ -47,14 +48,16 @@ async def test_what_is_broken_is_told_and_the_others_go_on(tmp_path: Path) -> No
     async with desk.running() as app:
         await desk.pass_time(app, 60)
         await desk.ended(app, "good")
-        problems = {view.name: view.problem for view in await app.features.jobs.all()}
+        problems = {
+            view.name: view.problem for view in await app.features.jobs.api.list_jobs(OWNER)
+        }
         assert (
             problems["good"] == "" and "no month that it names has such a day" in problems["never"]
         )
         assert "has 4 fields" in problems["four"] and "is not UTF-8" in problems["bytes"]
         assert "no front matter" in problems["empty"] and "it is no file" in problems["folder"]
         with pytest.raises(JobInvalid, match="cannot run as it is written"):
-            await app.features.jobs.run_now("never", OWNER)
+            await app.features.jobs.api.run(OWNER, "never")
 
 
 async def test_the_owner_is_told_less_and_less_and_then_that_it_works(tmp_path: Path) -> None:
@@ -80,7 +83,7 @@ async def test_the_owner_is_told_less_and_less_and_then_that_it_works(tmp_path: 
         told = [text for _, text in texts(channel)]
         assert told[0].startswith("The job 'j' failed: ") and "the model is out of order" in told[0]
         assert "`deskhand jobs runs j`" in told[0] and "It has failed 6 times in a row." in told[2]
-        assert (await app.features.jobs.get("j")).counters.errors == 7
+        assert (await app.features.jobs.api.get(OWNER, "j")).counters.errors == 7
         broken = False
         await desk.pass_time(app, HOUR)
         await desk.ended(app, "j", 8)
@@ -122,7 +125,7 @@ async def test_a_storm_of_crashes_pauses_all_jobs(
     desk.write("j", "every 1m")
     for _ in range(3):
         async with crashing(desk) as app:
-            assert not (await app.features.jobs.get("j")).paused
+            assert not (await app.features.jobs.api.get(OWNER, "j")).paused
         desk.clock.advance(120)
     async with desk.opened() as app:
         await _reachable(app)
@@ -132,7 +135,7 @@ async def test_a_storm_of_crashes_pauses_all_jobs(
         assert said.startswith("All jobs are paused: Deskhand crashed 3 times within 10 minutes")
         assert "To resume: `deskhand jobs resume`" in said
         await desk.pass_time(app, 60)
-        view = await app.features.jobs.get("j")
+        view = await app.features.jobs.api.get(OWNER, "j")
         assert view.paused and "waiting" not in await states(app, "j")
         fact = next(fact for fact in (await app.health()).facts if fact.name == "jobs")
         assert (fact.state, fact.last_error) == ("degraded", "To resume: deskhand jobs resume")
@@ -141,7 +144,7 @@ async def test_a_storm_of_crashes_pauses_all_jobs(
             "No job runs: Deskhand crashed 3 times" in caplog.text
             and "deskhand jobs resume" in caplog.text
         )
-        assert (await app.features.jobs.resume()).startswith("Deskhand crashed 3 times")
+        assert (await app.features.jobs.api.resume(OWNER)).startswith("Deskhand crashed 3 times")
         ran = len(await states(app, "j"))
         await desk.pass_time(app, 60)
         await wait_for(lambda: _more(app, "j", ran))
@@ -149,7 +152,7 @@ async def test_a_storm_of_crashes_pauses_all_jobs(
             next(fact for fact in (await app.health()).facts if fact.name == "jobs").state == "ok"
         )
     async with desk.running() as app:  # what was lifted does not come back at the next start
-        assert not (await app.features.jobs.get("j")).paused
+        assert not (await app.features.jobs.api.get(OWNER, "j")).paused
 
 
 async def _more(app: App, name: str, than: int) -> bool:
@@ -200,7 +203,9 @@ async def test_a_crash_right_after_the_start_counts_too(tmp_path: Path) -> None:
             tasks.cancel_scope.cancel()
     killed.clear()
     async with desk.running() as app:
-        assert (await app.features.jobs.get("j")).paused.startswith("Deskhand crashed 3 times")
+        assert (await app.features.jobs.api.get(OWNER, "j")).paused.startswith(
+            "Deskhand crashed 3 times"
+        )
 
 
 async def test_a_part_that_breaks_is_a_crash(tmp_path: Path) -> None:
@@ -213,7 +218,9 @@ async def test_a_part_that_breaks_is_a_crash(tmp_path: Path) -> None:
                 channel.go.set()
                 await anyio.sleep_forever()
     async with desk.running() as app:
-        assert (await app.features.jobs.get("j")).paused.startswith("Deskhand crashed 3 times")
+        assert (await app.features.jobs.api.get(OWNER, "j")).paused.startswith(
+            "Deskhand crashed 3 times"
+        )
 
 
 @pytest.mark.parametrize(
@@ -225,7 +232,7 @@ async def test_starts_that_were_asked_for_are_no_storm(tmp_path: Path, ends: str
     desk.write("j", "every 1h")
     for _ in range(6):
         async with desk.running() if ends == "in good order" else crashing(desk) as app:
-            assert not (await app.features.jobs.get("j")).paused
+            assert not (await app.features.jobs.api.get(OWNER, "j")).paused
             await app.drain()
         desk.clock.advance(1)
 
@@ -235,7 +242,7 @@ async def test_crashes_that_are_far_apart_are_no_storm(tmp_path: Path) -> None:
     desk.write("j", "every 1h")
     for _ in range(4):
         async with crashing(desk) as app:
-            assert not (await app.features.jobs.get("j")).paused
+            assert not (await app.features.jobs.api.get(OWNER, "j")).paused
         desk.clock.advance(301)
 
 
@@ -249,12 +256,12 @@ async def test_a_job_at_each_start_cannot_keep_starts_going(tmp_path: Path) -> N
             await desk.ended(app, "boot", number)
         desk.clock.advance(1)
     async with desk.running() as app:
-        run = (await app.features.jobs.runs("boot"))[0]
+        run = (await list_runs(app.store, "boot", 20))[0]
         assert (run.state, run.said) == (
             "skipped",
             "after 3 of its runs within 10 minutes Deskhand was started again at once",
         )
-        assert not (await app.features.jobs.get("j")).paused
+        assert not (await app.features.jobs.api.get(OWNER, "j")).paused
         assert await states(app, "boot") == ["skipped", "done", "done", "done"]
     desk.clock.advance(600)
     async with desk.running() as app:
@@ -282,12 +289,12 @@ async def test_the_process_in_which_jobs_go_on_may_crash_too(tmp_path: Path, whe
     async with crashing(desk) as app:
         if where == "in another":
             async with desk.opened() as other:
-                await other.features.jobs.resume()
+                await other.features.jobs.api.resume(OWNER)
         else:
-            await app.features.jobs.resume()
+            await app.features.jobs.api.resume(OWNER)
         assert await app.store.query("job_boot_count", (0.0, desk.clock.at)) == [(1,)]
     async with desk.opened() as other:
-        await other.features.jobs.resume()
+        await other.features.jobs.api.resume(OWNER)
         assert await other.store.query("job_boot_count", (0.0, desk.clock.at)) == [(0,)], (
             "nothing runs"
         )
@@ -426,7 +433,7 @@ async def test_one_that_fails_every_other_time_is_told_no_more_often(tmp_path: P
             await desk.pass_time(app, 60)
             await desk.ended(app, "j", number)
         await wait_for(lambda: truth(len(texts(channel)) == 4))
-        assert (await app.features.jobs.get("j")).counters.errors == 5
+        assert (await app.features.jobs.api.get(OWNER, "j")).counters.errors == 5
 
 
 async def test_where_all_fail_the_owner_is_told_of_a_few(tmp_path: Path) -> None:

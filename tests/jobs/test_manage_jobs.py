@@ -10,21 +10,21 @@ from typing import Any
 import anyio
 import msgspec
 import pytest
-from msgspec.structs import replace
 
+from deskhand.jobs.authorization import MAX_JOBS
 from deskhand.jobs.blueprints import BLUEPRINTS
 from deskhand.jobs.cron_tool import NAME as CRON
 from deskhand.jobs.manage_tool import NAME as MANAGE
 from deskhand.jobs.manage_tool import ManageJob, write_hook_stubs
-from deskhand.jobs.per_person import MAX_JOBS, OwnJobs, Rules
 from deskhand.policy.postures import POSTURES, posture_rules
 from deskhand.policy.rules import Case, decide
 from deskhand.policy.unattended import JOB_TOOLS, ask_before_jobs
+from deskhand.store.queries import add_member
 from deskhand.testing.jobs import JobDesk
 from deskhand.tools.base import Context
 from deskhand.types.errors import JobInvalid, NoSuchJob, Refused, ToolError
 from deskhand.types.identity import Address, Principal
-from deskhand.types.jobs import CHAT, Hooks, Job, JobView, Run
+from deskhand.types.jobs import CHAT, Hooks, Job
 from deskhand.types.labels import OWNER, Label
 
 BOSS = Principal("owner", ("owner",))
@@ -48,7 +48,7 @@ class Desk:
         tool = next(
             each for each in self.app.features.tools("default") if each.spec.name == "manage_job"
         )
-        reach = await self.app.current.agent("default").reach()
+        reach = await self.app.current.agent("default").open_scope()
         clock = self.app.parts.clock
         ids = self.app.parts.ids
         context = Context("default/memory:1", who, HERE, "default", reach, clock, ids, print, "k")
@@ -89,7 +89,7 @@ async def test_all_that_it_can_do(tmp_path: Path) -> None:
             action="create", name="as-object", config={"schedule": "hourly", "prompt": "Count."}
         )
         assert written.startswith("ok, as-object:")
-        assert (await desk.app.features.jobs.get("as-object")).job.prompt == "Count."
+        assert (await desk.app.features.jobs.api.get(BOSS, "as-object")).job.prompt == "Count."
 
 
 async def test_a_blueprint_in_a_chat_answers_there(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ async def test_a_blueprint_in_a_chat_answers_there(tmp_path: Path) -> None:
         assert all(each.name in told for each in BLUEPRINTS)
         made = await desk.do(action="create", blueprint="weekly-review", slots={"days": "monday"})
         assert made.startswith("ok, weekly-review: at 16:00 on Monday (UTC)")
-        job = (await desk.app.features.jobs.get("weekly-review")).job
+        job = (await desk.app.features.jobs.api.get(BOSS, "weekly-review")).job
         assert job is not None and (job.to, job.session, job.agent) == (HERE, CHAT, "default")
         wrong = await desk.do(action="create", blueprint="reminder", slots={"text": "x"})
         assert wrong == (
@@ -207,109 +207,64 @@ def test_the_gate_asks_whatever_the_rules_say(tmp_path: Path) -> None:
     assert free(case(OWNER, **{**create, "config": here})).verdict == "allow"
 
 
-class Shelf:
-    """Jobs in memory."""
+async def test_nobody_has_too_many_and_no_name_is_taken_twice(tmp_path: Path) -> None:
+    desk = JobDesk(tmp_path)
+    for number in range(60):
+        desk.write(f"j{number}", "hourly", **{"for": "bob"})
+    async with desk.opened() as app:
+        jobs = app.features.jobs.api
+        for number in range(MAX_JOBS):
+            desk.write(f"a{number}", "hourly", **{"for": "ann"})
+        with pytest.raises(Refused, match="50 jobs already"):
+            await jobs.create(ANN, Job("more", "x", schedule="hourly"))
+        assert len(await jobs.list_jobs(ANN)) == MAX_JOBS
+        took = list[str]()
 
-    def __init__(self) -> None:
-        self.jobs: dict[str, Job] = {}
+        async def take(who: Principal) -> None:
+            try:
+                await jobs.create(who, Job("one", "x", schedule="hourly"))
+                took.append(who.id)
+            except Refused:
+                pass
 
-    async def all(self) -> list[JobView]:
-        await anyio.lowlevel.checkpoint()
-        return [JobView(name, job) for name, job in self.jobs.items()]
-
-    async def save(self, job: Job, by: Principal) -> Path:
-        await anyio.lowlevel.checkpoint()
-        self.jobs[job.name] = job
-        return Path(job.name)
-
-    async def remove(self, name: str, by: Principal) -> None:
-        del self.jobs[name]
-
-    async def set_enabled(self, name: str, enabled: bool, by: Principal) -> None:
-        self.jobs[name] = replace(self.jobs[name], enabled=enabled)
-
-    async def preview_undo(self, name: str, *, again: bool = False) -> tuple[str, Job | None]:
-        return name, None
-
-    async def undo(self, name: str, by: Principal, *, again: bool = False) -> None:
-        del self.jobs[name]
-
-    async def run_now(self, name: str, by: Principal) -> str:
-        return "slot"
-
-    async def runs(self, name: str, limit: int = 20) -> list[Run]:
-        return []
-
-    async def pause_status(self) -> tuple[str, bool]:
-        return "", False
-
-    async def resume(self) -> str:
-        return ""
+        await jobs.remove(ANN, "a0")
+        async with anyio.create_task_group() as tasks:
+            for who in (ANN, BOSS, Principal("bob", ("member",)), BOSS):
+                tasks.start_soon(take, who)
+        assert len(took) == 1, "of those who want a name at one time, one has it"
 
 
-def own(shelf: Shelf) -> OwnJobs:
-    async def takes_part(person: str, session: str) -> bool:
-        return session == f"default/memory:{person}"
-
-    may = Rules(
-        lambda: ("default",),
-        lambda who, agent: True,
-        lambda: {"scripted/x"},
-        takes_part,
-        lambda: "UTC",
-    )
-    return OwnJobs(shelf, may)
-
-
-async def test_nobody_has_too_many_and_no_name_is_taken_twice() -> None:
-    shelf = Shelf()
-    jobs = own(shelf)
-    shelf.jobs = {f"j{number}": Job(f"j{number}", "x", person="bob") for number in range(10_000)}
-    for number in range(MAX_JOBS):
-        await jobs.create(ANN, Job(f"a{number}", "x", schedule="hourly"))
-    with pytest.raises(Refused, match="50 jobs already"):
-        await jobs.create(ANN, Job("more", "x", schedule="hourly"))
-    assert len(await jobs.list_jobs(ANN)) == MAX_JOBS
-    took = list[str]()
-
-    async def take(who: Principal) -> None:
-        try:
-            await jobs.create(who, Job("one", "x", schedule="hourly"))
-            took.append(who.id)
-        except Refused:
-            pass
-
-    await jobs.remove(ANN, "a0")
-    async with anyio.create_task_group() as tasks:
-        for who in (ANN, BOSS, Principal("bob", ("member",)), BOSS):
-            tasks.start_soon(take, who)
-    assert len(took) == 1, "of those who want a name at one time, one has it"
-
-
-async def test_whose_a_job_is_stays() -> None:
-    shelf = Shelf()
-    jobs = own(shelf)
-    await jobs.create(ANN, Job("hers", "x", schedule="hourly"))
-    await jobs.create(BOSS, Job("his", "x", schedule="hourly", person="ann"))
-    assert shelf.jobs["his"].person == "ann", "an owner makes jobs for others"
-    await jobs.change(BOSS, Job("hers", "y", schedule="hourly"))
-    assert shelf.jobs["hers"].person == "ann"
-    shelf.jobs["mine"] = Job("mine", "x")
-    for who in (ANN, Principal("job:hers", ("member",), "clock", "ann")):
-        with pytest.raises(NoSuchJob):
-            await jobs.get(who, "mine")
-    for to, fine in ((Address("memory", "", "ann"), True), (Address("memory", "", "bob"), False)):
-        job = Job("t", "x", schedule="hourly", to=to, session=CHAT)
-        if fine:
-            await jobs.validate(ANN, job)
-        else:
-            with pytest.raises(Refused, match="take part"):
+async def test_whose_a_job_is_stays(tmp_path: Path) -> None:
+    desk = JobDesk(tmp_path)
+    async with desk.opened() as app:
+        jobs = app.features.jobs.api
+        await jobs.create(ANN, Job("hers", "x", schedule="hourly"))
+        view = await jobs.create(BOSS, Job("his", "x", schedule="hourly", person="ann"))
+        assert view.job is not None and view.job.person == "ann", "an owner makes jobs for others"
+        view = await jobs.change(BOSS, Job("hers", "y", schedule="hourly"))
+        assert view.job is not None and view.job.person == "ann"
+        desk.write("mine", "hourly")
+        for who in (ANN, Principal("job:hers", ("member",), "clock", "ann")):
+            with pytest.raises(NoSuchJob):
+                await jobs.get(who, "mine")
+        await app.store.change([add_member("default/memory:ann", "ann")])
+        for to, fine in (
+            (Address("memory", "", "ann"), True),
+            (Address("memory", "", "bob"), False),
+        ):
+            job = Job("t", "x", schedule="hourly", to=to, session=CHAT)
+            if fine:
                 await jobs.validate(ANN, job)
-    await jobs.validate(ANN, Job("t", "x", schedule="hourly", to=Address("web", "ann", "notes")))
-    with pytest.raises(Refused, match="take part"):
-        await jobs.validate(
-            ANN, Job("t", "x", schedule="hourly", to=Address("web", "owner", "notes"))
-        )
+            else:
+                with pytest.raises(Refused, match="take part"):
+                    await jobs.validate(ANN, job)
+        for person, fine in (("ann", True), ("owner", False)):
+            job = Job("t", "x", schedule="hourly", to=Address("web", person, "notes"))
+            if fine:
+                await jobs.validate(ANN, job)
+            else:
+                with pytest.raises(Refused, match="take part"):
+                    await jobs.validate(ANN, job)
 
 
 def test_tools_that_make_jobs_are_known_to_the_policy() -> None:

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from deskhand.jobs.ledger import list_runs
 from deskhand.memory.facts import NewFact, add_fact, close_fact, undo_fact
 from deskhand.models.base import Request
 from deskhand.runtime.app import App
@@ -177,7 +178,7 @@ async def test_it_is_done_when_it_is_due(tmp_path: Path) -> None:
         assert (run.state, texts(await facts(app))) == ("done", ["Ann likes tea"])
         study.answers["harvest"] = lambda text: "nothing of use"
         await study.chat(app, "Bob too")
-        await app.features.jobs.run_now("harvest", STAFF)
+        await app.features.jobs.api.run(STAFF, "harvest")
         run = await study.ended(app, "harvest", 2)
         assert run.state == "error" and "the model's answer is no JSON" in run.said
     study = Study(tmp_path, due=True, memory={"harvester": {"enabled": False}})
@@ -197,7 +198,7 @@ async def test_a_quiet_day_asks_no_model(tmp_path: Path) -> None:
         asked = len(study.model.requests)
         for _ in range(12):
             await study.pass_time(app, 7200)
-        assert len(await app.features.jobs.runs("harvest", 100)) > 10
+        assert len(await list_runs(app.store, "harvest", 100)) > 10
         assert len(study.model.requests) == asked and {kind for kind, _ in study.asked} == {
             "harvest",
             "reflect",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from deskhand.jobs.ledger import list_runs
 from deskhand.testing.jobs import JobDesk
 from deskhand.testing.torture_jobs import beyond_ten, torture
 from deskhand.types.schedules import due_within, parse_schedule
@@ -30,7 +31,7 @@ async def test_what_is_beyond_ten_is_told_from_what_is_lost(tmp_path: Path) -> N
     async with desk.running() as app:
         await desk.look(app)
         await desk.ended(app, "j", 12)
-        runs = {run.due_at: run for run in await app.features.jobs.runs("j", 99)}
+        runs = {run.due_at: run for run in await list_runs(app.store, "j", 99)}
     expected = list(due_within(parse_schedule("every 1m"), min(runs) - 1, max(runs)))
     missed = {at: run.said for at, run in runs.items() if run.state == "missed"}
     assert [said.rpartition("; ")[2] for said in missed.values()] == ["19 earlier ones too"]

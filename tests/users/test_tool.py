@@ -89,7 +89,7 @@ async def test_an_owner_manages_users_with_a_yes_for_each_change(tmp_path: Path)
         ),
         (
             {"action": "unlink", "transport": "slack", "external_id": "U1"},
-            "ok, slack:U1 is nobody's now",
+            "ok, unlinked slack:U1",
         ),
         ({"action": "add_role", "username": "gavin", "role": "admin"}, "gavin: member, owner;"),
         ({"action": "remove_role", "username": "gavin", "role": "admin"}, "gavin: member;"),

@@ -15,6 +15,7 @@ from deskhand.jobs.triggers.signatures import sign_webhook
 from deskhand.models.base import Item, Request
 from deskhand.testing.scripted import ScriptedModel
 from deskhand.types.people import Identity
+from deskhand.users.user_cache import OWNER
 from deskhand.web import compat_computer
 
 from .served import Client, Served, serving
@@ -116,7 +117,7 @@ async def test_nobody_sees_or_changes_what_is_anothers(served: Served) -> None:
         (DAILY.replace("---\ns", "---\nto: telegram:999\ns"), "in which you take part"),
         (DAILY.replace("---\ns", "---\nmodel: openai/dear\ns"), "not configured"),
         (DAILY.replace("---\ns", "---\nsession: web:owner:notes\ns"), "must be `isolated`"),
-        (DAILY.replace("daily 09:00", "every 1s"), "At most once in 60 seconds"),
+        (DAILY.replace("daily 09:00", "every 1s"), "at most once in 60 seconds"),
     ):
         status, words = said(await member.ask("POST", "/api/jobs", {"name": "x", "text": text}))
         assert status == 403 and why in words, (text, words)
@@ -132,7 +133,7 @@ async def test_an_owner_resumes_paused_jobs(served: Served) -> None:
     member = await ann(served)
     await make(served.owner, name="mine", text=DAILY)
     assert await served.owner.get("/api/scheduler") == {"paused": "", "resumable": False}
-    await served.app.features.jobs.pause("on holiday")
+    await served.app.features.jobs.api.pause(OWNER, "on holiday")
     paused = {"paused": "on holiday", "resumable": True}
     assert await member.get("/api/scheduler") == paused
     assert (await served.owner.get("/api/jobs/mine"))["job"]["state"] == "paused: on holiday"
@@ -180,7 +181,7 @@ async def test_a_reader_only_reads(served: Served) -> None:
         ({"name": "x", "text": "---\nschedule: 61 * * * *\n---\n\nx"}, "minute"),
         ({"name": "x", "text": "---\nschedule: 0 0 31 2 *\n---\n\nx"}, "no month"),
         ({"name": "x", "text": "---\nschedule: at 2001-01-01 00:00\n---\n\nx"}, "past"),
-        ({"name": "x", "text": "---\non: file ../x\n---\n\nx"}, "no path in the workspace"),
+        ({"name": "x", "text": "---\non: file ../x\n---\n\nx"}, "not a path in the workspace"),
         (
             {"name": "x", "text": "---\nhooks: {prerun: ../../x}\nschedule: daily 09:00\n---\n\nx"},
             "within the folder",

@@ -230,8 +230,8 @@ async def test_the_names_of_files_that_are_gone(tmp_path: Path) -> None:
             "config": "---\non: file in\n---\nSee what has come.",
         }
         await caller.does(served.owner, "o1", ("manage_job", watch))
-        triggering = served.app.features.automation.triggering
-        await until(lambda: any(triggering._named.values()))
+        triggering = served.app.features.jobs.triggering
+        await until(lambda: any(triggering._labels.values()))
         (folder / "in" / WORDS).unlink()
         await served.app.store.change((Change("file_label_drop", (str(folder / "in" / WORDS),)),))
         await until(lambda: bool(told(caller, f"{WORDS} (gone)")))

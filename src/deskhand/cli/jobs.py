@@ -66,7 +66,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
       deskhand jobs list --json
     """
     settings = settings_of(config)
-    found = with_jobs(settings, lambda here: here.api.list_jobs(ME))[:limit]
+    found = with_jobs(settings, lambda here: here.pages.list_jobs(ME))[:limit]
     if as_json:
         click.echo(in_json(found))
     elif not found:
@@ -116,7 +116,7 @@ def show(name: str, as_json: bool, config: str | None) -> None:
       deskhand jobs show brief
     """
     settings = settings_of(config)
-    found = with_jobs(settings, lambda here: here.api.get_job(ME, name))
+    found = with_jobs(settings, lambda here: here.pages.get_job(ME, name))
     if as_json:
         click.echo(in_json(found))
         return
@@ -209,10 +209,11 @@ def add(name: str, dry_run: bool, config: str | None, **given: Any) -> None:
     draft = _draft(name, given)
     if dry_run:
         _preview(
-            with_jobs(settings, lambda here: here.api.preview(ME, draft)), settings.config.timezone
+            with_jobs(settings, lambda here: here.pages.preview(ME, draft)),
+            settings.config.timezone,
         )
         return
-    made = with_jobs(settings, lambda here: here.api.create(ME, draft))
+    made = with_jobs(settings, lambda here: here.pages.create(ME, draft))
     click.echo(f"Made {plain(made.job.name)}: {plain(made.job.when)}.")
     if made.job.next_at:
         click.echo(f"Next: {format_time(made.job.next_at, settings.config.timezone)}.")
@@ -299,12 +300,12 @@ def edit(name: str, file: Any, config: str | None) -> None:
       deskhand jobs edit brief
     """
     settings = settings_of(config)
-    before = with_jobs(settings, lambda here: here.api.get_job(ME, name))
+    before = with_jobs(settings, lambda here: here.pages.get_job(ME, name))
     text = file.read() if file else click.edit(before.text or FILE, extension=".md")
     if text is None or text == before.text:
         click.echo("Nothing was changed.")
         return
-    made = with_jobs(settings, lambda here: here.api.change(ME, name, text))
+    made = with_jobs(settings, lambda here: here.pages.change(ME, name, text))
     click.echo(f"Changed {plain(name)}: {plain(made.job.when)}. {plain(made.forecast)}")
 
 
@@ -336,7 +337,7 @@ def disable(name: str, config: str | None) -> None:
 
 def _switch(name: str, on: bool, config: str | None) -> None:
     settings = settings_of(config)
-    view = with_jobs(settings, lambda here: here.api.set_enabled(ME, name, on))
+    view = with_jobs(settings, lambda here: here.pages.set_enabled(ME, name, on))
     coming = (
         f"; next: {format_time(view.next_at, settings.config.timezone)}" if view.next_at else ""
     )
@@ -355,7 +356,7 @@ def remove(name: str, config: str | None) -> None:
       deskhand jobs remove brief
     """
     settings = settings_of(config)
-    with_jobs(settings, lambda here: here.api.remove(ME, name))
+    with_jobs(settings, lambda here: here.pages.remove(ME, name))
     click.echo(f"Removed {plain(name)}. It comes back with: deskhand jobs undo {plain(name)}")
 
 
@@ -378,7 +379,7 @@ def undo(name: str, redo: bool, config: str | None) -> None:
     if redo and not name:
         fail("say which job, as in: deskhand jobs undo brief --redo", USAGE)
     settings = settings_of(config)
-    found = with_jobs(settings, lambda here: here.api.undo(ME, name, again=redo))
+    found = with_jobs(settings, lambda here: here.pages.undo(ME, name, again=redo))
     if found.job is None:
         click.echo(f"{plain(found.name)} is gone, as it was before it was made.")
     else:
@@ -431,7 +432,7 @@ def hook(name: str, github: bool, config: str | None) -> None:
         secret = secrets.token_urlsafe(24)
 
     async def use(app: App) -> str:
-        found = await app.features.automation.api.get_job(ME, name)
+        found = await app.features.jobs.pages.get_job(ME, name)
         if not found.hook:
             fail(
                 (

@@ -14,8 +14,9 @@ import click
 from ..config.config import Settings
 from ..jobs.ledger import RunEntry
 from ..jobs.text import STATE_TEXTS, describe_outcome, format_time
-from ..jobs.wiring import Automation
+from ..jobs.wiring import JobWiring
 from ..runtime.app import App
+from ..store.queries import last_event_number
 from ..supervision.lock import read_holder
 from ..types.events import ApprovalAsked, MessageReceived, QuestionAsked, Recorded, TurnEnded
 from ..types.identity import OWN_SURFACES
@@ -37,11 +38,11 @@ ENDED_WELL: tuple[RunState, ...] = ("done", "gated")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-def with_jobs(settings: Settings, use: Callable[[Automation], Awaitable[T]]) -> T:
+def with_jobs(settings: Settings, use: Callable[[JobWiring], Awaitable[T]]) -> T:
     """Do this with the jobs of this home, whoever runs them."""
 
     async def main(app: App) -> T:
-        return await use(app.features.automation)
+        return await use(app.features.jobs)
 
     return with_app(settings, main, drive=False)
 
@@ -92,13 +93,11 @@ def run(name: str, wait: bool, config: str | None) -> None:
     sys.exit(0 if ran.state in ENDED_WELL else FAILED)
 
 
-async def _hand_over(here: Automation, settings: Settings, name: str, *, wait: bool) -> Run | None:
+async def _hand_over(here: JobWiring, settings: Settings, name: str, *, wait: bool) -> Run | None:
     """Have the service run it. Returns how it ended, None where that is not waited for."""
-    slot = await here.api.run(ME, name)
+    slot = await here.pages.run(ME, name)
     while wait and somebody_drives(settings):
-        ran = next(
-            (each for each in await here.using.jobs.runs(ME, name, 20) if each.slot == slot), None
-        )
+        ran = next((each for each in await here.api.runs(ME, name, 20) if each.slot == slot), None)
         if ran is not None and ran.state not in OPEN_STATES:
             return ran
         await anyio.sleep(WAIT_S)
@@ -109,8 +108,7 @@ async def run_here(app: App, name: str) -> Run:
     """Run it in this process, and show what it does: what the agent says on stdout, its calls on
     stderr."""
     jobs = app.features.jobs
-    await app.features.automation.using.jobs.get(ME, name)
-    entry = await jobs.prepare_run(name, ME)
+    entry = await jobs.api.prepare_run(ME, name)
     while not app.dispatch.is_driving:  # noqa: ASYNC110 -- it is on its way
         await anyio.sleep(BEGIN_S)
     ran = [entry.run]
@@ -118,7 +116,7 @@ async def run_here(app: App, name: str) -> Run:
         shown = anyio.Event()
         if entry.job.kind == "prompt":
             tasks.start_soon(_show, app, entry, shown, tasks.cancel_scope)
-        ran[0] = await jobs.run_to_completion(entry)
+        ran[0] = await jobs.runs.run_to_completion(entry)
         if ran[0].state in ("done", "error"):
             with anyio.move_on_after(SHOWN_S):
                 await shown.wait()
@@ -135,11 +133,11 @@ async def run_here(app: App, name: str) -> Run:
 async def _show(app: App, entry: RunEntry, shown: anyio.Event, all_: anyio.CancelScope) -> None:
     """Print what happens in its conversation until its turn ends."""
     session = entry.run.session
-    head = await app.store.query("event_head", (session,))
+    after = await last_event_number(app.store, session)
     output = PlainText(progress=True, zone=ZoneInfo(app.settings.config.timezone))
     question = Question("", session.partition("/")[0], session, interactive=sys.stdin.isatty())
     begun = False
-    async with aclosing(app.door.follow(session, ME, head[0][0] if head else 0)) as items:
+    async with aclosing(app.door.follow(session, ME, after)) as items:
         async for item in items:
             event = item.event if isinstance(item, Recorded) else None
             begun = begun or (isinstance(event, MessageReceived) and event.external_id == entry.key)
@@ -167,7 +165,7 @@ def runs(name: str, limit: int, as_json: bool, config: str | None) -> None:
       deskhand jobs runs brief -n 5
     """
     settings = settings_of(config)
-    found = with_jobs(settings, lambda here: here.api.runs(ME, name, limit))
+    found = with_jobs(settings, lambda here: here.pages.runs(ME, name, limit))
     if as_json:
         click.echo(in_json(found))
     elif not found:
@@ -192,9 +190,9 @@ def forecast(name: str, config: str | None) -> None:
     """
     settings = settings_of(config)
 
-    async def use(here: Automation) -> str:
-        view = await here.using.jobs.get(ME, name)
-        return (await here.using.forecast(view.job or Job(name))).summary
+    async def use(here: JobWiring) -> str:
+        view = await here.api.get(ME, name)
+        return (await here.api.forecast(view.job or Job(name))).summary
 
     click.echo(with_jobs(settings, use))
 
@@ -211,7 +209,7 @@ def pause(why: str, config: str | None) -> None:
     """
 
     async def use(app: App) -> None:
-        await app.features.jobs.pause(why)
+        await app.features.jobs.api.pause(ME, why)
 
     with_app(settings_of(config), use, drive=False)
     click.echo("No job runs now. Let them go on with: deskhand jobs resume")
@@ -228,7 +226,7 @@ def resume(config: str | None) -> None:
     """
 
     async def use(app: App) -> str:
-        return await app.features.jobs.resume()
+        return await app.features.jobs.api.resume(ME)
 
     why = with_app(settings_of(config), use, drive=False)
     click.echo(f"They go on. They were paused: {plain(why)}" if why else "They were not paused.")

@@ -1,4 +1,4 @@
-"""What owners are told of jobs, and how often: at once, and then less and less while it goes on."""
+"""Alerts about failing jobs: the first failure at once, then fewer and fewer while it goes on."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from msgspec.structs import replace
 from ..assembly.host import Host
 from ..types.commit import Change
 from ..types.jobs import Job
-from .ledger import JobRecord, set_alert_state
+from .ledger import JobRecord, count_alerted_jobs, set_alert_state
 
 ALERT_DELAYS_S = (0.0, 3600.0, 4 * 3600.0, 24 * 3600.0)
-"""How long after the last word the next is said, by how many were said."""
+"""How long after the last alert the next one is due, by how many were sent. The last delay stays in
+force."""
 ALERT_RESET_S = 48 * 3600.0
-"""After so long it is as if nothing had been said."""
+"""After this long without an alert, the delays begin again."""
 ALERT_WINDOW_S = 600.0
 MAX_ALERTS_PER_WINDOW = 5
-"""Of so many jobs is told within that time: where all fail, one reason stands behind them."""
+"""Owners are told of this many jobs within ALERT_WINDOW_S: when all fail, one cause is behind
+them."""
 
 
 class JobFailure(msgspec.Struct, frozen=True):
-    """A run that failed. `key` names it; `said` is why. `said_as` is the key of the message that
-    told its chat of it, '' where none did."""
+    """A run that failed. `key` is that of the run, `at` is in seconds since the epoch. `said_as` is
+    the key of the message that told its chat of the failure, or ''."""
 
     key: str
     reason: str
@@ -30,34 +32,42 @@ class JobFailure(msgspec.Struct, frozen=True):
 
 
 async def record_failure(
-    ground: Host, job: Job, state: JobRecord, failure: JobFailure
+    host: Host, job: Job, record: JobRecord, failure: JobFailure
 ) -> list[Change]:
-    """Count it, and tell the owners unless they heard of it just now, or of many others."""
+    """Count the failure, and tell owners unless they were told of this job, or of many others, a
+    short time ago."""
     now = failure.at
-    state, ago = replace(state, failures=state.failures + 1), now - state.alerted_at
-    before = abs(state.alerts) if 0 <= ago < ALERT_RESET_S else 0
-    if not job.alert or (before and ago < ALERT_DELAYS_S[min(before, len(ALERT_DELAYS_S) - 1)]):
-        return [set_alert_state(state)]
-    ((others,),) = await ground.store.query("job_told_since", (now - ALERT_WINDOW_S, now))
+    ago_s = now - record.alerted_at
+    record = replace(record, failures=record.failures + 1)
+    alerts = abs(record.alerts) if 0 <= ago_s < ALERT_RESET_S else 0
+    delay_s = ALERT_DELAYS_S[min(alerts, len(ALERT_DELAYS_S) - 1)]
+    if not job.alert or (alerts and ago_s < delay_s):
+        return [set_alert_state(record)]
+
+    others = await count_alerted_jobs(host.store, now - ALERT_WINDOW_S, now)
     if others > MAX_ALERTS_PER_WINDOW:
-        return [set_alert_state(state)]
-    times = f" It has failed {state.failures} times in a row." if state.failures > 1 else ""
+        return [set_alert_state(record)]
+
+    in_a_row = f" It has failed {record.failures} times in a row." if record.failures > 1 else ""
     text = (
-        f"The job {job.name!r} failed: {failure.reason.rstrip('.')}.{times}\n"
+        f"The job {job.name!r} failed: {failure.reason.rstrip('.')}.{in_a_row}\n"
         f"See `deskhand jobs runs {job.name}`; `deskhand jobs disable {job.name}` switches it off."
     )
     if others == MAX_ALERTS_PER_WINDOW:
         text = f"{text}\nMore jobs fail, and you are not told of each: see `deskhand jobs`."
-    row = set_alert_state(replace(state, alerts=before + 1, alerted_at=now))
-    return [row, *await ground.alerts.alert_owners(failure.key, text, said_as=failure.said_as)]
+    alert = await host.alerts.alert_owners(failure.key, text, said_as=failure.said_as)
+    return [set_alert_state(replace(record, alerts=alerts + 1, alerted_at=now)), *alert]
 
 
-async def record_success(ground: Host, job: Job, state: JobRecord, key: str) -> list[Change]:
-    """Who was told that it fails is told that it does no more. How much they heard is remembered:
-    one that fails every other time is told no more often than one that always does."""
-    if not state.failures:
+async def record_success(host: Host, job: Job, record: JobRecord, key: str) -> list[Change]:
+    """End a series of failures, and tell owners if they were told of it.
+
+    The number of alerts stays (as a negative number): a job that fails every other time alerts no
+    more often than one that always fails.
+    """
+    if not record.failures:
         return []
-    row = set_alert_state(replace(state, failures=0, alerts=-abs(state.alerts)))
-    if state.alerts <= 0:
-        return [row]
-    return [row, *await ground.alerts.notify_owners(key, f"The job {job.name!r} works again.")]
+    change = set_alert_state(replace(record, failures=0, alerts=-abs(record.alerts)))
+    if record.alerts <= 0:
+        return [change]
+    return [change, *await host.alerts.notify_owners(key, f"The job {job.name!r} works again.")]

@@ -1,5 +1,5 @@
-"""Jobs that are ready but for a few blanks. One schema of them gives the page's form, the command
-and the prompt."""
+"""Blueprints: jobs with slots to fill in. The page's form, the command and the prompt come from one
+schema."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ CRON_DAYS = {
         )
     ),
 }
-"""What a person may say -> the last field of a cron line."""
+"""Words for days -> the last field of a cron line."""
 _TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 _EVERY = re.compile(r"[1-9]\d{0,4}\s?(s|m|h|d)")
 _AT = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:?\d\d)?)?")
 
 
 class BlueprintSlot(msgspec.Struct, frozen=True):
-    """One blank. `asks` is how a person is asked for it; without a default it must be filled."""
+    """A value to be filled in. `question` asks a person for it."""
 
     name: str
     question: str
@@ -47,9 +47,12 @@ class BlueprintSlot(msgspec.Struct, frozen=True):
 
 
 class Blueprint(msgspec.Struct, frozen=True):
-    """`schedule`, `on` and `prompt` have `{slot}` where a blank is filled in; `{time:cron}` is a
-    time as the first two fields of a cron line, `{days:cron}` the last one. `deliver`: the prompt
-    itself is what is said, and no model is asked. `once`: the job is gone when it has run."""
+    """A job with slots.
+
+    `schedule`, `on` and `prompt` contain `{slot}` for a value; `{time:cron}` is a time as the first
+    two fields of a cron line, `{days:cron}` the last one. With `deliver` the prompt is sent as it
+    is, and no model is asked. With `once` a job that runs at one time is deleted after it.
+    """
 
     name: str
     title: str
@@ -62,8 +65,8 @@ class Blueprint(msgspec.Struct, frozen=True):
     once: bool = False
 
 
-class Filled(msgspec.Struct, frozen=True):
-    """What a blueprint has come to: the part of a job that it decides."""
+class FilledBlueprint(msgspec.Struct, frozen=True, kw_only=True):
+    """A blueprint with its values: the part of a job that it decides."""
 
     description: str
     schedule: str
@@ -213,23 +216,21 @@ BLUEPRINTS: tuple[Blueprint, ...] = (
 
 
 def get_blueprint(name: str) -> Blueprint:
-    """Raises JobInvalid that names those that there are."""
-    found = next((each for each in BLUEPRINTS if each.name == name), None)
-    if found is None:
-        raise JobInvalid(
-            f"there is no blueprint {name!r}; there are: "
-            f"{', '.join(each.name for each in BLUEPRINTS)}"
-        )
-    return found
+    """The blueprint of this name. Raises JobInvalid."""
+    for blueprint in BLUEPRINTS:
+        if blueprint.name == name:
+            return blueprint
+    names = ", ".join(blueprint.name for blueprint in BLUEPRINTS)
+    raise JobInvalid(f"there is no blueprint {name!r}; there are: {names}")
 
 
-def fill_blueprint(of: Blueprint, given: Mapping[str, str]) -> Filled:
-    """The blueprint with its blanks filled in. Raises JobInvalid that names the blank and what
-    would be right."""
+def fill_blueprint(of: Blueprint, given: Mapping[str, str]) -> FilledBlueprint:
+    """The blueprint with these values. Raises JobInvalid that names the slot and what would be
+    right."""
     known = {slot.name for slot in of.slots}
     if strange := [name for name in given if name not in known]:
         raise JobInvalid(
-            f"{of.name} has no blank {strange[0]!r}; it has: "
+            f"{of.name} has no slot {strange[0]!r}; it has: "
             f"{', '.join(slot.name for slot in of.slots)}"
         )
     values = {slot.name: normalize_value(slot, given.get(slot.name, "")) for slot in of.slots}
@@ -241,15 +242,18 @@ def fill_blueprint(of: Blueprint, given: Mapping[str, str]) -> Filled:
     once = of.once and (
         schedule.startswith("at ") or _AT.fullmatch(values.get("when", "")) is not None
     )
-    about = next((values[slot.name] for slot in of.slots if slot.required), "")
-    description = f"{of.title}{about and ': '}{' '.join(about.split())[:120]}"
-    return Filled(
-        description,
-        schedule,
-        tuple(map(substitute, of.on)),
-        substitute(of.prompt),
-        of.deliver,
-        once,
+    description = of.title
+    for slot in of.slots:
+        if slot.required:
+            description = f"{of.title}: {' '.join(values[slot.name].split())[:120]}"
+            break
+    return FilledBlueprint(
+        description=description,
+        schedule=schedule,
+        on=tuple(map(substitute, of.on)),
+        prompt=substitute(of.prompt),
+        deliver=of.deliver,
+        once=once,
     )
 
 
@@ -266,14 +270,12 @@ def _format_value(value: str, form: str) -> str:
 
 
 def normalize_value(slot: BlueprintSlot, given: str) -> str:
-    """The value of this blank, in its one spelling. Raises JobInvalid."""
+    """The value for this slot, in its one spelling. Raises JobInvalid."""
     value = clean_text(given).strip() or slot.default
-    hint = f"; write one such as {slot.example}" if slot.example else ""
     if not value:
-        raise JobInvalid(
-            f"{slot.name!r} is missing: {slot.question}"
-            + (f" (such as {slot.example})" if hint else "")
-        )
+        example = f" (such as {slot.example})" if slot.example else ""
+        raise JobInvalid(f"{slot.name!r} is missing: {slot.question}{example}")
+    hint = f"; write one such as {slot.example}" if slot.example else ""
     if len(value) > MAX_VALUE_CHARS:
         raise JobInvalid(f"{slot.name!r} is too long: at most {MAX_VALUE_CHARS:,} characters")
     if slot.kind != "text" and "\n" in value:
@@ -283,15 +285,15 @@ def normalize_value(slot: BlueprintSlot, given: str) -> str:
             f"{slot.name!r} ({slot.question.lower().rstrip('?')}) cannot be {value[:80]!r}: "
             f"{why}{hint}"
         )
-    if slot.kind == "time":
-        value = value.zfill(5)
-    return (
-        value.lower()
-        if slot.kind == "days"
-        else value.replace(" ", "")
-        if slot.kind == "every"
-        else value
-    )
+    match slot.kind:
+        case "time":
+            return value.zfill(5)
+        case "days":
+            return value.lower()
+        case "every":
+            return value.replace(" ", "")
+        case _:
+            return value
 
 
 def _accept_any(value: str) -> str:
@@ -302,52 +304,47 @@ def _check_url(value: str) -> str:
     try:
         parts = urlsplit(value)
     except ValueError:
-        return "that is no address"
+        return "it is not a URL"
     if parts.scheme not in ("http", "https") or not parts.hostname or re.search(r"\s", value):
-        return "that is no address of a page"
-    return (
-        "an address with a password in it is kept nowhere"
-        if parts.username or parts.password
-        else ""
-    )
+        return "it is not the URL of a page"
+    if parts.username or parts.password:
+        return "a URL with a password in it is not stored"
+    return ""
 
 
 def _check_path(value: str) -> str:
-    parts = value.split("/")
-    return (
-        "it must be a path in the workspace"
-        if value.startswith(("/", "~")) or ".." in parts
-        else ""
-    )
+    if value.startswith(("/", "~")) or ".." in value.split("/"):
+        return "it must be a path in the workspace"
+    return ""
 
 
 def _check_schedule(value: str) -> str:
     try:
         parse_schedule(_format_value(value, ""))
     except JobInvalid:
-        return "that is no time, and none that comes again and again"
+        return "it is neither a time nor a schedule"
     return ""
 
 
 _CHECKS: dict[str, Callable[[str], str]] = {
-    "time": lambda value: "" if _TIME.fullmatch(value) else "that is no time of a day",
-    "every": lambda value: "" if _EVERY.fullmatch(value) else "that is no span of time",
+    "time": lambda value: "" if _TIME.fullmatch(value) else "it is not a time of day",
+    "every": lambda value: "" if _EVERY.fullmatch(value) else "it is not a duration",
     "days": lambda value: (
-        "" if value.lower() in CRON_DAYS else f"say one of: {', '.join(CRON_DAYS)}"
+        "" if value.lower() in CRON_DAYS else f"choose one of: {', '.join(CRON_DAYS)}"
     ),
-    "number": lambda value: "" if re.fullmatch(r"[1-9]\d{0,5}", value) else "that is no number",
+    "number": lambda value: "" if re.fullmatch(r"[1-9]\d{0,5}", value) else "it is not a number",
     "url": _check_url,
     "path": _check_path,
     "when": _check_schedule,
 }
 
 
-# What comes of the one schema
+# Forms, commands and descriptions
 
 
 def make_form_schema(of: Blueprint) -> dict[str, Any]:
-    """A JSON schema of the blanks, in the order in which they are asked: a page draws its form from
-    it, a model calls by it."""
+    """A JSON schema of the slots, in the order in which they are asked. The page draws its form
+    from it."""
     fields = {slot.name: _field(slot) for slot in of.slots}
     required = [slot.name for slot in of.slots if slot.required]
     return {
@@ -375,11 +372,11 @@ def _field(slot: BlueprintSlot) -> dict[str, Any]:
 
 
 def render_command(of: Blueprint, given: Mapping[str, str] | None = None, to: str = "") -> str:
-    """What a person types to make it; blanks that must be filled stand in capitals where nothing is
-    given."""
+    """The command that makes a job from it. Required slots without a value are in capitals."""
     words = ["deskhand", "jobs", "add", "--blueprint", of.name]
     for slot in of.slots:
-        value = (given or {}).get(slot.name, "" if not slot.required else slot.name.upper())
+        missing = slot.name.upper() if slot.required else ""
+        value = (given or {}).get(slot.name, missing)
         if value and value != slot.default:
             words += ["--slot", f"{slot.name}={value}"]
     if to or of.deliver:
@@ -388,15 +385,13 @@ def render_command(of: Blueprint, given: Mapping[str, str] | None = None, to: st
 
 
 def describe_blueprint(of: Blueprint) -> str:
-    """The blueprint for a model that is to fill it in a conversation."""
+    """The blueprint with its slots, for a model that fills it in."""
     lines = [f"{of.name}: {of.about}"]
     for slot in of.slots:
-        more = (
-            f" (usually {slot.default})"
-            if slot.default
-            else f" (such as {slot.example})"
-            if slot.example
-            else ""
-        )
+        more = ""
+        if slot.default:
+            more = f" (usually {slot.default})"
+        elif slot.example:
+            more = f" (such as {slot.example})"
         lines.append(f"  {slot.name}{'' if slot.required else '?'}: {slot.question}{more}")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The tool `cron`: a time, and what is said or done then, in the chat where it was asked for."""
+"""The tool `cron`: reminders and recurring work, answered in the chat where it was asked for."""
 
 from __future__ import annotations
 
@@ -18,17 +18,23 @@ from ..types.identity import OWN_SURFACES, Address
 from ..types.jobs import CHAT, ISOLATED, Job, JobView
 from ..types.labels import join_labels
 from ..types.messages import clean_text
-from .per_person import OwnJobs, next_run_times
-from .text import check_zone, describe_job, describe_timing, format_time, label_of_jobs
+from .jobs_api import JobsApi
+from .text import (
+    check_zone,
+    describe_job,
+    describe_timing,
+    format_time,
+    label_of_jobs,
+    next_run_times,
+)
 from .triggers.spec import parse_duration
-from .using import Using
 
 NAME = "cron"
 Mode = Literal["add", "list", "remove", "update"]
 
 
 class CronArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the model says. What is not said stays as it is, or is as usual."""
+    """The arguments of a call. A field that is left out keeps its value, or its default."""
 
     mode: Mode
     job_id: str = ""
@@ -69,10 +75,10 @@ _DESCRIPTIONS = {
 
 
 class CronTool:
-    """One for all agents."""
+    """The tool for all agents. Without `jobs` it answers that no Deskhand runs."""
 
-    def __init__(self, using: Using | None) -> None:
-        self._using = using
+    def __init__(self, jobs: JobsApi | None) -> None:
+        self._jobs = jobs
         self.effects: tuple[Effect, ...] = ("none", "local_write", "send_other")
         described = schema(CronArguments)
         for name, meaning in _DESCRIPTIONS.items():
@@ -90,53 +96,46 @@ class CronTool:
             return "local_write"
         if given.mode == "list":
             return "none"
-        elsewhere = given.mode != "remove" and _resolve_address(given, address) != address
-        return "send_other" if elsewhere else "local_write"
+        if given.mode != "remove" and _resolve_address(given, address) != address:
+            return "send_other"
+        return "local_write"
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         given = decode_arguments(arguments, CronArguments, NAME)
-        if self._using is None:
+        if self._jobs is None:
             raise ToolError(
                 "jobs are kept where Deskhand runs: start it with `deskhand serve` or `deskhand`"
             )
         try:
-            return await self._run_mode(given, context, self._using)
+            return await self._run_mode(given, context, self._jobs)
         except (ConfigError, Refused) as error:
             raise ToolError(str(error)) from error
 
-    async def _run_mode(self, given: CronArguments, context: Context, using: Using) -> Done:
-        own = using.jobs
+    async def _run_mode(self, given: CronArguments, context: Context, jobs: JobsApi) -> Done:
         who = context.principal
-        zone = using.zone()
         match given.mode:
             case "list":
-                found = [view for view in await own.list_jobs(who) if not view.builtin]
-                said = "\n".join(describe_job(view, zone) for view in found) or "There are no jobs."
-                return done(said, label_of_jobs(found, context))
+                found = [view for view in await jobs.list_jobs(who) if not view.builtin]
+                text = "\n".join(describe_job(view, jobs.zone) for view in found)
+                return done(text or "There are no jobs.", label_of_jobs(found, context))
             case "remove":
                 name = _require_job_id(given)
-                await own.remove(who, name)
-                return done(
-                    (
-                        f"ok, {name} is removed; a person brings it back with `deskhand jobs "
-                        f"undo {name}`"
-                    ),
-                    own_label(context),
+                await jobs.remove(who, name)
+                text = (
+                    f"ok, {name} is removed; a person brings it back with `deskhand jobs undo "
+                    f"{name}`"
                 )
+                return done(text, own_label(context))
             case "add":
-                view = await own.create(
-                    who, await self._make_job(given, context, using), context.address
-                )
+                job = await self._make_job(given, context, jobs)
+                view = await jobs.create(who, job, context.address)
             case "update":
-                view = await own.change(
-                    who, await self._edit_job(given, context, own, zone), context.address
-                )
-        return done(
-            await self._render_confirmation(view, using),
-            join_labels((own_label(context), view.label)),
-        )
+                job = await self._edit_job(given, context, jobs)
+                view = await jobs.change(who, job, context.address)
+        text = await self._render_confirmation(view, jobs)
+        return done(text, join_labels((own_label(context), view.label)))
 
-    async def _make_job(self, given: CronArguments, context: Context, using: Using) -> Job:
+    async def _make_job(self, given: CronArguments, context: Context, jobs: JobsApi) -> Job:
         message = clean_text(given.message).strip()
         if not message:
             raise ToolError("say in `message` what is to be said or done")
@@ -144,12 +143,16 @@ class CronTool:
             raise ToolError(
                 f"say when: schedule_mode and schedule_expr ({_DESCRIPTIONS['schedule_expr']})"
             )
-        zone = check_zone(given.schedule_tz.strip()) if given.schedule_tz.strip() else ""
+        zone = given.schedule_tz.strip()
+        if zone:
+            check_zone(zone)
         schedule = _format_schedule(given, context.clock.now())
-        once = schedule.startswith("at ")
+        delete_after_run = given.delete_after_run
+        if delete_after_run is None:
+            delete_after_run = schedule.startswith("at ")
         to = _resolve_address(given, context.address)
         job = Job(
-            await using.jobs.free_name(given.name or message),
+            await jobs.free_name(given.name or message),
             message,
             schedule=schedule,
             timezone=zone,
@@ -157,15 +160,13 @@ class CronTool:
             kind="deliver" if given.deliver else "prompt",
             session=_session_mode(to),
             to=to,
-            delete_after_run=once if given.delete_after_run is None else given.delete_after_run,
+            delete_after_run=delete_after_run,
             enabled=given.enabled is not False,
         )
-        return _require_upcoming(job, using.zone(), context.clock.now())
+        return _require_upcoming(job, jobs.zone, context.clock.now())
 
-    async def _edit_job(
-        self, given: CronArguments, context: Context, own: OwnJobs, zone: str
-    ) -> Job:
-        view = await own.get(context.principal, _require_job_id(given))
+    async def _edit_job(self, given: CronArguments, context: Context, jobs: JobsApi) -> Job:
+        view = await jobs.get(context.principal, _require_job_id(given))
         if view.job is None:
             raise ToolError(f"{view.name!r} cannot be changed: {view.problem}", view.label)
         changes: dict[str, Any] = {}
@@ -190,24 +191,22 @@ class CronTool:
                 "say what is to be changed: the schedule, the message, deliver, or where it goes"
             )
         job = replace(view.job, **changes)
-        return _require_upcoming(job, zone, context.clock.now()) if "schedule" in changes else job
+        if "schedule" in changes:
+            _require_upcoming(job, jobs.zone, context.clock.now())
+        return job
 
-    async def _render_confirmation(self, view: JobView, using: Using) -> str:
+    async def _render_confirmation(self, view: JobView, jobs: JobsApi) -> str:
         job = view.job
-        zone = using.zone()
         if job is None:
             return f"{view.name} is written, and cannot run: {view.problem}"
-        come = (
-            view.next_at
-            if view.next_at is not None
-            else next(iter(next_run_times(job, zone, using.now(), 1)), None)
-        )
+        zone = jobs.zone
         local = job.timezone or zone
-        following = f"next: {format_time(come, local)} ({local})" if job.enabled else "it is off"
-        return (
-            f"ok, {view.name}: {describe_timing(job, zone)}; {following}. "
-            f"{(await using.forecast(job)).summary}"
-        )
+        next_at = view.next_at
+        if next_at is None:
+            next_at = next(iter(next_run_times(job, zone, jobs.now(), 1)), None)
+        when = f"next: {format_time(next_at, local)} ({local})" if job.enabled else "it is off"
+        forecast = (await jobs.forecast(job)).summary
+        return f"ok, {view.name}: {describe_timing(job, zone)}; {when}. {forecast}"
 
 
 def _require_job_id(given: CronArguments) -> str:
@@ -218,7 +217,7 @@ def _require_job_id(given: CronArguments) -> str:
 
 
 def _resolve_address(given: CronArguments, here: Address) -> Address:
-    """Where the answer goes. Raises ToolError where the chat is missing."""
+    """Where the answer goes. Raises ToolError when the chat is missing."""
     channel = given.channel.strip() or here.channel
     chat = given.chat_id.strip()
     if channel == here.channel and chat in ("", here.chat):
@@ -229,38 +228,41 @@ def _resolve_address(given: CronArguments, here: Address) -> Address:
 
 
 def _session_mode(to: Address) -> str:
-    """Each run is a conversation of its own, whose answer is sent to that chat. Where people read
-    answers from the log of their conversation nothing is sent, so there it is that conversation
-    which goes on."""
+    """Each run has a conversation of its own, and its answer is sent to the chat. On the page and
+    in the terminal nothing is sent: there the run continues the conversation that people read."""
     return CHAT if to.channel in OWN_SURFACES else ISOLATED
 
 
 def _format_schedule(given: CronArguments, now: float) -> str:
-    """In our words. Raises ToolError."""
+    """The schedule as JOB.md has it. Raises ToolError."""
     expr = given.schedule_expr.strip()
-    ms = given.schedule_interval_ms
-    mode = given.schedule_mode or (
-        "every" if ms is not None else "at" if expr.lower().startswith("in ") else ""
-    )
-    after = parse_duration(
+    seconds = parse_duration(
         re.sub(r"^(in|every)\s+", "", expr, flags=re.IGNORECASE).replace(" ", "")
     )
-    match mode:
+    if given.schedule_interval_ms is not None:
+        seconds = given.schedule_interval_ms / 1000
+    match _schedule_mode(given):
         case "every":
-            seconds = ms / 1000 if ms is not None else after
             if seconds is None or not 1 <= seconds <= 366 * 86_400:
                 raise ToolError(
                     "say how often: schedule_interval_ms, or schedule_expr such as 30m, 2h or 1d"
                 )
             return f"every {seconds * 1000:.0f}ms from {_format_timestamp(now)}"
+        case "at" if seconds is not None:
+            return f"at {_format_timestamp(now + seconds)}"
         case "at":
-            if ms is not None or after is not None:
-                return (
-                    f"at {_format_timestamp(now + (ms / 1000 if ms is not None else after or 0.0))}"
-                )
             return f"at {expr.removeprefix('at ')}"
         case _:
             return expr
+
+
+def _schedule_mode(given: CronArguments) -> str:
+    """The mode that is named, or the one that the other arguments imply."""
+    if given.schedule_mode:
+        return given.schedule_mode
+    if given.schedule_interval_ms is not None:
+        return "every"
+    return "at" if given.schedule_expr.strip().lower().startswith("in ") else ""
 
 
 def _format_timestamp(at: float) -> str:
@@ -268,14 +270,11 @@ def _format_timestamp(at: float) -> str:
 
 
 def _require_upcoming(job: Job, zone: str, now: float) -> Job:
-    """Raises ToolError where it would never run."""
-    if (
-        job.resolve_schedule(zone) is not None
-        and job.schedule != "startup"
-        and not next_run_times(job, zone, now, 1)
-    ):
-        here = job.timezone or zone
+    """The same job. Raises ToolError when its time has passed."""
+    is_timed = job.resolve_schedule(zone) is not None and job.schedule != "startup"
+    if is_timed and not next_run_times(job, zone, now, 1):
+        local = job.timezone or zone
         raise ToolError(
-            f"that time has passed: {job.schedule!r}; it is {format_time(now, here)} ({here}) now"
+            f"that time has passed: {job.schedule!r}; it is {format_time(now, local)} ({local}) now"
         )
     return job

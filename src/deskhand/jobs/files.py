@@ -1,5 +1,4 @@
-"""The folder of jobs: a folder for each, with JOB.md in it. A file is parsed again when it has
-changed."""
+"""The folder of jobs: one folder for each job, with its JOB.md."""
 
 from __future__ import annotations
 
@@ -15,18 +14,22 @@ from ..config.parse import read_text
 from ..config.yaml_edit import write_private_file
 from ..types.errors import ConfigError, JobInvalid
 from ..types.jobs import JOB_FILE_NAME, Job, validate_job, validate_job_name
-from .history import JobHistory
+from .history import JobHistory, Stack
 from .hooks import STATE_FOLDER
-from .job_file import Parsed, parse_job, render_job_file, with_enabled
+from .job_file import parse_job, render_job_file, with_enabled
 
 log = logging.getLogger(__name__)
 
 MAX_JOBS = 1000
 
+FileVersion = tuple[int, int, int]
+"""Time of the last change, size and inode. A file is parsed again when one of them differs."""
 
-class JobFile(msgspec.Struct, frozen=True):
-    """A job's file. `job` is None where it cannot be used, and `problem` says why; `at` is when it
-    was written, 0 for what is `builtin` and has no file."""
+
+class JobFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A job as it was found. `job` is None when it cannot be used, and `problem` says why; `notes`
+    are what is odd in the file. `written_at` is in seconds since the epoch, 0 for a `builtin` job,
+    which has no file."""
 
     name: str
     job: Job | None
@@ -36,9 +39,12 @@ class JobFile(msgspec.Struct, frozen=True):
     builtin: bool = False
 
 
-class Folder:
-    """Its methods block, each for a moment. `zone` gives that of the configuration, `builtins` our
-    own jobs."""
+class JobFiles:
+    """Reads and writes jobs. All methods block for a moment: call them in a thread.
+
+    `zone` gives the time zone of the configuration; `builtins` give the jobs that come with
+    Deskhand.
+    """
 
     def __init__(
         self,
@@ -47,53 +53,63 @@ class Folder:
         builtins: Sequence[Callable[[], Iterable[Job]]] = (),
     ) -> None:
         self.root = root
-        self._zone = zone
-        self._builtins = builtins
+        self.builtins = list(builtins)
         self.history = JobHistory(root)
-        self._known: dict[str, tuple[tuple[int, int, int], JobFile]] = {}
-        self._out_of_reach = False
+        self.revision = 0
+        """Grows with each change that is made here. Other processes change files unnoticed."""
+        self._zone = zone
+        self._known: dict[str, tuple[FileVersion, JobFile]] = {}
+        self._is_unreadable = False
 
     @property
     def zone(self) -> str:
         return self._zone()
 
-    def scan_with_builtins(self) -> dict[str, JobFile]:
-        """Those with a file, and our own; a file of that name takes the place of ours."""
-        own = [self._make_builtin(job) for builtin in self._builtins for job in builtin()]
-        return {each.name: each for each in own} | self.scan()
-
-    def _make_builtin(self, job: Job) -> JobFile:
-        try:
-            return JobFile(job.name, validate_job(job, self.zone), builtin=True)
-        except JobInvalid as error:
-            return JobFile(job.name, None, str(error), builtin=True)
-
     def job_folder(self, name: str) -> Path:
         return self.root / name
 
+    def exists(self, name: str) -> bool:
+        """True when this job has a file."""
+        return (self.job_folder(name) / JOB_FILE_NAME).exists()
+
+    def scan_with_builtins(self) -> dict[str, JobFile]:
+        """All jobs by name. A file takes the place of a builtin job of its name."""
+        found = {}
+        for builtin in self.builtins:
+            for job in builtin():
+                found[job.name] = self._make_builtin(job)
+        return found | self.scan()
+
+    def _make_builtin(self, job: Job) -> JobFile:
+        try:
+            return JobFile(name=job.name, job=validate_job(job, self.zone), builtin=True)
+        except JobInvalid as error:
+            return JobFile(name=job.name, job=None, problem=str(error), builtin=True)
+
     def scan(self) -> dict[str, JobFile]:
-        """All of them by name. What is broken stands among them, with a sentence."""
+        """The jobs that have a file, by name, also those that cannot be used."""
         try:
             with os.scandir(self.root) as entries:
                 names = sorted(entry.name for entry in entries if _may_hold_a_job(entry))
         except FileNotFoundError:
             names = []
         except OSError as error:
-            if not self._out_of_reach:
+            if not self._is_unreadable:
                 log.warning(
-                    "the jobs in %s cannot be read (%s): those that are known go on",
+                    "Cannot read the jobs in %s (%s). Those read earlier stay in use.",
                     self.root,
                     error.strerror,
                 )
-            self._out_of_reach = True
-            return {one.name: one for _, one in self._known.values()}
-        self._out_of_reach = False
+            self._is_unreadable = True
+            return {file.name: file for _, file in self._known.values()}
+
+        self._is_unreadable = False
         found: dict[str, JobFile] = {}
         for name in names[:MAX_JOBS]:
-            one = self._read_if_changed(name)
-            if one is not None:
-                found[one.name] = one
-        self._known = {name: each for name, each in self._known.items() if name in names}
+            file = self._read_if_changed(name)
+            if file is not None:
+                found[file.name] = file
+        self._known = {name: known for name, known in self._known.items() if name in names}
         return found
 
     def _read_if_changed(self, name: str) -> JobFile | None:
@@ -108,23 +124,34 @@ class Folder:
             self._known[name] = known = (version, self._read(path, name, status.st_mtime))
         return known[1]
 
-    def _read(self, path: Path, name: str, at: float) -> JobFile:
+    def _read(self, path: Path, name: str, written_at: float) -> JobFile:
         try:
-            parsed: Parsed = parse_job(read_text(path), name, self.zone)
+            parsed = parse_job(read_text(path), name, self.zone)
         except (ConfigError, OSError) as error:
-            return JobFile(decode_name(name), None, str(error), written_at=at)
-        return JobFile(name, parsed.job, "", parsed.notes, at)
+            shown = decode_name(name)
+            return JobFile(name=shown, job=None, problem=str(error), written_at=written_at)
+        return JobFile(name=name, job=parsed.job, notes=parsed.notes, written_at=written_at)
+
+    def read(self, name: str, job: Job | None) -> str:
+        """The text of the file, also when it cannot be used; of a job without one, what its file
+        would be."""
+        try:
+            return read_text(self.job_folder(name) / JOB_FILE_NAME)
+        except (ConfigError, OSError):
+            return render_job_file(job) if job is not None else ""
 
     def write(self, job: Job) -> Path:
-        """Write its file in one step. Raises JobInvalid, OSError."""
+        """Write the file in one step, and return its path. Raises JobInvalid, OSError."""
         path = self.job_folder(validate_job(job, self.zone).name) / JOB_FILE_NAME
         text = render_job_file(job)
         self.history.record_change(job.name)
         write_private_file(path, text)
+        self.revision += 1
         return path
 
     def set_enabled(self, name: str, enabled: bool) -> None:
-        """Change that one line of it. Raises JobInvalid where there is no such job, OSError."""
+        """Change the line `enabled` of the file. Raises JobInvalid when there is no such job,
+        OSError."""
         path = self.job_folder(validate_job_name(name)) / JOB_FILE_NAME
         try:
             text = read_text(path)
@@ -132,14 +159,15 @@ class Folder:
             raise no_such_job(name) from error
         self.history.record_change(name)
         write_private_file(path, self._rewrite_enabled(text, name, enabled))
+        self.revision += 1
 
     def _rewrite_enabled(self, text: str, name: str, enabled: bool) -> str:
-        """Its text with that one line changed; written anew where a line would not do, as where all
-        are indented."""
+        """The text with that one line changed. The whole file is rendered again when changing the
+        line would not be enough, as when all lines are indented."""
         changed = with_enabled(text, enabled)
         try:
             before = parse_job(text, name, self.zone).job
-        except ConfigError:  # it is broken, and stays so
+        except ConfigError:  # the file cannot be used, before and after
             return changed
         try:
             if parse_job(changed, name, self.zone).job == replace(before, enabled=enabled):
@@ -148,24 +176,37 @@ class Folder:
             pass
         return render_job_file(replace(before, enabled=enabled))
 
-    def remove(self, name: str, *, scripts: bool = True) -> None:
-        """Remove the job; with `scripts` all that lies beside it too, and that can be undone.
-        Raises JobInvalid, OSError."""
-        folder = self.job_folder(validate_job_name(name))
-        if not (folder / JOB_FILE_NAME).exists():
-            raise no_such_job(name)
-        if scripts:
-            self.history.archive(name)
-            return
+    def remove(self, name: str) -> None:
+        """Move the job's folder into the history. Raises JobInvalid when there is no such job,
+        OSError."""
+        self._require_file(name)
+        self.history.archive(name)
+        self.revision += 1
+
+    def remove_file(self, name: str) -> None:
+        """Delete the job's file for good, and its folder when nothing else is in it. Raises
+        JobInvalid when there is no such job, OSError."""
+        self._require_file(name)
+        folder = self.job_folder(name)
         (folder / JOB_FILE_NAME).unlink()
-        for empty in (folder / STATE_FOLDER, folder):
-            if empty.is_dir() and not any(empty.iterdir()):
-                empty.rmdir()
+        for inner in (folder / STATE_FOLDER, folder):
+            if inner.is_dir() and not any(inner.iterdir()):
+                inner.rmdir()
+        self.revision += 1
+
+    def restore(self, name: str, stack: Stack) -> None:
+        """Undo or redo the last change of the job. Raises JobInvalid when there is none,
+        OSError."""
+        self.history.restore(name, stack)
+        self.revision += 1
+
+    def _require_file(self, name: str) -> None:
+        if not self.exists(validate_job_name(name)):
+            raise no_such_job(name)
 
 
 def _may_hold_a_job(entry: os.DirEntry[str]) -> bool:
-    """Whether it is a folder, or a link to one. A link that leads nowhere, or round in a circle, is
-    none."""
+    """True for a folder and for a link to one, but not for a broken or circular link."""
     try:
         return not entry.name.startswith(".") and entry.is_dir()
     except OSError:
@@ -173,7 +214,7 @@ def _may_hold_a_job(entry: os.DirEntry[str]) -> bool:
 
 
 def decode_name(name: str) -> str:
-    """A name as text, whatever bytes it is made of: it is shown, and sent to the page."""
+    """The name of a folder as valid text: it is shown, and sent to the page."""
     return os.fsencode(name).decode(errors="replace")
 
 

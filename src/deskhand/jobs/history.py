@@ -1,11 +1,9 @@
-"""What the files of jobs were before somebody changed or removed one: the way back, by one command
-of a person.
+"""Undo and redo for the files of jobs.
 
-Beside the folders of jobs lies `.kept`, with a folder for each name and two stacks in it: `back` is
-what undo puts back, the latest first, `again` what redo does. An entry is a folder: in it lies the
-whole job that was removed (`whole`), or the one file that was changed (`file`), or nothing
-(`none`), where there was no job of that name. One that holds none of these was cut off while it was
-made, and is no step.
+Next to the folders of jobs is the folder `.kept`. It has a folder for each job with two stacks:
+`back` for undo and `again` for redo. A step is a numbered folder with one of three entries:
+`whole` is the folder of a job that was removed, `file` a JOB.md that was changed, and `none` says
+that there was no job. A step without any of them was interrupted while it was made, and is ignored.
 """
 
 from __future__ import annotations
@@ -24,50 +22,47 @@ from ..types.jobs import JOB_FILE_NAME, validate_job_name
 
 MAX_STEPS = 20
 MAX_JOBS = 200
-"""So many steps back are kept of each job, and of so many jobs, the latest."""
+"""How many steps are kept of each job, and of how many jobs."""
 Stack = Literal["back", "again"]
 _OTHER: dict[Stack, Stack] = {"back": "again", "again": "back"}
 
 
 class JobHistory:
-    """`root` is the folder of all jobs. Its methods block; all raise OSError."""
+    """Steps that can be undone and redone. `root` is the folder of all jobs. The methods block, and
+    raise OSError."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._kept = root / ".kept"
 
     def record_change(self, name: str) -> None:
-        """This job is about to be written, or made."""
+        """Keep the file as it is now. Call it before the file is written or made."""
         self._push(name, "back", self._save_current)
         self._clear(name)
 
     def archive(self, name: str) -> None:
-        """Take the job away, with all that lies beside its file; of a link the link alone."""
+        """Move the job's folder here. Of a link only the link is moved."""
         self._push(name, "back", lambda place: _move(self._root / name, place / "whole"))
         self._clear(name)
 
     def last_changed_job(self) -> str:
-        """The job that was changed last. Raises NoSuchJob."""
+        """The job that was changed last. Raises NoSuchJob when none was."""
         names = sorted(
             self._kept.glob("*/back"), key=lambda each: each.stat().st_mtime, reverse=True
         )
-        found = next(
-            (each.parent.name for each in names if self._top(each.parent.name, "back") is not None),
-            "",
+        for stack in names:
+            if self._top(stack.parent.name, "back") is not None:
+                return stack.parent.name
+        raise NoSuchJob(
+            "no job was changed by an agent, on the page or in a terminal: there is nothing to undo"
         )
-        if not found:
-            raise NoSuchJob(
-                "no job was changed by an agent, on the page or in a terminal: there is "
-                "nothing to undo"
-            )
-        return found
 
     def read_next(self, name: str, stack: Stack = "back") -> str | None:
-        """The JOB.md that the next step puts back, None where it takes the job away. Raises
-        JobInvalid where there is no step."""
+        """The JOB.md that the next step restores, None when the step removes the job. Raises
+        JobInvalid when there is no step."""
         place = self._next_step(name, stack)
         whole = place / "whole"
-        if whole.is_symlink():  # a relative one leads there only from where it was
+        if whole.is_symlink():  # a relative link only works from where it was
             whole = self._root / whole.readlink()
         for path in (place / "file", whole / JOB_FILE_NAME):
             if path.exists():
@@ -75,8 +70,8 @@ class JobHistory:
         return None if (place / "none").exists() else ""
 
     def restore(self, name: str, stack: Stack = "back") -> None:
-        """Go back, or forth again. Raises JobInvalid where there is nothing, or something is in the
-        way."""
+        """Do the next step: undo, or redo. Raises JobInvalid when there is none, or when a folder
+        is in the way."""
         place = self._next_step(name, stack)
         folder = self._root / name
         whole = place / "whole"
@@ -86,9 +81,8 @@ class JobHistory:
         if os.path.lexists(whole):
             self._push(name, _OTHER[stack], self._save_current)
             _move(whole, folder)
-            with suppress(
-                OSError
-            ):  # it counts from now on: what passed while it was gone is not made up for
+            with suppress(OSError):
+                # As new as now: times that passed while it was gone are not due.
                 os.utime(folder / JOB_FILE_NAME)
         elif (place / "file").exists():
             self._push(name, _OTHER[stack], self._save_current)
@@ -106,7 +100,7 @@ class JobHistory:
             (place / "none").touch()
 
     def _next_step(self, name: str, stack: Stack) -> Path:
-        """The step that is next; one that would take away what is gone already is none."""
+        """The next step. Steps that would remove a job that is gone already are deleted."""
         while (place := self._top(validate_job_name(name), stack)) is not None:
             if not (place / "none").exists() or (self._root / name / JOB_FILE_NAME).exists():
                 return place

@@ -1,16 +1,18 @@
-"""The scripts of a job, in the sandbox: what decides beforehand, and what is done with the
-answer."""
+"""Hooks: scripts of a job that run in the sandbox, before the agent is asked and after it has
+answered."""
 
 from __future__ import annotations
 
 import os
 import shlex
+from contextlib import suppress
 from pathlib import Path
 
 import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
+from ..assembly.host import Host
 from ..config.sections import HOOK_TIMEOUT_S
 from ..sandbox.base import Exit, Mount, SandboxCommand
 from ..tools.base import Context
@@ -21,19 +23,22 @@ from ..tools.way import Traveller, Way
 from ..tools.written import mounts_of
 from ..types.commit import Change
 from ..types.errors import JobInvalid, SandboxError, ToolError
+from ..types.identity import Address, Principal
 from ..types.jobs import is_contained_path
 from ..types.labels import LOCAL, UNTRUSTED, Label, join_labels
 from ..types.messages import Text, clean_text
+from .ledger import RunEntry, hook_state_label, set_hook_state_label
+from .target import JOBS_CHANNEL, agent_of, label_of_run
 
 HEAD_BYTES = 16_000
 TAIL_BYTES = 4_000
 STDERR_CHARS = 300
 STATE_FOLDER = "state"
-"""The folder beside JOB.md in which hooks may keep what they want to know the next time."""
+"""The folder next to JOB.md in which hooks may keep files for the next run."""
 
 
 class Hook(msgspec.Struct, frozen=True):
-    """A script in the folder of a job, and what it is told."""
+    """A script in the folder of a job, with its environment and input."""
 
     folder: Path
     script: str
@@ -42,11 +47,13 @@ class Hook(msgspec.Struct, frozen=True):
     timeout_s: float = HOOK_TIMEOUT_S
 
 
-class Ran(msgspec.Struct, frozen=True):
-    """How a hook ended. `stdout` is what it printed, shortened, without what it printed to stderr;
-    `said` is how it ended, for people, with whose word that is; `rows` are what it did to the
-    workspace, to be written with whatever follows. `label` is that of all that it has read, and so
-    of what it keeps."""
+class HookResult(msgspec.Struct, frozen=True):
+    """How a hook ended.
+
+    `stdout` is shortened in the middle. `outcome` is how it ended, in words for people. `rows` are
+    what it changed in the workspace, to be committed with what follows. `label` is that of all that
+    it has read, and so of what it keeps.
+    """
 
     ok: bool
     stdout: str
@@ -56,10 +63,12 @@ class Ran(msgspec.Struct, frozen=True):
 
 
 class _Printed:
-    """Both ends of a stream, in bounded memory."""
+    """The beginning and the end of a stream, in bounded memory."""
 
     def __init__(self) -> None:
-        self.head, self.tail, self.size = bytearray(), bytearray(), 0
+        self.head = bytearray()
+        self.tail = bytearray()
+        self.size = 0
 
     def add(self, data: bytes) -> None:
         self.size += len(data)
@@ -77,10 +86,66 @@ class _Printed:
         )
 
 
-async def run_hook(hook: Hook, context: Context) -> Ran:
-    """Run it to its end, at most `timeout_s`, with the job's folder to read, the workspace and
-    `state/` to write, and no secrets. Raises JobInvalid where the script is not there, ToolError
-    where nothing can be run safely."""
+async def run_job_hook(
+    host: Host, entry: RunEntry, principal: Principal, *, folder: Path, script: str, stdin: bytes
+) -> HookResult:
+    """Run a hook for this run. `folder` is that of the job. Raises as `run_hook` does."""
+    job = entry.job
+    agent = host.agent_of(agent_of(host, job))
+    hook = Hook(
+        folder,
+        script,
+        env=_environment(host, entry, agent.name),
+        stdin=stdin,
+        timeout_s=host.settings().config.jobs.hook_timeout_s,
+    )
+    kept = await hook_state_label(host.store, job.name)
+    context = Context(
+        session=entry.run.session,
+        principal=principal,
+        address=Address(JOBS_CHANNEL, chat=job.name),
+        agent=agent.name,
+        reach=await agent.open_scope(),
+        clock=host.clock,
+        ids=host.ids,
+        emit=_ignore_progress,
+        key=f"{entry.key}:{script}:{entry.run.attempts}",
+        label=join_labels((await label_of_run(host, entry), kept)),
+    )
+    result = await run_hook(hook, context)
+
+    known = join_labels((kept, result.label))
+    if known == kept:
+        return result
+    keep = set_hook_state_label(entry.run, known, host.clock.now())
+    return replace(result, rows=(*result.rows, keep))
+
+
+def _environment(host: Host, entry: RunEntry, agent: str) -> tuple[tuple[str, str], ...]:
+    """The variables that a hook finds. Those with OPERATOR are for hooks of operator-ai."""
+    home = host.settings().home
+    env = {
+        "JOB_NAME": entry.job.name,
+        "JOB_SLOT": entry.run.slot,
+        "OPERATOR_AGENT": agent,
+        "OPERATOR_HOME": str(home.root),
+        "OPERATOR_DB": str(home.database),
+        "DESKHAND_AGENT": agent,
+        "DESKHAND_HOME": str(home.root),
+    }
+    return tuple(env.items())
+
+
+def _ignore_progress(text: str) -> None:
+    """Nobody watches a hook."""
+
+
+async def run_hook(hook: Hook, context: Context) -> HookResult:
+    """Run a hook to its end, for at most `timeout_s`. It can read the job's folder and write to the
+    workspace and to `state/`; it has no secrets.
+
+    Raises JobInvalid when there is no such script, ToolError when no sandbox can run it.
+    """
     argv = await anyio.to_thread.run_sync(_prepare_argv, hook)
     folder = str(hook.folder.resolve())
     mounts = (*mounts_of(context), Mount(folder), Mount(f"{folder}/{STATE_FOLDER}", write=True))
@@ -97,8 +162,8 @@ async def run_hook(hook: Hook, context: Context) -> Ran:
     last = printed[True].text().strip()[-STDERR_CHARS:]
     label = join_labels((LOCAL, context.label, looked.label))
     whose = join_labels((label, label_of_hook(hook.folder.name))) if last or way.refused else LOCAL
-    said = Text(": ".join(filter(None, (words, last))) + way.note(), whose)
-    return Ran(ended.code == 0, printed[False].text(), said, looked.rows, label)
+    outcome = Text(": ".join(filter(None, (words, last))) + way.note(), whose)
+    return HookResult(ended.code == 0, printed[False].text(), outcome, looked.rows, label)
 
 
 async def _run_sandboxed(
@@ -119,14 +184,12 @@ async def _run_sandboxed(
 
 
 def _prepare_argv(hook: Hook) -> tuple[str, ...]:
-    """What is run: the script itself, or, where it may not be executed, what its first line
-    names."""
+    """The command: the script itself or, when it is not executable, the interpreter in its first
+    line. Raises JobInvalid."""
     folder = hook.folder.resolve()
     path = folder / hook.script
     if not is_contained_path(hook.script) or not path.resolve().is_relative_to(folder):
-        raise JobInvalid(
-            f"the hook {hook.script!r} does not lie in the folder of the job; move it there"
-        )
+        raise JobInvalid(f"the hook {hook.script!r} is not in the folder of the job; move it there")
     if not path.is_file():
         raise JobInvalid(
             f"there is no hook {hook.script!r} in the folder of the job; put it there, or "
@@ -137,27 +200,23 @@ def _prepare_argv(hook: Hook) -> tuple[str, ...]:
         return (str(path),)
     with path.open("rb") as file:
         first = file.readline(200)
-    try:
-        runner = (
-            shlex.split(first.removeprefix(b"#!").decode(errors="replace"))
-            if first.startswith(b"#!")
-            else []
-        )
-    except ValueError:  # a quote without its other one
-        runner = []
-    if not runner:
+    interpreter: list[str] = []
+    if first.startswith(b"#!"):
+        with suppress(ValueError):  # a quote that is not closed
+            interpreter = shlex.split(first.removeprefix(b"#!").decode(errors="replace"))
+    if not interpreter:
         raise JobInvalid(
             f"the hook {hook.script!r} cannot be run: it needs a first line such as #!/bin/sh"
         )
-    return (*runner, str(path))
+    return (*interpreter, str(path))
 
 
 def label_of_hook(job: str) -> Label:
-    """Whose word it is what a prerun prints: it may repeat anything from outside."""
+    """The label of what a hook prints: it may repeat anything from outside."""
     return Label("untrusted", None, f"prerun of job {job}")
 
 
 def wrap_prerun_output(printed: str) -> str:
-    """What a prerun printed, as the model is shown it."""
+    """The output of a prerun as the model sees it."""
     inner = printed.replace("</prerun_output", "<\\/prerun_output").strip()
     return f"<prerun_output>\n{inner or '[it printed nothing]'}\n</prerun_output>"

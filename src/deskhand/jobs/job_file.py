@@ -1,7 +1,6 @@
-"""JOB.md: the form in which a job is written and edited. Front matter in YAML, and below it what is
-to be done.
+"""JOB.md: a job as a file, with front matter in YAML and the prompt below it.
 
-The front matter of operator-ai is understood as it stands.
+The front matter of operator-ai is accepted as it is.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _ALIASES = {
     "timeout": "timeout_s",
     "grace": "grace_s",
 }
-"""Keys as others write them, and shorter ones -> ours."""
+"""Short keys and those of other programs -> ours."""
 _FILE_KEYS = {"person": "for", "timeout_s": "timeout", "grace_s": "grace"}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|d)?")
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -48,47 +47,43 @@ _EXAMPLE = '---\nschedule: "0 9 * * *"\n---\n\nWhat is to be done.'
 
 
 class Parsed(msgspec.Struct, frozen=True):
-    """A job, and what is odd in its file, a sentence each."""
+    """A job, and a sentence for each thing that is odd in its file."""
 
     job: Job
     notes: tuple[str, ...] = ()
 
 
 def parse_job(text: str, name: str, zone: str = "UTC") -> Parsed:
-    """The job that this file describes, in the folder of that name. Raises JobInvalid with what is
-    wrong and what would be right."""
+    """The job that this file describes, in the folder of that name. Raises JobInvalid that says
+    what is wrong and what would be right."""
     front, body = split_front_matter(text)
     if front is None:
-        raise JobInvalid(f"it has no front matter; it must begin so:\n{_EXAMPLE}")
+        raise JobInvalid(f"it has no front matter; it must begin like this:\n{_EXAMPLE}")
     try:
         data = parse_front_matter(front)
     except ConfigError as error:
         star = re.search(r"^[^\S\n]*[\w-]+:\s*\*", front, re.MULTILINE)
-        hint = (
-            '; a value that begins with * needs quotes, as in schedule: "*/30 * * * *"'
-            if star
-            else ""
-        )
+        hint = ""
+        if star:
+            hint = '; a value that begins with * needs quotes, as in schedule: "*/30 * * * *"'
         raise JobInvalid(f"its front matter cannot be read: {error}{hint}") from error
     job = validate_job(make_job(data, body, name), zone)
     return Parsed(job, tuple(_find_oddities(data, job)))
 
 
 def split_front_matter(text: str) -> tuple[str | None, str]:
-    """The front matter (None: there is none) and the text below it."""
+    """The front matter, None when there is none, and the text below it."""
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     if lines[0].rstrip() != "---":
         return None, text
-    end = next((i for i, line in enumerate(lines) if i and line.rstrip() == "---"), None)
-    return (
-        (None, text)
-        if end is None
-        else ("\n".join(lines[1:end]), "\n".join(lines[end + 1 :]).strip())
-    )
+    for end, line in enumerate(lines[1:], 1):
+        if line.rstrip() == "---":
+            return "\n".join(lines[1:end]), "\n".join(lines[end + 1 :]).strip()
+    return None, text
 
 
 def parse_front_matter(front: str) -> dict[str, Any]:
-    """Its keys, all of them text. Raises ConfigError."""
+    """The keys and values. Raises ConfigError."""
     data = parse_plain(front)
     if data in (None, ""):
         return {}
@@ -98,8 +93,8 @@ def parse_front_matter(front: str) -> dict[str, Any]:
 
 
 def make_job(front: Mapping[str, Any], body: str, name: str) -> Job:
-    """The job that these keys and this text make. Nothing is checked but that each key can be what
-    it says. Raises JobInvalid."""
+    """The job with these keys and this text. Only the type of each value is checked. Raises
+    JobInvalid."""
     known: dict[str, Any] = {}
     more: dict[str, Any] = {}
     for key, value in front.items():
@@ -176,7 +171,7 @@ def _convert_value(key: str, value: Any) -> Any:
 
 
 def _to_line(value: Any) -> str:
-    """`file notes/*.md`, also where it is written as a map of one key."""
+    """A line of text, also when it is written as a map of one key: `file: notes/*.md`."""
     if isinstance(value, Mapping) and len(value) == 1:
         ((word, about),) = value.items()
         return f"{word} {about}".strip()
@@ -196,7 +191,7 @@ _KINDS = {
 
 
 def _explain_error(error: Exception) -> str:
-    """In words for who wrote the file, who knows no types."""
+    """The error in words for the person who wrote the file."""
     text = str(error)
     if found := re.search(r"^Expected `([^`]*)`, got `([^`]*)` - at `\$\.?([^`]*)`$", text):
         wanted, given = (_KINDS.get(each, each) for each in (found[1], found[2]))
@@ -222,8 +217,7 @@ def _find_oddities(front: Mapping[str, Any], job: Job) -> Iterator[str]:
 
 
 def render_job_file(job: Job) -> str:
-    """The file of a job: what differs from the usual, and what stood there and means nothing to
-    us."""
+    """The text of JOB.md: the values that are not the default, and unknown keys as they were."""
     front: dict[str, Any] = {"name": job.name}
     usual = Job(job.name)
     for key in _KEYS:
@@ -250,7 +244,7 @@ _ENABLED = re.compile(r"^enabled[ \t]*:.*$", re.MULTILINE | re.IGNORECASE)
 
 
 def with_enabled(text: str, enabled: bool) -> str:
-    """The same file with this one key set; nothing else of it changes, comments neither."""
+    """The same text with `enabled` set. Everything else stays, also comments."""
     line = f"enabled: {'true' if enabled else 'false'}"
     front, _ = split_front_matter(text)
     if front is None:
@@ -260,8 +254,6 @@ def with_enabled(text: str, enabled: bool) -> str:
     else:
         changed = f"{front}\n{line}" if front.strip() else line
     head = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    return (
-        head.replace(f"---\n{front}", f"---\n{changed}", 1)
-        if front
-        else head.replace("---\n", f"---\n{line}\n", 1)
-    )
+    if not front:
+        return head.replace("---\n", f"---\n{line}\n", 1)
+    return head.replace(f"---\n{front}", f"---\n{changed}", 1)

@@ -1,240 +1,284 @@
-"""Jobs for the page and the API: it implements `web.ports.JobsBackend`."""
+"""Jobs for the page, the terminal and the tools: everything is asked in the name of a person."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+import logging
+import re
+from itertools import count
 
+import anyio
 import anyio.to_thread
 from msgspec.structs import replace
 
-from ..config.parse import read_text
-from ..types.errors import ConfigError, JobInvalid
-from ..types.identity import Address, Principal, responsible_person
-from ..types.jobs import CHAT, JOB_FILE_NAME, Job, Run
-from ..types.jobs import JobView as Known
-from ..web.job_views import (
-    BlueprintView,
-    JobDetail,
-    JobDraft,
-    JobRowView,
-    JobUndone,
-    Preview,
-    RunView,
-    Scheduler,
+from ..assembly.host import Host
+from ..types.errors import ConfigError, JobInvalid, NoSuchJob, Refused
+from ..types.identity import SYSTEM, Address, Principal
+from ..types.jobs import Job, JobView, Run, validate_job, validate_job_name
+from ..types.people import OWNER_NAME
+from ..types.schedules import Startup, next_due_after
+from .authorization import (
+    MAX_JOBS,
+    MAX_OWNER_JOBS,
+    authorize_job,
+    belongs_to,
+    is_owner,
+    may_see,
 )
-from ..web.names import CHANNEL, format_session_name
-from ..web.ports import JobsBackend
-from .blueprints import BLUEPRINTS, get_blueprint, make_form_schema, render_command
-from .job_file import parse_job, render_job_file
-from .manage_tool import job_from_blueprint
-from .per_person import next_run_times
-from .text import describe_outcome, describe_state, describe_timing
-from .triggers.spec import WEBHOOK_PATH
-from .triggers.triggers import Triggering, parse_triggers, webhook_secret_name
-from .using import Using
+from .files import JobFiles
+from .history import Stack
+from .job_file import parse_job
+from .ledger import RunEntry, drop_waiting_runs, forget_job, list_runs, tokens_of_last_runs
+from .pause import pause_all, pause_reason, resume_all
+from .principals import find_agent_problem
+from .scheduler import JobScheduler
+from .text import JobForecast, forecast_job
+from .views import load_views
 
-MAX_RUNS = 20
-PREVIEW_CHARS = 100
-NO_SECRET = "the webhook is closed: it has no secret. Make one with `deskhand jobs hook {name}`"
+log = logging.getLogger(__name__)
+
+FORECAST_RUNS = 20
+"""How many of the last runs tell what the next one will use."""
 
 
 class JobsApi:
-    """`folder` is where the folders of jobs lie, `agent` the one that answers where none is
-    named."""
+    """What a person may ask and change: each their own jobs, an owner those of everybody. Other
+    people's jobs are treated as if they did not exist."""
 
-    def __init__(self, using: Using, triggering: Triggering, folder: Path) -> None:
-        self._using = using
-        self._triggering = triggering
-        self._folder = folder
+    def __init__(self, host: Host, files: JobFiles, scheduler: JobScheduler) -> None:
+        self._host = host
+        self._files = files
+        self._scheduler = scheduler
+        self._change_lock = anyio.Lock()
 
-    async def list_jobs(self, principal: Principal) -> list[JobRowView]:
-        return [self._row(each) for each in await self._using.jobs.list_jobs(principal)]
+    @property
+    def zone(self) -> str:
+        """The time zone of the configuration."""
+        return self._files.zone
 
-    async def get_job(self, principal: Principal, name: str) -> JobDetail:
-        view = await self._using.jobs.get(principal, name)
-        ran = await self._using.jobs.runs(principal, name, MAX_RUNS)
-        text = await anyio.to_thread.run_sync(self._read_file, view)
-        job = view.job
-        told = (await self._using.forecast(job)).summary if job is not None else ""
-        hook = f"{WEBHOOK_PATH}{name}" if job is not None and "webhook" in job.on else ""
-        prompt = job.prompt if job is not None else ""
-        trouble = [*view.notes, *self.find_problems(view)]
-        return JobDetail(
-            self._row(view),
-            text,
-            prompt,
-            trouble,
-            told,
-            hook,
-            self._run_views(principal, view, ran),
+    @property
+    def default_agent(self) -> str:
+        """The agent of jobs that name none."""
+        return self._host.settings().agents[0]
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return self._host.clock.now()
+
+    # Reading
+
+    async def list_jobs(self, principal: Principal) -> list[JobView]:
+        """The jobs that this person may see, by name. A job whose file cannot be read is shown to
+        owners alone."""
+        views = await load_views(self._host, self._files)
+        return sorted(
+            (view for view in views if may_see(view, principal)), key=lambda view: view.name
         )
 
-    def blueprints(self) -> list[BlueprintView]:
-        return [
-            BlueprintView(
-                each.name, each.title, each.about, make_form_schema(each), render_command(each)
+    async def get(self, principal: Principal, name: str) -> JobView:
+        """One job. Raises NoSuchJob, with the same words when it is somebody else's."""
+        view = await self._find(name)
+        if view is None or not may_see(view, principal):
+            raise NoSuchJob(f"there is no job {name[:80]!r}; `deskhand jobs` lists them")
+        return view
+
+    async def _find(self, name: str) -> JobView | None:
+        for view in await load_views(self._host, self._files):
+            if view.name == name:
+                return view
+        return None
+
+    async def free_name(self, wanted: str) -> str:
+        """A name like this one that no job has."""
+        taken = {view.name for view in await load_views(self._host, self._files)}
+        base = re.sub(r"[^a-z0-9]+", "-", wanted.lower()).strip("-")[:40].strip("-") or "job"
+        if base not in taken:
+            return base
+        return next(name for i in count(2) if (name := f"{base}-{i}") not in taken)
+
+    async def runs(self, principal: Principal, name: str, limit: int = 20) -> list[Run]:
+        """The runs of a job, the latest first. Raises NoSuchJob."""
+        await self.get(principal, name)
+        return await list_runs(self._host.store, validate_job_name(name), limit)
+
+    async def forecast(self, job: Job) -> JobForecast:
+        """How often the job will run and what it will use. Raises JobInvalid."""
+        store = self._host.store
+        now = self._host.clock.now()
+        await store.usage(SYSTEM, now)  # usage is summed up when it is asked for
+        used = await tokens_of_last_runs(store, job.name, FORECAST_RUNS)
+        return forecast_job(job, used, self.zone, now)
+
+    # Changing
+
+    async def validate(self, principal: Principal, job: Job, here: Address | None = None) -> Job:
+        """The job as it would be written. `here` is where it was asked for. Raises JobInvalid,
+        Refused."""
+        return await authorize_job(self._host, principal, job, here)
+
+    async def create(self, principal: Principal, job: Job, here: Address | None = None) -> JobView:
+        """Make a job. `here` is where it was asked for. Raises JobInvalid, Refused."""
+        job = await self.validate(principal, job, here)
+        most = MAX_OWNER_JOBS if is_owner(principal) else MAX_JOBS
+        async with self._change_lock:
+            views = await load_views(self._host, self._files)
+            if any(view.name.casefold() == job.name.casefold() for view in views):
+                raise Refused(
+                    f"there is a job {job.name!r} already; choose another name, or change that one"
+                )
+            theirs = [view.job for view in views if view.job and belongs_to(view.job, principal)]
+            if len(theirs) >= most:
+                raise Refused(
+                    f"you have {most} jobs already; remove one that is not needed any more"
+                )
+            await self._save(job, principal)
+        return await self.get(principal, job.name)
+
+    async def change(self, principal: Principal, job: Job, here: Address | None = None) -> JobView:
+        """Write the job of this name. Whose it is stays. Raises JobInvalid, Refused."""
+        before = await self.get(principal, job.name)
+        if before.builtin:
+            raise Refused(
+                f"{job.name!r} is part of Deskhand: it is set in the configuration, see "
+                "`deskhand config`"
             )
-            for each in BLUEPRINTS
-        ]
+        if not job.person and before.job is not None:
+            job = replace(job, person=before.job.person)
+        await self._save(await self.validate(principal, job, here), principal)
+        return await self.get(principal, job.name)
 
-    async def preview(self, principal: Principal, draft: JobDraft) -> Preview:
-        job = await self._job_from_draft(principal, draft)
-        zone = self._using.zone()
-        job = await self._using.jobs.validate(principal, job)
-        typed = (
-            render_command(get_blueprint(draft.blueprint), draft.slots, draft.to)
-            if draft.blueprint
-            else ""
-        )
-        said = (await self._using.forecast(job)).summary
-        times = next_run_times(job, zone, self._using.now())
-        return Preview(
-            job.name,
-            describe_timing(job, zone),
-            times,
-            job.prompt,
-            render_job_file(job),
-            said,
-            typed,
-        )
-
-    async def create(self, principal: Principal, draft: JobDraft) -> JobDetail:
-        view = await self._using.jobs.create(
-            principal, await self._job_from_draft(principal, draft)
-        )
-        return await self.get_job(principal, view.name)
-
-    async def change(self, principal: Principal, name: str, text: str) -> JobDetail:
-        await self._using.jobs.get(principal, name)
-        await self._using.jobs.change(principal, parse_job(text, name, self._using.zone()).job)
-        return await self.get_job(principal, name)
+    async def _save(self, job: Job, by: Principal) -> None:
+        """Write the file. Raises JobInvalid, OSError."""
+        validate_job(job, self.zone)
+        if problem := find_agent_problem(self._host.settings(), job):
+            raise JobInvalid(problem)
+        schedule = job.resolve_schedule(self.zone)
+        if schedule is None or isinstance(schedule, Startup):
+            is_past = False
+        else:
+            is_past = next_due_after(schedule, self.now()) is None
+        if is_past:
+            raise JobInvalid(f"{job.schedule!r} is in the past; choose a time in the future")
+        await anyio.to_thread.run_sync(self._files.write, job)
+        log.info("The job %r was written by %s.", job.name, by.id)
+        self._scheduler.wake()
 
     async def remove(self, principal: Principal, name: str) -> None:
-        await self._using.jobs.remove(principal, name)
+        """Remove a job with its folder. Its runs stay in the log. Raises Refused, JobInvalid,
+        OSError."""
+        if (await self.get(principal, name)).builtin:
+            raise Refused(f"{name!r} is part of Deskhand and stays; switch it off instead")
+        await anyio.to_thread.run_sync(self._files.remove, name)
+        log.info("The job %r was removed by %s.", name, principal.id)
+        await self._forget_state(name)
+        self._scheduler.wake()
 
-    async def undo(self, principal: Principal, name: str, *, again: bool = False) -> JobUndone:
-        name, view = await self._using.jobs.undo(principal, name, again=again)
-        return JobUndone(name, self._row(view) if view is not None else None)
+    async def _forget_state(self, name: str) -> None:
+        """Skip runs that wait, and begin without a past when there is a job of that name again."""
+        drop = drop_waiting_runs(name, self.now(), "the job was removed")
+        await self._host.store.change([drop, forget_job(name)])
 
-    async def set_enabled(self, principal: Principal, name: str, on: bool) -> JobRowView:
-        return self._row(await self._using.jobs.set_enabled(principal, name, on))
+    async def set_enabled(self, principal: Principal, name: str, enabled: bool) -> JobView:
+        """Switch a job on or off. Raises Refused, JobInvalid, OSError."""
+        if (await self.get(principal, name)).builtin:
+            raise Refused(
+                f"{name!r} is part of Deskhand: switch it in the configuration, see "
+                "`deskhand config`"
+            )
+        await anyio.to_thread.run_sync(self._files.set_enabled, name, enabled)
+        state = "on" if enabled else "off"
+        log.info("The job %r was switched %s by %s.", name, state, principal.id)
+        self._scheduler.wake()
+        return await self.get(principal, name)
+
+    async def undo(
+        self, principal: Principal, name: str, *, again: bool = False
+    ) -> tuple[str, JobView | None]:
+        """Undo the last change of a job, or with `again` the last undo. An owner may pass '' for
+        the job that was changed last.
+
+        Returns the name, and how the job is now, None when it is gone. Raises JobInvalid, Refused.
+        """
+        stack: Stack = "again" if again else "back"
+        name = await self._authorize_undo(principal, name, stack)
+        async with self._change_lock:
+            await anyio.to_thread.run_sync(self._files.restore, name, stack)
+            done = "redone" if again else "undone"
+            log.info("The last change of the job %r was %s by %s.", name, done, principal.id)
+            if not await anyio.to_thread.run_sync(self._files.exists, name):
+                await self._forget_state(name)
+        self._scheduler.wake()
+        return name, await self._find(name)
+
+    async def _authorize_undo(self, principal: Principal, name: str, stack: Stack) -> str:
+        """The name of the job to be restored. Raises NoSuchJob when it is not theirs, and Refused
+        when they might not have it as it would be."""
+        if is_owner(principal):
+            name, _ = await self._read_next(name, stack)
+            return name
+
+        not_theirs = NoSuchJob(f"there is no job {name[:80]!r} of yours")
+        view = await self._find(name)
+        if not name or (view is not None and not may_see(view, principal)):
+            raise not_theirs
+        try:
+            name, job = await self._read_next(name, stack)
+        except JobInvalid:
+            if view is None:  # do not tell whether somebody else had a job of this name
+                raise not_theirs from None
+            raise
+        if job is not None:
+            if not belongs_to(job, principal):
+                raise not_theirs
+            await self.validate(principal, job)
+        return name
+
+    async def _read_next(self, name: str, stack: Stack) -> tuple[str, Job | None]:
+        """The job that the next step of this stack would restore; None when the step would remove
+        it. Raises JobInvalid, NoSuchJob."""
+        history = self._files.history
+        name = name or await anyio.to_thread.run_sync(history.last_changed_job)
+        text = await anyio.to_thread.run_sync(history.read_next, name, stack)
+        if text is None:
+            return name, None
+        try:
+            return name, parse_job(text, name, self.zone).job
+        except ConfigError:  # a file that cannot be used is the owner's to repair
+            return name, Job(name, person=OWNER_NAME)
+
+    # Running
 
     async def run(self, principal: Principal, name: str) -> str:
-        return await self._using.jobs.run(principal, name)
+        """Run a job now, or after the run that goes on. Returns the slot of the run. Raises
+        JobInvalid, Refused."""
+        return await self._scheduler.run_now(await self._get_runnable(principal, name), principal)
 
-    async def runs(self, principal: Principal, name: str, limit: int) -> list[RunView]:
-        view = await self._using.jobs.get(principal, name)
-        return self._run_views(principal, view, await self._using.jobs.runs(principal, name, limit))
+    async def prepare_run(self, principal: Principal, name: str) -> RunEntry:
+        """A run for `JobRuns.run_to_completion`. Raises JobInvalid, Refused."""
+        job = await self._get_runnable(principal, name)
+        return await self._scheduler.prepare_run(job, principal)
 
-    async def scheduler_status(self) -> Scheduler:
-        why, resumable = await self._using.jobs.pause_status()
-        return Scheduler(why, resumable)
+    async def _get_runnable(self, principal: Principal, name: str) -> Job:
+        view = await self.get(principal, name)
+        if view.job is None or view.problem:
+            raise JobInvalid(f"the job {name!r} cannot run as it is written: {view.problem}")
+        return view.job
 
-    async def resume(self, principal: Principal) -> Scheduler:
-        await self._using.jobs.resume(principal)
-        return await self.scheduler_status()
+    async def pause_status(self) -> tuple[str, bool]:
+        """Why no job runs now ('' when jobs run), and whether `resume` would change that."""
+        why = await pause_reason(self._host)
+        return why, bool(why) and self._host.settings().config.jobs.enabled
 
-    async def handle_webhook(self, name: str, headers: Mapping[str, str], body: bytes) -> bool:
-        return await self._triggering.handle_webhook(name, headers, body)
+    async def pause(self, principal: Principal, why: str) -> None:
+        """Start no job any more, until `resume`. Raises Refused."""
+        if not is_owner(principal):
+            raise Refused("only an owner may pause jobs")
+        await pause_all(self._host, why)
+        self._scheduler.wake()
 
-    def find_problems(self, view: Known) -> list[str]:
-        """Why something does not set it off, a sentence each."""
-        if view.job is None:
-            return []
-        good, wrong = parse_triggers(view.job)
-        keys = [(view.name, str(each)) for each in good]
-        found = [f"{key[1]}: {why}" for key in keys if (why := self._triggering.problems.get(key))]
-        if any(each.kind == "webhook" for each in good) and not self._triggering.secret(
-            webhook_secret_name(view.name)
-        ):
-            found.append(NO_SECRET.format(name=view.name))
-        return [*wrong, *found]
-
-    async def _job_from_draft(self, principal: Principal, draft: JobDraft) -> Job:
-        """Raises ConfigError."""
-        own = self._using.jobs
-        to = self._parse_address(principal, draft.to)
-        if bool(draft.text.strip()) == bool(draft.blueprint):
-            raise JobInvalid(
-                "send either `text`, which is a whole JOB.md, or a `blueprint` with its `slots`"
-            )
-        if draft.blueprint:
-            job = job_from_blueprint(get_blueprint(draft.blueprint), draft.slots, "", to)
-            return replace(job, name=draft.name.strip() or await own.free_name(draft.blueprint))
-        name = draft.name.strip() or await own.free_name("job")
-        job = parse_job(draft.text, name, self._using.zone()).job
-        return replace(job, to=to, session=CHAT) if to is not None and job.to is None else job
-
-    def _parse_address(self, principal: Principal, written: str) -> Address | None:
-        """`channel:chat`; a conversation on the page is one's own. Raises JobInvalid."""
-        channel, colon, chat = written.strip().partition(":")
-        if not written.strip():
-            return None
-        if not colon or not chat.strip():
-            raise JobInvalid(
-                "`to` must be channel:chat, as in telegram:12345 or web:jobs, and not "
-                f"{written[:80]!r}"
-            )
-        return (
-            Address(CHANNEL, responsible_person(principal), chat)
-            if channel == CHANNEL
-            else Address(channel, "", chat)
-        )
-
-    def _read_file(self, view: Known) -> str:
-        """Its file as it stands, also where it is broken."""
-        try:
-            return read_text(self._folder / view.name / JOB_FILE_NAME)
-        except (ConfigError, OSError):
-            return render_job_file(view.job) if view.job is not None else ""
-
-    def _row(self, view: Known) -> JobRowView:
-        job = view.job or Job(view.name)
-        last = view.last
-        counters = view.counters
-        return JobRowView(
-            name=view.name,
-            description=job.description,
-            when=describe_timing(job, self._using.zone()) if view.job is not None else "",
-            enabled=job.enabled and view.job is not None,
-            state=describe_state(view),
-            kind=job.kind,
-            person=job.person,
-            agent=job.agent,
-            to=_format_address(job.to),
-            builtin=view.builtin,
-            next_at=view.next_at,
-            last_at=(last.ended_at or last.began_at or last.due_at) if last is not None else None,
-            last_result=describe_outcome(last),
-            runs=counters.runs,
-            errors=counters.errors,
-            gates=counters.gates,
-            skips=counters.skips,
-            preview=" ".join(job.prompt.split())[:PREVIEW_CHARS],
-            schedule=job.schedule,
-        )
-
-    def _run_views(self, principal: Principal, view: Known, ran: Sequence[Run]) -> list[RunView]:
-        agent = (view.job.agent if view.job is not None else "") or self._using.agent()
-        return [
-            RunView(
-                each.slot,
-                each.state,
-                describe_outcome(each),
-                each.due_at,
-                each.began_at,
-                each.ended_at,
-                format_session_name(each.session, principal, agent) if each.session else "",
-            )
-            for each in ran
-        ]
-
-
-def _format_address(to: Address | None) -> str:
-    if to is None:
-        return ""
-    return f"{to.channel}:{to.chat}" + (f":{to.thread}" if to.thread else "")
-
-
-_desk: type[JobsBackend] = JobsApi
+    async def resume(self, principal: Principal) -> str:
+        """Let jobs run again. Returns why they were paused. Raises Refused."""
+        if not is_owner(principal):
+            raise Refused("only an owner may resume jobs")
+        why = await resume_all(self._host)
+        self._scheduler.wake()
+        return why

@@ -1,10 +1,9 @@
-"""The tool `manage_job`: jobs as their files describe them, and those that are ready but for a few
-blanks."""
+"""The tool `manage_job`: jobs as their files describe them, and jobs made from blueprints."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -24,9 +23,8 @@ from ..types.jobs import CHAT, Job, JobView, is_contained_path
 from ..types.labels import join_labels
 from .blueprints import BLUEPRINTS, Blueprint, describe_blueprint, fill_blueprint, get_blueprint
 from .job_file import parse_job
-from .per_person import next_run_times
-from .text import describe_job, describe_timing, format_time, label_of_jobs
-from .using import Using
+from .jobs_api import JobsApi
+from .text import describe_job, describe_timing, format_time, label_of_jobs, next_run_times
 
 NAME = "manage_job"
 Action = Literal["list", "create", "update", "delete", "enable", "disable", "blueprints"]
@@ -35,7 +33,7 @@ MAX_LISTED = 200
 
 
 class ManageJobArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the model says. `config` is the whole of JOB.md."""
+    """The arguments of a call. `config` is the whole JOB.md."""
 
     action: Action
     name: str = ""
@@ -63,10 +61,11 @@ _DESCRIPTIONS = {
 
 
 class ManageJob:
-    """One for all agents. `folder` is where the folders of jobs lie."""
+    """The tool for all agents. `folder` holds the folders of jobs. Without `jobs` it answers that
+    no Deskhand runs."""
 
-    def __init__(self, using: Using | None, folder: Path) -> None:
-        self._using = using
+    def __init__(self, jobs: JobsApi | None, folder: Path) -> None:
+        self._jobs = jobs
         self._folder = folder
         self.effects: tuple[Effect, ...] = ("none", "local_write", "send_other")
         described = schema(ManageJobArguments)
@@ -84,75 +83,68 @@ class ManageJob:
             given = decode_arguments(arguments, ManageJobArguments, NAME)
             if given.action in READ_ONLY_ACTIONS:
                 return "none"
-            to = (
-                _parse_config(given, "UTC").to
-                if given.action in ("create", "update") and given.config
-                else None
-            )
+            to = None
+            if given.action in ("create", "update") and given.config:
+                to = _parse_config(given, "UTC").to
         except (ToolError, ConfigError):
             return "local_write"
         return "local_write" if to is None or to == address else "send_other"
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         given = decode_arguments(arguments, ManageJobArguments, NAME)
-        if self._using is None:
+        if self._jobs is None:
             raise ToolError(
                 "jobs are kept where Deskhand runs: start it with `deskhand serve` or `deskhand`"
             )
         try:
-            return await self._run_action(given, context, self._using)
+            return await self._run_action(given, context, self._jobs)
         except (ConfigError, Refused) as error:
             raise ToolError(str(error)) from error
 
-    async def _run_action(self, given: ManageJobArguments, context: Context, using: Using) -> Done:
-        own = using.jobs
+    async def _run_action(self, given: ManageJobArguments, context: Context, jobs: JobsApi) -> Done:
         who = context.principal
         name = given.name.strip()
         match given.action:
             case "list":
-                found = await own.list_jobs(who)
-                more = f"\n… and {len(found) - MAX_LISTED} more" if len(found) > MAX_LISTED else ""
-                shown = "\n".join(describe_job(view, using.zone()) for view in found[:MAX_LISTED])
-                return done(
-                    f"{shown}{more}" or "There are no jobs.",
-                    label_of_jobs(found[:MAX_LISTED], context),
-                )
+                return _list(await jobs.list_jobs(who), context, jobs.zone)
             case "blueprints":
                 return done("\n".join(map(describe_blueprint, BLUEPRINTS)), own_label(context))
             case "create":
-                job = (
-                    job_from_arguments(given, context)
-                    if given.blueprint
-                    else _parse_config(given, using.zone())
-                )
-                free = job.name or await own.free_name(given.blueprint)
-                view = await own.create(
-                    who, replace(job, name=free, agent=job.agent or context.agent), context.address
-                )
+                job = await self._new_job(given, context, jobs)
+                view = await jobs.create(who, job, context.address)
             case "update":
-                view = await own.change(who, _parse_config(given, using.zone()), context.address)
+                view = await jobs.change(who, _parse_config(given, jobs.zone), context.address)
             case "delete":
-                await own.remove(who, _require_name(name))
-                return done(
-                    (
-                        f"ok, {name} is removed; a person brings it back with `deskhand jobs "
-                        f"undo {name}`"
-                    ),
-                    own_label(context),
+                await jobs.remove(who, _require_name(name))
+                text = (
+                    f"ok, {name} is removed; a person brings it back with `deskhand jobs undo "
+                    f"{name}`"
                 )
+                return done(text, own_label(context))
             case "enable" | "disable":
-                view = await own.set_enabled(who, _require_name(name), given.action == "enable")
+                view = await jobs.set_enabled(who, _require_name(name), given.action == "enable")
+        text = await render_confirmation(view, jobs)
         if given.action in ("create", "update") and view.job is not None:
-            scripts = await anyio.to_thread.run_sync(
+            text += await anyio.to_thread.run_sync(
                 write_hook_stubs, self._folder / view.name, view.job
             )
-            return done(
-                f"{await render_confirmation(view, using)}{scripts}",
-                join_labels((own_label(context), view.label)),
-            )
-        return done(
-            await render_confirmation(view, using), join_labels((own_label(context), view.label))
-        )
+        return done(text, join_labels((own_label(context), view.label)))
+
+    async def _new_job(self, given: ManageJobArguments, context: Context, jobs: JobsApi) -> Job:
+        if given.blueprint:
+            job = job_from_arguments(given, context)
+        else:
+            job = _parse_config(given, jobs.zone)
+        name = job.name or await jobs.free_name(given.blueprint)
+        return replace(job, name=name, agent=job.agent or context.agent)
+
+
+def _list(views: Sequence[JobView], context: Context, zone: str) -> Done:
+    shown = views[:MAX_LISTED]
+    text = "\n".join(describe_job(view, zone) for view in shown)
+    if len(views) > MAX_LISTED:
+        text += f"\n… and {len(views) - MAX_LISTED} more"
+    return done(text or "There are no jobs.", label_of_jobs(shown, context))
 
 
 def _require_name(name: str) -> str:
@@ -175,7 +167,7 @@ def _parse_config(given: ManageJobArguments, zone: str) -> Job:
 
 
 def job_from_arguments(given: ManageJobArguments, context: Context) -> Job:
-    """Its answers come to this chat. Raises JobInvalid."""
+    """The job whose answers come to this chat. Raises JobInvalid."""
     return job_from_blueprint(
         get_blueprint(given.blueprint), given.slots, given.name.strip(), context.address
     )
@@ -184,7 +176,7 @@ def job_from_arguments(given: ManageJobArguments, context: Context) -> Job:
 def job_from_blueprint(
     of: Blueprint, slots: Mapping[str, str], name: str, to: Address | None
 ) -> Job:
-    """The job that a blueprint with these blanks makes; it still needs a name where none is given.
+    """The job that this blueprint makes with these slots. Without a `name` it still needs one.
     Raises JobInvalid."""
     filled = fill_blueprint(of, slots)
     if filled.deliver and to is None:
@@ -206,45 +198,38 @@ def job_from_blueprint(
     )
 
 
-async def render_confirmation(view: JobView, using: Using) -> str:
-    """What became of it, when it comes next, and what it will cost."""
+async def render_confirmation(view: JobView, jobs: JobsApi) -> str:
+    """What became of the job, when it runs next, and what it will use."""
     job = view.job
-    zone = using.zone()
     if job is None:
         return f"{view.name} is written, and cannot run: {view.problem}"
+    zone = jobs.zone
     local = job.timezone or zone
-    come = (
-        view.next_at
-        if view.next_at is not None
-        else next(iter(next_run_times(job, zone, using.now(), 1)), None)
-    )
-    following = (
-        "it is off"
-        if not job.enabled
-        else f"next: {format_time(come, local)} ({local})"
-        if come is not None
-        else ""
-    )
-    said = "; ".join(filter(None, (f"{view.name}: {describe_timing(job, zone)}", following)))
-    return f"ok, {said}. {(await using.forecast(job)).summary}"
+    next_at = view.next_at
+    if next_at is None:
+        next_at = next(iter(next_run_times(job, zone, jobs.now(), 1)), None)
+
+    words = [f"{view.name}: {describe_timing(job, zone)}"]
+    if not job.enabled:
+        words.append("it is off")
+    elif next_at is not None:
+        words.append(f"next: {format_time(next_at, local)} ({local})")
+    return f"ok, {'; '.join(words)}. {(await jobs.forecast(job)).summary}"
 
 
 def write_hook_stubs(folder: Path, job: Job) -> str:
-    """Write a script that says yes for each hook that has none yet. Never over a file, and never
-    through a link."""
-    hooks = (job.hooks.prerun, job.hooks.postrun)
-    made = [
-        path for path in hooks if path and is_contained_path(path) and _write_stub(folder, path)
-    ]
-    return (
-        f" Made {' and '.join(made)}, which does nothing so far: a person fills it in."
-        if made
-        else ""
-    )
+    """Write a script that always succeeds for each hook that has none. Never overwrites a file, and
+    never follows a link. Returns a sentence for the model."""
+    scripts = (job.hooks.prerun, job.hooks.postrun)
+    wanted = [path for path in scripts if path and is_contained_path(path)]
+    made = [path for path in wanted if _write_stub(folder, path)]
+    if not made:
+        return ""
+    return f" Made {' and '.join(made)}, which does nothing so far: a person fills it in."
 
 
 def _write_stub(folder: Path, path: str) -> bool:
-    """Raises JobInvalid where it cannot be written."""
+    """True when it was written, False when there is a file already. Raises JobInvalid."""
     *above, name = [part for part in path.split("/") if part not in ("", ".")]
     at = os.open(folder, os.O_DIRECTORY | os.O_NOFOLLOW)
     try:

@@ -1,83 +1,141 @@
-"""One run of a job, from its slot to its end. Whatever dies in between, the rows say how far it
-came."""
+"""Runs of jobs: each is carried from its row to its end, also across crashes and restarts."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 
 import anyio
+import anyio.to_thread
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
-from ..agent.state import State, fold
+from ..assembly.host import Host
+from ..gateway.inject import InboundInjector
+from ..store.queries import add_member, last_event_number
 from ..store.retry import retry_until_written
 from ..supervision.restart_with_backoff import is_fatal
-from ..tools.base import Context
 from ..types.commit import Change
-from ..types.errors import DeskhandError, JobInvalid, StoreUnavailable
-from ..types.identity import Address, Command, Inbound, Principal, Said, principal_label
-from ..types.jobs import Job, Run, RunState, describe_failure
+from ..types.errors import ConfigError, DeskhandError, JobInvalid, StoreUnavailable
+from ..types.events import ApprovalAsked, MessageReceived, Recorded, TurnEnded
+from ..types.identity import Command, Inbound, Principal, Said, principal_label
+from ..types.jobs import Run, RunState, describe_failure
 from ..types.labels import LOCAL, Label, join_labels
 from ..types.messages import Message, Part, Text
 from ..types.people import OWNER_NAME
 from .alerts import JobFailure, record_failure, record_success
-from .files import JobFile
-from .hooks import Hook, Ran, label_of_hook, run_hook, wrap_prerun_output
+from .builtins import Chore
+from .files import JobFile, JobFiles
+from .hooks import label_of_hook, run_job_hook, wrap_prerun_output
 from .ledger import (
     RunEntry,
     add_counts,
+    claim_run,
     end_run,
+    failure_message_key,
+    find_run,
+    job_record,
+    last_runs,
     mark_finishing,
-    set_hook_state_label,
+    renew_lease,
     set_result_label,
 )
-from .overdue import Overdue
-from .port import LiveRun, Port
+from .principals import principal_for, principal_or_powerless
 from .target import (
-    JOBS_CHANNEL,
+    FinishedTurn,
     address_of,
-    agent_of,
     describe_timeout,
     find_turn_end,
+    is_receipt,
+    label_of_run,
     render_heading,
     session_of,
 )
+from .time_limits import STOP_GRACE_S, LiveRun, alert_needs_approval, seconds_left, stop_turn
+from .wakeup import Wakeup
 
 log = logging.getLogger(__name__)
 
 HOOK_LEASE_S = 630.0
-"""Longer than any hook may take, with what is to be done around it."""
+"""Longer than any hook may take, with everything around it."""
+POLL_S = 1.0
 OUTCOME_CHARS = 500
+MAX_ATTEMPTS = 3
 FAILED_STATES: tuple[RunState, ...] = ("error", "interrupted")
 
 
-class Runs:
-    """Carries them out. `tasks` are set while it may."""
+class JobRuns:
+    """Carries runs to their end: prerun, conversation, postrun.
 
-    def __init__(self, port: Port) -> None:
-        self._port = port
-        self._ground = port.ground
-        self.tasks: TaskGroup | None = None
+    `holder` names this process in the rows of its runs. `wakeup` is set when a run has ended, or
+    may be about to. `chores` do the work of jobs of that kind, by name.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        injector: InboundInjector,
+        files: JobFiles,
+        *,
+        holder: str,
+        chores: Mapping[str, Chore],
+    ) -> None:
+        self._host = host
+        self._store = host.store
+        self._injector = injector
+        self._files = files
+        self.holder = holder
+        self.chores = dict(chores)
+        self.wakeup = Wakeup()
         self.live: dict[str, LiveRun] = {}
-        self.overdue = Overdue(port, self.live, self._fail)
+        self._tasks: TaskGroup | None = None
+        self._sessions_to_check: set[str] = set()
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Let runs begin while this is open. Leaving it waits for hooks and chores; when it is
+        cancelled, the next process resumes them."""
+        try:
+            async with anyio.create_task_group() as self._tasks:
+                yield
+        finally:
+            self._tasks = None
+            self.live.clear()
+
+    @property
+    def is_open(self) -> bool:
+        return self._tasks is not None
 
     def is_running(self, job: str) -> bool:
-        """Whether it runs now."""
+        """True while a run of this job goes on in this process."""
         return any(live.entry.job.name == job for live in self.live.values())
 
-    def runs_in_session(self, session: str) -> list[LiveRun]:
-        """What goes on in this conversation."""
+    def _runs_in(self, session: str) -> list[LiveRun]:
         return [live for live in self.live.values() if live.entry.run.session == session]
 
+    def on_event(self, recorded: Recorded) -> None:
+        """Note that a run's turn may have begun or ended. Never waits."""
+        event = recorded.event
+        if isinstance(event, TurnEnded | ApprovalAsked):
+            if self._runs_in(recorded.session):
+                self._sessions_to_check.add(recorded.session)
+                self.wakeup.set()
+        elif isinstance(event, MessageReceived):
+            for live in self._runs_in(recorded.session):
+                if is_receipt(event, live.entry.key):
+                    live.turn_began_at = self._host.clock.monotonic()
+
+    # Begin and resume
+
     async def begin(self, entry: RunEntry, rows: Sequence[Change] = ()) -> None:
-        """Begin a run, with these rows. Raises StoreUnavailable, and then nothing of it has
+        """Begin a run, and commit `rows` with it. Raises StoreUnavailable, and then nothing has
         happened."""
         job = entry.job
         try:
-            principal = await self._port.principal_for(job)
-            entry = replace(entry, run=replace(entry.run, session=session_of(self._ground, entry)))
+            principal = await principal_for(self._host, job)
+            entry = replace(entry, run=replace(entry.run, session=session_of(self._host, entry)))
             if job.kind == "chore":
                 await self._claim(entry, principal, "running", job.timeout_s, rows)
                 self._start(entry, partial(self._run_chore, entry))
@@ -91,40 +149,53 @@ class Runs:
         except StoreUnavailable:
             raise
         except DeskhandError as error:
-            claim = self._port.ledger.claim(entry, "running", self._now(), 0.0)
-            await self.end(entry, "error", Text(str(error), LOCAL), errors=0, rows=(claim, *rows))
+            claim = self._claim_change(entry, "running", 0.0)
+            reason = Text(str(error), LOCAL)
+            await self.end(entry, "error", reason, errors=0, rows=(claim, *rows))
 
     async def resume(self, entry: RunEntry) -> None:
-        """Go on with what an earlier process had begun; what it was in the middle of is decided by
-        the policy."""
+        """Continue a run that an earlier process has begun. What was cut off in the middle is tried
+        again, unless the job's `misfire` is `skip` or it was tried three times."""
         state = entry.run.state
+        attempts = entry.run.attempts
         if state == "finishing":
-            said = "a restart cut off its postrun; it may or may not have finished"
-            await self.end(entry, "interrupted", Text(said, LOCAL))
+            reason = "a restart interrupted its postrun, which may or may not have finished"
+            await self.end(entry, "interrupted", Text(reason, LOCAL))
         elif state == "running" and entry.job.kind == "prompt":
-            self._track(
-                entry, "running", await self._principal_or_rightless(entry.job), entry.job.timeout_s
-            )
-            await self._insist(
-                self._port.ledger.renew_lease(entry, self._now() + entry.job.timeout_s)
-            )
-            await self.check_turn_end(entry)
-        elif entry.job.misfire == "skip" or entry.run.attempts >= 3:
-            times = f" for the {entry.run.attempts}rd time" if entry.run.attempts >= 3 else ""
-            said = f"a restart cut it off{times}; it is not tried again"
-            await self.end(entry, "interrupted", Text(said, LOCAL))
+            await self._resume_conversation(entry)
+        elif entry.job.misfire == "skip" or attempts >= MAX_ATTEMPTS:
+            times = f" for the {attempts}rd time" if attempts >= MAX_ATTEMPTS else ""
+            reason = f"a restart interrupted it{times}; it is not tried again"
+            await self.end(entry, "interrupted", Text(reason, LOCAL))
         else:
-            log.warning("the job %r was cut off by a restart and is tried again", entry.job.name)
+            log.warning("The job %r was interrupted by a restart. Trying again.", entry.job.name)
             await self.begin(entry)
 
-    async def _principal_or_rightless(self, job: Job) -> Principal:
-        """In whose name it goes on: with no rights where they are gone."""
-        try:
-            return await self._port.principal_for(job)
-        except JobInvalid:
-            return Principal(f"job:{job.name}", (), "clock", job.person)
+    async def _resume_conversation(self, entry: RunEntry) -> None:
+        timeout_s = entry.job.timeout_s
+        self._track(
+            entry, "running", await principal_or_powerless(self._host, entry.job), timeout_s
+        )
+        await self._insist(renew_lease(entry.run, self.holder, self._now() + timeout_s))
+        await self._check_turn_end(entry)
 
-    # Its stages
+    async def run_to_completion(self, entry: RunEntry) -> Run:
+        """Run this once, in a process that drives conversations and looks after no other jobs.
+        Returns how it ended, or how it is when it waits for a person. Raises StoreUnavailable."""
+        if entry.run.session:
+            self._host.dispatch.adopt(entry.run.session)
+        async with self.open():
+            await self.begin(entry)
+            while entry.key in self.live:
+                self.wakeup.clear()
+                await self.check()
+                if entry.key in self.live:
+                    with anyio.move_on_after(POLL_S):
+                        await self.wakeup.wait()
+        done = await find_run(self._store, entry.job.name, entry.run.slot)
+        return done.run if done is not None else entry.run
+
+    # The stages of a run
 
     async def _claim(
         self,
@@ -134,85 +205,109 @@ class Runs:
         lease_s: float,
         rows: Sequence[Change],
     ) -> None:
-        claim = self._port.ledger.claim(entry, state, self._now(), lease_s)
-        count = [add_counts(entry.job.name, runs=1)] if state == "running" else []
-        await self._ground.store.change([claim, *count, *rows])
+        changes = [self._claim_change(entry, state, lease_s)]
+        if state == "running":
+            changes.append(add_counts(entry.job.name, runs=1))
+        await self._store.change([*changes, *rows])
         self._track(entry, state, principal, lease_s)
+
+    def _claim_change(self, entry: RunEntry, state: RunState, lease_s: float) -> Change:
+        return claim_run(entry, state, holder=self.holder, now=self._now(), lease_s=lease_s)
 
     def _track(
         self, entry: RunEntry, state: RunState, principal: Principal, lease_s: float
     ) -> None:
-        entry = replace(entry, run=replace(entry.run, state=state))
-        self.live[entry.key] = LiveRun(entry, principal, self._ground.clock.monotonic() + lease_s)
+        self.live[entry.key] = LiveRun(
+            entry=replace(entry, run=replace(entry.run, state=state)),
+            principal=principal,
+            deadline=self._host.clock.monotonic() + lease_s,
+        )
 
     async def _run_prerun(self, entry: RunEntry) -> None:
-        """Its prerun, and then the model, if that says so."""
-        live = self.live[entry.key]
+        """Run the prerun, and ask the agent when its exit code is 0."""
+        principal = self.live[entry.key].principal
         job = entry.job
         try:
-            ran = await self._run_hook(entry, live.principal, job.hooks.prerun, b"")
-            if not ran.ok:
-                await self.end(entry, "gated", ran.outcome, rows=ran.rows)
-                return
-            part = Text(
-                wrap_prerun_output(ran.stdout), join_labels((label_of_hook(job.name), ran.label))
+            result = await run_job_hook(
+                self._host,
+                entry,
+                principal,
+                folder=self._files.job_folder(job.name),
+                script=job.hooks.prerun,
+                stdin=b"",
             )
+            if not result.ok:
+                await self.end(entry, "gated", result.outcome, rows=result.rows)
+                return
+            label = join_labels((label_of_hook(job.name), result.label))
+            output = Text(wrap_prerun_output(result.stdout), label)
             await retry_until_written(
-                partial(self._hand_in, entry, live.principal, (part,), ran.rows)
+                partial(self._hand_in, entry, principal, (output,), result.rows)
             )
         except DeskhandError as error:
             await self.end(entry, "error", Text(str(error), label_of_hook(job.name)), errors=0)
 
     async def _hand_in(
-        self, entry: RunEntry, principal: Principal, more: tuple[Part, ...], rows: Sequence[Change]
+        self, entry: RunEntry, principal: Principal, more: Sequence[Part], rows: Sequence[Change]
     ) -> None:
-        """The conversation gets it: in one transaction with the row that says so."""
+        """Put the prompt to the conversation, in one transaction with the row that says so."""
         job = entry.job
         session = entry.run.session
-        now = self._now()
-        head = await self._ground.store.query("event_head", (session,))
-        entry = replace(entry, after_n=head[0][0] if head else 0)
-        ours = principal_label(principal)
-        payload = (entry.payload,) if entry.payload is not None else ()
-        parts = (Text(f"{render_heading(entry)}\n\n{job.prompt}", ours), *more, *payload)
-        body = Said(Message("user", parts))
+        entry = replace(entry, after_n=await last_event_number(self._store, session))
+
+        heading = Text(f"{render_heading(entry)}\n\n{job.prompt}", principal_label(principal))
+        payload = () if entry.payload is None else (entry.payload,)
         inbound = Inbound(
-            entry.key, address_of(entry.job), principal.id, now, body, session, when="queue"
+            entry.key,
+            address_of(job),
+            principal.id,
+            self._now(),
+            Said(Message("user", (heading, *more, *payload))),
+            session,
+            when="queue",
         )
-        claim = self._port.ledger.claim(entry, "running", now, job.timeout_s)
-        members = (
-            [Change("session_join", (session, principal.on_behalf_of))]
-            if "owner" not in principal.roles
-            else []
-        )
-        counts = add_counts(job.name, runs=1)
+        changes = [
+            self._claim_change(entry, "running", job.timeout_s),
+            add_counts(job.name, runs=1),
+            *rows,
+        ]
+        if "owner" not in principal.roles:
+            changes.append(add_member(session, principal.on_behalf_of))
+
         self._track(entry, "running", principal, job.timeout_s)
         try:
-            await self._port.injector.hand_in(inbound, principal, (claim, counts, *rows, *members))
+            await self._injector.hand_in(inbound, principal, changes)
         except BaseException:
             self.live.pop(entry.key, None)
             raise
 
     async def _deliver(self, entry: RunEntry, rows: Sequence[Change]) -> None:
-        """Its text is said as it is, and stands in the log of that chat."""
+        """Send the text of a `deliver` job as it is. The run is over with the same transaction."""
         job = entry.job
         now = self._now()
-        said = Command("deliver", job.prompt)
-        by = Principal(f"job:{job.name}", ("owner",), "system", job.person or OWNER_NAME)
-        inbound = Inbound(entry.key, address_of(entry.job), by.id, now, said, entry.run.session)
-        claim = self._port.ledger.claim(entry, "running", now, 0.0)
-        done = end_run(entry.run, "done", now, "")
-        known = await self._port.ledger.state(job.name)
-        more = (
-            add_counts(job.name, runs=1),
-            *await record_success(self._ground, job, known, entry.key),
+        sender = Principal(f"job:{job.name}", ("owner",), "system", job.person or OWNER_NAME)
+        inbound = Inbound(
+            entry.key,
+            address_of(job),
+            sender.id,
+            now,
+            Command("deliver", job.prompt),
+            entry.run.session,
         )
-        await self._port.injector.hand_in(inbound, by, (claim, done, *rows, *more))
-        await self._port.on_run_end(entry, "done")
+        record = await job_record(self._store, job.name)
+        changes = [
+            self._claim_change(entry, "running", 0.0),
+            end_run(entry.run, "done", now, ""),
+            *rows,
+            add_counts(job.name, runs=1),
+            *await record_success(self._host, job, record, entry.key),
+        ]
+        await self._injector.hand_in(inbound, sender, changes)
+        await self._after_end(entry, "done")
 
     async def _run_chore(self, entry: RunEntry) -> None:
-        chore = self._port.find_chore(entry.job.chore)
         job = entry.job
+        chore = self.chores.get(job.chore)
         try:
             if chore is None:
                 raise JobInvalid(f"there is no chore {job.chore!r} here")
@@ -223,101 +318,96 @@ class Runs:
         except DeskhandError as error:
             await self.end(entry, "error", Text(str(error), Label(source=f"the job {job.name}")))
         else:
-            await self.end(entry, "done", Text(said, LOCAL))  # a count, or a sentence of ours
+            await self.end(entry, "done", Text(said, LOCAL))
 
-    async def check_turn_end(self, entry: RunEntry) -> None:
-        """See whether its turn is over, and go on from there."""
-        log_ = await self._ground.store.events(entry.run.session, entry.after_n)
+    async def check(self) -> None:
+        """See which turns have ended, which wait for a person, and which take too long."""
+        sessions = self._sessions_to_check
+        self._sessions_to_check = set()
+        for session in sessions:
+            for live in self._runs_in(session):
+                await self._check_turn_end(live.entry)
+                await self._insist(*await alert_needs_approval(self._host, live))
+        await self._stop_overdue()
+
+    async def _check_turn_end(self, entry: RunEntry) -> None:
+        """When the turn of this run has ended, go on to the next stage."""
+        log_ = await self._store.events(entry.run.session, entry.after_n)
         found = find_turn_end(log_, entry.key)
         live = self.live.get(entry.key)
         if found is None or live is None:
             return
-        answer = found.answer
-        reason = found.event.reason
-        if reason != "done":
-            stopped = live.stopping and reason == "stopped"
-            why = describe_failure(reason, answer) if found.event.said else answer
-            if stopped:
-                why = describe_timeout(entry.job)
-            said = await self._ground.store.query("job_said", (entry.run.session, found.n))
-            await self.end(
-                entry,
-                "error",
-                Text(why, await self._label(entry)),
-                said_as=said[-1][0] if said else "",
-            )
+        if found.event.reason != "done":
+            await self._end_failed_turn(live, found)
         elif not entry.job.hooks.postrun:
-            await self.end(entry, "done", Text(answer, await self._label(entry)))
+            label = await label_of_run(self._host, entry)
+            await self.end(entry, "done", Text(found.answer, label))
         elif live.entry.run.state != "finishing":
             live.entry = replace(entry, run=replace(entry.run, state="finishing"))
-            live.deadline = self._ground.clock.monotonic() + HOOK_LEASE_S
+            live.deadline = self._host.clock.monotonic() + HOOK_LEASE_S
             await self._insist(mark_finishing(entry.run, self._now() + HOOK_LEASE_S))
-            self._start(entry, partial(self._run_postrun, entry, live.principal, answer))
+            self._start(entry, partial(self._run_postrun, entry, live.principal, found.answer))
+
+    async def _end_failed_turn(self, live: LiveRun, found: FinishedTurn) -> None:
+        entry = live.entry
+        reason = found.event.reason
+        if live.stopping and reason == "stopped":
+            why = describe_timeout(entry.job)
+        elif found.event.said:
+            why = describe_failure(reason, found.answer)
+        else:
+            why = found.answer
+        said_as = await failure_message_key(self._store, entry.run.session, found.n)
+        label = await label_of_run(self._host, entry)
+        await self.end(entry, "error", Text(why, label), said_as=said_as)
 
     async def _run_postrun(self, entry: RunEntry, principal: Principal, answer: str) -> None:
-        """Its postrun gets the answer."""
-        try:
-            ran = await self._run_hook(entry, principal, entry.job.hooks.postrun, answer.encode())
-        except DeskhandError as error:
-            await self.end(entry, "error", Text(str(error), label_of_hook(entry.job.name)))
-            return
-        if ran.ok:
-            await self.end(entry, "done", Text(answer, await self._label(entry)), rows=ran.rows)
-        else:
-            said = Text(f"its postrun failed: {ran.outcome.text}", ran.outcome.label)
-            await self.end(entry, "error", said, rows=ran.rows)
-
-    async def _label(self, entry: RunEntry) -> Label:
-        """That of the conversation of this run, and of what has set it off."""
-        session = entry.run.session
-        own = principal_label(await self._principal_or_rightless(entry.job))
-        history = await self._ground.store.history(session) if session else ()
-        read = fold(State(session), history).label
-        payload = (entry.payload.label,) if entry.payload is not None else ()
-        return join_labels((LOCAL, own, read, *payload))
-
-    async def _run_hook(
-        self, entry: RunEntry, principal: Principal, script: str, stdin: bytes
-    ) -> Ran:
-        agent = self._ground.agent_of(agent_of(self._ground, entry.job))
+        """Give the answer to the postrun."""
         job = entry.job
-        home = self._ground.settings().home
-        about = {
-            "JOB_NAME": job.name,
-            "JOB_SLOT": entry.run.slot,
-            "OPERATOR_AGENT": agent.name,
-            "OPERATOR_HOME": str(home.root),
-            "OPERATOR_DB": str(home.database),
-            "DESKHAND_AGENT": agent.name,
-            "DESKHAND_HOME": str(home.root),
-        }
-        hook = Hook(
-            self._port.job_folder(job.name),
-            script,
-            tuple(about.items()),
-            stdin,
-            self._ground.settings().config.jobs.hook_timeout_s,
-        )
-        session = entry.run.session
-        place = (
-            session,
-            principal,
-            Address(JOBS_CHANNEL, chat=job.name),
-            agent.name,
-            await agent.open_scope(),
-        )
-        key = f"{entry.key}:{script}:{entry.run.attempts}"
-        kept = await self._port.ledger.hook_state_label(job.name)
-        label = join_labels((await self._label(entry), kept))
-        context = Context(
-            *place, self._ground.clock, self._ground.ids, _ignore_progress, key, label
-        )
-        ran = await run_hook(hook, context)
-        if (known := join_labels((kept, ran.label))) == kept:
-            return ran
-        return replace(ran, rows=(*ran.rows, set_hook_state_label(entry.run, known, self._now())))
+        try:
+            result = await run_job_hook(
+                self._host,
+                entry,
+                principal,
+                folder=self._files.job_folder(job.name),
+                script=job.hooks.postrun,
+                stdin=answer.encode(),
+            )
+        except DeskhandError as error:
+            await self.end(entry, "error", Text(str(error), label_of_hook(job.name)))
+            return
+        if result.ok:
+            label = await label_of_run(self._host, entry)
+            await self.end(entry, "done", Text(answer, label), rows=result.rows)
+        else:
+            outcome = result.outcome
+            said = Text(f"its postrun failed: {outcome.text}", outcome.label)
+            await self.end(entry, "error", said, rows=result.rows)
 
-    # Its end
+    # Time limits
+
+    async def _stop_overdue(self) -> None:
+        """Stop turns that take too long. A run whose turn does not stop ends with an error."""
+        now = self._host.clock.monotonic()
+        overdue = [live for live in self.live.values() if live.has_turn and live.deadline <= now]
+        for live in overdue:
+            left_s = await seconds_left(self._host, live)
+            if left_s > 0:
+                live.deadline = now + left_s
+            elif live.stopping:
+                reason = f"{describe_timeout(live.entry.job)}, and did not stop"
+                await self.end(live.entry, "error", Text(reason, LOCAL))
+            else:
+                live.stopping = True
+                live.deadline = now + STOP_GRACE_S
+                await stop_turn(self._host, self._injector, live)
+
+    def seconds_until_deadlines(self) -> list[float]:
+        """In how many seconds each run that has a turn will have taken too long."""
+        now = self._host.clock.monotonic()
+        return [live.deadline - now for live in self.live.values() if live.has_turn]
+
+    # The end of a run
 
     async def end(
         self,
@@ -329,73 +419,78 @@ class Runs:
         errors: int | None = None,
         said_as: str = "",
     ) -> None:
-        """Write how it ended, with all that follows from it, in one transaction. `said_as` is the
-        key of the message that told its chat of a failure."""
+        """End a run, and commit everything that follows from it in one transaction.
+
+        `said` is how it ended. `errors` overrides how many errors are counted. `said_as` is the key
+        of the message that told its chat of a failure.
+        """
         job = entry.job
         now = self._now()
-        words = " ".join(self._ground.redact(said.text).split())[:OUTCOME_CHARS]
+        words = " ".join(self._host.redact(said.text).split())[:OUTCOME_CHARS]
         failed = state in FAILED_STATES
-        counts = add_counts(
-            job.name, gates=int(state == "gated"), errors=int(failed) if errors is None else errors
-        )
-        known = await self._port.ledger.state(job.name)
+        if errors is None:
+            errors = int(failed)
+
+        record = await job_record(self._store, job.name)
         key = f"{entry.key}:{state}"
+        alerts: list[Change] = []
         if failed:
-            failure = JobFailure(key, words or "it does not say why", now, said_as)
-            more = await record_failure(self._ground, job, known, failure)
-        else:
-            more = await record_success(self._ground, job, known, key) if state == "done" else []
-        whose = set_result_label(entry.run, said.label if words else LOCAL, now)
-        await self._insist(*rows, end_run(entry.run, state, now, words), whose, counts, *more)
+            failure = JobFailure(key, words or "no reason was given", now, said_as)
+            alerts = await record_failure(self._host, job, record, failure)
+        elif state == "done":
+            alerts = await record_success(self._host, job, record, key)
+
+        await self._insist(
+            *rows,
+            end_run(entry.run, state, now, words),
+            set_result_label(entry.run, said.label if words else LOCAL, now),
+            add_counts(job.name, gates=int(state == "gated"), errors=errors),
+            *alerts,
+        )
         self.live.pop(entry.key, None)
-        await self._port.on_run_end(entry, state)
+        await self._after_end(entry, state)
 
-    async def _fail(self, live: LiveRun, said: str) -> None:
-        await self.end(live.entry, "error", Text(said, LOCAL))
+    async def _after_end(self, entry: RunEntry, state: RunState) -> None:
+        """Delete the file of a job that wants that, and let the next run begin."""
+        job = entry.job
+        if job.delete_after_run and state not in ("skipped", "missed", "interrupted"):
+            try:
+                await anyio.to_thread.run_sync(self._files.remove_file, job.name)
+            except (ConfigError, OSError) as error:
+                log.warning("The job %r has run and could not be deleted: %s", job.name, error)
+        self.wakeup.set()
 
-    async def remove_finished_jobs(self, found: Iterable[JobFile]) -> None:
-        """Remove the files of those that were to go after their run, where a crash came between."""
-        last = await self._port.ledger.last_runs()
-        for one in found:
-            run = last.get(one.name)
-            if (
-                one.job is None
-                or not one.job.delete_after_run
-                or run is None
-                or (run.ended_at or 0.0) < one.written_at
-            ):
+    async def delete_finished_jobs(self, files: Iterable[JobFile]) -> None:
+        """Delete jobs with `delete_after_run` that have run, when a crash came before that."""
+        last = await last_runs(self._store)
+        for file in files:
+            run = last.get(file.name)
+            if run is None or file.job is None or not file.job.delete_after_run:
                 continue
-            if run.state in ("done", "error", "gated"):
-                await self._port.on_run_end(RunEntry(run, one.job), run.state)
+            has_run = run.state in ("done", "error", "gated")
+            if has_run and (run.ended_at or 0.0) >= file.written_at:
+                await self._after_end(RunEntry(run, file.job), run.state)
 
     # Small things
 
     def _now(self) -> float:
-        return self._ground.clock.now()
+        return self._host.clock.now()
 
     def _start(self, entry: RunEntry, work: Callable[[], Awaitable[None]]) -> None:
-        if self.tasks is not None:
-            self.tasks.start_soon(self._run_guarded, entry, work)
+        if self._tasks is not None:
+            self._tasks.start_soon(self._run_guarded, entry, work)
 
     async def _run_guarded(self, entry: RunEntry, work: Callable[[], Awaitable[None]]) -> None:
-        """What breaks in one run is the end of that run alone."""
+        """Do this work. An unexpected error ends this run alone."""
         try:
             await work()
         except Exception as error:
             if is_fatal(error):
                 raise
-            log.exception("a run of the job %r broke", entry.job.name)
-            broke = f"it broke ({type(error).__name__}: {error})"
-            await self.end(entry, "error", Text(broke, Label(source=f"the job {entry.job.name}")))
+            log.exception("A run of the job %r failed unexpectedly.", entry.job.name)
+            reason = f"unexpected error ({type(error).__name__}: {error})"
+            await self.end(entry, "error", Text(reason, Label(source=f"the job {entry.job.name}")))
 
     async def _insist(self, *changes: Change) -> None:
-        await retry_until_written(partial(self._ground.store.change, changes))
-
-
-def _ignore_progress(text: str) -> None:
-    """Nobody watches."""
-
-
-def new_run(job: Job, slot: str, due_at: float) -> RunEntry:
-    """A run that nobody has begun."""
-    return RunEntry(Run(job.name, slot, "waiting", due_at), job)
+        if changes:
+            await retry_until_written(partial(self._store.change, changes))

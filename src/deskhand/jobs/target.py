@@ -1,4 +1,4 @@
-"""Where a run goes on, what the conversation is told there, and what came of it."""
+"""The conversation of a run: where it is, what is said there first, and how its turn ended."""
 
 from __future__ import annotations
 
@@ -7,56 +7,68 @@ from hashlib import blake2b
 
 import msgspec
 
+from ..agent.state import State, fold
 from ..assembly.host import Host
 from ..assembly.prompt import JOB_CHANNEL
 from ..gateway.named_sessions import Places
 from ..types.events import AnyEvent, MessageReceived, ModelReplied, Recorded, TurnEnded
-from ..types.identity import OWN_SURFACES, Address, Inbound, Said, session_key
+from ..types.identity import (
+    OWN_SURFACES,
+    Address,
+    Inbound,
+    Said,
+    principal_label,
+    session_key,
+)
 from ..types.jobs import CHAT, ISOLATED, Job
+from ..types.labels import LOCAL, Label, join_labels
 from ..types.messages import Message
 from ..types.people import OWNER_NAME
 from .ledger import RunEntry
+from .principals import principal_or_powerless
 
 JOBS_CHANNEL = JOB_CHANNEL
-"""The channel of conversations that a job has for itself: nobody reads there, the log holds
-them."""
+"""The channel of conversations that a job has for itself. Nothing is sent there; people read the
+log."""
 
 
-def agent_of(ground: Host, job: Job) -> str:
-    """Who is asked."""
-    return job.agent or ground.settings().agents[0]
+def agent_of(host: Host, job: Job) -> str:
+    """The name of the agent that does this job."""
+    return job.agent or host.settings().agents[0]
 
 
-def session_of(ground: Host, entry: RunEntry) -> str:
-    """The conversation of this run; '' for a chore, which has none."""
+def session_of(host: Host, entry: RunEntry) -> str:
+    """The session key of this run, or '' for a chore, which has no conversation."""
     job = entry.job
-    run = entry.run
-    agent = agent_of(ground, job)
+    agent = agent_of(host, job)
     if job.kind == "chore":
         return ""
-    if job.session == ISOLATED and job.kind == "prompt":
-        epoch = f"{int(run.due_at)}"
-        if run.slot[:1].isdigit():
-            return f"{agent}/job:{job.name}:{epoch}"
-        return (
-            f"{agent}/job:{job.name}:{epoch}-"
-            f"{blake2b(run.slot.encode(), digest_size=3).hexdigest()}"
-        )
+    if job.kind == "prompt" and job.session == ISOLATED:
+        return f"{agent}/job:{job.name}:{_isolated_name(entry)}"
     if job.to is not None and (job.session == CHAT or job.kind == "deliver"):
-        own = session_key(agent, job.to)
-        return Places(ground.store).current_session(
-            own, Inbound("", job.to, "", 0.0, Said(Message("user", ())))
-        )
+        nothing = Inbound("", job.to, "", 0.0, Said(Message("user", ())))
+        return Places(host.store).current_session(session_key(agent, job.to), nothing)
     if "/" in job.session:
         return job.session
     return session_key(agent, _page_address(job))
 
 
+def _isolated_name(entry: RunEntry) -> str:
+    """When the run is due and, for one that no time has started, a hash of its slot."""
+    run = entry.run
+    due = f"{int(run.due_at)}"
+    if run.slot[:1].isdigit():
+        return due
+    return f"{due}-{blake2b(run.slot.encode(), digest_size=3).hexdigest()}"
+
+
 def address_of(job: Job) -> Address:
-    """Where its answers go."""
+    """Where the answers of this job go."""
     if job.to is not None:
         return job.to
-    return Address(JOBS_CHANNEL, chat=job.name) if job.session == ISOLATED else _page_address(job)
+    if job.session == ISOLATED:
+        return Address(JOBS_CHANNEL, chat=job.name)
+    return _page_address(job)
 
 
 def _page_address(job: Job) -> Address:
@@ -64,9 +76,8 @@ def _page_address(job: Job) -> Address:
 
 
 def render_heading(entry: RunEntry) -> str:
-    """What stands above its prompt: why it comes, and who will read the answer."""
+    """The line above the prompt: why the run begins, and who reads the answer."""
     job = entry.job
-    run = entry.run
     if job.to is None and job.session == ISOLATED:
         where = (
             "Nobody reads along, and your answer is only kept in the log: to tell somebody, use "
@@ -76,54 +87,72 @@ def render_heading(entry: RunEntry) -> str:
         where = f"Your answer is sent to {job.to.channel}."
     else:
         where = "Your answer is read in this conversation."
-    return f"[The job {job.name!r} {_describe_cause(run.slot)}. {where}]"
+    return f"[The job {job.name!r} {_describe_cause(entry.run.slot)}. {where}]"
 
 
 def _describe_cause(slot: str) -> str:
-    """Whether it was a time, a person or an event."""
+    """What started the run: a person, a time or an event."""
     run, by, person = slot.partition(" by ")
-    if by and ":" not in run:  # before a colon stands which event it was, and behind that any words
+    if by and ":" not in run:  # the slot of an event has a colon, and after it any words
         return f"was started by {person}"
-    return f"is due ({slot})" if slot[:1].isdigit() or slot.startswith("startup") else "was set off"
+    if slot[:1].isdigit() or slot.startswith("startup"):
+        return f"is due ({slot})"
+    return "was set off"
+
+
+async def label_of_run(host: Host, entry: RunEntry) -> Label:
+    """The label of everything that went into this run: its conversation, the job, and the event
+    that started it."""
+    session = entry.run.session
+    history = await host.store.history(session) if session else ()
+    labels = [
+        LOCAL,
+        principal_label(await principal_or_powerless(host, entry.job)),
+        fold(State(session), history).label,
+    ]
+    if entry.payload is not None:
+        labels.append(entry.payload.label)
+    return join_labels(tuple(labels))
 
 
 def is_receipt(event: AnyEvent, key: str) -> bool:
-    """Whether a turn takes this message in."""
+    """True when this event takes the message with that key into a turn."""
     return isinstance(event, MessageReceived) and event.external_id == key
 
 
 def is_received(log: Sequence[Recorded], key: str) -> bool:
-    """Whether a turn has taken this message in; it may still wait behind another one."""
+    """True when a turn has taken the message in. Until then it waits behind another turn."""
     return any(is_receipt(recorded.event, key) for recorded in log)
 
 
-class Ended(msgspec.Struct, frozen=True):
-    """The end of a turn, the number of that event, and what was said last in the turn."""
+class FinishedTurn(msgspec.Struct, frozen=True):
+    """The end of a turn: the number of its event, the event, and the answer."""
 
     n: int
     event: TurnEnded
     answer: str
 
 
-def find_turn_end(log: Sequence[Recorded], key: str) -> Ended | None:
-    """The end of the turn that took this message in; None while there is none."""
-    number = 0
+def find_turn_end(log: Sequence[Recorded], key: str) -> FinishedTurn | None:
+    """The end of the turn that took the message with this key in, or None while it goes on."""
+    inbox_id = 0
     answer = ""
     for recorded in log:
         event = recorded.event
         match event:
-            case MessageReceived(external_id=external_id, inbox_id=inbox_id) if external_id == key:
-                number = inbox_id
-            case ModelReplied(message=message) if number:
+            case MessageReceived() if event.external_id == key:
+                inbox_id = event.inbox_id
+            case ModelReplied(message=message) if inbox_id:
                 answer = "" if message.calls else message.text
-            case TurnEnded(answers=answers) if number and number in answers:
-                return Ended(recorded.n, event, event.said or answer)
+            case TurnEnded(answers=answers) if inbox_id and inbox_id in answers:
+                return FinishedTurn(recorded.n, event, event.said or answer)
             case _:
                 pass
     return None
 
 
 def describe_timeout(job: Job) -> str:
+    """Why a run that took too long was stopped."""
     minutes, seconds = divmod(round(job.timeout_s), 60)
     limit = f"{minutes} minutes" if minutes and not seconds else f"{round(job.timeout_s)} seconds"
     return f"it took longer than {limit} and was stopped"

@@ -1,5 +1,4 @@
-"""Jobs in words, for people and models: when they are due, what became of them, what they will
-cost. Pure."""
+"""Jobs in words, for people and models. Pure functions."""
 
 from __future__ import annotations
 
@@ -20,6 +19,7 @@ from ..types.schedules import (
     Startup,
     describe_schedule,
     due_within,
+    next_due_after,
     parse_schedule,
 )
 
@@ -27,21 +27,21 @@ FORECAST_DAYS = 30
 MAX_COUNTED = 50_000
 STATE_TEXTS: dict[RunState, str] = {
     "waiting": "waits to begin",
-    "checking": "its prerun decides",
+    "checking": "its prerun runs",
     "running": "runs now",
     "finishing": "its postrun runs",
     "done": "done",
     "error": "went wrong",
     "gated": "not needed, its prerun said",
-    "skipped": "skipped, since the last one still ran",
+    "skipped": "skipped, since the last run was still going on",
     "missed": "missed, since Deskhand did not run",
-    "interrupted": "cut off by a restart",
+    "interrupted": "interrupted by a restart",
 }
 
 
 class JobForecast(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a job will come to within `days`. `runs` is None where only events set it off; `tokens`
-    is what one run takes, None where nobody knows; `because` says how either is known."""
+    """How often a job will run within `days`, and how many `tokens` one run uses. `runs` is None
+    when only events start it, `tokens` when that is not known; `because` says how it is known."""
 
     days: int
     runs: int | None
@@ -50,9 +50,9 @@ class JobForecast(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def summary(self) -> str:
-        """In one sentence."""
+        """The forecast in one sentence."""
         if self.runs is None:
-            return f"It runs when something sets it off; {self._tokens_per_run}."
+            return f"It runs when an event starts it; {self._tokens_per_run}."
         times = f"{self.runs:,} run{'' if self.runs == 1 else 's'} in {self.days} days"
         if self.tokens is None:
             return f"Forecast: {times}; {self._tokens_per_run}."
@@ -67,15 +67,13 @@ class JobForecast(msgspec.Struct, frozen=True, omit_defaults=True):
     def _tokens_per_run(self) -> str:
         if self.tokens is None:
             return self.because
-        return (
-            f"{abbreviate_number(self.tokens)} tokens each, {self.because}"
-            if self.tokens
-            else f"no tokens: {self.because}"
-        )
+        if not self.tokens:
+            return f"no tokens: {self.because}"
+        return f"{abbreviate_number(self.tokens)} tokens each, {self.because}"
 
 
 def abbreviate_number(number: int) -> str:
-    """12,345 -> 12k; at least two figures."""
+    """Short form of a number, with two digits or more: 12,345 is 12k."""
     for size, unit in ((1_000_000, "M"), (1_000, "k")):
         if number >= size:
             shown = f"{number / size:.1f}" if number < 10 * size else f"{number / size:.0f}"
@@ -84,7 +82,8 @@ def abbreviate_number(number: int) -> str:
 
 
 def forecast_job(job: Job, used: Sequence[int], zone: str, now: float) -> JobForecast:
-    """`used` are the tokens of its last runs that asked a model. Raises JobInvalid."""
+    """The forecast of a job. `used` are the tokens of its last runs that asked a model. Raises
+    JobInvalid."""
     schedule = job.resolve_schedule(zone)
     match schedule:
         case None:
@@ -105,46 +104,45 @@ def forecast_job(job: Job, used: Sequence[int], zone: str, now: float) -> JobFor
 
 def _forecast_tokens(job: Job, used: Sequence[int]) -> tuple[int | None, str]:
     if job.kind != "prompt":
-        return (
-            0,
-            "it asks no model"
-            if job.kind == "deliver"
-            else "it asks only where there is something to do",
-        )
+        asks = "no model" if job.kind == "deliver" else "a model only when there is work"
+        return 0, f"it asks {asks}"
     if used:
-        middle = sorted(used)[len(used) // 2]
-        return middle, f"as its last {len(used)} did" if len(used) > 1 else "as its last one did"
+        median = sorted(used)[len(used) // 2]
+        runs = f"last {len(used)} runs" if len(used) > 1 else "last run"
+        return median, f"like its {runs}"
     if job.session != ISOLATED:
-        return None, "each takes what its conversation does, and `deskhand budget` bounds that"
+        return None, "a run uses what its conversation uses; `deskhand budget` limits that"
     if job.tokens is not None:
-        return job.tokens, "which is the most that it may take"
-    return None, "what one takes is known when it has run; `tokens:` bounds it"
+        return job.tokens, "its limit"
+    return None, "what a run uses is known after the first one; `tokens:` limits it"
 
 
 def format_time(at: float | None, zone: str) -> str:
-    """A time, as people of this zone read it."""
+    """A time (seconds since the epoch) in this zone, such as `2027-01-31 17:00`."""
     if at is None:
         return "never"
     return f"{datetime.fromtimestamp(at, ZoneInfo(zone)):%Y-%m-%d %H:%M}"
 
 
 def describe_timing(job: Job, zone: str) -> str:
-    """What sets it off."""
-    found = list(job.on)
+    """What starts the job: times and events."""
     try:
-        if (schedule := job.resolve_schedule(zone)) is not None:
-            shown = describe_schedule(schedule)
-            at = schedule.at if isinstance(schedule, At) else None
-            found.insert(
-                0, f"once, at {format_time(at, job.timezone or zone)}" if at is not None else shown
-            )
+        schedule = job.resolve_schedule(zone)
     except JobInvalid:
-        found.insert(0, job.schedule)
-    return " · ".join(found) or "only when somebody runs it"
+        times = [job.schedule]
+    else:
+        match schedule:
+            case None:
+                times = []
+            case At(at=at) if at is not None:
+                times = [f"once, at {format_time(at, job.timezone or zone)}"]
+            case _:
+                times = [describe_schedule(schedule)]
+    return " · ".join([*times, *job.on]) or "only when somebody runs it"
 
 
 def describe_outcome(run: Run | None) -> str:
-    """How its last time went."""
+    """How a run went."""
     if run is None:
         return "has not run yet"
     words = STATE_TEXTS[run.state]
@@ -152,7 +150,7 @@ def describe_outcome(run: Run | None) -> str:
 
 
 def describe_state(view: JobView) -> str:
-    """How it is now, in a word or a sentence."""
+    """`on`, `off`, or why the job does not run."""
     if view.problem:
         return f"cannot run: {view.problem}"
     if view.paused:
@@ -161,7 +159,7 @@ def describe_state(view: JobView) -> str:
 
 
 def describe_job(view: JobView, zone: str) -> str:
-    """A job in a few lines."""
+    """The job in a few lines."""
     job = view.job
     head = f"- {view.name} ({describe_state(view)})"
     if job is None:
@@ -169,11 +167,10 @@ def describe_job(view: JobView, zone: str) -> str:
     shown = [head, f"  when: {describe_timing(job, zone)}"]
     if view.next_at is not None:
         shown.append(f"  next: {format_time(view.next_at, job.timezone or zone)}")
-    shown.append(
-        "  last: "
-        f"{format_time(view.last.due_at, zone) + ', ' if view.last else ''}"
-        f"{describe_outcome(view.last)}"
-    )
+    last = describe_outcome(view.last)
+    if view.last is not None:
+        last = f"{format_time(view.last.due_at, zone)}, {last}"
+    shown.append(f"  last: {last}")
     text = job.description or job.prompt
     if text:
         shown.append(f"  what: {' '.join(text.split())[:160]}")
@@ -181,13 +178,26 @@ def describe_job(view: JobView, zone: str) -> str:
 
 
 def label_of_jobs(views: Sequence[JobView], context: Context) -> Label:
-    """That of what `lines` says of these: of the jobs, and of what their last runs came to."""
-    return join_labels(
-        (own(context), *(label for view in views for label in (view.label, view.said)))
-    )
+    """The label of what `describe_job` says of these jobs and of their last results."""
+    labels = [own(context)]
+    for view in views:
+        labels += [view.label, view.said]
+    return join_labels(tuple(labels))
 
 
 def check_zone(name: str) -> str:
-    """Raises JobInvalid."""
+    """The same name of a time zone. Raises JobInvalid when it is unknown."""
     parse_schedule("startup", name)
     return name
+
+
+def next_run_times(job: Job, zone: str, now: float, most: int = 3) -> list[float]:
+    """When the job is due next (seconds since the epoch). Raises JobInvalid."""
+    schedule = job.resolve_schedule(zone)
+    found: list[float] = []
+    while schedule is not None and len(found) < most:
+        at = next_due_after(schedule, found[-1] if found else now)
+        if at is None:
+            break
+        found.append(at)
+    return found

@@ -4,14 +4,14 @@ that show it."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 import anyio
 
 from ..agent.state import State, fold
 from ..assembly.host import Host
 from ..assembly.side_queries import SideQueries
-from ..jobs.jobs import Jobs
+from ..jobs.builtins import BuiltinJobs, Chore
 from ..memory.recall import Memory
 from ..types.errors import DeskhandError
 from ..types.events import CommandRun, Recorded
@@ -77,16 +77,14 @@ class Learning:
         there."""
         return fold(State(session), await self._ground.store.history(session)).archived
 
-    def register(self, jobs: Jobs) -> None:
-        """Make them chores that are done when they are due."""
-        work: dict[str, Callable[[], Awaitable[str]]] = {
-            "harvest": self.gatherer.harvest,
-            "clean": self.gatherer.clean,
-            "reflect": self.reflecting.reflect,
-            "promote": self.reflecting.promote,
+    def chores(self) -> Mapping[str, Chore]:
+        """The work of the builtin jobs."""
+        return {
+            "harvest": _make_chore(self.gatherer.harvest),
+            "clean": _make_chore(self.gatherer.clean),
+            "reflect": _make_chore(self.reflecting.reflect),
+            "promote": _make_chore(self.reflecting.promote),
         }
-        jobs.chores |= {name: _make_chore(do) for name, do in work.items()}
-        jobs.builtins.append(self.builtin_jobs)
 
     def builtin_jobs(self) -> Iterator[Job]:
         """The jobs without a file, as the configuration has them now."""
@@ -115,8 +113,11 @@ def _make_job(name: str, schedule: str, about: str, enabled: bool) -> Job:
     )
 
 
-def _make_chore(do: Callable[[], Awaitable[str]]) -> Callable[[Job], Awaitable[str]]:
+def _make_chore(do: Callable[[], Awaitable[str]]) -> Chore:
     async def run(job: Job) -> str:
         return await do()
 
     return run
+
+
+_jobs: type[BuiltinJobs] = Learning

@@ -90,7 +90,7 @@ from ..types.options import SessionOptions
 from ..types.people import OWNER_NAME
 from ..users.owner_alerts import Alerts
 from ..users.pairing import RESERVED_CHANNELS
-from ..users.strangers import NO_ACCESS, Response, Strangers, Ways
+from ..users.strangers import NO_ACCESS, Response, Strangers
 from ..users.user_cache import OWNER as OWNER
 from ..users.users import Guests, open_people
 from ..workspace.owner_folder_review import Telling
@@ -188,9 +188,7 @@ class App:
         self.door = LocalDoor(
             self.store, self.dispatch, self.feed, self._make_access(), parts.clock, parts.ids
         )
-        self.strangers = Strangers(
-            parts.clock, Ways(self._reject_response, people.admits_anyone, people.request_pairing)
-        )
+        self.strangers = Strangers(parts.clock, people, self._reject_response)
         self._set_renderer()
         self.current.open(self._reload_needs())
         self._ports = self._open_ports()
@@ -431,14 +429,14 @@ class App:
                             self._start_children(intake, self._channel_children())
         except BaseExceptionGroup:  # a part broke; who is told to end is cancelled
             with suppress(StoreError):
-                await self.features.jobs.scheduler.note_crash()
+                await self.features.jobs.starts.note_crash()
             raise
 
     async def _record_start(self) -> None:
         """Before anything is driven: what is driven first may be what kills this process again and
         again."""
         try:
-            await self.features.jobs.scheduler.note_start()
+            await self.features.jobs.starts.note_start()
         except StoreError as error:
             log.warning("a crash will not count before jobs are looked after: %s", error)
 
@@ -516,7 +514,7 @@ class App:
         """Take in no more from channels, and wait until what is being driven rests and its answers
         are sent. What comes in otherwise is stored, and waits for the next run."""
         self._intake.cancel()
-        await self.features.jobs.scheduler.note_clean_exit()
+        await self.features.jobs.starts.note_clean_exit()
         await self.dispatch.drain()
         await self.outbox.drain()
 

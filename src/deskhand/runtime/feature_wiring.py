@@ -19,8 +19,8 @@ from ..deepwork.driver import Deep
 from ..evals.runner import Replaying
 from ..gateway.inject import InboundInjector
 from ..jobs.chat import JobsCommand
-from ..jobs.jobs import Jobs
-from ..jobs.wiring import Automation
+from ..jobs.run_settings import apply_job_settings
+from ..jobs.wiring import JobWiring
 from ..learning.jobs import Learning
 from ..learning.memory_command import MemoryCommand
 from ..learning.proposals.review import Reviewing
@@ -55,14 +55,12 @@ class FeatureWiring:
         self.side_queries = SideQueries(agent, model, self.budgets, ground.store.change, ground.ids)
         self.remembering = Remembering(ground, meaning)
         self.memory_command = MemoryCommand(ground, self.remembering.memory)
-        self.jobs = Jobs(ground, self.injector)
         self.continuing = Continuing(ground, self.injector)
         self.past_search = PastSearch(ground.store, lambda: ground.settings().config.timezone)
         self.learning = Learning(ground, self.side_queries, self.remembering.memory)
-        self.learning.register(self.jobs)
+        self.jobs = JobWiring(ground, self.injector, self.learning)
         self.summarize = Condense(ground.store, self.side_queries, ground.clock)
         self.deep = Deep(ground, self.injector, self.side_queries)
-        self.automation = Automation(ground, self.jobs, self.injector)
         self.replaying = Replaying(ground, trying, model, self.budgets, self.agent_in_session)
         self.own_tools = OwnTools(ground.store, ground.clock, words)
         effects = Effects(ground.store, self._tool_scope, ground.clock, ground.ids)
@@ -78,14 +76,13 @@ class FeatureWiring:
         yield Child("long work", self.deep.run)
         yield from self.remembering.children()
         yield Child("memory commands", self.memory_command.run)
-        yield Child("jobs", self.jobs.run)
-        yield from self.automation.children()
+        yield from self.jobs.children()
         yield Child("skills", self.reviewing.run)
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
         """What this agent can do with it."""
         own = (*self.past_search.tools(), *self.continuing.tools(), *self._changes)
-        return (*self.remembering.tools(), *own, *self.automation.tools, propose_skill)
+        return (*self.remembering.tools(), *own, *self.jobs.tools, propose_skill)
 
     async def _tool_scope(self, agent: str) -> ToolScope:
         return await self.host.agent_of(agent).open_scope()
@@ -138,7 +135,6 @@ class FeatureWiring:
 
     def on_event(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""
-        self.automation.on_event(recorded)
         self.reviewing.on_event(recorded)
         self.budgets.on_event(recorded)
         self.jobs.on_event(recorded)
@@ -149,4 +145,4 @@ class FeatureWiring:
 
     def agent_in_session(self, session: str, agent: Agent) -> Agent:
         """The agent as it is in this conversation."""
-        return self.jobs.apply_job_settings(session, agent)
+        return apply_job_settings(self.host.store, session, agent)

@@ -127,7 +127,7 @@ class Site:
             store=app.store,
             people=app.people,
             admin=RunningAdmin(app, self._models),
-            jobs=app.features.automation.api,
+            jobs=app.features.jobs.pages,
             proposals=ProposalsApi(app.features.host, app.features.reviewing.proposals),
             held=HeldApi(app.features.host),
             setup=Onboarding(app, self._models, tasks, app.current.reload),

@@ -12,6 +12,7 @@ import msgspec
 
 from ..channels.base import Channel
 from ..config.config import Config, Home, Settings
+from ..jobs.ledger import list_runs
 from ..runtime.app import App, Parts, open_app
 from ..sandbox.probes import Proven, open_sandbox
 from ..store.sqlite import SqliteStore
@@ -86,16 +87,13 @@ class JobDesk:
     async def opened(self) -> AsyncIterator[App]:
         """One in which nothing drives, and the clock of jobs stands still until it is asked."""
         parts = Parts(lambda name: self.model, sandbox=self.proven, clock=self.clock)
-        async with (
-            open_app(self.settings, parts) as app,
-            anyio.create_task_group() as app.features.jobs.runner.tasks,
-        ):
+        async with open_app(self.settings, parts) as app, app.features.jobs.runs.open():
             yield app
 
     async def _begun(self, app: App) -> None:
         with anyio.fail_after(30):
             jobs = app.features.jobs
-            while jobs.runner.tasks is None or not jobs.scheduler.tick_count:  # noqa: ASYNC110
+            while not jobs.runs.is_open or not jobs.scheduler.tick_count:  # noqa: ASYNC110
                 await anyio.sleep(POLL_S)
 
     async def pass_time(self, app: App, seconds: float) -> None:
@@ -117,7 +115,7 @@ class JobDesk:
         """The latest run of a job, once so many are over."""
         with anyio.fail_after(30):
             while True:
-                runs = await app.features.jobs.runs(name, 1000)
+                runs = await list_runs(app.store, name, 1000)
                 if (
                     sum(run.state not in OPEN_STATES for run in runs) >= number
                     and runs[0].state not in OPEN_STATES

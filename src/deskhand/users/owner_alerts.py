@@ -1,4 +1,4 @@
-"""Alerts: what owners are told unasked. Each owner is told where they last wrote."""
+"""Alerts to owners. Each owner gets them in the chat where they last wrote."""
 
 from __future__ import annotations
 
@@ -15,36 +15,25 @@ from ..types.commit import Change, Outgoing
 from ..types.health import HealthFact
 from ..types.identity import OWN_SURFACES, Address, Inbound
 from ..types.messages import Text
+from ..types.people import Identity
+from . import queries
 
 log = logging.getLogger(__name__)
 
 LATE_S = 300.0
-"""An alert that is not sent after so long has reached nobody so far."""
+"""An alert that is not sent after this long counts as not delivered."""
 MAX_CHECKED = 200
 MINUTE_S = 60.0
-"""The list of conversations knows to the minute when something was last said."""
+"""Sessions store to the minute when something was last said."""
 ALERTS_COMMAND = "deskhand alerts"
 
-_address = msgspec.json.Decoder(Address).decode
-_outgoing = msgspec.json.Decoder(Outgoing).decode
-
-
-class _Row(msgspec.Struct, frozen=True):
-    """What of an inbox row says who wrote where."""
-
-    inbound: Inbound
-
-
-_row = msgspec.json.Decoder(_Row).decode
-
-
 State = Literal["sending", "sent", "unreached", "seen"]
-"""seen: an owner looked at it here · sent: to one of them at least · unreached: to nobody so
-far."""
+"""seen: an owner has read it in the list of alerts · sent: to at least one owner · unreached: to
+nobody so far."""
 
 
 class Alert(msgspec.Struct, frozen=True):
-    """Something that owners were told. `at` is in seconds since the epoch."""
+    """A message to owners. `at` is in seconds since the epoch."""
 
     id: int
     at: float
@@ -53,8 +42,8 @@ class Alert(msgspec.Struct, frozen=True):
 
 
 class Alerts:
-    """`channels` are those that send now; None where that is not known, as in a command beside the
-    service."""
+    """Sends alerts and lists them. `channels` are those that can send now; None when that is not
+    known, as in a terminal command while the service runs."""
 
     def __init__(self, store: Store, clock: Clock, channels: Collection[str] | None = None) -> None:
         self._store = store
@@ -62,29 +51,27 @@ class Alerts:
         self._channels = channels
 
     async def alert_owners(self, key: str, text: str, *, said_as: str = "") -> list[Change]:
-        """The rows with which all owners are told this, once for each `key`. They go into the
-        transaction of what it is about. It stands in the log in any case.
+        """Alert all owners, once for each `key`. Returns what must be committed for that, with what
+        the alert is about. The text is logged at once.
 
-        `said_as` is the key of a message in the outbox that says the same: an owner who reads that
-        is not told twice. Sent to anybody else, it reaches no owner, and does not count.
+        `said_as` is the key of a message in the outbox that says the same: owners who get that
+        message are not alerted too. It counts only when it goes to an owner.
         """
         log.warning("%s", text)
         now = self._clock.now()
         key = blake2b(key.encode(), digest_size=16).hexdigest()
-        said = [
-            _outgoing(body).address for (body,) in await self._store.query("alert_said", (said_as,))
-        ]
+        said = await queries.addresses_of_message(self._store, said_as)
         owners = await self.owners()
         if not any(address in said for _, address in owners):
             said_as = ""
-        rows = [Change("alert_add", (key, now, text, said_as)), Change("alert_trim", ())]
+        changes = [queries.add_alert(key, now, text, said_as), queries.trim_alerts()]
         for owner, address in owners:
             if address not in said:
-                rows.append(_send_change(f"alert:{key}:{owner}", address, text, now))
-        return rows
+                changes.append(_send_change(f"alert:{key}:{owner}", address, text, now))
+        return changes
 
     async def notify_owners(self, key: str, text: str) -> list[Change]:
-        """The same for what nobody has to act upon: it is no matter whether it reaches anybody."""
+        """The same for good news: it is not listed, and may reach nobody."""
         log.info("%s", text)
         now = self._clock.now()
         return [
@@ -93,22 +80,13 @@ class Alerts:
         ]
 
     async def latest(self, limit: int = 20) -> list[Alert]:
-        """The latest first."""
+        """The last alerts, the latest first."""
         now = self._clock.now()
-        rows = await self._store.query("alert_latest", (limit,))
-        return [
-            Alert(
-                id_,
-                at,
-                text,
-                _alert_state(now - at, seen=seen_at is not None, sent=sent, owed=owed),
-            )
-            for id_, at, text, seen_at, sent, owed in rows
-        ]
+        found = await queries.latest_alerts(self._store, limit)
+        return [Alert(row.id, row.at, row.text, _alert_state(row, now)) for row in found]
 
     async def unreached(self) -> list[Alert]:
-        """Those that reached nobody, the latest first. One that reaches somebody ends it for all
-        before."""
+        """The alerts since the last delivered one, the latest first. They reached nobody."""
         found = []
         for alert in await self.latest(MAX_CHECKED):
             if alert.state in ("sent", "seen"):
@@ -118,12 +96,12 @@ class Alerts:
         return found
 
     async def mark_seen(self) -> None:
-        """An owner sees all that there are."""
-        await self._store.change([Change("alert_seen", (self._clock.now(),))])
+        """Note that an owner has seen all alerts."""
+        await self._store.change([queries.mark_alerts_seen(self._clock.now())])
 
     async def health_facts(self) -> list[HealthFact]:
-        """What the health says of alerts, where one has reached nobody. Members read it too: it
-        quotes none."""
+        """What the health says of alerts that reached nobody. Members read it too, so it quotes
+        none."""
         found = await self.unreached()
         if not found:
             return []
@@ -138,76 +116,76 @@ class Alerts:
         ]
 
     async def owners(self) -> list[tuple[str, Address]]:
-        """The owners who can be written to, each with where they last wrote."""
+        """The owners who can be reached, each with the address where they last wrote."""
         found = []
-        for (owner,) in await self._store.query("alert_owners", ()):
+        for owner in await queries.owner_names(self._store):
             address = await self._find_address(owner)
             if address is not None:
                 found.append((owner, address))
         return found
 
     async def _find_address(self, person: str) -> Address | None:
-        """Where this person last wrote alone with us, or else where they were let in; None for
-        nowhere.
+        """Where this person last wrote in a chat of their own, or else where they were paired; None
+        when neither is known.
 
-        Who they are is asked now: what was linked after they wrote counts, and what was unlinked
-        does not.
+        The identities that they have now count, not those that they had when they wrote.
         """
-        identities = await self._store.query("alert_identities", (person,))
-        theirs = {(channel, account, id_) for channel, account, id_, _ in identities}
-        channels = msgspec.json.encode(sorted({channel for channel, _, _ in theirs})).decode()
+        known = await queries.identities_of(self._store, person)
+        theirs = {each.identity for each in known}
+        channels = {identity.channel for identity in theirs}
 
-        for (body,) in await self._store.query("alert_recent", (channels,)):
-            if (address := self._address_if_sent_by(body, theirs)) is not None:
-                return address
+        for inbound in await queries.recent_messages(self._store, channels):
+            if self._is_private_word_of(theirs, inbound):
+                return inbound.address
 
-        latest_at = 0.0
-        latest = None
-        for session, last_at in await self._store.query("alert_sessions", (channels,)):
-            if last_at + MINUTE_S < latest_at:
-                break  # nothing later was written in those that follow
-            for at, body in await self._store.query("alert_written", (session,)):
-                if (
-                    at > latest_at
-                    and (address := self._address_if_sent_by(body, theirs)) is not None
-                ):
-                    latest_at = at
-                    latest = address
-                    break
+        latest = await self._find_latest_address(theirs, channels)
         if latest is not None:
             return latest
 
-        stored = [_address(body) for *_, body in identities if body]
-        return next((address for address in stored if self._may_send(address)), None)
+        for each in known:
+            if each.address is not None and self._may_send(each.address):
+                return each.address
+        return None
 
-    def _address_if_sent_by(
-        self, body: bytes, theirs: Collection[tuple[str, str, str]]
+    async def _find_latest_address(
+        self, theirs: Collection[Identity], channels: Collection[str]
     ) -> Address | None:
-        """Where one of these identities wrote this; None where it was somebody else, or others read
-        there too."""
-        if not body:
-            return None  # erased
-        inbound = _row(body).inbound
+        """Where one of these identities last wrote, by the logs of their conversations."""
+        latest_at = 0.0
+        latest = None
+        for session in await queries.recent_sessions(self._store, channels):
+            if session.last_at + MINUTE_S < latest_at:
+                break  # nothing later was written in the sessions that follow
+            for message in await queries.messages_written_in(self._store, session.key):
+                if message.at > latest_at and self._is_private_word_of(theirs, message.inbound):
+                    latest_at = message.at
+                    latest = message.inbound.address
+                    break
+        return latest
+
+    def _is_private_word_of(self, theirs: Collection[Identity], inbound: Inbound) -> bool:
+        """True when one of these identities wrote it, where nobody else reads and where we can
+        write."""
         address = inbound.address
-        sender = inbound.sender
-        known = {(address.channel, address.account, sender), (address.channel, "", sender)}
-        return address if self._may_send(address) and not known.isdisjoint(theirs) else None
+        here = Identity(address.channel, inbound.sender, address.account)
+        anywhere = Identity(address.channel, inbound.sender)
+        return self._may_send(address) and (here in theirs or anywhere in theirs)
 
     def _may_send(self, address: Address) -> bool:
         known = self._channels is None or address.channel in self._channels
         return known and not address.group and address.channel not in OWN_SURFACES
 
 
-def _alert_state(age_s: float, *, seen: bool, sent: int, owed: int) -> State:
-    if seen:
+def _alert_state(alert: queries.StoredAlert, now: float) -> State:
+    if alert.seen_at is not None:
         return "seen"
-    if sent:
+    if alert.sent:
         return "sent"
-    return "sending" if owed and age_s <= LATE_S else "unreached"
+    if alert.owed and now - alert.at <= LATE_S:
+        return "sending"
+    return "unreached"
 
 
 def _send_change(key: str, address: Address, text: str, now: float) -> Change:
-    out = Outgoing(
-        key, address, (Text(text),), links=()
-    )  # it may quote anything: no address in it leads anywhere
-    return Change("alert_send", (key, "", msgspec.json.encode(out), now, address.channel))
+    # An alert may quote anything, so no address in it is a link.
+    return queries.send_once(Outgoing(key, address, (Text(text),), links=()), now)

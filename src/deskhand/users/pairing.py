@@ -1,9 +1,8 @@
-"""How a stranger gets in: they are told a code, they tell it to the owner, and the owner lets them
-in.
+"""Pairing: a stranger gets a code, gives it to the owner, and the owner approves it.
 
-A code is 8 of 32 letters (40 bits), holds for an hour and once, and is bound to who was told it:
-channel, account and the platform's own id. It is never taken from a channel, so that nobody lets
-themselves in.
+A code is 8 of 32 letters (40 bits). It is valid for an hour and once, and bound to the person who
+got it: channel, account and the platform's own id. It is never accepted from a channel, so that
+nobody can approve themselves.
 """
 
 from __future__ import annotations
@@ -14,62 +13,58 @@ from collections.abc import Collection
 from itertools import count
 from math import ceil
 
-import msgspec
-
 from ..policy.roles import resolve_role, validate_user_name
 from ..types.commands import WELCOME
-from ..types.commit import Change, Outgoing
+from ..types.commit import Outgoing
 from ..types.errors import ConfigError, Refused, StoreError, StoreUnavailable
-from ..types.identity import Address, Inbound
+from ..types.identity import Inbound
 from ..types.labels import LOCAL
 from ..types.messages import Text
 from ..types.people import OWNER_NAME, Identity, Pairing, User
+from . import queries
 from .owner_alerts import Alerts
 from .user_cache import Records
 
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
-"""Without those that look like others: I and 1, O and 0."""
+"""Without letters and digits that look alike: I and 1, O and 0."""
 CODE_CHARS = 8
 CODE_TTL_S = 3600.0
 MAX_PENDING = 3
-"""At most so many wait on one channel: who is in earnest is let in soon."""
+"""How many people may wait for approval on one channel."""
 MAX_BAD_CODES = 5
 LOCKOUT_S = 3600.0
 FORGET_S = 24 * 3600.0
 
-_decode_address = msgspec.json.Decoder(Address).decode
-
 
 class Pairings(Records):
-    """The part of `types.people.People` that is about strangers."""
+    """The part of `types.people.People` that is about pairing."""
 
     async def request_pairing(self, inbound: Inbound) -> str:
         address = inbound.address
         now = self._clock.now()
         if address.group or not inbound.sender or self._roster.snapshot().broken:
-            return ""  # in a group everyone would read the code
+            return ""  # in a group, everybody would read the code
         code = "".join(secrets.choice(LETTERS) for _ in range(CODE_CHARS))
-        place = (address.channel, address.account, inbound.sender, msgspec.json.encode(address))
-        asked = Change("pairing_add", (code, *place, now, now + CODE_TTL_S, MAX_PENDING))
-        _, made = await self._store.change([Change("pairing_expire", (now - FORGET_S,)), asked])
-        return code if made else ""
+        add = queries.add_pairing(
+            code, address, inbound.sender, now=now, expires_at=now + CODE_TTL_S, most=MAX_PENDING
+        )
+        _, added = await self._store.change([queries.expire_pairings(now - FORGET_S), add])
+        return code if added else ""
 
     async def pairings(self) -> list[Pairing]:
         self._require_owner("see who wants to be let in")
-        return [
-            Pairing(*row) for row in await self._store.query("pairing_open", (self._clock.now(),))
-        ]
+        return await queries.open_pairings(self._store, self._clock.now())
 
     async def preview_approval(self, code: str, user: str = "", role: str = "") -> User | None:
-        """Who `approve` would let in, as whom; None where the code does not hold, which counts for
-        nothing here."""
+        """The user that `approve` would make or extend, or None for a bad code. Bad codes are not
+        counted here."""
         self._require_owner("see who wants to be let in")
         wanted = _normalize_code(code)
         asked = next((each for each in await self.pairings() if each.code == wanted), None)
         return self._as_user(asked, user, role) if asked is not None else None
 
     def _as_user(self, asked: Pairing, user: str, role: str) -> User:
-        """Who this is once they are let in. A user that there is keeps their roles."""
+        """The user that this person becomes. A user who is there already keeps their roles."""
         if user:
             validate_user_name(user)
         wanted = resolve_role(role or "member", self._roster.roles())
@@ -90,17 +85,15 @@ class Pairings(Records):
             new = self._as_user(asked, user, role)
             identity = new.identities[0]
             name = new.name
-            changes = [Change("pairing_settle", ("approved", asked.code))]
+            now = self._clock.now()
+            changes = [queries.settle_pairing(asked.code, "approved")]
             if name not in self._roster.snapshot().users:
-                changes += [
-                    Change("user_add", (name, self._clock.now())),
-                    Change("user_role_add", (name, new.roles[0])),
-                ]
-            where = (await self._store.query("pairing_address", (asked.code,)))[0][0]
-            link = (asked.channel, asked.account, asked.external_id, name, where, self._clock.now())
+                changes += [queries.add_user(name, now), queries.add_role(name, new.roles[0])]
+            address = await queries.pairing_address(self._store, asked.code)
+            welcome = Outgoing(f"people:in:{asked.code}", address, (Text(_welcome(name), LOCAL),))
             changes += [
-                Change("user_identity_add", link),
-                self._send_change(where, f"in:{asked.code}", _welcome(name)),
+                queries.add_identity(name, identity, now, address),
+                queries.send(welcome, now),  # by whichever process has the channel
             ]
             try:
                 await self._write("paired", f"{name} {format_identity(identity)}", *changes)
@@ -117,60 +110,48 @@ class Pairings(Records):
         code = _normalize_code(code)
         if code not in [each.code for each in await self.pairings()]:
             raise Refused(f"nobody waits with the code {code!r}; see: deskhand pair list")
-        await self._write("pairing refused", code, Change("pairing_settle", ("refused", code)))
+        await self._write("pairing refused", code, queries.settle_pairing(code, "refused"))
 
     def locked_until(self) -> float:
-        """Until when no code is taken, or 0."""
+        """Until when no code is accepted (seconds since the epoch), or 0."""
         now = self._clock.now()
-        until = float(self._store.query_sync("pairing_locked_until")[0][0])
-        return (
-            until if now < until <= now + LOCKOUT_S else 0.0
-        )  # further ahead, the clock went back
+        until = queries.codes_locked_until(self._store)
+        if until > now + LOCKOUT_S:  # the clock went back
+            return 0.0
+        return until if until > now else 0.0
 
     async def _check_code(self, code: str) -> Pairing:
-        """Who holds this code now. A bad one counts; raises Refused."""
+        """The pairing with this code. Counts a bad code, and raises Refused."""
         now = self._clock.now()
         if until := self.locked_until():
             minutes = ceil((until - now) / 60)
-            raise Refused(
-                f"after {MAX_BAD_CODES} bad codes none is taken; the next in {minutes} minutes"
-            )
+            raise Refused(f"too many bad codes ({MAX_BAD_CODES}); try again in {minutes} minutes")
         wanted = _normalize_code(code)
         found = next((each for each in await self.pairings() if each.code == wanted), None)
         if found is not None:
             return found
-        guesses = int((await self._store.query("pairing_guesses", (now - LOCKOUT_S,)))[0][0]) + 1
+        guesses = await queries.count_bad_codes(self._store, now - LOCKOUT_S) + 1
         if guesses < MAX_BAD_CODES:
-            await self._write("bad pairing code", "", Change("pairing_guess_add", (now,)))
+            await self._write("bad pairing code", "", queries.add_bad_code(now))
             left = MAX_BAD_CODES - guesses
             raise Refused(
-                "this code does not hold: it was used, is too old, or was never given "
+                "this code is not valid: it was used, is too old, or was never given "
                 f"({left} tries left)"
             )
         await self._lock(now)
         raise Refused(
-            f"this code does not hold either; after {MAX_BAD_CODES} bad ones none is taken "
-            "for an hour"
+            f"this code is not valid; after {MAX_BAD_CODES} bad codes none is accepted for an hour"
         )
 
     async def _lock(self, now: float) -> None:
-        """Take no more codes, and tell the owners."""
+        """Accept no codes for a while, and alert the owners."""
         text = (
-            f"Somebody tried {MAX_BAD_CODES} pairing codes that do not hold. None is taken for an "
+            f"Somebody tried {MAX_BAD_CODES} invalid pairing codes. No code is accepted for an "
             "hour. Was it you?"
         )
         told = await Alerts(self._store, self._clock).alert_owners(f"lock:{now}", text)
-        locked = [Change("pairing_lock", (now + LOCKOUT_S,)), Change("pairing_guess_clear", ())]
+        locked = [queries.lock_codes(now + LOCKOUT_S), queries.forget_bad_codes()]
         await self._write("pairing locked", f"{MAX_BAD_CODES} bad codes", *locked, *told)
-
-    def _send_change(self, where: bytes, key: str, text: str) -> Change:
-        """It is sent at that address by whichever process has the channel."""
-        address = _decode_address(where)
-        out = Outgoing(f"people:{key}", address, (Text(text, LOCAL),))
-        return Change(
-            "outbox_insert",
-            (out.key, "", msgspec.json.encode(out), self._clock.now(), address.channel),
-        )
 
 
 def format_identity(identity: Identity) -> str:
@@ -189,30 +170,24 @@ def _welcome(name: str) -> str:
 
 
 def _free_user_name(identity: Identity, taken: Collection[str]) -> str:
-    """A name for somebody of whom only the identity is known."""
-    base = (
-        re.sub(r"[^a-z0-9.]+", "-", f"{identity.channel}-{identity.external_id}".lower()).strip(
-            "-"
-        )[:56]
-        or "guest"
-    )
-    return next(name for n in count(1) if (name := base if n == 1 else f"{base}-{n}") not in taken)
+    """A name that is not taken, made from the identity."""
+    plain = f"{identity.channel}-{identity.external_id}".lower()
+    base = re.sub(r"[^a-z0-9.]+", "-", plain).strip("-")[:56] or "guest"
+    if base not in taken:
+        return base
+    return next(name for n in count(2) if (name := f"{base}-{n}") not in taken)
 
 
 def check_identity(identity: Identity) -> Identity:
-    """The identity, if somebody can have it. Raises ConfigError."""
-    if (
-        identity.channel in RESERVED_CHANNELS
-        or not identity.channel
-        or not identity.external_id.strip()
-    ):
+    """The same identity. Raises ConfigError when nobody can have it."""
+    is_named = bool(identity.channel and identity.external_id.strip())
+    if not is_named or identity.channel in RESERVED_CHANNELS:
         raise ConfigError(
-            f"{format_identity(identity)!r} is no identity: name a channel of the configuration "
-            "and the platform's own id,"
-            " such as: telegram 12345678"
+            f"{format_identity(identity)!r} is not an identity: name a channel of the "
+            "configuration and the platform's own id, such as: telegram 12345678"
         )
     return identity
 
 
 RESERVED_CHANNELS = frozenset({"terminal", "web", "api", "door", "job", "system"})
-"""Surfaces of our own, whose people are known by other means."""
+"""Surfaces of our own, where people are known by other means."""

@@ -1,15 +1,13 @@
-"""What those hear who are not let in: nothing, that they are not, or a code with which they may
-be."""
+"""Answers to people who are not known here: none, a rejection, or a pairing code."""
 
 from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Literal
 
 import anyio
-import msgspec
 
 from ..channels.base import Channel
 from ..types.clock import Clock
@@ -18,6 +16,7 @@ from ..types.errors import ChannelError
 from ..types.identity import Answer, Command, Inbound, Said
 from ..types.labels import LOCAL
 from ..types.messages import Text
+from .users import LocalPeople
 
 log = logging.getLogger(__name__)
 
@@ -27,56 +26,52 @@ PAIRING_MESSAGE = """I am somebody's own assistant, and I do not know you yet. Y
 Am I yours? Then run this where I am installed, within an hour: deskhand pair approve {code}
 Otherwise give the code to my owner, who can let you in."""
 REPEAT_AFTER_S = 3600.0
-"""Nobody is told more often, so that two machines do not talk for ever."""
+"""How often the same person is answered, so that two machines do not talk for ever."""
 MAX_REMEMBERED = 1000
 SEND_TIMEOUT_S = 10.0
 
 Response = Literal["auto", "pair", "announce", "ignore"]
 
 
-class Ways(msgspec.Struct, frozen=True):
-    """What strangers may hear. `response` is the setting now; `known`: whether anybody is let in on
-    any channel; `ask_in` gives a code, or '' for none."""
-
-    response: Callable[[], Response]
-    has_users: Callable[[], bool]
-    request_pairing: Callable[[Inbound], Awaitable[str]]
-
-
 class Strangers:
-    """Tells them. It is said at once or never: nothing that a stranger wrote is stored."""
+    """Answers people who are not known here. An answer is sent at once or never: nothing that a
+    stranger wrote is stored.
 
-    def __init__(self, clock: Clock, ways: Ways) -> None:
+    `response` is the setting that holds now, `reject_response` of the configuration.
+    """
+
+    def __init__(self, clock: Clock, people: LocalPeople, response: Callable[[], Response]) -> None:
         self._clock = clock
-        self._ways = ways
+        self._people = people
+        self._response = response
         self._told: OrderedDict[tuple[str, str, str], float] = OrderedDict()
 
     async def refuse(self, inbound: Inbound, channel: Channel) -> None:
-        """Somebody wrote on this channel whom nobody authorised."""
+        """Answer a person who is no user here."""
         first = self._claim_first_reply(inbound)
         if first:
-            log.info("%s: %s is not known here and was not let in", channel.name, inbound.sender)
-        if isinstance(inbound.body, Answer):  # a button waits for an answer, and they alone see it
+            log.info("%s: %s is not a user here. Ignored.", channel.name, inbound.sender)
+        if isinstance(inbound.body, Answer):  # a button needs an answer, which only they see
             await self._reply(inbound, channel, REJECTION)
             return
-        response = self._ways.response()
+        response = self._response()
         if response == "auto":
-            response = "ignore" if self._ways.has_users() else "pair"
+            response = "ignore" if self._people.admits_anyone() else "pair"
         if response == "announce" and first:
             await self._reply(inbound, channel, REJECTION)
         elif response == "pair" and isinstance(inbound.body, Said | Command):
-            code = await self._ways.request_pairing(inbound)
+            code = await self._people.request_pairing(inbound)
             if code:
                 await self._reply(inbound, channel, PAIRING_MESSAGE.format(code=code))
 
     async def refuse_agent(self, inbound: Inbound, channel: Channel) -> None:
-        """Somebody who is known wrote to an agent that is not for them."""
+        """Answer a user who may not talk to this agent."""
         pressed = isinstance(inbound.body, Answer)
-        if pressed or (self._ways.response() != "ignore" and self._claim_first_reply(inbound)):
+        if pressed or (self._response() != "ignore" and self._claim_first_reply(inbound)):
             await self._reply(inbound, channel, NO_ACCESS)
 
     def _claim_first_reply(self, inbound: Inbound) -> bool:
-        """Whether they have not been told for a while; notes that they are."""
+        """True when they were not answered for a while. Notes that they are now."""
         address = inbound.address
         now = self._clock.monotonic()
         who = (address.channel, address.account, inbound.sender)
@@ -96,4 +91,4 @@ class Strangers:
             with anyio.fail_after(SEND_TIMEOUT_S):
                 await channel.send(Outgoing(key, address, (Text(text, LOCAL),), reply_to), "")
         except (ChannelError, TimeoutError) as error:
-            log.warning("%s: a stranger could not be told: %s", channel.name, error)
+            log.warning("%s: cannot answer a stranger: %s", channel.name, error)

@@ -1,12 +1,11 @@
-"""Tokens and one-time links. A secret is 256 random bits, is shown once, and is looked up by its
-SHA-256."""
+"""Tokens and one-time login links. A secret is 256 random bits. It is shown once; only its SHA-256
+is stored."""
 
 from __future__ import annotations
 
 import secrets
 from contextlib import suppress
 from hashlib import sha256
-from typing import Any
 
 import msgspec
 
@@ -15,6 +14,7 @@ from ..types.commit import Change
 from ..types.errors import ConfigError, Refused, StoreError
 from ..types.identity import Principal
 from ..types.people import SCOPES, Grant, Scope, TokenRow
+from . import queries
 from .user_cache import Records
 
 PREFIX = "dh_"
@@ -22,7 +22,7 @@ SECRET_CHARS = len(PREFIX) + 43
 LOGIN_TTL_S = 600.0
 BROWSER_TTL_S = 30 * 24 * 3600.0
 USED_EVERY_S = 60.0
-"""How exactly it is noted when a token was used: not with every request."""
+"""How often the use of a token is noted, instead of with every request."""
 NAME_CHARS = 80
 
 
@@ -40,37 +40,42 @@ class Credentials(Records):
     async def authenticate(self, secret: str) -> Grant | None:
         if len(secret) != SECRET_CHARS or not secret.startswith(PREFIX):
             return None
-        rows = await self._store.query("token_find", (hash_secret(secret),))
-        if not rows:
+        token = await queries.find_token(self._store, hash_secret(secret))
+        if token is None:
             return None
-        token_id, name, kind, scopes, expires_at, used_at = rows[0]
         now = self._clock.now()
-        user = self._roster.snapshot().users.get(name)
-        if user is None or (expires_at is not None and expires_at <= now):
+        user = self._roster.snapshot().users.get(token.user)
+        if user is None or (token.expires_at is not None and token.expires_at <= now):
             return None
+
         roles = user.roles
         custom = self._roster.roles()
-        wanted = scopes.split()
-        given = tuple(scope for scope in allowed_scopes(roles, custom) if scope in wanted)
+        given = tuple(scope for scope in allowed_scopes(roles, custom) if scope in token.scopes)
         if "admin" in given and len(given) < len(SCOPES):  # made by an older version
             given = tuple(scope for scope in given if scope != "admin")
         if not given:
             return None
+
+        used_at = token.last_used_at
         if used_at is None or not 0 <= now - used_at < USED_EVERY_S:
-            await self._note_used(token_id, now)
-        who = Principal(name, narrow_roles(roles, custom, given))
+            await self._note_used(token.id, now)
         return Grant(
-            who, given, token_id, kind == "browser", expires_at, allowed_agents(roles, custom)
+            Principal(user.name, narrow_roles(roles, custom, given)),
+            given,
+            token_id=token.id,
+            browser=token.kind == "browser",
+            expires_at=token.expires_at,
+            agents=allowed_agents(roles, custom),
         )
 
     async def _note_used(self, token_id: str, now: float) -> None:
-        with suppress(StoreError):  # it is only for people to read
-            await self._store.change([Change("token_used", (now, token_id))])
+        with suppress(StoreError):  # only people read it
+            await self._store.change([queries.mark_token_used(token_id, now)])
 
     async def tokens(self, user: str = "") -> list[TokenRow]:
         if not user or user != self._who.id:
             self._require_owner("see the tokens of others")
-        return [_row(row) for row in await self._store.query("token_list", (user,))]
+        return await queries.list_tokens(self._store, user)
 
     async def make_token(
         self, user: str, name: str, scopes: tuple[Scope, ...] = SCOPES, lasts_s: float | None = None
@@ -92,11 +97,11 @@ class Credentials(Records):
             )
         if "admin" in given and len(given) < len(SCOPES):
             raise ConfigError(
-                "whoever may `admin` changes the house, and so may do everything: give all "
-                "scopes, or leave admin out"
+                "a token with `admin` can change everything: give it all scopes, or leave "
+                "`admin` out"
             )
         if not label:
-            raise ConfigError("a token needs a name, so that you know later what it is for")
+            raise ConfigError("a token needs a name that says what it is for")
         return await self._add_token(
             TokenRow("", user, label, "api", given, self._clock.now()), lasts_s
         )
@@ -110,42 +115,29 @@ class Credentials(Records):
         token = msgspec.structs.replace(
             wanted, id=new_id(), created_at=now, expires_at=expires_at, last_used_at=None
         )
-        row = (
-            token.id,
-            hash_secret(secret),
-            token.user,
-            token.name,
-            token.kind,
-            " ".join(token.scopes),
-            now,
-            expires_at,
-        )
-        await self._write(
-            "token made", f"{token.user} {token.id} {token.name}", *first, Change("token_add", row)
-        )
+        add = queries.add_token(token, hash_secret(secret))
+        await self._write("token made", _subject(token), *first, add)
         return token, secret
 
     async def rotate(self, token_id: str) -> tuple[TokenRow, str]:
         self._require_owner("make tokens")
-        async with self._roster.change_lock:  # else one that is rotated twice at once is two
+        async with self._roster.change_lock:  # rotated twice at once, one token would become two
             old = await self._get_token(token_id)
             lasts_s = None if old.expires_at is None else old.expires_at - old.created_at
-            return await self._add_token(old, lasts_s, Change("token_drop", (old.id,)))
+            return await self._add_token(old, lasts_s, queries.drop_token(old.id))
 
     async def revoke(self, token_id: str) -> None:
-        rows = await self._store.query("token_get", (token_id,))
-        if not rows or rows[0][1] != self._who.id:
+        token = await queries.get_token(self._store, token_id)
+        if token is None or token.user != self._who.id:
             self._require_owner("revoke the tokens of others")
-        old = await self._get_token(token_id)
-        await self._write(
-            "token revoked", f"{old.user} {old.id} {old.name}", Change("token_drop", (old.id,))
-        )
+        token = await self._get_token(token_id)
+        await self._write("token revoked", _subject(token), queries.drop_token(token.id))
 
     async def _get_token(self, token_id: str) -> TokenRow:
-        rows = await self._store.query("token_get", (token_id,))
-        if not rows:
+        token = await queries.get_token(self._store, token_id)
+        if token is None:
             raise Refused(f"there is no token {token_id!r}; `deskhand tokens list` shows them")
-        return _row(rows[0])
+        return token
 
     async def make_login(self, user: str) -> str:
         self._require_owner("make a link to log in")
@@ -155,8 +147,8 @@ class Credentials(Records):
             )
         secret = new_secret()
         now = self._clock.now()
-        row = Change("login_add", (hash_secret(secret), user, now + LOGIN_TTL_S))
-        await self._write("login link made", user, Change("login_expire", (now,)), row)
+        add = queries.add_login(hash_secret(secret), user, now + LOGIN_TTL_S)
+        await self._write("login link made", user, queries.expire_logins(now), add)
         return secret
 
     async def redeem_login(self, secret: str) -> tuple[TokenRow, str] | None:
@@ -166,14 +158,18 @@ class Credentials(Records):
         token_id = new_id()
         now = self._clock.now()
         link = hash_secret(secret)
-        row = (link, token_id, hash_secret(fresh), " ".join(SCOPES), now, now + BROWSER_TTL_S)
-        once = [
-            Change("login_redeem", row),
-            Change("login_drop", (link,)),
-            Change("token_expire", (now,)),
-        ]
-        made, *_ = await self._store.change(once)
-        if not made:
+        redeem = queries.redeem_login(
+            link,
+            token_id=token_id,
+            secret_hash=hash_secret(fresh),
+            scopes=SCOPES,
+            now=now,
+            expires_at=now + BROWSER_TTL_S,
+        )
+        added, *_ = await self._store.change(
+            [redeem, queries.drop_login(link), queries.expire_tokens(now)]
+        )
+        if not added:
             return None
         token = await self._get_token(token_id)
         await self.add_audit_note(Principal(token.user), "logged in", token.id)
@@ -184,8 +180,6 @@ def new_id() -> str:
     return f"tok_{secrets.token_hex(6)}"
 
 
-def _row(row: tuple[Any, ...]) -> TokenRow:
-    token_id, user, name, kind, scopes, created_at, expires_at, used_at = row
-    held = scopes.split()
-    given = tuple(scope for scope in SCOPES if scope in held)
-    return TokenRow(token_id, user, name, kind, given, created_at, expires_at, used_at)
+def _subject(token: TokenRow) -> str:
+    """How the audit trail names a token."""
+    return f"{token.user} {token.id} {token.name}"

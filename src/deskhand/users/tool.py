@@ -1,4 +1,4 @@
-"""The tool with which an owner changes, in a conversation, who may use Deskhand."""
+"""The tool `manage_users`: an owner lists and changes users in a conversation."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Action = Literal["list", "add", "remove", "link", "unlink", "add_role", "remove_
 
 
 class UserToolArguments(msgspec.Struct, frozen=True):
-    """The arguments, as far as the gate looks at them."""
+    """The argument that decides whether a call only reads."""
 
     action: str = ""
 
 
 class ManageUsers:
-    """Every agent shows it, and only an owner who is there may use it. It is never done by a
+    """The tool of every agent. Only an owner who takes part in the conversation may use it, and no
     job."""
 
     effects: tuple[Effect, ...] = ("none", "host")
@@ -62,17 +62,17 @@ def _action(arguments: bytes) -> str:
 
 
 def guard_user_changes(judge: Callable[[Case], Decision]) -> Callable[[Case], Decision]:
-    """The judge, who lets the tool itself refuse whoever may not, and leaves no change of users to
-    an agent alone."""
+    """The judge with two more rules: the tool itself refuses people who may not use it, and every
+    change of users needs a person's approval."""
 
     def guarded(case: Case) -> Decision:
         if case.tool != NAME:
             return judge(case)
         if not _is_acting_owner(case.principal):
-            return Decision("allow", "the tool refuses whoever is no owner")
+            return Decision("allow", "the tool itself refuses everybody but owners")
         decision = judge(case)
         if decision.verdict == "allow" and _action(case.arguments) != "list":
-            return Decision("ask", "who may use Deskhand is changed by people alone")
+            return Decision("ask", "a person must approve changes of users")
         return decision
 
     return guarded
@@ -110,12 +110,12 @@ def _make_tool(people: People | None) -> Tool:
                     )
                 case "remove":
                     await acting.remove_user(username)
-                    return done(f"ok, {username} is no user any more", own(context))
+                    return done(f"ok, removed {username}", own(context))
                 case "link":
                     user = await acting.link(username, identity)
                 case "unlink":
                     await acting.unlink(identity)
-                    return done(f"ok, {format_identity(identity)} is nobody's now", own(context))
+                    return done(f"ok, unlinked {format_identity(identity)}", own(context))
                 case "add_role":
                     user = await acting.add_role(username, role)
                 case "remove_role":

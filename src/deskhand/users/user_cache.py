@@ -1,4 +1,4 @@
-"""The users as they stand in the store, kept in memory for as long as nothing has changed."""
+"""Users in memory, read again when any process has changed them, and the audit trail."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ..types.commit import Change
 from ..types.errors import Refused, StoreError, StoreUnavailable
 from ..types.identity import Principal
 from ..types.people import OWNER_NAME, Identity, Note, User
+from . import queries
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +24,7 @@ MAX_NOTES = 10_000
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """Who there is. `of` gives the user of an identity; `broken` says why nobody is known."""
+    """All users. `broken` says why they cannot be read, and then there are none."""
 
     users: Mapping[str, User] = {}
     name_by_identity: Mapping[Identity, str] = {}
@@ -31,58 +32,43 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 class Roster:
-    """Reads users when any process has changed them. What cannot be read is nobody: never an old
-    state."""
+    """Reads users when any process has changed them. When they cannot be read there are none: an
+    old state is never used."""
 
     def __init__(self, store: Store, clock: Clock, roles: Callable[[], Roles]) -> None:
         self.store = store
         self.clock = clock
         self.roles = roles
         self.change_lock = anyio.Lock()
-        """Held by who checks first and then changes."""
+        """Held while something is checked and then changed."""
         self._snapshot = Snapshot()
         self._version = -1
 
     def snapshot(self) -> Snapshot:
         try:
-            version = int(self.store.query_sync("people_version")[0][0])
+            version = queries.people_version(self.store)
             if version != self._version:
                 self._snapshot = self._read()
                 self._version = version
         except (StoreError, LookupError, TypeError, ValueError) as error:
             if not self._snapshot.broken:
                 log.error(
-                    (
-                        "the users cannot be read, so nobody but the owner at this machine is "
-                        "let in: %s"
-                    ),
-                    error,
+                    "Cannot read the users, so only the owner at this machine is let in: %s", error
                 )
             self._snapshot = Snapshot(broken=str(error) or "a row is missing")
             self._version = -1
         return self._snapshot
 
     def _read(self) -> Snapshot:
-        look = self.store.query_sync
-        roles: dict[str, list[str]] = {}
-        for user, role in look("user_role_all"):
-            roles.setdefault(user, []).append(role)
-        identities: dict[str, list[Identity]] = {}
-        for user, channel, external_id, account in look("user_identity_all"):
-            identities.setdefault(user, []).append(Identity(channel, external_id, account))
-        users = {
-            name: User(
-                name, tuple(roles.get(name, ())), tuple(identities.get(name, ())), created_at
-            )
-            for name, created_at in look("user_all")
+        users = queries.read_users(self.store)
+        name_by_identity = {
+            identity: user.name for user in users.values() for identity in user.identities
         }
-        return Snapshot(
-            users, {each: user.name for user in users.values() for each in user.identities}
-        )
+        return Snapshot(users, name_by_identity)
 
 
 class Records:
-    """What is written about people, in somebody's name, and that they did."""
+    """Changes of users in somebody's name (`who`), with a line of the audit trail for each."""
 
     def __init__(self, roster: Roster, who: Principal = OWNER) -> None:
         self._roster = roster
@@ -91,12 +77,12 @@ class Records:
         self._clock = roster.clock
 
     def _require_owner(self, what: str) -> None:
-        """Raises Refused unless an owner acts."""
+        """Raises Refused unless an owner acts. `what` completes "only an owner may"."""
         if self._who.kind != "person" or "owner" not in self._who.roles:
             raise Refused(f"only an owner may {what}")
 
     def _get_user(self, name: str) -> User:
-        """Raises Refused."""
+        """The user of this name. Raises Refused when there is none."""
         snapshot = self._roster.snapshot()
         if snapshot.broken:
             raise Refused(f"the users cannot be read: {snapshot.broken}")
@@ -106,23 +92,20 @@ class Records:
         return user
 
     async def _write(self, what: str, subject: str, *changes: Change) -> list[int]:
-        """All of it and a line of the audit trail, or nothing. Returns how many rows each has
-        changed."""
-        note = Change("people_note", (self._clock.now(), self._who.id, what, subject))
-        trim = Change("people_notes_trim", (MAX_NOTES,))
-        counts = await self._store.change([*changes, Change("people_changed", ()), note, trim])
+        """Commit these changes with a line of the audit trail. Returns the number of rows that each
+        of them has changed."""
+        note = queries.audit_note(self._clock.now(), self._who.id, what, subject)
+        trim = queries.trim_audit_notes(MAX_NOTES)
+        counts = await self._store.change([*changes, queries.mark_people_changed(), note, trim])
         return counts[: len(changes)]
 
     async def add_audit_note(self, who: Principal, what: str, subject: str) -> None:
-        now = self._clock.now()
-        line = Change("people_note_once", (now, who.id, what, subject[:200]))
+        note = queries.audit_note_once(self._clock.now(), who.id, what, subject[:200])
         try:
-            await self._store.change([line, Change("people_notes_trim", (MAX_NOTES,))])
+            await self._store.change([note, queries.trim_audit_notes(MAX_NOTES)])
         except StoreUnavailable as error:
-            log.warning(
-                "%s was refused: %s %s (not written down: %s)", who.id, what, subject, error
-            )
+            log.warning("Audit note not stored (%s): %s, %s, by %s", error, what, subject, who.id)
 
     async def list_audit_notes(self, limit: int = 100) -> list[Note]:
         self._require_owner("read the audit trail")
-        return [Note(*row) for row in await self._store.query("people_notes", (limit,))]
+        return await queries.list_audit_notes(self._store, limit)

@@ -1,5 +1,4 @@
-"""Users, their identities and roles, and who it is that writes. It implements
-`types.people.People`."""
+"""Users with their identities and roles. Implements `types.people.People`."""
 
 from __future__ import annotations
 
@@ -20,17 +19,18 @@ from ..types.commit import Change
 from ..types.errors import ConfigError, Refused, StoreError
 from ..types.identity import Inbound, Principal
 from ..types.people import GUEST, OWNER_NAME, ROLE_SCOPES, SCOPES, Identity, People, Scope, User
+from . import queries
 from .pairing import Pairings, check_identity, format_identity
 from .tokens import Credentials
 from .user_cache import OWNER, Roster
 
 Guests = Mapping[str, Sequence[str]]
-"""The platform ids that a channel's `allow_from` names, for each channel that there is."""
+"""The platform ids in `allow_from`, by channel."""
 
 
 class LocalPeople(Credentials, Pairings):
-    """The users in the store of this process. `roles` are those of the configuration, asked anew
-    each time."""
+    """The users in this store, changed in the name of `who`. `guests` gives those of the
+    configuration that holds now."""
 
     def __init__(
         self, roster: Roster, guests: Callable[[], Guests], who: Principal = OWNER
@@ -49,8 +49,8 @@ class LocalPeople(Credentials, Pairings):
         sender = inbound.sender
         if snapshot.broken or not sender:
             return None
-        if address.channel in ("web", "api"):  # who they are, their room has found out
-            name, _, most = sender.partition("/")  # as `Grant.sender` has it
+        if address.channel in ("web", "api"):  # authenticated there
+            name, _, most = sender.partition("/")  # see `Grant.sender`
             return self._principal(
                 snapshot.users.get(name), ROLE_SCOPES.get(most, ()) if most else SCOPES
             )
@@ -74,19 +74,19 @@ class LocalPeople(Credentials, Pairings):
         return may_talk(principal, agent, self._roster.roles())
 
     def admits_anyone(self) -> bool:
-        """Whether anybody is let in on any channel."""
+        """True when anybody may write on any channel."""
         return bool(self._roster.snapshot().name_by_identity) or any(self._guests().values())
 
     def is_broken(self) -> bool:
-        """Whether the users cannot be read."""
+        """True when the users cannot be read."""
         return bool(self._roster.snapshot().broken)
 
     def health(self) -> str:
         snapshot = self._roster.snapshot()
         if snapshot.broken:
             return (
-                f"users cannot be read, so only the terminal is let in ({snapshot.broken}): "
-                "deskhand doctor"
+                f"cannot read the users, so only the terminal is let in ({snapshot.broken}); run "
+                "`deskhand doctor`"
             )
         known = {identity.channel for identity in snapshot.name_by_identity}
         shut = [
@@ -95,18 +95,18 @@ class LocalPeople(Credentials, Pairings):
         if shut:
             named = ", ".join(shut)
             return (
-                f"nobody may write on {named} yet: write to it yourself and run `deskhand pair "
+                f"nobody may write on {named} yet: write a message there, then run `deskhand pair "
                 "list`"
             )
         if self.locked_until():
             return (
-                "there were too many bad pairing codes, so none is taken for an hour: `deskhand "
-                "pair list`"
+                "too many bad pairing codes, so none is accepted for an hour; see `deskhand pair "
+                "list`"
             )
         return ""
 
     def users_by_name(self) -> dict[str, User]:
-        """Everybody, by name; nobody where they cannot be read."""
+        """All users by name; none when they cannot be read."""
         return dict(self._roster.snapshot().users)
 
     async def users(self) -> list[User]:
@@ -128,8 +128,8 @@ class LocalPeople(Credentials, Pairings):
                     "users add-role"
                 )
             changes = [
-                Change("user_add", (name, self._clock.now())),
-                Change("user_role_add", (name, wanted)),
+                queries.add_user(name, self._clock.now()),
+                queries.add_role(name, wanted),
             ]
             if identity is not None:
                 changes.append(self._link_change(name, identity))
@@ -138,26 +138,19 @@ class LocalPeople(Credentials, Pairings):
         return self._get_user(name)
 
     def _link_change(self, name: str, identity: Identity) -> Change:
-        """Raises Refused where it is somebody's."""
+        """Link the identity. Raises Refused when somebody has it."""
         check_identity(identity)
         for known, theirs in self._find_matching(identity):
             if theirs != name or known == identity:
                 raise Refused(
-                    f"{format_identity(known)} is {theirs}; take it away first: deskhand "
-                    "users unlink"
+                    f"{format_identity(known)} belongs to {theirs!r}; unlink it first with "
+                    "`deskhand users unlink`"
                 )
-        row = (
-            identity.channel,
-            identity.account,
-            identity.external_id,
-            name,
-            b"",
-            self._clock.now(),
-        )
-        return Change("user_identity_add", row)
+        return queries.add_identity(name, identity, self._clock.now())
 
     def _find_matching(self, identity: Identity) -> list[tuple[Identity, str]]:
-        """Whose it is, on any account where none is named."""
+        """The same identity on an account, and the name of its user; on any account when none is
+        named."""
         return [
             (known, name)
             for known, name in self._roster.snapshot().name_by_identity.items()
@@ -169,8 +162,8 @@ class LocalPeople(Credentials, Pairings):
         self._require_owner("remove users")
         self._get_user(name)
         if name == OWNER_NAME:
-            raise Refused(f"{OWNER_NAME!r} is whoever sits at this machine and cannot be removed")
-        await self._write("user removed", name, Change("user_remove", (name,)))
+            raise Refused(f"{OWNER_NAME!r} is the owner at this machine and cannot be removed")
+        await self._write("user removed", name, queries.remove_user(name))
 
     async def link(self, name: str, identity: Identity) -> User:
         self._require_owner("link identities")
@@ -190,19 +183,18 @@ class LocalPeople(Credentials, Pairings):
         ]
         if not found:
             raise Refused(
-                f"{format_identity(identity)} is nobody's; `deskhand users list` shows who is who"
+                f"{format_identity(identity)} is not linked to a user; `deskhand users list` shows "
+                "all identities"
             )
         for known, name in found:
-            row = (known.channel, known.account, known.external_id)
-            await self._write(
-                "unlinked", f"{name} {format_identity(known)}", Change("user_identity_remove", row)
-            )
+            subject = f"{name} {format_identity(known)}"
+            await self._write("unlinked", subject, queries.remove_identity(known))
 
     async def add_role(self, name: str, role: str) -> User:
         self._require_owner("give roles")
         self._get_user(name)
         wanted = resolve_role(role, self._roster.roles())
-        await self._write("role given", f"{name} {wanted}", Change("user_role_add", (name, wanted)))
+        await self._write("role given", f"{name} {wanted}", queries.add_role(name, wanted))
         return self._get_user(name)
 
     async def remove_role(self, name: str, role: str) -> User:
@@ -214,10 +206,8 @@ class LocalPeople(Credentials, Pairings):
                 f"{', '.join(self._get_user(name).roles)}"
             )
         if name == OWNER_NAME and wanted == "owner":
-            raise Refused(f"{OWNER_NAME!r} is whoever sits at this machine and stays an owner")
-        await self._write(
-            "role taken away", f"{name} {wanted}", Change("user_role_remove", (name, wanted))
-        )
+            raise Refused(f"{OWNER_NAME!r} is the owner at this machine and keeps that role")
+        await self._write("role taken away", f"{name} {wanted}", queries.remove_role(name, wanted))
         return self._get_user(name)
 
 

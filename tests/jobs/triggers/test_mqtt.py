@@ -11,9 +11,9 @@ import aiomqtt
 import anyio
 import pytest
 
+from deskhand.jobs.ledger import list_runs
 from deskhand.jobs.triggers.broker import (
     MessageBroker,
-    Wants,
     keep_listening,
     load_listener,
     render_message,
@@ -21,6 +21,7 @@ from deskhand.jobs.triggers.broker import (
 from deskhand.jobs.triggers.mqtt import listen
 from deskhand.runtime.app import App
 from deskhand.testing.broker import free_port, mosquitto
+from deskhand.testing.clock import SetClock
 from deskhand.testing.jobs import JobDesk
 from deskhand.types.errors import NetError
 from deskhand.types.labels import Label
@@ -38,24 +39,18 @@ class Ear:
         self.heard: list[tuple[str, bytes, str]] = []
         self.told: list[str] = []
         self.dies = False
-        self.now = 1_700_000_000.0
+        self.clock = SetClock()
 
     def broker(self) -> MessageBroker:
         asked = {"username": "", "password": "", **self.more}
-        connected = lambda: self.told.append("")  # noqa: E731
         return MessageBroker(
-            "127.0.0.1",
-            self.port,
-            asked["username"],
-            asked["password"],
-            "deskhand-test",
-            False,
-            connected,
-            self._now,
+            host="127.0.0.1",
+            port=self.port,
+            username=asked["username"],
+            password=asked["password"],
+            client_id="deskhand-test",
+            tls=False,
         )
-
-    def _now(self) -> float:
-        return self.now
 
     async def some_broker(self) -> MessageBroker | None:
         return self.broker() if self.port else None
@@ -65,8 +60,11 @@ class Ear:
         if self.dies:
             raise NetError("killed before it was written down")
 
-    def wants(self) -> Wants:
-        return Wants(self.some_broker, lambda: self.wanted, self.on_message, self.told.append)
+    def topics(self) -> frozenset[str]:
+        return self.wanted
+
+    def report_broker_problem(self, problem: str) -> None:
+        self.told.append(problem)
 
 
 async def until(true: Callable[[], object]) -> None:
@@ -93,7 +91,7 @@ async def test_what_is_wanted_is_heard_once_also_while_nobody_listened(tmp_path:
     async with mosquitto(tmp_path, port):
         await say(port, ("door", "an old state"), retain=True)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(keep_listening, ear.wants())
+            tasks.start_soon(keep_listening, ear, ear.some_broker, ear.clock)
             await until(lambda: ear.told)
             await say(port, ("home/hall/motion", "1"), ("home/hall/light", "on"), ("door", "open"))
             await until(lambda: len(ear.heard) == 2)
@@ -104,7 +102,7 @@ async def test_what_is_wanted_is_heard_once_also_while_nobody_listened(tmp_path:
         ], "retained is old"
         await say(port, ("door", "shut"), ("door", "shut"))
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(keep_listening, ear.wants())
+            tasks.start_soon(keep_listening, ear, ear.some_broker, ear.clock)
             await until(lambda: len(ear.heard) == 4)
             ear.wanted = frozenset({"window"})
             ear.told.clear()
@@ -120,7 +118,7 @@ async def test_what_was_not_written_down_comes_again_under_the_same_name(tmp_pat
     port = free_port()
     ear = Ear(port, frozenset({"door"}))
     async with mosquitto(tmp_path, port), anyio.create_task_group() as tasks:
-        tasks.start_soon(keep_listening, ear.wants())
+        tasks.start_soon(keep_listening, ear, ear.some_broker, ear.clock)
         await until(lambda: ear.told)
         ear.dies = True
         await say(port, ("door", "open"))
@@ -135,12 +133,12 @@ async def test_a_broker_that_goes_and_comes_is_found_again(tmp_path: Path) -> No
     port = free_port()
     ear = Ear(port, frozenset({"door"}))
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(keep_listening, ear.wants())
-        await until(lambda: any("is not reached" in each for each in ear.told))
+        tasks.start_soon(keep_listening, ear, ear.some_broker, ear.clock)
+        await until(lambda: any("cannot reach" in each for each in ear.told))
         async with mosquitto(tmp_path, port):
             await until(lambda: "" in ear.told)
         ear.told.clear()
-        await until(lambda: any("is not reached" in each for each in ear.told))
+        await until(lambda: any("cannot reach" in each for each in ear.told))
         async with mosquitto(tmp_path, port):
             await until(lambda: "" in ear.told)
             await say(port, ("door", "open"))
@@ -155,11 +153,11 @@ async def test_a_broker_that_wants_a_password(tmp_path: Path) -> None:
     passwords.chmod(0o600)
     async with mosquitto(tmp_path, port, f"password_file {passwords}", "allow_anonymous false"):
         wrong = Ear(port, frozenset({"door"}), username="desk", password="guess")
-        with pytest.raises(NetError, match="is not reached"):
-            await listen(wrong.broker(), wrong.wanted, wrong.on_message)
+        with pytest.raises(NetError, match="cannot reach"):
+            await listen(wrong.broker(), wrong.wanted, wrong, wrong.clock)
         right = Ear(port, frozenset({"door"}), username="desk", password="hand-secret")
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(keep_listening, right.wants())
+            tasks.start_soon(keep_listening, right, right.some_broker, right.clock)
             await until(lambda: right.told == [""])
             await say(port, ("door", "open"), username="desk", password="hand-secret")
             await until(lambda: right.heard)
@@ -169,7 +167,7 @@ async def test_a_broker_that_wants_a_password(tmp_path: Path) -> None:
 async def test_without_a_broker_it_says_what_to_set() -> None:
     ear = Ear(0, frozenset({"door"}))
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(keep_listening, ear.wants())
+        tasks.start_soon(keep_listening, ear, ear.some_broker, ear.clock)
         await until(lambda: ear.told)
         tasks.cancel_scope.cancel()
     assert "jobs.mqtt.host" in ear.told[0]
@@ -195,7 +193,7 @@ async def test_a_message_becomes_a_run_of_a_job(tmp_path: Path) -> None:
     async with mosquitto(tmp_path, port, f"password_file {passwords}", "allow_anonymous false"):
         async with desk.running() as app:
             app.secrets.set("mqtt", "hand-secret", "file")
-            seen = app.features.automation.triggering
+            seen = app.features.jobs.triggering
             with anyio.fail_after(30):
                 while not seen.topics():
                     desk.clock.advance(3)
@@ -214,7 +212,7 @@ async def test_a_message_becomes_a_run_of_a_job(tmp_path: Path) -> None:
             with anyio.fail_after(60):
                 while len(desk.model.requests) == before:
                     desk.clock.advance(3)
-                    await app.features.automation.triggering.poll()
+                    await app.features.jobs.triggering.poll()
                     await anyio.sleep(0.05)
             assert "knock" in desk.model.requests[-1].messages[-1].message.text, (
                 "the broker kept it meanwhile"
@@ -225,8 +223,8 @@ async def _hears(desk: JobDesk, app: App, port: int, login: Any) -> None:
     """Send until the first one is heard: before it subscribed for the first time, nobody keeps
     anything for it."""
     with anyio.fail_after(60):
-        while not await app.features.jobs.runs("door"):
+        while not await list_runs(app.store, "door", 20):
             await say(port, ("home/door", "ring"), **login)
             with anyio.move_on_after(1):
-                while not await app.features.jobs.runs("door"):
+                while not await list_runs(app.store, "door", 20):
                     await anyio.sleep(0.02)

@@ -16,8 +16,9 @@ import pytest
 from msgspec.structs import replace
 
 from deskhand.config.statements import load_statements
+from deskhand.jobs.ledger import list_runs
 from deskhand.jobs.triggers.signatures import sign_webhook
-from deskhand.jobs.triggers.triggers import MAX_PER_HOUR, Looks, Triggering, webhook_secret_name
+from deskhand.jobs.triggers.triggers import MAX_PER_HOUR, Triggering, webhook_secret_name
 from deskhand.models.base import Request
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
@@ -45,7 +46,7 @@ class Ledger:
         self.fired: dict[tuple[str, str], Text] = {}
         self.broken = False
 
-    async def list_jobs(self) -> tuple[Job, ...]:
+    async def triggered_jobs(self) -> tuple[Job, ...]:
         return self.jobs
 
     async def trigger(self, name: str, slot: str, payload: Text) -> bool:
@@ -72,19 +73,26 @@ class World:
 
     def again(self) -> Triggering:
         """A process that begins."""
-        secret, agent = lambda name: self.secrets.get(name, ""), lambda job: "default"
-        looks = Looks(lambda job: self.work, self._page, secret, agent, self._labels)
-        self.triggering = Triggering(self.store, self.clock, self.ledger, looks)
+        self.triggering = Triggering(self.store, self.clock, self.ledger, self)
         return self.triggering
 
-    async def _labels(self, job: Job, paths: Sequence[str]) -> Sequence[Label]:
+    def agent_of(self, job: Job) -> str:
+        return "default"
+
+    def workspace_of(self, job: Job) -> Path:
+        return self.work
+
+    def find_secret(self, name: str) -> str:
+        return self.secrets.get(name, "")
+
+    async def labels_of(self, job: Job, paths: Sequence[str]) -> Sequence[Label]:
         rows = await self.store.query("file_labels", ())
         marks = LabelMarks(
             str(self.work), {path: msgspec.json.decode(label, type=Label) for path, label in rows}
         )
         return [marks.told_by_name((path,)) for path in paths]
 
-    async def _page(self, job: Job, url: str) -> str:
+    async def fetch_page(self, job: Job, url: str) -> str:
         self.asked.append(url)
         if isinstance(self.page, NetError):
             raise self.page
@@ -206,7 +214,7 @@ async def test_what_a_job_writes_itself_sets_it_off_no_more(tmp_path: Path) -> N
     inbox = desk.settings.home.workspace("default") / "inbox"
     inbox.mkdir(parents=True)
     async with desk.running() as app:
-        seen = app.features.automation.triggering
+        seen = app.features.jobs.triggering
 
         async def passes() -> None:
             for _ in range(6):
@@ -222,7 +230,7 @@ async def test_what_a_job_writes_itself_sets_it_off_no_more(tmp_path: Path) -> N
             assert len(list(inbox.iterdir())) == 2 * number
             await passes()
             await passes()
-            assert len(await app.features.jobs.runs("sort")) == number
+            assert len(await list_runs(app.store, "sort", 20)) == number
         desk.clock.advance(60)
         (inbox / "sorted-1.txt").write_text("and what a person adds to it")
         os.utime(inbox / "sorted-1.txt", (desk.clock.at, desk.clock.at))
@@ -501,7 +509,7 @@ async def test_a_file_becomes_a_run_in_a_whole_deskhand(tmp_path: Path) -> None:
     work = desk.settings.home.workspace("default")
     async with desk.running() as app:
         (work / "inbox").mkdir(parents=True)
-        seen = app.features.automation.triggering
+        seen = app.features.jobs.triggering
         for step in range(8):
             if step == 4:
                 (work / "inbox/letter.txt").write_text("Dear Ann")
@@ -511,11 +519,11 @@ async def test_a_file_becomes_a_run_in_a_whole_deskhand(tmp_path: Path) -> None:
         assert run.state == "done" and run.slot.startswith("file:inbox:")
         said = desk.model.requests[-1].messages[-1].message.text
         assert "Sort what has come." in said and "- inbox/letter.txt (new)" in said
-        assert len(await app.features.jobs.runs("sort")) == 1
-        view = await app.features.jobs.get("sort")
+        assert len(await list_runs(app.store, "sort", 20)) == 1
+        view = await app.features.jobs.api.get(OWNER_OF_ALL, "sort")
         assert view.job is not None
-        told = await app.features.automation.using.forecast(view.job)
-        assert told.tokens and told.because == "as its last one did", (
+        told = await app.features.jobs.api.forecast(view.job)
+        assert told.tokens and told.because == "like its last run", (
             "what it took says what the next will take"
         )
 

@@ -1,15 +1,17 @@
-"""Keeps listening to a broker, for the jobs that messages set off."""
+"""Listens to an MQTT broker, for jobs that messages start."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Collection
 from importlib.metadata import entry_points
+from typing import Protocol
 
 import anyio
 import msgspec
 
 from ...supervision.restart_with_backoff import restart_backoff_s
+from ...types.clock import Clock
 from ...types.errors import NetError
 from ...types.labels import Label
 from ...types.messages import Text, clean_text
@@ -25,12 +27,9 @@ NO_BROKER = (
 )
 NO_EXTRA = "listening to a broker needs the extra `mqtt`: pip install 'deskhand[mqtt]'"
 
-OnMessage = Callable[[str, bytes, str], Awaitable[None]]
-"""A message: its topic, its bytes, and its slot."""
 
-
-class MessageBroker(msgspec.Struct, frozen=True):
-    """Where it is and as whom it is asked. `connected` is called when it listens."""
+class MessageBroker(msgspec.Struct, frozen=True, kw_only=True):
+    """A broker, and as whom to connect to it."""
 
     host: str
     port: int
@@ -38,26 +37,31 @@ class MessageBroker(msgspec.Struct, frozen=True):
     password: str
     client_id: str
     tls: bool
-    connected: Callable[[], None]
-    now: Callable[[], float]
 
 
-Listen = Callable[[MessageBroker, Collection[str], OnMessage], Awaitable[None]]
+class Subscriber(Protocol):
+    """Whoever wants the messages of a broker."""
+
+    def topics(self) -> frozenset[str]:
+        """The topics that are wanted now."""
+        ...
+
+    async def on_message(self, topic: str, payload: bytes, slot: str) -> None:
+        """A message came; `slot` is its name, the same when it comes again. The message is
+        acknowledged when this returns, so that none is lost."""
+        ...
+
+    def report_broker_problem(self, problem: str) -> None:
+        """Why no messages come, or '' when the broker is connected."""
+        ...
 
 
-class Wants(msgspec.Struct, frozen=True):
-    """What listening asks of the rest: the broker as it is configured now (None: no host is set),
-    the topics that jobs want now, what is done with a message, and where trouble is told ('' when
-    it is over)."""
-
-    broker: Callable[[], Awaitable[MessageBroker | None]]
-    topics: Callable[[], frozenset[str]]
-    on_message: OnMessage
-    report_problem: Callable[[str], None]
+Listen = Callable[[MessageBroker, Collection[str], Subscriber, Clock], Awaitable[None]]
+"""Hands in messages on these topics until the connection breaks. Raises NetError."""
 
 
 def load_listener() -> Listen | None:
-    """What listens; None where the extra is not installed."""
+    """The function that listens, None when the extra `mqtt` is not installed."""
     for point in entry_points(group=ENTRY_POINTS, name=NAME):
         try:
             loaded: Listen = point.load()
@@ -67,46 +71,52 @@ def load_listener() -> Listen | None:
     return None
 
 
-async def keep_listening(wants: Wants) -> None:
-    """For ever. Where no job wants a topic, nothing is connected."""
+async def keep_listening(
+    subscriber: Subscriber,
+    find_broker: Callable[[], Awaitable[MessageBroker | None]],
+    clock: Clock,
+) -> None:
+    """Listen for ever, and connect again when the connection breaks or other topics are wanted.
+    While no topics are wanted, nothing is connected."""
     failures = 0
     while True:
-        topics = wants.topics()
+        topics = subscriber.topics()
         if not topics:
             failures = 0
             await anyio.sleep(POLL_S)
             continue
-        broker = await wants.broker()
+        broker = await find_broker()
         listen = load_listener()
         if broker is None or listen is None:
-            wants.report_problem(NO_BROKER if broker is None else NO_EXTRA)
+            subscriber.report_broker_problem(NO_BROKER if broker is None else NO_EXTRA)
             await anyio.sleep(POLL_S)
             continue
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_cancel_on_new_topics, wants, topics, tasks.cancel_scope)
-                await listen(broker, topics, wants.on_message)
+                tasks.start_soon(_cancel_on_new_topics, subscriber, topics, tasks.cancel_scope)
+                await listen(broker, topics, subscriber, clock)
             failures = 0
         except* NetError as group:
             failures += 1
-            wants.report_problem(str(group.exceptions[0]))
+            subscriber.report_broker_problem(str(group.exceptions[0]))
             log.warning("%s", group.exceptions[0])
         await anyio.sleep(restart_backoff_s(failures))
 
 
 async def _cancel_on_new_topics(
-    wants: Wants, topics: frozenset[str], scope: anyio.CancelScope
+    subscriber: Subscriber, topics: frozenset[str], scope: anyio.CancelScope
 ) -> None:
-    """Begin anew where jobs want other topics."""
-    while wants.topics() == topics:  # noqa: ASYNC110 -- what jobs want follows their files
+    while subscriber.topics() == topics:  # noqa: ASYNC110 -- topics follow the files of jobs
         await anyio.sleep(POLL_S)
     scope.cancel()
 
 
 def render_message(topic: str, payload: bytes) -> Text:
-    """A message, as the agent is told it."""
+    """A message as the agent sees it."""
     text = clean_text(payload[: 4 * PAYLOAD_CHARS].decode(errors="replace"))
-    shown = text[:PAYLOAD_CHARS] + ("\n[cut off]" if len(text) > PAYLOAD_CHARS else "")
+    shown = text[:PAYLOAD_CHARS]
+    if len(text) > PAYLOAD_CHARS:
+        shown += "\n[cut off]"
     return Text(
         f"A message came on {clean_text(topic)}:\n\n{shown}",
         Label(source=f"mqtt {clean_text(topic)[:200]}"),

@@ -1,5 +1,4 @@
-"""Files that set jobs off: how they are now, and when a change is over. Looks at names, times and
-sizes alone."""
+"""Snapshots of files and their changes. Only names, times and sizes are read."""
 
 from __future__ import annotations
 
@@ -19,22 +18,22 @@ from ...tools import tree
 MAX_FILES = 2_000
 MAX_DEPTH = 8
 MAX_SCANNED = 10_000
-"""So many files beneath one path count, so deep, and so many are looked at to find them."""
+"""How many files one path may cover, how deep, and how many are looked at to find them."""
 SETTLE_S = 1.5
-"""A change is over when nothing has changed for so long."""
+"""A change is over when nothing has changed for this long."""
 MAX_LISTED = 20
 IGNORED_FOLDERS = frozenset({".git", "__pycache__", "node_modules", ".venv"})
 
 PATH_CHARS = 1_000
-"""There is nothing at a longer path."""
+"""Longer paths cover no files."""
 
 FilesSnapshot = Mapping[str, tuple[int, int, int]]
-"""path -> (time of its last change, size, inode). Nothing there is empty."""
+"""path -> (time of the last change in ns, size, inode). Empty when there are no files."""
 
 
 def snapshot_files(folder: str, path: str) -> FilesSnapshot:
-    """The files at this path of the folder; `*`, `?` and `[` in it stand for more than one, as in a
-    shell where `*` also means what lies deeper. A link is looked at, never followed."""
+    """The files at this path of the folder. It may contain `*`, `?` and `[`; `*` also covers files
+    in folders below. Links are never followed."""
     found: dict[str, tuple[int, int, int]] = {}
     if len(path) > PATH_CHARS:
         return found
@@ -64,7 +63,7 @@ def _walk(folder: str, path: str, deep: int) -> Iterator[tuple[str, os.stat_resu
 
 
 def _parent_folders(path: str) -> Iterator[str]:
-    """The folders on the way to it."""
+    """The folders that contain the path, from the top."""
     parts = path.split("/")
     return ("/".join(parts[: i + 1]) for i in range(len(parts) - 1))
 
@@ -84,12 +83,12 @@ def _walk_folder(here: str, path: str, deep: int) -> Iterator[tuple[str, os.stat
 
 
 def digest_files(seen: FilesSnapshot) -> str:
-    """One word for how they are."""
+    """A digest of the snapshot."""
     return sha256(repr(sorted(seen.items())).encode(errors="surrogateescape")).hexdigest()[:32]
 
 
 def describe_changes(before: FilesSnapshot, now: FilesSnapshot) -> str:
-    """What has changed, for people and models: a line for each of the first files."""
+    """What has changed, for people and models: a line for each file, MAX_LISTED at most."""
     lines = [
         f"- {_printable_name(path)} ({'changed' if path in before else 'new'})"
         for path in changed_paths(before, now)
@@ -100,18 +99,18 @@ def describe_changes(before: FilesSnapshot, now: FilesSnapshot) -> str:
 
 
 def changed_paths(before: FilesSnapshot, now: FilesSnapshot) -> tuple[str, ...]:
-    """The paths that are new or other than they were."""
+    """The paths that are new or changed."""
     return tuple(path for path in now if before.get(path) != now[path])
 
 
 def _printable_name(path: str) -> str:
-    """A name as text: whoever made the file chose it."""
+    """A name that is safe to show: anybody may have chosen it."""
     plain = path.encode(errors="surrogateescape").decode(errors="replace")
     return plain if plain.isprintable() and len(plain) <= 200 else repr(plain)[:200]
 
 
 class FolderChange(msgspec.Struct, frozen=True):
-    """A change that is over. `state` is the digest of how it is now."""
+    """A change that is over. `state` is the digest of `now`."""
 
     before: FilesSnapshot
     now: FilesSnapshot
@@ -119,8 +118,7 @@ class FolderChange(msgspec.Struct, frozen=True):
 
 
 class WatchedFiles:
-    """One path over time. `known` is the digest of how it was when Deskhand last looked; '' where
-    it never did."""
+    """One path over time. `known` is the digest when Deskhand last looked, '' when it never did."""
 
     def __init__(self, known: str) -> None:
         self._known = known
@@ -129,7 +127,7 @@ class WatchedFiles:
         self._still_since = 0.0
 
     def observe(self, now: FilesSnapshot, at: float) -> FolderChange | None:
-        """How it is now, at this monotonic time. Returns a change once it is over."""
+        """Compare a snapshot taken at this monotonic time. Returns the change once it is over."""
         if self._before is None:
             state = digest_files(now)
             self._before = now if self._known in ("", state) else {}
@@ -150,5 +148,5 @@ class WatchedFiles:
 
     @property
     def state(self) -> str:
-        """The digest that is to be kept."""
+        """The digest to be stored."""
         return self._known

@@ -1,5 +1,4 @@
-"""Messages of an MQTT broker set jobs off. Loaded by its entry point alone: it needs the extra
-`mqtt`."""
+"""Listens to an MQTT broker. Loaded by its entry point alone: it needs the extra `mqtt`."""
 
 from __future__ import annotations
 
@@ -10,8 +9,9 @@ from typing import Any
 
 import aiomqtt
 
+from ...types.clock import Clock
 from ...types.errors import NetError
-from .broker import MessageBroker, OnMessage
+from .broker import Listen, MessageBroker, Subscriber
 
 KEEPALIVE_S = 30
 TIMEOUT_S = 10.0
@@ -19,8 +19,8 @@ MAX_QUEUED = 1_000
 
 
 class Client(aiomqtt.Client):
-    """One that asks the event loop to write only while its socket is open: aiomqtt 2.5 asks a
-    moment too late, when the number of the socket may be that of another one."""
+    """Asks the event loop to write only while its socket is open. aiomqtt 2.5 asks a moment too
+    late, when another socket may have the same number."""
 
     def _on_socket_register_write(self, client: Any, userdata: Any, sock: Any) -> None:
         loop = self._loop
@@ -28,10 +28,7 @@ class Client(aiomqtt.Client):
         def write() -> None:
             try:
                 client.loop_write()
-            except (
-                OSError,
-                ValueError,
-            ) as error:  # what is wrong with the connection is told where it is read from
+            except (OSError, ValueError) as error:  # raised again where messages are read
                 if not self._disconnected.done():
                     self._disconnected.set_exception(error)
 
@@ -42,13 +39,15 @@ class Client(aiomqtt.Client):
         loop.call_soon_threadsafe(register)  # paho connects in a thread
 
 
-async def listen(broker: MessageBroker, topics: Collection[str], took: OnMessage) -> None:
-    """Hand in what comes on these topics, until the connection breaks. Raises NetError.
+async def listen(
+    broker: MessageBroker, topics: Collection[str], subscriber: Subscriber, clock: Clock
+) -> None:
+    """Hand in messages on these topics until the connection breaks. Raises NetError.
 
-    A message is acknowledged when `took` has returned, and until then the broker keeps it, also
-    while nobody listens: the client has a name for ever, and its session is not clean. What comes
-    twice then has the same slot. What a broker only repeats because somebody subscribes (retained)
-    is nothing that has happened.
+    A message is acknowledged when the subscriber has taken it. Until then the broker keeps it, also
+    while nobody listens: the client id never changes, and its session is not clean. A message that
+    comes twice has the same slot. Retained messages, which a broker repeats for every new
+    subscription, are left out.
     """
     client = Client(
         broker.host,
@@ -62,32 +61,33 @@ async def listen(broker: MessageBroker, topics: Collection[str], took: OnMessage
         max_queued_incoming_messages=MAX_QUEUED,
         tls_context=ssl.create_default_context() if broker.tls else None,
     )
-    paho = client._client  # aiomqtt has no word for it: acknowledging is left to us
+    paho = client._client  # aiomqtt cannot leave acknowledging to us
     paho.manual_ack_set(True)
     try:
         async with client:
             await client.subscribe([(topic, 1) for topic in sorted(topics)])
-            broker.connected()
+            subscriber.report_broker_problem("")
             async for message in client.messages:
-                payload = (
-                    message.payload
-                    if isinstance(message.payload, bytes)
-                    else str(message.payload).encode()
-                )
+                payload = message.payload
+                if not isinstance(payload, bytes):
+                    payload = str(payload).encode()
                 if not message.retain:
-                    await took(str(message.topic), payload, _slot(message, payload, broker.now()))
+                    slot = _slot(message, payload, clock.now())
+                    await subscriber.on_message(str(message.topic), payload, slot)
                 if message.qos:
                     paho.ack(message.mid, message.qos)
     except (aiomqtt.MqttError, OSError) as error:
-        raise NetError(f"the broker {broker.host}:{broker.port} is not reached: {error}") from error
+        raise NetError(f"cannot reach the broker {broker.host}:{broker.port}: {error}") from error
 
 
 def _slot(message: aiomqtt.Message, payload: bytes, now: float) -> str:
-    """What was not acknowledged comes again with the number that it had. Numbers begin anew, so an
-    hour belongs to them; a message that nobody keeps (QoS 0) has none, and comes once."""
+    """The name of a message. One that was not acknowledged comes again with the number that it had.
+    Numbers are used again, so the hour is part of the name. A message without delivery guarantee
+    (QoS 0) has no number, and comes once."""
     about = sha256(b"\0".join((str(message.topic).encode(), payload))).hexdigest()[:24]
-    return (
-        f"mqtt:{message.mid}:{int(now // 3600)}:{about}"
-        if message.qos
-        else f"mqtt:0:{now:.6f}:{about}"
-    )
+    if message.qos:
+        return f"mqtt:{message.mid}:{int(now // 3600)}:{about}"
+    return f"mqtt:0:{now:.6f}:{about}"
+
+
+_listen: Listen = listen

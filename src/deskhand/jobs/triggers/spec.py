@@ -1,4 +1,4 @@
-"""What beside a time may set a job off, as it stands under `on` in its file. Pure."""
+"""Triggers: the lines under `on` in JOB.md. Pure functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...types.errors import JobInvalid
 
 Kind = Literal["webhook", "file", "mqtt", "session-end", "page"]
 WEBHOOK_PATH = "/api/hooks/"
-"""Where webhooks are taken: the name of the job stands behind it."""
+"""Where webhooks come in. The name of the job follows."""
 DEFAULT_SILENCE_S = 900.0
 DEFAULT_PAGE_INTERVAL_S = 3600.0
 MIN_SILENCE_S = 10.0
@@ -24,8 +24,8 @@ SYNTAX = "`webhook`, `file PATH`, `page URL [1h]`, `mqtt TOPIC` or `session-end 
 
 
 class Trigger(msgspec.Struct, frozen=True):
-    """`what` is the path, the address or the topic. `every_s`: how often a page is looked at; after
-    how much silence a conversation has ended."""
+    """An event that starts a job. `what` is the path, URL or topic. `every_s` is how often a page
+    is fetched, or after how much silence a conversation has ended."""
 
     kind: Kind
     what: str = ""
@@ -36,7 +36,7 @@ class Trigger(msgspec.Struct, frozen=True):
 
 
 def parse_trigger(line: str) -> Trigger:
-    """One line. Raises JobInvalid that says what would be right."""
+    """The trigger of one line. Raises JobInvalid that says what would be right."""
     kind, _, rest = line.strip().partition(" ")
     rest = rest.strip()
     match kind:
@@ -58,7 +58,7 @@ def parse_trigger(line: str) -> Trigger:
                 "session-end", "", _parse_interval(rest, DEFAULT_SILENCE_S, MIN_SILENCE_S)
             )
         case _:
-            raise JobInvalid(f"{line[:80]!r} is nothing that sets a job off; write {SYNTAX}")
+            raise JobInvalid(f"{line[:80]!r} is not a trigger; write {SYNTAX}")
 
 
 def parse_duration(text: str) -> float | None:
@@ -73,25 +73,25 @@ def _parse_interval(text: str, usual_s: float, shortest_s: float) -> float:
     seconds = parse_duration(text)
     if seconds is None or seconds < shortest_s:
         raise JobInvalid(
-            f"{text.strip()[:40]!r} is no span of time here: from {shortest_s:g}s on, such "
+            f"{text.strip()[:40]!r} is not a duration of {shortest_s:g}s or more; write one such "
             "as 15m or 1h"
         )
     return seconds
 
 
 def parse_path(written: str) -> str:
-    """A path in the workspace, in one spelling. Raises JobInvalid."""
+    """A path in the workspace, in its one spelling. Raises JobInvalid."""
     parts = [part for part in written.split("/") if part not in ("", ".")]
     if written.startswith(("/", "~")) or ".." in parts or "\0" in written or not parts:
         raise JobInvalid(
-            f"{written[:80]!r} is no path in the workspace; write one such as inbox or "
+            f"{written[:80]!r} is not a path in the workspace; write one such as inbox or "
             "notes/today.md"
         )
     return "/".join(parts)
 
 
 def parse_page_url(url: str) -> str:
-    """Raises JobInvalid."""
+    """The same URL. Raises JobInvalid when it is not that of a page, or has a password."""
     try:
         parts = urlsplit(url)
         named = parts.scheme in ("http", "https") and bool(parts.hostname)
@@ -99,28 +99,28 @@ def parse_page_url(url: str) -> str:
         named = False
     if not named or parts.username or parts.password:
         raise JobInvalid(
-            f"{url[:80]!r} is no address of a page; write one such as https://example.org/news"
+            f"{url[:80]!r} is not the URL of a page; write one such as https://example.org/news"
         )
     return url
 
 
 def parse_topic(topic: str) -> str:
-    """A topic as MQTT 3.1.1, section 4.7 has it: `+` is one level, `#` all that follow. Raises
-    JobInvalid."""
+    """The same topic filter (MQTT 3.1.1, section 4.7): `+` is one level, `#` all that follow.
+    Raises JobInvalid."""
     levels = topic.split("/")
     wild = any(
         ("+" in level and level != "+") or ("#" in level and level != "#") for level in levels
     )
     if wild or "#" in levels[:-1] or "\0" in topic or len(topic.encode()) > TOPIC_BYTES:
         raise JobInvalid(
-            f"{topic[:80]!r} is no topic; write one such as home/door or home/+/motion"
+            f"{topic[:80]!r} is not a topic; write one such as home/door or home/+/motion"
         )
     return topic
 
 
 def topic_matches(pattern: str, topic: str) -> bool:
-    """Whether a message on this topic is meant. Topics that begin with `$` are the broker's own:
-    wildcards at the front leave them out (section 4.7.2)."""
+    """True when the pattern covers the topic. Wildcards at the front leave out topics that begin
+    with `$`, which are the broker's own (section 4.7.2)."""
     wanted = pattern.split("/")
     given = topic.split("/")
     if topic.startswith("$") and wanted[0] in ("+", "#"):
