@@ -340,7 +340,7 @@ async def test_what_is_anothers_is_refused_and_written_down(tmp_path: Path) -> N
                 raise AssertionError("it was shown")
         with pytest.raises(Refused, match="not yours to stop"):
             await app.door.stop(bobs, eve)
-        with pytest.raises(Refused, match="not yours to erase"):
+        with pytest.raises(Refused, match="so you cannot erase it"):
             await app.store.erase(eve, bobs, T0)
         assert await app.store.sessions(eve) == [] and not await app.store.may_see(eve, bobs)
         own = await app.door.submit(web("eve", "main/web:eve:x", Answer(ask.ask_id, "once"), "own"))
