@@ -20,12 +20,14 @@ from deskhand.policy.gate import (
     is_steering_file,
     withhold_private_parts,
 )
-from deskhand.policy.rules import Case, Rule, decide
+from deskhand.policy.rules import Case, Rule
 from deskhand.testing.effort import least_cpu_s
 from deskhand.types.effects import OUTWARD, Effect
 from deskhand.types.identity import Principal
 from deskhand.types.labels import LOCAL, OWNER, UNTRUSTED, Label, join_labels
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
+
+from .deciding import decide
 
 ANN = Principal("ann", ("owner",))
 BOB = Principal("bob", ("member", "family"))
