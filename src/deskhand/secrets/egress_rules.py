@@ -6,11 +6,11 @@ import logging
 import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 
 import anyio
 import msgspec
+from anyio.abc import ByteStream
 
 from ..net.client import Net
 from ..net.egress import (
@@ -21,7 +21,7 @@ from ..net.egress import (
     parse_egress_host,
 )
 from ..net.egress_door import Slots, open_egress_socket
-from ..net.egress_proxy import Gate, Use
+from ..net.egress_proxy import Use
 from ..net.egress_secrets import HeldSecret, SecretBroker, SecretRule
 from ..store.base import Store
 from ..tools.network import OUTSIDE, PRIVATE, REQUEST, read_so_far
@@ -60,49 +60,34 @@ class Egress:
         keys: ProxyKeys | None = None,
     ) -> None:
         self._store = store
-        self._net = net
+        self.net = net
         self._config = config
         self._clock = clock
-        self._keys = keys or ProxyKeys()
+        self.keys = keys or ProxyKeys()
         self._slots = Slots()
 
     @asynccontextmanager
     async def way(self, traveller: Traveller) -> AsyncIterator[Way]:
         """See `tools.way.Ways`."""
         way = Way()
-        uses = dict[tuple[str, int, str], tuple[int, int, int]]()
         if not self._config().enabled and not traveller.public:
             yield way
             return
-        mine = () if traveller.public else self._usable_secrets(traveller.principal)
-        gate = Gate(
-            partial(self._find_refusal, traveller),
-            self._net.connect,
-            partial(_count_use, way, uses),
-            self._keys.client_context,
-            partial(self._make_broker, mine),
-            self._keys.server_context,
-            traveller.read,
-        )
+        policy = _CommandPolicy(self, traveller, way)
+        authorities = self.keys.authorities() if policy.secrets else None
         try:
-            async with open_egress_socket(
-                gate, self._slots, self._keys.authorities() if mine else None
-            ) as way.path:
+            async with open_egress_socket(policy, self._slots, authorities) as way.path:
                 yield way
         finally:
             with anyio.CancelScope(shield=True):
-                await self._record_uses(traveller.session, uses)
+                await self._record_uses(traveller.session, policy.uses)
 
-    def _usable_secrets(self, principal: Principal) -> tuple[HeldSecret, ...]:
+    def usable_secrets(self, principal: Principal) -> tuple[HeldSecret, ...]:
         """The secrets that this principal's conversations may use, with the rules that say so."""
         names = (principal.id, *(f"role:{role}" for role in principal.roles))
-        return _filter_rules(self._keys.list_secrets(), lambda rule: rule.is_usable_by(names))
+        return _filter_rules(self.keys.list_secrets(), lambda rule: rule.is_usable_by(names))
 
-    def _make_broker(self, mine: Sequence[HeldSecret], host: str, port: int) -> SecretBroker | None:
-        here = _filter_rules(mine, lambda rule: (rule.host, rule.port) == (host, port))
-        return SecretBroker(host, here, self._keys.list_secrets()) if here else None
-
-    async def _find_refusal(self, traveller: Traveller, host: str, port: int) -> str:
+    async def find_refusal(self, traveller: Traveller, host: str, port: int) -> str:
         """Why this host is not reached, and what to do about it; '' if it is."""
         if traveller.public:
             return find_target_problem(host, port, public=True, entries=())
@@ -156,17 +141,50 @@ def _filter_rules(
     return tuple(msgspec.structs.replace(each, rules=rules) for each, rules in chosen if rules)
 
 
-def _count_use(way: Way, uses: dict[tuple[str, int, str], tuple[int, int, int]], use: Use) -> None:
-    if use.refused:
-        way.refused[use.host] = use.refused
-    else:
-        way.reached[use.host] = way.reached.get(use.host, 0) + 1
-    log.info(
-        "egress %s:%d %s", use.host, use.port, use.refused or f"{use.up} bytes out, {use.down} in"
-    )
-    requests, up, down = uses.get(where := (use.host, use.port, use.refused), (0, 0, 0))
-    if where in uses or len(uses) < MAX_USES:
-        uses[where] = (requests + 1, up + use.up, down + use.down)
+class _CommandPolicy:
+    """What one command may reach, and what it has reached."""
+
+    def __init__(self, egress: Egress, traveller: Traveller, way: Way) -> None:
+        self._egress = egress
+        self._traveller = traveller
+        self._way = way
+        self.secrets = () if traveller.public else egress.usable_secrets(traveller.principal)
+        self.uses: dict[tuple[str, int, str], tuple[int, int, int]] = {}
+
+    async def find_refusal(self, host: str, port: int) -> str:
+        return await self._egress.find_refusal(self._traveller, host, port)
+
+    async def get_label(self) -> object:
+        return await self._traveller.read()
+
+    async def connect(self, host: str, port: int) -> ByteStream:
+        return await self._egress.net.connect(host, port)
+
+    def secrets_for(self, host: str, port: int) -> SecretBroker | None:
+        here = _filter_rules(self.secrets, lambda rule: (rule.host, rule.port) == (host, port))
+        if not here:
+            return None
+        return SecretBroker(host, here, self._egress.keys.list_secrets())
+
+    def client_context(self) -> ssl.SSLContext:
+        return self._egress.keys.client_context()
+
+    def server_context(self, host: str) -> ssl.SSLContext | None:
+        return self._egress.keys.server_context(host)
+
+    def record_use(self, use: Use) -> None:
+        way = self._way
+        if use.refused:
+            way.refused[use.host] = use.refused
+        else:
+            way.reached[use.host] = way.reached.get(use.host, 0) + 1
+        outcome = use.refused or f"{use.up} bytes out, {use.down} in"
+        log.info("egress %s:%d %s", use.host, use.port, outcome)
+
+        key = (use.host, use.port, use.refused)
+        requests, up, down = self.uses.get(key, (0, 0, 0))
+        if key in self.uses or len(self.uses) < MAX_USES:
+            self.uses[key] = (requests + 1, up + use.up, down + use.down)
 
 
 def _parse_hosts(said: Sequence[tuple[str, str]], verdict: str) -> list[EgressHost]:
