@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ..models.side_completion import Aside, Billing, ask_aside, cheapest_first
 from ..policy import approval
 from ..policy.approval import CallSetting, render_arguments
-from ..policy.consent import find_grant, make_grant_change
+from ..policy.consent import find_grant, save_grant
 from ..policy.gate import (
     Given,
     apply_trust,
@@ -240,7 +240,7 @@ class Calls:
 
     def make_grant(self, answered: ApprovalAnswered, call: ToolCall, turn: Turn) -> Change:
         """The row that remembers `always` or `never` for exactly this call."""
-        return make_grant_change(
+        return save_grant(
             answered, call, self.make_setting(), turn.principal, self._journal.ports.clock.now()
         )
 
