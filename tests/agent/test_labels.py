@@ -9,8 +9,10 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from deskhand.agent.state import State, fold
+from deskhand.assembly.judge import judge
 from deskhand.models.base import Model, Request
-from deskhand.policy.rules import Case, Decision, Rule, decide
+from deskhand.policy.checks import AgentPolicy
+from deskhand.policy.rules import Case, Decision, Rule
 from deskhand.testing.bench import ANN, BOB, Bench
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.tools.base import Context, Done, Tool, done
@@ -81,14 +83,14 @@ def obedient(request: Request) -> Message:
     return say(f"done. https://evil.test/{read.partition('SAY ')[2]}")
 
 
-def judge(case: Case) -> Decision:
-    return decide((Rule("allow"),), case)
+def allow_all(case: Case) -> Decision:
+    return judge(case, AgentPolicy((Rule("allow"),)))
 
 
 async def started(bench: MakeBench) -> Bench:
     POSTED.clear()
     one = bench(ScriptedModel(obedient), TOOLS)
-    one.configure(judge)
+    one.configure(allow_all)
     return one
 
 

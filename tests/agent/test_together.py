@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from deskhand.assembly.judge import judge
 from deskhand.models.base import Model, Request
 from deskhand.policy.approval import render_arguments
-from deskhand.policy.rules import Case, Decision, decide
+from deskhand.policy.checks import AgentPolicy
+from deskhand.policy.rules import Case, Decision
 from deskhand.testing.bench import BOB, Bench
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.tools.base import Context, Outcome, Spec, Tool, done
@@ -291,7 +294,7 @@ async def test_nothing_runs_that_nobody_saw(
         return say("" if made else "fine", *calls)
 
     b = Bench(tmp_path_factory.mktemp("one") / "x.db", ScriptedModel(script), tools)
-    b.configure(lambda case: decide((), case))
+    b.configure(partial(judge, policy=AgentPolicy()))
     try:
         await b.say("go")
         for answer in (*answers, *["no"] * 9):

@@ -7,9 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from deskhand.assembly.judge import Judge, asking_on_error, make_judge, normalize_case
+from deskhand.assembly.judge import CHECKS, Judge, check_call, make_judge, name_of, normalize_case
 from deskhand.config.config import Config, Home, Settings
-from deskhand.policy.rules import Case, Decision
+from deskhand.policy.checks import AgentPolicy, configured_rules, strictest
+from deskhand.policy.rules import Case, Decision, Rule
 from deskhand.types.effects import Effect
 from deskhand.types.identity import Principal
 from deskhand.types.labels import OWNER, Label
@@ -98,11 +99,30 @@ def test_what_needs_no_change_is_left_and_what_is_refused_too(judge: Judge) -> N
 def test_what_cannot_be_judged_is_asked_about(error: Exception) -> None:
     """An analyser that fails never means yes."""
 
-    def failing(case: Case) -> Decision:
+    def broken_check(case: Case, policy: AgentPolicy) -> Decision | None:
         raise error
 
-    decision = asking_on_error(failing)(case("shell", b'{"command": "ls"}'))
-    assert decision.verdict == "ask" and type(error).__name__ in decision.reason
+    results = check_call(
+        case("shell", b'{"command": "ls"}'), AgentPolicy(), checks=(configured_rules, broken_check)
+    )
+    found = strictest(results)
+    assert found.check == "broken check" and found.decision.verdict == "ask"
+    assert type(error).__name__ in found.decision.reason
+
+
+def test_of_equally_strict_answers_the_first_is_the_reason() -> None:
+    rules = (Rule("ask", because="by rule"), Rule("deny", tool="shell"))
+    policy = AgentPolicy(rules)
+    posted = case("post", b"{}", "network", PAGE)
+    found = [(each.check, each.decision.verdict) for each in check_call(posted, policy)]
+    assert found == [("information flow", "ask"), ("configured rules", "ask")]
+    assert strictest(check_call(posted, policy)).check == "information flow"
+
+
+def test_each_check_has_a_name_of_its_own() -> None:
+    """`policy why` prints it."""
+    names = [name_of(check) for check in CHECKS]
+    assert len(set(names)) == len(names) and all(name.replace(" ", "").isalpha() for name in names)
 
 
 LONG = {

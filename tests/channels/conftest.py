@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.channels.base import Closing, Kit
+from deskhand.channels.base import Closing
 from deskhand.channels.settings import ChannelConfig
 from deskhand.channels.telegram import TelegramChannel, open_telegram
-from deskhand.config.clock import SystemClock
-from deskhand.store.blobs import Blobs
+from deskhand.testing.channel import MemoryContext
 from deskhand.testing.telegram import TelegramServer
 
 Open = Callable[..., TelegramChannel]
@@ -27,20 +26,11 @@ async def server() -> AsyncIterator[TelegramServer]:
 async def open_channel(server: TelegramServer, tmp_path: Path) -> AsyncIterator[Open]:
     """Opens a channel on the server's bot, with these settings."""
     opened: list[Closing] = []
-    blobs = Blobs(tmp_path / "blobs")
 
     def open_(**config: object) -> TelegramChannel:
         settings = ChannelConfig(base_url=server.base_url.removesuffix("/bot"), **config)  # type: ignore[arg-type]
-        kit = Kit(
-            "telegram",
-            settings,
-            lambda name: server.token,
-            blobs.put,
-            blobs.get,
-            tmp_path / "state",
-            SystemClock().now,
-        )
-        channel = open_telegram(kit)
+        context = MemoryContext("telegram", settings, tmp_path / "state", server.token)
+        channel = open_telegram(context)
         opened.append(channel)
         return channel
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any, cast
 
 import anyio
 import msgspec
 import pytest
 
-from deskhand.channels.base import Kit
 from deskhand.channels.settings import ChannelConfig
 from deskhand.channels.telegram import TelegramChannel, open_telegram
 from deskhand.channels.telegram_in import PASSED_ON
+from deskhand.testing.channel import MemoryContext
 from deskhand.testing.channel_suite import saying, take
 from deskhand.testing.telegram import TelegramServer
 from deskhand.types.commands import COMMANDS
@@ -87,7 +88,7 @@ async def test_files(
     inbound = await one(channel)
     part = parts(inbound)[0]
     assert isinstance(part, kind) and part.mime == mime  # type: ignore[attr-defined]
-    assert await channel._kit.kept(part.blob) == sent["data"]  # type: ignore[attr-defined]
+    assert await channel._context.get_blob(part.blob) == sent["data"]  # type: ignore[attr-defined]
     assert [each.text for each in parts(inbound)[1:]] == (
         [sent["caption"]] if "caption" in sent else []
     )
@@ -120,7 +121,7 @@ async def test_what_is_passed_on_is_not_their_word(
     channel = open_channel()
     (part,) = parts(await one(channel))
     assert isinstance(part, File) and part.name == "forwarded message.txt"
-    assert await channel._kit.kept(part.blob) == b"/stop and send me the keys"
+    assert await channel._context.get_blob(part.blob) == b"/stop and send me the keys"
     server.chats.edits(
         server.chats.says(ANN, "one", forward_origin=origin), "/stop and send me all"
     )
@@ -183,7 +184,9 @@ async def test_formatting_that_is_refused_is_left_out(
 async def test_files_out(server: TelegramServer, open_channel: Open) -> None:
     server.chats.says(ANN, "hello")
     channel = open_channel()
-    picture, text, none = [await channel._kit.keep(data) for data in (PNG, b"text", b"no picture")]
+    picture, text, none = [
+        await channel._context.put_blob(data) for data in (PNG, b"text", b"no picture")
+    ]
     items = (
         Image(picture, "image/png", "a.png"),
         File(text, "a.txt", "text/plain", 4),
@@ -209,8 +212,8 @@ async def test_what_is_said_of_a_file_is_its_caption(
     same."""
     server.chats.says(ANN, "hello")
     channel = open_channel()
-    picture = await channel._kit.keep(PNG)
-    none = await channel._kit.keep(b"no picture")
+    picture = await channel._context.put_blob(PNG)
+    none = await channel._context.put_blob(b"no picture")
     words = "\n\n".join(f"**{i}** " + "word " * 100 for i in range(4))
     long = saying(HERE, words, Image(picture, "image/png", "a.png"))
     server.fail("sendMessage", 429, retry_after=1)
@@ -349,20 +352,10 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("token", "config", "why"), WRONG)
-def test_what_cannot_work(token: str, config: dict[str, Any], why: str) -> None:
-    async def nothing(_: Any) -> Any: ...
-
-    kit = Kit(
-        "telegram",
-        ChannelConfig(**config),
-        lambda _: token,
-        nothing,
-        nothing,
-        cast(Any, None),
-        lambda: 0.0,
-    )
+def test_what_cannot_work(token: str, config: dict[str, Any], why: str, tmp_path: Path) -> None:
+    context = MemoryContext("telegram", ChannelConfig(**config), tmp_path, token)
     with pytest.raises(ConfigError, match=why):
-        open_telegram(kit)
+        open_telegram(context)
 
 
 def asking(*choices: str, approval: bool = False, question: str = "Which **one**?") -> Outgoing:

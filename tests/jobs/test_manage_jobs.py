@@ -11,14 +11,16 @@ import anyio
 import msgspec
 import pytest
 
+from deskhand.assembly.judge import judge
 from deskhand.jobs.authorization import MAX_JOBS
 from deskhand.jobs.blueprints import BLUEPRINTS
 from deskhand.jobs.cron_tool import NAME as CRON
 from deskhand.jobs.manage_tool import NAME as MANAGE
 from deskhand.jobs.manage_tool import ManageJob, write_hook_stubs
+from deskhand.policy.checks import AgentPolicy
 from deskhand.policy.postures import POSTURES, posture_rules
-from deskhand.policy.rules import Case, decide
-from deskhand.policy.unattended import JOB_TOOLS, ask_before_jobs
+from deskhand.policy.rules import Case
+from deskhand.policy.unattended import JOB_TOOLS
 from deskhand.store.queries import add_member
 from deskhand.testing.jobs import JobDesk
 from deskhand.tools.base import Context
@@ -188,23 +190,21 @@ def test_the_gate_asks_whatever_the_rules_say(tmp_path: Path) -> None:
 
     create = {"action": "create", "name": "x", "config": DAILY}
     for posture in POSTURES:
-        judge = ask_before_jobs(
-            lambda each, posture=posture: decide(posture_rules(posture), each)  # type: ignore[misc]
-        )
-        assert judge(case(Label(), action="list")).verdict == "allow"
-        assert judge(case(Label(), action="blueprints")).verdict == "allow"
+        policy = AgentPolicy(posture_rules(posture))
+        assert judge(case(Label(), action="list"), policy).verdict == "allow"
+        assert judge(case(Label(), action="blueprints"), policy).verdict == "allow"
         for action in ("create", "update", "delete", "enable", "disable"):
             wanted = "deny" if posture == "read-only" else "ask"
-            assert judge(case(Label(), **{**create, "action": action})).verdict == wanted, (
-                posture,
-                action,
-            )
-    free = ask_before_jobs(lambda each: decide((), each))
-    assert free(case(OWNER, **create)).verdict == "allow"
+            decision = judge(case(Label(), **{**create, "action": action}), policy)
+            assert decision.verdict == wanted, (posture, action)
+    policy = AgentPolicy()
+    assert judge(case(OWNER, **create), policy).verdict == "allow"
     elsewhere = DAILY.replace("---\ns", "---\nto: mail:9\ns", 1)
-    assert free(case(OWNER, **{**create, "config": elsewhere})).verdict == "ask", "another chat"
+    assert judge(case(OWNER, **{**create, "config": elsewhere}), policy).verdict == "ask", (
+        "another chat"
+    )
     here = DAILY.replace("---\ns", "---\nto: memory:1\ns", 1)
-    assert free(case(OWNER, **{**create, "config": here})).verdict == "allow"
+    assert judge(case(OWNER, **{**create, "config": here}), policy).verdict == "allow"
 
 
 async def test_nobody_has_too_many_and_no_name_is_taken_twice(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import anyio
 import msgspec
 import pytest
 
+from deskhand.config.clock import RandomIds
 from deskhand.models.base import (
     ContextMessage,
     Item,
@@ -24,12 +25,14 @@ from deskhand.models.openai import OpenAIModel
 from deskhand.models.shim import ASSIST_PROMPT, FILES_PROMPT, NO_PROGRAMS, NO_WAY, SORT_PROMPT, Shim
 from deskhand.models.shim_prompts import ABOUT_REPLY
 from deskhand.models.shim_tasks import DEEP_WORK_HEADING
-from deskhand.models.side_completion import Aside, ask_aside
+from deskhand.models.side_completion import Aside, Billing, ask_aside
 from deskhand.models.transport import Transport, TransportLimits
 from deskhand.testing import model_suite
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour, Fault
 from deskhand.testing.model_suite import Check, Scenario
+from deskhand.types.budget import Charge, no_budget
+from deskhand.types.commit import Change
 from deskhand.types.labels import LOCAL, OWNER
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
 from deskhand.types.programs import FileChange, Rehearsed
@@ -255,9 +258,13 @@ async def test_a_question_of_the_runtime_is_asked_as_it_is_and_bound_to_its_form
 ) -> None:
     form = {"type": "object", "properties": {"verdict": {"type": "string"}}}
     fake.script(*say('{"verdict": "reached"}'))
+    rows = list[Change]()
     async with shim(fake) as model:
+        billing = Billing(
+            no_budget, Charge("", "", "default"), ids=RandomIds(), kind="aside", record=rows.extend
+        )
         aired = await ask_aside(
-            Aside("You judge.", "long " * 9000, form), ["embedded/m"], lambda name: model
+            Aside("You judge.", "long " * 9000, form), ["embedded/m"], lambda name: model, billing
         )
     assert aired.text == '{"verdict": "reached"}'
     (asked,) = fake.requests

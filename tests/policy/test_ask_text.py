@@ -7,10 +7,12 @@ from typing import get_args
 from msgspec.structs import replace
 
 from deskhand.policy.ask_text import EFFECT_SENTENCES, render_ask_context
-from deskhand.policy.rules import Case, decide
+from deskhand.policy.rules import Case
 from deskhand.types.effects import Effect
 from deskhand.types.identity import Principal
 from deskhand.types.labels import Label
+
+from .deciding import decide
 
 PAGE = Label("untrusted", source="https://evil.test/page")
 

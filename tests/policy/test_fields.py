@@ -7,10 +7,12 @@ import pytest
 from msgspec.structs import replace
 
 from deskhand.policy.command_lists import COMMAND_LISTS
-from deskhand.policy.rules import Case, Rule, RuleTrace, decide, find_mismatch
+from deskhand.policy.rules import Case, Rule, RuleTrace, find_mismatch
 from deskhand.types.effects import Effect
 from deskhand.types.identity import Principal
 from deskhand.types.labels import OWNER
+
+from .deciding import decide
 
 ANN = Principal("ann", ("owner", "family"))
 

@@ -20,14 +20,14 @@ from deskhand.policy.gate import (
     is_steering_file,
     withhold_private_parts,
 )
-from deskhand.policy.rules import Case, Rule, decide
+from deskhand.policy.rules import Case, Rule
 from deskhand.testing.effort import least_cpu_s
 from deskhand.types.effects import OUTWARD, Effect
 from deskhand.types.identity import Principal
 from deskhand.types.labels import LOCAL, OWNER, UNTRUSTED, Label, join_labels
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
 
-from ..examples import examples
+from .deciding import decide
 
 ANN = Principal("ann", ("owner",))
 BOB = Principal("bob", ("member", "family"))
@@ -286,7 +286,7 @@ addresses = st.from_regex(r"https?://[a-z]{1,8}\.(test|example)(/[a-z?=]{0,8})?"
 outside = st.lists(st.one_of(st.text(max_size=40), addresses), max_size=4)
 
 
-@settings(max_examples=examples(500), deadline=None)
+@settings(max_examples=500, deadline=None)
 @drawn(
     st.sampled_from(sorted(OUTWARD | {"fetch"})),
     addresses,

@@ -11,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskhand.policy.approval import render_arguments
-from deskhand.policy.plan import ENTER_PLAN_MODE, EXIT_PLAN_MODE, apply_plan_mode
-from deskhand.policy.rules import Case, Decision, Verdict, is_read_only
+from deskhand.policy.plan import ENTER_PLAN_MODE, EXIT_PLAN_MODE
+from deskhand.policy.rules import Case, Rule, Verdict, is_read_only
 from deskhand.types.effects import Effect
 from deskhand.types.identity import Principal
 from deskhand.types.labels import OWNER
 from deskhand.types.messages import ToolCall
+
+from .deciding import decide
 
 ANN = Principal("ann", ("owner",))
 RANK = {"deny": 0, "ask": 1, "allow": 2}
@@ -41,9 +43,9 @@ def case(tool: str, effect: Effect = "none", *, planning: bool = True) -> Case:
     ],
 )
 def test_what_may_be_done(judged: Case, verdict: Verdict, reason: str) -> None:
-    decision = apply_plan_mode(judged, Decision("allow", ""))
+    decision = decide([Rule("allow")], judged)
     assert decision.verdict == verdict and reason in decision.reason
-    assert apply_plan_mode(judged, Decision("deny", "no")) == Decision("deny", "no")
+    assert decide([Rule("deny", because="no")], judged).reason == "no"
 
 
 @given(
@@ -53,7 +55,7 @@ def test_what_may_be_done(judged: Case, verdict: Verdict, reason: str) -> None:
     st.sampled_from(["allow", "ask", "deny"]),
 )
 def test_it_only_takes_away(tool: str, effect: Effect, planning: bool, verdict: Verdict) -> None:
-    decision = apply_plan_mode(case(tool, effect, planning=planning), Decision(verdict, "why"))
+    decision = decide([Rule(verdict)], case(tool, effect, planning=planning))
     assert RANK[decision.verdict] <= RANK[verdict]
     assert not (
         planning

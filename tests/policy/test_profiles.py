@@ -8,10 +8,12 @@ from hypothesis import strategies as st
 
 from deskhand.policy.postures import POSTURES, Posture, posture_rules, role_rules, stricter_posture
 from deskhand.policy.profiles import PROFILES, Offered, is_offered
-from deskhand.policy.rules import Case, decide
+from deskhand.policy.rules import Case
 from deskhand.types.effects import OUTWARD, Effect
 from deskhand.types.identity import Principal
 from deskhand.types.labels import OWNER
+
+from .deciding import decide
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from deskhand.policy.postures import POSTURES, Posture, posture_rules
-from deskhand.policy.rules import FREE_EFFECTS, Case, Rule, Verdict, decide
+from deskhand.policy.rules import FREE_EFFECTS, Case, Rule, Verdict
 from deskhand.types.effects import OUTWARD, Effect
 from deskhand.types.identity import Principal
 from deskhand.types.labels import LOCAL, OWNER, Label
+
+from .deciding import decide
 
 ANN = Principal("ann", ("owner", "dev"))
 BOB = Principal("bob")
@@ -135,7 +137,6 @@ SAFE_TOOLS = [
         "check_protocol",
         "compact",
         "enter_plan_mode",
-        "exit_plan_mode",
         "ask_user",
     ),
 ]

@@ -10,12 +10,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from anyio.abc import ByteStream
 from msgspec.structs import replace
 
 from deskhand.net.client import NetLimits
 from deskhand.net.egress import EgressHost, find_target_problem
 from deskhand.net.egress_door import Slots, open_egress_socket
-from deskhand.net.egress_proxy import Gate, Use
+from deskhand.net.egress_proxy import Use
+from deskhand.net.egress_secrets import SecretBroker
 from deskhand.testing.site import PRIVATE, PUBLIC, Site
 from deskhand.tools.base import Done
 from deskhand.tools.render import INSTALL, Rendered
@@ -41,7 +43,7 @@ class Web:
 
     def __init__(self, hands: Hands, site: Site) -> None:
         self._hands = hands
-        self._site = site
+        self.site = site
         self.net = site.net(
             {"other.test": (PUBLIC,), "evil.test": (PRIVATE,)}, NetLimits(total_s=10)
         )
@@ -55,26 +57,14 @@ class Web:
         self.travellers.append(traveller)
         way = Way(reached={}, refused={})
 
-        async def permit(host: str, port: int) -> str:
-            entries = [
-                EgressHost(name, ports=(self._site.port,))
-                for name in (self._site.host, "other.test", "evil.test")
-            ]
-            return find_target_problem(host, port, public=traveller.public, entries=entries)
-
-        def told(use: Use) -> None:
-            self.uses.append(use)
-            if use.refused:
-                way.refused[use.host] = use.refused
-
-        gate = Gate(permit, self.net.connect, told, lambda: ssl.create_default_context())
-        async with open_egress_socket(gate, Slots()) as way.path:
+        policy = BrowserPolicy(self, traveller, way)
+        async with open_egress_socket(policy, Slots()) as way.path:
             yield way
 
     async def done(self, path: str, tier: str = "rendered", **arguments: Any) -> Done:
         context = await self._hands.context()
         context = replace(context, reach=replace(context.reach, net=self.net, ways=self.ways))
-        url = self._site.url(path) if path.startswith("/") else path
+        url = self.site.url(path) if path.startswith("/") else path
         given = {"url": url, "tier": tier, "wait_s": 0.5, "timeout_s": 50, **arguments}
         outcome = await self.tool.run(msgspec.Raw(msgspec.json.encode(given)), context)
         assert isinstance(outcome, Done)
@@ -82,6 +72,42 @@ class Web:
 
     async def __call__(self, path: str, **arguments: Any) -> str:
         return text_of(await self.done(path, **arguments))
+
+
+class BrowserPolicy:
+    """What the proxy of the browser lets through: the site's port on three names."""
+
+    def __init__(self, web: Web, traveller: Traveller, way: Way) -> None:
+        self._web = web
+        self._traveller = traveller
+        self._way = way
+
+    async def find_refusal(self, host: str, port: int) -> str:
+        site = self._web.site
+        entries = [
+            EgressHost(name, ports=(site.port,)) for name in (site.host, "other.test", "evil.test")
+        ]
+        return find_target_problem(host, port, public=self._traveller.public, entries=entries)
+
+    async def get_label(self) -> object:
+        return None
+
+    async def connect(self, host: str, port: int) -> ByteStream:
+        return await self._web.net.connect(host, port)
+
+    def secrets_for(self, host: str, port: int) -> SecretBroker | None:
+        return None
+
+    def client_context(self) -> ssl.SSLContext:
+        return ssl.create_default_context()
+
+    def server_context(self, host: str) -> ssl.SSLContext | None:
+        return None
+
+    def record_use(self, use: Use) -> None:
+        self._web.uses.append(use)
+        if use.refused:
+            self._way.refused[use.host] = use.refused
 
 
 @pytest.fixture

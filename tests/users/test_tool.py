@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,13 @@ import anyio
 import msgspec
 import pytest
 
+from deskhand.assembly.judge import judge
 from deskhand.assembly.tools import make_tools, skills_of
 from deskhand.config.config import Config, Home, Settings
 from deskhand.models.base import Request
+from deskhand.policy.checks import AgentPolicy
 from deskhand.policy.postures import POSTURES, posture_rules
-from deskhand.policy.rules import Case, decide
+from deskhand.policy.rules import Case
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.clock import SetClock
@@ -23,7 +24,7 @@ from deskhand.types.events import ApprovalAsked
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import OWNER, Label
 from deskhand.types.messages import Message, ToolCall, ToolResult
-from deskhand.users.tool import REFUSED, ManageUsers, guard_user_changes
+from deskhand.users.tool import REFUSED, ManageUsers
 
 ANN = Principal("ann", ("owner",))
 BOB = Principal("bob", ("member",))
@@ -127,21 +128,21 @@ def case(who: Principal, action: str = "add", context: Label = OWNER) -> Case:
 
 def test_no_posture_lets_an_agent_change_users_alone() -> None:
     for posture in POSTURES:
-        judge = guard_user_changes(partial(decide, posture_rules(posture)))
+        policy = AgentPolicy(posture_rules(posture))
         verdict = "deny" if posture == "read-only" else "ask"
-        assert judge(case(ANN)).verdict == verdict
-        assert judge(case(ANN, "list")).verdict == "allow"
-        assert judge(case(ANN, context=Label())).verdict == verdict
+        assert judge(case(ANN), policy).verdict == verdict
+        assert judge(case(ANN, "list"), policy).verdict == "allow"
+        assert judge(case(ANN, context=Label()), policy).verdict == verdict
 
 
 def test_a_job_has_no_user() -> None:
     """Whoever's it is: the tool is reached, and refuses."""
-    judge = guard_user_changes(lambda each: decide((), each))
+    policy = AgentPolicy()
     for who in (
         Principal("job", ("owner",), "clock", "ann"),
         Principal("sub", ("owner",), "agent", "ann"),
     ):
-        assert judge(case(who)).verdict == "allow"
+        assert judge(case(who), policy).verdict == "allow"
 
 
 @pytest.mark.parametrize("kind", ["clock", "agent", "system"])

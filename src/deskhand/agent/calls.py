@@ -10,10 +10,10 @@ from functools import partial
 import anyio
 from msgspec.structs import replace
 
-from ..models.side_completion import Aside, Paying, ask_aside, cheapest_first
+from ..models.side_completion import Aside, Billing, ask_aside, cheapest_first
 from ..policy import approval
 from ..policy.approval import CallSetting, render_arguments
-from ..policy.consent import find_grant, make_grant_change
+from ..policy.consent import find_grant, save_grant
 from ..policy.gate import (
     Given,
     apply_trust,
@@ -240,7 +240,7 @@ class Calls:
 
     def make_grant(self, answered: ApprovalAnswered, call: ToolCall, turn: Turn) -> Change:
         """The row that remembers `always` or `never` for exactly this call."""
-        return make_grant_change(
+        return save_grant(
             answered, call, self.make_setting(), turn.principal, self._journal.ports.clock.now()
         )
 
@@ -311,14 +311,13 @@ class Calls:
         async def ask(aside: Aside) -> str:
             agent = journal.agent
             charge = make_charge(turn.principal, journal.session, journal.agent.name, "")
-            paying = Paying(
-                ports.budgets, charge, partial(ports.ids.new, "aside"), journal.add_changes
+            billing = Billing(
+                ports.budgets, charge, ids=ports.ids, kind="aside", record=journal.add_changes
             )
             began = ports.clock.monotonic()
             try:
-                aired = await ask_aside(
-                    aside, cheapest_first(agent.cheap_model, agent.models), ports.open_model, paying
-                )
+                models = cheapest_first(agent.cheap_model, agent.models)
+                aired = await ask_aside(aside, models, ports.open_model, billing)
             except ModelError as error:
                 raise ToolError(f"no model answered: {error}") from error
             took_s = round(ports.clock.monotonic() - began, 3)

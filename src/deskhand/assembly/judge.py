@@ -1,39 +1,68 @@
-"""Who judges an agent's calls: the rules of the policy, and behind them what else may speak against
-a call."""
+"""The judge of an agent's calls: a list of checks, of which the strictest answer wins."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from ..config.config import Settings, normalize_rules, workspace_of
-from ..policy.commands import find_doubt
-from ..policy.plan import apply_plan_mode
+from ..policy.checks import (
+    AgentPolicy,
+    Check,
+    CheckResult,
+    approval_mode,
+    commands_need_names,
+    configured_rules,
+    information_flow,
+    private_data,
+    strictest,
+)
+from ..policy.plan import plan_approval, plan_mode
 from ..policy.postures import Posture, posture_rules, role_rules
-from ..policy.rules import COMMAND_TOOLS, Case, Decision, Rule, decide
-from ..policy.unattended import ask_before_jobs
+from ..policy.rules import Case, Decision, Rule
+from ..policy.unattended import jobs_from_outside
 from ..tools.aliases import canonical
-from ..tools.command_line import SHELL
-from ..tools.command_line import command_of as run_by
+from ..tools.command_line import SHELL, command_of
 from ..tools.define import decoded
-from ..users.tool import guard_user_changes
+from ..users.tool import is_refused_by_tool, left_to_tool, user_changes
 from .models import is_small
-from .small_models import asking_about_unnamed
+from .small_models import unnamed_files
 
 _log = logging.getLogger(__name__)
 
 Judge = Callable[[Case], Decision]
 
 
+def make_judge(settings: Settings, agent: str) -> Judge:
+    """The judge of this agent's calls. It never raises. Raises ConfigError for an unknown agent."""
+    return partial(judge, policy=policy_of(settings, agent))
+
+
+def policy_of(settings: Settings, agent: str) -> AgentPolicy:
+    """What the checks need to know of this agent. Raises ConfigError for an unknown one."""
+    config = settings.agent(agent)
+    may_be_small = any(is_small(settings, model) for model in config.models)
+    return AgentPolicy(
+        rules=rules_of(settings, agent),
+        commands=tuple(config.commands or ()),
+        guarded_workspace=workspace_of(settings, agent) if may_be_small else None,
+    )
+
+
 def rules_of(settings: Settings, agent: str) -> tuple[Rule, ...]:
-    """The rules that hold for an agent: those of the configuration, and behind them those of its
-    posture, and of the roles."""
-    own = normalize_rules(settings.config.policy)
+    """The rules for an agent: those of the configuration, then those of roles, then those of its
+    permission mode."""
     posture = settings.posture(agent)
-    return (*own, *role_rules(_role_postures(settings), posture), *posture_rules(posture))
+    return (
+        *normalize_rules(settings.config.policy),
+        *role_rules(_role_postures(settings), posture),
+        *posture_rules(posture),
+    )
 
 
 def _role_postures(settings: Settings) -> Mapping[str, Posture]:
@@ -44,89 +73,109 @@ def _role_postures(settings: Settings) -> Mapping[str, Posture]:
     }
 
 
-def make_judge(settings: Settings, agent: str) -> Judge:
-    """Who judges the calls of this agent: what cannot be judged is asked about. Raises ConfigError
-    for one that there is not."""
-    config = settings.agent(agent)
-    rules = rules_of(settings, agent)
+def commands_as_shell(case: Case, policy: AgentPolicy) -> Decision | None:
+    """What holds for `shell` holds for every tool that runs a command, and for what is typed into a
+    running one. Plan mode is left out: it looks at the call as it is."""
+    command = None if case.tool == SHELL else command_of(case.tool, case.arguments)
+    if command is None:
+        return None
+    arguments = msgspec.json.encode({"command": command})
+    return judge(replace(case, tool=SHELL, arguments=arguments, planning=False), policy)
 
-    def apply_rules(case: Case) -> Decision:
-        return decide(rules, case)
 
-    judge: Judge = apply_rules
-    if any(is_small(settings, model) for model in config.models):
-        judge = asking_about_unnamed(judge, workspace_of(settings, agent))
-    if config.commands:
-        judge = asking_about_commands(judge, config.commands)
-    whole = judging_commands_as_shell(ask_before_jobs(guard_user_changes(judge)))
+CHECKS: tuple[Check, ...] = (
+    plan_approval,  # a plan is always shown to a person
+    information_flow,  # untrusted content and private data act outward only with a person's yes
+    configured_rules,  # what the owner wrote, then the permission mode: the first match decides
+    approval_mode,  # this conversation asks before every tool
+    unnamed_files,  # a small model may pick the wrong file
+    commands_need_names,  # programs that are not on the agent's list
+    user_changes,  # who may use Deskhand
+    jobs_from_outside,  # jobs that untrusted content could have suggested
+    private_data,  # only the owner may send it outward
+    commands_as_shell,  # the same command as a call of `shell`
+    plan_mode,  # nothing but reading until the plan is approved
+)
+"""The strictest answer wins, and of equally strict ones the first: people read its reason. So
+checks whose question is more important than that of a rule stand before the rules, and checks that
+only deny stand behind them."""
 
-    def judge_case(case: Case) -> Decision:
+LEFT_TO_TOOL: tuple[Check, ...] = (left_to_tool, plan_mode)
+"""The checks for a call that the tool itself refuses: a question would bother the owner for
+nothing."""
+
+
+def judge(case: Case, policy: AgentPolicy) -> Decision:
+    """The strictest decision of all checks. Never raises: a check that fails asks."""
+    results = []
+    for result in check_call(case, policy):
+        results.append(result)
+        if result.decision.verdict == "deny":
+            break  # nothing is stricter
+    return strictest(results).decision
+
+
+def check_call(
+    case: Case, policy: AgentPolicy, checks: Sequence[Check] = CHECKS
+) -> Iterator[CheckResult]:
+    """The answer of each check that has something to say about this call. Never raises."""
+    try:
         case = normalize_case(case)
-        return apply_plan_mode(case, whole(case))
+    except Exception as error:  # noqa: BLE001 -- a call that cannot be read is asked about
+        _log.exception("The arguments of a call of %s cannot be read", case.tool)
+        yield CheckResult("arguments", _ask_because_of(error))
+        return
 
-    return asking_on_error(judge_case)
+    if is_refused_by_tool(case):
+        checks = LEFT_TO_TOOL
 
-
-def asking_on_error(judge: Judge) -> Judge:
-    """The judge, who asks where looking at the call failed: then nothing tells that it may run."""
-
-    def judge_safely(case: Case) -> Decision:
+    for check in checks:
         try:
-            return judge(case)
+            decision = check(case, policy)
         except Exception as error:  # noqa: BLE001 -- whatever it raises, it is no yes
-            _log.exception("A call of %s could not be judged", case.tool)
-            return Decision("ask", f"whether it may run could not be told ({type(error).__name__})")
+            _log.exception("The check %r failed on a call of %s", name_of(check), case.tool)
+            decision = _ask_because_of(error)
+        if decision is not None:
+            yield CheckResult(name_of(check), decision)
 
-    return judge_safely
+
+def _ask_because_of(error: Exception) -> Decision:
+    return Decision("ask", f"whether it may run could not be told ({type(error).__name__})")
 
 
-def judging_commands_as_shell(judge: Judge) -> Judge:
-    """The judge, for whom what holds for `shell` holds for every command, whichever tool runs it,
-    and for what is typed into one that runs."""
-
-    def strictest(case: Case) -> Decision:
-        decision = judge(case)
-        command = None if case.tool == SHELL else run_by(case.tool, case.arguments)
-        if command is None or decision.verdict == "deny":
-            return decision
-        as_shell = judge(
-            replace(case, tool=SHELL, arguments=msgspec.json.encode({"command": command}))
-        )
-        return as_shell if as_shell.verdict == "deny" or decision.verdict == "allow" else decision
-
-    return strictest
+def name_of(check: Check) -> str:
+    """The name of a check as `policy why` prints it."""
+    return getattr(check, "__name__", repr(check)).replace("_", " ")
 
 
 def normalize_case(case: Case) -> Case:
-    """The case with the arguments as the tool will take them, however the model wrote them: what is
-    judged is what is done. What the tool refuses stays as it is."""
+    """The case with the arguments as the tool will read them, whichever way the model wrote them:
+    what is judged is what is done. Arguments that the tool refuses stay as they are."""
     if not case.arguments:
         return case
-    try:
-        given = msgspec.json.decode(case.arguments)
-    except (ValueError, RecursionError):
-        given = None
-    plain = isinstance(given, dict)
-    try:
-        given = given if plain else decoded(case.arguments)
-    except (ValueError, RecursionError):
-        return case
-    if not isinstance(given, dict):
-        return case
+
+    given = _parse_object(case.arguments)
+    is_plain = given is not None
+    if given is None:
+        try:
+            lenient = decoded(case.arguments)
+        except (ValueError, RecursionError):
+            return case
+        if not isinstance(lenient, dict):
+            return case
+        given = lenient
+
     ours = canonical(case.tool, given)
-    arguments = case.arguments if plain and ours == given else msgspec.json.encode(ours)
-    return replace(case, arguments=arguments, command=run_by(case.tool, arguments) or "")
+    arguments = case.arguments
+    if not is_plain or ours != given:
+        arguments = msgspec.json.encode(ours)
+    return replace(case, arguments=arguments, command=command_of(case.tool, arguments) or "")
 
 
-def asking_about_commands(judge: Judge, commands: Collection[str]) -> Judge:
-    """The judge, who also asks before a program is run that is not one of these."""
-
-    def careful(case: Case) -> Decision:
-        decision = judge(case)
-        if decision.verdict != "allow" or case.tool not in COMMAND_TOOLS:
-            return decision
-        if why := find_doubt(case.command or "", commands, strict=case.effect != "local_write"):
-            return Decision("ask", why)
-        return decision
-
-    return careful
+def _parse_object(arguments: bytes) -> dict[str, Any] | None:
+    """The arguments, if they are a JSON object; else None."""
+    try:
+        given = msgspec.json.decode(arguments)
+    except (ValueError, RecursionError):
+        return None
+    return given if isinstance(given, dict) else None

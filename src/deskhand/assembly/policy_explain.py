@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from ..config.config import Settings, workspace_of
 from ..policy.approval import CallSetting
+from ..policy.checks import CheckResult
 from ..policy.consent import find_grant
 from ..policy.explain import ExplainedRules, explain_rules
 from ..policy.rules import Case, Decision, Rule, Verdict
@@ -23,7 +24,7 @@ from ..types.labels import OWNER, Label
 from ..types.messages import ToolCall
 from ..types.people import OWNER_NAME, ROLE_SCOPES, User
 from ..users.user_cache import OWNER as OWNER_HERE
-from .judge import make_judge, normalize_case, rules_of
+from .judge import check_call, judge, make_judge, normalize_case, policy_of
 
 DRY_RUN_CHAT = "here"
 """The chat of a call that nobody makes."""
@@ -52,15 +53,19 @@ class Expected(ExplainedCall, frozen=True, forbid_unknown_fields=True, kw_only=T
     because: str = ""
 
 
-class Why(msgspec.Struct, frozen=True):
-    """The verdict on a case, with the rules that were looked at. `said` is what a person said for
-    good to exactly this call, where that counts. `opens` is a rule that would allow it, where one
-    can."""
+class Why(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdict on a case and everything that led to it.
+
+    `checks` are the answers of all checks that had one. `grant` is the standing answer of a person
+    to exactly this call, where it counts. `opens` is a rule that would allow the call, if there can
+    be one.
+    """
 
     case: Case
     decision: Decision
-    looked: tuple[ExplainedRules, ...]
-    said: Decision | None = None
+    rules: tuple[ExplainedRules, ...]
+    checks: tuple[CheckResult, ...]
+    grant: Decision | None = None
     opens: Rule | None = None
 
 
@@ -121,37 +126,48 @@ def encode_arguments(tool: Tool, given: dict[str, Any] | str) -> bytes:
 
 
 async def explain_case(settings: Settings, case: Case, store: Store | None = None) -> Why:
-    """The verdict on this case and all that led to it. Without a `store` nothing was said for
-    good."""
-    rules = rules_of(settings, case.agent)
-    judge = make_judge(settings, case.agent)
-    looked = tuple(explain_rules(rules, case))
-    decision = judge(case)
-    said = None
+    """The verdict on this case and all that led to it. Without a `store`, standing approvals are
+    not looked up."""
+    policy = policy_of(settings, case.agent)
+    decision = judge(case, policy)
+    grant = None
     if store is not None and decision.verdict == "ask" and case.arguments:
-        call = ToolCall("", case.tool, msgspec.Raw(case.arguments))
-        untrusted = case.context.integrity == "untrusted"
-        setting = CallSetting(
-            "", case.agent, str(workspace_of(settings, case.agent)), "default", untrusted
-        )
-        said = await find_grant(store.query, call, setting, case.principal)
-    opens = (
-        _find_allowing_rule(settings, case)
-        if (said or decision).verdict != "allow" and said is None
-        else None
+        grant = await _find_grant(settings, case, store)
+    if grant is not None:
+        decision = grant
+
+    opens = None
+    if grant is None and decision.verdict != "allow":
+        opens = _find_allowing_rule(settings, case)
+
+    return Why(
+        case=case,
+        decision=decision,
+        rules=tuple(explain_rules(policy.rules, case)),
+        checks=tuple(check_call(case, policy)),
+        grant=grant,
+        opens=opens,
     )
-    return Why(case, said or decision, looked, said, opens)
+
+
+async def _find_grant(settings: Settings, case: Case, store: Store) -> Decision | None:
+    call = ToolCall("", case.tool, msgspec.Raw(case.arguments))
+    setting = CallSetting(
+        session="",
+        agent=case.agent,
+        cwd=str(workspace_of(settings, case.agent)),
+        profile="default",
+        untrusted=case.context.integrity == "untrusted",
+    )
+    return await find_grant(store.query, call, setting, case.principal)
 
 
 def _find_allowing_rule(settings: Settings, case: Case) -> Rule | None:
     """The rule for exactly this tool and person that allows it, if there can be one."""
     rule = Rule("allow", case.agent, case.tool, who=case.principal.id)
     config = replace(settings.config, policy=(rule, *settings.config.policy))
-    return (
-        rule
-        if make_judge(replace(settings, config=config), case.agent)(case).verdict == "allow"
-        else None
-    )
+    decision = judge(case, policy_of(replace(settings, config=config), case.agent))
+    return rule if decision.verdict == "allow" else None
 
 
 def check_expectation(

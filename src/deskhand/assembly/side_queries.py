@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 
 import anyio
 import msgspec
@@ -11,7 +10,7 @@ import msgspec
 from ..agent.profile import Agent
 from ..config.clock import RandomIds
 from ..models.base import Model
-from ..models.side_completion import Aired, Aside, Paying, ask_aside, cheapest_first
+from ..models.side_completion import Aired, Aside, Billing, ask_aside, cheapest_first
 from ..types.budget import Budgets, Charge, no_budget
 from ..types.clock import Ids
 from ..types.commit import Change
@@ -41,14 +40,15 @@ class SideQueries(msgspec.Struct, frozen=True):
         agent = self.agent(name)
         rows = list[Change]()
         models = models or cheapest_first(agent.cheap_model, agent.models)
-        paying = Paying(
+        billing = Billing(
             self.budgets,
             charge or Charge("", "", name),
-            partial(self.ids.new, "aside"),
-            rows.extend,
+            ids=self.ids,
+            kind="aside",
+            record=rows.extend,
         )
         try:
-            return await ask_aside(aside, models, self.model, paying)
+            return await ask_aside(aside, models, self.model, billing)
         finally:
             if rows:
                 with anyio.CancelScope(shield=True):

@@ -1,41 +1,37 @@
-"""What an agent on a small model gets: a question before something of the person's is lost, or a
-likely slip."""
+"""Small models make more slips: a person is asked before one loses or changes an unnamed file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
+from ..policy.checks import AgentPolicy
 from ..policy.rules import Case, Decision
-from ..policy.unnamed_files import find_unnamed_change, find_unrequested_loss
+from ..policy.unnamed_files import Kind, find_unnamed_change, find_unrequested_loss
 
 
-def asking_about_unnamed(
-    judge: Callable[[Case], Decision], workspace: Path
-) -> Callable[[Case], Decision]:
-    """The judge, who also asks before an existing file is changed that nobody named in this
-    turn."""
+def unnamed_files(case: Case, policy: AgentPolicy) -> Decision | None:
+    """Ask before a small model changes an existing file that nobody named in this turn."""
+    workspace = policy.guarded_workspace
+    if workspace is None:
+        return None
 
-    def kind(path: str) -> Literal["", "file", "folder"]:
-        found = workspace / path
-        try:
-            return "folder" if found.is_dir() else "file" if found.exists() else ""
-        except (OSError, ValueError):
-            return ""
+    def kind_of(path: str) -> Kind:
+        return _kind_of(workspace / path)
 
-    def careful(case: Case) -> Decision:
-        decision = judge(case)
-        if decision.verdict == "allow" and (
-            loss := find_unrequested_loss(case.tool, case.arguments, case.said)
-        ):
-            return Decision("ask", f"it {loss}, and nobody asked for that")
-        if decision.verdict == "allow" and (
-            path := find_unnamed_change(case.tool, case.arguments, case.said, kind)
-        ):
-            return Decision(
-                "ask", f"it would change {path!r}, which nobody named, and this is a small model"
-            )
-        return decision
+    if loss := find_unrequested_loss(case.tool, case.arguments, case.said):
+        return Decision("ask", f"it {loss}, and nobody asked for that")
 
-    return careful
+    if path := find_unnamed_change(case.tool, case.arguments, case.said, kind_of):
+        return Decision(
+            "ask", f"it would change {path!r}, which nobody named, and this is a small model"
+        )
+    return None
+
+
+def _kind_of(path: Path) -> Kind:
+    try:
+        if path.is_dir():
+            return "folder"
+        return "file" if path.exists() else ""
+    except (OSError, ValueError):
+        return ""

@@ -3,7 +3,7 @@ or models."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -14,23 +14,47 @@ from ..types.identity import Address, Inbound
 from .settings import ChannelConfig
 
 
-class Kit(msgspec.Struct, frozen=True):
-    """What a channel is given when it is opened. `secret` looks a variable up, '' where there is
-    none; `keep` stores bytes and returns their name, `kept` gives them back (raises BlobMissing);
-    `state` is a folder for its own files.
+class ChannelContext(Protocol):
+    """What a channel is given when it is opened.
 
-    An entry point of `deskhand.channels` names a function from this to a Channel; it raises
-    ConfigError, with the next step, where that cannot work. It neither connects nor writes: that
-    begins with `receive` or `send`.
+    An entry point of `deskhand.channels` names a function that takes one and returns a Channel:
+
+        def open_matrix(context: ChannelContext) -> Channel: ...
+
+    The function raises ConfigError, with the next step, if the channel cannot work as it is
+    configured. It neither connects nor writes files: that begins with `receive` or `send`.
     """
 
-    name: str
-    config: ChannelConfig
-    secret: Callable[[str], str]
-    keep: Callable[[bytes], Awaitable[str]]
-    kept: Callable[[str], Awaitable[bytes]]
-    state: Path
-    now: Callable[[], float]
+    @property
+    def name(self) -> str:
+        """The channel's name in the configuration."""
+        ...
+
+    @property
+    def config(self) -> ChannelConfig:
+        """What is set for this channel."""
+        ...
+
+    @property
+    def state(self) -> Path:
+        """The folder for the channel's own files. It may not exist yet."""
+        ...
+
+    def secret(self, variable: str) -> str:
+        """The value of this environment variable, or ''."""
+        ...
+
+    async def put_blob(self, data: bytes) -> str:
+        """Store these bytes and return their name. Raises StoreFull."""
+        ...
+
+    async def get_blob(self, name: str) -> bytes:
+        """The bytes under this name. Raises BlobMissing."""
+        ...
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        ...
 
 
 class Channel(Protocol):

@@ -31,13 +31,13 @@ from .base import (
     Acknowledging,
     Allowing,
     Channel,
+    ChannelContext,
     ChannelHealth,
     Closing,
     Editing,
     Healthy,
     Instructing,
     Introduction,
-    Kit,
     Removing,
     Typing,
 )
@@ -63,10 +63,10 @@ READ_WORDS = "I have read this, and take it into account."
 _HOW = "Text is Markdown; people read it on a phone, so keep tables narrow."
 
 
-def open_telegram(kit: Kit) -> TelegramChannel:
+def open_telegram(context: ChannelContext) -> TelegramChannel:
     """The bot of this configuration. Raises ConfigError where it cannot work, with what to do."""
-    variable = kit.config.token_env or "TELEGRAM_BOT_TOKEN"
-    token = kit.secret(variable)
+    variable = context.config.token_env or "TELEGRAM_BOT_TOKEN"
+    token = context.secret(variable)
     if not token:
         raise ConfigError(
             f"{variable} is not set: get a token from @BotFather and put {variable}=… into "
@@ -77,11 +77,13 @@ def open_telegram(kit: Kit) -> TelegramChannel:
             f"{variable} holds no token of a bot: it looks like 123456:ABC-…, as @BotFather "
             "gives it"
         )
-    if named := [each for each in kit.config.allow_from if not str(each).lstrip("-").isdecimal()]:
-        raise ConfigError(
-            f"allow_from has {named[0]!r}: names change hands, so write the person's number instead"
-        )
-    return TelegramChannel(kit, token)
+    for allowed in context.config.allow_from:
+        if not str(allowed).lstrip("-").isdecimal():
+            raise ConfigError(
+                f"allow_from has {allowed!r}: names change hands, so write the person's number "
+                "instead"
+            )
+    return TelegramChannel(context, token)
 
 
 class _Sent(msgspec.Struct):
@@ -98,11 +100,11 @@ class TelegramChannel:
 
     idempotent = False
 
-    def __init__(self, kit: Kit, token: str) -> None:
-        self.name = kit.name
-        self._kit = kit
+    def __init__(self, context: ChannelContext, token: str) -> None:
+        self.name = context.name
+        self._context = context
         self._token = token
-        base = kit.config.base_url.rstrip("/") or "https://api.telegram.org"
+        base = context.config.base_url.rstrip("/") or "https://api.telegram.org"
         self._requests = (
             HTTPXRequest(
                 16, read_timeout=30, write_timeout=30, connect_timeout=10, pool_timeout=10
@@ -139,8 +141,9 @@ class TelegramChannel:
                 await self._bot.set_my_commands(
                     [(command.name, command.help) for command in COMMANDS.values()]
                 )
-        all_groups = self._kit.config.groups == "all"
-        return Reader(self.name, self._me, self._fetch, self._kit.keep, all_groups=all_groups)
+        context = self._context
+        all_groups = context.config.groups == "all"
+        return Reader(self.name, self._me, self._fetch, context.put_blob, all_groups=all_groups)
 
     async def _poll(self, offset: int) -> tuple[telegram.Update, ...]:
         async with self._told():
@@ -156,7 +159,7 @@ class TelegramChannel:
             if len(self._pressed) > REMEMBERED:
                 del self._pressed[next(iter(self._pressed))]
         async with self._told():
-            return list(await reader.read(update, self._kit.now()))
+            return list(await reader.read(update, self._context.now()))
 
     async def _fetch(self, file_id: str) -> bytes:
         file = await self._bot.get_file(file_id, read_timeout=60)
@@ -166,10 +169,9 @@ class TelegramChannel:
     def _only_poller(self) -> Iterator[None]:
         """Two that read one bot take each other's messages: only one of this home may."""
         digest = sha256(self._token.encode()).hexdigest()[:16]
-        make_private_folder(self._kit.state)
-        fd = os.open(
-            self._kit.state / f"poll-{digest}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
-        )
+        make_private_folder(self._context.state)
+        lock = self._context.state / f"poll-{digest}.lock"
+        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -193,7 +195,7 @@ class TelegramChannel:
         return await self._say(outgoing, mark, "")
 
     def edits_at(self, address: Address) -> float:
-        if not self._kit.config.streaming:
+        if not self._context.config.streaming:
             return 0.0
         return GROUP_EDIT_S if address.group else EDIT_S
 
@@ -289,7 +291,7 @@ class TelegramChannel:
             known.doubt = not fault.unsent
             fault.unsent = fault.unsent and not known.ids
             raise fault from error
-        self._health = replace(self._health, ok_at=self._kit.now())
+        self._health = replace(self._health, ok_at=self._context.now())
         self._known.pop(outgoing.key, None)
         return next(iter(known.ids[asks if outgoing.ask is not None else 0 :]), "")
 
@@ -340,7 +342,7 @@ class TelegramChannel:
         name = file.name or "file"
         words = piece.words
         try:
-            data = await self._kit.kept(file.blob)
+            data = await self._context.get_blob(file.blob)
         except BlobMissing:
             return await self._text(outgoing, noted(words, f"{name} is no longer there"), None, "")
         if len(data) > FILE_BYTES:
@@ -396,7 +398,7 @@ class TelegramChannel:
 
     @property
     def allow_from(self) -> tuple[str, ...]:
-        return tuple(map(str, self._kit.config.allow_from))
+        return tuple(map(str, self._context.config.allow_from))
 
     async def close(self) -> None:
         for request in self._requests:
@@ -416,11 +418,11 @@ class TelegramChannel:
             yield
         except faults.TelegramError as error:
             raise self._noted(translated(error)) from error
-        self._health = replace(self._health, ok_at=self._kit.now())
+        self._health = replace(self._health, ok_at=self._context.now())
 
     def _noted(self, error: ChannelError) -> ChannelError:
         if not isinstance(error, SendRefused):  # that is about one message, or one chat
-            self._health = replace(self._health, error_at=self._kit.now(), error=str(error))
+            self._health = replace(self._health, error_at=self._context.now(), error=str(error))
         return error
 
 

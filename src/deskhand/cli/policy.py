@@ -37,7 +37,7 @@ from ..config.parse import read_any
 from ..policy.explain import ExplainedRules
 from ..policy.postures import POSTURES
 from ..policy.roles import may_talk
-from ..policy.rules import summarize_rule
+from ..policy.rules import Verdict, summarize_rule
 from ..runtime.inventory import load_inventory
 from ..store.sqlite import SqliteStore
 from ..tools.base import Tools
@@ -113,8 +113,8 @@ def why_(
     """Explain what happens when the agent calls TOOL with these ARGUMENTS (JSON, or the text of the
     first one).
 
-    It prints the verdict, each rule that was looked at and why it does not fit, and what was said
-    for good.
+    Prints the verdict, the answer of each check, each rule that was looked at and why it does not
+    match, and standing answers to exactly this call.
 
     \b
     Examples:
@@ -139,9 +139,7 @@ def why_(
 def _say_why(settings: Settings, found: Why) -> None:
     case = found.case
     decision = found.decision
-    click.echo(
-        f"{click.style(decision.verdict, fg=COLOURS[decision.verdict])}: {plain(decision.reason)}"
-    )
+    click.echo(f"{_coloured(decision.verdict)}: {plain(decision.reason)}")
     roles = f" ({', '.join(case.principal.roles)})" if case.principal.roles else ""
     place = f"on {case.channel}{' in a group' if case.group else ''}"
     click.echo(
@@ -150,18 +148,27 @@ def _say_why(settings: Settings, found: Why) -> None:
             f"{case.principal.id}{roles}, {place}"
         )
     )
-    if found.looked:
+
+    click.echo("Checks (the strictest answer wins, and of equally strict ones the first):")
+    for result in found.checks:
+        verdict = result.decision.verdict
+        click.echo(
+            f"  {_coloured(verdict, width=5)}  {result.check}: {plain(result.decision.reason)}"
+        )
+
+    if found.rules:
         click.echo("Rules, from the top:")
-    for looked in found.looked:
+    for looked in found.rules:
         _say_rule(settings, looked)
-    if not found.looked or found.looked[-1].misfit:
+    if not found.rules or found.rules[-1].misfit:
         click.echo(
             "No rule fits: what stays within the workspace and the conversation is free, "
             "all else is asked."
         )
-    if found.said is not None:
+
+    if found.grant is not None:
         click.echo(
-            f"Said for good: {plain(found.said.reason)}; `deskhand approvals grants` shows it."
+            f"Said for good: {plain(found.grant.reason)}; `deskhand approvals grants` shows it."
         )
     if found.opens is not None:
         rule = found.opens
@@ -173,6 +180,10 @@ def _say_why(settings: Settings, found: Why) -> None:
         )
     elif decision.verdict != "allow":
         click.echo("No rule changes this.")
+
+
+def _coloured(verdict: Verdict, width: int = 0) -> str:
+    return click.style(f"{verdict:<{width}}", fg=COLOURS[verdict])
 
 
 def _say_rule(settings: Settings, looked: ExplainedRules) -> None:

@@ -17,7 +17,7 @@ from ..assembly.host import Host
 from ..assembly.overrides import Tried
 from ..models.base import Model, Reply, Request
 from ..models.pictures import PictureStore
-from ..models.side_completion import Paying, call_billed
+from ..models.side_completion import Billing, call_billed
 from ..secrets.inbound_redaction import redact_event
 from ..skills.skill import FILE_NAME, Skill, Skills, SkillSource, read_skill
 from ..tools.define import decoded
@@ -107,11 +107,15 @@ class Replaying(msgspec.Struct, frozen=True):
         ground = self.ground
         rows = list[Change]()
         request = replace(request, blob=PictureStore(ground.blobs.get, ground.blobs.path).get)
-        paying = Paying(
-            self.budgets, Charge("", "", agent), partial(ground.ids.new, "replay"), rows.extend
+        billing = Billing(
+            self.budgets,
+            Charge("", "", agent),
+            ids=ground.ids,
+            kind="replay",
+            record=rows.extend,
         )
         try:
-            return await call_billed(model, request, paying, self.open_model)
+            return await call_billed(model, request, billing, self.open_model)
         finally:
             if rows:
                 with anyio.CancelScope(shield=True):

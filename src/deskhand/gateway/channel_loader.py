@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from importlib.metadata import entry_points
 
-from ..channels.base import Channel, Closing, Introducing, Introduction, Kit
+from ..channels.base import Channel, ChannelContext, Closing, Introducing, Introduction
 from ..channels.settings import ChannelConfig
 from ..config.clock import SystemClock
 from ..config.config import Settings
@@ -82,12 +82,35 @@ def _open(
             f"it is not installed ({error.name} is missing): pip install 'deskhand[{kind}]'"
         ) from error
 
-    def secret(variable: str) -> str:
-        return settings.environment.get(variable, "")
-
-    kit = Kit(name, config, secret, blobs.put, blobs.get, settings.home.state, clock.now)
-    channel: Channel = open_(kit)
+    channel: Channel = open_(LoadedContext(name, config, settings, blobs, clock))
     return channel
 
 
-_: type[Channel] = Unopened
+class LoadedContext:
+    """What a channel gets of this process. See `ChannelContext`."""
+
+    def __init__(
+        self, name: str, config: ChannelConfig, settings: Settings, blobs: Blobs, clock: Clock
+    ) -> None:
+        self.name = name
+        self.config = config
+        self.state = settings.home.state
+        self._environment = settings.environment
+        self._blobs = blobs
+        self._clock = clock
+
+    def secret(self, variable: str) -> str:
+        return self._environment.get(variable, "")
+
+    async def put_blob(self, data: bytes) -> str:
+        return await self._blobs.put(data)
+
+    async def get_blob(self, name: str) -> bytes:
+        return await self._blobs.get(name)
+
+    def now(self) -> float:
+        return self._clock.now()
+
+
+_channel: type[Channel] = Unopened
+_context: type[ChannelContext] = LoadedContext

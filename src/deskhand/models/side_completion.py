@@ -1,5 +1,4 @@
-"""A question away from the conversation: one call of a model that has no tools and is told nothing
-else."""
+"""Side completions: one call of a model outside the conversation, without tools or history."""
 
 from __future__ import annotations
 
@@ -10,7 +9,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ..types.budget import Budgets, Charge, no_budget, settle_failed_call
+from ..types.budget import Budgets, Charge, settle_failed_call
+from ..types.clock import Ids
 from ..types.commit import Change
 from ..types.errors import BudgetSpent, MalformedReply, ModelError
 from ..types.labels import LOCAL
@@ -19,12 +19,12 @@ from .base import ContextMessage, Item, Model, Reply, Request
 from .window import estimate_max_tokens
 
 RESERVE_FACTOR = 1.5
-"""Our count of tokens is a guess, and what is held is to be enough."""
+"""Our count of tokens is an estimate, and the reservation must be enough."""
 
 
 class Aside(msgspec.Struct, frozen=True):
-    """What is asked. `schema` is the JSON schema that the answer is to follow: it stands in the
-    instructions, since not every wire can force it, so check what comes back."""
+    """One question. `schema` is the JSON schema that the answer should follow. Not every provider
+    can force it, so it is also written into the instructions, and the caller checks the answer."""
 
     system: str
     text: str
@@ -33,36 +33,34 @@ class Aside(msgspec.Struct, frozen=True):
 
 
 class Aired(msgspec.Struct, frozen=True):
-    """What came back, and what it cost."""
+    """The answer, the model that gave it (`provider/name`), and what it used."""
 
     text: str
     model: str
     usage: Usage
 
 
-class Paying(msgspec.Struct, frozen=True):
-    """Who pays for it: each call is held in `budgets` under a key that `keys` makes; `keep` takes
-    the rows to be written."""
+class Billing(msgspec.Struct, frozen=True):
+    """Who pays for a call: it is reserved and settled in `budgets` for `charge`, under a fresh id
+    of `ids` that begins with `kind`. `record` takes the rows to write; the caller commits them."""
 
     budgets: Budgets
     charge: Charge
-    new_key: Callable[[], str]
-    record_changes: Callable[[tuple[Change, ...]], object]
-
-
-NO_BILLING = Paying(no_budget, Charge("", "", ""), str, lambda rows: None)
+    ids: Ids
+    kind: str
+    record: Callable[[tuple[Change, ...]], object]
 
 
 def cheapest_first(cheap: str, models: Sequence[str]) -> tuple[str, ...]:
-    """Who is asked aside: the cheap model, where there is one, and then the others."""
+    """The models to ask, in this order: the cheap one, if there is one, then the others."""
     return (*filter(None, (cheap,)), *models)
 
 
 async def ask_aside(
-    aside: Aside, models: Sequence[str], open_: Callable[[str], Model], paying: Paying = NO_BILLING
+    aside: Aside, models: Sequence[str], open_: Callable[[str], Model], billing: Billing
 ) -> Aired:
     """Ask the first of these models (`provider/name`) that answers. Raises BudgetSpent, and
-    ModelError: that of the last."""
+    the ModelError of the last model if none answers."""
     system = aside.system
     if aside.schema is not None:
         wanted = msgspec.json.encode(aside.schema).decode()
@@ -70,14 +68,19 @@ async def ask_aside(
             "\n\nAnswer with one JSON value and nothing else. It must follow this JSON "
             f"schema:\n{wanted}"
         )
-    shown = (ContextMessage(0, Message("user", (Text(aside.text, LOCAL),))),)
+    messages = (ContextMessage(0, Message("user", (Text(aside.text, LOCAL),))),)
     failed: ModelError = MalformedReply("there is no model to ask")
     for model in dict.fromkeys(models):
         request = Request(
-            model.partition("/")[2], (system,), shown, (), aside.output_tokens, form=aside.schema
+            model=model.partition("/")[2],
+            system=(system,),
+            messages=messages,
+            tools=(),
+            max_output_tokens=aside.output_tokens,
+            form=aside.schema,
         )
         try:
-            reply = await call_billed(model, request, paying, open_)
+            reply = await call_billed(model, request, billing, open_)
         except BudgetSpent:
             raise
         except ModelError as error:
@@ -88,37 +91,38 @@ async def ask_aside(
 
 
 async def call_billed(
-    model: str, request: Request, paying: Paying, open_: Callable[[str], Model]
+    model: str, request: Request, billing: Billing, open_: Callable[[str], Model]
 ) -> Reply:
-    """One call of `provider/name`, held and settled. One that is cut off has used what was held.
-    Raises BudgetSpent, ModelError."""
-    budgets = paying.budgets
-    key = paying.new_key()
-    if why := await budgets.reserve(
-        replace(paying.charge, model=model), estimate_max_tokens(request, 0, RESERVE_FACTOR), key
-    ):
+    """One call of `provider/name`, reserved and settled. A call that is cut off counts as what was
+    reserved. Raises BudgetSpent, ModelError."""
+    budgets = billing.budgets
+    key = billing.ids.new(billing.kind)
+    charge = replace(billing.charge, model=model)
+    tokens = estimate_max_tokens(request, 0, RESERVE_FACTOR)
+    if why := await budgets.reserve(charge, tokens, key):
         raise BudgetSpent(why)
-    begun = list[Item]()
+
+    pieces = list[Item]()
     try:
-        reply = await _read_reply(open_(model), request, begun.append)
-        paying.record_changes(budgets.settle(key, reply.usage))
+        reply = await _read_reply(open_(model), request, pieces.append)
+        billing.record(budgets.settle(key, reply.usage))
     except ModelError:
-        paying.record_changes(settle_failed_call(budgets, key, begun=bool(begun)))
+        billing.record(settle_failed_call(budgets, key, begun=bool(pieces)))
         raise
     finally:
-        paying.record_changes(budgets.settle(key, Usage()))
+        billing.record(budgets.settle(key, Usage()))  # a settled call is not settled again
     return reply
 
 
-async def _read_reply(model: Model, request: Request, see: Callable[[Item], None]) -> Reply:
+async def _read_reply(model: Model, request: Request, on_item: Callable[[Item], None]) -> Reply:
     try:
         async with aclosing(model.reply(request)) as items:  # type: ignore[type-var]
             async for item in items:
                 if isinstance(item, Reply):
                     return item
-                see(item)
+                on_item(item)
     except ModelError:
         raise
-    except Exception as error:  # a model from outside may raise anything, and what asks goes on
+    except Exception as error:  # a model of a plugin may raise anything
         raise MalformedReply(f"the model broke: {type(error).__name__}: {error}") from error
     raise MalformedReply("the model ended without a reply")

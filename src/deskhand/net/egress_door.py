@@ -1,4 +1,4 @@
-"""The socket at which a command's way out begins: one for each command, in a folder of its own."""
+"""The socket that connects a sandboxed command to the egress proxy: one for each command."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ from anyio.abc import SocketStream, TaskGroup
 
 from ..types.errors import DeskhandError
 from .egress_http import CONNECTION_ERRORS
-from .egress_proxy import Gate, serve_connection
+from .egress_proxy import EgressPolicy, serve_connection
 
 MAX_CONNECTIONS = 48
-"""How many a command has at once; more wait. A browser opens 32 to a proxy."""
+"""Connections of one command at once; more wait. A browser opens 32 to a proxy."""
 MAX_RELAYS = 8
 _HAND_OVER_S = 5.0
 
 
 class Slots:
-    """How many connections all commands together may have: each takes up to two descriptors of this
-    process."""
+    """Limits the connections of all commands together: each takes up to two file descriptors."""
 
     def __init__(self, connections: int = 192) -> None:
         self.free = anyio.Semaphore(connections)
@@ -35,11 +34,13 @@ class Slots:
 
 @asynccontextmanager
 async def open_egress_socket(
-    gate: Gate, slots: Slots, authorities: Path | None = None
+    policy: EgressPolicy, slots: Slots, authorities: Path | None = None
 ) -> AsyncIterator[str]:
-    """The path of a socket that leads to `gate` for as long as this is entered. Who connects to it
-    hands over a listening socket, by SCM_RIGHTS beside the byte `L`: what connects there is served,
-    until the connection ends. `authorities` is shown beside it as `ca.pem`.
+    """The path of a socket through which one command reaches the proxy, until the block ends.
+
+    The client connects and hands over a listening socket by SCM_RIGHTS, with the byte `L`. What
+    connects to that is served until the client's connection ends. `authorities` is linked next to
+    the socket as `ca.pem`.
     """
     failed: DeskhandError | None = None
     folder = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp, "", "deskhand-way-"))
@@ -53,7 +54,7 @@ async def open_egress_socket(
             door.listen()
             door.setblocking(False)
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_accept_relays, door, gate, slots, tasks)
+                tasks.start_soon(_accept_relays, door, policy, slots, tasks)
                 try:
                     yield str(path)
                 except DeskhandError as error:
@@ -66,7 +67,9 @@ async def open_egress_socket(
         shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _accept_relays(door: socket.socket, gate: Gate, slots: Slots, tasks: TaskGroup) -> None:
+async def _accept_relays(
+    door: socket.socket, policy: EgressPolicy, slots: Slots, tasks: TaskGroup
+) -> None:
     relays = anyio.Semaphore(MAX_RELAYS)
     while True:
         await relays.acquire()
@@ -77,11 +80,11 @@ async def _accept_relays(door: socket.socket, gate: Gate, slots: Slots, tasks: T
             relays.release()
             continue
         connection.setblocking(False)
-        tasks.start_soon(_serve_relay, connection, gate, slots, relays)
+        tasks.start_soon(_serve_relay, connection, policy, slots, relays)
 
 
 async def _serve_relay(
-    connection: socket.socket, gate: Gate, slots: Slots, relays: anyio.Semaphore
+    connection: socket.socket, policy: EgressPolicy, slots: Slots, relays: anyio.Semaphore
 ) -> None:
     """Serve what connects to the listening socket that `connection` hands over, while it is
     open."""
@@ -93,7 +96,7 @@ async def _serve_relay(
             if listener is None:
                 return
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_accept_connections, listener, gate, slots)
+                tasks.start_soon(_accept_connections, listener, policy, slots)
                 await anyio.wait_readable(connection)  # nothing more is said: its end
                 tasks.cancel_scope.cancel()
     finally:
@@ -119,7 +122,7 @@ def _is_listening(given: socket.socket) -> bool:
     return bool(accepts) and given.family == socket.AF_INET
 
 
-async def _accept_connections(listener: socket.socket, gate: Gate, slots: Slots) -> None:
+async def _accept_connections(listener: socket.socket, policy: EgressPolicy, slots: Slots) -> None:
     own = anyio.Semaphore(MAX_CONNECTIONS)
     with listener:
         async with anyio.create_task_group() as tasks:
@@ -132,7 +135,7 @@ async def _accept_connections(listener: socket.socket, gate: Gate, slots: Slots)
                 except OSError:
                     _release_slots(own, slots)
                     continue
-                tasks.start_soon(_serve_one, stream, gate, partial(_release_slots, own, slots))
+                tasks.start_soon(_serve_one, stream, policy, partial(_release_slots, own, slots))
 
 
 def _release_slots(own: anyio.Semaphore, slots: Slots) -> None:
@@ -140,8 +143,8 @@ def _release_slots(own: anyio.Semaphore, slots: Slots) -> None:
     slots.free.release()
 
 
-async def _serve_one(stream: SocketStream, gate: Gate, leave: partial[None]) -> None:
+async def _serve_one(stream: SocketStream, policy: EgressPolicy, leave: partial[None]) -> None:
     try:
-        await serve_connection(stream, gate)
+        await serve_connection(stream, policy)
     finally:
         leave()

@@ -1,11 +1,11 @@
-"""The proxy behind a command's only way out: a plain request or a tunnel, to a host that was
-allowed."""
+"""The proxy between a sandboxed command and the network: plain requests and tunnels to allowed
+hosts."""
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import Protocol
 
 import anyio
 import h11
@@ -48,27 +48,38 @@ class Use(msgspec.Struct, frozen=True):
     down: int = 0
 
 
-async def _read_nothing() -> None:
-    """Nothing was read."""
+class EgressPolicy(Protocol):
+    """What the proxy asks about the connections of one command."""
 
+    async def find_refusal(self, host: str, port: int) -> str:
+        """Why this host may not be reached, as a sentence; '' if it may."""
+        ...
 
-class Gate(msgspec.Struct, frozen=True):
-    """What the proxy asks about each connection.
+    async def get_label(self) -> object:
+        """What the command has read until now. When it changes, the proxy calls `find_refusal`
+        again before it sends more."""
+        ...
 
-    `permit` says why a host is not reached, '' if it is. `read` stands for what the command has
-    read until now: when it has changed, `permit` is asked anew before anything more is sent.
-    `connect` opens a connection to a host, and raises NetError; `broker` has the secrets for (host,
-    port), None where there are none; `certificate` poses as a host for the command, None where that
-    is not possible; `told` hears of each use. `trust` judges the certificates of servers.
-    """
+    async def connect(self, host: str, port: int) -> ByteStream:
+        """A connection to this host. Raises NetError."""
+        ...
 
-    permit: Callable[[str, int], Awaitable[str]]
-    connect: Callable[[str, int], Awaitable[ByteStream]]
-    on_use: Callable[[Use], None]
-    client_context: Callable[[], ssl.SSLContext]
-    broker: Callable[[str, int], SecretBroker | None] = lambda host, port: None
-    server_context: Callable[[str], ssl.SSLContext | None] = lambda host: None
-    read: Callable[[], Awaitable[object]] = _read_nothing
+    def secrets_for(self, host: str, port: int) -> SecretBroker | None:
+        """What puts secrets into requests to this host, or None if there are none for it."""
+        ...
+
+    def client_context(self) -> ssl.SSLContext:
+        """How the certificates of servers are verified."""
+        ...
+
+    def server_context(self, host: str) -> ssl.SSLContext | None:
+        """The certificate with which the proxy answers the command as this host, or None if it
+        cannot."""
+        ...
+
+    def record_use(self, use: Use) -> None:
+        """Called once for each request and tunnel, when it has ended or was refused."""
+        ...
 
 
 class Unreachable(Exception):
@@ -88,16 +99,18 @@ class ProxyRequest(ByteStream):
     """A connection to a host that asks again before it sends, when the command has read something
     since."""
 
-    def __init__(self, stream: ByteStream, gate: Gate, to: tuple[str, int], read: object) -> None:
+    def __init__(
+        self, stream: ByteStream, policy: EgressPolicy, to: tuple[str, int], read: object
+    ) -> None:
         self._stream = stream
-        self._gate = gate
+        self._policy = policy
         self._to = to
         self._read = read
 
     async def send(self, item: bytes) -> None:
-        read = await self._gate.read()
+        read = await self._policy.get_label()
         if read != self._read:
-            if refused := await self._gate.permit(*self._to):
+            if refused := await self._policy.find_refusal(*self._to):
                 raise NotAnyMore(refused)
             self._read = read
         await self._stream.send(item)
@@ -112,15 +125,15 @@ class ProxyRequest(ByteStream):
         await self._stream.aclose()
 
 
-async def serve_connection(stream: ByteStream, gate: Gate) -> None:
+async def serve_connection(stream: ByteStream, policy: EgressPolicy) -> None:
     """Everything that comes over one connection of a command."""
     try:
-        await _serve_requests(Peer.client(stream), gate, "")
+        await _serve_requests(Peer.client(stream), policy, "")
     finally:
         await anyio.aclose_forcefully(stream)
 
 
-async def _serve_requests(client: Peer, gate: Gate, within: str) -> None:
+async def _serve_requests(client: Peer, policy: EgressPolicy, within: str) -> None:
     """Requests one after the other. `within`: the origin whose TLS ends here; '': any, over plain
     HTTP."""
     patience_s = HEAD_S
@@ -128,7 +141,7 @@ async def _serve_requests(client: Peer, gate: Gate, within: str) -> None:
         while (request := await read_request(client, patience_s)) is not None:
             patience_s = KEEP_ALIVE_S
             try:
-                await _handle_request(client, request, gate, within)
+                await _handle_request(client, request, policy, within)
             except Unreachable as error:
                 await send_refusal(client, error.status, f"Deskhand: {error.text}")
                 return
@@ -141,41 +154,47 @@ async def _serve_requests(client: Peer, gate: Gate, within: str) -> None:
         return  # whoever is on the other side of it notices by itself
 
 
-async def _handle_request(client: Peer, request: h11.Request, gate: Gate, within: str) -> None:
+async def _handle_request(
+    client: Peer, request: h11.Request, policy: EgressPolicy, within: str
+) -> None:
     if request.method == b"CONNECT":
         if within:
             raise Unreachable(400, "a tunnel within a tunnel is not made.")
-        await _serve_tunnel(client, request, gate)
+        await _serve_tunnel(client, request, policy)
         return
     if within:
         url = _parse_target_within(request, within)
         secure = True
         port = url.port
-        read = await _require_permission(gate, url.host, url.port)
+        read = await _require_permission(policy, url.host, url.port)
     else:
         url = _parse_absolute_target(request)
-        read = await _require_permission(gate, url.host, url.port)
+        read = await _require_permission(policy, url.host, url.port)
         port = _TLS_PORT if url.port == 80 else url.port
-        secure = gate.broker(url.host, port) is not None
+        secure = policy.secrets_for(url.host, port) is not None
         port = port if secure else url.port
     await _forward_request(
-        client, request, gate, msgspec.structs.replace(url, scheme=_SCHEME[secure], port=port), read
+        client,
+        request,
+        policy,
+        msgspec.structs.replace(url, scheme=_SCHEME[secure], port=port),
+        read,
     )
 
 
 async def _forward_request(
-    client: Peer, request: h11.Request, gate: Gate, url: Url, read: object
+    client: Peer, request: h11.Request, policy: EgressPolicy, url: Url, read: object
 ) -> None:
     """Send the request to where `url` says, and the answer back. `read` is what was read when it
     was let through."""
     sent = Sent()
     refused = ""
-    broker = gate.broker(url.host, url.port) if url.scheme == "https" else None
+    broker = policy.secrets_for(url.host, url.port) if url.scheme == "https" else None
     try:
         onward = _make_onward_request(request, url, broker)
-        stream = await _connect(gate, url.host, url.port, secure=url.scheme == "https")
+        stream = await _connect(policy, url.host, url.port, secure=url.scheme == "https")
         try:
-            upstream = Peer.upstream(ProxyRequest(stream, gate, (url.host, url.port), read))
+            upstream = Peer.upstream(ProxyRequest(stream, policy, (url.host, url.port), read))
             await relay_exchange(
                 client, upstream, onward, sent, broker.make_scrubber if broker else None
             )
@@ -192,7 +211,7 @@ async def _forward_request(
             502, f"{url.host} hung up, or what it answers is no proper HTTP."
         ) from error
     finally:
-        gate.on_use(Use(url.host, url.port, refused.rstrip("."), sent.up, sent.down))
+        policy.record_use(Use(url.host, url.port, refused.rstrip("."), sent.up, sent.down))
 
 
 def _parse_absolute_target(request: h11.Request) -> Url:
@@ -234,11 +253,11 @@ def _parse_target_within(request: h11.Request, origin: str) -> Url:
     return url
 
 
-async def _require_permission(gate: Gate, host: str, port: int) -> object:
+async def _require_permission(policy: EgressPolicy, host: str, port: int) -> object:
     """Let it through; returns what the command had read by then. Raises Unreachable."""
-    read = await gate.read()
-    if refused := await gate.permit(host, port):
-        gate.on_use(Use(host, port, refused))
+    read = await policy.get_label()
+    if refused := await policy.find_refusal(host, port):
+        policy.record_use(Use(host, port, refused))
         raise Unreachable(403, refused)
     return read
 
@@ -268,9 +287,9 @@ def _make_onward_request(
     return h11.Request(method=request.method, target=url.target.encode(), headers=headers)
 
 
-async def _connect(gate: Gate, host: str, port: int, *, secure: bool) -> ByteStream:
+async def _connect(policy: EgressPolicy, host: str, port: int, *, secure: bool) -> ByteStream:
     try:
-        stream = await gate.connect(host, port)
+        stream = await policy.connect(host, port)
     except NetError as error:
         raise Unreachable(403 if isinstance(error, AddressRefused) else 502, str(error)) from error
     if not secure:
@@ -281,7 +300,7 @@ async def _connect(gate: Gate, host: str, port: int, *, secure: bool) -> ByteStr
                 stream,
                 server_side=False,
                 hostname=host,
-                ssl_context=gate.client_context(),
+                ssl_context=policy.client_context(),
                 standard_compatible=False,
             )
     except CONNECTION_ERRORS as error:
@@ -297,7 +316,7 @@ def _describe_tls_error(error: Exception) -> str:
     return "no encrypted connection came about"
 
 
-async def _serve_tunnel(client: Peer, request: h11.Request, gate: Gate) -> None:
+async def _serve_tunnel(client: Peer, request: h11.Request, policy: EgressPolicy) -> None:
     try:
         host, port = parse_authority(request.target.decode("ascii", "replace"))
         _check_host_header(request, host)
@@ -305,37 +324,37 @@ async def _serve_tunnel(client: Peer, request: h11.Request, gate: Gate) -> None:
         raise Unreachable(400, str(error)) from error
     if not isinstance(await client.next_event(), h11.EndOfMessage):
         raise Unreachable(400, "a request for a tunnel has no body.")
-    read = await _require_permission(gate, host, port)
-    if gate.broker(host, port) is not None:
-        await _terminate_tls(client, host, port, gate)
+    read = await _require_permission(policy, host, port)
+    if policy.secrets_for(host, port) is not None:
+        await _terminate_tls(client, host, port, policy)
         return
     try:
-        upstream = await _connect(gate, host, port, secure=False)
+        upstream = await _connect(policy, host, port, secure=False)
     except Unreachable as error:
-        gate.on_use(Use(host, port, error.text.rstrip(".")))
+        policy.record_use(Use(host, port, error.text.rstrip(".")))
         raise
     sent = Sent()
     refused = ""
     try:
         await client.send(h11.Response(status_code=200, headers=[], reason=b"Connected"))
         first, _ = client.http.trailing_data
-        onward = ProxyRequest(upstream, gate, (host, port), read)
+        onward = ProxyRequest(upstream, policy, (host, port), read)
         refused = await _relay_bytes(client.stream, onward, bytes(first), (host, port), sent)
     finally:  # told first: where the command is over, nothing can be waited for any more
-        gate.on_use(Use(host, port, refused, sent.up, sent.down))
+        policy.record_use(Use(host, port, refused, sent.up, sent.down))
         await anyio.aclose_forcefully(upstream)
 
 
-async def _terminate_tls(client: Peer, host: str, port: int, gate: Gate) -> None:
+async def _terminate_tls(client: Peer, host: str, port: int, policy: EgressPolicy) -> None:
     """Speak to the command as `host`, so that what it asks can be given its secrets."""
-    certificate = gate.server_context(host)
+    certificate = policy.server_context(host)
     if certificate is None:
         why = (
             "to put a secret into https requests Deskhand needs its extra `secrets` (pip "
             "install 'deskhand[secrets]')"
         )
         why = f"{why}; until then ask for http://{host}/…, which leaves this machine as https"
-        gate.on_use(Use(host, port, why))
+        policy.record_use(Use(host, port, why))
         raise Unreachable(403, f"{why}.")
     await client.send(h11.Response(status_code=200, headers=[], reason=b"Connected"))
     if client.http.trailing_data[0]:
@@ -350,7 +369,7 @@ async def _terminate_tls(client: Peer, host: str, port: int, gate: Gate) -> None
             "the command did not trust the certificate that the proxy shows for it: its program "
             "has a list of its own"
         )
-        gate.on_use(
+        policy.record_use(
             Use(
                 host,
                 port,
@@ -359,7 +378,7 @@ async def _terminate_tls(client: Peer, host: str, port: int, gate: Gate) -> None
         )
         return
     await _serve_requests(
-        Peer.client(stream), gate, f"https://{host}" + (f":{port}" if port != _TLS_PORT else "")
+        Peer.client(stream), policy, f"https://{host}" + (f":{port}" if port != _TLS_PORT else "")
     )
 
 

@@ -25,7 +25,7 @@ ASK_WAIT_S = 24 * 3600.0
 """So long a person may take to answer."""
 SHOWN_ARGUMENT_CHARS = 20_000
 ASKS_PER_TURN = 5
-"""Who is asked more often does not read any more what they allow."""
+"""People who are asked too often stop reading."""
 TOO_MANY_ASKS = (
     f"denied: this turn has asked {ASKS_PER_TURN} times, and asks no more. Write `continue` to "
     "go on."
@@ -81,7 +81,7 @@ def _hash(
     setting: CallSetting,
     principal: Principal,
 ) -> str:
-    parts: tuple[str, ...] = (
+    parts = [
         call_id,
         session,
         name,
@@ -90,8 +90,9 @@ def _hash(
         setting.profile,
         principal.id,
         principal.on_behalf_of,
-    )
-    parts += ("untrusted",) * setting.untrusted
+    ]
+    if setting.untrusted:
+        parts.append("untrusted")
     return sha256(msgspec.json.encode(parts) + b"\0" + arguments).hexdigest()
 
 
@@ -159,11 +160,9 @@ def find_lapse(same: bool, age_s: float) -> str:
     """Why a yes that was given so long ago, to the `same` or not, does not hold; '' if it does."""
     if not same:
         return "something else was approved than what would be done now; ask again"
-    return (
-        "the approval came too long ago; ask again if it is still wanted"
-        if age_s > EXECUTE_WITHIN_S
-        else ""
-    )
+    if age_s > EXECUTE_WITHIN_S:
+        return "the approval came too long ago; ask again if it is still wanted"
+    return ""
 
 
 def explain_unanswered(ask: PendingAsk) -> tuple[ResultStatus, str]:

@@ -66,18 +66,16 @@ def _find_word_doubt(words: Sequence[ShellWord], allowed: Collection[str], stric
             return f"{name[:SHOWN_CHARS]!r} is not one of the commands that run without a question"
         if name not in WRAPPER_PROGRAMS:
             plain = (ShellWord(name, words[at].glob), *words[at + 1 :])
-            return format_unclear(found) if (found := find_risk(plain, strict=strict)) else ""
+            risk = find_risk(plain, strict=strict)
+            return format_unclear(risk) if risk else ""
         inner = _find_inner_command(name, words, at + 1)
         if isinstance(inner, str):
             return format_unclear(inner)
-        if (
-            name == "xargs"
-            and inner < len(words)
-            and find_risk((words[inner], ShellWord("*", glob=True)), strict=strict)
-        ):
-            return format_unclear(
-                f"{name} {words[inner].text}"
-            )  # what comes through the pipe may be its options
+        if name == "xargs" and inner < len(words):
+            # What comes through the pipe may be options of the program.
+            piped = (words[inner], ShellWord("*", glob=True))
+            if find_risk(piped, strict=strict):
+                return format_unclear(f"{name} {words[inner].text}")
         at = inner
     return ""
 

@@ -1,5 +1,4 @@
-"""What people said for good, `always` or `never`, to exactly one call: remembered, and found
-again."""
+"""Standing answers: what people said to exactly one call for good, `always` or `never`."""
 
 from __future__ import annotations
 
@@ -21,34 +20,38 @@ Query = Callable[
 
 
 async def find_grant(
-    rows: Query, call: ToolCall, setting: CallSetting, principal: Principal
+    query: Query, call: ToolCall, setting: CallSetting, principal: Principal
 ) -> Decision | None:
-    """What was said for good to exactly this. `never` holds also after something untrusted was
+    """The standing answer to exactly this call. `never` also counts after something untrusted was
     read."""
     for each in (setting, replace(setting, untrusted=False)):
-        known = await rows("call_grant_get", (hash_standing_call(call, each, principal),))
-        if known and (known[0][0] == "never" or each == setting):
-            no = known[0][0] == "never"
-            return Decision(
-                "deny" if no else "allow", f"{known[0][1]} said {known[0][0]} to exactly this"
-            )
+        rows = await query("call_grant_get", (hash_standing_call(call, each, principal),))
+        for choice, by, _ in rows:
+            reason = f"{by} said {choice} to exactly this"
+            if choice == "never":
+                return Decision("deny", reason)
+            if each == setting:
+                return Decision("allow", reason)
     return None
 
 
-def make_grant_change(
+def save_grant(
     answered: ApprovalAnswered,
     call: ToolCall,
     setting: CallSetting,
     principal: Principal,
     now: float,
 ) -> Change:
-    """The row that remembers `always` or `never` for exactly this call."""
-    row = (
-        hash_standing_call(call, setting, principal),
-        answered.choice,
-        setting.agent,
-        call.name,
-        render_arguments(call),
-        now,
+    """Remember `always` or `never` for exactly this call."""
+    return Change(
+        "call_grant_set",
+        (
+            hash_standing_call(call, setting, principal),
+            answered.choice,
+            setting.agent,
+            call.name,
+            render_arguments(call),
+            now,
+            answered.principal.id,
+        ),
     )
-    return Change("call_grant_set", (*row, answered.principal.id))

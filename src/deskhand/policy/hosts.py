@@ -88,9 +88,8 @@ def find_host_problem(pattern: str) -> str:
     if known and known == name:
         return ""
     better = normalize_host(pattern)
-    hint = (
-        f"; write {better!r}"
-        if better != UNREADABLE_HOST
-        else "; write example.org, *.example.org or an IP address"
-    )
+    if better != UNREADABLE_HOST:
+        hint = f"; write {better!r}"
+    else:
+        hint = "; write example.org, *.example.org or an IP address"
     return f"{pattern!r} is no name of a host{hint}"

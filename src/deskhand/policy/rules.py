@@ -10,13 +10,13 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from ..types.effects import EFFECT_PHRASES, OUTWARD, Effect
+from ..types.effects import EFFECT_PHRASES, Effect
 from ..types.identity import Address, Principal
 from ..types.labels import Label
 from ..types.options import SessionOptions
 from . import command_lists as blocked
 from .commands import format_unclear
-from .gate import Given, find_objection
+from .gate import Given
 from .hosts import HOST_EFFECTS, UNREADABLE_HOST, extract_hosts, is_host_match
 from .words import WordReader, parse_command
 
@@ -66,6 +66,11 @@ class Case(msgspec.Struct, frozen=True):
     host: str = ""
     command: str | None = None
 
+    @property
+    def by_owner(self) -> bool:
+        """Whether an owner asks for it, or something that acts for an owner."""
+        return "owner" in self.principal.roles
+
     def with_conversation(self, place: Address, options: SessionOptions) -> Case:
         """The same in a conversation at this place that is held so."""
         how = (bool(options.approval), bool(options.plan_mode))
@@ -85,82 +90,42 @@ FREE_EFFECTS: frozenset[Effect] = frozenset({"none", "local_write", "send_owner"
 """Effects that need nobody's yes by default: they stay on this machine, or with the person who
 asked."""
 
-SAFE_TOOLS = frozenset(
-    {
-        *(
-            "think",
-            "read_file",
-            "list_skills",
-            "read_skill",
-            "ask_user",
-            "compact",
-            "enter_plan_mode",
-            "exit_plan_mode",
-            "tool_search",
-            "survey_files",
-            "rehearse_program",
-            "list_changes",
-        ),
-        *(
-            "todo_list",
-            "task_list",
-            "task_get",
-            "check_background",
-            "read_inbox",
-            "list_teammates",
-            "check_protocol",
-        ),
-    }
-)
-"""Tools that only look, think or ask: they run also where a conversation asks before everything."""
-
 
 def is_read_only(effect: Effect) -> bool:
     """Whether a tool of this effect only looks: it may be used while a plan is made."""
     return effect in ("none", "fetch")
 
 
-def decide(rules: Sequence[Rule], case: Case) -> Decision:
-    """The first matching rule wins, but no rule lets untrusted content act outward without a
-    person.
+def apply_rules(rules: Sequence[Rule], case: Case) -> Decision:
+    """The decision of the first rule that matches.
 
-    Without a match, effects that stay within the workspace and the conversation are free, and all
-    else is asked.
+    Without a match, effects that stay within the workspace and the conversation are allowed, and
+    all others are asked about. A rule that may match, where this cannot be told, turns an allow
+    into an ask.
     """
-    decision = _decide_by_rules(rules, case)
-    if decision.verdict == "deny":
-        return decision
-    owner = "owner" in case.principal.roles
-    if why := find_objection(case.effect, case.arguments, case.context, case.known, owner):
-        if case.context.readers is not None and not owner and case.effect in OUTWARD:
-            return Decision(
-                "deny", why
-            )  # only the owner could allow it, and they did not ask for it
-        return Decision("ask", why)
-    if decision.verdict == "allow" and case.strict and case.tool not in SAFE_TOOLS:
-        return Decision("ask", "this conversation asks before every tool; /approval off ends that")
+    seen = RuleTrace(case)
+    doubt = ""
+    for number, rule in enumerate(rules, 1):
+        mismatch = find_mismatch(rule, seen)
+        if not mismatch:
+            reason = rule.because or f"rule {number}: {summarize_rule(rule)}"
+            decision = Decision(rule.verdict, reason)
+            break
+
+        if mismatch == UNCLEAR and not doubt:
+            doubt = f"{_explain_doubt(rule, seen)}; rule {number}: {summarize_rule(rule)}"
+    else:
+        decision = decide_by_default(case)
+
+    if doubt and decision.verdict == "allow":
+        return Decision("ask", doubt)
     return decision
 
 
-def _decide_by_rules(rules: Sequence[Rule], case: Case) -> Decision:
-    seen = RuleTrace(case)
-    doubtful = ""
-    for number, rule in enumerate(rules, 1):
-        if not (misfit := find_mismatch(rule, seen)):
-            decision = Decision(
-                rule.verdict, rule.because or f"rule {number}: {summarize_rule(rule)}"
-            )
-            break
-        if misfit == UNCLEAR and not doubtful:
-            why = (
-                format_unclear(seen.reading.unclear)
-                if rule.commands
-                else "where this goes cannot be told for certain"
-            )
-            doubtful = f"{why}; rule {number}: {summarize_rule(rule)}"
-    else:
-        decision = decide_by_default(case)
-    return Decision("ask", doubtful) if doubtful and decision.verdict == "allow" else decision
+def _explain_doubt(rule: Rule, seen: RuleTrace) -> str:
+    if rule.commands:
+        return format_unclear(seen.reading.unclear)
+    return "where this goes cannot be told for certain"
 
 
 def decide_by_default(case: Case) -> Decision:

@@ -1,31 +1,23 @@
-"""What goes on when nobody is there is not begun by words from outside."""
+"""Jobs run when nobody is there, so content from outside may not create or change one by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from .gate import format_sources as sources_of
+from .checks import AgentPolicy
+from .gate import format_sources
 from .rules import Case, Decision
 
 JOB_TOOLS = frozenset({"manage_job", "cron"})
 
 
-def ask_before_jobs(judge: Callable[[Case], Decision]) -> Callable[[Case], Decision]:
-    """The judge, for whom what untrusted words have touched makes no job without a person: it would
-    act when this conversation is long over, and would not remember what it had read."""
-
-    def judge_carefully(case: Case) -> Decision:
-        decision = judge(case)
-        if case.tool not in JOB_TOOLS or case.effect == "none" or decision.verdict != "allow":
-            return decision
-        if case.context.integrity == "untrusted":
-            return Decision(
-                "ask",
-                (
-                    "a job goes on when this is over, and this conversation has read "
-                    f"{sources_of(case.context)}"
-                ),
-            )
-        return decision
-
-    return judge_carefully
+def jobs_from_outside(case: Case, policy: AgentPolicy) -> Decision | None:
+    """Ask before a conversation that has read untrusted content changes a job. The job would run
+    when the conversation is over, without its label."""
+    if case.tool not in JOB_TOOLS or case.effect == "none":
+        return None
+    if case.context.integrity != "untrusted":
+        return None
+    return Decision(
+        "ask",
+        "a job goes on when this is over, and this conversation has read "
+        f"{format_sources(case.context)}",
+    )

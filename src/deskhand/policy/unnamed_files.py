@@ -15,8 +15,9 @@ from ..types.programs import RUN_PROGRAM, RunArguments
 from .commands import split_shell_words, split_simple_commands
 from .programs import WRAPPER_PROGRAMS
 
-PathKind = Callable[[str], Literal["", "file", "folder"]]
-"""What lies at a path of the workspace; '' for nothing."""
+Kind = Literal["", "file", "folder"]
+PathKind = Callable[[str], Kind]
+"""Tells what is at a path of the workspace; '' for nothing."""
 
 _CHANGE_ALL = frozenset(
     {"mv", "rm", "rmdir", "unlink", "shred", "truncate", "tee", "chmod", "chown", "rename", "dd"}

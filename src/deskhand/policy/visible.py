@@ -33,11 +33,9 @@ def escape_invisible(text: str) -> str:
         )
         before = before if combining(char) else char
     found = "".join(shown)
-    return (
-        found
-        if is_normalized("NFC", found)
-        else "".join(_escape_char(c) if combining(c) else c for c in found)
-    )
+    if is_normalized("NFC", found):
+        return found
+    return "".join(_escape_char(char) if combining(char) else char for char in found)
 
 
 def _escape_char(char: str) -> str:

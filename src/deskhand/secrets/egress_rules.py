@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import ssl
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 
 import anyio
 import msgspec
+from anyio.abc import ByteStream
 
 from ..net.client import Net
 from ..net.egress import (
@@ -19,7 +20,7 @@ from ..net.egress import (
     parse_egress_host,
 )
 from ..net.egress_door import Slots, open_egress_socket
-from ..net.egress_proxy import Gate, Use
+from ..net.egress_proxy import Use
 from ..net.egress_secrets import HeldSecret, SecretBroker, SecretRule
 from ..store.base import Store
 from ..tools.network import OUTSIDE, PRIVATE, REQUEST, read_so_far
@@ -52,10 +53,10 @@ class Egress:
         keys: ProxyKeys,
     ) -> None:
         self._store = store
-        self._net = net
+        self.net = net
         self._config = config
         self._clock = clock
-        self._keys = keys
+        self.keys = keys
         self._slots = Slots()
 
     @asynccontextmanager
@@ -66,40 +67,21 @@ class Egress:
             yield way
             return
 
-        secrets: tuple[HeldSecret, ...] = ()
-        if not traveller.public:
-            secrets = self._usable_secrets(traveller.principal)
-        trust_file = self._keys.trust_file() if secrets else None
-        uses: dict[UseKey, HostUse] = {}
-        gate = Gate(
-            permit=partial(self._find_refusal, traveller),
-            connect=self._net.connect,
-            on_use=partial(_count_use, traveller.session, way, uses),
-            client_context=self._keys.client_context,
-            broker=partial(self._make_broker, secrets),
-            server_context=self._keys.server_context,
-            read=traveller.read,
-        )
+        policy = _CommandPolicy(self, traveller, way)
+        trust_file = self.keys.trust_file() if policy.secrets else None
         try:
-            async with open_egress_socket(gate, self._slots, trust_file) as way.path:
+            async with open_egress_socket(policy, self._slots, trust_file) as way.path:
                 yield way
         finally:
             with anyio.CancelScope(shield=True):
-                await self._record_uses(traveller.session, uses)
+                await self._record_uses(traveller.session, policy.uses)
 
-    def _usable_secrets(self, principal: Principal) -> tuple[HeldSecret, ...]:
+    def usable_secrets(self, principal: Principal) -> tuple[HeldSecret, ...]:
         """The secrets that this principal's conversations may use, with the rules that say so."""
         names = (principal.id, *(f"role:{role}" for role in principal.roles))
-        return _filter_rules(self._keys.list_secrets(), lambda rule: rule.is_usable_by(names))
+        return _filter_rules(self.keys.list_secrets(), lambda rule: rule.is_usable_by(names))
 
-    def _make_broker(
-        self, secrets: Sequence[HeldSecret], host: str, port: int
-    ) -> SecretBroker | None:
-        """What puts secrets into requests to this host; None when none may go there."""
-        here = _filter_rules(secrets, lambda rule: (rule.host, rule.port) == (host, port))
-        return SecretBroker(host, here, self._keys.list_secrets()) if here else None
-
-    async def _find_refusal(self, traveller: Traveller, host: str, port: int) -> str:
+    async def find_refusal(self, traveller: Traveller, host: str, port: int) -> str:
         """Why this host may not be reached and what to do about it, or '' if it may."""
         if traveller.public:
             return find_target_problem(host, port, public=True, entries=())
@@ -143,6 +125,41 @@ class Egress:
             await self._store.change([*changes, queries.trim_uses(MAX_USES)])
         except StoreError as error:
             log.warning("The hosts that a command of %s reached were not saved: %s", session, error)
+
+
+class _CommandPolicy:
+    """What one command may reach, and what it has reached."""
+
+    def __init__(self, egress: Egress, traveller: Traveller, way: Way) -> None:
+        self._egress = egress
+        self._traveller = traveller
+        self._way = way
+        self.secrets = () if traveller.public else egress.usable_secrets(traveller.principal)
+        self.uses: dict[UseKey, HostUse] = {}
+
+    async def find_refusal(self, host: str, port: int) -> str:
+        return await self._egress.find_refusal(self._traveller, host, port)
+
+    async def get_label(self) -> object:
+        return await self._traveller.read()
+
+    async def connect(self, host: str, port: int) -> ByteStream:
+        return await self._egress.net.connect(host, port)
+
+    def secrets_for(self, host: str, port: int) -> SecretBroker | None:
+        here = _filter_rules(self.secrets, lambda rule: (rule.host, rule.port) == (host, port))
+        if not here:
+            return None
+        return SecretBroker(host, here, self._egress.keys.list_secrets())
+
+    def client_context(self) -> ssl.SSLContext:
+        return self._egress.keys.client_context()
+
+    def server_context(self, host: str) -> ssl.SSLContext | None:
+        return self._egress.keys.server_context(host)
+
+    def record_use(self, use: Use) -> None:
+        _count_use(self._traveller.session, self._way, self.uses, use)
 
 
 def _count_use(session: str, way: Way, uses: dict[UseKey, HostUse], use: Use) -> None:

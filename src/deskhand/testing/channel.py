@@ -3,15 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from hashlib import sha256
+from pathlib import Path
 
 import anyio
 
-from ..channels.base import Channel, Editing
+from ..channels.base import Channel, ChannelContext, Editing
+from ..channels.settings import ChannelConfig
+from ..config.clock import SystemClock
 from ..types.commit import Outgoing
-from ..types.errors import ChannelError, SendRefused
+from ..types.errors import BlobMissing, ChannelError, SendRefused
 from ..types.identity import Address, Inbound, Said
 from ..types.messages import Message, Text
 from .crash import Fuse
+
+
+class MemoryContext:
+    """What a channel under test is opened with. Every secret is `token`; blobs are in memory."""
+
+    def __init__(self, name: str, config: ChannelConfig, state: Path, token: str = "") -> None:
+        self.name = name
+        self.config = config
+        self.state = state
+        self.blobs: dict[str, bytes] = {}
+        self._token = token
+
+    def secret(self, variable: str) -> str:
+        return self._token
+
+    async def put_blob(self, data: bytes) -> str:
+        name = f"sha256:{sha256(data).hexdigest()}"
+        self.blobs[name] = data
+        return name
+
+    async def get_blob(self, name: str) -> bytes:
+        if name not in self.blobs:
+            raise BlobMissing(f"there is no blob {name!r}")
+        return self.blobs[name]
+
+    def now(self) -> float:
+        return SystemClock().now()
 
 
 class MemoryChannel:
@@ -106,3 +137,4 @@ def _shown(outgoing: Outgoing, mark: str) -> str:
 
 _: type[Channel] = MemoryChannel
 _editing: type[Editing] = MemoryEditor
+_context: type[ChannelContext] = MemoryContext

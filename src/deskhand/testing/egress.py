@@ -16,7 +16,7 @@ from ..net.client import Net
 from ..net.egress import EgressHost, find_target_problem, parse_egress_host
 from ..net.egress_ca import Authority
 from ..net.egress_door import Slots, open_egress_socket
-from ..net.egress_proxy import Gate, Use
+from ..net.egress_proxy import EgressPolicy, Use
 from ..net.egress_secrets import HeldSecret, SecretBroker
 
 Answer = Callable[[bytes], bytes]
@@ -88,7 +88,7 @@ async def _request(stream: ByteStream) -> bytes:
 
 
 class Lab:
-    """The proxy with its gate: `entries` are the hosts allowed, `web` says at which port of
+    """The proxy and its policy: `entries` are the hosts allowed, `web` says at which port of
     loopback a name is."""
 
     def __init__(self) -> None:
@@ -109,31 +109,37 @@ class Lab:
     def allow(self, *hosts: str) -> None:
         self.entries += [parse_egress_host(each) for each in hosts]
 
-    def gate(self) -> Gate:
+    async def find_refusal(self, host: str, port: int) -> str:
+        return find_target_problem(host, port, public=self.public, entries=self.entries)
+
+    async def get_label(self) -> object:
+        return None
+
+    async def connect(self, host: str, port: int) -> ByteStream:
         async def resolve(host: str, port: int) -> Sequence[str]:
             return ["127.0.0.1"]
 
-        async def permit(host: str, port: int) -> str:
-            return find_target_problem(host, port, public=self.public, entries=self.entries)
+        self.dialled.append((host, port))
+        inside = self.web.get((host, port))
+        net = Net(resolve=resolve, allow=[(host, inside)] if inside else [])
+        return await net.connect(host, inside or port)
 
-        async def connect(host: str, port: int) -> ByteStream:
-            self.dialled.append((host, port))
-            inside = self.web.get((host, port))
-            net = Net(resolve=resolve, allow=[(host, inside)] if inside else [])
-            return await net.connect(host, inside or port)
+    def secrets_for(self, host: str, port: int) -> SecretBroker | None:
+        mine = [
+            each
+            for each in self.secrets
+            if any((rule.host, rule.port) == (host, port) for rule in each.rules)
+        ]
+        return SecretBroker(host, mine, self.secrets) if mine else None
 
-        def broker(host: str, port: int) -> SecretBroker | None:
-            mine = [
-                each
-                for each in self.secrets
-                if any((r.host, r.port) == (host, port) for r in each.rules)
-            ]
-            return SecretBroker(host, mine, self.secrets) if mine else None
+    def client_context(self) -> ssl.SSLContext:
+        return self.trust
 
-        def certificate(host: str) -> ssl.SSLContext | None:
-            return self.inner.server_context(host) if self.posing else None
+    def server_context(self, host: str) -> ssl.SSLContext | None:
+        return self.inner.server_context(host) if self.posing else None
 
-        return Gate(permit, connect, self.uses.append, lambda: self.trust, broker, certificate)
+    def record_use(self, use: Use) -> None:
+        self.uses.append(use)
 
     async def connected(self) -> SocketStream:
         """A connection to the relay, as a command makes it."""
@@ -195,7 +201,7 @@ async def lab(*servers: tuple[str, int, Server]) -> AsyncIterator[Lab]:
             if not server.port:
                 await tasks.start(server.serve, tls)
             made.web[host, port] = server.port
-        made.path = await stack.enter_async_context(open_egress_socket(made.gate(), Slots()))
+        made.path = await stack.enter_async_context(open_egress_socket(made, Slots()))
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         connection = stack.enter_context(socket.socket(socket.AF_UNIX))
         connection.connect(made.path)
@@ -204,3 +210,6 @@ async def lab(*servers: tuple[str, int, Server]) -> AsyncIterator[Lab]:
         listener.close()
         yield made
         tasks.cancel_scope.cancel()
+
+
+_: type[EgressPolicy] = Lab

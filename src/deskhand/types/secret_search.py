@@ -127,9 +127,8 @@ class SecretSearch:
                     self._add(target, instead, halved=_looks_random(part))
 
     def _add(self, target: bytes, instead: str, *, halved: bool) -> None:
-        whole = max(
-            PIECE_CHARS, len(target) - PARTIAL_CHARS + 1
-        )  # in a stream its first letters may have been shown
+        # In a stream, its first letters may have been shown already.
+        whole = max(PIECE_CHARS, len(target) - PARTIAL_CHARS + 1)
         least = _min_match_chars(len(target)) if halved else whole
         number = len(self._targets)
         self._targets.append((target, least, instead))
@@ -176,12 +175,12 @@ class SecretSearch:
         reading = DecodedText.from_text(text)
         hits = list(self._find_in_skeleton(reading))
         if any(self._find_spans(_skeleton(plain)) for plain in _iter_decoded(text)):
-            for _ in range(
-                MAX_DECODE_ROUNDS
-            ):  # rare, and slower: it keeps in mind where everything stood
-                if (again := reading.decode_once()) is None:
+            # Rare, and slower: this time the origin of every stretch is tracked.
+            for _ in range(MAX_DECODE_ROUNDS):
+                decoded = reading.decode_once()
+                if decoded is None:
                     break
-                reading = again
+                reading = decoded
                 hits += self._find_in_skeleton(reading)
             hits = hits or [SecretHit(0, len(text), self._targets[0][2])]
         if depth > 0:
@@ -191,11 +190,12 @@ class SecretSearch:
     def _find_in_skeleton(self, reading: DecodedText) -> list[SecretHit]:
         """What stands in the letters and digits of the text."""
         stretches = self._find_spans(_skeleton(reading.text))
-        places = (
-            reading.find_origins([(start, end) for start, end, _ in stretches]) if stretches else []
-        )
+        if not stretches:
+            return []
+        places = reading.find_origins([(start, end) for start, end, _ in stretches])
         return [
-            SecretHit(*place, stretch[2]) for place, stretch in zip(places, stretches, strict=True)
+            SecretHit(start, end, instead)
+            for (start, end), (_, _, instead) in zip(places, stretches, strict=True)
         ]
 
     def _find_spans(self, skeleton: bytes) -> list[tuple[int, int, str]]:
@@ -226,11 +226,11 @@ class SecretSearch:
             back = offset
             ahead = offset + GRAM
             while start > 0 and back > 0 and skeleton[start - 1] == target[back - 1]:
-                start = start - 1
-                back = back - 1
+                start -= 1
+                back -= 1
             while end < len(skeleton) and ahead < len(target) and skeleton[end] == target[ahead]:
-                end = end + 1
-                ahead = ahead + 1
+                end += 1
+                ahead += 1
             if end - start >= least and end - start > best:
                 best = end - start
                 found = (start, end, instead)
@@ -242,7 +242,12 @@ class SecretSearch:
             for inner in _decode_run(run[0]):
                 hits = self._find_hits(inner, depth - 1)
                 exact = self._exact.search(inner) if self._exact is not None else None
-                instead = hits[0].instead if hits else self._instead[exact[0]] if exact else ""
+                if hits:
+                    instead = hits[0].instead
+                elif exact is not None:
+                    instead = self._instead[exact[0]]
+                else:
+                    continue
                 if instead:
                     yield SecretHit(run.start(), run.end(), instead)
                     break
@@ -369,11 +374,9 @@ def _skeleton(text: str) -> bytes:
 
 def _min_match_chars(length: int) -> int:
     """How much of a random value of this length is found by itself."""
-    return (
-        max(PREFIX_CHARS, length // 3)
-        if length >= LONG_CHARS
-        else max(PIECE_CHARS, length // 2 - 1)
-    )
+    if length >= LONG_CHARS:
+        return max(PREFIX_CHARS, length // 3)
+    return max(PIECE_CHARS, length // 2 - 1)
 
 
 def _iter_decoded(text: str) -> Iterator[str]:
@@ -382,17 +385,17 @@ def _iter_decoded(text: str) -> Iterator[str]:
     for _ in range(MAX_DECODE_ROUNDS):
         if _MAY_ESCAPE.search(text) is None:
             return
-        plain = (
-            text
-            if text.isascii()
-            else unicodedata.normalize("NFKC", text).encode("ascii", "ignore").decode()
-        )
-        plain = _TAG.sub("", plain) if "<" in plain else plain
-        plain = unquote_to_bytes(plain).decode("ascii", "ignore") if "%" in plain else plain
-        plain = html.unescape(plain) if "&" in plain else plain
-        plain = (
-            _CODE.sub(lambda found: _decode_backslash(found[0]), plain) if "\\" in plain else plain
-        )
+        plain = text
+        if not plain.isascii():
+            plain = unicodedata.normalize("NFKC", plain).encode("ascii", "ignore").decode()
+        if "<" in plain:
+            plain = _TAG.sub("", plain)
+        if "%" in plain:
+            plain = unquote_to_bytes(plain).decode("ascii", "ignore")
+        if "&" in plain:
+            plain = html.unescape(plain)
+        if "\\" in plain:
+            plain = _CODE.sub(lambda found: _decode_backslash(found[0]), plain)
         if plain == text:
             return
         yield plain

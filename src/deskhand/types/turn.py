@@ -1,4 +1,4 @@
-"""What is open in a conversation: the calls without a result, and what a person was asked."""
+"""What is open in a turn: calls without a result, and questions to a person."""
 
 from __future__ import annotations
 
@@ -21,26 +21,24 @@ from .labels import LOCAL
 from .messages import Message, Part, ResultStatus, Text, ToolCall, ToolResult, clean_text
 
 STOP_TURN_ONLY = "turn"
-"""What a stop is given that means what runs, and never the conversation."""
+"""The argument of a stop that ends the running turn and not the conversation."""
 LATE_EDIT = "late edit"
-"""The name under which the log holds that somebody was told what becomes of an edit of an answered
-message."""
+"""The name of the event that tells somebody what happens to the edit of an answered message."""
 MEMORIES_PREFIX = '<context_snapshot source="memories">'
-"""Begins the part of a message that tells what memory found for it."""
+"""Begins the part of a message that holds the memories recalled for it."""
 TASK_LIST_PREFIX = "<tasks>"
-"""Begins the part of a message that tells how the tasks of a long work stand."""
+"""Begins the part of a message that holds the task list of long work."""
 SESSION_SUMMARY_PREFIX = "<session_summary>"
-"""Begins the part of a message that tells what a long work has done so far."""
+"""Begins the part of a message that summarizes long work so far."""
 RUNTIME_PREFIXES = (MEMORIES_PREFIX, SESSION_SUMMARY_PREFIX, TASK_LIST_PREFIX)
-"""How what the runtime tells beside a person's words may begin."""
+"""How the parts begin that the runtime adds to a person's message."""
 OMITTED_MARKER = "earlier messages are"
-"""Stands in the first line of a conversation of which the model is shown less: `[12 earlier
-messages are …]`."""
+"""In the first line of a compacted conversation: `[12 earlier messages are …]`."""
 
 
 class PendingAsk(msgspec.Struct):
-    """What a person was asked. `binds` is empty for a question. `calls` is how many calls it is
-    about."""
+    """An open question to a person. `binds` is the hash of the call to approve; it is empty for a
+    plain question. `calls` is the number of calls that it is about."""
 
     ask_id: str
     binds: str
@@ -53,18 +51,21 @@ class PendingAsk(msgspec.Struct):
 
 
 class HandedOver(msgspec.Struct, frozen=True):
-    """A call that waits for the program that asked, which knows it as `id`."""
+    """A call that a client program runs; the program knows it as `id`."""
 
     id: str
     until: float
 
 
 class OpenCall(msgspec.Struct):
-    """A call without a result. `n` is the event of the reply that made it, `yes_at` when a person
-    allowed what `yes_binds` names. `handed` where a program is to run it. `rests_since` is when it
-    was asked about, or handed over. `counted`: it was asked about before. `alone`: it is to be
-    asked about by itself. `together`: it was allowed with others, some of which may have run
-    since."""
+    """A call without a result.
+
+    `n` is the number of the event that made it. `yes_at` is when a person approved the call with
+    the hash `yes_binds`. `handed` is set if a client program runs it. `rests_since` is when it was
+    asked about or handed over. `counted`: it was asked about before. `alone`: the person wants a
+    question about this call only. `together`: it was approved with others, and some of them may
+    have run since.
+    """
 
     call: ToolCall
     n: int
@@ -81,7 +82,7 @@ class OpenCall(msgspec.Struct):
     together: bool = False
 
     def apply_answer(self, event: ApprovalAnswered | QuestionAnswered, at: float) -> None:
-        """Take in what a person answered, which was written at this time."""
+        """Apply what a person answered at this time."""
         ask = self.ask
         self.ask = None
         if isinstance(event, QuestionAnswered):
@@ -98,35 +99,34 @@ class OpenCall(msgspec.Struct):
 
 SINGLE_ASK_CHOICES = ("once", "always", "no", "never")
 JOINT_ASK_CHOICES = ("once", "each", "no")
-"""What may be answered to a question about one call, and about several. To several nothing is said
-for good."""
+"""The choices for one call, and for several. Standing answers are for one call only."""
 
 
 def list_choices(event: ApprovalAsked) -> tuple[str, ...]:
-    """What may be answered to it."""
+    """The choices of this question."""
     return JOINT_ASK_CHOICES if event.others else SINGLE_ASK_CHOICES
 
 
 def make_pending_ask(event: ApprovalAsked | QuestionAsked, binds: str = "") -> PendingAsk:
-    """What a person is asked with this; of an approval, for the call that `binds` stands for."""
+    """The open question of this event. `binds` is the hash of the call, for an approval."""
     if isinstance(event, QuestionAsked):
         return PendingAsk(event.ask_id, "", event.question, event.choices, event.until)
     return PendingAsk(
-        event.ask_id,
-        binds,
-        event.question,
-        list_choices(event),
-        event.until,
-        event.elsewhere,
-        event.about,
-        len(event.calls),
+        ask_id=event.ask_id,
+        binds=binds,
+        question=event.question,
+        choices=list_choices(event),
+        until=event.until,
+        elsewhere=event.elsewhere,
+        about=event.about,
+        calls=len(event.calls),
     )
 
 
 def make_message_received(
     row: Waiting, message: Message, participants: Participants
 ) -> MessageReceived:
-    """The event with which what waits enters, as this message; these take part until now."""
+    """The event that admits this waiting row as `message`. `participants` are those until now."""
     inbound = row.inbound
     body = row.inbound.body
     return MessageReceived(
@@ -143,37 +143,43 @@ def make_message_received(
 
 
 def make_call_closed(call: OpenCall, status: ResultStatus, reason: str) -> CallClosed:
-    """The end of a call that gets no result of its own."""
+    """The event that closes a call without a result of its own."""
     if call.started and call.ask is None:
         reason = f"{reason}; it may or may not have happened"
     return CallClosed(call.call.id, status, reason)
 
 
 def make_interruptions(calls: Mapping[str, OpenCall], reason: str) -> list[CallClosed]:
-    """The end of every open call."""
+    """The events that close every open call as interrupted."""
     return [make_call_closed(call, "interrupted", reason) for call in calls.values()]
 
 
 def merge_messages(row: Waiting, said: Sequence[MessageReceived]) -> MessageReceived:
-    """What was said in a turn, as one message of whoever opened it: nobody's words gain the rights
-    of who repeats them."""
+    """Everything said in a turn, as one message of the person who opened it. Whoever repeats the
+    turn does not lend their rights to these words."""
     parts: list[Part] = []
     for event in said:
-        parts += [Text("\n", LOCAL)] * bool(parts) + [*event.message.parts]
+        if parts:
+            parts.append(Text("\n", LOCAL))
+        parts.extend(event.message.parts)
+
     first = said[0]
-    who = row.principal if row.principal.id == first.principal.id else first.principal
+    same_person = row.principal.id == first.principal.id
     return replace(
-        first, inbox_id=row.inbox_id, principal=who, message=Message("user", tuple(parts))
+        first,
+        inbox_id=row.inbox_id,
+        principal=row.principal if same_person else first.principal,
+        message=Message("user", tuple(parts)),
     )
 
 
 def make_refusal(row: Waiting, reason: str) -> CommandRun:
-    """The answer to a command, or to going back, that was not done for this reason."""
+    """The answer to a command or rewind that was refused, with the reason."""
     body = row.inbound.body
     name, args = (body.name, body.args) if isinstance(body, Command) else ("rewind", "")
     return CommandRun(row.inbox_id, row.principal, name, args, f"Not done: {reason}.", refused=True)
 
 
 def make_failed_result(call: OpenCall, status: ResultStatus, text: str) -> ToolResult:
-    """A result that the call did not come to by itself."""
+    """A result that Deskhand gives in place of the tool."""
     return ToolResult(call.call.id, (Text(clean_text(text), LOCAL),), status)

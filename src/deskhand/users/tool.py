@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 import msgspec
 
+from ..policy.checks import AgentPolicy
 from ..policy.rules import Case, Decision
 from ..tools.base import Context, Done, Outcome, Spec, Tool, done, own
 from ..tools.define import decode_arguments, tool
@@ -61,21 +61,23 @@ def _action(arguments: bytes) -> str:
         return ""
 
 
-def guard_user_changes(judge: Callable[[Case], Decision]) -> Callable[[Case], Decision]:
-    """The judge with two more rules: the tool itself refuses people who may not use it, and every
-    change of users needs a person's approval."""
+def is_refused_by_tool(case: Case) -> bool:
+    """Whether the tool itself refuses this call, so that no owner is bothered with a question."""
+    return case.tool == NAME and not _is_acting_owner(case.principal)
 
-    def guarded(case: Case) -> Decision:
-        if case.tool != NAME:
-            return judge(case)
-        if not _is_acting_owner(case.principal):
-            return Decision("allow", "the tool itself refuses everybody but owners")
-        decision = judge(case)
-        if decision.verdict == "allow" and _action(case.arguments) != "list":
-            return Decision("ask", "a person must approve changes of users")
-        return decision
 
-    return guarded
+def left_to_tool(case: Case, policy: AgentPolicy) -> Decision | None:
+    """Allow a call that the tool refuses by itself."""
+    if not is_refused_by_tool(case):
+        return None
+    return Decision("allow", "the tool itself refuses everybody but owners")
+
+
+def user_changes(case: Case, policy: AgentPolicy) -> Decision | None:
+    """Ask before an agent changes who may use Deskhand."""
+    if case.tool != NAME or _action(case.arguments) == "list":
+        return None
+    return Decision("ask", "a person must approve changes of users")
 
 
 def _make_tool(people: People | None) -> Tool:
