@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 from collections import defaultdict
 from pathlib import Path
 
@@ -171,3 +172,9 @@ def test_what_the_architecture_names_exists() -> None:
     placed = re.findall(r"`(\w+/\w+\.py)`: `([\w.]+)\(\)`", page)
     assert len(placed) >= 6
     assert [(file, name) for file, name in placed if file not in names[name]] == []
+
+
+def test_generated_pages_are_up_to_date() -> None:
+    script = runpy.run_path(str(ROOT / "scripts/make_references.py"))
+    for name, make in script["PAGES"].items():
+        assert (ROOT / "docs" / name).read_text() == make(), "run `make references`"
