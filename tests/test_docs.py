@@ -48,7 +48,7 @@ def typed(page: Path) -> list[list[str]]:
 def wrong(words: list[str]) -> str:
     """Which of these words mean nothing."""
     command: click.Command = cli
-    context = click.Context(command, info_name="deskhand")
+    context = click.Context(command, info_name="deskhand", **command.context_settings)
     for word in words:
         if word.startswith("-"):
             known = {
