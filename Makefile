@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-model everyday check bench agentdojo torture torture-jobs torture-clock torture-deep soak linear screenshots deps lock clean
+.PHONY: help run test test-all test-model everyday check bench agentdojo torture torture-jobs torture-clock torture-deep soak linear references screenshots deps lock clean
 
 VENV := .venv
 DOJO := .venv-agentdojo
@@ -116,6 +116,10 @@ $(DOJO)/.ready: requirements/agentdojo.txt pyproject.toml | $(UV)
 
 agentdojo: $(DOJO)/.ready ## Let a model that obeys every injection loose, and write what came of it; takes half an hour
 	@nice -n 5 $(DOJO)/bin/python bench/agentdojo/run.py --write docs/safety-figures.md $(DOJO_ARGS)
+
+references: $(VENV)/.dev ## Write the pages about commands and settings anew, from the code
+	@$(BIN)/python scripts/settings_keys.py
+	@$(BIN)/python scripts/make_references.py
 
 screenshots: $(VENV)/.dev ## Take the pictures of the page anew
 	@bash scripts/deps.sh $(TEST_PACKAGES)

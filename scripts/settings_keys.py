@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs" / "configuration.md"
 MADE = ROOT / "src" / "deskhand" / "web" / "static" / "js" / "panels" / "keys.js"
 HEAD = (
+    "// biome-ignore-all format: one line for each key, as scripts/settings_keys.py writes it\n"
     "// What each key of the configuration does: [without it, with it]. Made from "
     "docs/configuration.md.\n"
 )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import runpy
+from collections import defaultdict
 from pathlib import Path
 
 import click
@@ -45,7 +48,7 @@ def typed(page: Path) -> list[list[str]]:
 def wrong(words: list[str]) -> str:
     """Which of these words mean nothing."""
     command: click.Command = cli
-    context = click.Context(command, info_name="deskhand")
+    context = click.Context(command, info_name="deskhand", **command.context_settings)
     for word in words:
         if word.startswith("-"):
             known = {
@@ -128,3 +131,50 @@ def test_every_room_stands_in_the_table() -> None:
     for room, begin in told:
         for file in re.findall(r"`(\w+\.\w+)`", begin):
             assert (ROOT / "src/deskhand" / room / file).exists(), f"{room}/{file}"
+
+
+def defined() -> dict[str, set[str]]:
+    """`name`, `Class` and `Class.method` -> the files below src/deskhand that define it."""
+    found = defaultdict(set)
+    source = ROOT / "src/deskhand"
+    for path in source.rglob("*.py"):
+        file = path.relative_to(source).as_posix()
+        for node in ast.parse(path.read_text()).body:
+            match node:
+                case ast.ClassDef():
+                    found[node.name].add(file)
+                    for inner in node.body:
+                        if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
+                            found[f"{node.name}.{inner.name}"].add(file)
+                case ast.FunctionDef() | ast.AsyncFunctionDef():
+                    found[node.name].add(file)
+                case ast.Assign(targets=[ast.Name(id=name)]):
+                    found[name].add(file)
+    return found
+
+
+def test_what_the_architecture_names_exists() -> None:
+    """Each `room/file.py`, and each `function()` and `Class`: where a cell names a file and then a
+    name, in that file."""
+    page = (ROOT / "docs/architecture.md").read_text()
+    source = ROOT / "src/deskhand"
+    names = defined()
+    quoted = SPAN.findall(page)
+    files = [span for span in quoted if re.fullmatch(r"\w+(/\w+)*/(\w+\.\w+)?", span)]
+    assert [file for file in files if file != "triggers/" and not (source / file).exists()] == []
+    told = [
+        span.removesuffix("()")
+        for span in quoted
+        if re.fullmatch(r"\w+(\.\w+)?\(\)|[A-Z]\w+", span)
+    ]
+    assert len(files) > 15 and len(told) > 15
+    assert [name for name in told if name not in names] == []
+    placed = re.findall(r"`(\w+/\w+\.py)`: `([\w.]+)\(\)`", page)
+    assert len(placed) >= 6
+    assert [(file, name) for file, name in placed if file not in names[name]] == []
+
+
+def test_generated_pages_are_up_to_date() -> None:
+    script = runpy.run_path(str(ROOT / "scripts/make_references.py"))
+    for name, make in script["PAGES"].items():
+        assert (ROOT / "docs" / name).read_text() == make(), "run `make references`"
