@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any
 
 import anyio
 
 from ..agent.state import State
 from ..models.side_completion import Aside
 from ..store.base import Store
+from ..tools.task_rows import open_task_lines
 from ..types.budget import make_charge
 from ..types.clock import Clock
 from ..types.errors import DeskhandError
@@ -21,6 +21,7 @@ from ..types.messages import Audio, File, Image, Message, Text, ToolCall, ToolRe
 from ..types.options import FOCUS_ALL
 from ..types.steps import Condensed
 from ..types.turn import OMITTED_MARKER
+from ..workspace.queries import changed_files, running_commands
 from .side_queries import SideQueries
 
 log = logging.getLogger(__name__)
@@ -34,7 +35,7 @@ CALL_CHARS = 500
 RESULT_CHARS = 1_000
 MOST_FILES = 30
 MOST_TASKS = 40
-MOST_PROCESSES = 10
+MOST_COMMANDS = 10
 LINE_CHARS = 200
 LABELED_PARTS = (Text, File, Image, Audio)
 _SYSTEM = """You sum up the earlier part of a conversation between a person and their assistant, for the assistant,
@@ -83,31 +84,24 @@ class Condense:
 
     async def _known_facts(self, state: State) -> list[str]:
         """What is sure without any model."""
-        lines = [
-            f"Task {_one_line(text)}"
-            for (text,) in await self._query("ledger_tasks", state.session, MOST_TASKS)
-        ]
-        changed = [
-            place for (place,) in await self._query("ledger_files", state.session, MOST_FILES)
-        ]
-        if changed:
-            lines.append(
-                "Files changed here: "
-                + ", ".join(_one_line(bytes(each).decode(errors="replace")) for each in changed)
-            )
-        lines += [
-            f"Running beside: {_one_line(text)}"
-            for (text,) in await self._query("ledger_processes", state.session, 10)
-        ]
-        options = state.options
-        lines += [
-            "Plan mode is on: nothing is changed before a person said yes to the plan."
-        ] * bool(options.plan_mode)
-        lines += [f"Trusted here: {', '.join(options.trust)}"] if options.trust else []
-        return lines
+        session = state.session
+        tasks = await open_task_lines(self._store, session, MOST_TASKS)
+        lines = [f"Task {_one_line(task)}" for task in tasks]
 
-    async def _query(self, statement: str, session: str, most: int) -> list[tuple[Any, ...]]:
-        return await self._store.query(statement, (session, most))
+        changed = await changed_files(self._store, session, MOST_FILES)
+        if changed:
+            lines.append(f"Files changed here: {', '.join(map(_one_line, changed))}")
+
+        commands = await running_commands(self._store, session, MOST_COMMANDS)
+        lines += [f"Running beside: {_one_line(command)}" for command in commands]
+
+        if state.options.plan_mode:
+            lines.append(
+                "Plan mode is on: nothing is changed before a person said yes to the plan."
+            )
+        if state.options.trust:
+            lines.append(f"Trusted here: {', '.join(state.options.trust)}")
+        return lines
 
 
 def label_of_messages(messages: Sequence[Message]) -> Label:
@@ -177,6 +171,5 @@ def _truncate(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most * 2 // 3]} […] {text[-most // 3 :]}"
 
 
-def _one_line(text: str | bytes) -> str:
-    words = text.decode(errors="replace") if isinstance(text, bytes) else text
-    return " ".join(words.split())[:LINE_CHARS]
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:LINE_CHARS]

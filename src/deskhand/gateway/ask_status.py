@@ -11,12 +11,10 @@ from collections import OrderedDict, deque
 from collections.abc import Mapping
 
 import anyio
-import msgspec
 from msgspec.structs import replace
 
 from ..channels.base import Channel, Editing
 from ..store.base import Store
-from ..types.commit import Outgoing
 from ..types.errors import ChannelError
 from ..types.events import (
     ApprovalAnswered,
@@ -27,6 +25,7 @@ from ..types.events import (
     Recorded,
     ToolFinished,
 )
+from .queries import messages_of_ask
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +40,6 @@ _CHOICE_TEXTS = {
     "no": "\N{CROSS MARK} Not allowed: {who} said no",
     "never": "\N{CROSS MARK} Never allowed: {who} said so",
 }
-_decode = msgspec.json.Decoder(Outgoing).decode
 
 
 class Decided:
@@ -101,19 +99,19 @@ class Decided:
 
     async def _edit_question(self, session: str, ask_id: str, words: str) -> bool:
         """False while the question itself is still to be sent."""
-        for state, sent_id, body in await self._store.query("ask_said", (session, ask_id)):
-            outgoing = _decode(body)
+        for sent in await messages_of_ask(self._store, session, ask_id):
+            outgoing = sent.outgoing
             channel = self.channels.get(outgoing.address.channel)
-            if channel is None or outgoing.ask is None or state == "failed":
+            if channel is None or outgoing.ask is None or sent.state == "failed":
                 continue
-            if state != "sent":
+            if sent.state != "sent":
                 return False
             over = replace(
                 outgoing, key=f"{outgoing.key}:decided", ask=replace(outgoing.ask, decided=words)
             )
             try:
                 with anyio.fail_after(SEND_S):
-                    await channel.edit(sent_id, over, "")
+                    await channel.edit(sent.platform_id, over, "")
             except (ChannelError, TimeoutError) as error:
                 log.info(
                     "what became of a question is not shown at %s: %s",

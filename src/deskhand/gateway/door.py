@@ -16,6 +16,7 @@ from ..policy.approval import parse_choice
 from ..policy.roles import may_send
 from ..secrets.inbound_redaction import find_secret, redact_body
 from ..store.base import Accepted, Store
+from ..store.queries import has_members, session_of_message, was_accepted
 from ..types.client import CLIENT_HISTORY_SOURCE
 from ..types.clock import Clock, Ids
 from ..types.commands import COMMAND_ALIASES, COMMANDS
@@ -213,11 +214,9 @@ class LocalDoor:
         it."""
         if not inbound.reply_to or inbound.address.group:
             return ""
-        for (session,) in await self._store.query(
-            "outbox_said", (inbound.address.channel, inbound.reply_to)
-        ):
-            if await self._store.may_see(principal, session):
-                return str(session)
+        session = await session_of_message(self._store, inbound.address.channel, inbound.reply_to)
+        if session and await self._store.may_see(principal, session):
+            return session
         return ""
 
     def _body_problem(self, body: Body, principal: Principal, session: str) -> str:
@@ -242,13 +241,10 @@ class LocalDoor:
     async def _unpack_files(self, inbound: Inbound, session: str) -> Inbound:
         """With the files in it opened: the log then holds what the model was shown of them."""
         body = inbound.body
-        place = inbound.address
         message = body.message if isinstance(body, Said | Rewind) else None
         if message is None or not any(isinstance(part, File) for part in message.parts):
             return inbound
-        if await self._store.query(
-            "inbox_find", (place.channel, place.account, inbound.external_id)
-        ):
+        if await was_accepted(self._store, inbound):
             # it was accepted before: what has become of its files is the agent's business
             return inbound
         opened = await self._access.unpack(session, message)
@@ -272,7 +268,7 @@ class LocalDoor:
         place of another for them to come."""
         if await self._store.may_see(principal, session):
             return True
-        if (await self._store.query("session_has_members", (session,)))[0][0]:
+        if await has_members(self._store, session):
             return False
         return is_own_session(principal, session) or address.channel not in (
             *CLIENT_NAMED_CHANNELS,

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from ..config.clock import SteadyClock
 from ..store.base import Store
 from ..types.clock import Clock
-from ..types.commit import Change
 from ..users.owner_alerts import Alerts
+from . import queries
 
 WINDOW_S = 3600.0
 MAX_NAMED = 3
@@ -44,14 +44,12 @@ class MachineRounds:
         if (
             not self._begun
         ):  # the clock may have been set meanwhile: all before this start counts as of then
-            await self._store.change((Change("machine_rounds_are_of", (self._since,)),))
+            await self._store.change((queries.move_rounds(self._since),))
             self._begun = True
         if most:
-            ((count, first),) = await self._store.query(
-                "machine_rounds_since", (now - WINDOW_S, now + WINDOW_S)
-            )
-            if count >= most:
-                await self._alert_owners(most, first)
+            rounds = await queries.count_rounds(self._store, now - WINDOW_S, now + WINDOW_S)
+            if rounds.count >= most:
+                await self._alert_owners(most, rounds.first)
                 return (
                     f"{most} rounds within an hour were begun by programs and none by a person; "
                     "it goes on once somebody writes something, or when the hour is over"
@@ -59,8 +57,8 @@ class MachineRounds:
         self.counted = True
         await self._store.change(
             (
-                Change("machine_round_add", (now, what[:WHAT_CHARS])),
-                Change("machine_round_trim", (now - WINDOW_S, now + WINDOW_S)),
+                queries.add_round(what[:WHAT_CHARS], now),
+                queries.trim_rounds(now - WINDOW_S, now + WINDOW_S),
             )
         )
         return ""
@@ -68,12 +66,12 @@ class MachineRounds:
     async def reset(self) -> None:
         """A person said something: the count begins anew. Raises StoreError."""
         self.counted = False
-        await self._store.change((Change("machine_round_clear", ()),))
+        await self._store.change((queries.clear_rounds(),))
 
     async def _alert_owners(self, most: int, first: int) -> None:
         """Tell the owners, once for each time that it happens."""
-        rows = await self._store.query("machine_rounds_by", (MAX_NAMED,))
-        named = ", ".join(f"{what} ({count})" for what, count in rows)
+        busiest = await queries.busiest_programs(self._store, MAX_NAMED)
+        named = ", ".join(f"{each.program} ({each.count})" for each in busiest)
         text = (
             f"Programs have started {most} turn{'s' * (most > 1)} within an hour, and no "
             f"person any: {named}. "

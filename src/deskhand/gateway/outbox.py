@@ -12,8 +12,9 @@ from ..channels.base import Channel, Editing
 from ..config.clock import SteadyClock
 from ..store.base import Store
 from ..types.clock import Clock
-from ..types.commit import Change, OutboxRow, OutboxState, Outgoing
+from ..types.commit import OutboxRow, OutboxState, Outgoing
 from ..types.errors import ChannelError, SendRefused, StoreUnavailable
+from .queries import last_outbox_id, limit_outbox_wait
 from .streamed_replies import Draft, Drafts
 
 log = logging.getLogger(__name__)
@@ -82,10 +83,9 @@ class Outbox:
 
     async def run(self) -> None:
         """Send for ever."""
-        ((self._old,),) = await self._store.query("outbox_last", ())
-        await self._store.change(
-            [Change("outbox_begin", (self._steady.now() + RESTART_MAX_WAIT_S,))]
-        )
+        self._old = await last_outbox_id(self._store)
+        latest = self._steady.now() + RESTART_MAX_WAIT_S
+        await self._store.change([limit_outbox_wait(latest)])
         self._running = True
         try:
             await self._send_loop()

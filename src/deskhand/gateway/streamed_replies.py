@@ -24,13 +24,14 @@ from msgspec.structs import replace
 from ..channels.base import Channel, Editing, Removing
 from ..store.base import Store
 from ..types.clock import Clock
-from ..types.commit import Change, OutboxRow, Outgoing
+from ..types.commit import OutboxRow, Outgoing
 from ..types.door import Progress
 from ..types.errors import ChannelError, SendRefused
 from ..types.events import ApprovalAnswered, CommandRun, ModelReplied, Recorded, TurnEnded
 from ..types.identity import Address
 from ..types.labels import LOCAL
 from ..types.messages import Text
+from . import queries
 from .progress_text import render_progress
 
 log = logging.getLogger(__name__)
@@ -52,8 +53,6 @@ _WORK = "work"
 """Begins the last part of the key of a draft that tells what is being done."""
 FindPlace = Callable[[str], tuple[Address, str] | None]
 """Where a session's turn is answered, and to which message; None while no turn is open."""
-_decode = msgspec.json.Decoder(Outgoing).decode
-_encode = msgspec.json.Encoder().encode
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -252,7 +251,7 @@ class Drafts:
                 shown = text
                 if platform_id != draft.platform_id:  # somebody had deleted it
                     draft = replace(draft, platform_id=platform_id)
-                    await self._store.change((Change("draft_posted", (platform_id, draft.id)),))
+                    await self._store.change((queries.mark_draft_posted(draft.id, platform_id),))
 
     async def _post(self, live: LiveDraft, outgoing: Outgoing) -> tuple[Draft | None, bool]:
         """This session's draft, and whether it was posted just now; None while others come first.
@@ -260,13 +259,12 @@ class Drafts:
         session = live.session
         address = live.address
         async with self._claiming:
-            body = _encode(outgoing)
-            if (await self._store.query("draft_waits", (session, body)))[0][0]:
+            if await queries.is_outbox_busy(self._store, session, outgoing):
                 return None, False
             draft = await self._find_draft(session, address)
             if draft is None:
-                args = (outgoing.key, session, body, self._clock.now(), address.channel)
-                await self._store.change((Change("draft_open", args),))
+                opened = queries.open_draft(session, outgoing, self._clock.now())
+                await self._store.change((opened,))
                 draft = await self._find_draft(session, address)
                 if draft is None:
                     return None, False
@@ -279,23 +277,19 @@ class Drafts:
                 platform_id = await self._sending[address.channel].send(outgoing, "")
         except ChannelError as error:
             if error.unsent or isinstance(error, SendRefused):
-                await self._store.change((Change("draft_drop", (draft.id,)),))
+                await self._store.change((queries.drop_draft(draft.id),))
             raise
-        await self._store.change((Change("draft_posted", (platform_id, draft.id)),))
+        await self._store.change((queries.mark_draft_posted(draft.id, platform_id),))
         return replace(draft, platform_id=platform_id), True
 
     async def _find_draft(
         self, session: str, address: Address, before: int = 2**62
     ) -> Draft | None:
-        for number, platform_id, body in await self._store.query("draft_before", (session, before)):
-            outgoing = _decode(body)
-            if outgoing.address == address:
-                return Draft(
-                    number,
-                    platform_id,
-                    _is_progress_key(outgoing.key) and number not in self._stays,
-                )
-        return None
+        found = await queries.find_draft(self._store, session, before)
+        if found is None or found.outgoing.address != address:
+            return None
+        of_work = _is_progress_key(found.outgoing.key) and found.id not in self._stays
+        return Draft(found.id, found.platform_id, of_work)
 
     async def _remove_progress(self, session: str, address: Address, before: int = 2**62) -> None:
         """Take away what tells at this place what is being done. Where that cannot be, it becomes a
@@ -352,19 +346,20 @@ class Drafts:
     async def complete(self, row: OutboxRow, draft: Draft, platform_id: str) -> None:
         """The row was sent, in the draft's place or beside it: both are settled at once."""
         self._stays.discard(draft.id)
-        sent = Change("outbox_sent", (platform_id, row.outgoing.key))
-        await self._store.change((sent, Change("draft_close", (draft.id,))))
+        sent = queries.mark_sent(row.outgoing.key, platform_id)
+        await self._store.change((sent, queries.close_draft(draft.id)))
 
     async def drop(self, draft: Draft) -> None:
         """Nothing will be written over it."""
         self._stays.discard(draft.id)
-        await self._store.change((Change("draft_close", (draft.id,)),))
+        await self._store.change((queries.close_draft(draft.id),))
 
     async def _close_orphans(self) -> None:
         """Say of each draft that nothing will complete that it was broken off."""
         async with self._claiming:
-            for number, platform_id, body in await self._store.query("drafts_left", ()):
-                outgoing = _decode(body)
+            for draft in await queries.orphaned_drafts(self._store):
+                outgoing = draft.outgoing
+                platform_id = draft.platform_id
                 channel = self.channels.get(outgoing.address.channel)
                 if channel is None:
                     continue
@@ -384,7 +379,7 @@ class Drafts:
                         "a draft at %s is left for later: %s", outgoing.address.channel, error
                     )
                     continue
-                await self._store.change((Change("draft_close", (number,)),))
+                await self._store.change((queries.close_draft(draft.id),))
 
 
 def _is_progress_key(key: str) -> bool:

@@ -20,6 +20,7 @@ from ..tools.base import Context, Tool
 from ..tools.label_marks import marks_in
 from ..tools.pages import read_page
 from ..tools.paths import Place
+from ..tools.queries import approved_digests
 from ..types.commit import Change
 from ..types.errors import JobInvalid
 from ..types.events import Recorded
@@ -191,7 +192,7 @@ class Automation:
         owner, or it was changed since it was approved."""
         marks = await marks_in(await self._ground.agent_of(f"{agent}/").open_scope())
         path = place.real
-        approved = await self._ground.store.query("approved_files", ())
+        approved = await approved_digests(self._ground.store)
         bound = await anyio.to_thread.run_sync(bound_of, approved)
         if bound.differs(path) or bound.covers(path):
             return bound.differs(path)

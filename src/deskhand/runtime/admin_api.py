@@ -19,7 +19,8 @@ from ..assembly.tools import skills_of
 from ..assembly.trace import Trace
 from ..config.first_settings import read_owner_name, store_setting
 from ..config.set_key import edit_config_text, list_writable_keys, write_config_text
-from ..gateway.standing_grants import StandingGrant, list_grants, revoke_grant
+from ..gateway.queries import StandingGrant, list_grants
+from ..gateway.standing_grants import revoke_grant
 from ..models.local_servers import find_servers
 from ..models.request_fields import SMALL_MODEL_UNSUPPORTED, find_unsupported_fields
 from ..models.weights import PROVIDER, WeightsFolder
@@ -28,11 +29,13 @@ from ..secrets.inbound_redaction import reject_secrets
 from ..skills.skill import Skills
 from ..skills.tools import why_held
 from ..skills.write import write_skill
+from ..store.queries import count_sessions, last_event_number
 from ..tools.approved import bound_of
 from ..tools.base import ToolScope
 from ..tools.deferred import offering
 from ..tools.label_marks import marks_in
 from ..tools.names import alike
+from ..tools.queries import approved_digests
 from ..types.diffs import CallDiff, FileDiff
 from ..types.errors import ConfigError, Refused, ToolError
 from ..types.events import Recorded
@@ -69,7 +72,7 @@ from ..web.views import (
     UndoneView,
 )
 from ..workspace.erase import erase_session
-from ..workspace.undo_journal import Effect
+from ..workspace.queries import JournalEntry
 from .app import App
 
 SECRET_NAME = re.compile(r"(?:^|_)(?:key|token|secret|password)$", re.IGNORECASE)
@@ -111,7 +114,7 @@ class RunningHouse:
         model = next(iter(settings.agent(name).models), "")
         provider, _, short = model.partition("/")
         url = self.base_url(provider)
-        count = (await self._app.store.query("session_count", ()))[0][0]
+        count = await count_sessions(self._app.store)
         tools = [tool.name for tool in self.tools(name)]
         deep = settings.config.deep_work
         limits = DeepWorkLimits(self.long_work_limits(name)[0], deep.tokens, deep.warn_at)
@@ -185,7 +188,7 @@ class RunningHouse:
         found = await anyio.to_thread.run_sync(self._skills(agent).find)
         reach = await self._app.current.agent(agent).open_scope()
         marks = await marks_in(reach)
-        bound = bound_of(await self._app.store.query("approved_files", ()))
+        bound = bound_of(await approved_digests(self._app.store))
         found = {
             name: each
             for name, each in found.items()
@@ -345,7 +348,7 @@ class RunningHouse:
         if any(each.session == session for each in await app.store.open_sessions()):
             await app.door.stop(session, principal)
         gone = await erase_session(app.store, principal, session, app.parts.clock.now())
-        n = (await app.store.query("event_head", (session,)))[0][0]
+        n = await last_event_number(app.store, session)
         for recorded in await app.store.events(session, n - 1):
             app.feed.publish(session, recorded)
         return ErasedView(gone.events, gone.memories, gone.kept)
@@ -386,7 +389,7 @@ class RunningHouse:
             for each in found
         ]
 
-    def _change_view(self, effect: Effect, redone: bool) -> ChangeView:
+    def _change_view(self, effect: JournalEntry, redone: bool) -> ChangeView:
         can = (
             ""
             if redone or effect.undone_at is not None

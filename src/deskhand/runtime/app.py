@@ -31,7 +31,6 @@ from ..agent.loop import Driver
 from ..agent.profile import Ports
 from ..agent.state import State
 from ..assembly.factory import AgentParts, make_options_check
-from ..assembly.host import Host
 from ..assembly.model_cooldowns import Retries
 from ..assembly.plugins import Plugins
 from ..channels.base import Allowing, Channel, Closing, Healthy, Instructing
@@ -66,6 +65,7 @@ from ..secrets.redaction import Redactor
 from ..secrets.secrets import Secrets
 from ..store.base import Store
 from ..store.blobs import Blobs
+from ..store.queries import members_of
 from ..store.sqlite import SqliteStore
 from ..supervision.health_checks import (
     Checkup,
@@ -94,9 +94,9 @@ from ..users.strangers import NO_ACCESS, Response, Strangers, Ways
 from ..users.user_cache import OWNER as OWNER
 from ..users.users import Guests, open_people
 from ..workspace.owner_folder_review import Telling
-from ..workspace.processes import with_current_roles
 from ..workspace.scope import SandboxProvider
 from .feature_wiring import FeatureWiring
+from .host import RunningHost
 from .reload import Current, ReloadNeeds
 from .tool_wiring import ToolWiring
 
@@ -170,10 +170,11 @@ class App:
         self.authorise = parts.authorise or self.people.authorize
         self.alerts = Alerts(self.store, parts.clock, tuple(channels))
         self.rounds = MachineRounds(self.store, parts.clock, self.alerts, self._machine_rounds)
-        self.tool_wiring = self._open_tools()
+        host = self._make_host()
+        self.tool_wiring = ToolWiring(host)
         current = self.current
         self.features = FeatureWiring(
-            self.tool_wiring.host,
+            host,
             current.agent,
             parts.model,
             current.make_trial_agent,
@@ -217,21 +218,23 @@ class App:
         reset_model_health(self.vitals)
         self.dispatch.renew()
 
-    def _open_tools(self) -> ToolWiring:
+    def _make_host(self) -> RunningHost:
         parts = self.parts
-        about = (parts.net, parts.clock, parts.ids, self.secrets, self.redact, self.dispatch)
-        ground = Host(
-            self.store,
-            self.blobs,
-            self.sandbox,
-            *about,
-            lambda: self.settings,
-            self.current.agent_of,
-            self._with_current_roles,
-            self.alerts,
-            self.rounds,
+        return RunningHost(
+            store=self.store,
+            blobs=self.blobs,
+            sandbox=self.sandbox,
+            net=parts.net,
+            clock=parts.clock,
+            ids=parts.ids,
+            secrets=self.secrets,
+            redact=self.redact,
+            dispatch=self.dispatch,
+            alerts=self.alerts,
+            rounds=self.rounds,
+            current=self.current,
+            people=None if parts.authorise else self.people,
         )
-        return ToolWiring(ground)
 
     def _open_ports(self) -> Ports:
         parts = self.parts
@@ -252,15 +255,6 @@ class App:
             budgets=self.features.budgets,
             owner_addresses=self._owner_addresses,
             close_turn=self.review_notice,
-        )
-
-    async def _with_current_roles(self, principal: Principal) -> Principal:
-        """The same person with the roles that they still have. Who is asked elsewhere is known
-        there."""
-        return (
-            principal
-            if self.parts.authorise
-            else with_current_roles(principal, await self.people.users())
         )
 
     def _roles(self) -> Roles:
@@ -351,7 +345,7 @@ class App:
 
     async def _outside_approvers(self, session: str) -> tuple[str, ...]:
         """Who may allow what is asked in a session where nobody may who takes part in it."""
-        here = {member for (member,) in await self.store.query("session_members", (session,))}
+        here = await members_of(self.store, session)
         try:
             able = {
                 user.name: user.roles

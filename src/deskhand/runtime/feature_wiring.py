@@ -29,11 +29,11 @@ from ..learning.recall import MeaningFactory, Remembering, open_no_meaning
 from ..models.base import Model
 from ..policy.roles import may_talk
 from ..supervision.restart_with_backoff import Child
-from ..tools.base import Tool, ToolScope
+from ..tools.base import Tool
 from ..types.events import CommandRun, Recalled, Recorded
 from ..types.identity import EVERYBODY, Waiting, only_person
 from ..workspace.change_tools import change_tools
-from ..workspace.undo_journal import Effects
+from ..workspace.undo_journal import UndoJournal
 
 
 class FeatureWiring:
@@ -65,7 +65,7 @@ class FeatureWiring:
         self.automation = Automation(ground, self.jobs, self.injector)
         self.replaying = Replaying(ground, trying, model, self.budgets, self.agent_in_session)
         self.own_tools = OwnTools(ground.store, ground.clock, words)
-        effects = Effects(ground.store, self._tool_scope, ground.clock, ground.ids)
+        effects = UndoJournal(ground.store, ground.open_scope, ground.clock, ground.ids)
         self._changes = change_tools(effects, lambda: ground.settings().config.timezone)
         self.reviewing = Reviewing(ground, self.injector, self.replaying)
 
@@ -86,9 +86,6 @@ class FeatureWiring:
         """What this agent can do with it."""
         own = (*self.past_search.tools(), *self.continuing.tools(), *self._changes)
         return (*self.remembering.tools(), *own, *self.automation.tools, propose_skill)
-
-    async def _tool_scope(self, agent: str) -> ToolScope:
-        return await self.host.agent_of(agent).open_scope()
 
     async def recall(self, agent: str, state: State) -> Recalled | None:
         """What memory holds of what was just said to this agent, and how far a long work is; None

@@ -11,7 +11,6 @@ from typing import Any, NoReturn
 import anyio
 import msgspec
 
-from ..assembly.host import Host
 from ..assembly.plugins import FailedPlugin
 from ..assembly.tools import (
     load_configured_plugins,
@@ -36,6 +35,8 @@ from ..tools.base import Tools
 from ..users.owner_alerts import Alerts
 from ..workspace.scope import SandboxProvider
 from .feature_wiring import FeatureWiring
+from .host import RunningHost
+from .reload import Current
 
 
 class Inventory(msgspec.Struct, frozen=True):
@@ -72,20 +73,24 @@ def _open_features(settings: Settings) -> Iterator[FeatureWiring]:
         store = SqliteStore(Path(folder) / "log.sqlite3", load_statements())
         try:
             dispatch = Dispatch(store, _never, clock, _never)
-            room = SandboxProvider(open_sandbox, clock.now)
-            about = (
-                Net(),
-                clock,
-                RandomIds(),
-                open_secrets(settings),
-                Redactor(settings),
-                dispatch,
-            )
             alerts = Alerts(store, clock, ())
-            rounds = MachineRounds(store, clock, alerts, lambda: 0)
-            rest = (lambda: settings, _never, _never, alerts, rounds)
-            ground = Host(store, Blobs(Path(folder)), room, *about, *rest)
-            yield FeatureWiring(ground, _never, _never, _never)
+            redact = Redactor(settings)
+            host = RunningHost(
+                store=store,
+                blobs=Blobs(Path(folder)),
+                sandbox=SandboxProvider(open_sandbox, clock.now),
+                net=Net(),
+                clock=clock,
+                ids=RandomIds(),
+                secrets=open_secrets(settings),
+                redact=redact,
+                dispatch=dispatch,
+                alerts=alerts,
+                rounds=MachineRounds(store, clock, alerts, lambda: 0),
+                current=Current(settings, clock, redact),
+                people=None,
+            )
+            yield FeatureWiring(host, _never, _never, _never)
         finally:
             anyio.run(store.close)
 

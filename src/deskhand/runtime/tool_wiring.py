@@ -6,24 +6,22 @@ from __future__ import annotations
 import logging
 
 import anyio.to_thread
-import msgspec
 
 from ..assembly.host import Host
 from ..config.config import Config
 from ..secrets.egress_rules import Egress
 from ..secrets.inbound_redaction import redact_message
 from ..secrets.proxy_keys import make_proxy_keys
-from ..tools.base import ToolScope
 from ..tools.label_marks import stored_as
-from ..types.commit import Change
+from ..tools.queries import set_label
 from ..types.errors import ToolError
 from ..types.labels import Label
 from ..types.messages import Message
 from ..workspace.attachments import unpack_files
 from ..workspace.diffs import Diffs
-from ..workspace.processes import Background, Beside
+from ..workspace.processes import Background
 from ..workspace.scope import Outward, ToolScopes
-from ..workspace.undo_journal import Effects
+from ..workspace.undo_journal import UndoJournal
 
 log = logging.getLogger(__name__)
 
@@ -37,30 +35,21 @@ class ToolWiring:
         home = ground.settings().home
         held = make_proxy_keys(ground.secrets, home, ground.clock, ground.net)
         egress = Egress(ground.store, ground.net, lambda: self._config.egress, ground.clock, held)
-        outward = Outward(egress.way, ground.redact.redact_bytes)
-        undo = lambda: self._config.undo  # noqa: E731 -- beside its neighbours
+        self.background = Background(ground)
         self.scopes = ToolScopes(
-            ground.store, ground.blobs, ground.sandbox, ground.net, undo, outward
+            ground.store,
+            ground.blobs,
+            ground.sandbox,
+            net=ground.net,
+            undo=lambda: self._config.undo,
+            outward=Outward(egress.way, ground.redact, self.background),
         )
-        self.effects = Effects(ground.store, self._tool_scope, ground.clock, ground.ids)
-        self.diffs = Diffs(ground.store, self._tool_scope)
-        beside = Beside(
-            self._tool_scope,
-            lambda: self._config.processes,
-            ground.dispatch,
-            ground.with_current_roles,
-            ground.redact,
-            ground.rounds,
-        )
-        self.background = Background(ground.store, home.processes, ground.clock, ground.ids, beside)
-        self.scopes.processes = lambda: self.background
+        self.effects = UndoJournal(ground.store, ground.open_scope, ground.clock, ground.ids)
+        self.diffs = Diffs(ground.store, ground.open_scope)
 
     @property
     def _config(self) -> Config:
         return self.host.settings().config
-
-    async def _tool_scope(self, agent: str) -> ToolScope:
-        return await self.host.agent_of(agent).open_scope()
 
     async def unpack_message(self, session: str, message: Message) -> Message:
         """The message with what the model is to be shown of the files in it, which come to lie in
@@ -73,8 +62,8 @@ class ToolWiring:
             return message
 
         async def mark(real: str, label: Label) -> None:
-            row = (stored_as(real), msgspec.json.encode(label), session, ground.clock.now())
-            await ground.store.change((Change("file_label_set", row),))
+            row = set_label(stored_as(real), label, session, ground.clock.now())
+            await ground.store.change((row,))
 
         return redact_message(
             await unpack_files(message, ground.blobs.get, reach.files, mark), ground.redact

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from ..store.base import Store
 from ..store.sql import load_sql
 from ..types.commit import Change
 from ..types.tasks import Task, TaskGraph
@@ -29,9 +30,20 @@ def read(rows: Iterable[Sequence[Any]]) -> dict[int, Task]:
     return {task.id: task for task in tasks}
 
 
+def tasks_of(store: Store, session: str) -> dict[int, Task]:
+    """All tasks of this session by their id, deleted ones included."""
+    return read(store.query_sync("task_of", (session,)))
+
+
 async def graph_of(context: Context) -> dict[int, Task]:
     """The tasks of the conversation in which a tool is called."""
     return read(await context.reach.rows("task_of", (context.session,)))
+
+
+async def open_task_lines(store: Store, session: str, limit: int) -> list[str]:
+    """A line for each open task of this session, with its status. The one in progress comes
+    first."""
+    return [text for (text,) in await store.query("ledger_tasks", (session, limit))]
 
 
 def imported(session: str, tasks: Iterable[Task], at: float) -> tuple[Change, ...]:

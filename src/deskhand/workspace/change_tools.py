@@ -10,12 +10,12 @@ from ..tools.base import Context, Done, Tool, done
 from ..tools.define import tool
 from ..types.errors import Refused, ToolError
 from ..types.labels import LOCAL, join_labels
-from .undo_journal import Effects, format_names
+from .undo_journal import UndoJournal, format_names
 
 MAX_CHANGES = 20
 
 
-def change_tools(effects: Effects, zone: Callable[[], str]) -> Sequence[Tool]:
+def change_tools(effects: UndoJournal, zone: Callable[[], str]) -> Sequence[Tool]:
     """Both of them. `zone` is that of the person."""
 
     @tool

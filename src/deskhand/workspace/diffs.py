@@ -23,16 +23,17 @@ from ..tools.file_snapshots import FileSnapshots
 from ..tools.files import plan_of, rewrite_of
 from ..tools.label_marks import marks_in
 from ..tools.names import alike
+from ..tools.queries import find_label
 from ..tools.states import digest_of
 from ..tools.undo import KV, UndoItem
-from ..tools.watched_folder import beside_keys
 from ..types.diffs import CallDiff, FileDiff
 from ..types.errors import ConfigError, Refused, ToolError
 from ..types.events import CallClosed, ModelReplied, Recorded, ToolFinished
 from ..types.identity import Principal, list_reader_names
 from ..types.labels import LOCAL, Label, join_labels
 from ..types.messages import ToolCall
-from .undo_journal import Effect
+from . import queries
+from .queries import JournalEntry
 
 MAX_FILES = 20
 MAX_LINES = 400
@@ -57,12 +58,11 @@ class Diffs:
         self._store = store
         self._reach = reach
 
-    async def diff_change(self, who: Principal, effect: Effect) -> CallDiff:
+    async def diff_change(self, who: Principal, effect: JournalEntry) -> CallDiff:
         """What a change of the journal came to. Who may know of it, the caller has asked."""
         if not await self.may_see_effect(who, effect):
             return CallDiff(True)
-        rows = await self._store.query("effect_items", (effect.n, MAX_FILES, 0))
-        items = [UndoItem(*row) for row in rows]
+        items = await queries.items_of_entry(self._store, effect.n, MAX_FILES)
         more = max(effect.count - len(items), 0)
         if effect.folder == KV:
             return CallDiff(True, tuple(_diff_value(who, each) for each in items), more)
@@ -85,14 +85,14 @@ class Diffs:
             more,
         )
 
-    async def may_see_effect(self, who: Principal, effect: Effect) -> bool:
+    async def may_see_effect(self, who: Principal, effect: JournalEntry) -> bool:
         """Whether this person may be told what, and how much, a call has changed: that may say what
         it had read."""
-        rows = await self._store.query("file_label_get", (f"effect:{effect.key}",))
-        return all(may_see(_decode_label(row[0]), list_reader_names(who)) for row in rows)
+        label = await find_label(self._store, f"effect:{effect.key}")
+        return label is None or may_see(label, list_reader_names(who))
 
     async def visible_items(
-        self, who: Principal, effect: Effect, items: Sequence[UndoItem]
+        self, who: Principal, effect: JournalEntry, items: Sequence[UndoItem]
     ) -> list[UndoItem]:
         """Those of what an effect changed of which this person may know: a name is words too."""
         if not await self.may_see_effect(who, effect):
@@ -112,9 +112,8 @@ class Diffs:
         there is none."""
         n = n or _latest_call_event(await self._store.events(session), call_id)
         key = f"{session}#{n}.{call_id}"
-        known = await self._store.query("effect_of_call", (key, *beside_keys(key)))
-        if known:
-            effects = [Effect(*(await self._store.query("effect_get", each))[0]) for each in known]
+        effects = await queries.entries_of_call(self._store, key)
+        if effects:
             diffs = [await self.diff_change(who, effect) for effect in effects]
             files = tuple(file for each in diffs for file in each.files)
             return CallDiff(True, files, sum(each.more for each in diffs))
@@ -165,14 +164,15 @@ class Diffs:
         for each in items:
             labels = [marks.told_by_name((f"{folder}/{each.path}" if folder else each.path,))]
             for digest in filter(None, map(digest_of, (each.before, each.after))):
-                rows = await self._store.query("file_label_get", (f"blob:{DIGEST_PREFIX}{digest}",))
-                labels += [_decode_label(row[0]) for row in rows]
+                label = await find_label(self._store, f"blob:{DIGEST_PREFIX}{digest}")
+                if label is not None:
+                    labels.append(label)
             if may_see(join_labels((LOCAL, *labels)), readers):
                 seen.add(each.place)
         return frozenset(seen)
 
 
-def _is_visible(item: UndoItem, effect: Effect, seen: frozenset[bytes]) -> bool:
+def _is_visible(item: UndoItem, effect: JournalEntry, seen: frozenset[bytes]) -> bool:
     """Whether who may see these may know of it; what the call itself was about they know."""
     return item.place in seen or item.shown == effect.what
 
@@ -250,7 +250,7 @@ def _diff_value(who: Principal, item: UndoItem) -> FileDiff:
 
 
 def _diff_files(
-    reach: ToolScope, effect: Effect, items: Sequence[UndoItem], seen: frozenset[bytes]
+    reach: ToolScope, effect: JournalEntry, items: Sequence[UndoItem], seen: frozenset[bytes]
 ) -> list[FileDiff]:
     shadow = _find_snapshots(reach, effect.folder)
     found = list[FileDiff]()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ..memory.facts import forget_session
+from ..memory.facts import existing_facts, facts_of_session, forget_session
 from ..store.base import Store
 from ..types.identity import Principal, responsible_person
 
@@ -36,19 +36,15 @@ async def erase_session(
     """Erase what was said in a session, as `Store.erase` does. With `memories` also what was
     remembered of it alone, in the same transaction: an owner's doing takes those of everybody
     along, anybody else's their own. Raises Refused."""
-    known = await _session_memories(store, session)
+    known = await facts_of_session(store, session)
     theirs = (
         forget_session(session, "" if "owner" in principal.roles else responsible_person(principal))
         if memories
         else ()
     )
     events = await store.erase(principal, session, at, theirs)
-    left = await store.query("fact_get", (msgspec.json.encode(known).decode(),)) if known else []
+    left = await existing_facts(store, known)
     return Gone(events, len(known) - len(left), len(left))
-
-
-async def _session_memories(store: Store, session: str) -> list[int]:
-    return [id_ for (id_,) in await store.query("fact_of_session", (session,))]
 
 
 def _format_count(number: int) -> str:

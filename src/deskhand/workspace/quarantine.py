@@ -18,6 +18,7 @@ from ..tools import tree
 from ..tools.approved import UNBOUND, Approvals, Bound
 from ..tools.label_marks import OWNERS, is_private
 from ..tools.notes import PendingLabel
+from ..tools.queries import FileMarks, read_file_marks
 from ..types.identity import Principal, responsible_person
 from ..types.labels import Label
 
@@ -54,7 +55,7 @@ class Quarantine:
     def __init__(self, store: Store, tells: bool = False) -> None:
         self._store = store
         self._logs_changes = tells
-        self._rows: list[tuple[str, bytes | None, bytes | None]] = []
+        self._marks = FileMarks({}, {})
         self._labels: dict[str, Label] = {}
         self._approved: dict[str, bytes] = {}
         self._approvals = Approvals()
@@ -65,22 +66,20 @@ class Quarantine:
     def refresh(self) -> None:
         """Ask the database, at once: nothing that was read before is unmarked then. Raises
         StoreError."""
-        self._apply_rows(self._store.query_sync("held_back"))
+        marks = read_file_marks(self._store)
+        if marks != self._marks:  # mostly they are the same: they are read before every call
+            self._apply_marks(marks)
         if self._approved:
             self._check_approvals()
 
-    def _apply_rows(self, rows: list[tuple[str, bytes | None, bytes | None]]) -> None:
-        if rows == self._rows:  # they are asked for before every call
-            return
-        labels = {path: _decode_label(label) for path, label, _ in rows if label is not None}
-        approved = {path: digest for path, _, digest in rows if digest is not None}
-        self._rows = rows
-        if (labels, approved) != (self._labels, self._approved):
-            self._labels = labels
-            self._approved = approved
-            self._held = {}
-            self._bound = self._bound if approved else UNBOUND
-            self.version += 1
+    def _apply_marks(self, marks: FileMarks) -> None:
+        self._marks = marks
+        self._labels = {path: _decode_label(label) for path, label in marks.labels.items()}
+        self._approved = marks.approved
+        self._held = {}
+        if not self._approved:
+            self._bound = UNBOUND
+        self.version += 1
 
     def _check_approvals(self) -> None:
         """See whether what is approved is as it was, and say once when it is not."""

@@ -1,0 +1,188 @@
+"""Typed queries on the tables that several rooms read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from ..types.commit import Change
+from ..types.events import ModelReplied, decode_event
+from ..types.identity import Inbound, Principal
+from ..types.process import Process, parse_process_row
+from .base import SessionRow, Store
+
+
+class CallStart(msgspec.Struct, frozen=True, gc=False):
+    """Where a tool call stands in the log: the name of its tool, and when the model asked for
+    it."""
+
+    tool: str
+    at: float
+
+
+class PathGrant(msgspec.Struct, frozen=True):
+    """A folder that a person lets an agent read, or `write` as well. `at` is when they did (seconds
+    since the epoch). `outside`: commands may write there on words from outside."""
+
+    path: str
+    write: bool
+    at: float
+    by: str
+    outside: bool
+
+
+# Sessions and their members
+
+
+async def find_session_row(store: Store, session: str) -> SessionRow | None:
+    """The line of this session in the list of sessions, or None for one that has not begun."""
+    for row in await store.query("session_get", (session,)):
+        return SessionRow(*row)
+    return None
+
+
+async def count_sessions(store: Store) -> int:
+    """How many sessions have begun."""
+    ((count,),) = await store.query("session_count", ())
+    return int(count)
+
+
+async def count_messages(store: Store, sessions: Sequence[str]) -> dict[str, int]:
+    """How many messages people and models have written in each of these sessions. Sessions without
+    any are left out."""
+    return dict(await store.query("session_messages", (_json_list(sessions),)))
+
+
+async def members_of(store: Store, session: str) -> set[str]:
+    """The ids of the principals who take part in this session."""
+    return {member for (member,) in await store.query("session_members", (session,))}
+
+
+async def has_members(store: Store, session: str) -> bool:
+    """Whether anybody takes part in this session, which is so from its first message on."""
+    ((found,),) = await store.query("session_has_members", (session,))
+    return bool(found)
+
+
+def add_member(session: str, principal: str) -> Change:
+    """Let this principal take part in the session. Does nothing for one who already does."""
+    return Change("session_join", (session, principal))
+
+
+# The log
+
+
+async def last_event_number(store: Store, session: str) -> int:
+    """The number of the session's last event, or 0 when it has none."""
+    for n, _ in await store.query("event_head", (session,)):
+        return int(n)
+    return 0
+
+
+async def last_event_of_kind(store: Store, session: str, kind: str) -> int:
+    """The number of the session's last event of this kind, or 0 when it has none."""
+    ((n,),) = await store.query("event_last_of_kind", (session, kind))
+    return int(n)
+
+
+def find_call(store: Store, session: str, before: int, call_id: str) -> CallStart | None:
+    """The last tool call with this id before event number `before`. Only the last 8 replies that
+    call tools are searched."""
+    for at, body in store.query_sync("event_calls_before", (session, before)):
+        if tool := tool_of_call(body, call_id):
+            return CallStart(tool, at)
+    return None
+
+
+def tool_of_call(body: bytes, call_id: str) -> str:
+    """Which tool the model's reply in this event body calls with that id, or ''."""
+    reply = decode_event(body)
+    if not isinstance(reply, ModelReplied):
+        return ""
+    for call in reply.message.calls:
+        if call.id == call_id:
+            return call.name
+    return ""
+
+
+# Files that messages name
+
+
+def record_upload(digest: str, principal: str, at: float) -> Change:
+    """Remember that this principal has uploaded the file, which lets them attach it."""
+    return Change("blob_sent", (digest, principal, at))
+
+
+def forget_uploads(before: float) -> Change:
+    """Forget who uploaded files before this time (seconds since the epoch)."""
+    return Change("blob_sent_expire", (before,))
+
+
+async def is_blob_in_session(store: Store, digest: str, session: str) -> bool:
+    """Whether an event of this session names the file."""
+    ((found,),) = await store.query("blob_is_in", (digest, session))
+    return bool(found)
+
+
+async def may_attach_blob(store: Store, digest: str, principal: Principal) -> bool:
+    """Whether `principal` has uploaded this file, or may see a session that names it."""
+    sees_all = int("owner" in principal.roles)
+    ((found,),) = await store.query("blob_is_theirs", (digest, sees_all, principal.id))
+    return bool(found)
+
+
+# Background processes
+
+
+def processes_of(store: Store, session: str, limit: int) -> list[Process]:
+    """The background processes of this session, the latest first."""
+    return _parse_processes(store.query_sync("process_list", (session, limit)))
+
+
+async def visible_processes(store: Store, principal: Principal, limit: int) -> list[Process]:
+    """The background processes of all sessions that `principal` may see, the latest first."""
+    sees_all = int("owner" in principal.roles)
+    return _parse_processes(await store.query("process_seen_by", (sees_all, principal.id, limit)))
+
+
+def stop_process(id_: str, by: str) -> Change:
+    """Ask whoever runs this process to end it. `by` is the id of the principal who wants that."""
+    return Change("process_stop", (f"stopped by {by}", id_))
+
+
+def _parse_processes(rows: Iterable[Sequence[object]]) -> list[Process]:
+    return [parse_process_row(row) for row in rows]
+
+
+def _json_list(values: Sequence[str]) -> str:
+    """A list as the statements with json_each() take it."""
+    return msgspec.json.encode(values).decode()
+
+
+# The inbox and the outbox
+
+
+async def was_accepted(store: Store, inbound: Inbound) -> bool:
+    """Whether this event of its platform was accepted before."""
+    place = inbound.address
+    event = (place.channel, place.account, inbound.external_id)
+    return bool(await store.query("inbox_find", event))
+
+
+async def session_of_message(store: Store, channel: str, platform_id: str) -> str:
+    """The session that sent the message with this id of its platform, or ''."""
+    for (session,) in await store.query("outbox_said", (channel, platform_id)):
+        return str(session)
+    return ""
+
+
+# Folders beside the workspace
+
+
+async def path_grants_of(store: Store, agent: str) -> list[PathGrant]:
+    """The folders that this agent may use beside its workspace, by path."""
+    grants = []
+    for path, write, at, by, outside in await store.query("path_grants", (agent,)):
+        grants.append(PathGrant(path, bool(write), at, by, bool(outside)))
+    return grants
