@@ -1,5 +1,4 @@
-"""Who judges an agent's calls: the rules of the policy, and behind them what else may speak against
-a call."""
+"""Makes the judge of an agent's calls from the policy and the checks behind it."""
 
 from __future__ import annotations
 
@@ -29,8 +28,8 @@ Judge = Callable[[Case], Decision]
 
 
 def rules_of(settings: Settings, agent: str) -> tuple[Rule, ...]:
-    """The rules that hold for an agent: those of the configuration, and behind them those of its
-    posture, and of the roles."""
+    """The rules of an agent: those of the configuration, then those of its posture and of the
+    roles."""
     own = normalize_rules(settings.config.policy)
     posture = settings.posture(agent)
     return (*own, *role_rules(_role_postures(settings), posture), *posture_rules(posture))

@@ -1,5 +1,4 @@
-"""What is told of messages that are no longer in view: what code knows for sure, and what a model
-makes of the rest."""
+"""Replaces messages that no longer fit: with facts from the store, and a summary by a model."""
 
 from __future__ import annotations
 
@@ -45,9 +44,9 @@ failed; what is still to be done. Leave out greetings and what did not matter. T
 it are for nobody now. At most 600 words, as plain sentences under short headings."""
 
 
-class Condense:
-    """Sums up for conversations. `store` knows what was changed and is open, `thinking` asks a
-    cheap model."""
+class Summarizer:
+    """Summarises dropped messages. `store` knows what was changed and is still open, `thinking`
+    asks a cheap model."""
 
     def __init__(self, store: Store, thinking: SideQueries, clock: Clock) -> None:
         self._store = store
@@ -57,7 +56,7 @@ class Condense:
     async def __call__(
         self, agent: str, state: State, dropped: Sequence[Message], focus: str
     ) -> Condensed:
-        """See `Agent.condense`."""
+        """See `Agent.summarize`."""
         label = label_of_messages(dropped)
         count = len(dropped)
         known = await self._known_facts(state)
@@ -83,7 +82,7 @@ class Condense:
         )
 
     async def _known_facts(self, state: State) -> list[str]:
-        """What is sure without any model."""
+        """What is known for certain, without any model."""
         session = state.session
         tasks = await open_task_lines(self._store, session, MOST_TASKS)
         lines = [f"Task {_one_line(task)}" for task in tasks]
@@ -105,8 +104,8 @@ class Condense:
 
 
 def label_of_messages(messages: Sequence[Message]) -> Label:
-    """The lowest label in these messages, and never that of a person's own words: a model tells of
-    them."""
+    """The lowest label of these messages. Never a person's own label, as a model writes the
+    summary."""
     found = [LOCAL]
     for message in messages:
         for part in message.parts:
@@ -138,7 +137,7 @@ def _make_aside(dropped: Sequence[Message], focus: str) -> Aside:
 
 
 def render_transcript(messages: Sequence[Message], limit: int) -> str:
-    """The messages as text, each shortened; of what is still too long the middle is left out."""
+    """The messages as text, each one shortened. The middle of a long transcript is left out."""
     lines = [line for message in messages for line in _render_message(message)]
     text = "\n".join(lines)
     if len(text) <= limit:

@@ -1,7 +1,7 @@
-"""Writes under a question what came of it, wherever it was answered, and takes its buttons away.
+"""Writes the outcome under a question, wherever it was answered, and removes its buttons.
 
-It is done once and not again after a crash: whoever presses a button that is left over hears that
-the question is no longer open.
+It is not tried again after a crash: somebody who presses a button that is left is told that the
+question is no longer open.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .queries import messages_of_ask
 log = logging.getLogger(__name__)
 
 MAX_OPEN_ASKS = 1000
-"""So many open questions are known by their calls."""
+"""So many open questions are remembered."""
 SEND_S = 30.0
 RETRY_S = 0.5
 _CHOICE_TEXTS = {
@@ -42,8 +42,8 @@ _CHOICE_TEXTS = {
 }
 
 
-class Decided:
-    """Sees to the questions on channels that can edit."""
+class AskStatus:
+    """Shows the outcome of questions on the channels that can edit messages."""
 
     def __init__(self, store: Store, channels: Mapping[str, Channel]) -> None:
         self._store = store
@@ -53,7 +53,7 @@ class Decided:
         self._news = anyio.Event()
 
     def on_event(self, recorded: Recorded) -> None:
-        """Hear what happened. Never waits."""
+        """Follow what happens to questions. Never waits."""
         session = recorded.session
         event = recorded.event
         match event:
@@ -84,7 +84,7 @@ class Decided:
         self._news.set()
 
     async def run(self) -> None:
-        """Write it, for ever."""
+        """Edit the questions until cancelled."""
         while True:
             self._news = anyio.Event()
             waiting = [each for each in self._drain_queue() if not await self._edit_question(*each)]
@@ -114,7 +114,7 @@ class Decided:
                     await channel.edit(sent.platform_id, over, "")
             except (ChannelError, TimeoutError) as error:
                 log.info(
-                    "what became of a question is not shown at %s: %s",
+                    "Could not show the outcome of a question at %s: %s",
                     outgoing.address.channel,
                     error,
                 )

@@ -9,7 +9,7 @@ import msgspec
 
 from ..assembly.host import Host
 from ..assembly.prompt import JOB_CHANNEL
-from ..gateway.named_sessions import Places
+from ..gateway.named_sessions import NamedSessions
 from ..types.events import AnyEvent, MessageReceived, ModelReplied, Recorded, TurnEnded
 from ..types.identity import OWN_SURFACES, Address, Inbound, Said, session_key
 from ..types.jobs import CHAT, ISOLATED, Job
@@ -44,7 +44,7 @@ def session_of(ground: Host, entry: RunEntry) -> str:
         )
     if job.to is not None and (job.session == CHAT or job.kind == "deliver"):
         own = session_key(agent, job.to)
-        return Places(ground.store).current_session(
+        return NamedSessions(ground.store).current_session(
             own, Inbound("", job.to, "", 0.0, Said(Message("user", ())))
         )
     if "/" in job.session:

@@ -1,4 +1,4 @@
-"""What the page and the API may know and change of the running Deskhand: `web.ports.House`."""
+"""What the page and the API can show and change of a running Deskhand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import anyio.to_thread
@@ -36,6 +36,7 @@ from ..tools.deferred import offering
 from ..tools.label_marks import marks_in
 from ..tools.names import alike
 from ..tools.queries import approved_digests
+from ..tools.undo import UndoItem
 from ..types.diffs import CallDiff, FileDiff
 from ..types.errors import ConfigError, Refused, ToolError
 from ..types.events import Recorded
@@ -71,6 +72,7 @@ from ..web.views import (
     ToolView,
     UndoneView,
 )
+from ..workspace.diffs import change_kind
 from ..workspace.erase import erase_session
 from ..workspace.queries import JournalEntry
 from .app import App
@@ -90,7 +92,7 @@ def _current_model(name: str) -> CurrentModel:
 
 
 class RunningHouse:
-    """It implements `web.ports.House`."""
+    """Implements `web.ports.House`."""
 
     def __init__(self, app: App, models: Models) -> None:
         self._app = app
@@ -104,43 +106,38 @@ class RunningHouse:
 
     async def owner_name(self) -> str:
         settings = self._app.settings
-        with suppress(ToolError):  # what the agent has made of that file keeps nobody out
+        with suppress(ToolError):  # the agent may have made the file unreadable
             return await anyio.to_thread.run_sync(read_owner_name, settings, settings.agents[0])
         return ""
 
     async def status(self, agent: str) -> StatusView:
         settings = self._app.settings
-        name = agent
-        model = next(iter(settings.agent(name).models), "")
-        provider, _, short = model.partition("/")
-        url = self.base_url(provider)
-        count = await count_sessions(self._app.store)
-        tools = [tool.name for tool in self.tools(name)]
         deep = settings.config.deep_work
-        limits = DeepWorkLimits(self.long_work_limits(name)[0], deep.tokens, deep.warn_at)
-        ours = version("deskhand")
-        agents = list(self.agents)
+        steps, _ = self.long_work_limits(agent)
+        provider, _, model = next(iter(settings.agent(agent).models), "").partition("/")
         return StatusView(
-            "ok",
-            name,
-            short,
-            provider,
-            url,
-            tools,
-            count,
-            0,
-            limits,
-            ours,
-            agents,
-            self._started_at,
+            status="ok",
+            agent=agent,
+            model=model,
+            provider=provider,
+            base_url=self.base_url(provider),
+            tools=[tool.name for tool in self.tools(agent)],
+            sessions=await count_sessions(self._app.store),
+            cron_jobs=0,
+            deep_work=DeepWorkLimits(steps, deep.tokens, deep.warn_at),
+            version=version("deskhand"),
+            agents=list(self.agents),
+            started_at=self._started_at,
         )
 
     def base_url(self, provider: str) -> str:
-        """Where it is reached; '' for one that is not known."""
+        """The address of this provider, or '' for an unknown one."""
         settings = self._app.settings
         own = settings.config.providers.get(provider)
         listed = build_catalogue(settings).providers.get(provider)
-        return own.base_url if own and own.base_url else listed.base_url if listed else ""
+        if own is not None and own.base_url:
+            return own.base_url
+        return listed.base_url if listed is not None else ""
 
     async def health(self) -> Health:
         return await self._app.health()
@@ -230,8 +227,8 @@ class RunningHouse:
         )
 
     async def _lmstudio(self) -> LocalProvider:
-        """LM Studio's models, asked of it: it is on this machine, or where the configuration
-        says."""
+        """The models of LM Studio, read from its server on this machine or at the configured
+        address."""
         answered = await find_servers({LMSTUDIO: self.base_url(LMSTUDIO)})
         names = [name for server in answered for name in server.models]
         return LocalProvider(
@@ -362,13 +359,13 @@ class RunningHouse:
 
     def _grant_view(self, grant: StandingGrant) -> GrantView:
         return GrantView(
-            grant.id,
-            grant.verdict,
-            grant.agent,
-            grant.tool,
-            self._app.redact(grant.arguments),
-            grant.at,
-            grant.by,
+            id=grant.id,
+            verdict=grant.verdict,
+            agent=grant.agent,
+            tool=grant.tool,
+            arguments=self._app.redact(grant.arguments),
+            at=grant.at,
+            by=grant.by,
         )
 
     async def list_changes(
@@ -376,9 +373,8 @@ class RunningHouse:
     ) -> list[ChangeView]:
         found = await self._app.effects.timeline(principal, session, before, limit)
         undone = {each.n: each.undoes for each in found}
-        for each in (
-            found
-        ):  # an undo can be taken back, the taking back of one cannot: it is the change again
+        # An undo can be redone, but a redo cannot be undone again: it is the change once more.
+        for each in found:
             if each.undoes is not None and each.undoes not in undone:
                 undone[each.undoes] = (await self._app.effects.get(principal, each.undoes)).undoes
         for n, each in enumerate(found):
@@ -389,52 +385,45 @@ class RunningHouse:
             for each in found
         ]
 
-    def _change_view(self, effect: JournalEntry, redone: bool) -> ChangeView:
-        can = (
-            ""
-            if redone or effect.undone_at is not None
-            else "undo"
-            if effect.undoes is None
-            else "redo"
+    def _change_view(self, entry: JournalEntry, redone: bool) -> ChangeView:
+        can: Literal["undo", "redo", ""] = ""
+        if not redone and entry.undone_at is None:
+            can = "undo" if entry.undoes is None else "redo"
+        return ChangeView(
+            n=entry.n,
+            at=entry.at,
+            session=entry.session,
+            agent=entry.agent,
+            person=entry.person,
+            tool=entry.tool,
+            what=self._app.redact(entry.what),
+            count=entry.count,
+            can=can,
+            undoes=entry.undoes,
+            undone_at=entry.undone_at,
         )
-        what = self._app.redact(effect.what)
-        at = effect.undone_at
-        place = (
-            effect.n,
-            effect.at,
-            effect.session,
-            effect.agent,
-            effect.person,
-            effect.tool,
-            what,
-            effect.count,
-        )
-        return ChangeView(*place, can, effect.undoes, at)  # type: ignore[arg-type]
 
     async def get_change(
         self, principal: Principal, number: int, limit: int
     ) -> ChangeDetail | None:
         try:
-            effect = await self._app.effects.get(principal, number)
+            entry = await self._app.effects.get(principal, number)
         except Refused:
             return None
-        items = await self._app.effects.items(effect, limit)
-        shown = await self._app.diffs.visible_items(principal, effect, items)
+        items = await self._app.effects.items(entry, limit)
+        shown = await self._app.diffs.visible_items(principal, entry, items)
         if len(shown) < len(items):
-            effect = msgspec.structs.replace(effect, count=len(shown))
-        places = [
-            PlaceView(
-                self._app.redact(each.shown),
-                "made" if each.before is None else "removed" if each.after is None else "changed",
-                each.before is None or each.before[0] in "dlk" or each.blob is not None,
-            )
-            for each in shown
-        ]
-        return ChangeDetail(self._change_view(effect, False), places)
+            entry = msgspec.structs.replace(entry, count=len(shown))
+        places = [self._place_view(item) for item in shown]
+        return ChangeDetail(self._change_view(entry, False), places)
+
+    def _place_view(self, item: UndoItem) -> PlaceView:
+        kept = item.before is None or item.before[0] in "dlk" or item.blob is not None
+        return PlaceView(self._app.redact(item.shown), change_kind(item), kept)
 
     async def diff_of_change(self, principal: Principal, number: int) -> CallDiff:
-        effect = await self._app.effects.get(principal, number)
-        return self._redact_diff(await self._app.diffs.diff_change(principal, effect))
+        entry = await self._app.effects.get(principal, number)
+        return self._redact_diff(await self._app.diffs.diff_change(principal, entry))
 
     async def diff_of_call(
         self, principal: Principal, session: str, n: int, call_id: str
@@ -482,8 +471,7 @@ class RunningHouse:
 
 
 def _redact_config(config: Any) -> Any:
-    """Keys are no part of the configuration; whoever wrote one into an address or a word is not
-    shown it either."""
+    """Takes keys out: people sometimes write them into an address or a name."""
     if isinstance(config, Mapping):
         return {
             name: "[secret]"

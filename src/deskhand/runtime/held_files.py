@@ -233,10 +233,10 @@ class Approving:
                     )
                     return place, whose, not ours
             raise Refused(
-                f"{path!r} lies in no workspace and in no folder of skills, so that nothing "
-                "there is held back"
+                f"{path!r} is in no workspace and in no folder of skills, so nothing there is "
+                "held back"
             )
-        raise Refused(f"there is no {path!r}; see what is held back: deskhand held")
+        raise Refused(f"there is no file {path!r}; list what is held back with: deskhand held")
 
     def _candidate_paths(self, path: str, agent: str) -> list[str]:
         """The real paths that somebody may mean: from where they are, and from a workspace."""

@@ -1,4 +1,4 @@
-"""What an agent can do, for who only looks: no log is opened, and nobody is driven."""
+"""Lists the tools of an agent without opening the log or driving anything."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Inventory(msgspec.Struct, frozen=True):
 
 
 def load_inventory(settings: Settings, agent: str) -> Inventory:
-    """All that this agent has. Raises ConfigError."""
+    """The tools of this agent. Raises ConfigError."""
     skills = skills_of(settings, agent)
     with _open_features(settings) as works:
         beside = works.tools(agent)
@@ -67,7 +67,7 @@ def load_inventory(settings: Settings, agent: str) -> Inventory:
 
 @contextmanager
 def _open_features(settings: Settings) -> Iterator[FeatureWiring]:
-    """What goes on by itself, upon an empty log: only to be asked which tools it has."""
+    """The features over an empty log, only to list their tools."""
     clock = SystemClock()
     with tempfile.TemporaryDirectory(prefix="deskhand-tools-") as folder:
         store = SqliteStore(Path(folder) / "log.sqlite3", load_statements())

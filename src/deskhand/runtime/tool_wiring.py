@@ -1,5 +1,4 @@
-"""What the tools of all agents reach, wired once: files, commands, the network, undo, and what runs
-beside."""
+"""Builds what the tools of all agents share: files, commands, the network, undo, and processes."""
 
 from __future__ import annotations
 
@@ -27,8 +26,8 @@ log = logging.getLogger(__name__)
 
 
 class ToolWiring:
-    """`reaches` of agents, `effects` that can be undone, their `diffs`, and the `background`, where
-    commands go on."""
+    """The tool `scopes` of agents, the undo journal `effects` with its `diffs`, and the processes
+    in the `background`."""
 
     def __init__(self, ground: Host) -> None:
         self.host = ground
@@ -52,13 +51,13 @@ class ToolWiring:
         return self.host.settings().config
 
     async def unpack_message(self, session: str, message: Message) -> Message:
-        """The message with what the model is to be shown of the files in it, which come to lie in
-        the workspace."""
+        """Put the files of a message into the workspace, and add to the message what the model is
+        shown of them. A message whose files cannot be opened stays as it is."""
         ground = self.host
         try:
             reach = await ground.agent_of(session).open_scope()
         except ToolError as error:
-            log.warning("the files of a message were not opened: %s", error)
+            log.warning("Could not open the files of a message: %s", error)
             return message
 
         async def mark(real: str, label: Label) -> None:
@@ -70,14 +69,12 @@ class ToolWiring:
         )
 
     async def recover(self) -> None:
-        """Note and mark what commands did that were killed with a process that was here until
-        now."""
+        """Record and label what commands did that were killed with the last driver."""
         self.scopes.require_recovery()
         await self.effects.record_interrupted(self.host.settings().agents)
 
     async def clean_up(self) -> None:
-        """Note what commands did that were killed with a process, and let go of what was kept to
-        undo changes, by the settings."""
+        """Record what killed commands did, and delete what is no longer kept to undo changes."""
         await self.effects.record_interrupted(self.host.settings().agents)
         kept = self._config.undo
         await self.effects.expire(self.host.blobs, kept.days, kept.mb)

@@ -1,4 +1,4 @@
-"""The tools with which an agent tells what it has changed in a conversation, and takes it back."""
+"""Tools with which an agent lists and undoes its changes in a conversation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_CHANGES = 20
 
 
 def change_tools(effects: UndoJournal, zone: Callable[[], str]) -> Sequence[Tool]:
-    """Both of them. `zone` is that of the person."""
+    """Make both tools. `zone` gives the time zone of the person."""
 
     @tool
     async def list_changes(context: Context) -> Done:

@@ -1,5 +1,4 @@
-"""What agents changed in folders of the owner: listed until it is reviewed, accepted or taken back,
-and told of."""
+"""Lists what agents changed in folders of the owner, until a person accepts it or puts it back."""
 
 from __future__ import annotations
 
@@ -255,13 +254,14 @@ def _describe_outcome(folder: str, taken: UndoneEffect, lost: Sequence[str]) -> 
         )
     said = [f"Put back in {folder}: {len(taken.back)}."]
     missing = [each.place for each in taken.left] + [shown_name(each) for each in lost]
-    said += [f"Not put back, as it was not kept: {format_names(missing)}."] if missing else []
+    if missing:
+        said.append(f"Not put back, as it was not kept: {format_names(missing)}.")
     return " ".join(said)
 
 
-class Telling:
-    """Tells at the end of a turn what there is to review. `untold` are the sessions in which
-    something was written."""
+class ReviewNotice:
+    """Says at the end of a turn which files there are to review. `untold` are the sessions that
+    have changed files and not said so."""
 
     def __init__(self, store: Store, untold: set[str], alerts: Alerts, clock: Clock) -> None:
         self._store = store
@@ -271,9 +271,9 @@ class Telling:
         self._recalled = False
 
     async def __call__(self, session: str, turn: Turn) -> tuple[str, tuple[Change, ...]]:
-        """What to add to the answer, '' for nothing, and the rows that say that it was told. Where
-        it is not an owner who reads the answer, the owners are told as well."""
-        if not self._recalled:  # who had not told yet when this process began
+        """What to add to the answer ('' for nothing), and the rows that mark it as said. When no
+        owner reads the answer, the owners are told in a message of their own."""
+        if not self._recalled:  # once: those that an earlier process left
             self._untold.update(await queries.sessions_with_unreported_files(self._store))
             self._recalled = True
         if session not in self._untold:

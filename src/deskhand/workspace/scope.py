@@ -1,5 +1,4 @@
-"""What each agent's tools may touch: its workspace, and the folders that a person allowed beside
-it."""
+"""What the tools of each agent may touch: its workspace, and the folders that a person allowed."""
 
 from __future__ import annotations
 
@@ -36,8 +35,8 @@ from .quarantine import Quarantine
 
 
 class SandboxProvider:
-    """The sandbox of this process, proven once, when it is first needed. `problem` and `proof` say
-    what was found, at `at`."""
+    """The sandbox of this process. It is tested once, when it is first needed; `problem` and
+    `proof` say what that has shown."""
 
     def __init__(
         self,
@@ -52,7 +51,7 @@ class SandboxProvider:
         self.checked_at: float | None = None
 
     async def __call__(self) -> Sandbox:
-        """Raises SandboxUnavailable, with the reason, where none holds."""
+        """The sandbox. Raises SandboxUnavailable with the reason when none works."""
         async with self._lock:
             if self.problem:
                 raise SandboxUnavailable(self.problem)
@@ -128,7 +127,8 @@ class ToolScopes:
         folder: Path,
         beside: Callable[[], Awaitable[tuple[Allowed, ...]]] = _no_folders,
     ) -> ToolScope:
-        """The agent's reach now. `beside` gives folders that need no grant. Raises ToolError."""
+        """The tool scope of the agent now. `beside` gives folders that need no grant. Raises
+        ToolError."""
         allowed = await self._allowed_folders(agent, beside)
         known = self._open.get(agent)
         if known is not None and known[0] == allowed and known[1].files.fresh:
@@ -174,7 +174,8 @@ class ToolScopes:
         return tuple(allowed)
 
     async def _recover(self, reach: ToolScope) -> None:
-        """Mark what commands wrote that were killed with their process, before anybody reads it."""
+        """Label what commands wrote that were killed with their process, before anybody reads
+        it."""
         if reach.shadow is None or reach.shadow.looked_back:
             return
         async with self._recovery_lock:
@@ -182,13 +183,13 @@ class ToolScopes:
                 await make_up(reach, ground(reach)[0])
 
     def require_recovery(self) -> None:
-        """Whoever ran beside us may be gone by now: look for what they left, before the next
-        reach."""
+        """Other processes may have ended: look for what they left before the next scope is
+        opened."""
         for shadow in self._shadows.values():
             shadow.looked_back = False
 
     def snapshots_of(self, folder: str) -> FileSnapshots:
-        """What is kept of a workspace: of one that several agents have, once."""
+        """The snapshots of a workspace. Agents that share a workspace share them."""
         if folder not in self._shadows:
             where = (
                 self._blobs.folder.parent
@@ -201,7 +202,7 @@ class ToolScopes:
         return self._shadows[folder]
 
     def pending_labels(self, folder: Path) -> Sequence[PendingLabel]:
-        """What commands are writing there just now, and nobody has marked yet."""
+        """The labels of what commands are writing there just now, and which is not labelled yet."""
         for root, shadow in self._shadows.items():
             if shadow.running and root == os.path.realpath(folder):
                 return words_in(shadow, root)
