@@ -198,7 +198,7 @@ def test_the_second_of_two_tools_of_one_name_is_left_out(tmp_path: Path) -> None
 def test_a_name_is_no_path(tmp_path: Path, name: str) -> None:
     (tmp_path / "evil.py").write_text(PLUGIN)
     plugins = load_configured_plugins(settings_of(tmp_path / "home", name))
-    assert "is no name of a plugin" in plugins.failed[0].why
+    assert "is not a valid plugin name" in plugins.failed[0].why
 
 
 def test_a_file_that_others_can_write_is_refused(tmp_path: Path) -> None:
@@ -322,11 +322,11 @@ async def test_plugins_come_and_go_while_it_runs(
         tasks.start_soon(app.run)
         with anyio.fail_after(15):
             assert await own_tools() == {"first"}
-            await names("[stays, comes]", "the plugins are now: stays, comes")
+            await names("[stays, comes]", "Plugins: stays, comes")
             assert await own_tools() == {"first", "second"}
-            await names("[stays, ", "the configuration stays as it was: ")
+            await names("[stays, ", "The configuration was not reloaded: ")
             assert await own_tools() == {"first", "second"}
-            await names("[comes]", "the plugins are now: comes\n")
+            await names("[comes]", "Plugins: comes\n")
             with app.feed.following("default/memory:1") as follower:
                 assert await own_tools() == {"second"}
             seen = [type(item.event) for item in follower.items if isinstance(item, Recorded)]

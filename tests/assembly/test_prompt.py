@@ -71,7 +71,7 @@ class Desk:
             "../../../prompts/mine/PROMPT.md", "---\ndescription: x\n---\nthe preset in {workspace}"
         )
         self.clock = clock or SetClock(NOON)
-        sources = Sources(root, self.own, self.work, **chosen)
+        sources = Sources(home=root, own=self.own, workspace=self.work, **chosen)
         self.prompt = Prompt(sources, self.skills, self.clock, self.extras)
         self.told = ""
 

@@ -111,8 +111,8 @@ def test_a_skill_is_shown_and_approved_with_all_its_files(
 def test_what_is_elsewhere_is_refused(env: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "outside.md").write_text("x")
     for path, why in (
-        (str(tmp_path / "outside.md"), "lies in no workspace"),
-        ("none.md", "there is no 'none.md'"),
+        (str(tmp_path / "outside.md"), "is in no workspace"),
+        ("none.md", "there is no file 'none.md'"),
     ):
         refused = deskhand(env, "held", "approve", path, "--yes")
         assert refused.exit_code == 1 and why in refused.stderr, refused.output

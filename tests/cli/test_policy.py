@@ -241,10 +241,7 @@ def test_what_somebody_could_make_it_do(deskhand: Run, home: Path) -> None:
         ("5", "neither a list of rules"),
         (
             "timezone: UTC",
-            (
-                "other.yaml': 'timezone' decides nothing about calls; what may stand there: "
-                "policy, posture"
-            ),
+            ("other.yaml': 'timezone' has no effect on calls; allowed keys: policy, posture"),
         ),
         ("- {verdict: deny, effect: nothing}", "rule 1 of the policy can never hold"),
         ("posture: wild", "Invalid enum value 'wild'"),

@@ -141,9 +141,9 @@ def test_the_log_is_shown_where_that_is_wanted(
     with served.serving(*flags, **{variable: value}) as process:
         process.send_signal(signal.SIGTERM)
         out, _ = process.communicate(timeout=15)
-    assert ("INFO deskhand.runtime.worker: driving" in out) == (bool(flags) or value == "1")
+    assert ("INFO deskhand.runtime.worker: Driving." in out) == (bool(flags) or value == "1")
     assert (
-        "INFO deskhand.runtime.worker: driving"
+        "INFO deskhand.runtime.worker: Driving."
         in (served.home / "logs" / "deskhand.log").read_text()
     )
 
@@ -162,14 +162,10 @@ def test_a_hangup_has_the_configuration_read_again_by_the_same_worker(served: Se
     with served.serving() as process:
         worker = served.worker_of(process.pid)
         process.send_signal(signal.SIGHUP)
-        served.until(
-            lambda: "the configuration was read again; changed: nothing" in log.read_text()
-        )
+        served.until(lambda: "Reloaded the configuration. Changed: nothing" in log.read_text())
         assert served.worker_of(process.pid) == worker
         served.write("defaults: {models: [scripted/echo], steps: 7}\n")
-        served.until(
-            lambda: "the configuration was read again; changed: defaults" in log.read_text()
-        )
+        served.until(lambda: "Reloaded the configuration. Changed: defaults" in log.read_text())
         assert served.worker_of(process.pid) == worker
 
 

@@ -170,7 +170,7 @@ async def test_what_is_broken_changes_nothing_and_is_told(
     async with running(home, channel, lambda request: say("fine")) as (app, _):
         await until(good_copy_path(app.settings.home, home.file).exists)
         home.write("defaults: {models: [scripted/echo], steps: many}\n")
-        await until(lambda: "the configuration stays as it was" in caplog.text)
+        await until(lambda: "The configuration was not reloaded" in caplog.text)
         fact = await fact_of(app)
         assert (fact.state, fact.detail) == ("degraded", "the last good configuration holds")
         assert str(home.file) in fact.last_error and "defaults.steps" in fact.last_error
@@ -207,7 +207,7 @@ async def test_what_a_model_failed_at_before_the_change_is_not_held_against_it(h
 async def test_what_needs_a_restart_is_told(home: Home, caplog: pytest.LogCaptureFixture) -> None:
     async with running(home, MemoryChannel(), lambda request: say("fine")) as (app, _):
         home.write(GOOD + "web: {port: 9000}\n")
-        await until(lambda: "these hold only after a restart: web" in caplog.text)
+        await until(lambda: "Restart Deskhand to apply these settings: web" in caplog.text)
         fact = await fact_of(app)
         assert (fact.state, fact.detail) == ("degraded", "a restart is needed for: web")
         home.write(GOOD)

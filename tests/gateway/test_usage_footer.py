@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.gateway.usage_footer import UsageShown, render_usage
+from deskhand.gateway.usage_footer import UsageFooter, render_usage
 from deskhand.store.base import Page
 from deskhand.store.sqlite import SqliteStore
 from deskhand.types.commit import Commit, OutboxRow, Outgoing
@@ -56,7 +56,7 @@ def row(key: str) -> OutboxRow:
 async def test_beneath_which_answer_it_stands(tmp_path: Path, key: str, line: str) -> None:
     store = SqliteStore(tmp_path / "db")
     await store.commit(Commit("s#1", 1, 1.0, EVENTS, close=True))
-    outgoing = await UsageShown(store)(row(key))
+    outgoing = await UsageFooter(store)(row(key))
     await store.close()
     parts = tuple(part.text for part in outgoing.parts if isinstance(part, Text))
     assert parts == (("word", f"\n\n{line}") if line else ("word",))
@@ -68,7 +68,7 @@ async def test_a_log_that_cannot_be_read_holds_back_no_answer(tmp_path: Path) ->
             raise StoreCorrupt("it is damaged")
 
     store = Damaged(tmp_path / "db")
-    assert await UsageShown(store)(row("s#1#7.0")) == row("s#1#7.0").outgoing
+    assert await UsageFooter(store)(row("s#1#7.0")) == row("s#1#7.0").outgoing
     await store.close()
 
 

@@ -12,6 +12,7 @@ import pytest
 from deskhand.memory.facts import NewFact, add_fact
 from deskhand.memory.project_text import format_knowledge, format_learning
 from deskhand.runtime.app import App
+from deskhand.runtime.host import RunningHost
 from deskhand.types.commit import Change
 from deskhand.types.events import Recalled
 from deskhand.types.labels import OWNER, Label
@@ -293,6 +294,7 @@ async def test_what_is_saved_while_the_file_is_being_read_is_read_too(tmp_path: 
         file = workspace(study) / "knowledge/home.md"
         await notebook.sync()
         ground = notebook._ground
+        assert isinstance(ground, RunningHost)
 
         def saving(text: str) -> str:
             """Somebody saves once more, just as the first line becomes a fact."""

@@ -15,7 +15,8 @@ import msgspec
 import pytest
 
 from deskhand.config.config import Config, Home, Settings
-from deskhand.gateway.standing_grants import list_grants, revoke_grant
+from deskhand.gateway.queries import list_grants
+from deskhand.gateway.standing_grants import revoke_grant
 from deskhand.models.base import Request
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.testing.crash import Crash, Fuse

@@ -16,7 +16,7 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.assembly.factory import Able
+from deskhand.assembly.factory import Abilities
 from deskhand.assembly.file_cache import Texts
 from deskhand.assembly.knowledge_index import Knowledge
 from deskhand.config.clock import SystemClock
@@ -511,7 +511,7 @@ def test_what_is_swapped_between_the_look_and_the_read_is_not_heard(tmp_path: Pa
     texts = Texts(workspace)
     knowledge = Knowledge(workspace, SystemClock())
     skills = Skills((SkillSource("agent", workspace, "skills"),))
-    able = Able(skills, "")
+    able = Abilities(skills, "")
     assert (
         WORD in texts("SOUL.md") and WORD in knowledge.render_index() and WORD in able(NOTHING_HELD)
     )

@@ -15,7 +15,7 @@ import pytest
 
 from deskhand.assembly.judge import rules_of
 from deskhand.config.config import Config, Home, Settings, workspace_of
-from deskhand.gateway.door import _normalize_body
+from deskhand.gateway.inbound_body import normalize_body
 from deskhand.models.base import Request
 from deskhand.policy.profiles import is_offered
 from deskhand.runtime.app import App, Parts, open_app
@@ -303,4 +303,4 @@ def test_a_megabyte_of_message_takes_no_time(filler: str) -> None:
     text = filler * (1_000_000 // len(filler))
     for start in ("", "/", "/help ", "!stop\n"):
         said = Said(Message("user", (Text(start + text),)))
-        assert least_cpu_s(partial(_normalize_body, said, Principal("owner", ("owner",)))) < 0.25
+        assert least_cpu_s(partial(normalize_body, said, Principal("owner", ("owner",)))) < 0.25

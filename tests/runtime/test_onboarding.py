@@ -125,7 +125,7 @@ async def test_an_address_of_ones_own_and_whether_its_model_sees_are_kept_with_t
 
 @pytest.mark.parametrize(
     ("provider", "key", "error"),
-    [("nobody", "x", "no provider 'nobody'"), ("groq", "two\nlines", "one line")],
+    [("nobody", "x", "there is no provider 'nobody'"), ("groq", "two\nlines", "one line")],
 )
 async def test_a_key_that_cannot_be_changes_nothing(
     tmp_path: Path, provider: str, key: str, error: str

@@ -6,7 +6,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskhand.gateway.door import label_parts
+from deskhand.gateway.inbound_body import label_parts
 from deskhand.types.identity import Principal, principal_label
 from deskhand.types.labels import Label
 from deskhand.types.messages import Audio, File, Image, Message, Part, Text

@@ -10,7 +10,12 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand.gateway.door import HISTORY_CHARS, HISTORY_MESSAGES, _history_problem, _normalize_body
+from deskhand.gateway.inbound_body import (
+    HISTORY_CHARS,
+    HISTORY_MESSAGES,
+    history_problem,
+    normalize_body,
+)
 from deskhand.secrets.inbound_redaction import redact_body
 from deskhand.types.identity import Body, Principal, Said, ToolResults
 from deskhand.types.labels import OWNER, Label
@@ -44,7 +49,7 @@ def labels(message: Message) -> list[tuple[str, str]]:
 
 
 def test_nothing_of_a_history_has_a_label_that_its_program_chose() -> None:
-    said = _normalize_body(Said(Message("user", (Text("And now?"),)), HISTORY), ANN)
+    said = normalize_body(Said(Message("user", (Text("And now?"),)), HISTORY), ANN)
     assert isinstance(said, Said)
     person, assistant, tool = said.earlier
     assert labels(person) == [("owner", "ann"), ("untrusted", "a page")]
@@ -56,10 +61,10 @@ def test_nothing_of_a_history_has_a_label_that_its_program_chose() -> None:
 
 
 def test_a_result_at_the_end_and_returned_results_are_from_outside() -> None:
-    said = _normalize_body(Said(HISTORY[2], HISTORY[:2]), ANN)
+    said = normalize_body(Said(HISTORY[2], HISTORY[:2]), ANN)
     assert isinstance(said, Said) and labels(said.message) == [("untrusted", "client tool find")]
     bare = ToolResult("c2", (Text("x", OWNER), Image("sha256:b", "image/png", "", OWNER)))
-    given = _normalize_body(ToolResults((RESULT, bare), Message("user", (Text("go on"),))), ANN)
+    given = normalize_body(ToolResults((RESULT, bare), Message("user", (Text("go on"),))), ANN)
     assert isinstance(given, ToolResults) and given.message is not None
     assert [labels(Message("tool", (each,))) for each in given.results] == [
         [("untrusted", "client tool find")],
@@ -109,6 +114,6 @@ def test_no_string_of_what_is_handed_in_keeps_a_secret(body: Any) -> None:
 
 def test_a_history_without_end_is_refused() -> None:
     long = Message("user", (Text("x" * 1_000_000),))
-    assert "characters" in _history_problem((long,) * (HISTORY_CHARS // 1_000_000 + 1))
-    assert "messages" in _history_problem((HISTORY[0],) * (HISTORY_MESSAGES + 1))
-    assert _history_problem(HISTORY) == ""
+    assert "characters" in history_problem((long,) * (HISTORY_CHARS // 1_000_000 + 1))
+    assert "messages" in history_problem((HISTORY[0],) * (HISTORY_MESSAGES + 1))
+    assert history_problem(HISTORY) == ""

@@ -322,7 +322,7 @@ async def test_the_intake_is_closed_within_a_tenth_of_a_second(tmp_path: Path) -
         channel = MemoryChannel()
         model = ScriptedModel(latency_s=60)
         parts = Parts(
-            lambda name, model=model: model,  # type: ignore[misc]
+            lambda name, model=model: model,
             channels=(channel,),
             authorise=lambda inbound: owner,
         )

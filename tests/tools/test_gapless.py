@@ -44,7 +44,7 @@ from deskhand.types.messages import Text
 from deskhand.workspace.change_tools import change_tools
 from deskhand.workspace.quarantine import Quarantine
 from deskhand.workspace.scope import SandboxProvider, ToolScopes
-from deskhand.workspace.undo_journal import Effects
+from deskhand.workspace.undo_journal import UndoJournal
 
 from .conftest import Hands
 
@@ -87,7 +87,7 @@ class House:
         async def reach(agent: str) -> ToolScope:
             return await self.hands.reaches.open_scope(agent, self.work)
 
-        self.effects = Effects(self.hands.store, reach, SystemClock(), RandomIds())
+        self.effects = UndoJournal(self.hands.store, reach, SystemClock(), RandomIds())
         self.quarantine = Quarantine(self.hands.store)
         self.texts, self.knowledge = Texts(self.work), Knowledge(self.work, SystemClock())
         self.list_changes, self.undo_change = change_tools(self.effects, lambda: "UTC")

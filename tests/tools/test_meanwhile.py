@@ -183,9 +183,9 @@ async def test_what_is_written_while_a_prompt_is_made_is_not_in_it(
         return ""
 
     sources = Sources(
-        tmp_path,
-        tmp_path,
-        hands.folder,
+        home=tmp_path,
+        own=tmp_path,
+        workspace=hands.folder,
         quarantine=Quarantine(hands.store),
         pending_labels=lambda: hands.reaches.pending_labels(hands.folder),
     )

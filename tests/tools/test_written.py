@@ -23,7 +23,7 @@ from deskhand.types.commit import Change
 from deskhand.types.errors import ToolError
 from deskhand.types.labels import OWNER, Label
 from deskhand.workspace.owner_folder_review import Unreviewed, Written, discard_changes
-from deskhand.workspace.undo_journal import Effects
+from deskhand.workspace.undo_journal import UndoJournal
 
 from .conftest import ANN, Hands
 
@@ -249,7 +249,7 @@ async def test_it_can_be_undone_and_put_back(hands: Hands, repo: Path) -> None:
         return await hands.reaches.open_scope(agent, hands.folder)
 
     context = await hands.context()
-    effects = Effects(hands.store, reach, context.clock, context.ids)  # type: ignore[arg-type]
+    effects = UndoJournal(hands.store, reach, context.clock, context.ids)  # type: ignore[arg-type]
     await hands(shell, command=f"echo x >> {repo}/Makefile; echo y > {repo}/new; echo z > w")
     for effect in await effects.list_undoable(ANN, 2):
         await effects.undo(ANN, effect)
@@ -257,7 +257,7 @@ async def test_it_can_be_undone_and_put_back(hands: Hands, repo: Path) -> None:
         repo / "Makefile"
     ]
     assert not (hands.folder / "w").exists() and await listed(hands) == {}
-    for effect in await effects.list_undoable(ANN, 2, again=True):
+    for effect in await effects.list_redoable(ANN, 2):
         await effects.undo(ANN, effect)
     assert await listed(hands) == {"Makefile": "changed", "new": "made"}
     found = await written(hands).list_unreviewed()
@@ -284,7 +284,7 @@ async def test_what_a_killed_command_did_is_listed(hands: Hands, repo: Path) -> 
         str(repo)
     ).notes.close()  # as the kernel does it: the locks go, what was noted stays
     hands.reaches = type(hands.reaches)(
-        hands.store, Blobs(hands.folder.parent / "blobs"), hands.reaches._room
+        hands.store, Blobs(hands.folder.parent / "blobs"), hands.reaches._sandbox
     )
     await Watch.of(await hands.context(), "next")
     found: list[Unreviewed] = await written(hands).list_unreviewed()

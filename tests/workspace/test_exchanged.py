@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.assembly.factory import Able
+from deskhand.assembly.factory import Abilities
 from deskhand.assembly.file_cache import Texts
 from deskhand.assembly.knowledge_index import Knowledge
 from deskhand.config.clock import SystemClock
@@ -86,7 +86,7 @@ def test_prompts_hear_nothing_that_is_held_back(tmp_path: Path, way: str) -> Non
     work = tmp_path.resolve()
     held = furnished(work)
     texts, knowledge = Texts(work), Knowledge(work, SystemClock())
-    able = Able(Skills((SkillSource("agent", work, "skills"),)), "")
+    able = Abilities(Skills((SkillSource("agent", work, "skills"),)), "")
     prompts: tuple[Callable[[], str], ...] = (
         lambda: texts("SOUL.md", held),
         lambda: knowledge.render_index(held),

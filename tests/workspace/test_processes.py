@@ -22,7 +22,6 @@ from deskhand.types.messages import Text
 from deskhand.types.people import GUEST, User
 from deskhand.types.process import Process
 from deskhand.workspace.processes import with_current_roles
-from deskhand.workspace.scope import Outward
 
 SESSION = "default/terminal:1"
 
@@ -76,7 +75,7 @@ async def test_stop_ends_all_of_it_and_nobody_is_told(tmp_path: Path) -> None:
         await desk.call(app, "process", action="start", command=f"sleep {mark}4", wait_s=0)
         await wait_for(partial(_count, mark, 4))
         await desk.say(app, "/status")
-        await wait_for(partial(_replied, app, "Running beside: "))
+        await wait_for(partial(_replied, app, "Running in the background: "))
         await desk.say(app, "/stop")
         await wait_for(partial(_count, mark, 0))
         ended = await wait_for(partial(_ended, app, 3))
@@ -237,7 +236,7 @@ async def test_its_way_to_the_network(tmp_path: Path) -> None:
 
     desk = Desk(tmp_path)
     async with desk.running() as app:
-        app.scopes._outward = Outward(way)
+        app.scopes._outward = msgspec.structs.replace(app.scopes._outward, ways=way)
         await desk.call(app, "background_run", command="echo hello")
         events = await wait_for(partial(_messages, app))
         (part,) = events[0].message.parts

@@ -37,7 +37,7 @@ from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import OWNER, Label
 from deskhand.types.tasks import Task
 from deskhand.workspace.scope import SandboxProvider, ToolScopes
-from deskhand.workspace.undo_journal import Effects, summarize_outcomes
+from deskhand.workspace.undo_journal import UndoJournal, summarize_outcomes
 
 ANN = Principal("ann", ("owner",))
 BOB = Principal("bob")
@@ -60,7 +60,7 @@ class World:
         self.store._statements["test_kv"] = "SELECT * FROM kv ORDER BY 1, 2, 3"
         self.store._statements["test_after"] = "UPDATE effect_item SET after = ? WHERE effect = ?"
         self.reaches = ToolScopes(self.store, self.blobs, SandboxProvider())
-        self.effects = Effects(
+        self.effects = UndoJournal(
             self.store,
             lambda agent: self.reaches.open_scope(agent, self.folder),
             SystemClock(),
@@ -120,7 +120,8 @@ class World:
     async def undo(
         self, count: int = 1, *, again: bool = False, force: bool = False, who: Principal = ANN
     ) -> list[Any]:
-        live = await self.effects.list_undoable(who, count, again=again)
+        found = self.effects.list_redoable if again else self.effects.list_undoable
+        live = await found(who, count)
         return [await self.effects.undo(who, effect, force=force) for effect in live]
 
     def hash(self) -> str:
@@ -212,7 +213,7 @@ async def test_each_sees_their_own(world: World) -> None:
     assert [each.what for each in await world.effects.timeline(ANN)] == ["b", "a"]
     with pytest.raises(Refused, match="no change 1"):
         await world.effects.get(BOB, 1)
-    assert [each.effect.what for each in await world.undo(9, who=BOB)] == ["b"]
+    assert [each.entry.what for each in await world.undo(9, who=BOB)] == ["b"]
     assert (world.folder / "a").exists()
 
 

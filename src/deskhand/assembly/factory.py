@@ -12,6 +12,7 @@ import anyio.to_thread
 import msgspec
 
 from ..agent.profile import Agent
+from ..channels.base import Instructing
 from ..config.config import AgentConfig, Settings, workspace_of
 from ..models.base import Model
 from ..skills.skill import FILE_NAME, Skill, Skills, render_skill_index
@@ -22,6 +23,7 @@ from ..types.identity import Address, Principal
 from ..types.limits import Limits
 from ..types.options import SessionOptions
 from ..types.people import People
+from ..workspace.processes import Background
 from ..workspace.quarantine import NOTHING_HELD, Held, is_held_back
 from ..workspace.scope import ToolScopes, folders_without_secrets, shared_folder
 from .chat_commands import OptionsCheck, run_command, why_owner_only, why_unusable
@@ -37,43 +39,41 @@ from .workspace_templates import create_agent_files
 log = logging.getLogger(__name__)
 
 
-class AgentParts(msgspec.Struct, frozen=True):
-    """What agents have in common. Without `tools` each has those that its settings allow. `told` is
-    what a channel has to say about a place, by the channel's name. `model` opens `provider/name`.
-    `beside` says what runs beside a session, `works` what goes on when nobody writes."""
+class AgentParts(msgspec.Struct, frozen=True, kw_only=True):
+    """What all agents share. Without `tools` each has those that its settings allow. What
+    `channels` instruct is added to the prompt. `model` opens `provider/name`; `background` has the
+    processes beside sessions."""
 
     scopes: ToolScopes
     plugins: Plugins
     clock: Clock
     tools: Tools | None
-    channel_instructions: Mapping[str, Callable[[Address], str]]
+    channels: Mapping[str, Instructing]
     model: Callable[[str], Model]
     features: Features
-    people: People | None = None
-    describe_processes: Callable[[str], str] = lambda session: ""
+    people: People
+    background: Background
 
     def describe_activity(self, session: str) -> str:
         """What goes on in a session beside its turns, for people; '' for nothing."""
-        return "\n".join(
-            filter(
-                None, (self.features.describe_progress(session), self.describe_processes(session))
-            )
-        )
+        progress = self.features.describe_progress(session)
+        processes = self.background.describe_running(session)
+        return "\n".join(line for line in (progress, processes) if line)
 
 
 def make_agent(
-    settings: Settings, name: str, house: AgentParts, tried: Tried | None = None
+    settings: Settings, name: str, parts: AgentParts, tried: Tried | None = None
 ) -> Agent:
-    """The agent of this name. Raises ConfigError."""
+    """Make the agent of this name. `tried` are the changes of a replay. Raises ConfigError."""
     config = settings.agent(name)
     try:
         create_agent_files(settings, name)
     except OSError as error:
-        log.warning("the files of agent %r are not made: %s", name, error)
+        log.warning("Could not create the files of agent %r: %s", name, error)
     workspace = workspace_of(settings, name)
-    skills = skills_of(settings, name, tried.skills if tried else None)
-    prompt = _make_prompt(settings, name, house, (skills, tried.system if tried else ""))
-
+    tried = tried or Tried()
+    skills = skills_of(settings, name, tried.skills)
+    sources = _prompt_sources(settings, name, parts.scopes, tried.system)
     home = Path(settings.environment.get("HOME", "/"))
 
     async def list_implicit_folders() -> tuple[Allowed, ...]:
@@ -85,56 +85,59 @@ def make_agent(
         )
 
     async def open_scope() -> ToolScope:
-        return await house.scopes.open_scope(name, workspace, list_implicit_folders)
+        return await parts.scopes.open_scope(name, workspace, list_implicit_folders)
 
-    tools = (
-        house.tools if house.tools is not None else _make_agent_tools(settings, name, house, skills)
-    )
+    if parts.tools is not None:
+        tools = parts.tools
+    else:
+        tools = _make_agent_tools(settings, name, parts, skills)
+    features = parts.features
     return Agent(
-        name,
-        config.models,
-        prompt,
-        tools,
-        make_judge(settings, name),
-        open_scope,
-        str(workspace),
-        limits_of(settings, config, next(iter(config.models), "")),
-        config.thinking or "off",
-        config.temperature,
-        ZoneInfo(settings.config.timezone),
-        hooks=house.plugins.hooks(name),
+        name=name,
+        models=config.models,
+        prompt=_make_prompt(sources, name, parts, skills),
+        tools=tools,
+        decide=make_judge(settings, name),
+        open_scope=open_scope,
+        folder=str(workspace),
+        limits=limits_of(settings, config, next(iter(config.models), "")),
+        thinking=config.thinking or "off",
+        temperature=config.temperature,
+        zone=ZoneInfo(settings.config.timezone),
+        hooks=parts.plugins.hooks(name),
         commands=partial(
             run_command,
-            make_options_check(settings, house.model),
-            beside=house.describe_activity,
-            live=house.features.command_handlers(),
+            make_options_check(settings, parts.model),
+            beside=parts.describe_activity,
+            live=features.command_handlers(),
         ),
         cheap_model=config.cheap_model,
-        recall=partial(house.features.recall, name),
-        summarize=partial(house.features.summarize, name),
+        recall=partial(features.recall, name),
+        summarize=partial(features.summarize, name),
         limits_for=partial(limits_of, settings, config),
     )
 
 
-def _make_agent_tools(settings: Settings, name: str, house: AgentParts, skills: Skills) -> Tools:
-    beside = house.features.tools(name)
-    plugins = house.plugins.tools
-    own = house.features.own_tools.tools(
-        settings, name, reserved_tool_names(settings, name, skills, (*beside, *plugins))
-    )
-    tools = make_tools(settings, name, skills, beside, house.people, plugins) | own
-    return with_tool_search(settings, name, tools, {*own, *(tool.spec.name for tool in plugins)})
+def _make_agent_tools(settings: Settings, name: str, parts: AgentParts, skills: Skills) -> Tools:
+    """The tools that its settings allow: ours, those of plugins, and those in its workspace."""
+    ours = parts.features.tools(name)
+    plugins = parts.plugins.tools
+    reserved = reserved_tool_names(settings, name, skills, (*ours, *plugins))
+    own = parts.features.own_tools.tools(settings, name, reserved)
+    tools = make_tools(settings, name, skills, ours, parts.people, plugins) | own
+    deferrable = {*own, *(tool.spec.name for tool in plugins)}
+    return with_tool_search(settings, name, tools, deferrable)
 
 
 def limits_of(settings: Settings, config: AgentConfig, model: str) -> Limits:
-    """What a turn of this agent may use with this model. How much room there is on a server of
-    one's own only that server knows."""
+    """What a turn of this agent may use with this model. For a local model the context window is a
+    guess: only its server knows."""
     limits = settings.limits(config, facts_of(settings, model).window)
     return msgspec.structs.replace(limits, guessed=is_local(settings, model))
 
 
 def make_options_check(settings: Settings, model: Callable[[str], Model]) -> OptionsCheck:
-    """What speaks against setting options, by these settings."""
+    """Make the check that says why somebody may not set options, by these settings."""
     named = {each for agent in settings.agents for each in settings.agent(agent).models}
 
     def check(principal: Principal, session: str, options: SessionOptions) -> str:
@@ -144,44 +147,48 @@ def make_options_check(settings: Settings, model: Callable[[str], Model]) -> Opt
     return check
 
 
-def _make_prompt(
-    settings: Settings, name: str, house: AgentParts, given: tuple[Skills, str]
-) -> PromptRenderer:
+def _prompt_sources(settings: Settings, name: str, scopes: ToolScopes, system: str) -> Sources:
+    """Where the prompt of this agent comes from. `system` replaces SYSTEM.md unless it is ''."""
     config = settings.agent(name)
     home = settings.home
-    (skills, system) = given
-    sources = Sources(
-        home.root,
-        home.agent(name),
-        workspace_of(settings, name),
-        config.prompt or "full",
-        config.preset,
-        config.voice,
-        ZoneInfo(settings.config.timezone),
-        describe_machine(home.root, settings.environment.get("HOME", ""), config.sandbox is False),
-        house.scopes.quarantine,
-        system,
-        partial(house.scopes.pending_labels, workspace_of(settings, name)),
+    workspace = workspace_of(settings, name)
+    unsandboxed = config.sandbox is False
+    return Sources(
+        home=home.root,
+        own=home.agent(name),
+        workspace=workspace,
+        mode=config.prompt or "full",
+        preset=config.preset,
+        voice=config.voice,
+        zone=ZoneInfo(settings.config.timezone),
+        machine=describe_machine(home.root, settings.environment.get("HOME", ""), unsandboxed),
+        quarantine=scopes.quarantine,
+        system=system,
+        pending_labels=partial(scopes.pending_labels, workspace),
     )
-    told = house.channel_instructions
-    learned = house.plugins.prompt
 
-    def extras(address: Address) -> str:
-        return told[address.channel](address) if address.channel in told else ""
 
-    can = Able(skills, learned)
+def _make_prompt(sources: Sources, name: str, parts: AgentParts, skills: Skills) -> PromptRenderer:
+    def channel_instructions(address: Address) -> str:
+        channel = parts.channels.get(address.channel)
+        return channel.instructions(address) if channel is not None else ""
+
     return Prompt(
-        sources, can, house.clock, extras, partial(house.features.render_pinned_facts, name)
+        sources,
+        Abilities(skills, parts.plugins.prompt),
+        parts.clock,
+        extras=channel_instructions,
+        pinned=partial(parts.features.render_pinned_facts, name),
     )
 
 
-class Able:
-    """What an agent is told that it can do: its skills that are not held back, and what plugins
-    teach it. The same text for as long as nothing of that changes."""
+class Abilities:
+    """The part of the prompt that says what an agent can do: its skills that are not held back, and
+    what plugins add. Gives the same text until something of that changes."""
 
-    def __init__(self, skills: Skills, learned: str) -> None:
+    def __init__(self, skills: Skills, plugins: str) -> None:
         self._skills = skills
-        self._learned = learned
+        self._plugins = plugins
         self._found: dict[str, Skill] | None = None
         self._held = NOTHING_HELD
         self._text = ""
@@ -192,7 +199,8 @@ class Able:
             self._found = found
             self._held = held
             free = {name: skill for name, skill in found.items() if not _is_held(skill, held)}
-            self._text = "\n\n".join(filter(None, (render_skill_index(free), self._learned)))
+            pieces = (render_skill_index(free), self._plugins)
+            self._text = "\n\n".join(piece for piece in pieces if piece)
         return self._text
 
 

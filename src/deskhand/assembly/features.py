@@ -1,4 +1,4 @@
-"""What an agent has from the features that are wired above it: memory, jobs, long work."""
+"""What agents get from features that are built above them: memory, jobs, long work."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from ..agent.state import State
 from ..tools.base import Tool
 from ..types.events import Recalled
 from .chat_commands import CommandHandlers
-from .summarise import Condense
+from .summarise import Summarizer
 from .workspace_tools import OwnTools
 
 
 class Features(Protocol):
-    """Implemented by `FeatureWiring`, above."""
+    """Implemented by `runtime.feature_wiring.FeatureWiring`."""
 
     @property
     def own_tools(self) -> OwnTools: ...
 
     @property
-    def summarize(self) -> Condense: ...
+    def summarize(self) -> Summarizer: ...
 
     def tools(self, agent: str, /) -> tuple[Tool, ...]:
-        """What this agent can do with them."""
+        """The tools of the features for this agent."""
 
     def command_handlers(self) -> CommandHandlers:
-        """The chat commands that they answer."""
+        """The chat commands of the features."""
 
     def render_pinned_facts(self, agent: str, person: str, /) -> str:
-        """What this agent always knows, for the prompt. From memory alone, since it is asked before
-        every call."""
+        """The facts that are always in the prompt of this agent. Reads memory only, as it is called
+        before every call of a model."""
 
     def describe_progress(self, session: str, /) -> str:
-        """How what goes on by itself in this conversation stands, for people; '' for nothing."""
+        """The progress of long work in this session, for people; '' for none."""
 
     async def recall(self, agent: str, state: State, /) -> Recalled | None:
-        """What is told to the model of what was just said; None for nothing."""
+        """What the model is told with what was just said; None for nothing."""

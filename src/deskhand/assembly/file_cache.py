@@ -1,5 +1,4 @@
-"""Words in files that people edit: read anew when a file has changed, and otherwise only looked
-at."""
+"""Caches text files that people edit: they are read again only when they have changed."""
 
 from __future__ import annotations
 
@@ -30,8 +29,8 @@ _PINNED = re.compile(
 
 
 class Texts:
-    """The files of one folder. `links`: the owner alone writes there, so a link to a file elsewhere
-    is meant; without it nothing outside is read, whoever made the link."""
+    """The text files of one folder. With `links` a link to a file elsewhere is followed: only the
+    owner writes in such a folder. Without it nothing outside of the folder is read."""
 
     def __init__(self, folder: Path, links: bool = False) -> None:
         self._folder = folder
@@ -40,8 +39,7 @@ class Texts:
         self._known: dict[str, tuple[tuple[int, ...], bytes, str]] = {}
 
     def __call__(self, name: str, held: Held = NOTHING_HELD) -> str:
-        """What is to be read of the file; '' where it has nothing to say, is none, or is `held`
-        back."""
+        """The text of the file. '' when it says nothing, is missing, or is `held` back."""
         try:
             status = self._stat(
                 f"{self._folder}/{name}"
@@ -80,14 +78,14 @@ class Texts:
         return known[2]
 
     def _is_replaced(self, name: str, inode: int) -> bool:
-        """Whether another file lies there by now than this one."""
+        """Whether the file was replaced since it was read."""
         try:
             return self._stat(f"{self._folder}/{name}").st_ino != inode
         except OSError:
             return True
 
     def clear(self) -> None:
-        """Let go of what was read."""
+        """Forget all files."""
         self._known.clear()
 
     def _read(self, name: str, held: Held) -> bytes:
@@ -101,8 +99,8 @@ class Texts:
 
 
 def decode_prompt_text(data: bytes) -> str:
-    """The text without comments, with what nobody sees written out, cut at FILE_CHARS; '' where
-    nothing but headings is left: a template that nobody has filled in costs nothing."""
+    """The text without comments, with invisible characters written out, cut at FILE_CHARS. '' when
+    only headings are left, so that an unused template costs nothing."""
     text = strip_comments(data.decode("utf-8-sig", "replace"))
     if all(not line.strip() or _HEADING.match(line) for line in text.split("\n")):
         return ""
@@ -111,8 +109,8 @@ def decode_prompt_text(data: bytes) -> str:
 
 
 def strip_comments(text: str) -> str:
-    """The text, cleaned, without HTML comments; those in fences of code stay. What facts say
-    between marks of ours is told from memory, and not from the file as well."""
+    """The cleaned text without HTML comments, except those in fenced code. The part between our own
+    marks is left out: its facts come from memory."""
     text = _PINNED.sub("", clean_text(text.replace("\r\n", "\n")))
     text = _COMMENT.sub(lambda match: match[1] or "", text)
     return re.sub(r"\n\s*\n\s*\n", "\n\n", text).strip()

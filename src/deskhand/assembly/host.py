@@ -1,10 +1,8 @@
-"""What features stand on: the parts of one running Deskhand that they share."""
+"""What features share of one running Deskhand."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
-import msgspec
+from typing import Protocol
 
 from ..agent.profile import Agent
 from ..config.config import Settings
@@ -15,16 +13,15 @@ from ..secrets.redaction import Redactor
 from ..secrets.secrets import Secrets
 from ..store.base import Store
 from ..store.blobs import Blobs
+from ..tools.base import ToolScope
 from ..types.clock import Clock, Ids
 from ..types.identity import Principal
 from ..users.owner_alerts import Alerts
 from ..workspace.scope import SandboxProvider
 
 
-class Host(msgspec.Struct, frozen=True):
-    """What they stand on. `settings` are those that hold now, `agent_of` says who drives a
-    conversation, `as_now` gives a person the roles that they still have, `alerts` are how owners
-    are told something, `rounds` count what programs begin."""
+class Host(Protocol):
+    """The shared parts, and what holds now. Implemented by `runtime.host.RunningHost`."""
 
     store: Store
     blobs: Blobs
@@ -35,8 +32,18 @@ class Host(msgspec.Struct, frozen=True):
     secrets: Secrets
     redact: Redactor
     dispatch: Dispatch
-    settings: Callable[[], Settings]
-    agent_of: Callable[[str], Agent]
-    with_current_roles: Callable[[Principal], Awaitable[Principal]]
     alerts: Alerts
     rounds: MachineRounds
+
+    def settings(self) -> Settings:
+        """The settings that hold now. They change when the configuration is reloaded."""
+
+    def agent_of(self, session: str) -> Agent:
+        """The agent that drives this session: its own, or the first one when that is gone."""
+
+    async def open_scope(self, agent: str) -> ToolScope:
+        """What the tools of this agent may touch now. Raises ToolError when its workspace cannot be
+        opened."""
+
+    async def with_current_roles(self, principal: Principal) -> Principal:
+        """The same person with those of their roles that they still have."""

@@ -1,5 +1,5 @@
-"""The index of what an agent has written down by topics: a line for each, so that it knows what to
-look up."""
+"""The index of the knowledge of an agent: a line for each topic, so that it knows what it can look
+up."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .file_cache import strip_comments
 
 FOLDER = "knowledge"
 INDEX_FILES = ("context.md", "index.md")
-"""A topic may be a folder: one of these, the first that is there, says what it holds."""
+"""A topic may be a folder: the first of these files that exists says what it contains."""
 MOST_TOPICS = 300
 LINE_CHARS = 120
 INDEX_CHARS = 8_000
@@ -50,9 +50,9 @@ class Knowledge:
         self._index = ""
 
     def render_index(self, held: Held = NOTHING_HELD) -> str:
-        """The lines for the prompt, without what is `held` back; '' without any topic. A topic that
-        came, went or was replaced is seen at once, and one that was edited in its place within
-        LOOK_S: there may be hundreds."""
+        """The lines for the prompt, without what is `held` back; '' when there is no topic. A new,
+        removed or replaced topic is seen at once, and an edited one within LOOK_S, as there may be
+        hundreds."""
         now = self._clock.monotonic()
         if held is not self._held and held != self._held:
             self._held = held
@@ -72,7 +72,7 @@ class Knowledge:
         return self._index
 
     def _watched_paths(self) -> Iterator[str]:
-        """Whatever changes when a topic comes, goes or gets another first line."""
+        """A value that changes when a topic comes, goes or gets another first line."""
         yield self._folder
         with suppress(OSError), tree.scanned(self._folder) as inside:
             for path in sorted(f"{self._folder}/{entry.name}" for entry in inside)[:MOST_TOPICS]:
@@ -107,7 +107,8 @@ class Knowledge:
         return "\n".join(lines) if len(lines) > 1 else ""
 
     def _is_unchanged(self, place: Place) -> bool:
-        """Whether what was read still lies there; else all is read again the next time."""
+        """Whether the files that were read are still there. Otherwise everything is read again next
+        time."""
         self._watched[place.asked] = (place.changed_ns, place.inode)
         return place.still(place.asked)
 

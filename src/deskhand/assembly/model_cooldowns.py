@@ -1,4 +1,4 @@
-"""Remembers which models are to be left alone, and asks the chain what to try next."""
+"""Remembers which models have failed, and picks the next one to try."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ..types.events import ModelFailed
 
 
 class Retries:
-    """Cooldowns that all sessions share, by a clock that nobody sets. `random` gives a number in
-    [0, 1)."""
+    """The cooldowns of models, shared by all sessions and measured by the monotonic clock. `random`
+    gives a number in [0, 1)."""
 
     def __init__(self, random: Callable[[], float], monotonic: Callable[[], float]) -> None:
         self._random = random
@@ -27,8 +27,8 @@ class Retries:
     def next(
         self, models: Sequence[str], failures: Sequence[ModelFailed], now: float
     ) -> tuple[str, float] | None:
-        """The model to try after these failures of one step, and when, by the clock that says
-        `now`; None: no more."""
+        """The model to try after these failures of one step, and when, on the same clock as `now`.
+        None when nothing is left to try."""
         tick = self._monotonic()
         failed = [
             ModelFailure(failure.model, failure.error, tick, failure.retry_after_s)

@@ -1,4 +1,4 @@
-"""What is tried on an agent in a replay."""
+"""What a replay changes of an agent."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import msgspec
 
 
 class Tried(msgspec.Struct, frozen=True):
-    """Another text in place of SYSTEM.md ('': its own), and the skills in this folder beside its
-    own."""
+    """A text that replaces SYSTEM.md unless it is '', and a folder with more skills."""
 
     system: str = ""
     skills: Path | None = None

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from ..agent.state import State, fold
 from ..gateway.name_labels import label_of_name
 from ..store.base import Hit, Store
+from ..store.queries import last_event_of_kind
 from ..tools.base import Context, Done, Tool, own
 from ..tools.define import tool
 from ..types.errors import ToolError
@@ -31,6 +32,7 @@ from ..types.events import (
 from ..types.identity import EVERYBODY, Principal, principal_label, responsible_person, session_key
 from ..types.labels import LOCAL, OWNER, Label, join_labels
 from ..types.messages import Text, clean_text
+from .queries import sessions_of_place
 
 MAX_SESSIONS = 5
 MAX_PER_SESSION = 2
@@ -169,8 +171,8 @@ class PastSearch:
         if not context.address.group:
             return (context.session,)
         base = session_key(context.agent, replace(context.address, thread=""))
-        rows = await self._store.query("past_of_place", (context.agent, base, MAX_THREADS))
-        return list(dict.fromkeys((context.session, *(str(row[0]) for row in rows))))
+        found = await sessions_of_place(self._store, context.agent, base, MAX_THREADS)
+        return list(dict.fromkeys((context.session, *found)))
 
     def _join_label(self, lines: Sequence[PastLine], session: str, context: Context) -> Label:
         """Never a person's own word here; and where nobody is asked, it stays with the person whose
@@ -198,7 +200,7 @@ class PastSearch:
 
     async def _turn_start(self, session: str) -> int:
         """After which number the turn that goes on now began."""
-        return int((await self._store.query("event_last_of_kind", (session, "turn_ended")))[0][0])
+        return await last_event_of_kind(self._store, session, "turn_ended")
 
     def _render_window(
         self, session: str, talk: PastConversation, hit: Hit, context: Context

@@ -1,5 +1,4 @@
-"""Plugins: finds those that the configuration names, and takes in what they give. Nothing else is
-imported."""
+"""Loads the plugins that the configuration names. No other plugin is imported."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ PROMPT_CHARS = 20_000
 
 
 class LoadedPlugins(msgspec.Struct, frozen=True):
-    """A plugin that works, and what it gives. `place` is its file, or the package's entry point."""
+    """A loaded plugin. `place` is its file, or the entry point of its package."""
 
     name: str
     place: str
@@ -42,7 +41,7 @@ class LoadedPlugins(msgspec.Struct, frozen=True):
 
 
 class FailedPlugin(msgspec.Struct, frozen=True):
-    """A plugin that is named and does not work. `why` is a sentence with the next step, if there is
+    """A plugin that could not be loaded. `why` is a sentence, with the next step if there is
     one."""
 
     name: str
@@ -54,7 +53,7 @@ class FailedPlugin(msgspec.Struct, frozen=True):
 
 
 class Plugins(msgspec.Struct, frozen=True):
-    """What the plugins of the configuration give together, in the order in which it names them."""
+    """What all plugins give together, in the order of the configuration."""
 
     loaded: tuple[LoadedPlugins, ...] = ()
     failed: tuple[FailedPlugin, ...] = ()
@@ -68,14 +67,14 @@ class Plugins(msgspec.Struct, frozen=True):
         return "\n\n".join(f"# Plugin {p.name}\n{p.prompt}" for p in self.loaded if p.prompt)
 
     def hooks(self, agent: str) -> PluginHooks | None:
-        """None where no plugin has any."""
+        """The hooks for this agent, or None when no plugin has any."""
         by_name = {name: [p.hooks[name] for p in self.loaded if name in p.hooks] for name in HOOKS}
         return PluginHooks(agent, by_name) if any(by_name.values()) else None
 
 
 def load_plugins(settings: Settings, taken: Collection[str], known: Plugins) -> Plugins:
-    """Load what the configuration names. What fails is left out and says why; `taken` are names of
-    tools that none may have. Plugins that are `known` stay as they are."""
+    """Load the configured plugins. One that fails is left out and says why. No plugin may have a
+    tool with a name in `taken`. Plugins that are `known` are not loaded again."""
     kept = {plugin.name: plugin for plugin in known.loaded}
     loaded: list[LoadedPlugins] = []
     failed: list[FailedPlugin] = []
@@ -95,7 +94,7 @@ def load_plugins(settings: Settings, taken: Collection[str], known: Plugins) -> 
 
 
 def load_plugin(name: str, home: Home, taken: Collection[str]) -> LoadedPlugins | FailedPlugin:
-    """One plugin, whatever its code does."""
+    """Load one plugin. Never raises, whatever its code does."""
     place = str(home.plugins)
     try:
         source = find_plugin(name, home)
@@ -109,18 +108,18 @@ def load_plugin(name: str, home: Home, taken: Collection[str]) -> LoadedPlugins 
     except ConfigError as error:
         return FailedPlugin(name, place, str(error))
     except (Exception, SystemExit) as error:
-        log.exception("the plugin %r failed to load", name)
+        log.exception("The plugin %r could not be loaded.", name)
         return FailedPlugin(
             name, place, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
         )
 
 
 def find_plugin(name: str, home: Home) -> Path | EntryPoint:
-    """Where the plugin of this name is: the home's own file, else an installed package. Raises
-    ConfigError."""
+    """The file of this plugin in the home, or its installed package. Raises ConfigError."""
     if not NAME.fullmatch(name):
         raise ConfigError(
-            f"{name!r} is no name of a plugin: letters, digits, - and _, beginning with a letter"
+            f"{name!r} is not a valid plugin name: use letters, digits, - and _, and begin with a "
+            "letter"
         )
     file = home.plugins / f"{name}.py"
     if os.path.lexists(file):
@@ -128,20 +127,20 @@ def find_plugin(name: str, home: Home) -> Path | EntryPoint:
     for entry in entry_points(group=ENTRY_POINTS, name=name):
         return entry
     raise ConfigError(
-        f"there is no {file.name} there, and no installed package has a plugin {name!r}"
+        f"there is no file {file.name}, and no installed package has a plugin {name!r}"
     )
 
 
 def list_plugins(home: Home) -> dict[str, str]:
-    """name -> place of every plugin that could be named; none of them is imported."""
+    """name -> place of every plugin that is available. None of them is imported."""
     found = {entry.name: entry.value for entry in entry_points(group=ENTRY_POINTS)}
     files = sorted(home.plugins.glob("*.py")) if home.plugins.is_dir() else []
     return found | {file.stem: str(file) for file in files if NAME.fullmatch(file.stem)}
 
 
 def _run(file: Path) -> ModuleType:
-    """Run the file as a module. Compiled from what was checked, never from a cache that lies beside
-    it."""
+    """Run the file as a module. It is compiled from the bytes that were checked, never from a
+    cache."""
     module = ModuleType(f"deskhand_plugin_{file.stem.replace('-', '_')}")
     module.__file__ = str(file)
     source = _read(file)
@@ -155,7 +154,7 @@ def _run(file: Path) -> ModuleType:
 
 
 def _read(file: Path) -> bytes:
-    """The source, if nobody but this user can have written it. Raises ConfigError."""
+    """The source, unless somebody else could have written it. Raises ConfigError."""
     _check_permissions(file.parent, os.stat(file.parent))  # noqa: PTH116 -- beside fstat, the same kind of answer
     try:
         fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -182,8 +181,8 @@ def _check_permissions(path: Path, found: os.stat_result) -> None:
 
 
 def _validate_plugin(name: str, place: str, made: Any, taken: Collection[str]) -> LoadedPlugins:
-    """What a plugin gives, as far as anybody can check it. Raises ConfigError, or whatever its
-    methods raise."""
+    """What a plugin gives, checked as far as possible. Raises ConfigError, or what its methods
+    raise."""
     plugin = made() if isinstance(made, type) else made
     if not isinstance(plugin, Plugin):
         raise ConfigError("it has no variable `plugin` that is a deskhand.tools.plugin.Plugin")
@@ -201,6 +200,6 @@ def _validate_plugin(name: str, place: str, made: Any, taken: Collection[str]) -
 
 
 def edit_plugin_names(settings: Settings, add: str = "", drop: str = "") -> Sequence[str]:
-    """The names of the configuration with one more, or without one."""
+    """The configured names, with one added or removed."""
     names = [name for name in dict.fromkeys(settings.config.plugins) if name != drop]
     return [*names, add] if add and add not in names else names

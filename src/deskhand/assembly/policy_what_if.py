@@ -65,12 +65,10 @@ def with_rules(settings: Settings, other: Any, file: Path) -> Settings:
     that decide what is allowed. Raises ConfigError."""
     wanted = {"policy": other} if isinstance(other, list) else other
     if not isinstance(wanted, Mapping) or not wanted:
-        raise ConfigError(
-            f"{str(file)!r} holds neither a list of rules nor keys of the configuration"
-        )
+        raise ConfigError(f"{str(file)!r} is neither a list of rules nor part of a configuration")
     if strange := next((key for key in wanted if key not in RULE_KEYS), ""):
         raise ConfigError(
-            f"{str(file)!r}: {strange!r} decides nothing about calls; what may stand there: "
+            f"{str(file)!r}: {strange!r} has no effect on calls; allowed keys: "
             f"{', '.join(RULE_KEYS)}"
         )
     now: dict[str, Any] = msgspec.to_builtins(settings.config)

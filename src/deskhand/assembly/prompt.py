@@ -1,5 +1,5 @@
-"""The system prompt: files that people may edit at any time, in one order, the stable ones
-first."""
+"""Builds the system prompt from files that people may edit at any time. What changes least comes
+first, so that providers can cache it."""
 
 from __future__ import annotations
 
@@ -51,26 +51,28 @@ stop while tasks are open; set one blocked only where you need the person, and s
 
 WORKSPACE_FILES = ("RULES.md", "SOUL.md", "USER.md", "CODE.md", "AGENTS.md")
 MINIMAL_FILES = WORKSPACE_FILES[:2]
-"""Who it is, and what it must never do: that does not depend on how much it is told."""
+"""Who it is and what it must never do. These are in a minimal prompt too."""
 USER_FILE = "USER.md"
 MEMORY_FILE = "memory/MEMORY.md"
 NAME_CHARS = 80
 MAX_READS = 5
 JOB_CHANNEL = "job"
-"""The channel of jobs whose answers go nowhere."""
+"""The channel of jobs whose answers are sent to nobody."""
 
 PromptMode = Literal["full", "minimal", "none"]
 PromptRenderer = Callable[[State], tuple[str, ...]]
-"""The blocks of the system prompt of a conversation: those that stay first, what depends on the
-place last."""
+"""Gives the blocks of the system prompt of a session: the stable ones first, the one that depends on
+the place last."""
 
 
-class Sources(msgspec.Struct, frozen=True):
-    """Where the words for one agent come from, and how many it gets. `home` is Deskhand's folder,
-    `own` the agent's folder in it. `voice`: its answers are spoken; None: those to what was spoken.
-    `machine` says on what it runs. `quarantine` are files of the workspace that are not to be
-    shown. `system`: what stands in place of SYSTEM.md. `words` are being written in the workspace
-    by commands."""
+class Sources(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the prompt of one agent comes from, and how much of it there is.
+
+    `home` is the folder of Deskhand, `own` the folder of the agent in it. With `voice` its answers
+    are spoken; None speaks only the answers to spoken messages. `machine` describes the computer.
+    `quarantine` knows the files that are not to be shown, `pending_labels` gives the labels of what
+    commands are writing just now. `system` replaces SYSTEM.md unless it is ''.
+    """
 
     home: Path
     own: Path
@@ -86,10 +88,13 @@ class Sources(msgspec.Struct, frozen=True):
 
 
 class Prompt:
-    """Reads the files when they have changed, so that an edit is seen by the next call; until then
-    it gives the very same bytes. `skills` gives their index, `extras` what a channel adds, `pinned`
-    the facts that are always told: to a person who is alone here, or to everybody (''). Raises
-    ConfigError for an unknown preset."""
+    """The prompt of one agent. It gives the same bytes until a file has changed, and an edit is seen
+    by the next call of the model.
+
+    `skills` gives the index of skills, `extras` what a channel adds, and `pinned` the facts that
+    are always in the prompt: for a person who is alone with the agent, or for everybody ('').
+    Raises ConfigError for an unknown preset.
+    """
 
     def __init__(
         self,
@@ -99,12 +104,13 @@ class Prompt:
         extras: Callable[[Address], str] = lambda _: "",
         pinned: Callable[[str], str] = lambda _: "",
     ) -> None:
-        self._pinned = pinned
         self._sources = sources
         self._skills = skills
-        self._extras = extras
         self._clock = clock
-        self._system, self._own = Texts(sources.home, links=True), Texts(sources.own, links=True)
+        self._extras = extras
+        self._pinned = pinned
+        self._system = Texts(sources.home, links=True)
+        self._own = Texts(sources.own, links=True)
         self._work = Texts(sources.workspace)
         self._held = NOTHING_HELD
         self._knowledge = Knowledge(sources.workspace, clock)
@@ -117,59 +123,59 @@ class Prompt:
         sources = self._sources
         own = render_section("This conversation", (state.options.system_prompt or "").strip())
         if turn is None or sources.mode == "none":
-            return (MINIMAL_PROMPT, *([own] if own else []))
+            return (MINIMAL_PROMPT, own) if own else (MINIMAL_PROMPT,)
+
         preset = self._preset_text(state.options.preset or "")
         alone = not state.shared and is_private(turn.address, turn.principal)
         pieces = self._pieces(state, turn.principal, preset, alone)
         if pieces != self._joined[0]:
             self._joined = (pieces, "\n\n".join(pieces))
-        spoken = has_voice_input(state) if sources.voice is None else sources.voice
-        place = [
-            own,
-            self._render_context(turn.address, turn.principal, alone),
-            self._extras(turn.address),
-        ]
-        place += [DEEP_WORK_PROMPT] if state.options.mode == "deep_work" else []
-        place += [PLAN_MODE_PROMPT] if state.options.plan_mode else []
-        place += [SPOKEN_STYLE] if spoken else [WRITTEN_STYLE] if sources.mode == "full" else []
+
+        context = self._render_context(turn.address, turn.principal, alone)
+        place = [own, context, self._extras(turn.address)]
+        if state.options.mode == "deep_work":
+            place.append(DEEP_WORK_PROMPT)
+        if state.options.plan_mode:
+            place.append(PLAN_MODE_PROMPT)
+        if has_voice_input(state) if sources.voice is None else sources.voice:
+            place.append(SPOKEN_STYLE)
+        elif sources.mode == "full":
+            place.append(WRITTEN_STYLE)
         return self._joined[1], "\n\n".join(piece for piece in place if piece)
 
     def _pieces(self, state: State, principal: Principal, preset: str, alone: bool) -> list[str]:
-        """What stays first. When all of it was read we ask what is to be held back, and begin anew
-        where that is another: somebody may be writing it."""
-        quarantine = self._sources.quarantine
-        audience = state.audience
+        """The stable pieces. Somebody may write the files while they are read: when other files are
+        held back afterwards, they are read again."""
+        sources = self._sources
+        quarantine = sources.quarantine
         person = "" if state.person == EVERYBODY else state.person
-        workspace = str(self._sources.workspace)
-        if quarantine is not None:
-            self._held = quarantine.find_held(
-                audience, principal, self._sources.pending_labels(), workspace
-            )
+        if quarantine is None:
+            return [piece for piece in self._stable_pieces(preset, alone, person) if piece]
+
+        audience = state.audience
+        workspace = str(sources.workspace)
+        pending = sources.pending_labels()
+        self._held = quarantine.find_held(audience, principal, pending, workspace)
         for _ in range(MAX_READS):
             pieces = [piece for piece in self._stable_pieces(preset, alone, person) if piece]
-            if quarantine is None:
-                return pieces
-            words = self._sources.pending_labels()
+            pending = sources.pending_labels()
             quarantine.refresh()
-            held = quarantine.find_held(audience, principal, words, workspace)
+            held = quarantine.find_held(audience, principal, pending, workspace)
             if held == self._held:
                 return pieces
             self._held = held
-        return pieces[
-            :1
-        ]  # somebody writes all the time: it is told of nothing that they may have written
+        return pieces[:1]  # somebody writes all the time: show nothing that they may have written
 
     def _open_preset(self, name: str) -> Body:
         return Body(self._sources.home / "prompts", name, self._sources.workspace)
 
     def _preset_text(self, name: str) -> str:
-        """What the preset of a conversation says ('': the agent's own, and where it has been
-        deleted)."""
+        """The text of this preset. '' is the agent's own, which also replaces a deleted one."""
         if name not in self._presets:
             try:
                 self._presets[name] = self._open_preset(name)
             except ConfigError as error:
-                log.warning("a conversation goes on without its preset: %s", error)
+                log.warning("Using the default preset of the agent: %s", error)
                 name = ""
         return self._presets[name]()
 
@@ -192,106 +198,121 @@ class Prompt:
                 yield render_section(name, self._work(name, self._held))
 
     def _day_notes(self) -> tuple[str, ...]:
-        """The notes of yesterday and of today, where the person is."""
+        """The files with the notes of yesterday and of today, in the person's time zone."""
         days = day_files(self._clock.now(), self._sources.zone)
         if self._day not in ((), days):
-            self._work.clear()  # else the notes of every day would stay in memory
+            self._work.clear()  # or the notes of every day would stay in memory
         self._day = days
         return days
 
     def _render_context(self, address: Address, principal: Principal, alone: bool) -> str:
+        """Where and with whom the agent talks, and what it works with."""
         sources = self._sources
-        where = (
-            f"{_clean_name(address.channel)}"
-            f"{f', chat {_clean_name(address.chat)}' if address.chat else ''}"
-        )
-        here = "this group" if address.group else "this person"
-        memory = (
-            f"notes and, with USER.md beside it, facts about the owner: private, not for {here}"
-        )
-        lines = [f"# Context\nYou are talking on {where}{', in a group' if address.group else ''}."]
         if principal.kind == "clock":
             lines = [_render_job(address, principal)]
-        elif (
-            not address.group
-        ):  # elsewhere it would change from turn to turn, and the model would read all anew
-            roles = f" ({', '.join(map(_clean_name, principal.roles))})" if principal.roles else ""
-            behalf = (
-                f", for {_clean_name(principal.on_behalf_of)}" if principal.on_behalf_of else ""
-            )
-            lines.append(f"You are talking with {_clean_name(principal.id)}{roles}{behalf}.")
+        else:
+            lines = _render_place(address, principal)
+
         if alone:
             memory = "MEMORY.md is what you always know, YYYY-MM-DD.md holds the notes of a day"
+        else:
+            here = "this group" if address.group else "this person"
+            memory = (
+                f"notes and, with USER.md beside it, facts about the owner: private, not for {here}"
+            )
         lines.append(
             f"Your workspace is {sources.workspace}; relative paths begin there. In it: "
             f"memory/ ({memory}), knowledge/"
             " (a file for each topic), skills/, tools/, received/ (files that people sent)."
         )
-        return "\n".join([*lines, *([sources.machine] if sources.machine else [])])
+        if sources.machine:
+            lines.append(sources.machine)
+        return "\n".join(lines)
 
 
 def day_files(now: float, zone: tzinfo) -> tuple[str, ...]:
-    """The notes of yesterday and of today."""
+    """The names of the files with the notes of yesterday and of today."""
     today = datetime.fromtimestamp(now, zone).date()
     return tuple(f"memory/{day.isoformat()}.md" for day in (today - timedelta(days=1), today))
 
 
+def _render_place(address: Address, principal: Principal) -> list[str]:
+    """Where and with whom the agent talks. In a group the person is left out: they change from turn
+    to turn, and the model would read everything again."""
+    where = _clean_name(address.channel)
+    if address.chat:
+        where += f", chat {_clean_name(address.chat)}"
+    if address.group:
+        return [f"# Context\nYou are talking on {where}, in a group."]
+
+    who = _clean_name(principal.id)
+    if principal.roles:
+        who += f" ({', '.join(map(_clean_name, principal.roles))})"
+    if principal.on_behalf_of:
+        who += f", for {_clean_name(principal.on_behalf_of)}"
+    return [f"# Context\nYou are talking on {where}.", f"You are talking with {who}."]
+
+
 def _render_job(address: Address, principal: Principal) -> str:
-    """What a job is told in place of with whom it talks."""
+    """For a run of a job: nobody talks with the agent."""
     name = _clean_name(principal.id.removeprefix("job:"))
     person = _clean_name(principal.on_behalf_of) or "the owner"
-    goes = (
-        f"Your answer is sent to {_clean_name(address.channel)}, chat {_clean_name(address.chat)}."
-    )
     if address.channel == JOB_CHANNEL:
-        goes = (
+        answer = (
             "Your answer is kept and sent to nobody: what somebody must read, say with "
             "send_message."
         )
+    else:
+        channel = _clean_name(address.channel)
+        answer = f"Your answer is sent to {channel}, chat {_clean_name(address.chat)}."
     return (
-        f"# Job\nThis is a run of the job {name}, for {person}. Nobody is there to be asked. {goes}"
+        f"# Job\nThis is a run of the job {name}, for {person}. Nobody is there to be asked. "
+        f"{answer}"
     )
 
 
 def is_private(address: Address, principal: Principal) -> bool:
-    """Whether what is known of the owner may be told here: to an owner, with nobody else
-    listening."""
+    """Whether an owner is alone with the agent, so that it may use what it knows of the owner."""
     return not address.group and "owner" in principal.roles
 
 
 def render_section(title: str, text: str) -> str:
-    """A section; '' without a text."""
+    """A section of the prompt, or '' without a text."""
     return f"# {title}\n{text}" if text else ""
 
 
 def has_voice_input(state: State) -> bool:
-    """Whether the last thing that a person said here was spoken."""
+    """Whether the last message of a person was spoken. Messages that only we wrote do not count."""
     for shown in reversed(state.messages):
         parts = shown.message.parts
-        if shown.message.role == "user" and not all(
-            isinstance(part, Text) and part.label == LOCAL for part in parts
-        ):
+        if shown.message.role != "user":
+            continue
+        if not all(isinstance(part, Text) and part.label == LOCAL for part in parts):
             return any(isinstance(part, Audio) for part in parts)
     return False
 
 
 def describe_machine(home: Path, user: str, wide: bool) -> str:
-    """On what the agent runs, in a line: it does not change while the process lives."""
+    """The computer on which the agent runs, in a line that never changes while the process
+    lives."""
+    system = f"{platform.system()} {platform.machine()}"
     try:
         name = platform.freedesktop_os_release().get("PRETTY_NAME", "")
     except OSError:
         name = ""
-    shell = (
-        "with all that the owner reaches but secrets" if wide else "in a sandbox without network"
-    )
+    if name:
+        system += f" ({name})"
+    shell = "in a sandbox without network"
+    if wide:
+        shell = "with all that the owner reaches but secrets"
     return (
-        f"The machine runs {platform.system()} "
-        f"{platform.machine()}{f' ({name})' if name else ''}; the user's home is"
-        f" {user}, commands run in bash, {shell}. Deskhand's own files are in {home}, out "
-        "of your reach."
+        f"The machine runs {system}; the user's home is {user}, commands run in bash, {shell}. "
+        f"Deskhand's own files are in {home}, out of your reach."
     )
 
 
 def _clean_name(name: str) -> str:
-    """A name from outside, as a part of a line of ours."""
-    return (name if name.isprintable() else "".join(filter(str.isprintable, name)))[:NAME_CHARS]
+    """A name from outside, made safe for a line of the prompt: printable and short."""
+    if not name.isprintable():
+        name = "".join(filter(str.isprintable, name))
+    return name[:NAME_CHARS]

@@ -1,5 +1,4 @@
-"""Prompts that are ready to be chosen: `prompts/NAME/PROMPT.md` in the home, or one that comes with
-Deskhand."""
+"""Prompts to choose from: `prompts/NAME/PROMPT.md` in the home, or one that comes with Deskhand."""
 
 from __future__ import annotations
 
@@ -26,8 +25,8 @@ class Preset(msgspec.Struct, frozen=True):
 
 
 def list_presets(folder: Path) -> list[Preset]:
-    """Those in `folder` and the bundled ones, by name; one in `folder` hides a bundled one of its
-    name."""
+    """The presets in `folder` and the bundled ones, by name. One in `folder` replaces a bundled one
+    with its name."""
     found = {}
     for source, place in (("bundled", BUNDLED), ("home", folder)):
         for file in sorted(place.glob(f"*/{FILE_NAME}")):
@@ -40,7 +39,8 @@ def list_presets(folder: Path) -> list[Preset]:
 
 
 class Body:
-    """What a preset says, as it is now. Raises ConfigError when there is none of that name."""
+    """The text of a preset, as it is now. Raises ConfigError when there is no preset with that
+    name."""
 
     def __init__(self, folder: Path, name: str, workspace: Path) -> None:
         names = [preset.name for preset in list_presets(folder)] if name else []
@@ -52,6 +52,7 @@ class Body:
         self._bundled, self._workspace = Texts(BUNDLED, links=True)(self._file), str(workspace)
 
     def __call__(self) -> str:
-        """Without its front matter; `{workspace}` is the folder in which the agent works."""
+        """The text without its front matter. `{workspace}` is replaced by the folder of the
+        agent."""
         text = self._texts(self._file) or self._bundled if self._file else ""
         return split_front_matter(text)[1].strip().replace("{workspace}", self._workspace)

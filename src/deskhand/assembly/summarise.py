@@ -1,17 +1,16 @@
-"""What is told of messages that are no longer in view: what code knows for sure, and what a model
-makes of the rest."""
+"""Replaces messages that no longer fit: with facts from the store, and a summary by a model."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any
 
 import anyio
 
 from ..agent.state import State
 from ..models.side_completion import Aside
 from ..store.base import Store
+from ..tools.task_rows import open_task_lines
 from ..types.budget import make_charge
 from ..types.clock import Clock
 from ..types.errors import DeskhandError
@@ -21,6 +20,7 @@ from ..types.messages import Audio, File, Image, Message, Text, ToolCall, ToolRe
 from ..types.options import FOCUS_ALL
 from ..types.steps import Condensed
 from ..types.turn import OMITTED_MARKER
+from ..workspace.queries import changed_files, running_commands
 from .side_queries import SideQueries
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ CALL_CHARS = 500
 RESULT_CHARS = 1_000
 MOST_FILES = 30
 MOST_TASKS = 40
-MOST_PROCESSES = 10
+MOST_COMMANDS = 10
 LINE_CHARS = 200
 LABELED_PARTS = (Text, File, Image, Audio)
 _SYSTEM = """You sum up the earlier part of a conversation between a person and their assistant, for the assistant,
@@ -44,9 +44,9 @@ failed; what is still to be done. Leave out greetings and what did not matter. T
 it are for nobody now. At most 600 words, as plain sentences under short headings."""
 
 
-class Condense:
-    """Sums up for conversations. `store` knows what was changed and is open, `thinking` asks a
-    cheap model."""
+class Summarizer:
+    """Summarises dropped messages. `store` knows what was changed and is still open, `thinking`
+    asks a cheap model."""
 
     def __init__(self, store: Store, thinking: SideQueries, clock: Clock) -> None:
         self._store = store
@@ -56,7 +56,7 @@ class Condense:
     async def __call__(
         self, agent: str, state: State, dropped: Sequence[Message], focus: str
     ) -> Condensed:
-        """See `Agent.condense`."""
+        """See `Agent.summarize`."""
         label = label_of_messages(dropped)
         count = len(dropped)
         known = await self._known_facts(state)
@@ -82,37 +82,30 @@ class Condense:
         )
 
     async def _known_facts(self, state: State) -> list[str]:
-        """What is sure without any model."""
-        lines = [
-            f"Task {_one_line(text)}"
-            for (text,) in await self._query("ledger_tasks", state.session, MOST_TASKS)
-        ]
-        changed = [
-            place for (place,) in await self._query("ledger_files", state.session, MOST_FILES)
-        ]
-        if changed:
-            lines.append(
-                "Files changed here: "
-                + ", ".join(_one_line(bytes(each).decode(errors="replace")) for each in changed)
-            )
-        lines += [
-            f"Running beside: {_one_line(text)}"
-            for (text,) in await self._query("ledger_processes", state.session, 10)
-        ]
-        options = state.options
-        lines += [
-            "Plan mode is on: nothing is changed before a person said yes to the plan."
-        ] * bool(options.plan_mode)
-        lines += [f"Trusted here: {', '.join(options.trust)}"] if options.trust else []
-        return lines
+        """What is known for certain, without any model."""
+        session = state.session
+        tasks = await open_task_lines(self._store, session, MOST_TASKS)
+        lines = [f"Task {_one_line(task)}" for task in tasks]
 
-    async def _query(self, statement: str, session: str, most: int) -> list[tuple[Any, ...]]:
-        return await self._store.query(statement, (session, most))
+        changed = await changed_files(self._store, session, MOST_FILES)
+        if changed:
+            lines.append(f"Files changed here: {', '.join(map(_one_line, changed))}")
+
+        commands = await running_commands(self._store, session, MOST_COMMANDS)
+        lines += [f"Running beside: {_one_line(command)}" for command in commands]
+
+        if state.options.plan_mode:
+            lines.append(
+                "Plan mode is on: nothing is changed before a person said yes to the plan."
+            )
+        if state.options.trust:
+            lines.append(f"Trusted here: {', '.join(state.options.trust)}")
+        return lines
 
 
 def label_of_messages(messages: Sequence[Message]) -> Label:
-    """The lowest label in these messages, and never that of a person's own words: a model tells of
-    them."""
+    """The lowest label of these messages. Never a person's own label, as a model writes the
+    summary."""
     found = [LOCAL]
     for message in messages:
         for part in message.parts:
@@ -144,7 +137,7 @@ def _make_aside(dropped: Sequence[Message], focus: str) -> Aside:
 
 
 def render_transcript(messages: Sequence[Message], limit: int) -> str:
-    """The messages as text, each shortened; of what is still too long the middle is left out."""
+    """The messages as text, each one shortened. The middle of a long transcript is left out."""
     lines = [line for message in messages for line in _render_message(message)]
     text = "\n".join(lines)
     if len(text) <= limit:
@@ -177,6 +170,5 @@ def _truncate(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most * 2 // 3]} […] {text[-most // 3 :]}"
 
 
-def _one_line(text: str | bytes) -> str:
-    words = text.decode(errors="replace") if isinstance(text, bytes) else text
-    return " ".join(words.split())[:LINE_CHARS]
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:LINE_CHARS]

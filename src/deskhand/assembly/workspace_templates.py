@@ -1,5 +1,5 @@
-"""The folders and files of a home that people fill in: made where they are missing, and never
-written over."""
+"""Creates the folders and files of a home that people fill in. Existing files are never
+overwritten."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FILE_PURPOSES = {
     "HEARTBEAT.md": "what is to be looked after now and then, a line for each (where `heartbeat` is on)",  # noqa: E501
     "MEMORY.md": "what to remember, in private chats only",
 }
-"""What each file is for, as `init` says it."""
+"""What each file is for, as `init` shows it."""
 WORKSPACE_TEMPLATES = (
     "RULES.md",
     "SOUL.md",
@@ -39,10 +39,10 @@ WORKSPACE_FOLDERS = ("memory", "knowledge", "skills", "tools")
 
 
 def create_agent_files(settings: Settings, agent: str) -> list[Path]:
-    """Make what is missing for an agent. Returns what was made. Raises OSError.
+    """Create what is missing for an agent. Returns what was created. Raises OSError.
 
-    A workspace that the configuration puts elsewhere is a folder of the person's own: nothing is
-    put into it.
+    Nothing is created in a workspace that the configuration puts elsewhere: that is a folder of the
+    person.
     """
     home = settings.home
     made = [*_create_file(home.root / "SYSTEM.md"), *_create_file(home.agent(agent) / "AGENT.md")]

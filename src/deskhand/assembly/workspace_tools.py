@@ -1,4 +1,4 @@
-"""Tools that agents have of Python files in their workspaces. They follow the files."""
+"""Tools from Python files in the workspaces of agents. They follow the files."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ PendingLabels = Callable[[Path], Sequence[PendingLabel]]
 
 
 class OwnTools:
-    """One for each App. What untrusted words went into, or what was changed since it was approved,
-    is no tool, nor does it say anything; `words` are being written in a workspace just then."""
+    """The tools of all workspaces. A file with untrusted text, or one that was changed since it was
+    approved, gives no tool and no error message. `words` gives the labels of what commands are
+    writing in a workspace."""
 
     def __init__(
         self, store: Store, clock: Clock, words: PendingLabels = lambda folder: ()
@@ -36,7 +37,7 @@ class OwnTools:
         self._reported: dict[str, tuple[str, ...]] = {}
 
     def tools(self, settings: Settings, agent: str, taken: Collection[str]) -> dict[str, Tool]:
-        """Those of an agent by name, as the files are now; none has a name that is `taken`."""
+        """The tools of an agent by name, as the files are now. None has a name that is `taken`."""
         self._quarantine.refresh()
         self._used[agent] = self._stamp(settings, agent)
         tools, problems = python_tools(self._allowed_skills(settings, agent), taken)
@@ -47,16 +48,14 @@ class OwnTools:
         return {tool.spec.name: tool for tool in tools if is_offered(offered, tool.spec.name)}
 
     def has_changed(self, settings: Settings) -> bool:
-        """Whether an agent would have other tools now than those that it was given; one that was
-        given none has none to change."""
+        """Whether the files would give an agent other tools now than it was given."""
         given = [agent for agent in settings.agents if agent in self._used]
         if any(self._stamp(settings, agent)[1:] for agent in given):
             self._quarantine.refresh()
         return any(self._stamp(settings, agent) != self._used[agent] for agent in given)
 
     def _stamp(self, settings: Settings, agent: str) -> tuple[Any, ...]:
-        """Another one after every change; where there are no files only the first of it, which is
-        the same then."""
+        """A value that changes with every change of the files."""
         files = self._skills_of(settings, agent).stamp(self._clock.now())
         if not files:
             return (0,)

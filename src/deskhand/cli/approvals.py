@@ -6,7 +6,8 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from ..gateway.standing_grants import StandingGrant, list_grants, revoke_grant
+from ..gateway.queries import StandingGrant, list_grants
+from ..gateway.standing_grants import revoke_grant
 from ..runtime.app import App
 from ..store.base import OpenAsk
 from ..store.sqlite import SqliteStore

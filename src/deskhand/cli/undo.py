@@ -14,7 +14,8 @@ from ..secrets.redaction import Redactor
 from ..store.sqlite import SqliteStore
 from ..types.diffs import CallDiff
 from ..workspace.diffs import Diffs
-from ..workspace.undo_journal import Effect, Effects, Outcome, open_effects
+from ..workspace.queries import JournalEntry
+from ..workspace.undo_journal import Outcome, UndoJournal, open_undo_journal
 from .asks import name_of
 from .diffs import coloured, lines_of
 from .encoded import in_json
@@ -85,7 +86,7 @@ def undo(config: str | None, **given: Any) -> None:
         fail("--change names one change: leave out N, --redo and --session", USAGE)
 
     async def use(store: SqliteStore) -> list[Outcome]:
-        async with open_effects(settings, store) as effects:
+        async with open_undo_journal(settings, store) as effects:
             await effects.record_interrupted(settings.agents)
             chosen = await _chosen(effects, key, wanted)
             return [await effects.undo(ME, effect, force=wanted.force) for effect in chosen]
@@ -96,8 +97,8 @@ def undo(config: str | None, **given: Any) -> None:
         nothing = "nothing is there to undo: `deskhand undo --list` shows all"
         fail("there is no undo to take back" if wanted.redo else nothing)
     for outcome in done:
-        click.echo(plain(hide(f"{outcome.effect.n}  {outcome.words}")))
-    if refused := [outcome.effect.n for outcome in done if outcome.undo is None]:
+        click.echo(plain(hide(f"{outcome.entry.n}  {outcome.words}")))
+    if refused := [outcome.entry.n for outcome in done if outcome.undo is None]:
         click.echo(
             f"To do it all the same, and keep a copy: deskhand undo --change {refused[0]} --force",
             err=True,
@@ -105,15 +106,17 @@ def undo(config: str | None, **given: Any) -> None:
         sys.exit(FAILED)
 
 
-async def _chosen(effects: Effects, session: str, wanted: _Wanted) -> list[Effect]:
+async def _chosen(effects: UndoJournal, session: str, wanted: _Wanted) -> list[JournalEntry]:
     if wanted.change is not None:
         return [await effects.get(ME, wanted.change)]
-    return await effects.list_undoable(ME, wanted.count or 1, session, again=wanted.redo)
+    if wanted.redo:
+        return await effects.list_redoable(ME, wanted.count or 1, session)
+    return await effects.list_undoable(ME, wanted.count or 1, session)
 
 
 def _list(settings: Settings, session: str, limit: int, as_json: bool) -> None:
-    async def use(store: SqliteStore) -> list[Effect]:
-        async with open_effects(settings, store) as effects:
+    async def use(store: SqliteStore) -> list[JournalEntry]:
+        async with open_undo_journal(settings, store) as effects:
             return await effects.timeline(ME, session, limit=limit)
 
     found = with_store(settings, use)
@@ -144,10 +147,10 @@ def _list(settings: Settings, session: str, limit: int, as_json: bool) -> None:
 def _show(settings: Settings, number: int, as_json: bool) -> None:
     """The diff of one change, whole as far as it is kept."""
 
-    async def use(store: SqliteStore) -> tuple[Effect, CallDiff]:
-        async with open_effects(settings, store) as effects:
+    async def use(store: SqliteStore) -> tuple[JournalEntry, CallDiff]:
+        async with open_undo_journal(settings, store) as effects:
             effect = await effects.get(ME, number)
-            return effect, await Diffs(store, effects.tool_scope_of).diff_change(ME, effect)
+            return effect, await Diffs(store, effects.open_scope).diff_change(ME, effect)
 
     (effect, found), hide = with_store(settings, use), Redactor(settings)
     if as_json:
@@ -158,7 +161,7 @@ def _show(settings: Settings, number: int, as_json: bool) -> None:
         click.echo(f"    {coloured(hide(text), style, settings.environment)}")
 
 
-def _state(effect: Effect) -> str:
+def _state(effect: JournalEntry) -> str:
     if effect.undoes is not None:
         return f"of {effect.undoes}"
     return "undone" if effect.undone_at is not None else ""

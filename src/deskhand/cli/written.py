@@ -16,7 +16,7 @@ from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
 from ..types.diffs import CallDiff
 from ..workspace.owner_folder_review import Unreviewed, Written, discard_changes
-from ..workspace.undo_journal import open_effects
+from ..workspace.undo_journal import open_undo_journal
 from .asks import name_of
 from .diffs import coloured, lines_of
 from .plain import plain
@@ -76,7 +76,7 @@ def written(config: str | None, path: str, **given: Any) -> None:
     place = str(Path(path).expanduser().resolve()) if path else ""
 
     async def use(store: SqliteStore) -> tuple[list[Unreviewed], CallDiff]:
-        async with open_effects(settings, store) as effects:
+        async with open_undo_journal(settings, store) as effects:
             await effects.record_interrupted(settings.agents)
         known = Written(store, Blobs(settings.home.blobs))
         found = await known.list_unreviewed(place)
@@ -164,7 +164,7 @@ def _decide(settings: Settings, found: list[Unreviewed], wanted: _Wanted) -> Non
             return [f"Accepted: {count}."] + (
                 [f"Changed meanwhile, so still to review: {left}."] if left else []
             )
-        async with open_effects(settings, store) as effects:
+        async with open_undo_journal(settings, store) as effects:
             return await discard_changes(effects, ME, found)
 
     for line in with_store(settings, use):

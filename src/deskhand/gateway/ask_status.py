@@ -1,7 +1,7 @@
-"""Writes under a question what came of it, wherever it was answered, and takes its buttons away.
+"""Writes the outcome under a question, wherever it was answered, and removes its buttons.
 
-It is done once and not again after a crash: whoever presses a button that is left over hears that
-the question is no longer open.
+It is not tried again after a crash: somebody who presses a button that is left is told that the
+question is no longer open.
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ from collections import OrderedDict, deque
 from collections.abc import Mapping
 
 import anyio
-import msgspec
 from msgspec.structs import replace
 
 from ..channels.base import Channel, Editing
 from ..store.base import Store
-from ..types.commit import Outgoing
 from ..types.errors import ChannelError
 from ..types.events import (
     ApprovalAnswered,
@@ -27,11 +25,12 @@ from ..types.events import (
     Recorded,
     ToolFinished,
 )
+from .queries import messages_of_ask
 
 log = logging.getLogger(__name__)
 
 MAX_OPEN_ASKS = 1000
-"""So many open questions are known by their calls."""
+"""So many open questions are remembered."""
 SEND_S = 30.0
 RETRY_S = 0.5
 _CHOICE_TEXTS = {
@@ -41,11 +40,10 @@ _CHOICE_TEXTS = {
     "no": "\N{CROSS MARK} Not allowed: {who} said no",
     "never": "\N{CROSS MARK} Never allowed: {who} said so",
 }
-_decode = msgspec.json.Decoder(Outgoing).decode
 
 
-class Decided:
-    """Sees to the questions on channels that can edit."""
+class AskStatus:
+    """Shows the outcome of questions on the channels that can edit messages."""
 
     def __init__(self, store: Store, channels: Mapping[str, Channel]) -> None:
         self._store = store
@@ -55,7 +53,7 @@ class Decided:
         self._news = anyio.Event()
 
     def on_event(self, recorded: Recorded) -> None:
-        """Hear what happened. Never waits."""
+        """Follow what happens to questions. Never waits."""
         session = recorded.session
         event = recorded.event
         match event:
@@ -86,7 +84,7 @@ class Decided:
         self._news.set()
 
     async def run(self) -> None:
-        """Write it, for ever."""
+        """Edit the questions until cancelled."""
         while True:
             self._news = anyio.Event()
             waiting = [each for each in self._drain_queue() if not await self._edit_question(*each)]
@@ -101,22 +99,22 @@ class Decided:
 
     async def _edit_question(self, session: str, ask_id: str, words: str) -> bool:
         """False while the question itself is still to be sent."""
-        for state, sent_id, body in await self._store.query("ask_said", (session, ask_id)):
-            outgoing = _decode(body)
+        for sent in await messages_of_ask(self._store, session, ask_id):
+            outgoing = sent.outgoing
             channel = self.channels.get(outgoing.address.channel)
-            if channel is None or outgoing.ask is None or state == "failed":
+            if channel is None or outgoing.ask is None or sent.state == "failed":
                 continue
-            if state != "sent":
+            if sent.state != "sent":
                 return False
             over = replace(
                 outgoing, key=f"{outgoing.key}:decided", ask=replace(outgoing.ask, decided=words)
             )
             try:
                 with anyio.fail_after(SEND_S):
-                    await channel.edit(sent_id, over, "")
+                    await channel.edit(sent.platform_id, over, "")
             except (ChannelError, TimeoutError) as error:
                 log.info(
-                    "what became of a question is not shown at %s: %s",
+                    "Could not show the outcome of a question at %s: %s",
                     outgoing.address.channel,
                     error,
                 )

@@ -1,5 +1,5 @@
-"""The anchor file: heads of the sessions' hash chains, noted outside the database, so that a
-cut-off tail is found."""
+"""The anchor file: heads of the sessions' hash chains, written outside the database, so that a log
+that was cut off is detected."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 
 ANCHOR_INTERVAL_S = 600.0
-"""How often a running Deskhand notes the heads."""
+"""How often a running Deskhand writes the heads."""
 Heads = Mapping[str, tuple[int, bytes]]
 Anchors = dict[str, dict[int, bytes]]
-"""session -> number of an event -> its hash as it was noted, in the order of the notes"""
+"""session -> number of an event -> its hash, in the order in which they were written"""
 
 
 class _Line(msgspec.Struct):
@@ -22,8 +22,8 @@ class _Line(msgspec.Struct):
 
 
 def read_anchors(path: Path) -> Anchors:
-    """All heads that were noted of each session; for one number the first counts, as what came
-    later would be another history. A line that a crash cut short is left out."""
+    """All heads in the file, by session. For one number the first counts: a later one would be
+    another history. A line that a crash cut short is left out."""
     anchors: Anchors = {}
     try:
         lines = path.read_bytes().splitlines()
@@ -40,10 +40,9 @@ def read_anchors(path: Path) -> Anchors:
 
 
 def append_anchors(path: Path, heads: Heads, at: float) -> int:
-    """Append the heads that have changed since they were noted; on disk when it returns. Returns
-    how many.
+    """Append the heads that have changed. They are on disk when this returns. Returns how many.
 
-    Raises OSError when it cannot be written.
+    Raises OSError when the file cannot be written.
     """
     known = read_anchors(path)
     changed = {

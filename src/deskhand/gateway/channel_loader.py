@@ -1,4 +1,4 @@
-"""Opens the channels that the configuration names. Nothing else is imported."""
+"""Opens the channels of the configuration. Only the code of those is imported."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ RETRY_S = 600.0
 
 
 class Unopened:
-    """Stands where a channel should be that cannot work, and says why to whoever asks. What is owed
-    there waits."""
+    """Replaces a channel that cannot be opened, and says why in the health. Its messages wait in
+    the outbox."""
 
     idempotent = False
 
@@ -38,7 +38,7 @@ class Unopened:
 
 
 def open_channels(settings: Settings, blobs: Blobs, clock: Clock) -> tuple[Channel, ...]:
-    """Every channel of the configuration; one that cannot work is there too, as `Unopened`."""
+    """All channels of the configuration. One that cannot be opened is an `Unopened`."""
     found: list[Channel] = []
     for name, config in settings.config.channels.items():
         if not config.enabled:
@@ -57,7 +57,7 @@ async def fetch_introduction(
     channel = _open(name, config, settings, blobs, SystemClock())
     try:
         if not isinstance(channel, Introducing):
-            raise ConfigError(f"a channel {name!r} cannot say where people find it")
+            raise ConfigError(f"the channel {name!r} does not know its own name on the platform")
         return await channel.introduce()
     finally:
         if isinstance(channel, Closing):

@@ -1,5 +1,4 @@
-"""Keeps one driver per session, many sessions at once, and wakes those that rest when their time
-has come."""
+"""Drives many sessions at once, one driver for each, and wakes sessions when they are due."""
 
 from __future__ import annotations
 
@@ -23,32 +22,35 @@ log = logging.getLogger(__name__)
 
 WARM_SESSIONS = 500
 WARM_BYTES = 64_000_000
-"""So many sessions, and so much of them, are kept in memory while they are at rest."""
+"""So many sessions at rest, and so many bytes of them, are kept in memory."""
 MAX_ADOPTED = 1_000
-"""So many sessions that this process would not see to by itself are remembered, because somebody
-has come for them."""
+"""So many sessions are remembered that this process drives only because somebody uses them here."""
 MAX_FAILURES = 5
 ALONE_S = 60.0
 POLL_S = 0.02
+MAX_SLEEP_S = 60.0
 RECHECK_S = 10.0
-"""What rested when the process began is looked at by then: the clock may have been set back while
-nothing ran."""
+"""A session that rested when the process began is driven by then, as the clock may have been set
+back meanwhile."""
 PAUSES_S = (0.1, 0.3, 1.0, 3.0, 5.0)
 SelectSession = Callable[[str], bool]
 OnUp = Callable[[], None]
 OnTrouble = Callable[[str, DeskhandError, bool], None]
-"""Called with a session, what holds it up, and whether that is for good: then it is left alone
-until something new comes in."""
+"""Called with a session, the error that holds it up, and whether that is for good: then it is not
+driven until something new comes in."""
 
 
 class SessionSlot:
-    """A session's driver and when to wake it: at `wake_at` by the time of day, or at `tick` by the
-    clock that nobody sets, whichever comes first. Its task stays as long as the driver is warm: to
-    wake one that waits is a tenth of the cost of a new one."""
+    """The driver of a session and when to wake it: at `wake_at` (seconds since the epoch) or at
+    `tick` (monotonic), whichever comes first. Its task lives as long as the slot, because waking a
+    task costs a tenth of starting one."""
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
-        self.running = self.tasked = self.forgotten = self.stale = False
+        self.running = False
+        self.tasked = False
+        self.forgotten = False
+        self.stale = False
         self.go = asyncio.Event()
         self.wake_at: float | None = None
         self.tick = 0.0
@@ -56,16 +58,20 @@ class SessionSlot:
 
 
 class Dispatch:
-    """Drives sessions. `make` gives a new driver for a session; `troubled` hears why one is held
-    up."""
+    """Drives the sessions of this process. `make_driver` makes the driver of a session;
+    `on_trouble` is told what holds a session up."""
 
     def __init__(
-        self, store: Store, make: Callable[[str], Driver], clock: Clock, troubled: OnTrouble
+        self,
+        store: Store,
+        make_driver: Callable[[str], Driver],
+        clock: Clock,
+        on_trouble: OnTrouble,
     ) -> None:
         self._store = store
-        self._make = make
+        self._make_driver = make_driver
         self._clock = clock
-        self._troubled = troubled
+        self._on_trouble = on_trouble
         self._slots: OrderedDict[str, SessionSlot] = OrderedDict()
         self.most_sessions = WARM_SESSIONS
         self.most_bytes = WARM_BYTES
@@ -78,21 +84,21 @@ class Dispatch:
 
     @property
     def is_driving(self) -> bool:
-        """This process drives; otherwise it only accepts and reads."""
+        """Whether this process drives. Otherwise it only accepts and reads."""
         return self._tasks is not None
 
     @property
     def is_draining(self) -> bool:
-        """Nothing more is begun."""
+        """Whether it begins nothing more."""
         return self._draining
 
     def owns(self, session: str) -> bool:
-        """Whether this process sees to that session while it drives."""
+        """Whether this process drives that session."""
         return session in self._adopted or self._takes(session)
 
     def adopt(self, session: str, *, cut: bool = False) -> None:
-        """Wake this session, and see to it from now on whatever `takes` says of it: somebody has
-        come for it."""
+        """Wake this session, and drive it from now on whatever `takes` says: somebody uses it
+        here."""
         if self._tasks is None or not self._takes(session):
             self._adopted[session] = None
             if len(self._adopted) > MAX_ADOPTED:
@@ -105,12 +111,12 @@ class Dispatch:
         takes: SelectSession = lambda session: True,
         up: OnUp = lambda: None,
     ) -> None:
-        """Take over what is owed and drive for ever. Only the holder of the driver lock may call
-        this. `up` is called before what crashed is driven alone, which may take its time; `started`
-        when all else is driven as well.
+        """Drive everything that is owed until cancelled. Only the holder of the driver lock may
+        call this.
 
-        `takes` tells which sessions to drive; others stay at rest until somebody drives them who
-        does. What comes in through the Door of this process is driven in any case.
+        `takes` says which sessions to drive. The others stay at rest for another process; what
+        comes in through the door of this one is driven in any case. `up` is called before sessions
+        that crashed are driven alone, which may take a while, and `started` when all are driven.
         """
         self._takes = takes
         dead = await self._store.begin_run(self._clock.now())
@@ -121,7 +127,7 @@ class Dispatch:
             async with anyio.create_task_group() as tasks:
                 up()
                 await self._drive_suspects(tasks)
-                # from here on `wake` works; what came before is in the list that is read now
+                # From here on `wake` works. What came before is in the list that is read now.
                 self._tasks = tasks
                 for row in await self._store.open_sessions():
                     if self.owns(row.session):
@@ -129,7 +135,7 @@ class Dispatch:
                 started()
                 await self._wake_due_sessions()
         except anyio.get_cancelled_exc_class():
-            clean = True  # we were told to end; anything else counts as a crash
+            clean = True  # a stop that was asked for; everything else counts as a crash
             raise
         finally:
             self._tasks = None
@@ -138,24 +144,25 @@ class Dispatch:
                     await self._store.end_run()
 
     async def drain(self) -> None:
-        """Begin no more, and wait until what is being driven rests. What comes in meanwhile waits
-        for the next run."""
+        """Begin nothing more, and wait until every session rests. What comes in meanwhile waits for
+        the next run."""
         self._draining = True
         while any(slot.running for slot in self._slots.values()):  # noqa: ASYNC110 -- the bound is the caller's
             await anyio.sleep(POLL_S)
 
     async def _drive_suspects(self, tasks: TaskGroup) -> None:
-        """What crashed three times is driven by itself until it has got further, so that a fourth
-        crash names the culprit and the others do not wait for longer than that takes."""
+        """Drive each session that was open in three crashes by itself, until it has committed
+        something. If the process crashes again, that session is to blame."""
         for row in await self._store.open_sessions():
-            if row.attempts >= 3 and self.owns(row.session):
-                await self._store.drive_alone(row.session)
-                log.warning("driving %s alone: it was open in three crashes", row.session)
-                slot = self._reserve_slot(row.session)
-                tasks.start_soon(self._drive, slot)
-                with anyio.move_on_after(ALONE_S):
-                    while slot.running and await self._is_suspect(row.session):  # noqa: ASYNC110 -- the store tells
-                        await anyio.sleep(POLL_S)
+            if row.attempts < 3 or not self.owns(row.session):
+                continue
+            await self._store.drive_alone(row.session)
+            log.warning("Driving %s alone: it was open in three crashes.", row.session)
+            slot = self._reserve_slot(row.session)
+            tasks.start_soon(self._drive, slot)
+            with anyio.move_on_after(ALONE_S):
+                while slot.running and await self._is_suspect(row.session):  # noqa: ASYNC110 -- the store tells
+                    await anyio.sleep(POLL_S)
         await self._store.drive_alone("")
 
     async def _is_suspect(self, session: str) -> bool:
@@ -169,11 +176,12 @@ class Dispatch:
             self.wake(row.session)
         else:
             slot = self._slot(row.session)
-            slot.wake_at, slot.tick = row.wake_at, self._clock.monotonic() + RECHECK_S
+            slot.wake_at = row.wake_at
+            slot.tick = self._clock.monotonic() + RECHECK_S
 
     def wake(self, session: str, *, cut: bool = False) -> None:
-        """Drive the session now, or tell its driver that there is news; `cut` ends what it is
-        waiting for outside."""
+        """Drive the session now, or tell its driver that there is news. With `cut` the driver stops
+        waiting for a model, a tool or a person."""
         if self._tasks is None:
             return
         slot = self._slot(session)
@@ -189,8 +197,8 @@ class Dispatch:
     def reserve(
         self, session: str, inbound: Inbound, principal: Principal
     ) -> tuple[SessionSlot, FirstCommit] | None:
-        """A warm session at rest and the commit that takes this message in, held until `start` or
-        `release`."""
+        """The slot of a session that is in memory and at rest, with the commit that takes this
+        message in, or None. The slot counts as running: call `start` in any case."""
         slot = self._slots.get(session)
         if self._tasks is None or self._draining or slot is None or slot.running or slot.stale:
             return None
@@ -211,36 +219,36 @@ class Dispatch:
         return slot.driver.snapshot() if slot else None
 
     def turn(self, session: str) -> Turn | None:
-        """What goes on in a session that is warm here."""
+        """The open turn of a session that is in memory here."""
         slot = self._slots.get(session)
         state = slot.driver.state if slot else None
         return state.turn if state else None
 
     def iter_active_turns(self) -> Iterator[tuple[str, Turn]]:
-        """The sessions that are being driven for somebody now, with their turns; those that rest
-        are not."""
+        """The sessions that are being driven now, with their turns. Sessions at rest are left
+        out."""
         for session, slot in list(self._slots.items()):
             if slot.running and (turn := self.turn(session)) is not None:
                 yield session, turn
 
     @property
     def warm(self) -> dict[str, int]:
-        """The sessions that are kept in memory, with about how many bytes each takes."""
+        """The sessions in memory, with the approximate size of each in bytes."""
         return {session: slot.size_bytes for session, slot in self._slots.items()}
 
     def renew(self) -> None:
-        """What drivers are made of has changed: each session gets a new one for its next drive."""
+        """Make a new driver for the next drive of each session: agents or settings have changed."""
         for slot in self._slots.values():
             slot.stale = True
 
     def _slot(self, session: str) -> SessionSlot:
         slot = self._slots.get(session)
         if slot is None:
-            slot = self._slots[session] = SessionSlot(self._make(session))
+            slot = self._slots[session] = SessionSlot(self._make_driver(session))
             if len(self._slots) > self.most_sessions:
                 self._make_room(slot)
         elif slot.stale and not slot.running:
-            slot.driver = self._make(session)
+            slot.driver = self._make_driver(session)
             slot.stale = False
         self._slots.move_to_end(session)
         return slot
@@ -252,7 +260,7 @@ class Dispatch:
         return slot
 
     def _update_size(self, slot: SessionSlot) -> None:
-        """Note how much memory a session takes that has been driven, and make room where it is too
+        """Note how much memory a session takes after it was driven, and make room if that is too
         much."""
         size_bytes = slot.driver.size_bytes
         self._warm_bytes += size_bytes - slot.size_bytes
@@ -261,14 +269,12 @@ class Dispatch:
             self._make_room(slot)
 
     def _make_room(self, keep: SessionSlot) -> None:
-        """Let go of the sessions at rest that were driven longest ago, until the others fit. One
-        that is to be woken at a time stays known, and is read from the log again then."""
+        """Drop sessions at rest until the others fit, those first that were driven longest ago. A
+        session that is to be woken later keeps its slot, and is read from the log again then."""
         waiting = sum(1 for slot in self._slots.values() if slot.wake_at is not None)
         for session, slot in list(self._slots.items()):
-            if (
-                len(self._slots) - waiting <= self.most_sessions
-                and self._warm_bytes <= self.most_bytes
-            ):
+            fits = len(self._slots) - waiting <= self.most_sessions
+            if fits and self._warm_bytes <= self.most_bytes:
                 return
             if slot.running or slot is keep:
                 continue
@@ -282,7 +288,7 @@ class Dispatch:
             slot.go.set()
 
     async def _run_slot(self, slot: SessionSlot) -> None:
-        """Drive whenever it is to go, until it is forgotten."""
+        """Drive the session each time it is started, until its slot is dropped."""
         try:
             while not slot.forgotten:
                 slot.go.clear()
@@ -292,37 +298,40 @@ class Dispatch:
             slot.tasked = False
 
     async def _drive(self, slot: SessionSlot) -> None:
-        """Drive until nothing is owed, whatever the disk or our own bugs do meanwhile."""
+        """Drive until nothing is owed. When the store is not available, try again until it is.
+        After MAX_FAILURES errors of ours end the turn with the reason; when even that fails,
+        stop."""
+        driver = slot.driver
         failures = 0
         parked = 0
         reason = ""
         try:
-            while failures < 2 * MAX_FAILURES:  # a log that cannot even be given up is left alone
+            while failures < 2 * MAX_FAILURES:
                 try:
                     if failures >= MAX_FAILURES:
-                        await slot.driver.give_up(reason)
+                        await driver.give_up(reason)
                         break
-                    slot.wake_at = await slot.driver.drive()
-                    slot.tick = slot.driver.rests_until
-                    if not slot.driver.has_news or slot.wake_at is not None:
+                    slot.wake_at = await driver.drive()
+                    slot.tick = driver.rests_until
+                    if not driver.has_news or slot.wake_at is not None:
                         break
                 except (StoreUnavailable, StaleSession) as error:
-                    log.warning("%s is parked: %s", slot.driver.session, error)
-                    if isinstance(error, StoreUnavailable) and parked:  # not what passes at once
-                        self._troubled(slot.driver.session, error, False)
-                    await anyio.sleep(PAUSES_S[min(parked, 4)])
+                    pause_s = PAUSES_S[min(parked, len(PAUSES_S) - 1)]
+                    log.warning("%s waits %.1f s: %s", driver.session, pause_s, error)
+                    if isinstance(error, StoreUnavailable) and parked:  # the first may pass at once
+                        self._on_trouble(driver.session, error, False)
+                    await anyio.sleep(pause_s)
                     parked += 1
                 except Exception as error:
-                    failures, reason = failures + 1, f"{type(error).__name__}: {str(error)[:300]}"
+                    failures += 1
+                    reason = f"{type(error).__name__}: {str(error)[:300]}"
+                    log.exception("Driving %s failed.", driver.session)
                     if failures == 2 * MAX_FAILURES or isinstance(error, StoreCorrupt):
-                        told = (
-                            error
-                            if isinstance(error, DeskhandError)
-                            else DeskhandError(f"It broke ({reason}).")
-                        )
-                        self._troubled(slot.driver.session, told, True)
-                    log.exception("driving %s failed", slot.driver.session)
-                    await anyio.sleep(PAUSES_S[min(failures, 4)] if failures < MAX_FAILURES else 0)
+                        self._on_trouble(driver.session, _shown_error(error, reason), True)
+                    pause_s = 0.0
+                    if failures < MAX_FAILURES:
+                        pause_s = PAUSES_S[min(failures, len(PAUSES_S) - 1)]
+                    await anyio.sleep(pause_s)
         finally:
             slot.running = False
         if not slot.forgotten:
@@ -331,7 +340,7 @@ class Dispatch:
             self._alarm.set()
 
     async def _wake_due_sessions(self) -> None:
-        """Wake what rests when its time has come."""
+        """Wake each session when it is due, until cancelled."""
         while True:
             now = self._clock.now()
             tick = self._clock.monotonic()
@@ -344,7 +353,13 @@ class Dispatch:
                 if left_s <= 0:
                     self.wake(session)
             self._alarm = anyio.Event()
-            with anyio.move_on_after(
-                min([60.0, *(left_s for left_s in rests.values() if left_s > 0)])
-            ):
+            due_in_s = [left_s for left_s in rests.values() if left_s > 0]
+            with anyio.move_on_after(min([MAX_SLEEP_S, *due_in_s])):
                 await self._alarm.wait()
+
+
+def _shown_error(error: Exception, reason: str) -> DeskhandError:
+    """The error that the followers of the session are shown."""
+    if isinstance(error, DeskhandError):
+        return error
+    return DeskhandError(f"This conversation stopped because of an internal error ({reason}).")

@@ -1,25 +1,24 @@
-"""The Door: authorises, routes, stores, and only then says yes."""
+"""The one way in: it authorises, routes and stores what comes from a surface, and then confirms
+it."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator
 from datetime import tzinfo
+from typing import Protocol
 
 import anyio
-import msgspec
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from ..agent.rewind import MAX_TITLES, RewindView, make_branch
 from ..agent.state import State
-from ..policy.approval import parse_choice
 from ..policy.roles import may_send
 from ..secrets.inbound_redaction import find_secret, redact_body
+from ..secrets.redaction import Redactor
 from ..store.base import Accepted, Store
-from ..types.client import CLIENT_HISTORY_SOURCE
+from ..store.queries import has_members, session_of_message, was_accepted
 from ..types.clock import Clock, Ids
-from ..types.commands import COMMAND_ALIASES, COMMANDS
-from ..types.door import TEXT_CHARS, Door, Progress
+from ..types.door import Door, Progress
 from ..types.errors import Ending, Refused
 from ..types.events import Recorded
 from ..types.identity import (
@@ -35,73 +34,65 @@ from ..types.identity import (
     Receipt,
     Rewind,
     Said,
-    ToolResults,
     When,
     is_own_session,
-    principal_label,
     session_key,
 )
-from ..types.labels import Label
-from ..types.messages import (
-    Audio,
-    File,
-    Image,
-    Message,
-    Part,
-    Text,
-    ToolCall,
-    ToolResult,
-    clean_text,
-)
+from ..types.messages import File, Message
 from ..types.moment import Moment
 from ..types.options import SessionOptions
 from ..types.turn import STOP_TURN_ONLY
 from ..users.strangers import NO_ACCESS
 from .dispatch import Dispatch
-from .feed import (
-    Batch,
-    Feed,
-    FeedSource,
-    NoteRefusal,
-    follow_in_batches,
-    follow_session,
-    watch_sessions,
-)
+from .feed import Batch, Feed, FeedSource, follow_in_batches, follow_session, watch_sessions
+from .inbound_body import body_problem, normalize_body
 from .machine_rounds import MachineRounds
-from .named_sessions import Places
+from .named_sessions import NamedSessions
 from .state_at import build_moment
 
 MAX_OWN_ROWS = 1_000
 """So many rows that came in here are remembered until the watch of the inbox asks about them."""
 MAX_CHECKED_NAMES = 1_000
-"""So many names of conversations are remembered that hold no secret."""
-HISTORY_CHARS = 10_000_000
-HISTORY_MESSAGES = 5_000
-"""The longest history that a program may bring along."""
-COMMAND_NAME_CHARS = 64
-"""Of an unknown command no more is said back."""
-_COMMAND = re.compile(r"(/)(\w{1,64})(?:\s+(.*))?|(!)(\w\S*)(?:\s+(.*))?", re.DOTALL)
+"""So many names of sessions are remembered that hold no secret."""
 
 
-class Access(msgspec.Struct, frozen=True):
-    """Who may come in, and to whom. `authorise` resolves the sender, None for a stranger; `route`
-    names the agent, and `may_talk` says whether it is for them. `unpack` opens the files in a
-    message for a session. `note` writes down that somebody asked for what is not theirs. `bots`
-    tells whether bots may write on a channel, `rounds` counts theirs. `check` says what speaks
-    against somebody's setting options of a session ('' for nothing). `zone` is where messages are
-    dated, `prompt` what the agent of a session is told. `redact` takes secrets out."""
+class Access(Protocol):
+    """Who may come in and talk to which agent, and what the agents need of a message.
 
-    authorise: Callable[[Inbound], Principal | None]
-    route: Callable[[Inbound], str]
-    may_talk: Callable[[Principal, str], bool]
-    unpack: Callable[[str, Message], Awaitable[Message]]
-    note: NoteRefusal
-    bots: Callable[[str], bool]
+    `rounds` counts what programs begin, `redact` takes secrets out, and messages are dated in the
+    time zone `zone`.
+    """
+
     rounds: MachineRounds
-    check: Callable[[Principal, str, SessionOptions], str] = lambda principal, session, options: ""
-    zone: tzinfo | None = None
-    prompt: Callable[[State], tuple[str, ...]] = lambda state: ()
-    redact: Callable[[str], str] = str
+    redact: Redactor
+    zone: tzinfo | None
+
+    def authorise(self, inbound: Inbound, /) -> Principal | None:
+        """Who the sender is, or None for a stranger."""
+
+    def route(self, inbound: Inbound, /) -> str:
+        """The name of the agent that gets it."""
+
+    def may_talk(self, principal: Principal, agent: str, /) -> bool:
+        """Whether this person may talk to that agent."""
+
+    def accepts_bots(self, channel: str, /) -> bool:
+        """Whether bots may write on this channel."""
+
+    def options_problem(
+        self, principal: Principal, session: str, options: SessionOptions, /
+    ) -> str:
+        """Why this person may not set these options of the session, or ''."""
+
+    def render_prompt(self, state: State, /) -> tuple[str, ...]:
+        """The system prompt of the session with this state, in blocks."""
+
+    async def unpack_message(self, session: str, message: Message, /) -> Message:
+        """The message with its files opened, so that the log has what the model is shown of
+        them."""
+
+    async def note_refusal(self, principal: Principal, what: str, subject: str, /) -> None:
+        """Write into the audit trail that somebody asked for something that is not theirs."""
 
 
 class LocalDoor:
@@ -112,34 +103,35 @@ class LocalDoor:
     ) -> None:
         self._store = store
         self._dispatch = dispatch
-        self._source = FeedSource(
-            store, feed, lambda: dispatch.is_driving, dispatch.snapshot, access.note
-        )
+        self._source = FeedSource(store, feed, dispatch, access.note_refusal)
         self._access = access
         self._clock = clock
         self._ids = ids
-        self._places = Places(store)
-        self._named: dict[str, None] = {}  # conversations whose names are known to hold no secret
-        self._own: dict[int, None] = {}  # in the order in which they came
+        self._named_sessions = NamedSessions(store)
+        self._checked_names: dict[
+            str, None
+        ] = {}  # sessions whose names are known to hold no secret
+        self._own: dict[int, None] = {}  # inbox rows that came in here, the oldest first
 
     def pop_own_row(self, inbox_id: int) -> bool:
-        """Whether this row came in here, and not through another process. Asked once for each
-        row."""
+        """Whether this row came in here, and not through another process. Ask once for each row."""
         own = inbox_id in self._own
         self._own.pop(inbox_id, None)
         return own
+
+    # Taking in
 
     async def submit(self, inbound: Inbound) -> Receipt:
         principal = self._access.authorise(inbound)
         if principal is None:
             return Receipt("refused", reason=f"{inbound.sender!r} is not known here")
-        # An answer may help a turn to its end; and a platform may have been told already that we
-        # have its message.
+
+        # An answer may let a turn end. And a platform may believe already that we have its message.
         over_http = inbound.address.channel in CLIENT_NAMED_CHANNELS
         if self._dispatch.is_draining and over_http and isinstance(inbound.body, Said | Edit):
             raise Ending(
-                "Deskhand is ending or starting again: nothing was taken in, so send it "
-                "again in a moment"
+                "Deskhand is stopping or restarting. Your message was not accepted: send it again "
+                "in a moment"
             )
         return await self._take_in(inbound, principal)
 
@@ -148,139 +140,119 @@ class LocalDoor:
         session = (
             inbound.session
             or await self._find_target(inbound, principal, own)
-            or self._places.current_session(own, inbound)
+            or self._named_sessions.current_session(own, inbound)
         )
         if refused := await self._access_refusal(principal, inbound, session):
             return Receipt("refused", reason=refused)
-        if inbound.by_program:
-            if stopped := await self._bot_refusal(inbound):
-                return Receipt("refused", reason=stopped)
-        elif self._access.rounds.counted:
-            await self._access.rounds.reset()
-        body = _normalize_body(inbound.body, principal, by_program=inbound.by_program)
+        if refused := await self._round_refusal(inbound):
+            return Receipt("refused", reason=refused)
+
+        body = normalize_body(inbound.body, principal, by_program=inbound.by_program)
         inbound = replace(inbound, body=redact_body(body, self._access.redact))
-        wrong = self._body_problem(inbound.body, principal, session)
-        if not wrong and session not in self._named:
+        if isinstance(inbound.body, Configure):
+            wrong = self._access.options_problem(principal, session, inbound.body.options)
+        else:
+            wrong = body_problem(inbound.body)
+        if not wrong and session not in self._checked_names:
             wrong = self._name_problem(session)
         if wrong:
             return Receipt("refused", reason=wrong)
-        if (
-            not inbound.session
-            and (moved := await self._places.switch_session(own, inbound)) is not None
-        ):
-            session, inbound = moved
+
+        if not inbound.session:
+            moved = await self._named_sessions.switch_session(own, inbound)
+            if moved is not None:
+                session, inbound = moved
         try:
-            return await self._accept(
-                await self._unpack_files(inbound, session), principal, session
-            )
+            inbound = await self._unpack_files(inbound, session)
+            return await self._accept(inbound, principal, session)
         except Refused as error:
             return Receipt("refused", session, reason=str(error))
 
-    def _name_problem(self, session: str) -> str:
-        """Why no conversation may be called so, '' where it may: its name is in every list."""
-        if found := find_secret(session, self._access.redact):
-            return (
-                f"the name of the conversation holds the value of a secret ({found}): choose "
-                "another"
-            )
-        self._named[session] = None
-        if len(self._named) > MAX_CHECKED_NAMES:
-            del self._named[next(iter(self._named))]
-        return ""
-
-    async def _bot_refusal(self, inbound: Inbound) -> str:
-        """Why this bot is not heard now, '' where it is."""
-        channel = inbound.address.channel
-        if not self._access.bots(channel):
-            return (
-                f"bots are not heard here; `deskhand config set channels.{channel}.bots true` "
-                "lets them write"
-            )
-        return await self._access.rounds.begin_round(f"a bot on {channel}")
-
     async def _find_target(self, inbound: Inbound, principal: Principal, own: str) -> str:
-        """The conversation that asked, or that is replied to, '' for neither. An answer given by a
-        button is for the one that asked, whatever was chosen in that chat since."""
+        """The session that is answered or replied to, or ''. A button answers the session that
+        asked, whichever session goes on in that chat now."""
         if not isinstance(inbound.body, Answer):
             return await self._replied_to(inbound, principal)
         asked = await self._store.session_of_ask(inbound.body.ask_id)
-        here = asked == own or asked.startswith(f"{own}:")
-        return asked if here or (asked and await self._store.may_see(principal, asked)) else ""
+        if asked == own or asked.startswith(f"{own}:"):
+            return asked
+        if asked and await self._store.may_see(principal, asked):
+            return asked
+        return ""
 
     async def _replied_to(self, inbound: Inbound, principal: Principal) -> str:
-        """The conversation in which the message was said that this one replies to, '' for none: it
-        may have come from elsewhere. Only theirs, and never in a group, where others would read of
-        it."""
+        """The session that sent the message to which this one replies, or ''. Only a session that
+        the sender may see, and never in a group, where others would read of it."""
         if not inbound.reply_to or inbound.address.group:
             return ""
-        for (session,) in await self._store.query(
-            "outbox_said", (inbound.address.channel, inbound.reply_to)
-        ):
-            if await self._store.may_see(principal, session):
-                return str(session)
+        session = await session_of_message(self._store, inbound.address.channel, inbound.reply_to)
+        if session and await self._store.may_see(principal, session):
+            return session
         return ""
-
-    def _body_problem(self, body: Body, principal: Principal, session: str) -> str:
-        """Why nobody could take this in; '' for nothing."""
-        if isinstance(body, Configure):
-            return self._access.check(principal, session, body.options)
-        message = body.message if isinstance(body, Said | Edit | Rewind | ToolResults) else None
-        if isinstance(body, Said) and body.earlier and (wrong := _history_problem(body.earlier)):
-            return wrong
-        if (
-            isinstance(body, ToolResults)
-            and (size := sum(len(each.text) for each in body.results)) > TEXT_CHARS
-        ):
-            return f"the results have {size:,} characters; at most {TEXT_CHARS:,} fit"
-        if message is not None and (size := _count_chars(message)) > TEXT_CHARS:
-            return (
-                f"the message has {size:,} characters; at most {TEXT_CHARS:,} fit. Send it as a "
-                "file, or in parts"
-            )
-        return ""
-
-    async def _unpack_files(self, inbound: Inbound, session: str) -> Inbound:
-        """With the files in it opened: the log then holds what the model was shown of them."""
-        body = inbound.body
-        place = inbound.address
-        message = body.message if isinstance(body, Said | Rewind) else None
-        if message is None or not any(isinstance(part, File) for part in message.parts):
-            return inbound
-        if await self._store.query(
-            "inbox_find", (place.channel, place.account, inbound.external_id)
-        ):
-            # it was accepted before: what has become of its files is the agent's business
-            return inbound
-        opened = await self._access.unpack(session, message)
-        return replace(inbound, body=replace(body, message=opened))
 
     async def _access_refusal(self, principal: Principal, inbound: Inbound, session: str) -> str:
-        """Why this may not come from them, '' if it may. It is one question for every kind of
-        thing."""
+        """Why they may not send this to the session, or ''."""
         agent = session.partition("/")[0]
         if not may_send(principal, inbound.body) or not self._access.may_talk(principal, agent):
-            await self._access.note(principal, "write to agent", agent)
+            await self._access.note_refusal(principal, "write to agent", agent)
             return NO_ACCESS
         chosen = inbound.session or inbound.address.channel in CLIENT_NAMED_CHANNELS
         if chosen and not await self._may_write(principal, session, inbound.address):
-            await self._access.note(principal, "write in", session)
+            await self._access.note_refusal(principal, "write in", session)
             return f"{session!r} is not yours to write in"
         return ""
 
     async def _may_write(self, principal: Principal, session: str, address: Address) -> bool:
-        """In a conversation that they take part in, or that is theirs to begin: nobody waits in the
-        place of another for them to come."""
+        """Whether they take part in the session, or may begin it. Nobody may begin a session under
+        the name of somebody else, and wait for them there."""
         if await self._store.may_see(principal, session):
             return True
-        if (await self._store.query("session_has_members", (session,)))[0][0]:
+        if await has_members(self._store, session):
             return False
-        return is_own_session(principal, session) or address.channel not in (
-            *CLIENT_NAMED_CHANNELS,
-            "door",
-        )
+        if is_own_session(principal, session):
+            return True
+        return address.channel not in (*CLIENT_NAMED_CHANNELS, "door")
+
+    async def _round_refusal(self, inbound: Inbound) -> str:
+        """Why a bot is not listened to now, or ''. A person's message resets the count of
+        rounds."""
+        if not inbound.by_program:
+            if self._access.rounds.counted:
+                await self._access.rounds.reset()
+            return ""
+        channel = inbound.address.channel
+        if not self._access.accepts_bots(channel):
+            return (
+                f"bots may not write on {channel!r}; allow them with "
+                f"`deskhand config set channels.{channel}.bots true`"
+            )
+        return await self._access.rounds.begin_round(f"a bot on {channel}")
+
+    def _name_problem(self, session: str) -> str:
+        """Why the session may not have this name, or ''. Its name is shown in every list."""
+        if found := find_secret(session, self._access.redact):
+            return (
+                f"the name of the conversation contains the value of a secret ({found}): choose "
+                "another name"
+            )
+        self._checked_names[session] = None
+        if len(self._checked_names) > MAX_CHECKED_NAMES:
+            del self._checked_names[next(iter(self._checked_names))]
+        return ""
+
+    async def _unpack_files(self, inbound: Inbound, session: str) -> Inbound:
+        """With its files opened, so that the log has what the model is shown of them."""
+        body = inbound.body
+        message = body.message if isinstance(body, Said | Rewind) else None
+        if message is None or not any(isinstance(part, File) for part in message.parts):
+            return inbound
+        if await was_accepted(self._store, inbound):
+            return inbound  # its files were opened then, and the agent may have changed them
+        opened = await self._access.unpack_message(session, message)
+        return replace(inbound, body=replace(body, message=opened))
 
     async def _accept(self, inbound: Inbound, principal: Principal, session: str) -> Receipt:
-        """Store it and wake its session. Once begun it is not cut off: who was accepted is also
+        """Store it and wake its session. Not cancelled halfway: a message that was accepted is also
         driven."""
         with anyio.CancelScope(shield=True):
             accepted = await self._store_inbound(inbound, principal, session)
@@ -304,13 +276,17 @@ class LocalDoor:
                     slot.driver.has_news = True
             finally:
                 self._dispatch.start(slot)
-        if not accepted.duplicate:
-            self._own[accepted.inbox_id] = None
-            if len(self._own) > MAX_OWN_ROWS:  # asked about before it was here: nobody asks again
-                del self._own[next(iter(self._own))]
-            if reserved is None:
-                self._dispatch.adopt(session, cut=is_interrupt(inbound.body, inbound.when))
+
+        if accepted.duplicate:
+            return accepted
+        self._own[accepted.inbox_id] = None
+        if len(self._own) > MAX_OWN_ROWS:  # the watch of the inbox is long past the oldest
+            del self._own[next(iter(self._own))]
+        if reserved is None:
+            self._dispatch.adopt(session, cut=is_interrupt(inbound.body, inbound.when))
         return accepted
+
+    # Following
 
     def follow(
         self, session: str, principal: Principal, after: int = 0
@@ -325,14 +301,27 @@ class LocalDoor:
     def watch(self, principal: Principal, after_seq: int = 0) -> AsyncGenerator[Recorded]:
         return watch_sessions(self._source, principal, after_seq)
 
+    async def get_state_at(self, session: str, principal: Principal, n: int) -> Moment:
+        if not await self._store.may_see(principal, session):
+            await self._access.note_refusal(principal, "look at", session)
+            raise Refused(f"{session!r} is not yours to see")
+        past = RewindView(session, await self._store.events(session), self._access.zone)
+        prompt = self._access.render_prompt if "owner" in principal.roles else _no_prompt
+        return build_moment(past, n, prompt)
+
+    # Acting on a session
+
     async def stop(self, session: str, principal: Principal) -> Receipt:
         if not await self._store.may_see(principal, session):
-            await self._access.note(principal, "stop", session)
+            await self._access.note_refusal(principal, "stop", session)
             raise Refused(f"{session!r} is not yours to stop")
-        now = self._clock.now()
-        key = self._ids.new("stop")
         inbound = Inbound(
-            key, Address("door"), principal.id, now, Command("stop", STOP_TURN_ONLY), session
+            external_id=self._ids.new("stop"),
+            address=Address("door"),
+            sender=principal.id,
+            at=self._clock.now(),
+            body=Command("stop", STOP_TURN_ONLY),
+            session=session,
         )
         return await self._accept(inbound, principal, session)
 
@@ -344,16 +333,14 @@ class LocalDoor:
         message: Message | None = None,
         when: When = "steer",
     ) -> Receipt:
-        return await self._take_in(
-            self._make_inbound(session, principal, Rewind(to_n, message), when), principal
-        )
+        inbound = self._make_inbound(session, principal, Rewind(to_n, message), when)
+        return await self._take_in(inbound, principal)
 
     async def configure(
         self, session: str, principal: Principal, options: SessionOptions
     ) -> Receipt:
-        return await self._take_in(
-            self._make_inbound(session, principal, Configure(options)), principal
-        )
+        inbound = self._make_inbound(session, principal, Configure(options))
+        return await self._take_in(inbound, principal)
 
     async def answer(self, ask_id: str, choice: str, principal: Principal) -> Receipt:
         session = await self._store.session_of_ask(ask_id)
@@ -361,216 +348,63 @@ class LocalDoor:
             return Receipt(
                 "refused", reason=f"{ask_id!r} is not open any more, or is not yours to answer"
             )
-        return await self._take_in(
-            self._make_inbound(session, principal, Answer(ask_id, choice)), principal
-        )
+        inbound = self._make_inbound(session, principal, Answer(ask_id, choice))
+        return await self._take_in(inbound, principal)
 
     def _make_inbound(
         self, session: str, principal: Principal, body: Body, when: When = "steer"
     ) -> Inbound:
-        """What somebody does who was let in by a surface that names conversations; an answer is
-        read from the log."""
-        key = self._ids.new("door")
-        now = self._clock.now()
-        return Inbound(key, Address("web"), principal.id, now, body, session, when=when)
-
-    async def get_state_at(self, session: str, principal: Principal, n: int) -> Moment:
-        if not await self._store.may_see(principal, session):
-            await self._access.note(principal, "look at", session)
-            raise Refused(f"{session!r} is not yours to see")
-        past = RewindView(session, await self._store.events(session), self._access.zone)
-        return build_moment(
-            past, n, self._access.prompt if "owner" in principal.roles else lambda state: ()
+        """What a person does on a surface that names sessions itself. Answers are read from the
+        log."""
+        return Inbound(
+            external_id=self._ids.new("door"),
+            address=Address("web"),
+            sender=principal.id,
+            at=self._clock.now(),
+            body=body,
+            session=session,
+            when=when,
         )
 
     async def branch(
         self, session: str, principal: Principal, at_n: int, to: str | None = None
     ) -> Receipt:
-        agent = session.partition("/")[0]
-        if not self._access.may_talk(principal, agent) or not await self._store.may_see(
-            principal, session
-        ):
-            await self._access.note(principal, "branch", session)
-            return Receipt("refused", reason=f"{session!r} is not yours to branch")
-        if to and (
-            to.partition("/")[0] != agent
-            or not await self._may_write(principal, to, Address("web"))
-        ):
-            wrong = f"{to!r} cannot begin as a branch: name it {agent}/web:{principal.id}:NAME"
-            return Receipt("refused", reason=wrong)
-        if to and (wrong := self._name_problem(to)):
-            return Receipt("refused", reason=wrong)
+        if refused := await self._branch_refusal(session, principal, to):
+            return Receipt("refused", reason=refused)
         past = RewindView(session, await self._store.events(session), self._access.zone)
-        taken = {
-            row.title
-            for row in await self._store.search_titles(principal, past.heading, MAX_TITLES)
-        }
+        rows = await self._store.search_titles(principal, past.heading, MAX_TITLES)
+        titles = {row.title for row in rows}
         try:
-            commit = make_branch(past, principal, at_n, to or "", self._clock.now(), taken)
+            commit = make_branch(past, principal, at_n, to or "", self._clock.now(), titles)
         except Refused as error:
             return Receipt("refused", session, reason=str(error))
         await self._store.commit(commit)
         return Receipt("accepted", commit.session, after=len(commit.events))
 
+    async def _branch_refusal(self, session: str, principal: Principal, to: str | None) -> str:
+        """Why they may not branch this session under the name `to`, or ''."""
+        agent = session.partition("/")[0]
+        may_talk = self._access.may_talk(principal, agent)
+        if not may_talk or not await self._store.may_see(principal, session):
+            await self._access.note_refusal(principal, "branch", session)
+            return f"{session!r} is not yours to branch"
+        if not to:
+            return ""
+        same_agent = to.partition("/")[0] == agent
+        if not same_agent or not await self._may_write(principal, to, Address("web")):
+            return f"{to!r} cannot begin as a branch: name it {agent}/web:{principal.id}:NAME"
+        return self._name_problem(to)
+
 
 def is_interrupt(body: Body, when: When) -> bool:
-    """Whether it ends what the session is waiting for outside."""
+    """Whether it ends what the session is waiting for outside: a model, a tool, a person."""
     if isinstance(body, Command):
         return body.name in ("stop", "undo", "retry")
     return when == "interrupt" or (isinstance(body, Rewind) and when != "queue")
 
 
-def label_parts(message: Message, principal: Principal, *, by_program: bool = False) -> Message:
-    """The message with whose word each part is. What its sender typed is theirs. All else they may
-    have from elsewhere: it is from outside, and so is a text of which the channel says so, and all
-    that a program wrote. No channel makes more of a part than that."""
-    mine = principal_label(principal)
-    parts = list[Part]()
-    if by_program:
-        mine = Label("untrusted", source=f"the bot {principal.id}")
-    for part in message.parts:
-        if isinstance(part, Text):
-            parts.append(
-                Text(clean_text(part.text), part.label if _has_outside_label(part) else mine)
-            )
-        elif isinstance(part, Image | Audio | File):
-            known = (
-                part
-                if _has_outside_label(part)
-                else replace(
-                    part, label=Label("untrusted", source=_source_name(part, principal), by=mine.by)
-                )
-            )
-            parts.append(replace(known, shown="") if isinstance(known, File) else known)
-        else:
-            parts.append(part)
-    return Message("user", tuple(parts))
-
-
-def _source_name(part: Image | Audio | File, sender: Principal) -> str:
-    """What it is called where it is told what was read."""
-    if isinstance(part, File):
-        return f"file {part.display_name}"
-    return f"a {'picture' if isinstance(part, Image) else 'recording'} from {sender.id}"
-
-
-def _has_outside_label(part: Text | Image | Audio | File) -> bool:
-    """Whether who took it in says that it is from outside, and from where."""
-    return part.label.integrity == "untrusted" and bool(part.label.source)
-
-
-def _normalize_body(body: Body, principal: Principal, *, by_program: bool = False) -> Body:
-    """The body as it enters: text cleaned, parts labelled, a command recognised. A bot gives no
-    commands."""
-    if isinstance(body, Said) and by_program:
-        return replace(body, message=label_parts(body.message, principal, by_program=True))
-    if isinstance(body, Edit):
-        return Edit(body.of, label_parts(body.message, principal, by_program=by_program))
-    if isinstance(body, Rewind) and body.message is not None:
-        return Rewind(body.to_n, label_parts(body.message, principal))
-    if isinstance(body, Configure):
-        texts = {
-            name: clean_text(text)
-            for name, text in asdict(body.options).items()
-            if isinstance(text, str)
-        }
-        return Configure(replace(body.options, **texts))
-    if isinstance(body, ToolResults):
-        message = label_parts(body.message, principal) if body.message is not None else None
-        return replace(body, results=tuple(map(_label_result, body.results)), message=message)
-    if not isinstance(body, Said):
-        return body
-    text = "".join(map(_typed_text, body.message.parts)).strip()
-    command = _parse_command(text, body, principal) if text.startswith(("/", "!")) else None
-    if command is not None:
-        return command
-    if body.earlier or body.message.role != "user":
-        return _label_history(body, principal)
-    return Said(label_parts(body.message, principal), (), body.request)
-
-
-def _typed_text(part: Part) -> str:
-    """The words of a part, where its sender wrote them."""
-    return part.text if isinstance(part, Text) and not _has_outside_label(part) else ""
-
-
-def _label_history(body: Said, principal: Principal) -> Said:
-    """A message with the history before it. It may be what the program's own tool gave."""
-    earlier = tuple(_label_program_message(message, principal) for message in body.earlier)
-    return Said(_label_program_message(body.message, principal), earlier, body.request)
-
-
-def _label_program_message(message: Message, principal: Principal) -> Message:
-    """A message as a program tells it: what the person typed is theirs, all else is from outside.
-    What it says an assistant said may quote a page that was read for an earlier request, and
-    nothing here knows of that."""
-    if message.role == "user":
-        return label_parts(message, principal)
-    parts: list[Part] = []
-    for part in message.parts:
-        if isinstance(part, ToolResult):
-            parts.append(_label_result(part))
-        elif isinstance(part, Text):
-            parts.append(
-                Text(clean_text(part.text), Label("untrusted", source=CLIENT_HISTORY_SOURCE))
-            )
-        elif isinstance(part, ToolCall):
-            parts.append(part)
-    return Message(message.role, tuple(parts))
-
-
-def _label_result(result: ToolResult) -> ToolResult:
-    source = next(
-        (part.label.source for part in result.parts if part.label.source), CLIENT_HISTORY_SOURCE
-    )
-    label = Label("untrusted", source=clean_text(source))
-    parts = tuple(
-        Text(clean_text(part.text), label) for part in result.parts if isinstance(part, Text)
-    )
-    return replace(result, parts=parts)
-
-
-def _count_chars(message: Message) -> int:
-    return sum(len(part.text) for part in message.parts if isinstance(part, Text | ToolResult))
-
-
-def _history_problem(earlier: Sequence[Message]) -> str:
-    """Why this history cannot be taken in; '' where it can."""
-    if len(earlier) > HISTORY_MESSAGES:
-        return f"the history has {len(earlier):,} messages; at most {HISTORY_MESSAGES:,} fit"
-    size = sum(map(_count_chars, earlier))
-    return (
-        f"the history has {size:,} characters; at most {HISTORY_CHARS:,} fit"
-        if size > HISTORY_CHARS
-        else ""
-    )
-
-
-def _parse_command(text: str, body: Said, principal: Principal) -> Command | None:
-    """The command that a message with this text is, None if it is none.
-
-    `!` directly before a word is always one, known or not, up to the next blank: such a message
-    never reaches the model. Only beside a file are unknown words its caption, lest the file be
-    lost. After `/` an unknown word alone is one; with more words it is text, such as a path. `/yes`
-    and `!once` are answers, and no commands. What a program asks is one only where it names a
-    command that there is.
-    """
-    match = _COMMAND.fullmatch(text)
-    if match is None:
-        return None
-    prefix, word, args = match.groups()[:3] if match[1] else match.groups()[3:]
-    name = COMMAND_ALIASES.get(word.lower(), word.lower())
-    if name not in COMMANDS:
-        alone = all(
-            isinstance(part, Text) and not _has_outside_label(part) for part in body.message.parts
-        )
-        typed = principal.kind == "person" and alone and not body.earlier and body.request is None
-        if not typed or parse_choice(text) is not None:
-            return None
-        if prefix == "/" and args is not None:
-            return None
-        name = clean_text(name)[:COMMAND_NAME_CHARS]
-    return Command(name, clean_text(args or ""), "/" if prefix == "/" else "!")
+def _no_prompt(state: State) -> tuple[str, ...]:
+    return ()
 
 
 _: type[Door] = LocalDoor

@@ -1,4 +1,4 @@
-"""Live events for whoever follows a session. Nobody who reads slowly can hold up a turn."""
+"""Live events for the followers of a session. A slow reader never holds up a turn."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ from ..types.door import Progress
 from ..types.errors import DeskhandError, Refused
 from ..types.events import Recorded
 from ..types.identity import Principal
+from .dispatch import Dispatch
 
 BACKLOG = 256
 EVENTS = 16
-"""Items, and events among them, that a follower may lag behind before it is sent back to the log: a
-page is small, and what many readers have in mind is not."""
+"""Items, and events among them, that a follower may lag behind before it has to read the log: a
+page of the log is small, and the queues of many readers are not."""
 PAGE = 64
 POLL_S = 0.05
 SLOW_POLL_S = 1.0
-"""How often the log is looked at where another process drives: alone, and beside a tap that
-flows."""
+"""How often the log is polled while another process drives: without a tap, and with one."""
 Batch = Sequence[Recorded | Progress]
 _OF_TOOLS = ("tool_output", "tool_result")
 
 
 class Follower:
-    """One reader's queue. When it overflows the items are dropped and `lost` is set: the log has
-    the events. System prompts are left out unless the reader sees them."""
+    """The queue of one reader. When it overflows, the items are dropped and `lost` is set: the
+    reader gets the events from the log. System prompts are left out unless the reader may see
+    them."""
 
     def __init__(self, *, sees_prompts: bool = False) -> None:
         self._sees_prompts = sees_prompts
@@ -41,25 +42,25 @@ class Follower:
         self._events = 0
         self.lost = False
         self.failed: DeskhandError | None = None
-        self._waiter: asyncio.Future[None] | None = (
-            None  # an Event costs more, for every piece of every answer
-        )
+        # A bare future: an Event costs more, for every piece of every answer.
+        self._waiter: asyncio.Future[None] | None = None
 
     def put(self, item: Recorded | Progress) -> None:
         self._events += isinstance(item, Recorded)
         if len(self.items) >= BACKLOG or self._events > EVENTS:
             self.items.clear()
-            self.lost, self._events = True, int(isinstance(item, Recorded))
+            self.lost = True
+            self._events = int(isinstance(item, Recorded))
         self.items.append(item)
         self._wake()
 
     def fail(self, error: DeskhandError) -> None:
-        """There will be nothing more."""
+        """Following ends with this error."""
         self.failed = error
         self._wake()
 
     def mark_lost(self) -> None:
-        """Some may be missing: the log has them."""
+        """Items may be missing: the reader must read the log."""
         self.lost = True
         self._wake()
 
@@ -68,16 +69,16 @@ class Follower:
             self._waiter.set_result(None)
 
     def take(self, n: int) -> Recorded | Progress | None:
-        """The next item behind event n. None where there is nothing more, or a gap: then the log
-        must be read."""
+        """The next item after event n. None when there is none, or a gap: then `lost` is set, and
+        the log must be read."""
         while self.items:
             item = self.items.popleft()
             if isinstance(item, Progress):
                 if item.kind == "prompt" and not self._sees_prompts:
                     continue
-                if item.n > n or (
-                    item.kind in _OF_TOOLS and item.n == n
-                ):  # it counts from the event it follows
+                if item.n > n:
+                    return item
+                if item.n == n and item.kind in _OF_TOOLS:  # it has the number of the event before
                     return item
                 continue
             self._events -= 1
@@ -89,7 +90,7 @@ class Follower:
         return None
 
     async def wait(self, timeout_s: float | None) -> None:
-        """Until there is something, or the time is up."""
+        """Wait until there is something, or the time is up."""
         if self.items or self.lost or self.failed is not None:
             return
         self._waiter = asyncio.get_running_loop().create_future()
@@ -101,7 +102,7 @@ class Follower:
 
 
 class Bell:
-    """Tells one reader that there is something, and not what: that stands in the log."""
+    """Tells one reader that the log has something new."""
 
     def __init__(self) -> None:
         self._rung = anyio.Event()
@@ -110,7 +111,7 @@ class Bell:
         self._rung.set()
 
     async def wait(self, timeout_s: float | None) -> bool:
-        """Whether it has rung since it was waited for last, or does so within that time."""
+        """Whether it has rung since the last wait, or does so within this time."""
         with anyio.move_on_after(timeout_s):
             await self._rung.wait()
         rung = self._rung.is_set()
@@ -119,23 +120,23 @@ class Bell:
 
 
 class Tap(Protocol):
-    """Where a follower hears what another process drives, as far as that tells."""
+    """Brings a follower what another process drives, as far as that process sends it."""
 
     @property
     def is_connected(self) -> bool:
-        """What happens comes in by itself."""
+        """Whether items come in by themselves now."""
         ...
 
     async def open(self, n: int) -> None:
-        """Have what comes after event n put to the follower, if that is possible now. Cheap to call
+        """Let the follower get what comes after event n, if that is possible now. Cheap to call
         again."""
         ...
 
     def close(self) -> None: ...
 
 
-class Dry:
-    """Nothing comes from elsewhere."""
+class NoTap:
+    """A tap for a process that no other one sends to."""
 
     is_connected = False
 
@@ -150,9 +151,10 @@ OpenTap = Callable[[str, Principal, Follower], Tap]
 
 
 class Feed:
-    """Who follows which session in this process. `tap` brings what another process drives."""
+    """The followers of sessions in this process. `tap` opens what brings a follower the items of
+    another process."""
 
-    def __init__(self, tap: OpenTap = lambda session, principal, follower: Dry()) -> None:
+    def __init__(self, tap: OpenTap = lambda session, principal, follower: NoTap()) -> None:
         self.tap = tap
         self._followers: dict[str, set[Follower]] = {}
         self._watching: set[Bell] = set()
@@ -166,8 +168,8 @@ class Feed:
                 bell.ring()
 
     def report_trouble(self, session: str, error: DeskhandError, for_good: bool) -> None:
-        """Tell the session's followers what holds it up; where that is for good, following ends
-        with the error."""
+        """Tell the session's followers what holds it up. When that is for good, following ends with
+        the error."""
         if for_good:
             for follower in self._followers.get(session, ()):
                 follower.fail(error)
@@ -197,20 +199,19 @@ class Feed:
 
 
 NoteRefusal = Callable[[Principal, str, str], Awaitable[None]]
-"""Writes down that somebody asked for what is not theirs: who, what, and of what."""
+"""Notes that somebody asked for something that is not theirs: who, what they wanted to do, and with
+what."""
 
 
 class FeedSource(msgspec.Struct, frozen=True):
-    """Where a follower reads. `driving` tells whether this process writes the session's events;
-    while another one does, the store is looked at, and what happens in between comes through a tap.
-    `snapshot` is what the model has said in a call that is going on. `note` hears of who was
-    refused."""
+    """Where a follower reads. While this process drives, events come from the feed. While another
+    one does, the store is polled, and progress comes through a tap. `note_refusal` is called for
+    everybody who is refused."""
 
     store: Store
     feed: Feed
-    is_driving: Callable[[], bool]
-    snapshot: Callable[[str], Progress | None]
-    note: NoteRefusal
+    dispatch: Dispatch
+    note_refusal: NoteRefusal
 
 
 async def follow_session(
@@ -231,14 +232,13 @@ async def follow_session(
 async def follow_in_batches(
     source: FeedSource, session: str, principal: Principal, after: int
 ) -> AsyncGenerator[Batch]:
-    """The same, and each time all that there is: at most a page of the log, or what a follower may
-    lag behind."""
+    """The same in batches: each time all that there is, at most a page of the log."""
     store = source.store
     n = after
     stale = True
-    told = False
+    partial_shown = False
     if not await store.may_see(principal, session):
-        await source.note(principal, "follow", session)
+        await source.note_refusal(principal, "follow", session)
         raise Refused(f"{session!r} is not yours to see")
     sees_prompts = "owner" in principal.roles  # a system prompt holds what is known of the owner
     with (
@@ -249,18 +249,17 @@ async def follow_in_batches(
             if stale or follower.lost:
                 stale = False
                 follower.lost = False
-                told = False
-                version = (
-                    -1 if source.is_driving() else store.version()
-                )  # what this process writes, it hears of
+                partial_shown = False
+                # What this process writes reaches the feed: only the others have to be polled.
+                version = -1 if source.dispatch.is_driving else store.version()
                 more = True
                 while more and (page := await store.events(session, n, PAGE)):
                     n = page[-1].n
                     more = page.more
                     yield page
-            if not told and (partial := source.snapshot(session)) is not None:
+            if not partial_shown and (partial := source.dispatch.snapshot(session)) is not None:
                 yield [partial]  # pieces were missed
-            told = True
+            partial_shown = True
             batch: list[Recorded | Progress] = []
             while (item := follower.take(n)) is not None:
                 if isinstance(item, Recorded):
@@ -271,21 +270,20 @@ async def follow_in_batches(
             if follower.failed is not None:
                 raise follower.failed
             if not follower.lost:
-                driving = source.is_driving()
-                if not driving:
-                    await tap.open(n)
-                await follower.wait(
-                    None if driving else SLOW_POLL_S if tap.is_connected else POLL_S
-                )
-                stale = not driving and version != store.version()
+                if source.dispatch.is_driving:
+                    await follower.wait(None)
+                    continue
+                await tap.open(n)
+                await follower.wait(SLOW_POLL_S if tap.is_connected else POLL_S)
+                stale = version != store.version()
 
 
 async def watch_sessions(
     source: FeedSource, principal: Principal, after_seq: int
 ) -> AsyncGenerator[Recorded]:
-    """What happened after `after_seq` in the sessions that the principal may see, then what
-    happens, for ever. Each event once and in order; one of a session that they take part in only
-    later is left out."""
+    """The events after `after_seq` in the sessions that the principal may see, then new ones, for
+    ever. Each event once and in order. Events from before they took part in a session are left
+    out."""
     store = source.store
     seq = after_seq
     with source.feed.watching() as bell:
@@ -297,6 +295,6 @@ async def watch_sessions(
                 for recorded in page:
                     seq = recorded.seq
                     yield recorded
-            while not await bell.wait(None if source.is_driving() else POLL_S):
+            while not await bell.wait(None if source.dispatch.is_driving else POLL_S):
                 if version != store.version():
                     break

@@ -1,5 +1,5 @@
-"""What the process that drives does beside: hears what others accepted, notes the heads of the
-chains, clears away."""
+"""What the driving process does besides driving: it watches the inbox for messages that other
+processes accepted, writes anchors, and removes old rows and files."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ log = logging.getLogger(__name__)
 POLL_S = 0.05
 SWEEP_S = 3600.0
 CLOCK_JUMP_S = 60.0
-"""A clock that was moved by less was only put right."""
+"""A smaller step of the clock is an ordinary correction."""
 
 
 async def watch_inbox(store: Store, door: LocalDoor, dispatch: Dispatch) -> None:
-    """Wake sessions for what other processes accepted."""
+    """Wake the sessions for which other processes accepted something, until cancelled."""
     seen = store.last_inbox_id()
     version = -1
     while True:
@@ -40,7 +40,8 @@ async def watch_inbox(store: Store, door: LocalDoor, dispatch: Dispatch) -> None
 
 
 async def run_anchoring(store: Store, path: Path, clock: Clock) -> None:
-    """Note the heads of the chains now and then, and at a clean end."""
+    """Write the heads of the hash chains to the anchor file every now and then, and at a clean
+    end."""
     try:
         while True:
             await anyio.sleep(ANCHOR_INTERVAL_S)
@@ -55,14 +56,13 @@ def _write_anchors(path: Path, heads: Heads, clock: Clock) -> None:
     try:
         append_anchors(path, heads, clock.now())
     except OSError as error:
-        log.warning("the anchor file is not written: %s", error)
+        log.warning("Could not write the anchor file: %s", error)
 
 
 async def run_sweeping(
     store: Store, blobs: Blobs, clock: Clock, forget: Callable[[], Awaitable[None]]
 ) -> None:
-    """Now and then let go of what is too old, and remove the files of blobs that nothing names any
-    more."""
+    """Every now and then delete what is too old, and the blob files that nothing uses."""
     while True:
         await forget()
         before = _ahead_s(clock)
@@ -71,8 +71,8 @@ async def run_sweeping(
 
 
 async def collect_blobs(store: Store, blobs: Blobs, clock: Clock, before: float) -> None:
-    """Remove these files, unless the clock was set since it was so far ahead of the one that nobody
-    sets: then what was just stored may look old."""
+    """Remove these files. Does nothing after the clock was set far ahead: a file that was just
+    stored may look old then."""
     if abs(_ahead_s(clock) - before) < CLOCK_JUMP_S:
         await anyio.to_thread.run_sync(blobs.collect, store.is_blob_used, clock.now())
 

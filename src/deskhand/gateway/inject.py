@@ -1,5 +1,5 @@
-"""What no person said: a due job, a goal that is not reached, a restart. It comes in as everything
-else does."""
+"""Submits what no person wrote: a due job, a goal that is not reached, a restart. It goes through
+the inbox like everything else."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from .dispatch import Dispatch
 
 
 class InboundInjector(msgspec.Struct, frozen=True):
-    """Hands in for conversations. Whoever calls it has seen to it that it may. `redact` takes
-    secrets out."""
+    """Submits to sessions. The caller checks that it may. `redact` takes secrets out."""
 
     store: Store
     dispatch: Dispatch
@@ -26,9 +25,9 @@ class InboundInjector(msgspec.Struct, frozen=True):
     async def hand_in(
         self, inbound: Inbound, principal: Principal, changes: Sequence[Change] = ()
     ) -> Accepted:
-        """Store it for its session, once by its `external_id`, in one transaction with these
-        `changes`, and wake whoever drives that. Raises StoreUnavailable, and Refused where too much
-        waits there."""
+        """Store it for its session, once for its `external_id`, in one transaction with these
+        `changes`, and wake the session. Raises StoreUnavailable, and Refused when too much waits
+        there."""
         inbound = replace(inbound, body=redact_body(inbound.body, self.redact))
         accepted = await self.store.accept(inbound, principal, inbound.session, changes=changes)
         if not accepted.duplicate and self.dispatch.owns(inbound.session):

@@ -1,9 +1,9 @@
-"""Live events for terminals beside the process that drives: a Unix socket that only the same user
-can reach.
+"""Live events for terminals in other processes, over a Unix socket that only the same user can
+reach.
 
-One line of JSON is asked (`SocketRequest`), and lines of JSON (`SocketFrame`) are answered. The log
-stays the truth: whoever follows reads it too, so that nothing is lost or said twice when the socket
-is away, slow, or dies.
+The client sends one line of JSON (`SocketRequest`) and gets lines of JSON (`SocketFrame`).
+Followers read the log as well, so nothing is lost or shown twice when the socket is away, slow, or
+closed.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ log = logging.getLogger(__name__)
 ASK_BYTES = 65_536
 ASK_S = 5.0
 LINE_BYTES = 16_000_000
-"""Whoever is sent a longer line reads the log instead."""
+"""A follower that gets a longer line reads the log instead."""
 RETRY_S = 1.0
 PATH_BYTES = 100
-"""The kernel takes no longer path of a socket (108 on Linux, 104 on macOS)."""
+"""The longest path of a socket that every kernel accepts (108 on Linux, 104 on macOS)."""
 
 
 class SocketRequest(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is wanted: the events of `session` after number `after`, as `principal` may see them;
-    without a session, the health. The user who can open the socket can read the whole log, so the
+    """A request for the events of `session` after number `after`, as `principal` may see them, or
+    without a session for the health. A user who can open the socket can read the whole log, so the
     principal is believed."""
 
     session: str = ""
@@ -52,7 +52,7 @@ class SocketRequest(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SocketFrame(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing that is answered. After an `error` there is nothing more."""
+    """One line of the answer. Nothing follows an `error`."""
 
     recorded: Recorded | None = None
     progress: Progress | None = None
@@ -68,7 +68,7 @@ Follow = Callable[[str, Principal, int], AsyncGenerator[Recorded | Progress]]
 
 @contextmanager
 def _short_path(path: Path) -> Iterator[str]:
-    """A path of this socket that the kernel takes, however deep its folder lies."""
+    """A path to this socket that is short enough for the kernel, however deep its folder is."""
     if len(os.fsencode(path)) <= PATH_BYTES or not Path("/proc/self/fd").is_dir():
         yield str(path)
         return
@@ -82,14 +82,16 @@ def _short_path(path: Path) -> Iterator[str]:
 async def serve_socket(
     path: Path, follow: Follow, health: Callable[[], Awaitable[Health]], uid: int | None = None
 ) -> None:
-    """Answer on the socket for ever, to processes of this user (ours, if none is given). Only the
-    holder of the driver lock may call this. Raises OSError."""
+    """Serve the socket until cancelled, to processes of this user (ours, if none is given). Only
+    the holder of the driver lock may call this. Raises OSError."""
     user = os.getuid() if uid is None else uid
 
     async def answer(stream: UnixStream) -> None:
         async with stream:
             if not _is_peer_user(user, stream):
-                log.warning("another user of this machine tried to follow conversations")
+                log.warning(
+                    "Refused another user of this machine who tried to follow conversations."
+                )
                 return
             with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                 await _answer(stream, follow, health)
@@ -99,8 +101,8 @@ async def serve_socket(
 
 
 def _is_peer_user(user: int, stream: UnixStream) -> bool:
-    """Whether whoever is at the other end is this user. Where the kernel does not say, the modes of
-    the file do."""
+    """Whether the peer is this user. When the kernel does not say, the permissions of the file
+    decide."""
     peer = getattr(socket, "SO_PEERCRED", None)
     if peer is None:
         return True
@@ -146,7 +148,7 @@ async def _answer(
 
 
 async def _stream_events(stream: UnixStream, ask: SocketRequest, follow: Follow) -> None:
-    """What happens in the session that was asked for, until the other end is gone."""
+    """Send what happens in the session until the peer is gone."""
     assert ask.principal is not None
     try:
         async with aclosing(follow(ask.session, ask.principal, ask.after)) as items:
@@ -164,7 +166,7 @@ async def _send(stream: UnixStream, line: SocketFrame) -> None:
 
 
 class _Lines(asyncio.Protocol):
-    """Hands what comes in to a follower, as it comes: no task stands in between."""
+    """Gives a follower what comes in, without a task in between."""
 
     def __init__(self, follower: Follower) -> None:
         self._follower = follower
@@ -188,7 +190,7 @@ class _Lines(asyncio.Protocol):
                     )
                     self._follower.put(item)
         except msgspec.MsgspecError as error:  # another version of ours drives
-            log.info("the live events of the other process cannot be read: %s", error)
+            log.info("Could not read the live events of the process that drives: %s", error)
             self.close()
         if len(self._rest) > LINE_BYTES:
             self.close()
@@ -207,8 +209,8 @@ class _Lines(asyncio.Protocol):
 
 
 class SocketTap:
-    """The live events of one session for one follower in a process that does not drive. Nothing
-    depends on it."""
+    """The live events of one session, for a follower in a process that does not drive. They only
+    make it faster: the log has everything."""
 
     def __init__(self, path: Path, session: str, principal: Principal, follower: Follower) -> None:
         self._path = path
@@ -223,7 +225,7 @@ class SocketTap:
         return self._lines is not None and self._lines.transport is not None
 
     async def open(self, n: int) -> None:
-        """Have the events after number n come in, where somebody gives them; tried once in
+        """Connect for the events after number n, if the driving process serves them. Tried once in
         AGAIN_S."""
         if self.is_connected or monotonic() - self._tried_at < RETRY_S:
             return
@@ -244,7 +246,7 @@ class SocketTap:
 
 
 async def ask_health(path: Path) -> Health | None:
-    """The health of the process that drives; None where nobody answers within ASK_S."""
+    """The health of the driving process, or None when it does not answer within ASK_S."""
     try:
         with anyio.fail_after(ASK_S), _short_path(path) as short:
             async with connect_unix(short) as stream:

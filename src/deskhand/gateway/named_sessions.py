@@ -1,8 +1,8 @@
-"""Several conversations in one chat: `/start NAME` begins one or goes back to it, `/start` to the
-one without a name.
+"""Several sessions in one chat: `/start NAME` begins a session or returns to it, and `/start`
+returns to the one without a name.
 
-What is written in that chat belongs to it from then on. On surfaces that list conversations nobody
-needs it: there the person opens another one.
+From then on, what is written in the chat goes to that session. Surfaces that list conversations do
+not need this.
 """
 
 from __future__ import annotations
@@ -12,40 +12,39 @@ import re
 from msgspec.structs import replace
 
 from ..store.base import Store
-from ..types.commit import Change
+from ..store.queries import was_accepted
 from ..types.identity import OWN_SURFACES, Command, Inbound
+from .queries import clear_session_name, session_name_at, set_session_name
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
-"""It begins with a letter, so that no name is the number of a thread."""
+"""A name begins with a letter, so that it cannot be the number of a thread."""
 
 
-class Places:
-    """Which conversation goes on where."""
+class NamedSessions:
+    """Which session goes on at which place."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def current_session(self, own: str, inbound: Inbound) -> str:
-        """The conversation that goes on at the place whose own one is `own`."""
+        """The session that goes on at a place; `own` is the session without a name there."""
         if inbound.address.channel in OWN_SURFACES:
             return own
-        named = self._store.query_sync("named_get", (own,))
-        return f"{own}:{named[0][0]}" if named else own
+        name = session_name_at(self._store, own)
+        return f"{own}:{name}" if name else own
 
     async def switch_session(self, own: str, inbound: Inbound) -> tuple[str, Inbound] | None:
-        """Where a `/start` leads, and what is to be handed in there; None where it is none, or came
-        before."""
+        """The session to which a `/start` leads, and what to submit there. None for anything else,
+        and for a `/start` that was accepted before."""
         body = inbound.body
         place = inbound.address
         if not isinstance(body, Command) or body.name != "start" or place.channel in OWN_SURFACES:
             return None
-        if await self._store.query(
-            "inbox_find", (place.channel, place.account, inbound.external_id)
-        ):
+        if await was_accepted(self._store, inbound):
             return None
         name = body.args.strip().lower()
         if not _NAME.fullmatch(name):
-            await self._store.change([Change("named_drop", (own,))])
+            await self._store.change([clear_session_name(own)])
             return own, inbound
-        await self._store.change([Change("named_set", (own, name))])
+        await self._store.change([set_session_name(own, name)])
         return f"{own}:{name}", replace(inbound, body=Command("title", name))

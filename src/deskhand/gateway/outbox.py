@@ -1,5 +1,5 @@
-"""Sends what is owed: in order for each chat, side by side for different ones, and never twice
-without saying so."""
+"""Sends what is in the outbox: in order within a chat, side by side for different chats, and marked
+when it may be sent twice."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from ..channels.base import Channel, Editing
 from ..config.clock import SteadyClock
 from ..store.base import Store
 from ..types.clock import Clock
-from ..types.commit import Change, OutboxRow, OutboxState, Outgoing
+from ..types.commit import OutboxRow, OutboxState, Outgoing
 from ..types.errors import ChannelError, SendRefused, StoreUnavailable
+from .queries import last_outbox_id, limit_outbox_wait
 from .streamed_replies import Draft, Drafts
 
 log = logging.getLogger(__name__)
@@ -25,29 +26,28 @@ TRIES = 12
 SEND_S = 60.0
 LATE_S = 3600.0
 RESTART_MAX_WAIT_S = 10.0
-"""After a restart nothing waits for longer: by how much the clock was set meanwhile, nobody
-knows."""
+"""After a restart nothing waits for longer, as the clock may have been set meanwhile."""
 MAX_PAUSE_S = 3600.0
-"""Nothing is put off for longer, whatever a platform asks. What is due later shows that the clock
+"""Nothing waits for longer, whatever a platform asks. A row that is due later shows that the clock
 went back."""
 DUPLICATE = "may be a duplicate"
 LATE = "late"
 
 
 def pause_s(attempts: int) -> float:
-    """How long to wait before the next try, after this many: 1, 2, 4, … at most 300 seconds."""
+    """How long to wait after so many tries: 1, 2, 4, … at most 300 seconds."""
     return float(min(2 ** max(attempts - 1, 0), 300))
 
 
 def mark_of(row: OutboxRow, channel: Channel, now: float, *, restarted: bool) -> str:
-    """What the reader is told beside the text: a send that a crash cut off may have arrived."""
+    """What the reader is told with the text: a send that a crash cut off may have arrived."""
     if row.state == "sending" and not channel.idempotent:
         return DUPLICATE
     return LATE if restarted and now - row.at > LATE_S else ""
 
 
 Render = Callable[[OutboxRow], Awaitable[Outgoing]]
-"""How a row is said. The same row always gives the same words."""
+"""Makes the message of a row. The same row always gives the same message."""
 
 
 async def render_unchanged(row: OutboxRow) -> Outgoing:
@@ -55,7 +55,7 @@ async def render_unchanged(row: OutboxRow) -> Outgoing:
 
 
 class Outbox:
-    """The sender of this process."""
+    """Sends the outbox of this process."""
 
     def __init__(
         self,
@@ -82,10 +82,9 @@ class Outbox:
 
     async def run(self) -> None:
         """Send for ever."""
-        ((self._old,),) = await self._store.query("outbox_last", ())
-        await self._store.change(
-            [Change("outbox_begin", (self._steady.now() + RESTART_MAX_WAIT_S,))]
-        )
+        self._old = await last_outbox_id(self._store)
+        latest = self._steady.now() + RESTART_MAX_WAIT_S
+        await self._store.change([limit_outbox_wait(latest)])
         self._running = True
         try:
             await self._send_loop()
@@ -93,8 +92,8 @@ class Outbox:
             self._running = False
 
     async def drain(self) -> None:
-        """Wait until all that is due has been sent, or is put off. A row whose sending is cut off
-        may have arrived, and would have to be marked as a possible duplicate."""
+        """Wait until everything that is due was sent or put off. A send that is cut off would have
+        to be marked as a possible duplicate."""
         while self._running and (self._busy or await self._is_due()):
             self.wake()
             await anyio.sleep(DRAIN_POLL_S)
@@ -112,7 +111,7 @@ class Outbox:
                 try:
                     due = await self._store.outbox_due(self._steady.now(), BATCH, self._channels)
                 except StoreUnavailable as error:
-                    log.warning("the outbox waits: %s", error)
+                    log.warning("Sending paused: the store is not available (%s).", error)
                     due = []
                 for chat, rows in _by_chat(due, self._channels).items():
                     if chat not in self._busy:
@@ -122,16 +121,17 @@ class Outbox:
                     await self._news.wait()
 
     async def _send_chat(self, chat: str, rows: list[OutboxRow]) -> None:
-        """Send one chat's rows in order; a row that must wait makes those behind it wait too."""
+        """Send the rows of one chat in order. A row that must wait holds up those behind it."""
         try:
             for row in rows:
                 if not await self._send(row):
                     break
         except StoreUnavailable as error:
-            log.warning("the outbox waits: %s", error)
+            log.warning("Sending paused: the store is not available (%s).", error)
         finally:
             self._busy.discard(chat)
-            self._news.set() if len(rows) > 1 else None
+            if len(rows) > 1:
+                self._news.set()
 
     async def _send(self, row: OutboxRow) -> bool:
         channel = self._channels[row.outgoing.address.channel]
@@ -139,7 +139,7 @@ class Outbox:
         mark = mark_of(row, channel, self._clock.now(), restarted=row.id <= self._old)
         draft = await self._drafts.claim(row)
         if draft is not None and not draft.platform_id and not channel.idempotent:
-            mark = DUPLICATE  # the beginning may stand there already
+            mark = DUPLICATE  # its beginning may have been posted
         outgoing = await self.render(row)
         await self._store.outbox_sending(key, mark)
         try:
@@ -147,7 +147,7 @@ class Outbox:
                 platform_id = await _deliver(channel, outgoing, mark, draft)
         except SendRefused as error:
             await self._store.outbox_failed(key, str(error))
-            log.error("%s will not take an answer: %s", channel.name, error)
+            log.error("%s refused an answer: %s", channel.name, error)
             if draft is not None:
                 await self._drafts.drop(draft)
             return True
@@ -158,7 +158,7 @@ class Outbox:
             await self._retry_later(row, ChannelError("the platform did not answer in time"))
             return False
         except Exception as error:
-            log.exception("%s broke while sending", channel.name)
+            log.exception("%s failed while sending.", channel.name)
             await self._retry_later(row, ChannelError(f"{type(error).__name__}: {error}"))
             return False
         if draft is None:
@@ -168,7 +168,8 @@ class Outbox:
         return True
 
     async def _retry_later(self, row: OutboxRow, error: ChannelError) -> None:
-        """Try later; what may have arrived stays `sending`, so that the next try is marked."""
+        """Try again later. What may have arrived stays `sending`, so that the next try is
+        marked."""
         if row.attempts + 1 >= TRIES:
             await self._store.outbox_failed(row.outgoing.key, str(error))
             return
@@ -183,7 +184,7 @@ class Outbox:
 
 
 async def _deliver(channel: Channel, outgoing: Outgoing, mark: str, draft: Draft | None) -> str:
-    """Over its draft, where there is one."""
+    """Send it, or write it over its draft. Returns the platform's id."""
     if draft is not None and draft.platform_id and isinstance(channel, Editing):
         return await channel.edit(draft.platform_id, outgoing, mark)
     return await channel.send(outgoing, mark)

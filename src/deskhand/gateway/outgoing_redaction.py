@@ -1,5 +1,4 @@
-"""The last look at what leaves through a channel: no secret is in it, whatever it was put together
-from."""
+"""Takes secrets out of everything that is sent on a channel."""
 
 from __future__ import annotations
 
@@ -10,8 +9,8 @@ from .outbox import Render
 
 
 def without_secrets(render: Render, redact: Redactor) -> Render:
-    """The same words as `render` gives, without secrets: also those that were none yet when they
-    were committed."""
+    """Render as `render` does, without secrets, also those that were added after the row was
+    committed."""
 
     async def render_redacted(row: OutboxRow) -> Outgoing:
         return redact_outgoing(await render(row), redact)

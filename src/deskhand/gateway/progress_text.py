@@ -1,5 +1,5 @@
-"""What is being done, in one line of plain words, for people who wait in a chat. Never what stands
-in a file."""
+"""Describes what tools do in one line of plain words, for people who wait in a chat. Content of
+files is never shown."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ TOOL_PHRASES = {
     ),
     "Keeping the list of tasks",
 )
-"""What a tool does, by its name. `{path}` is the name of a file, `{url}` a host; of all else
-nothing is told."""
+"""What a tool does, by its name. `{path}` is the name of a file, `{url}` a host; other arguments
+are never shown."""
 
 
 def render_progress(calls: Sequence[ToolCall]) -> str:
-    """What these calls do, as Markdown in one line: the first of them, and how many more there
+    """What these calls do, in one line of Markdown: the first of them, and how many more there
     are."""
     first, *more = dict.fromkeys(map(_describe_call, calls))
     others = f" and {len(more)} more {'things' if len(more) > 1 else 'thing'}" if more else ""
@@ -92,7 +92,7 @@ def _host(url: str) -> str:
 
 
 def _quote_name(name: str) -> str:
-    """A name as code, so that no platform makes a link of it; '' for none."""
+    """A name as code, so that no platform turns it into a link; '' for none."""
     shown = " ".join(clean_text(name).replace("`", "'").split())
     cut = shown if len(shown) <= NAME_CHARS else f"{shown[: NAME_CHARS - 1]}…"
     return f"`{cut}`" if cut else ""

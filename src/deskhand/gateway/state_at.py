@@ -1,4 +1,4 @@
-"""Folds a log up to one event, and says what that has come to."""
+"""Shows a conversation as it was after one event of its log."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ _OUTCOMES: dict[ResultStatus, Outcome] = {
 
 
 def build_moment(past: RewindView, n: int, prompt: Callable[[State], tuple[str, ...]]) -> Moment:
-    """The conversation after event n of this log. Pure, but for the files that `prompt` reads.
-    Raises Refused for an event that there is not, or whose words have been erased."""
+    """The conversation after event n of this log. Pure, except for the files that `prompt` reads.
+    Raises Refused when there is no such event, or its text was erased."""
     rest = past.find_rest(n)
     state = past.state_at(n)
     last = next(
         (each.n for each in reversed(past.log[:n]) if isinstance(each.event, e.TurnEnded)), 0
     )
-    told = (
-        past.state_at(last - 1) if state.turn is None and last else state
-    )  # a prompt is that of a turn
+    in_turn = state
+    if state.turn is None and last:  # a prompt is made for a turn: show that of the last one
+        in_turn = past.state_at(last - 1)
     return Moment(
-        n,
-        past.log[n - 1].at if n else 0.0,
-        rest,
-        tuple(shown.message for shown in build_context(state)),
-        prompt(told),
-        state.usage,
-        state.context_tokens,
-        state.label,
-        state.options,
-        state.turn is not None,
-        state.archived,
-        tuple(list_decisions(past.log[:n])),
+        n=n,
+        at=past.log[n - 1].at if n else 0.0,
+        rest=rest,
+        messages=tuple(shown.message for shown in build_context(state)),
+        prompt=prompt(in_turn),
+        usage=state.usage,
+        context_tokens=state.context_tokens,
+        label=state.label,
+        options=state.options,
+        busy=state.turn is not None,
+        archived=state.archived,
+        judged=tuple(list_decisions(past.log[:n])),
     )
 
 
 def list_decisions(log: Iterable[e.Recorded]) -> list[Judged]:
-    """Every call and what was decided about it, in the order in which they were made."""
+    """Every call with the decision about it, in the order in which they were made."""
     made: dict[str, Judged] = {}
     done: list[Judged] = []
     asks: dict[str, list[str]] = {}

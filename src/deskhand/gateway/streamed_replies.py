@@ -1,14 +1,14 @@
-"""Shows what is being done while tools run, and an answer while it is written, in a message that
-becomes the answer.
+"""Shows progress while tools run, and an answer while it is written, in a message that becomes the
+answer.
 
-Such a message is a draft: an outbox row in state `drafting`, written before the message is posted
-and given the platform's id after. The answer is written over it, and both rows change in one
-transaction. So whenever the process dies, the next one finds the draft: it goes on in it, completes
-it, or says that it was broken off. Where nobody knows whether a draft was posted, the answer comes
-with a mark.
+Such a message is a draft: an outbox row in state `drafting`. The row is written before the message
+is posted, and gets the platform's id afterwards. The answer is written over the message, and both
+rows change in one transaction. So after a crash the next process finds the draft: it goes on,
+completes it, or says that it was broken off. When nobody knows whether a draft was posted, the
+answer is marked as a possible duplicate.
 
-What is being done stands in a draft of its own, of which nobody is notified. It is taken away when
-the answer begins, or the next question: that is a new message, of which people are notified.
+Progress has a draft of its own, sent without a notification. It is removed when the answer or the
+next question begins: that is a new message, with a notification.
 """
 
 from __future__ import annotations
@@ -24,41 +24,40 @@ from msgspec.structs import replace
 from ..channels.base import Channel, Editing, Removing
 from ..store.base import Store
 from ..types.clock import Clock
-from ..types.commit import Change, OutboxRow, Outgoing
+from ..types.commit import OutboxRow, Outgoing
 from ..types.door import Progress
 from ..types.errors import ChannelError, SendRefused
 from ..types.events import ApprovalAnswered, CommandRun, ModelReplied, Recorded, TurnEnded
 from ..types.identity import Address
 from ..types.labels import LOCAL
 from ..types.messages import Text
+from . import queries
 from .progress_text import render_progress
 
 log = logging.getLogger(__name__)
 
 FIRST_S = 0.8
-"""What is written sooner is not shown before it is done."""
+"""An answer that is ready sooner is not shown while it is written."""
 WORK_S = 2.0
-"""What tools do is shown when it takes longer."""
+"""Progress of tools is shown when they take longer."""
 BUSY_S = 1.0
 SEND_S = 60.0
 ORPHAN_CHECK_S = 30.0
 MAX_PLACES = 1_000
 SHOWN_CHARS = 2000
-"""So much is shown of what is being written: it fits into one message anywhere."""
+"""So much of an unfinished answer is shown: it fits into one message on every platform."""
 GOES_ON = " …"
 BROKEN_OFF = "(This answer was broken off.)"
 
 _WORK = "work"
-"""Begins the last part of the key of a draft that tells what is being done."""
+"""How the last part of the key of a progress draft begins."""
 FindPlace = Callable[[str], tuple[Address, str] | None]
-"""Where a session's turn is answered, and to which message; None while no turn is open."""
-_decode = msgspec.json.Decoder(Outgoing).decode
-_encode = msgspec.json.Encoder().encode
+"""Gives where the open turn of a session is answered and to which message, or None without one."""
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """A draft as the store has it. Without a `platform_id` nobody knows whether it was posted.
-    `of_work`: it tells what is being done."""
+    """A draft in the store. Without a `platform_id` nobody knows whether it was posted. `of_work`:
+    it shows progress of tools."""
 
     id: int
     platform_id: str
@@ -66,8 +65,8 @@ class Draft(msgspec.Struct, frozen=True):
 
 
 class LiveDraft:
-    """A reply that is being written: event `n` of its session, so far. `of_work`: what is done
-    before that event, while tools run."""
+    """A reply that is being written, which becomes event `n` of its session. `of_work`: the
+    progress of tools before that event."""
 
     def __init__(
         self, session: str, n: int, address: Address, reply_to: str, *, of_work: bool = False
@@ -77,7 +76,8 @@ class LiveDraft:
         self.address = address
         self.reply_to = reply_to
         self.of_work = of_work
-        self.over, self.ended = anyio.Event(), anyio.Event()
+        self.over = anyio.Event()
+        self.ended = anyio.Event()
         self._pieces: list[str] = []
 
     @property
@@ -85,7 +85,7 @@ class LiveDraft:
         return f"{self.session}#{_WORK if self.of_work else 'draft'}.{self.n}"
 
     def set_progress(self, n: int, doing: str) -> None:
-        """Say instead that this is being done, before event n."""
+        """Show this progress instead, before event n."""
         self.n = n
         self._pieces = [doing]
 
@@ -98,13 +98,13 @@ class LiveDraft:
 
     @property
     def text(self) -> str:
-        """What can be shown of it; '' while there is nothing."""
+        """The text to show now, or ''."""
         text = "".join(self._pieces)[:SHOWN_CHARS].strip()
         return text + GOES_ON if text else ""
 
 
 class Drafts:
-    """All drafts of this process. `channels` are those that can edit."""
+    """The drafts of this process, on the channels that can edit messages."""
 
     def __init__(
         self, store: Store, channels: Mapping[str, Channel], clock: Clock, place: FindPlace
@@ -125,7 +125,7 @@ class Drafts:
         self._tasks: TaskGroup | None = None
 
     def on_item(self, session: str, item: Recorded | Progress) -> None:
-        """Hear what happens in a session. Never waits."""
+        """Follow what happens in a session. Never waits."""
         live = self._current_draft(session)
         if isinstance(item, Recorded):
             doing = self._progress_after(item)
@@ -146,12 +146,12 @@ class Drafts:
                 live.add(item)
 
     def _current_draft(self, session: str) -> LiveDraft | None:
-        """What is being shown there and not over yet."""
+        """What is being shown in this session now."""
         lives = self._live.get(session)
         return lives[-1] if lives and not lives[-1].over.is_set() else None
 
     def _progress_after(self, item: Recorded) -> str:
-        """What tools do from this event on, in a line; '' for nothing."""
+        """What tools do after this event, in a line; '' for nothing."""
         session = item.session
         event = item.event
         if isinstance(event, ModelReplied) and event.message.calls:
@@ -166,7 +166,7 @@ class Drafts:
         return ""
 
     def _start_draft(self, session: str, n: int, *, of_work: bool = False) -> LiveDraft | None:
-        """Show something from now on; None where that is not done at that place."""
+        """Begin to show a reply or progress. None when the place does not support that."""
         place = self._place(session)
         channel = self.channels.get(place[0].channel) if place is not None else None
         if (
@@ -183,7 +183,7 @@ class Drafts:
         return live
 
     async def run(self) -> None:
-        """Show what there is to show, for ever; and now and then see to what was left behind."""
+        """Show drafts until cancelled, and close now and then what was left behind."""
         try:
             async with anyio.create_task_group() as self._tasks:
                 while True:
@@ -203,12 +203,12 @@ class Drafts:
                 if not live.of_work:
                     await self._remove_progress(live.session, live.address)
                 await self._update_until_over(live, channel, live.key)
-        except (
-            ChannelError,
-            TimeoutError,
-        ) as error:  # a preview is dropped; the answer comes in any case
+        except (ChannelError, TimeoutError) as error:
+            # Only the preview is dropped: the answer is sent in any case.
             log.info(
-                "an answer at %s is not shown while it is written: %s", live.address.channel, error
+                "Could not show an answer at %s while it is written: %s",
+                live.address.channel,
+                error,
             )
         finally:
             live.ended.set()
@@ -234,9 +234,8 @@ class Drafts:
             if len(self._free_at) >= MAX_PLACES:
                 self._free_at = {each: at for each, at in self._free_at.items() if at > now}
             self._free_at[place] = now + pause_s
-            parts = (
-                Text(text, LOCAL),
-            )  # only the whole answer is judged: until then no address leads anywhere
+            # Only the whole answer is checked, so until then no link leads anywhere.
+            parts = (Text(text, LOCAL),)
             outgoing = Outgoing(
                 key, live.address, parts, live.reply_to, silent=live.of_work, links=()
             )
@@ -252,21 +251,21 @@ class Drafts:
                 shown = text
                 if platform_id != draft.platform_id:  # somebody had deleted it
                     draft = replace(draft, platform_id=platform_id)
-                    await self._store.change((Change("draft_posted", (platform_id, draft.id)),))
+                    await self._store.change((queries.mark_draft_posted(draft.id, platform_id),))
 
     async def _post(self, live: LiveDraft, outgoing: Outgoing) -> tuple[Draft | None, bool]:
-        """This session's draft, and whether it was posted just now; None while others come first.
-        Raises ChannelError where it cannot be posted, or nobody knows whether it was."""
+        """The draft of this session, and whether it was posted just now. None while something else
+        is to be sent first. Raises ChannelError when it cannot be posted, or when nobody knows
+        whether it was."""
         session = live.session
         address = live.address
         async with self._claiming:
-            body = _encode(outgoing)
-            if (await self._store.query("draft_waits", (session, body)))[0][0]:
+            if await queries.is_outbox_busy(self._store, session, outgoing):
                 return None, False
             draft = await self._find_draft(session, address)
             if draft is None:
-                args = (outgoing.key, session, body, self._clock.now(), address.channel)
-                await self._store.change((Change("draft_open", args),))
+                opened = queries.open_draft(session, outgoing, self._clock.now())
+                await self._store.change((opened,))
                 draft = await self._find_draft(session, address)
                 if draft is None:
                     return None, False
@@ -279,34 +278,30 @@ class Drafts:
                 platform_id = await self._sending[address.channel].send(outgoing, "")
         except ChannelError as error:
             if error.unsent or isinstance(error, SendRefused):
-                await self._store.change((Change("draft_drop", (draft.id,)),))
+                await self._store.change((queries.drop_draft(draft.id),))
             raise
-        await self._store.change((Change("draft_posted", (platform_id, draft.id)),))
+        await self._store.change((queries.mark_draft_posted(draft.id, platform_id),))
         return replace(draft, platform_id=platform_id), True
 
     async def _find_draft(
         self, session: str, address: Address, before: int = 2**62
     ) -> Draft | None:
-        for number, platform_id, body in await self._store.query("draft_before", (session, before)):
-            outgoing = _decode(body)
-            if outgoing.address == address:
-                return Draft(
-                    number,
-                    platform_id,
-                    _is_progress_key(outgoing.key) and number not in self._stays,
-                )
-        return None
+        found = await queries.find_draft(self._store, session, before)
+        if found is None or found.outgoing.address != address:
+            return None
+        of_work = _is_progress_key(found.outgoing.key) and found.id not in self._stays
+        return Draft(found.id, found.platform_id, of_work)
 
     async def _remove_progress(self, session: str, address: Address, before: int = 2**62) -> None:
-        """Take away what tells at this place what is being done. Where that cannot be, it becomes a
-        draft like any other. What a connection that broke leaves there is seen to later."""
+        """Remove the progress message at this place. On a platform that cannot, it becomes an
+        ordinary draft. After an error of the connection it is closed later."""
         draft = await self._find_draft(session, address, before)
         if draft is None or not draft.of_work:
             return
         try:
             gone = await self._remove(draft.platform_id, address)
         except (ChannelError, TimeoutError) as error:
-            log.info("what was being done still stands at %s: %s", address.channel, error)
+            log.info("Could not remove the progress message at %s: %s", address.channel, error)
             return
         if gone:
             await self.drop(draft)
@@ -314,7 +309,7 @@ class Drafts:
             self._stays.add(draft.id)
 
     async def _remove(self, platform_id: str, address: Address) -> bool:
-        """Whether it is gone. Raises ChannelError, TimeoutError."""
+        """Remove a message. Returns whether it is gone. Raises ChannelError, TimeoutError."""
         channel = self._sending[address.channel]
         if not platform_id:  # nobody knows whether it was posted
             return True
@@ -330,7 +325,7 @@ class Drafts:
     # ------------------------------------------------------------------ when it is there
 
     async def claim(self, row: OutboxRow) -> Draft | None:
-        """The draft that this row completes. Nobody touches it from now on but the caller."""
+        """The draft that this row completes, or None. From now on only the caller changes it."""
         n = parse_event_number(row.outgoing.key)
         if n is None or row.outgoing.address.channel not in self.channels:
             return None
@@ -350,21 +345,22 @@ class Drafts:
         return None if draft is None or draft.of_work else draft
 
     async def complete(self, row: OutboxRow, draft: Draft, platform_id: str) -> None:
-        """The row was sent, in the draft's place or beside it: both are settled at once."""
+        """The row was sent, over the draft or as a new message: settle both at once."""
         self._stays.discard(draft.id)
-        sent = Change("outbox_sent", (platform_id, row.outgoing.key))
-        await self._store.change((sent, Change("draft_close", (draft.id,))))
+        sent = queries.mark_sent(row.outgoing.key, platform_id)
+        await self._store.change((sent, queries.close_draft(draft.id)))
 
     async def drop(self, draft: Draft) -> None:
-        """Nothing will be written over it."""
+        """Close a draft that no answer will be written over."""
         self._stays.discard(draft.id)
-        await self._store.change((Change("draft_close", (draft.id,)),))
+        await self._store.change((queries.close_draft(draft.id),))
 
     async def _close_orphans(self) -> None:
-        """Say of each draft that nothing will complete that it was broken off."""
+        """Mark the drafts that nothing will complete as broken off."""
         async with self._claiming:
-            for number, platform_id, body in await self._store.query("drafts_left", ()):
-                outgoing = _decode(body)
+            for draft in await queries.orphaned_drafts(self._store):
+                outgoing = draft.outgoing
+                platform_id = draft.platform_id
                 channel = self.channels.get(outgoing.address.channel)
                 if channel is None:
                     continue
@@ -378,13 +374,19 @@ class Drafts:
                         with anyio.fail_after(SEND_S):
                             await channel.edit(platform_id, over, "")
                 except SendRefused as error:
-                    log.info("a draft at %s is gone: %s", outgoing.address.channel, error)
+                    log.info(
+                        "Could not close a draft at %s, as it is gone: %s",
+                        outgoing.address.channel,
+                        error,
+                    )
                 except (ChannelError, TimeoutError) as error:
                     log.warning(
-                        "a draft at %s is left for later: %s", outgoing.address.channel, error
+                        "Could not close a draft at %s; trying again later: %s",
+                        outgoing.address.channel,
+                        error,
                     )
                     continue
-                await self._store.change((Change("draft_close", (number,)),))
+                await self._store.change((queries.close_draft(draft.id),))
 
 
 def _is_progress_key(key: str) -> bool:
@@ -392,8 +394,8 @@ def _is_progress_key(key: str) -> bool:
 
 
 def parse_event_number(key: str) -> int | None:
-    """The event after which this was said; None for what a tool sends, which has another kind of
-    key."""
+    """The number of the event in the key of an answer. None for what a tool sends, whose key is
+    different."""
     n, _, number = key.rpartition("#")[2].partition(".")
     return int(n) if n.isdecimal() and number.isdecimal() else None
 

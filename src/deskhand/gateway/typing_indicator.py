@@ -1,7 +1,7 @@
-"""Shows that an answer is on its way, where a platform can: a lease that is renewed as long as
-somebody is worked for. And marks what somebody writes meanwhile as read.
+"""Shows a typing indicator on platforms that have one while a session is driven, and marks messages
+as read that arrive meanwhile.
 
-The lease is derived from what is being driven, so nothing has to be taken back, and nothing stays
+The indicator follows from what is driven and expires by itself, so nothing has to be cleared, also
 after a crash.
 """
 
@@ -23,13 +23,13 @@ log = logging.getLogger(__name__)
 
 POLL_S = 0.5
 LEASE_S = 4.0
-"""A sign is shown for five seconds."""
+"""Platforms show the indicator for five seconds."""
 REFUSED_S = 60.0
 SEND_S = 5.0
 
 
-class Signs:
-    """All of this process."""
+class TypingIndicator:
+    """The typing indicators of this process."""
 
     def __init__(self, channels: Mapping[str, Channel], dispatch: Dispatch, clock: Clock) -> None:
         self.channels = {name: each for name, each in channels.items() if isinstance(each, Typing)}
@@ -42,7 +42,7 @@ class Signs:
         self._tasks: TaskGroup | None = None
 
     async def run(self) -> None:
-        """Look who is worked for, for ever."""
+        """Renew the indicators until cancelled."""
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             while True:
@@ -56,8 +56,7 @@ class Signs:
                 await anyio.sleep(POLL_S)
 
     def on_accepted(self, inbound: Inbound, receipt: Receipt) -> None:
-        """Mark a message that was taken in while its conversation is at work on an earlier one.
-        Never waits."""
+        """Mark a message as read when its session is busy with an earlier one. Never waits."""
         channel = self._acknowledging.get(inbound.address.channel)
         if self._tasks is not None and channel is not None and self._is_steering(inbound, receipt):
             self._tasks.start_soon(self._acknowledge, channel, inbound)

@@ -1,7 +1,7 @@
 """Streams over a Unix socket.
 
-anyio's own hand `Future.set_result` to the selector, which may call it twice before the task that
-waits has run: then the loop reports an InvalidStateError. `wait_readable` does not.
+Those of anyio give `Future.set_result` to the selector, which may call it twice before the waiting
+task has run: the loop then reports an InvalidStateError. `wait_readable` does not.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import anyio
 from anyio.abc import ByteStream
 
 BACKLOG = 128
-"""Connections that may wait to be taken."""
+"""So many connections may wait to be accepted."""
 
 
 class UnixStream(ByteStream):
-    """A connection; `raw` must not block. Raises what streams of anyio raise."""
+    """A connection over a non-blocking socket. Raises what streams of anyio raise."""
 
     def __init__(self, raw: socket.socket) -> None:
         raw.setblocking(False)
@@ -75,8 +75,8 @@ def connect_unix(path: str) -> UnixStream:
 
 
 async def serve_unix(path: str, answer: Callable[[UnixStream], Coroutine[Any, Any, None]]) -> None:
-    """Answer each connection in a task of its own, for ever. What stood at `path` is replaced, and
-    nobody but this user may open it. Raises OSError."""
+    """Serve each connection in a task of its own, until cancelled. Replaces what is at `path`; only
+    this user may open it. Raises OSError."""
     with suppress(FileNotFoundError):
         os.unlink(path)  # noqa: PTH108 -- a path of ours, as a string
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as raw:

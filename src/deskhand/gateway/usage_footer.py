@@ -1,4 +1,4 @@
-"""What a turn used, written beneath its answer where people read it on a channel."""
+"""Adds a line with the token usage of the turn to answers on a channel."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ..types.messages import Text, Usage
 log = logging.getLogger(__name__)
 
 LOOK_BACK = 1000
-"""Events before the end of a turn in which its replies are looked for."""
+"""The replies of a turn are looked for in so many events before its end."""
 
 
-class UsageShown:
-    """Adds the line to the answer that ended a turn. It is a fold of the log: a second try says the
-    same."""
+class UsageFooter:
+    """Adds the line to the answer that ended a turn. It is computed from the log, so a second try
+    gives the same line."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -45,7 +45,8 @@ class UsageShown:
 
 
 def sum_turn_usage(events: Iterable[Recorded]) -> Usage | None:
-    """What the turn used that the last of these events ended; None where it did not end one."""
+    """The usage of the turn that the last of these events ended, or None when it did not end
+    one."""
     used: Usage | None = None
     for recorded in reversed(list(events)):
         event = recorded.event
@@ -81,7 +82,7 @@ def _format_count(tokens: int) -> str:
 
 
 def _event_number(row: OutboxRow) -> int | None:
-    """The event with which this row was committed, by its key: `session#n.i`."""
+    """The number of the event with which a row was committed, from its key: `session#n.i`."""
     session, _, place = row.outgoing.key.rpartition("#")
     n = place.partition(".")[0]
     return int(n) if session == row.session and n.isdecimal() else None

@@ -26,6 +26,7 @@ from ..tools.approved import bound_of
 from ..tools.documents.invisible import written_out
 from ..tools.label_marks import marks_in
 from ..tools.paths import Place, leave_no_trace, place_of
+from ..tools.queries import approved_digests
 from ..types.commit import Change
 from ..types.errors import JobInvalid
 from ..types.events import Recorded, TurnEnded
@@ -208,7 +209,7 @@ class Heartbeat:
         changed since an owner approved it."""
         marks = await marks_in(await self._host.agent_of(f"{agent}/").open_scope())
         path = place.real
-        approved = await self._store.query("approved_files", ())
+        approved = await approved_digests(self._store)
         bound = await anyio.to_thread.run_sync(bound_of, approved)
         if bound.differs(path) or bound.covers(path):
             return bound.differs(path)

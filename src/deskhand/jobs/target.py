@@ -10,7 +10,7 @@ import msgspec
 from ..agent.state import State, fold
 from ..assembly.host import Host
 from ..assembly.prompt import JOB_CHANNEL
-from ..gateway.named_sessions import Places
+from ..gateway.named_sessions import NamedSessions
 from ..types.events import AnyEvent, MessageReceived, ModelReplied, Recorded, TurnEnded
 from ..types.identity import (
     OWN_SURFACES,
@@ -47,7 +47,7 @@ def session_of(host: Host, entry: RunEntry) -> str:
         return f"{agent}/job:{job.name}:{_isolated_name(entry)}"
     if job.to is not None and (job.session == CHAT or job.kind == "deliver"):
         nothing = Inbound("", job.to, "", 0.0, Said(Message("user", ())))
-        return Places(host.store).current_session(session_key(agent, job.to), nothing)
+        return NamedSessions(host.store).current_session(session_key(agent, job.to), nothing)
     if "/" in job.session:
         return job.session
     return session_key(agent, _page_address(job))

@@ -3,13 +3,14 @@ closed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import msgspec
 from msgspec.structs import replace
 
 from ..policy.gate import may_see
+from ..store.base import Store
 from ..store.sql import load_sql
 from ..types.commit import Change
 from ..types.labels import Label
@@ -273,3 +274,15 @@ def encode_owners(owners: Iterable[tuple[str, str]] | None) -> str | None:
 
 def _encode_ids(ids: Iterable[int]) -> str:
     return _encode(list(ids)).decode()
+
+
+async def facts_of_session(store: Store, session: str) -> list[int]:
+    """The ids of the facts that were made of this session, alone or among others."""
+    return [id_ for (id_,) in await store.query("fact_of_session", (session,))]
+
+
+async def existing_facts(store: Store, ids: Sequence[int]) -> list[int]:
+    """Which of these facts there are."""
+    if not ids:
+        return []
+    return [row[0] for row in await store.query("fact_get", (_encode_ids(ids),))]

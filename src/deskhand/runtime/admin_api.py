@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import anyio.to_thread
@@ -19,7 +19,8 @@ from ..assembly.tools import skills_of
 from ..assembly.trace import Trace
 from ..config.first_settings import read_owner_name, store_setting
 from ..config.set_key import edit_config_text, list_writable_keys, write_config_text
-from ..gateway.standing_grants import StandingGrant, list_grants, revoke_grant
+from ..gateway.queries import StandingGrant, list_grants
+from ..gateway.standing_grants import revoke_grant
 from ..models.local_servers import find_servers
 from ..models.request_fields import SMALL_MODEL_UNSUPPORTED, find_unsupported_fields
 from ..models.weights import PROVIDER, WeightsFolder
@@ -28,11 +29,14 @@ from ..secrets.inbound_redaction import reject_secrets
 from ..skills.skill import Skills
 from ..skills.tools import why_held
 from ..skills.write import write_skill
+from ..store.queries import count_sessions, last_event_number
 from ..tools.approved import bound_of
 from ..tools.base import ToolScope
 from ..tools.deferred import offering
 from ..tools.label_marks import marks_in
 from ..tools.names import alike
+from ..tools.queries import approved_digests
+from ..tools.undo import UndoItem
 from ..types.diffs import CallDiff, FileDiff
 from ..types.errors import ConfigError, Refused, ToolError
 from ..types.events import Recorded
@@ -68,8 +72,9 @@ from ..web.views import (
     ToolView,
     UndoneView,
 )
+from ..workspace.diffs import change_kind
 from ..workspace.erase import erase_session
-from ..workspace.undo_journal import Effect
+from ..workspace.queries import JournalEntry
 from .app import App
 
 SECRET_NAME = re.compile(r"(?:^|_)(?:key|token|secret|password)$", re.IGNORECASE)
@@ -101,43 +106,38 @@ class RunningAdmin:
 
     async def owner_name(self) -> str:
         settings = self._app.settings
-        with suppress(ToolError):  # what the agent has made of that file keeps nobody out
+        with suppress(ToolError):  # the agent may have made the file unreadable
             return await anyio.to_thread.run_sync(read_owner_name, settings, settings.agents[0])
         return ""
 
     async def status(self, agent: str) -> StatusView:
         settings = self._app.settings
-        name = agent
-        model = next(iter(settings.agent(name).models), "")
-        provider, _, short = model.partition("/")
-        url = self.base_url(provider)
-        count = (await self._app.store.query("session_count", ()))[0][0]
-        tools = [tool.name for tool in self.tools(name)]
         deep = settings.config.deep_work
-        limits = DeepWorkLimits(self.long_work_limits(name)[0], deep.tokens, deep.warn_at)
-        ours = version("deskhand")
-        agents = list(self.agents)
+        steps, _ = self.long_work_limits(agent)
+        provider, _, model = next(iter(settings.agent(agent).models), "").partition("/")
         return StatusView(
-            "ok",
-            name,
-            short,
-            provider,
-            url,
-            tools,
-            count,
-            0,
-            limits,
-            ours,
-            agents,
-            self._started_at,
+            status="ok",
+            agent=agent,
+            model=model,
+            provider=provider,
+            base_url=self.base_url(provider),
+            tools=[tool.name for tool in self.tools(agent)],
+            sessions=await count_sessions(self._app.store),
+            cron_jobs=0,
+            deep_work=DeepWorkLimits(steps, deep.tokens, deep.warn_at),
+            version=version("deskhand"),
+            agents=list(self.agents),
+            started_at=self._started_at,
         )
 
     def base_url(self, provider: str) -> str:
-        """Where it is reached; '' for one that is not known."""
+        """The address of this provider, or '' for an unknown one."""
         settings = self._app.settings
         own = settings.config.providers.get(provider)
         listed = build_catalogue(settings).providers.get(provider)
-        return own.base_url if own and own.base_url else listed.base_url if listed else ""
+        if own is not None and own.base_url:
+            return own.base_url
+        return listed.base_url if listed is not None else ""
 
     async def health(self) -> Health:
         return await self._app.health()
@@ -185,7 +185,7 @@ class RunningAdmin:
         found = await anyio.to_thread.run_sync(self._skills(agent).find)
         reach = await self._app.current.agent(agent).open_scope()
         marks = await marks_in(reach)
-        bound = bound_of(await self._app.store.query("approved_files", ()))
+        bound = bound_of(await approved_digests(self._app.store))
         found = {
             name: each
             for name, each in found.items()
@@ -227,8 +227,8 @@ class RunningAdmin:
         )
 
     async def _lmstudio(self) -> LocalProvider:
-        """LM Studio's models, asked of it: it is on this machine, or where the configuration
-        says."""
+        """The models of LM Studio, read from its server on this machine or at the configured
+        address."""
         answered = await find_servers({LMSTUDIO: self.base_url(LMSTUDIO)})
         names = [name for server in answered for name in server.models]
         return LocalProvider(
@@ -345,7 +345,7 @@ class RunningAdmin:
         if any(each.session == session for each in await app.store.open_sessions()):
             await app.door.stop(session, principal)
         gone = await erase_session(app.store, principal, session, app.parts.clock.now())
-        n = (await app.store.query("event_head", (session,)))[0][0]
+        n = await last_event_number(app.store, session)
         for recorded in await app.store.events(session, n - 1):
             app.feed.publish(session, recorded)
         return ErasedView(gone.events, gone.memories, gone.kept)
@@ -359,13 +359,13 @@ class RunningAdmin:
 
     def _grant_view(self, grant: StandingGrant) -> GrantView:
         return GrantView(
-            grant.id,
-            grant.verdict,
-            grant.agent,
-            grant.tool,
-            self._app.redact(grant.arguments),
-            grant.at,
-            grant.by,
+            id=grant.id,
+            verdict=grant.verdict,
+            agent=grant.agent,
+            tool=grant.tool,
+            arguments=self._app.redact(grant.arguments),
+            at=grant.at,
+            by=grant.by,
         )
 
     async def list_changes(
@@ -373,9 +373,8 @@ class RunningAdmin:
     ) -> list[ChangeView]:
         found = await self._app.effects.timeline(principal, session, before, limit)
         undone = {each.n: each.undoes for each in found}
-        for each in (
-            found
-        ):  # an undo can be taken back, the taking back of one cannot: it is the change again
+        # An undo can be redone, but a redo cannot be undone again: it is the change once more.
+        for each in found:
             if each.undoes is not None and each.undoes not in undone:
                 undone[each.undoes] = (await self._app.effects.get(principal, each.undoes)).undoes
         for n, each in enumerate(found):
@@ -386,52 +385,45 @@ class RunningAdmin:
             for each in found
         ]
 
-    def _change_view(self, effect: Effect, redone: bool) -> ChangeView:
-        can = (
-            ""
-            if redone or effect.undone_at is not None
-            else "undo"
-            if effect.undoes is None
-            else "redo"
+    def _change_view(self, entry: JournalEntry, redone: bool) -> ChangeView:
+        can: Literal["undo", "redo", ""] = ""
+        if not redone and entry.undone_at is None:
+            can = "undo" if entry.undoes is None else "redo"
+        return ChangeView(
+            n=entry.n,
+            at=entry.at,
+            session=entry.session,
+            agent=entry.agent,
+            person=entry.person,
+            tool=entry.tool,
+            what=self._app.redact(entry.what),
+            count=entry.count,
+            can=can,
+            undoes=entry.undoes,
+            undone_at=entry.undone_at,
         )
-        what = self._app.redact(effect.what)
-        at = effect.undone_at
-        place = (
-            effect.n,
-            effect.at,
-            effect.session,
-            effect.agent,
-            effect.person,
-            effect.tool,
-            what,
-            effect.count,
-        )
-        return ChangeView(*place, can, effect.undoes, at)  # type: ignore[arg-type]
 
     async def get_change(
         self, principal: Principal, number: int, limit: int
     ) -> ChangeDetail | None:
         try:
-            effect = await self._app.effects.get(principal, number)
+            entry = await self._app.effects.get(principal, number)
         except Refused:
             return None
-        items = await self._app.effects.items(effect, limit)
-        shown = await self._app.diffs.visible_items(principal, effect, items)
+        items = await self._app.effects.items(entry, limit)
+        shown = await self._app.diffs.visible_items(principal, entry, items)
         if len(shown) < len(items):
-            effect = msgspec.structs.replace(effect, count=len(shown))
-        places = [
-            PlaceView(
-                self._app.redact(each.shown),
-                "made" if each.before is None else "removed" if each.after is None else "changed",
-                each.before is None or each.before[0] in "dlk" or each.blob is not None,
-            )
-            for each in shown
-        ]
-        return ChangeDetail(self._change_view(effect, False), places)
+            entry = msgspec.structs.replace(entry, count=len(shown))
+        places = [self._place_view(item) for item in shown]
+        return ChangeDetail(self._change_view(entry, False), places)
+
+    def _place_view(self, item: UndoItem) -> PlaceView:
+        kept = item.before is None or item.before[0] in "dlk" or item.blob is not None
+        return PlaceView(self._app.redact(item.shown), change_kind(item), kept)
 
     async def diff_of_change(self, principal: Principal, number: int) -> CallDiff:
-        effect = await self._app.effects.get(principal, number)
-        return self._redact_diff(await self._app.diffs.diff_change(principal, effect))
+        entry = await self._app.effects.get(principal, number)
+        return self._redact_diff(await self._app.diffs.diff_change(principal, entry))
 
     async def diff_of_call(
         self, principal: Principal, session: str, n: int, call_id: str
@@ -479,8 +471,7 @@ class RunningAdmin:
 
 
 def _redact_config(config: Any) -> Any:
-    """Keys are no part of the configuration; whoever wrote one into an address or a word is not
-    shown it either."""
+    """Takes keys out: people sometimes write them into an address or a name."""
     if isinstance(config, Mapping):
         return {
             name: "[secret]"

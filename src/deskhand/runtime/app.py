@@ -1,4 +1,4 @@
-"""Puts the rooms together: from settings to a Door that answers."""
+"""Builds a running Deskhand from its settings: the store, agents, channels and the door."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import cast
-from zoneinfo import ZoneInfo
+from typing import Protocol, cast
 
 import anyio
 import msgspec
@@ -29,30 +28,27 @@ from msgspec.structs import replace
 
 from ..agent.loop import Driver
 from ..agent.profile import Ports
-from ..agent.state import State
-from ..assembly.factory import AgentParts, make_options_check
-from ..assembly.host import Host
+from ..assembly.factory import AgentParts
 from ..assembly.model_cooldowns import Retries
 from ..assembly.plugins import Plugins
 from ..channels.base import Allowing, Channel, Closing, Healthy, Instructing
 from ..config.clock import RandomIds, SystemClock
 from ..config.config import Settings
-from ..config.routing import route
 from ..config.statements import load_statements
-from ..gateway.ask_status import Decided
+from ..gateway.ask_status import AskStatus
 from ..gateway.channel_loader import open_channels
 from ..gateway.dispatch import Dispatch, SelectSession
-from ..gateway.door import Access, LocalDoor
+from ..gateway.door import LocalDoor
 from ..gateway.feed import Feed
 from ..gateway.housekeeping import run_anchoring, run_sweeping, watch_inbox
 from ..gateway.local_stream import SocketTap
 from ..gateway.local_stream import serve_socket as serve_socket
 from ..gateway.machine_rounds import MachineRounds
-from ..gateway.outbox import Outbox, render_unchanged
+from ..gateway.outbox import Outbox, Render, render_unchanged
 from ..gateway.outgoing_redaction import without_secrets
 from ..gateway.streamed_replies import Drafts
-from ..gateway.typing_indicator import Signs
-from ..gateway.usage_footer import UsageShown
+from ..gateway.typing_indicator import TypingIndicator
+from ..gateway.usage_footer import UsageFooter
 from ..learning.recall import MeaningFactory, open_no_meaning
 from ..models.base import Model
 from ..models.pictures import PictureStore
@@ -66,6 +62,7 @@ from ..secrets.redaction import Redactor
 from ..secrets.secrets import Secrets
 from ..store.base import Store
 from ..store.blobs import Blobs
+from ..store.queries import members_of
 from ..store.sqlite import SqliteStore
 from ..supervision.health_checks import (
     Checkup,
@@ -79,69 +76,106 @@ from ..supervision.lock import Holder, hold_lock, read_holder
 from ..supervision.logs import reconfigure_logging
 from ..supervision.restart_command import Restart
 from ..supervision.restart_with_backoff import Child, keep_running
-from ..tools.base import Tools
+from ..tools.base import Tool, Tools
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
 from ..types.errors import ConfigError, DeskhandError, StoreError, StoreUnavailable
 from ..types.events import Recorded
 from ..types.health import Health, HealthFact, combine_states
-from ..types.identity import OWN_SURFACES, Address, Inbound, Principal
-from ..types.options import SessionOptions
+from ..types.identity import OWN_SURFACES, Address, Inbound, Principal, Receipt
 from ..types.people import OWNER_NAME
 from ..users.owner_alerts import Alerts
 from ..users.pairing import RESERVED_CHANNELS
 from ..users.strangers import NO_ACCESS, Response, Strangers
 from ..users.user_cache import OWNER as OWNER
 from ..users.users import Guests, open_people
-from ..workspace.owner_folder_review import Telling
-from ..workspace.processes import with_current_roles
+from ..workspace.owner_folder_review import ReviewNotice
 from ..workspace.scope import SandboxProvider
+from .access import LocalAccess
 from .feature_wiring import FeatureWiring
-from .reload import Current, ReloadNeeds
+from .host import RunningHost
+from .reload import Current
 from .tool_wiring import ToolWiring
 
 log = logging.getLogger(__name__)
 
 PR_SET_DUMPABLE = 4
+_REDACTED_PROGRESS = ("tool_result", "prompt", "request", "status")
+"""Progress with text that was not redacted where it was made."""
 RECOVERY_RETRY_S = 1.0
 
 
-class Parts(msgspec.Struct, frozen=True):
-    """What a test or another program may replace. `model` opens `provider/name`; `store` opens the
-    database at a path, with the statements of the rooms. Without `tools` each agent has those that
-    its settings allow; without `authorise` the users in the store are asked. `sandbox` opens the
-    room in which commands run; raises SandboxUnavailable. `serve` is the page, for ever: it runs
-    beside whoever drives, calls `app.vitals.ready("web", …)` when it can be reached and is started
-    again when it fails. `renew` hears of settings that have changed, `meaning` opens what compares
-    the meanings of memories, `net` reaches the public web."""
+class ModelFactory(Protocol):
+    def __call__(self, name: str, /) -> Model:
+        """Open the model `provider/name`. Raises ModelError."""
 
-    model: Callable[[str], Model]
+
+class Authorizer(Protocol):
+    def __call__(self, inbound: Inbound, /) -> Principal | None:
+        """Who the sender is, or None for a stranger."""
+
+
+class StoreFactory(Protocol):
+    def __call__(self, path: Path, statements: Mapping[str, str], /) -> Store:
+        """Open the database at this path, with the statements of all rooms. Raises StoreError."""
+
+
+class SandboxFactory(Protocol):
+    def __call__(self) -> Awaitable[Proven]:
+        """Open the sandbox in which commands run. Raises SandboxUnavailable."""
+
+
+class PageServer(Protocol):
+    def __call__(self, app: App, /) -> Awaitable[None]:
+        """Serve the page until cancelled. Calls `app.vitals.record_ready("web")` when it can be
+        reached. It is restarted when it fails."""
+
+
+class SettingsListener(Protocol):
+    def __call__(self, settings: Settings, /) -> None:
+        """Called when other settings hold."""
+
+
+class Parts(msgspec.Struct, frozen=True):
+    """What a test or another program may replace. Without `tools` each agent has those that its
+    settings allow; without `authorise` the users in the store are asked. `renew` is told of changed
+    settings, `meaning` opens what compares the meanings of memories, `net` reaches the public
+    web."""
+
+    model: ModelFactory
     tools: Tools | None = None
     statements: Mapping[str, str] = {}
     channels: Sequence[Channel] = ()
-    authorise: Callable[[Inbound], Principal | None] | None = None
-    store: Callable[[Path, Mapping[str, str]], Store] = SqliteStore
+    authorise: Authorizer | None = None
+    store: StoreFactory = SqliteStore
     clock: Clock = SystemClock()
     ids: Ids = RandomIds()
-    sandbox: Callable[[], Awaitable[Proven]] = open_sandbox
-    serve: Callable[[App], Awaitable[None]] | None = None
-    renew: Callable[[Settings], None] = lambda settings: None
+    sandbox: SandboxFactory = open_sandbox
+    serve: PageServer | None = None
+    renew: SettingsListener = lambda settings: None
     meaning: MeaningFactory = open_no_meaning
     net: Net = msgspec.field(default_factory=Net)
 
 
 class App:
-    """One running Deskhand. Use `open_app`. `restarts`: whoever runs it ends it, and starts it
-    again, on `/restart`. `up` is called when it is about to drive, and while it waits for another
-    that does."""
+    """One running Deskhand. Use `open_app`.
+
+    When it is `supervised`, a supervisor restarts the process on /restart; otherwise it only
+    reloads the configuration. `on_up` is called when it is about to drive, and again and again
+    while another process drives.
+    """
 
     def __init__(self, settings: Settings, parts: Parts) -> None:
         self.parts = parts
         home = settings.home
-        if taken := [each.name for each in parts.channels if each.name in RESERVED_CHANNELS]:
-            raise ConfigError(
-                f"a channel cannot be called {taken[0]!r}: that is a surface of our own"
-            )
+        clock = parts.clock
+        channels = {channel.name: channel for channel in parts.channels}
+        for name in channels:
+            if name in RESERVED_CHANNELS:
+                raise ConfigError(
+                    f"a channel cannot be called {name!r}: Deskhand uses that name itself"
+                )
+
         home.make_folder(home.state)
         self.store = parts.store(home.database, {**load_statements(), **parts.statements})
         self.blobs = Blobs(home.blobs)
@@ -149,65 +183,86 @@ class App:
             home, lambda: self.settings.environment, partial(Keyring, str(home.root.resolve()))
         )
         self.redact = Redactor(settings, self.secrets)
-        self.current = Current(settings, parts.clock, self.redact)
-        self.vitals = Vitals(parts.clock, self.redact, home.health)
+        self.current = Current(settings, clock, self.redact)
+        self.sandbox = SandboxProvider(parts.sandbox, clock.now)
+
+        self.vitals = Vitals(clock, self.redact, home.health)
         self.address = ""
-        self._started_at = parts.clock.now()
-        self._intake = anyio.CancelScope()
-        self._checkup = Checkup(self.store, home, self.vitals, parts.clock)
-        self.sandbox = SandboxProvider(parts.sandbox, parts.clock.now)
-        self.feed = Feed(partial(SocketTap, home.socket))
-        self.restart = Restart(self.store, parts.clock)
+        self._started_at = clock.now()
+        self._checkup = Checkup(self.store, home, self.vitals, clock)
+        self.restart = Restart(self.store, clock)
         self.supervised = False
         self.on_up: Callable[[], None] = lambda: None
-        channels = {channel.name: channel for channel in parts.channels}
-        self.dispatch = Dispatch(self.store, self._make_driver, parts.clock, self._on_drive_error)
-        self.drafts = Drafts(self.store, channels, parts.clock, self._reply_target)
-        self.ask_status = Decided(self.store, channels)
-        self.typing_indicator = Signs(channels, self.dispatch, parts.clock)
-        self.outbox = Outbox(self.store, channels, parts.clock, self.drafts)
-        self.people = people = open_people(self.store, parts.clock, self._roles, self._guests)
-        self.authorise = parts.authorise or self.people.authorize
-        self.alerts = Alerts(self.store, parts.clock, tuple(channels))
-        self.rounds = MachineRounds(self.store, parts.clock, self.alerts, self._machine_rounds)
-        self.tool_wiring = self._open_tools()
-        current = self.current
-        self.features = FeatureWiring(
-            self.tool_wiring.host,
-            current.agent,
-            parts.model,
-            current.make_trial_agent,
-            parts.meaning,
-            self.tool_wiring.scopes.pending_labels,
-        )
+
+        self.dispatch = Dispatch(self.store, self._make_driver, clock, self._on_drive_error)
+        self.feed = Feed(partial(SocketTap, home.socket))
+        self._intake = anyio.CancelScope()
+
+        self.drafts = Drafts(self.store, channels, clock, self._reply_target)
+        self.outbox = Outbox(self.store, channels, clock, self.drafts)
+        self.ask_status = AskStatus(self.store, channels)
+        self.typing_indicator = TypingIndicator(channels, self.dispatch, clock)
+
+        self.people = people = open_people(self.store, clock, self._roles, self._guests)
+        self.alerts = Alerts(self.store, clock, tuple(channels))
+        self.rounds = MachineRounds(self.store, clock, self.alerts, self._machine_rounds)
+        self.strangers = Strangers(clock, people, self._reject_response)
+
+        host = self._make_host()
+        self.tool_wiring = ToolWiring(host)
         self.scopes = self.tool_wiring.scopes
         self.effects = self.tool_wiring.effects
         self.background = self.tool_wiring.background
         self.diffs = self.tool_wiring.diffs
-        self.review_notice = Telling(self.store, self.scopes.untold, self.alerts, parts.clock)
-        self.door = LocalDoor(
-            self.store, self.dispatch, self.feed, self._make_access(), parts.clock, parts.ids
+        self.review_notice = ReviewNotice(self.store, self.scopes.untold, self.alerts, clock)
+        self.features = FeatureWiring(
+            host,
+            agent=self.current.agent,
+            model=parts.model,
+            trying=self.current.make_trial_agent,
+            meaning=parts.meaning,
+            words=self.scopes.pending_labels,
         )
-        self.strangers = Strangers(parts.clock, people, self._reject_response)
+
+        access = LocalAccess(host, people, self.tool_wiring, parts.model, parts.authorise)
+        self.authorise = access.authorise
+        self.door = LocalDoor(self.store, self.dispatch, self.feed, access, clock, parts.ids)
+
         self._set_renderer()
-        self.current.open(self._reload_needs())
+        self.current.open(self)
         self._ports = self._open_ports()
 
     @property
     def settings(self) -> Settings:
-        """Those that hold now."""
+        """The settings that hold now."""
         return self.current.settings
 
-    def _reload_needs(self) -> ReloadNeeds:
-        return ReloadNeeds(
-            self._make_parts,
-            self.features.tools,
-            self.features.own_tools.has_changed,
-            self._apply_settings,
-            self.dispatch.renew,
+    # What agents are made of: see `reload.AgentSource`
+
+    def make_agent_parts(self, plugins: Plugins) -> AgentParts:
+        parts = self.parts
+        return AgentParts(
+            scopes=self.scopes,
+            plugins=plugins,
+            clock=parts.clock,
+            tools=parts.tools,
+            channels={each.name: each for each in parts.channels if isinstance(each, Instructing)},
+            model=parts.model,
+            features=self.features,
+            people=self.people,
+            background=self.background,
         )
 
-    def _apply_settings(self, settings: Settings) -> None:
+    def feature_tools(self, agent: str) -> tuple[Tool, ...]:
+        return self.features.tools(agent)
+
+    def own_tools_changed(self, settings: Settings) -> bool:
+        return self.features.own_tools.has_changed(settings)
+
+    def on_agents_remade(self) -> None:
+        self.dispatch.renew()
+
+    def on_settings_changed(self, settings: Settings) -> None:
         self.redact.update_settings(settings)
         reconfigure_logging(settings)
         self._set_renderer()
@@ -215,50 +270,41 @@ class App:
         reset_model_health(self.vitals)
         self.dispatch.renew()
 
-    def _open_tools(self) -> ToolWiring:
+    def _make_host(self) -> RunningHost:
         parts = self.parts
-        about = (parts.net, parts.clock, parts.ids, self.secrets, self.redact, self.dispatch)
-        ground = Host(
-            self.store,
-            self.blobs,
-            self.sandbox,
-            *about,
-            lambda: self.settings,
-            self.current.agent_of,
-            self._with_current_roles,
-            self.alerts,
-            self.rounds,
+        return RunningHost(
+            store=self.store,
+            blobs=self.blobs,
+            sandbox=self.sandbox,
+            net=parts.net,
+            clock=parts.clock,
+            ids=parts.ids,
+            secrets=self.secrets,
+            redact=self.redact,
+            dispatch=self.dispatch,
+            alerts=self.alerts,
+            rounds=self.rounds,
+            current=self.current,
+            people=None if parts.authorise else self.people,
         )
-        return ToolWiring(ground)
 
     def _open_ports(self) -> Ports:
         parts = self.parts
-        retries = Retries(random.random, parts.clock.monotonic)
-        pictures = PictureStore(self.blobs.get, self.blobs.path)
         return Ports(
-            self.store,
-            parts.model,
-            retries.next,
-            parts.clock,
-            parts.ids,
-            self._publish,
-            _uses_outbox,
-            pictures.get,
-            self._outside_approvers,
-            SecretHiding(self.redact),
-            self.effects.undo_turns,
+            store=self.store,
+            open_model=parts.model,
+            next_try=Retries(random.random, parts.clock.monotonic).next,
+            clock=parts.clock,
+            ids=parts.ids,
+            publish=self._publish,
+            uses_outbox=_uses_outbox,
+            blob=PictureStore(self.blobs.get, self.blobs.path).get,
+            find_approvers=self._outside_approvers,
+            secrets=SecretHiding(self.redact),
+            revert_effects=self.effects.undo_turns,
             budgets=self.features.budgets,
             owner_addresses=self._owner_addresses,
             close_turn=self.review_notice,
-        )
-
-    async def _with_current_roles(self, principal: Principal) -> Principal:
-        """The same person with the roles that they still have. Who is asked elsewhere is known
-        there."""
-        return (
-            principal
-            if self.parts.authorise
-            else with_current_roles(principal, await self.people.users())
         )
 
     def _roles(self) -> Roles:
@@ -270,110 +316,46 @@ class App:
             for each in self.parts.channels
         }
 
-    def _route(self, inbound: Inbound) -> str:
-        return route(self.settings.config.bindings, self.settings.agents, inbound.address)
-
-    def _make_parts(self, plugins: Plugins) -> AgentParts:
-        told = {
-            each.name: each.instructions
-            for each in self.parts.channels
-            if isinstance(each, Instructing)
-        }
-        parts = self.parts
-        beside = self.background.describe_running
-        return AgentParts(
-            self.scopes,
-            plugins,
-            parts.clock,
-            parts.tools,
-            told,
-            parts.model,
-            self.features,
-            self.people,
-            beside,
-        )
-
     async def _restart_in_place(self) -> None:
-        """Where nobody starts this process again: what a restart is good for, and what is to go on
-        after it."""
+        """What /restart does when no supervisor restarts this process."""
         await self.current.try_reload()
         await self.features.continuing.hand_in_now()
 
-    def _make_access(self) -> Access:
-        people = self.people
-        zone = ZoneInfo(self.settings.config.timezone)
-        rules = (
-            people.may_talk,
-            self.tool_wiring.unpack_message,
-            people.add_audit_note,
-            self._accepts_bots,
-            self.rounds,
-        )
-        return Access(
-            self.authorise,
-            self._route,
-            *rules,
-            self._check_options,
-            zone,
-            self._render_prompt,
-            self.redact,
-        )
-
     def _reject_response(self) -> Response:
         return self.settings.config.reject_response
-
-    def _accepts_bots(self, channel: str) -> bool:
-        known = self.settings.config.channels.get(channel)
-        return known is not None and known.bots
 
     def _machine_rounds(self) -> int:
         return self.settings.config.machine_rounds
 
     def _set_renderer(self) -> None:
-        """How answers are said, by the settings."""
-        render = UsageShown(self.store) if self.settings.config.show_usage else render_unchanged
+        """Let the outbox render answers by the settings that hold now."""
+        render: Render = render_unchanged
+        if self.settings.config.show_usage:
+            render = UsageFooter(self.store)
         self.outbox.render = without_secrets(render, self.redact)
 
     def _make_driver(self, session: str) -> Driver:
-        return Driver(
-            session,
-            self.features.agent_in_session(session, self.current.agent_of(session)),
-            self._ports,
-        )
-
-    def _check_options(self, principal: Principal, session: str, options: SessionOptions) -> str:
-        return make_options_check(self.settings, self.parts.model)(principal, session, options)
-
-    def _render_prompt(self, state: State) -> tuple[str, ...]:
-        return self.current.agent_of(state.session).prompt(state)
+        agent = self.features.agent_in_session(session, self.current.agent_of(session))
+        return Driver(session, agent, self._ports)
 
     async def _outside_approvers(self, session: str) -> tuple[str, ...]:
-        """Who may allow what is asked in a session where nobody may who takes part in it."""
-        here = {member for (member,) in await self.store.query("session_members", (session,))}
+        """The owners, when nobody who takes part in this session may approve a call; otherwise
+        nobody."""
+        members = await members_of(self.store, session)
         try:
-            able = {
-                user.name: user.roles
-                for user in await self.people.users()
-                if {"owner", "approver"} & {*user.roles}
-            }
+            users = await self.people.users()
         except StoreError:
             return (OWNER_NAME,)
-        return (
-            ()
-            if here & {*able}
-            else tuple(name for name, roles in able.items() if "owner" in roles)
-        )
+        for user in users:
+            if user.name in members and {"owner", "approver"} & set(user.roles):
+                return ()
+        return tuple(user.name for user in users if "owner" in user.roles)
 
     async def _owner_addresses(self) -> Sequence[Address]:
         return [address for _, address in await self.alerts.owners()]
 
     def _publish(self, session: str, item: Recorded | Progress) -> None:
-        if isinstance(item, Progress) and item.kind in (
-            "tool_result",
-            "prompt",
-            "request",
-            "status",
-        ):
+        if isinstance(item, Progress) and item.kind in _REDACTED_PROGRESS:
             item = replace(item, text=self.redact(item.text))
         self.feed.publish(session, item)
         if isinstance(item, Recorded):
@@ -390,9 +372,8 @@ class App:
             self.drafts.on_item(session, item)
 
     def _configured_models(self) -> set[str]:
-        return {
-            model for agent in self.settings.agents for model in self.settings.agent(agent).models
-        }
+        settings = self.settings
+        return {model for agent in settings.agents for model in settings.agent(agent).models}
 
     def _reply_target(self, session: str) -> tuple[Address, str] | None:
         turn = self.dispatch.turn(session)
@@ -408,9 +389,12 @@ class App:
         started: Callable[[], None] = lambda: None,
         takes: SelectSession = lambda session: True,
     ) -> None:
-        """Drive, send and receive for ever. Waits until no other process does, looking every
-        second; what people see is up meanwhile. `takes` as in `Dispatch.run`. What fails is started
-        again: only a damaged database, and what cannot be handled, ends it."""
+        """Drive, send and receive until cancelled.
+
+        Waits while another process drives; the page is served meanwhile. A part that fails is
+        restarted, so only a damaged database or a failure of the driver ends this. `started` is
+        called when sessions are driven, `takes` says which ones (see `Dispatch.run`).
+        """
         self.vitals.load()
         try:
             async with anyio.create_task_group() as beside:
@@ -427,33 +411,36 @@ class App:
                     with self._intake:
                         async with anyio.create_task_group() as intake:
                             self._start_children(intake, self._channel_children())
-        except BaseExceptionGroup:  # a part broke; who is told to end is cancelled
+        except BaseExceptionGroup:  # a part broke: a clean stop is a cancellation
             with suppress(StoreError):
                 await self.features.jobs.starts.note_crash()
             raise
 
     async def _record_start(self) -> None:
-        """Before anything is driven: what is driven first may be what kills this process again and
-        again."""
+        """Count this start before anything is driven: the first session may crash the process."""
         try:
             await self.features.jobs.starts.note_start()
         except StoreError as error:
-            log.warning("a crash will not count before jobs are looked after: %s", error)
+            log.warning("Could not record this start; a crash now is not counted: %s", error)
 
     async def _recover(self) -> None:
-        """Mark what was written by commands that were killed with who drove before: nobody is told
-        of it unmarked."""
+        """Label what commands wrote before they were killed with the last driver. Nothing is driven
+        before that, so nobody reads it without its label."""
         while True:
             try:
                 await self.tool_wiring.recover()
             except StoreUnavailable as error:
-                log.warning("nothing is driven yet: %s", error)
+                log.warning(
+                    "Waiting to drive: the store is not available (%s). Retrying in %.0f s.",
+                    error,
+                    RECOVERY_RETRY_S,
+                )
                 await anyio.sleep(RECOVERY_RETRY_S)
             else:
                 return
 
     def _is_standby(self) -> bool:
-        """Whether a service is to drive: its worker may only be on its way."""
+        """Whether a supervisor runs whose worker is to drive, possibly in a moment."""
         return not self.supervised and read_holder(self.settings.home.serve_lock) is not None
 
     def _start_children(self, tasks: TaskGroup, children: Iterable[Child]) -> None:
@@ -461,7 +448,7 @@ class App:
             tasks.start_soon(keep_running, child, self.vitals)
 
     def _background_children(self) -> Iterator[Child]:
-        """What runs whoever drives."""
+        """What runs in this process also while another one drives."""
         yield Child("configuration", self.current.watch)
         serve = self.parts.serve
         if serve is not None:
@@ -470,7 +457,7 @@ class App:
     def _driver_children(
         self, started: Callable[[], None], takes: SelectSession
     ) -> Iterator[Child]:
-        """What only the process that drives may do."""
+        """What only the process that drives runs."""
 
         def on_driving() -> None:
             self.vitals.record_ready("driver")
@@ -511,76 +498,73 @@ class App:
             yield Child(f"channel {channel.name}", partial(self._receive, channel))
 
     async def drain(self) -> None:
-        """Take in no more from channels, and wait until what is being driven rests and its answers
-        are sent. What comes in otherwise is stored, and waits for the next run."""
+        """Accept nothing more from channels, and wait until all turns rest and their answers are
+        sent. What comes in otherwise is stored for the next run."""
         self._intake.cancel()
         await self.features.jobs.starts.note_clean_exit()
         await self.dispatch.drain()
         await self.outbox.drain()
 
     async def health(self) -> Health:
-        """How everything is doing now. Whether the disk takes what is written is tried out, every 5
-        seconds at most."""
+        """The state of everything now. A test write checks the disk, at most every 5 seconds."""
         for channel in self.parts.channels:
             if isinstance(channel, Healthy):
-                told = channel.health()
+                report = channel.health()
                 self.vitals.record_report(
-                    f"channel {channel.name}", told.ok_at, told.error_at, told.error
+                    f"channel {channel.name}", report.ok_at, report.error_at, report.error
                 )
+
+        facts = {fact.name: fact for fact in self.vitals.facts()}
         found = [
             await self._checkup.check_store(),
             await self._checkup.check_outbox(),
             sandbox_fact(self.sandbox),
         ]
-        facts = {fact.name: fact for fact in self.vitals.facts()}
         if "driver" not in facts:
             found.append(driver_fact(read_holder(self.settings.home.lock)))
         found.append(self.current.health_fact())
         found += await self.features.jobs.health_facts()
         found += await self.alerts.health_facts()
-        found.append(
-            HealthFact("people", "degraded" if (why := self.people.health()) else "ok", why)
-        )
+        found.append(self._people_fact())
         facts |= {fact.name: fact for fact in found}
-        now = self.parts.clock.now()
+
         known = tuple(facts.values())
         return Health(
-            combine_states(known),
-            now,
-            version("deskhand"),
-            os.getpid(),
-            self._started_at,
-            self.address,
-            known,
+            state=combine_states(known),
+            at=self.parts.clock.now(),
+            version=version("deskhand"),
+            pid=os.getpid(),
+            since=self._started_at,
+            address=self.address,
+            facts=known,
         )
 
+    def _people_fact(self) -> HealthFact:
+        problem = self.people.health()
+        return HealthFact("people", "degraded" if problem else "ok", problem)
+
     async def _receive(self, channel: Channel) -> None:
-        """Take in what people write on a channel; what could not be stored is not confirmed."""
+        """Submit what people write on a channel. What could not be stored is not confirmed."""
         async with aclosing(cast(AsyncGenerator[Inbound], channel.receive())) as inbounds:
             async for inbound in inbounds:
-                if (
-                    inbound.address.channel != channel.name
-                ):  # it would speak for those of another place
-                    log.error(
-                        "%s hands in what came from %r: dropped",
-                        channel.name,
-                        inbound.address.channel,
-                    )
+                source = inbound.address.channel
+                if source != channel.name:  # it could act for the people of another channel
+                    log.error("%s: dropped a message that says it is from %r", channel.name, source)
                     continue
                 receipt = await self.door.submit(inbound)
-                if inbound.by_program and receipt.status == "refused":
-                    log.info(
-                        "%s: the bot %s is not heard: %s",
-                        channel.name,
-                        inbound.sender,
-                        receipt.reason,
-                    )
-                elif receipt.reason == NO_ACCESS:
-                    await self.strangers.refuse_agent(inbound, channel)
-                elif receipt.status == "refused" and self.authorise(inbound) is None:
-                    await self.strangers.refuse(inbound, channel)
+                if receipt.status == "refused":
+                    await self._answer_refused(inbound, receipt, channel)
                 self.typing_indicator.on_accepted(inbound, receipt)
                 self.vitals.record_success(f"channel {channel.name}")
+
+    async def _answer_refused(self, inbound: Inbound, receipt: Receipt, channel: Channel) -> None:
+        """Tell a stranger, or somebody who may not talk to this agent, that they were refused."""
+        if inbound.by_program:
+            log.info("%s: ignored the bot %s: %s", channel.name, inbound.sender, receipt.reason)
+        elif receipt.reason == NO_ACCESS:
+            await self.strangers.refuse_agent(inbound, channel)
+        elif self.authorise(inbound) is None:
+            await self.strangers.refuse(inbound, channel)
 
     async def close(self) -> None:
         for channel in self.parts.channels:
@@ -595,7 +579,7 @@ def _uses_outbox(address: Address) -> bool:
 
 
 def with_channels(parts: Parts, settings: Settings) -> Parts:
-    """These parts with the channels of the configuration."""
+    """These parts, with the channels of the configuration added."""
     channels = open_channels(settings, Blobs(settings.home.blobs), parts.clock)
     return replace(parts, channels=(*parts.channels, *channels))
 

@@ -1,4 +1,4 @@
-"""What goes on when nobody writes: memory, jobs, long work. Wired once, as `hands` are."""
+"""Builds the features that go on when nobody writes: memory, jobs, long work, budgets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..assembly.host import Host
 from ..assembly.overrides import Tried
 from ..assembly.past_search import PastSearch
 from ..assembly.side_queries import SideQueries
-from ..assembly.summarise import Condense
+from ..assembly.summarise import Summarizer
 from ..assembly.workspace_tools import OwnTools, PendingLabels
 from ..budgets.enforcement import BudgetLedger
 from ..deepwork.continue_after_restart import Continuing
@@ -29,16 +29,16 @@ from ..learning.recall import MeaningFactory, Remembering, open_no_meaning
 from ..models.base import Model
 from ..policy.roles import may_talk
 from ..supervision.restart_with_backoff import Child
-from ..tools.base import Tool, ToolScope
+from ..tools.base import Tool
 from ..types.events import CommandRun, Recalled, Recorded
 from ..types.identity import EVERYBODY, Waiting, only_person
 from ..workspace.change_tools import change_tools
-from ..workspace.undo_journal import Effects
+from ..workspace.undo_journal import UndoJournal
 
 
 class FeatureWiring:
-    """All of it. `ground` is what it stands on, `model` opens `provider/name`, `trying` gives an
-    agent for replays."""
+    """The features of one running Deskhand. `model` opens `provider/name`, `trying` makes an agent
+    for replays, and `words` gives the labels of what commands are writing in a folder."""
 
     def __init__(
         self,
@@ -59,16 +59,16 @@ class FeatureWiring:
         self.past_search = PastSearch(ground.store, lambda: ground.settings().config.timezone)
         self.learning = Learning(ground, self.side_queries, self.remembering.memory)
         self.jobs = JobWiring(ground, self.injector, self.learning)
-        self.summarize = Condense(ground.store, self.side_queries, ground.clock)
+        self.summarize = Summarizer(ground.store, self.side_queries, ground.clock)
         self.deep = Deep(ground, self.injector, self.side_queries)
         self.replaying = Replaying(ground, trying, model, self.budgets, self.agent_in_session)
         self.own_tools = OwnTools(ground.store, ground.clock, words)
-        effects = Effects(ground.store, self._tool_scope, ground.clock, ground.ids)
+        effects = UndoJournal(ground.store, ground.open_scope, ground.clock, ground.ids)
         self._changes = change_tools(effects, lambda: ground.settings().config.timezone)
         self.reviewing = Reviewing(ground, self.injector, self.replaying)
 
     def children(self) -> Iterator[Child]:
-        """What only the process that drives may do."""
+        """What only the driving process runs."""
         yield Child("budgets", lambda: self.budgets.run(self.injector))
         yield Child("going on", self.continuing.run)
         yield Child("memory files", self.learning.notebook.run)
@@ -80,16 +80,13 @@ class FeatureWiring:
         yield Child("skills", self.reviewing.run)
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
-        """What this agent can do with it."""
+        """The tools of the features for this agent."""
         own = (*self.past_search.tools(), *self.continuing.tools(), *self._changes)
         return (*self.remembering.tools(), *own, *self.jobs.tools, propose_skill)
 
-    async def _tool_scope(self, agent: str) -> ToolScope:
-        return await self.host.agent_of(agent).open_scope()
-
     async def recall(self, agent: str, state: State) -> Recalled | None:
-        """What memory holds of what was just said to this agent, and how far a long work is; None
-        for nothing."""
+        """What the model is told of memories that fit what was just said, and of the progress of
+        long work. None for nothing."""
         found = None
         if state.turn is None or len(state.turn.said) > state.turn.recalled:
             found = await self.remembering.recall(agent, state)
@@ -98,17 +95,16 @@ class FeatureWiring:
         return await self.deep.add_progress(state, found)
 
     def describe_progress(self, session: str) -> str:
-        """How what goes on by itself in this conversation stands, for people; '' for nothing."""
+        """The progress of long work in this session, for people; '' for none."""
         return self.deep.render_progress(session)
 
     def render_pinned_facts(self, agent: str, person: str) -> str:
-        """What this agent always knows, for the prompt: of everybody, and of this person where they
-        are alone with it ('' where they are not). From memory alone, since it is asked before every
-        call."""
+        """The facts that are always in the prompt of this agent: for a person who is alone with it,
+        or for everybody (''). Reads memory only, as it is called before every call of a model."""
         return self.remembering.pinned_text(agent, person)
 
     def command_handlers(self) -> CommandHandlers:
-        """The chat commands that are answered from here."""
+        """The chat commands of the features."""
         return {
             "cost": lambda state, row, args: self.budgets.render_cost(state.session, row.principal),
             "memory": self.memory_command.answer,
@@ -134,7 +130,7 @@ class FeatureWiring:
         return self.reviewing.answer(row.principal, args, alone=alone)
 
     def on_event(self, recorded: Recorded) -> None:
-        """An event passes. Never waits."""
+        """Tell the features of an event. Never waits."""
         self.reviewing.on_event(recorded)
         self.budgets.on_event(recorded)
         self.jobs.on_event(recorded)
@@ -144,5 +140,5 @@ class FeatureWiring:
             self.learning.on_event(recorded)
 
     def agent_in_session(self, session: str, agent: Agent) -> Agent:
-        """The agent as it is in this conversation."""
+        """The agent with the settings that a job makes for this session."""
         return apply_job_settings(self.host.store, session, agent)

@@ -1,4 +1,4 @@
-"""Held back files as the page and the API have them."""
+"""Files that are held back, for the page and the API."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from .held_files import Approving, Seen
 
 
 class HeldApi:
-    """For owners alone."""
+    """Lists, shows and approves them. For owners only."""
 
     def __init__(self, ground: Host) -> None:
         self._ground = ground
 
     async def list_files(self, principal: Principal) -> list[HeldView]:
-        """All of them. Raises Refused."""
+        """All files that are held back. Raises Refused."""
         found = await self._approvals_for(principal).list_held(self._ground.clock.now())
         return [
             HeldView(each.path, escape_invisible(each.path), each.agent, each.why) for each in found
         ]
 
     async def view_file(self, principal: Principal, path: str) -> SeenView:
-        """What stands in one, without secrets. Raises Refused."""
+        """The content of one file, without secrets. Raises Refused."""
         seen = await self._view(principal, path)
         text = self._ground.redact(seen.text)
         return SeenView(
@@ -33,7 +33,7 @@ class HeldApi:
         )
 
     async def approve(self, principal: Principal, path: str, digest: str) -> list[HeldView]:
-        """Let it in if it still is what was seen. Raises Refused."""
+        """Approve a file if it is still what was seen. Raises Refused."""
         seen = await self._view(principal, path)
         if seen.digest != digest:
             raise Refused("that file was changed after you looked at it: look at it again")

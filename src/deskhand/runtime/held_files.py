@@ -9,7 +9,7 @@ every conversation.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
@@ -37,7 +37,13 @@ from ..tools.approved import (
 )
 from ..tools.documents.invisible import written_out
 from ..tools.names import shown_name
-from ..types.commit import Change
+from ..tools.queries import (
+    Approval,
+    approved_digests,
+    drop_approval,
+    list_approvals,
+    list_file_labels,
+)
 from ..types.errors import ConfigError, DeskhandError, Refused
 from ..types.labels import Label
 from ..workspace.quarantine import Quarantine, is_held_back
@@ -45,7 +51,6 @@ from ..workspace.quarantine import Quarantine, is_held_back
 OWN_FOLDERS = ("memory", "knowledge")
 """Folders of a workspace whose files we write ourselves."""
 TEXT_CHARS = 200_000
-_decode_label = msgspec.json.Decoder(Label).decode
 
 
 class HeldFile(msgspec.Struct, frozen=True):
@@ -71,6 +76,13 @@ class Seen(msgspec.Struct, frozen=True):
     bound: bool = True
 
 
+class Marks(msgspec.Struct, frozen=True):
+    """The labels of files and the approvals, by real path."""
+
+    labels: dict[str, Label]
+    approvals: dict[str, Approval]
+
+
 class Approving:
     """Over the files of all agents of these settings."""
 
@@ -80,8 +92,8 @@ class Approving:
 
     async def list_held(self, now: float) -> list[HeldFile]:
         """All that is held back from owners, in order. Raises StoreError."""
-        labels, approved = await self._load_rows()
-        if not labels and not approved:
+        marks = await self._load_marks()
+        if not marks.labels and not marks.approvals:
             return []
         quarantine = Quarantine(self._store)
         quarantine.refresh()
@@ -92,16 +104,12 @@ class Approving:
             for agent in self._settings.agents:
                 for path in self._prompt_paths(agent, now):
                     if path not in found and is_held_back(held, path):
-                        found[path] = HeldFile(
-                            path, agent, self._why_held(path, labels, approved, held.bound)
-                        )
-            for path in approved:
+                        found[path] = HeldFile(path, agent, self._why_held(path, marks, held.bound))
+            for path in marks.approvals:
                 if held.bound.differs(path) and os.path.realpath(path) not in map(
                     os.path.realpath, found
                 ):
-                    found[path] = HeldFile(
-                        path, "", self._why_held(path, labels, approved, held.bound)
-                    )
+                    found[path] = HeldFile(path, "", self._why_held(path, marks, held.bound))
             return sorted(found.values(), key=lambda each: (each.agent, each.path))
 
         return await anyio.to_thread.run_sync(scan)
@@ -109,13 +117,12 @@ class Approving:
     async def view(self, path: str, agent: str = "") -> Seen:
         """What lies there. A file in the folder of a skill stands for the whole skill. Raises
         Refused."""
-        labels, approved = await self._load_rows()
+        marks = await self._load_marks()
+        digests = {each.path: each.digest for each in marks.approvals.values()}
 
         def read() -> Seen:
             place, whose, bound = self._resolve(path, agent)
-            why = self._why_held(
-                place, labels, approved, bound_of([(each, *row) for each, row in approved.items()])
-            )
+            why = self._why_held(place, marks, bound_of(digests))
             content = content_of(place)
             if content is None:
                 return Seen(
@@ -140,28 +147,23 @@ class Approving:
             )
         rows = approve_rows(seen.path, content.digest, by, now)
         if not seen.bound:
-            rows = (*rows, Change("approved_file_drop", (seen.path,)))
+            rows = (*rows, drop_approval(seen.path))
         await self._store.change(rows)
 
     async def revoke(self, path: str, agent: str = "") -> bool:
         """Take an approval back, also that of a folder around it; what lies there is heard as it is
         from then on. False: nothing was approved there."""
-        _, approved = await self._load_rows()
+        approved = await approved_digests(self._store)
         paths = await anyio.to_thread.run_sync(self._candidate_paths, path, agent)
         found = [each for each in approved if _contains(each, *paths)]
         if found:
-            await self._store.change([Change("approved_file_drop", (each,)) for each in found])
+            await self._store.change([drop_approval(each) for each in found])
         return bool(found)
 
-    async def _load_rows(self) -> tuple[dict[str, Label], dict[str, tuple[bytes, str, float]]]:
-        labels = {
-            path: _decode_label(label) for path, label in await self._store.query("file_labels", ())
-        }
-        approved = {
-            row[0]: (row[1], row[2], row[3])
-            for row in await self._store.query("approved_files", ())
-        }
-        return labels, approved
+    async def _load_marks(self) -> Marks:
+        labels = await list_file_labels(self._store)
+        approvals = await list_approvals(self._store)
+        return Marks(labels, {each.path: each for each in approvals})
 
     def _prompt_paths(self, agent: str, now: float) -> Iterator[str]:
         """The paths of all that an agent would hear, or have as a tool, if nothing held it back."""
@@ -183,24 +185,20 @@ class Approving:
                     for name in _list_names(workspace / folder, ".py")
                 )
 
-    def _why_held(
-        self,
-        path: str,
-        labels: Mapping[str, Label],
-        approved: Mapping[str, tuple[bytes, str, float]],
-        bound: Bound,
-    ) -> str:
+    def _why_held(self, path: str, marks: Marks, bound: Bound) -> str:
         real = os.path.realpath(path)
         if bound.differs(real) or bound.differs(path):
-            by, at = next(
-                (row[1:] for each, row in approved.items() if _contains(each, real, path)),
-                ("somebody", 0.0),
-            )
-            return f"changed since {by} approved it on {_format_time(at, self._settings)}"
+            for each in marks.approvals.values():
+                if _contains(each.path, real, path):
+                    at = _format_time(each.at, self._settings)
+                    return f"changed since {each.by} approved it on {at}"
+            return "changed since it was approved"
         if bound.covers(real):
             return ""
         inside = [
-            label for each, label in labels.items() if _contains(real, each, each) or each == path
+            label
+            for each, label in marks.labels.items()
+            if _contains(real, each, each) or each == path
         ]
         sources = sorted(
             {label.source or "outside" for label in inside if label.integrity == "untrusted"}
@@ -235,10 +233,10 @@ class Approving:
                     )
                     return place, whose, not ours
             raise Refused(
-                f"{path!r} lies in no workspace and in no folder of skills, so that nothing "
-                "there is held back"
+                f"{path!r} is in no workspace and in no folder of skills, so nothing there is "
+                "held back"
             )
-        raise Refused(f"there is no {path!r}; see what is held back: deskhand held")
+        raise Refused(f"there is no file {path!r}; list what is held back with: deskhand held")
 
     def _candidate_paths(self, path: str, agent: str) -> list[str]:
         """The real paths that somebody may mean: from where they are, and from a workspace."""

@@ -1,4 +1,4 @@
-"""Serves the page and the API: listens, says where, and ends with the rest."""
+"""Serves the page and the API over HTTP while Deskhand runs."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from .onboarding import Onboarding
 log = logging.getLogger(__name__)
 
 PORT_TRIES = 20
-"""So many ports above the wanted one are tried."""
+"""So many ports after the configured one are tried."""
 SHUTDOWN_S = 3
 
 
 class Server(uvicorn.Server):
-    """One that leaves the signals of the process to us."""
+    """A server that leaves the signals of the process to us."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -48,7 +48,7 @@ class Server(uvicorn.Server):
 
 
 def listen(config: WebConfig) -> socket.socket:
-    """A socket on the wanted port, or on the next free one. Raises ConfigError where there is
+    """A socket on the configured port, or on the next free one. Raises ConfigError when there is
     none."""
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
     for port in range(config.port, config.port + PORT_TRIES if config.port else 1):
@@ -61,7 +61,7 @@ def listen(config: WebConfig) -> socket.socket:
             sock.listen(1024)  # uvicorn listens too; until then nobody else gets this port
         except OSError as error:
             sock.close()
-            log.info("port %d of %s: %s", port, config.host, error)
+            log.info("Port %d of %s is not available: %s", port, config.host, error)
             continue
         return sock
     last = config.port + PORT_TRIES - 1
@@ -77,14 +77,14 @@ def format_url(config: WebConfig, port: int) -> str:
 
 
 class Site:
-    """The page and the API of one App."""
+    """The HTTP server of one App."""
 
     def __init__(self, app: App, models: Models) -> None:
         self._app = app
         self._models = models
 
     async def run(self) -> None:
-        """Serve for ever. Raises ConfigError where it may not or cannot listen."""
+        """Serve until cancelled. Raises ConfigError when it may not or cannot listen."""
         config = self._app.settings.config.web
         check_exposure(config)
         sock = listen(config)
@@ -141,7 +141,7 @@ class Site:
 
 
 async def _stop_when_cancelled(server: Server, stopping: anyio.Event) -> None:
-    """Then it ends in order: streams are closed, and what is being answered has END_S."""
+    """Shut down in order: close streams, and give requests END_S to finish."""
     try:
         await anyio.sleep_forever()
     finally:

@@ -1,4 +1,4 @@
-"""What an agent can do, for who only looks: no log is opened, and nobody is driven."""
+"""Lists the tools of an agent without opening the log or driving anything."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any, NoReturn
 import anyio
 import msgspec
 
-from ..assembly.host import Host
 from ..assembly.plugins import FailedPlugin
 from ..assembly.tools import (
     load_configured_plugins,
@@ -36,6 +35,8 @@ from ..tools.base import Tools
 from ..users.owner_alerts import Alerts
 from ..workspace.scope import SandboxProvider
 from .feature_wiring import FeatureWiring
+from .host import RunningHost
+from .reload import Current
 
 
 class Inventory(msgspec.Struct, frozen=True):
@@ -48,7 +49,7 @@ class Inventory(msgspec.Struct, frozen=True):
 
 
 def load_inventory(settings: Settings, agent: str) -> Inventory:
-    """All that this agent has. Raises ConfigError."""
+    """The tools of this agent. Raises ConfigError."""
     skills = skills_of(settings, agent)
     with _open_features(settings) as works:
         beside = works.tools(agent)
@@ -66,26 +67,30 @@ def load_inventory(settings: Settings, agent: str) -> Inventory:
 
 @contextmanager
 def _open_features(settings: Settings) -> Iterator[FeatureWiring]:
-    """What goes on by itself, upon an empty log: only to be asked which tools it has."""
+    """The features over an empty log, only to list their tools."""
     clock = SystemClock()
     with tempfile.TemporaryDirectory(prefix="deskhand-tools-") as folder:
         store = SqliteStore(Path(folder) / "log.sqlite3", load_statements())
         try:
             dispatch = Dispatch(store, _never, clock, _never)
-            room = SandboxProvider(open_sandbox, clock.now)
-            about = (
-                Net(),
-                clock,
-                RandomIds(),
-                open_secrets(settings),
-                Redactor(settings),
-                dispatch,
-            )
             alerts = Alerts(store, clock, ())
-            rounds = MachineRounds(store, clock, alerts, lambda: 0)
-            rest = (lambda: settings, _never, _never, alerts, rounds)
-            ground = Host(store, Blobs(Path(folder)), room, *about, *rest)
-            yield FeatureWiring(ground, _never, _never, _never)
+            redact = Redactor(settings)
+            host = RunningHost(
+                store=store,
+                blobs=Blobs(Path(folder)),
+                sandbox=SandboxProvider(open_sandbox, clock.now),
+                net=Net(),
+                clock=clock,
+                ids=RandomIds(),
+                secrets=open_secrets(settings),
+                redact=redact,
+                dispatch=dispatch,
+                alerts=alerts,
+                rounds=MachineRounds(store, clock, alerts, lambda: 0),
+                current=Current(settings, clock, redact),
+                people=None,
+            )
+            yield FeatureWiring(host, _never, _never, _never)
         finally:
             anyio.run(store.close)
 

@@ -1,5 +1,4 @@
-"""The first five minutes behind the page: what `deskhand setup` does in a terminal, step by
-step."""
+"""The first setup in the page: the steps of `deskhand setup`."""
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ from ..web.setup_views import (
 from .app import App
 
 DEMO_MODEL = "scripted/tour"
-"""What answers before a model is chosen."""
+"""The model before one was chosen."""
 EXAMPLE_REQUESTS = (
     "Write three ideas for a birthday present into ideas.txt",
     "What is in my folder?",
@@ -134,14 +133,14 @@ class Onboarding:
         listed = build_catalogue(settings).providers.get(provider)
         if listed is None and not given.base_url:
             raise ConfigError(
-                f"no provider {provider!r} is known; give its address, or see `deskhand model list`"
+                f"there is no provider {provider!r}; give its address, or see `deskhand model list`"
             )
         own = settings.config.providers.get(provider, ProviderConfig())
         usual = default_model(listed) if listed else ""
         model = given.model or usual
         if not model:
             raise ConfigError(
-                f"name a model of {provider}: the address alone does not tell which it has"
+                f"name a model of {provider!r}: its address does not say which models it has"
             )
         variable = own.key_env or (
             listed.keys[0] if listed and listed.keys else key_variable(provider)
@@ -163,7 +162,7 @@ class Onboarding:
     async def _store_provider(
         self, provider: str, own: ProviderConfig, variable: str, key: str
     ) -> None:
-        """Write down what was tried."""
+        """Store the model that was tried."""
         settings = self._app.settings
         if key:
             await anyio.to_thread.run_sync(store_secret, settings, variable, key)
@@ -182,7 +181,7 @@ class Onboarding:
         try:
             found = await fetch_introduction(TELEGRAM, config, tried, self._app.blobs)
         except ChannelError as error:
-            raise ConfigError(f"Telegram does not take this token: {error}") from error
+            raise ConfigError(f"Telegram refused this token: {error}") from error
         await anyio.to_thread.run_sync(store_secret, settings, variable, token)
         self._bot = BotView(found.name, found.link, render_qr(found.link))
         await self._store_setting(["channels", TELEGRAM, "enabled"], True)
@@ -190,7 +189,7 @@ class Onboarding:
         return self._bot
 
     async def _restart_soon(self) -> None:
-        """Channels begin with the process. The page is told first, and comes back by itself."""
+        """Restart, as channels are opened at the start. The page is told first, and reconnects."""
         await anyio.sleep(RESTART_DELAY_S)
         self._app.restart.request()
 

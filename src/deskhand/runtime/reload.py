@@ -1,14 +1,12 @@
-"""The configuration that holds now, and the agents and plugins that are made of it. It is followed
-while we run."""
+"""Follows the configuration while Deskhand runs, and makes the agents and plugins from it."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from typing import Protocol
 
 import anyio
 import anyio.to_thread
-import msgspec
 
 from ..agent.profile import Agent
 from ..assembly.factory import AgentParts, make_agent
@@ -36,21 +34,29 @@ POLL_S = 0.5
 """How soon a change of the configuration is seen."""
 
 
-class ReloadNeeds(msgspec.Struct, frozen=True):
-    """What agents are made with beside the settings. `house` is what they reach, with these
-    plugins; `tools` are ours that only the running house has; `own` asks whether an agent's own
-    tools have changed; `taken_up` is called when other settings hold, `made_anew` when agents were
-    made again and nothing else has changed."""
+class AgentSource(Protocol):
+    """What agents are made of beside the settings, and who is told of changes. Implemented by
+    `runtime.app.App`."""
 
-    make_parts: Callable[[Plugins], AgentParts]
-    tools: Callable[[str], tuple[Tool, ...]]
-    own_tools_changed: Callable[[Settings], bool]
-    on_reload: Callable[[Settings], None]
-    on_remade: Callable[[], None]
+    def make_agent_parts(self, plugins: Plugins, /) -> AgentParts:
+        """What all agents share, with these plugins."""
+
+    def feature_tools(self, agent: str, /) -> tuple[Tool, ...]:
+        """The tools of this agent that only a running Deskhand has."""
+
+    def own_tools_changed(self, settings: Settings, /) -> bool:
+        """Whether the Python tools in the workspace of an agent have changed since they were
+        read."""
+
+    def on_settings_changed(self, settings: Settings, /) -> None:
+        """Called when other settings hold, with new agents made of them."""
+
+    def on_agents_remade(self) -> None:
+        """Called when the agents were made again, and the settings are the same."""
 
 
 class Current:
-    """What holds now. Until `open` there are settings alone."""
+    """The settings that hold now. There are no agents before `open` was called."""
 
     def __init__(self, settings: Settings, clock: Clock, redact: Redactor) -> None:
         self.settings = settings
@@ -58,71 +64,75 @@ class Current:
         self.agents: dict[str, Agent] = {}
         self._clock = clock
         self._redact = redact
-        self._needs: ReloadNeeds | None = None
-        self._first, self._stamp = settings.config, stamp_settings(settings)
-        self._problem = ConfigProblem(settings.problem, clock.now()) if settings.problem else None
+        self._source: AgentSource | None = None
+        self._first = settings.config
+        self._stamp = stamp_settings(settings)
+        self._problem: ConfigProblem | None = None
+        if settings.problem:
+            self._problem = ConfigProblem(settings.problem, clock.now())
 
-    def open(self, needs: ReloadNeeds) -> None:
+    def open(self, source: AgentSource) -> None:
         """Make the agents. Raises ConfigError."""
-        self._needs = needs
-        self.plugins = self._load_plugins(needs, self.settings)
-        self.agents = self._make_agents(needs, self.settings, self.plugins)
+        self._source = source
+        self.plugins = self._load_plugins(self.settings)
+        self.agents = self._make_agents(self.settings, self.plugins)
 
-    def _load_plugins(self, needs: ReloadNeeds, settings: Settings) -> Plugins:
-        return load_configured_plugins(settings, self.plugins, needs.tools(settings.agents[0]))
+    def _load_plugins(self, settings: Settings) -> Plugins:
+        tools = self._opened_source.feature_tools(settings.agents[0])
+        return load_configured_plugins(settings, self.plugins, tools)
 
-    @staticmethod
-    def _make_agents(needs: ReloadNeeds, settings: Settings, plugins: Plugins) -> dict[str, Agent]:
-        house = needs.make_parts(plugins)
-        return {name: make_agent(settings, name, house) for name in settings.agents}
+    def _make_agents(self, settings: Settings, plugins: Plugins) -> dict[str, Agent]:
+        parts = self._opened_source.make_agent_parts(plugins)
+        return {name: make_agent(settings, name, parts) for name in settings.agents}
 
     def agent(self, name: str) -> Agent:
-        """The agent as it is driven now. Raises ConfigError for an unknown name."""
+        """The agent of this name, as it is driven now. Raises ConfigError for an unknown name."""
         self.settings.agent(name)
         return self.agents[name]
 
     def agent_of(self, session: str) -> Agent:
-        """Who drives this conversation: its own agent, or the first where that is gone."""
+        """The agent that drives this session: its own, or the first one when that is gone."""
         return self.agents.get(session.partition("/")[0]) or self.agents[self.settings.agents[0]]
 
     def make_trial_agent(self, agent: str, tried: Tried) -> Agent:
-        """This agent, with what is tried on it in a replay. Nobody is driven by it. Raises
+        """This agent with the changes that a replay tries. It drives no session. Raises
         ConfigError."""
-        return make_agent(self.settings, agent, self._opened_needs.make_parts(self.plugins), tried)
+        parts = self._opened_source.make_agent_parts(self.plugins)
+        return make_agent(self.settings, agent, parts, tried)
 
     @property
-    def _opened_needs(self) -> ReloadNeeds:
-        if self._needs is None:
-            raise RuntimeError("the agents are not made yet")
-        return self._needs
+    def _opened_source(self) -> AgentSource:
+        if self._source is None:
+            raise RuntimeError("call open() first: the agents are not made yet")
+        return self._source
 
     async def watch(self) -> None:
-        """Take up what the configuration says, for ever."""
+        """Reload the configuration whenever it changes, for ever."""
         self._keep_copy()
         while True:
             await anyio.sleep(POLL_S)
             if self._stamp != (now := stamp_settings(self.settings)):
                 self._stamp = now
                 await self.try_reload()
-            elif self._opened_needs.own_tools_changed(self.settings):
-                self.agents = self._make_agents(self._opened_needs, self.settings, self.plugins)
-                self._opened_needs.on_remade()
-                log.info("the Python skills of agents were read again")
+            elif self._opened_source.own_tools_changed(self.settings):
+                self.agents = self._make_agents(self.settings, self.plugins)
+                self._opened_source.on_agents_remade()
+                log.info("Reloaded the Python skills of the agents.")
 
     async def try_reload(self) -> None:
-        """Read the configuration again. One that cannot be used is told, and changes nothing."""
+        """Reload the configuration. One that cannot be used is logged, and changes nothing."""
         try:
             await self.reload()
         except (ConfigError, OSError) as error:
-            log.warning("the configuration stays as it was: %s", error)
+            log.warning("The configuration was not reloaded: %s", error)
 
     async def reload(self) -> None:
-        """Take up what the configuration and `.env` say now: it holds from the next drive of each
-        conversation on. Raises ConfigError, OSError, and then all stays as it is."""
+        """Read the configuration and `.env` again. They hold from the next drive of each session
+        on. Raises ConfigError or OSError, and then nothing has changed."""
         try:
             settings = await anyio.to_thread.run_sync(reread_settings, self.settings)
-            plugins = self._load_plugins(self._opened_needs, settings)
-            agents = self._make_agents(self._opened_needs, settings, plugins)
+            plugins = self._load_plugins(settings)
+            agents = self._make_agents(settings, plugins)
         except (ConfigError, OSError) as error:
             self._problem = ConfigProblem(self._redact(str(error)), self._clock.now())
             raise
@@ -131,17 +141,18 @@ class Current:
         self.settings = settings
         self.plugins = plugins
         self.agents = agents
-        self._opened_needs.on_reload(settings)
+        self._opened_source.on_settings_changed(settings)
         self._keep_copy()
-        names = ", ".join(changed_keys(before.config, settings.config)) or "nothing that was set"
-        log.info("the configuration was read again; changed: %s", names)
+        self._log_changes(before, settings)
+
+    def _log_changes(self, before: Settings, settings: Settings) -> None:
+        changed = changed_keys(before.config, settings.config)
+        log.info("Reloaded the configuration. Changed: %s", ", ".join(changed) or "nothing")
         if before.config.plugins != settings.config.plugins:
-            log.info(
-                "the plugins are now: %s",
-                ", ".join(plugin.name for plugin in plugins.loaded) or "none",
-            )
-        if restart := keys_needing_restart(self._first, settings.config):
-            log.warning("these hold only after a restart: %s", ", ".join(restart))
+            names = [plugin.name for plugin in self.plugins.loaded]
+            log.info("Plugins: %s", ", ".join(names) or "none")
+        if keys := keys_needing_restart(self._first, settings.config):
+            log.warning("Restart Deskhand to apply these settings: %s", ", ".join(keys))
 
     def _keep_copy(self) -> None:
         if self.settings.problem:
@@ -149,10 +160,10 @@ class Current:
         try:
             save_good_copy(self.settings)
         except (ConfigError, OSError) as error:
-            log.warning("no copy of the configuration is kept: %s", error)
+            log.warning("Could not save a copy of the configuration: %s", error)
 
     def health_fact(self) -> HealthFact:
-        """How it is with the configuration."""
+        """The state of the configuration, for /health."""
         return configuration_fact(
             self.settings, self._problem, keys_needing_restart(self._first, self.settings.config)
         )

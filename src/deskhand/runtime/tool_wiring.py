@@ -1,94 +1,80 @@
-"""What the tools of all agents reach, wired once: files, commands, the network, undo, and what runs
-beside."""
+"""Builds what the tools of all agents share: files, commands, the network, undo, and processes."""
 
 from __future__ import annotations
 
 import logging
 
 import anyio.to_thread
-import msgspec
 
 from ..assembly.host import Host
 from ..config.config import Config
 from ..secrets.egress_rules import Egress
 from ..secrets.inbound_redaction import redact_message
 from ..secrets.proxy_keys import ProxyKeys
-from ..tools.base import ToolScope
 from ..tools.label_marks import stored_as
-from ..types.commit import Change
+from ..tools.queries import set_label
 from ..types.errors import ToolError
 from ..types.labels import Label
 from ..types.messages import Message
 from ..workspace.attachments import unpack_files
 from ..workspace.diffs import Diffs
-from ..workspace.processes import Background, Beside
+from ..workspace.processes import Background
 from ..workspace.scope import Outward, ToolScopes
-from ..workspace.undo_journal import Effects
+from ..workspace.undo_journal import UndoJournal
 
 log = logging.getLogger(__name__)
 
 
 class ToolWiring:
-    """`reaches` of agents, `effects` that can be undone, their `diffs`, and the `background`, where
-    commands go on."""
+    """The tool `scopes` of agents, the undo journal `effects` with its `diffs`, and the processes
+    in the `background`."""
 
     def __init__(self, ground: Host) -> None:
         self.host = ground
         home = ground.settings().home
         keys = ProxyKeys(ground.secrets, home, ground.clock, ground.net)
         egress = Egress(ground.store, ground.net, lambda: self._config.egress, ground.clock, keys)
-        outward = Outward(egress.way, ground.redact.redact_bytes)
-        undo = lambda: self._config.undo  # noqa: E731 -- beside its neighbours
+        self.background = Background(ground)
         self.scopes = ToolScopes(
-            ground.store, ground.blobs, ground.sandbox, ground.net, undo, outward
+            ground.store,
+            ground.blobs,
+            ground.sandbox,
+            net=ground.net,
+            undo=lambda: self._config.undo,
+            outward=Outward(egress.way, ground.redact, self.background),
         )
-        self.effects = Effects(ground.store, self._tool_scope, ground.clock, ground.ids)
-        self.diffs = Diffs(ground.store, self._tool_scope)
-        beside = Beside(
-            self._tool_scope,
-            lambda: self._config.processes,
-            ground.dispatch,
-            ground.with_current_roles,
-            ground.redact,
-            ground.rounds,
-        )
-        self.background = Background(ground.store, home.processes, ground.clock, ground.ids, beside)
-        self.scopes.processes = lambda: self.background
+        self.effects = UndoJournal(ground.store, ground.open_scope, ground.clock, ground.ids)
+        self.diffs = Diffs(ground.store, ground.open_scope)
 
     @property
     def _config(self) -> Config:
         return self.host.settings().config
 
-    async def _tool_scope(self, agent: str) -> ToolScope:
-        return await self.host.agent_of(agent).open_scope()
-
     async def unpack_message(self, session: str, message: Message) -> Message:
-        """The message with what the model is to be shown of the files in it, which come to lie in
-        the workspace."""
+        """Put the files of a message into the workspace, and add to the message what the model is
+        shown of them. A message whose files cannot be opened stays as it is."""
         ground = self.host
         try:
             reach = await ground.agent_of(session).open_scope()
         except ToolError as error:
-            log.warning("the files of a message were not opened: %s", error)
+            log.warning("Could not open the files of a message: %s", error)
             return message
 
         async def mark(real: str, label: Label) -> None:
-            row = (stored_as(real), msgspec.json.encode(label), session, ground.clock.now())
-            await ground.store.change((Change("file_label_set", row),))
+            row = set_label(stored_as(real), label, session, ground.clock.now())
+            await ground.store.change((row,))
 
         return redact_message(
             await unpack_files(message, ground.blobs.get, reach.files, mark), ground.redact
         )
 
     async def recover(self) -> None:
-        """Note and mark what commands did that were killed with a process that was here until
-        now."""
+        """Record and label what commands did that were killed with the last driver."""
         self.scopes.require_recovery()
         await self.effects.record_interrupted(self.host.settings().agents)
 
     async def clean_up(self) -> None:
-        """Note what commands did that were killed with a process, and let go of what was kept to
-        undo changes, by the settings."""
+        """Record what killed commands did, and delete what is no longer kept to undo changes."""
         await self.effects.record_interrupted(self.host.settings().agents)
         kept = self._config.undo
         await self.effects.expire(self.host.blobs, kept.days, kept.mb)

@@ -1,4 +1,4 @@
-"""The worker of `deskhand serve`: drives until it is told to end, or to be started again."""
+"""The worker of `deskhand serve`: drives until it is stopped or restarted."""
 
 from __future__ import annotations
 
@@ -26,9 +26,8 @@ PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent(parent: int) -> bool:
-    """Be told to end when the process that started us dies, however it dies. False: it has died
-    already, while this one was still being started, and nobody would ever tell us. Raises
-    OSError."""
+    """Let the kernel stop this process when its parent dies. False when the parent has died
+    already. Raises OSError."""
     kernel.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     return os.getppid() == parent
 
@@ -36,11 +35,11 @@ def die_with_parent(parent: int) -> bool:
 async def run_worker(
     app: App, started: Callable[[], None], up: Callable[[], None] = lambda: None
 ) -> int:
-    """Drive. SIGTERM and SIGINT end it within DRAIN_S, a second one at once; `/restart` ends it
-    with RESTART. SIGHUP has the configuration read again.
+    """Drive. SIGTERM and SIGINT end it within DRAIN_S, and a second one at once. `/restart` ends it
+    with RESTART. SIGHUP reloads the configuration.
 
-    `started` is called when it drives, which may be long after: another process may drive now. `up`
-    is called, as often as it likes, from when it is about to drive, or waits for another that does.
+    `started` is called when it drives, which may be much later while another process drives. `up`
+    is called again and again once it is about to drive or waits for that process.
     """
     app.supervised, app.on_up, ends = True, up, _Ends(app)
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as orders:
@@ -57,7 +56,7 @@ async def run_worker(
 
 
 class _Ends:
-    """How it comes to an end: `code` is what for."""
+    """Why and how the worker ends; `code` is its exit code."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -79,25 +78,25 @@ class _Ends:
             tasks.start_soon(self._drain, tasks)
 
     async def _drain(self, tasks: TaskGroup) -> None:
-        log.info("told to end: what is under way has %.0f s", DRAIN_S)
+        log.info("Stopping. Turns that are under way have %.0f s.", DRAIN_S)
         with anyio.move_on_after(DRAIN_S):
             await self._app.drain()
         try:
             await self._app.restart.notify_requesters()
         except StoreError as error:
-            log.warning("nobody will be told of the restart: %s", error)
+            log.warning("Could not tell those who asked for the restart: %s", error)
         tasks.cancel_scope.cancel()
 
 
 async def run_guarded(
     settings: Settings, main: Callable[[], Awaitable[int]], now: Callable[[], float]
 ) -> int:
-    """Run `main`; what it raises is written to the log and to `startup_error.json`, and becomes
+    """Run `main`. An exception is written to the log and to `startup_error.json`, and gives
     CRASHED."""
     try:
         return await main()
     except Exception as error:
-        log.exception("the worker broke")
+        log.exception("The worker crashed.")
         with suppress(OSError):  # a full disk may be what broke it
             write_startup_error(settings.home, error, now(), Redactor(settings))
         return CRASHED
@@ -108,5 +107,5 @@ def note_start(settings: Settings, now: Callable[[], float]) -> None:
     try:
         record_start(settings.home, now())
     except OSError as error:
-        log.warning("the start is not noted: %s", error)
-    log.info("driving")
+        log.warning("Could not record this start: %s", error)
+    log.info("Driving.")

@@ -1,5 +1,4 @@
-"""Typed queries on the tables that several rooms read: sessions, their members, files, and
-background processes."""
+"""Typed queries on the tables that several rooms read."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ import msgspec
 
 from ..types.commit import Change
 from ..types.events import ModelReplied, decode_event
-from ..types.identity import Principal
+from ..types.identity import Inbound, Principal
 from ..types.process import Process, parse_process_row
 from .base import SessionRow, Store
 
@@ -20,6 +19,17 @@ class CallStart(msgspec.Struct, frozen=True, gc=False):
 
     tool: str
     at: float
+
+
+class PathGrant(msgspec.Struct, frozen=True):
+    """A folder that a person lets an agent read, or `write` as well. `at` is when they did (seconds
+    since the epoch). `outside`: commands may write there on words from outside."""
+
+    path: str
+    write: bool
+    at: float
+    by: str
+    outside: bool
 
 
 # Sessions and their members
@@ -68,6 +78,12 @@ async def last_event_number(store: Store, session: str) -> int:
     for n, _ in await store.query("event_head", (session,)):
         return int(n)
     return 0
+
+
+async def last_event_of_kind(store: Store, session: str, kind: str) -> int:
+    """The number of the session's last event of this kind, or 0 when it has none."""
+    ((n,),) = await store.query("event_last_of_kind", (session, kind))
+    return int(n)
 
 
 def find_call(store: Store, session: str, before: int, call_id: str) -> CallStart | None:
@@ -142,3 +158,31 @@ def _parse_processes(rows: Iterable[Sequence[object]]) -> list[Process]:
 def _json_list(values: Sequence[str]) -> str:
     """A list as the statements with json_each() take it."""
     return msgspec.json.encode(values).decode()
+
+
+# The inbox and the outbox
+
+
+async def was_accepted(store: Store, inbound: Inbound) -> bool:
+    """Whether this event of its platform was accepted before."""
+    place = inbound.address
+    event = (place.channel, place.account, inbound.external_id)
+    return bool(await store.query("inbox_find", event))
+
+
+async def session_of_message(store: Store, channel: str, platform_id: str) -> str:
+    """The session that sent the message with this id of its platform, or ''."""
+    for (session,) in await store.query("outbox_said", (channel, platform_id)):
+        return str(session)
+    return ""
+
+
+# Folders beside the workspace
+
+
+async def path_grants_of(store: Store, agent: str) -> list[PathGrant]:
+    """The folders that this agent may use beside its workspace, by path."""
+    grants = []
+    for path, write, at, by, outside in await store.query("path_grants", (agent,)):
+        grants.append(PathGrant(path, bool(write), at, by, bool(outside)))
+    return grants

@@ -25,7 +25,7 @@ from ..types.errors import DeskhandError, Refused
 from ..types.events import MessageReceived
 from ..types.identity import SYSTEM, Address, Command, Inbound
 from ..users.queries import audit_note
-from ..workspace.undo_journal import Effects, open_effects
+from ..workspace.undo_journal import UndoJournal, open_undo_journal
 from . import queries
 from .start_log import read_last_start, read_startup_error
 
@@ -54,7 +54,7 @@ async def roll_back_failed_start(settings: Settings, code: int, why: str = "") -
         )
 
     async def use(store: Store, since: float) -> bool:
-        async with open_effects(settings, store) as effects:
+        async with open_undo_journal(settings, store) as effects:
             return bool(
                 await undo_edits(
                     settings, store, effects, since, f"the service did not start ({why})"
@@ -93,7 +93,7 @@ async def _run_since_last_start(
 async def undo_edits(
     settings: Settings,
     store: Store,
-    effects: Effects,
+    effects: UndoJournal,
     since: float,
     why: str,
     only: Collection[str] = (),
@@ -172,7 +172,7 @@ async def _notify(store: Store, session: str, files: Sequence[str], why: str) ->
 
 
 async def roll_back_plugins(
-    settings: Settings, store: Store, effects: Effects, broken: Collection[str]
+    settings: Settings, store: Store, effects: UndoJournal, broken: Collection[str]
 ) -> bool:
     """Plugins of these files did not load: take back what was changed in them since the last good
     start. Returns whether anything was."""

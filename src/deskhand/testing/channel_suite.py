@@ -11,7 +11,7 @@ import anyio
 from msgspec.structs import replace
 
 from ..channels.base import Channel, Editing, Healthy, Typing
-from ..gateway.door import label_parts
+from ..gateway.inbound_body import label_parts
 from ..types.commit import Outgoing, SayPart
 from ..types.errors import ChannelError, SendRefused
 from ..types.identity import Address, Inbound, Principal, Said

@@ -9,9 +9,8 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
-from typing import Any
 
 import anyio.to_thread
 import msgspec
@@ -114,12 +113,12 @@ class Approvals:
 async def bound_in(context: Context) -> Bound:
     """How what is approved is now, for this call."""
     rows = await context.reach.rows("approved_files", ())
-    return await anyio.to_thread.run_sync(bound_of, rows)
+    return await anyio.to_thread.run_sync(bound_of, {row[0]: row[1] for row in rows})
 
 
-def bound_of(rows: Sequence[tuple[Any, ...]]) -> Bound:
-    """How what is approved is now, by these rows. It blocks."""
-    return Approvals().look({row[0]: row[1] for row in rows}) if rows else UNBOUND
+def bound_of(approved: Mapping[str, bytes]) -> Bound:
+    """How what is approved is now, by real path and the SHA-256 that was approved. It blocks."""
+    return Approvals().look(approved) if approved else UNBOUND
 
 
 def content_of(path: str) -> Content | None:

@@ -40,6 +40,12 @@ async def graph_of(context: Context) -> dict[int, Task]:
     return read(await context.reach.rows("task_of", (context.session,)))
 
 
+async def open_task_lines(store: Store, session: str, limit: int) -> list[str]:
+    """A line for each open task of this session, with its status. The one in progress comes
+    first."""
+    return [text for (text,) in await store.query("ledger_tasks", (session, limit))]
+
+
 def imported(session: str, tasks: Iterable[Task], at: float) -> tuple[Change, ...]:
     """What writes these tasks; those that are there already stay as they are."""
     return tuple(_written("task_import", session, task, at) for task in tasks)

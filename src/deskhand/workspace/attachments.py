@@ -1,5 +1,5 @@
-"""Files that people send: a short text is shown to the model as it is, everything else is laid into
-the workspace."""
+"""Opens files that people send: a short text is shown to the model, everything else is put into the
+workspace."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ _EXTENSION = re.compile(r"[A-Za-z0-9]{1,5}")
 
 
 Mark = Callable[[str, Label], Coroutine[Any, Any, None]]
-"""Remembers whose word the file at a real path is."""
+"""Stores the label of the file at a real path."""
 
 
 async def unpack_files(
     message: Message, bytes_of: Callable[[str], Awaitable[bytes]], files: Workspace, mark: Mark
 ) -> Message:
-    """The message with what the model is to be shown of each file in it. Whoever sends a file need
-    not have written it, so that its words are untrusted, here and in the workspace.
+    """The message with what the model is shown of each file in it. The sender need not have written
+    a file, so its text is untrusted, here and in the workspace.
 
-    Doing it again gives the same words and leaves the same files: what broke off before the message
-    was stored is taken up by its redelivery.
+    Doing it again gives the same message and the same files, so a redelivery after a crash
+    continues.
     """
     parts: list[Part] = [
         await _unpack_file(part, bytes_of, files, mark) if isinstance(part, File) else part
@@ -91,12 +91,12 @@ async def _unpack_file(
 
 
 def _mark_file(mark: Mark, label: Label, real: str) -> None:
-    """Have it marked before it is there, as others read it at once. It blocks."""
+    """Store its label before the file is there, as others may read it at once. It blocks."""
     anyio.from_thread.run(mark, real, label)
 
 
 def decode_short_text(part: File, data: bytes) -> str | None:
-    """The words of a short text file; None for anything else."""
+    """The text of a short text file, or None for any other file."""
     name = part.name.lower()
     if (
         not (part.mime.startswith("text/") or name.rpartition(".")[2] in TEXT_EXTENSIONS)
@@ -111,11 +111,11 @@ def decode_short_text(part: File, data: bytes) -> str | None:
 
 
 def choose_path(files: Workspace, part: File, data: bytes) -> tuple[str, str]:
-    """Where in the workspace the bytes are to lie, over no other file, and the real path of the
-    file where they do already, '' else. Raises ToolError.
+    """Where to put the bytes in the workspace, and the real path of a file that has them already
+    ('' for none). Raises ToolError.
 
-    The name ends with the first digits of the bytes' own, so two files of one name never meet, and
-    the same file comes to lie where it lay.
+    The name ends with the first digits of the digest, so files with the same name never meet, and
+    the same file always gets the same path.
     """
     inner = part.name.replace("\\", "/").rpartition("/")[2]
     plain = PurePosixPath(_UNSAFE_CHARS.sub("_", inner).strip("._") or "file")

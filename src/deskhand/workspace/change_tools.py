@@ -1,4 +1,4 @@
-"""The tools with which an agent tells what it has changed in a conversation, and takes it back."""
+"""Tools with which an agent lists and undoes its changes in a conversation."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ..tools.base import Context, Done, Tool, done
 from ..tools.define import tool
 from ..types.errors import Refused, ToolError
 from ..types.labels import LOCAL, join_labels
-from .undo_journal import Effects, format_names
+from .undo_journal import UndoJournal, format_names
 
 MAX_CHANGES = 20
 
 
-def change_tools(effects: Effects, zone: Callable[[], str]) -> Sequence[Tool]:
-    """Both of them. `zone` is that of the person."""
+def change_tools(effects: UndoJournal, zone: Callable[[], str]) -> Sequence[Tool]:
+    """Make both tools. `zone` gives the time zone of the person."""
 
     @tool
     async def list_changes(context: Context) -> Done:

@@ -1,8 +1,8 @@
-"""What changes came to, as diffs: made from the journal of undo, and for what waits for a yes from
-the file as it is.
+"""Makes diffs of changes: of past ones from the undo journal, and of calls that wait for approval
+from the files as they are.
 
-Nothing is stored for it. Who asks sees only what the labels of the files allow them, whoever's
-change it was.
+Nothing is stored for that. A person sees only what the labels of the files allow, whoever made the
+change.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ from ..tools.file_snapshots import FileSnapshots
 from ..tools.files import plan_of, rewrite_of
 from ..tools.label_marks import marks_in
 from ..tools.names import alike
+from ..tools.queries import find_label
 from ..tools.states import digest_of
 from ..tools.undo import KV, UndoItem
-from ..tools.watched_folder import beside_keys
 from ..types.diffs import CallDiff, FileDiff
 from ..types.errors import ConfigError, Refused, ToolError
 from ..types.events import CallClosed, ModelReplied, Recorded, ToolFinished
 from ..types.identity import Principal, list_reader_names
 from ..types.labels import LOCAL, Label, join_labels
 from ..types.messages import ToolCall
-from .undo_journal import Effect
+from . import queries
+from .queries import JournalEntry
 
 MAX_FILES = 20
 MAX_LINES = 400
@@ -41,7 +42,7 @@ MAX_TOTAL_CHARS = 120_000
 """How many files are shown of one change, how many lines and characters of each, and of all
 together."""
 MAX_SIBLINGS = 5_000
-"""So many names beside a file are looked at, whether one looks like its name."""
+"""So many names in the same folder are compared, to warn of a name that looks like another one."""
 NOT_KEPT_TEXT = "What stood there is not kept any more."
 NOT_ALLOWED_TEXT = "You may not see what stands in it."
 TOO_MUCH_TEXT = "Too much is changed to show all of it."
@@ -51,71 +52,67 @@ _decode_label = msgspec.json.Decoder(Label).decode
 
 
 class Diffs:
-    """`reach` of an agent by its name raises ConfigError and ToolError where it is gone."""
+    """Makes the diffs. `reach` opens the tool scope of an agent; it raises ConfigError and
+    ToolError when that is gone."""
 
     def __init__(self, store: Store, reach: Callable[[str], Awaitable[ToolScope]]) -> None:
         self._store = store
         self._reach = reach
 
-    async def diff_change(self, who: Principal, effect: Effect) -> CallDiff:
-        """What a change of the journal came to. Who may know of it, the caller has asked."""
-        if not await self.may_see_effect(who, effect):
+    async def diff_change(self, who: Principal, entry: JournalEntry) -> CallDiff:
+        """The diff of an entry of the journal. The caller has checked that `who` may know of it."""
+        if not await self.may_see_effect(who, entry):
             return CallDiff(True)
-        rows = await self._store.query("effect_items", (effect.n, MAX_FILES, 0))
-        items = [UndoItem(*row) for row in rows]
-        more = max(effect.count - len(items), 0)
-        if effect.folder == KV:
+        items = await queries.items_of_entry(self._store, entry.n, MAX_FILES)
+        more = max(entry.count - len(items), 0)
+        if entry.folder == KV:
             return CallDiff(True, tuple(_diff_value(who, each) for each in items), more)
         try:
-            reach = await self._reach(effect.agent)
+            reach = await self._reach(entry.agent)
         except (ConfigError, ToolError):
-            named = [each for each in items if each.shown == effect.what]
+            named = [each for each in items if each.shown == entry.what]
             return CallDiff(
                 True,
-                tuple(
-                    FileDiff(each.shown, _change_kind(each), why=NOT_KEPT_TEXT) for each in named
-                ),
+                tuple(FileDiff(each.shown, change_kind(each), why=NOT_KEPT_TEXT) for each in named),
                 more,
             )
-        seen = await self._visible_places(who, reach, effect.folder, items)
-        items = [each for each in items if _is_visible(each, effect, seen)]
+        seen = await self._visible_places(who, reach, entry.folder, items)
+        items = [each for each in items if _is_visible(each, entry, seen)]
         return CallDiff(
             True,
-            tuple(await anyio.to_thread.run_sync(_diff_files, reach, effect, items, seen)),
+            tuple(await anyio.to_thread.run_sync(_diff_files, reach, entry, items, seen)),
             more,
         )
 
-    async def may_see_effect(self, who: Principal, effect: Effect) -> bool:
-        """Whether this person may be told what, and how much, a call has changed: that may say what
-        it had read."""
-        rows = await self._store.query("file_label_get", (f"effect:{effect.key}",))
-        return all(may_see(_decode_label(row[0]), list_reader_names(who)) for row in rows)
+    async def may_see_effect(self, who: Principal, entry: JournalEntry) -> bool:
+        """Whether this person may see what, and how much, a call has changed: that may say what it
+        had read."""
+        label = await find_label(self._store, f"effect:{entry.key}")
+        return label is None or may_see(label, list_reader_names(who))
 
     async def visible_items(
-        self, who: Principal, effect: Effect, items: Sequence[UndoItem]
+        self, who: Principal, entry: JournalEntry, items: Sequence[UndoItem]
     ) -> list[UndoItem]:
-        """Those of what an effect changed of which this person may know: a name is words too."""
-        if not await self.may_see_effect(who, effect):
+        """The items of an entry that this person may see: a name is text too."""
+        if not await self.may_see_effect(who, entry):
             return []
-        if effect.folder == KV:
+        if entry.folder == KV:
             return list(items)
         try:
-            reach = await self._reach(effect.agent)
+            reach = await self._reach(entry.agent)
         except (ConfigError, ToolError):
-            return [each for each in items if each.shown == effect.what]
-        seen = await self._visible_places(who, reach, effect.folder, items)
-        return [each for each in items if _is_visible(each, effect, seen)]
+            return [each for each in items if each.shown == entry.what]
+        seen = await self._visible_places(who, reach, entry.folder, items)
+        return [each for each in items if _is_visible(each, entry, seen)]
 
     async def diff_call(self, who: Principal, session: str, n: int, call_id: str) -> CallDiff:
-        """What the call that event `n` made has changed; of one that has not run yet, what it would
-        change. 0 stands for the latest event that made a call of this id. Raises Refused where
-        there is none."""
+        """The diff of the call that event `n` made, or of what it would change if it has not run
+        yet. 0 is the latest event with a call of this id. Raises Refused when there is none."""
         n = n or _latest_call_event(await self._store.events(session), call_id)
         key = f"{session}#{n}.{call_id}"
-        known = await self._store.query("effect_of_call", (key, *beside_keys(key)))
-        if known:
-            effects = [Effect(*(await self._store.query("effect_get", each))[0]) for each in known]
-            diffs = [await self.diff_change(who, effect) for effect in effects]
+        entries = await queries.entries_of_call(self._store, key)
+        if entries:
+            diffs = [await self.diff_change(who, entry) for entry in entries]
             files = tuple(file for each in diffs for file in each.files)
             return CallDiff(True, files, sum(each.more for each in diffs))
         call, closed = _find_call(await self._store.events(session, n - 1), n, call_id)
@@ -158,27 +155,29 @@ class Diffs:
     async def _visible_places(
         self, who: Principal, reach: ToolScope, folder: str, items: Sequence[UndoItem]
     ) -> frozenset[bytes]:
-        """The places of which this person may see both what was there, and what is there now."""
+        """The places of which this person may see both the old and the new content."""
         marks = await marks_in(reach)
         readers = list_reader_names(who)
         seen = set[bytes]()
         for each in items:
             labels = [marks.told_by_name((f"{folder}/{each.path}" if folder else each.path,))]
             for digest in filter(None, map(digest_of, (each.before, each.after))):
-                rows = await self._store.query("file_label_get", (f"blob:{DIGEST_PREFIX}{digest}",))
-                labels += [_decode_label(row[0]) for row in rows]
+                label = await find_label(self._store, f"blob:{DIGEST_PREFIX}{digest}")
+                if label is not None:
+                    labels.append(label)
             if may_see(join_labels((LOCAL, *labels)), readers):
                 seen.add(each.place)
         return frozenset(seen)
 
 
-def _is_visible(item: UndoItem, effect: Effect, seen: frozenset[bytes]) -> bool:
-    """Whether who may see these may know of it; what the call itself was about they know."""
-    return item.place in seen or item.shown == effect.what
+def _is_visible(item: UndoItem, entry: JournalEntry, seen: frozenset[bytes]) -> bool:
+    """Whether somebody who may see these places may see the item. What the call itself named, they
+    know."""
+    return item.place in seen or item.shown == entry.what
 
 
 def _lookalike_note(reach: ToolScope, path: str) -> str:
-    """A sentence where another name beside this one looks like it; '' where none does."""
+    """A sentence when another name in the folder looks like this one; '' otherwise."""
     folder, _, name = path.rpartition("/")
     with suppress(ToolError):
         beside = [
@@ -193,7 +192,7 @@ def _lookalike_note(reach: ToolScope, path: str) -> str:
 
 
 def _latest_call_event(log: Sequence[Recorded], call_id: str) -> int:
-    """The event that made the latest call of this id; 1, which makes none, where there is none."""
+    """The event with the latest call of this id, or 1, which makes no call, when there is none."""
     replies = [(each.n, each.event) for each in log if isinstance(each.event, ModelReplied)]
     return next(
         (
@@ -206,7 +205,7 @@ def _latest_call_event(log: Sequence[Recorded], call_id: str) -> int:
 
 
 def _find_call(log: Sequence[Recorded], n: int, call_id: str) -> tuple[ToolCall | None, bool]:
-    """The call that the first of these events made, and whether it is over."""
+    """The call that the first of these events made, and whether it has ended."""
     if not log or log[0].n != n or not isinstance(log[0].event, ModelReplied):
         return None, False
     call = next((each for each in log[0].event.message.calls if each.id == call_id), None)
@@ -222,7 +221,7 @@ def _find_call(log: Sequence[Recorded], n: int, call_id: str) -> tuple[ToolCall 
 
 
 def _guess_path(call: ToolCall) -> str:
-    """What a call that cannot be understood seems to be about."""
+    """The path in the arguments of a call, as far as they can be read; '' otherwise."""
     try:
         given: Any = msgspec.json.decode(call.arguments)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -231,12 +230,15 @@ def _guess_path(call: ToolCall) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _change_kind(item: UndoItem) -> Literal["made", "changed", "removed"]:
-    return "made" if item.before is None else "removed" if item.after is None else "changed"
+def change_kind(item: UndoItem) -> Literal["made", "changed", "removed"]:
+    """What was done to the file or key-value."""
+    if item.before is None:
+        return "made"
+    return "removed" if item.after is None else "changed"
 
 
 def _diff_value(who: Principal, item: UndoItem) -> FileDiff:
-    """A key-value. Its states are JSON: the value, when it ends, and its label."""
+    """The diff of a key-value. Its states are JSON: the value, when it expires, and its label."""
     values = list[bytes | None]()
     for state in (item.before, item.after):
         if state is None:
@@ -244,15 +246,15 @@ def _diff_value(who: Principal, item: UndoItem) -> FileDiff:
             continue
         value, _, label = msgspec.json.decode(state[2:], type=tuple[str, float | None, str])
         if label and not may_see(_decode_label(bytes.fromhex(label)), list_reader_names(who)):
-            return FileDiff(item.shown, _change_kind(item), why=NOT_ALLOWED_TEXT)
+            return FileDiff(item.shown, change_kind(item), why=NOT_ALLOWED_TEXT)
         values.append(value.encode())
-    return FileDiff(item.shown, _change_kind(item), *diff_bytes(item.shown, values[0], values[1]))
+    return FileDiff(item.shown, change_kind(item), *diff_bytes(item.shown, values[0], values[1]))
 
 
 def _diff_files(
-    reach: ToolScope, effect: Effect, items: Sequence[UndoItem], seen: frozenset[bytes]
+    reach: ToolScope, entry: JournalEntry, items: Sequence[UndoItem], seen: frozenset[bytes]
 ) -> list[FileDiff]:
-    shadow = _find_snapshots(reach, effect.folder)
+    shadow = _find_snapshots(reach, entry.folder)
     found = list[FileDiff]()
     room = MAX_TOTAL_CHARS
     for item in items:
@@ -264,7 +266,7 @@ def _diff_files(
         else:
             diff, why = _diff_file(shadow, item, min(room, MAX_CHARS))
         room -= len(diff)
-        found.append(FileDiff(item.shown, _change_kind(item), diff, why))
+        found.append(FileDiff(item.shown, change_kind(item), diff, why))
     return found
 
 
@@ -285,7 +287,7 @@ def _diff_file(shadow: FileSnapshots | None, item: UndoItem, chars: int) -> tupl
 
 
 def _read_bytes(shadow: FileSnapshots, state: str) -> bytes:
-    """What the file held; nothing where it was none. Raises OSError."""
+    """The content of the file in this state, or nothing when it was no file. Raises OSError."""
     if state[0] != "f":
         return b""
     with shadow.open(digest_of(state)) as file:
@@ -305,7 +307,7 @@ def diff_bytes(
 
 
 def describe_special_file(before: str | None, after: str | None) -> str:
-    """Folders, links and the like."""
+    """A sentence on a folder, a link or another special file."""
     if "l" in {(before or " ")[0], (after or " ")[0]}:
         led, leads = (_link_target(state) for state in (before, after))
         return f"A link to {leads}." if leads else f"It was a link to {led}."
@@ -319,7 +321,7 @@ def _link_target(state: str | None) -> str:
 
 
 def _find_snapshots(reach: ToolScope, folder: str) -> FileSnapshots | None:
-    """Where the bytes of that folder were kept."""
+    """The snapshots that have the files of that folder."""
     if reach.shadow is None:
         return None
     root = reach.files.roots[0][0]

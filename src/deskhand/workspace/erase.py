@@ -1,17 +1,17 @@
-"""A conversation is erased, and with it what was remembered of it alone."""
+"""Erases a session, and the memories that were made of it alone."""
 
 from __future__ import annotations
 
 import msgspec
 
-from ..memory.facts import forget_session
+from ..memory.facts import existing_facts, facts_of_session, forget_session
 from ..store.base import Store
 from ..types.identity import Principal, responsible_person
 
 
 class Gone(msgspec.Struct, frozen=True):
-    """What went: so many events, and so many memories. `kept` memories stay, since there was more
-    than this conversation to make them of, or since they are not for this person to forget."""
+    """How many events and memories were erased. `kept` memories stay, because they have another
+    source or belong to somebody else."""
 
     events: int
     memories: int = 0
@@ -19,7 +19,7 @@ class Gone(msgspec.Struct, frozen=True):
 
     @property
     def summary(self) -> str:
-        """Of the memories, in a sentence; '' where there were none."""
+        """A sentence on the memories, or '' when there were none."""
         went = (
             f"{_format_count(self.memories)} made of it alone "
             f"{'is' if self.memories == 1 else 'are'} "
@@ -33,22 +33,18 @@ class Gone(msgspec.Struct, frozen=True):
 async def erase_session(
     store: Store, principal: Principal, session: str, at: float, *, memories: bool = True
 ) -> Gone:
-    """Erase what was said in a session, as `Store.erase` does. With `memories` also what was
-    remembered of it alone, in the same transaction: an owner's doing takes those of everybody
-    along, anybody else's their own. Raises Refused."""
-    known = await _session_memories(store, session)
+    """Erase a session, as `Store.erase` does. With `memories` also what was remembered of it alone,
+    in the same transaction: an owner erases the memories of everybody, anybody else only their own.
+    Raises Refused."""
+    known = await facts_of_session(store, session)
     theirs = (
         forget_session(session, "" if "owner" in principal.roles else responsible_person(principal))
         if memories
         else ()
     )
     events = await store.erase(principal, session, at, theirs)
-    left = await store.query("fact_get", (msgspec.json.encode(known).decode(),)) if known else []
+    left = await existing_facts(store, known)
     return Gone(events, len(known) - len(left), len(left))
-
-
-async def _session_memories(store: Store, session: str) -> list[int]:
-    return [id_ for (id_,) in await store.query("fact_of_session", (session,))]
 
 
 def _format_count(number: int) -> str:

@@ -1,5 +1,4 @@
-"""What this process holds that runs beside conversations, and what people and agents may do with
-it."""
+"""A process that runs beside a conversation: how it is run, read, typed into and stopped."""
 
 from __future__ import annotations
 
@@ -27,14 +26,14 @@ from .output_spool import Spool
 log = logging.getLogger(__name__)
 
 SCAN_S = 5.0
-"""How often the workspace is looked at while something runs in it: what is protected is put
-back."""
+"""How often the workspace is checked while a process runs in it. Changes of protected files are
+reverted."""
 MAX_ENDED = 20
 READ_BYTES = 24_000
 
 
 class ProcessEnd(msgspec.Struct, frozen=True):
-    """How it ended: `words` for people and models."""
+    """How a process ended; `words` say it to people and models."""
 
     state: ProcessState
     words: str
@@ -43,7 +42,7 @@ class ProcessEnd(msgspec.Struct, frozen=True):
 
 
 class Live:
-    """One process, while it runs and some time after. `stopped` says who ended it, and why."""
+    """One process, while it runs and for some time after. `stopped` says who ended it, and why."""
 
     def __init__(
         self, id_: str, session: str, kind: ProcessKind, wanted: PendingApproval, path: Path
@@ -72,13 +71,13 @@ class Live:
         self._scope.cancel()
 
     def add(self, data: bytes, stderr: bool) -> None:
-        """It prints something."""
+        """Add something that it printed."""
         self.used_at = anyio.current_time()
         self.spool.add(data, stderr)
 
     async def run(self, context: Context) -> ProcessEnd:
-        """Run it to its end. Cancelled from outside, everything is killed and what it did is looked
-        at."""
+        """Run it to its end. When this is cancelled, everything it started is killed, and its
+        changes are still checked."""
         try:
             async with await Watch.of(context, self.wanted.command, self.kind) as watch:
                 self._watching = context, watch
@@ -94,13 +93,13 @@ class Live:
             return ProcessEnd("error", str(error))
         if ended is None:
             return ProcessEnd("error", self.stopped, looked=looked)
-        words = (
-            how_it_ended(ended, self.wanted.timeout_s, True).strip().strip("[]") or "exit code: 0"
-        )
-        state: ProcessState = (
-            "timeout" if ended.timeout else "completed" if ended.code is not None else "error"
-        )
-        return ProcessEnd(state, words, ended.code, looked)
+        words = how_it_ended(ended, self.wanted.timeout_s, True).strip().strip("[]")
+        state: ProcessState = "error"
+        if ended.timeout:
+            state = "timeout"
+        elif ended.code is not None:
+            state = "completed"
+        return ProcessEnd(state, words or "exit code: 0", ended.code, looked)
 
     async def _run(self, context: Context, watch: Watch) -> Exit | None:
         reach = context.reach
@@ -128,8 +127,8 @@ class Live:
         return ended
 
     async def _run_sandboxed(self, context: Context, command: SandboxCommand, watch: Watch) -> Exit:
-        """Run it, with a way to the network where there can be one. What the conversation reads
-        later may be typed into a session, so there it counts as read from the beginning."""
+        """Run it, with access to the network if there is any. Anything that the conversation reads
+        later may be typed into a session, so a session counts as untrusted from its beginning."""
         sandbox = await context.reach.sandbox()
         if not sandbox.has_egress:
             return await sandbox.run(command, self.add)
@@ -142,12 +141,11 @@ class Live:
             return await sandbox.run(msgspec.structs.replace(command, egress=way.path), self.add)
 
     async def _scan_now(self) -> None:
-        """What it has changed, put back and read, until now; that is written down at once."""
-        if (watching := self._watching) is None:
-            if (
-                self.spool.size and not self.ended.is_set()
-            ):  # it has ended, and the last look is under way
-                await self.ended.wait()
+        """Store at once what it has changed and read until now."""
+        watching = self._watching
+        if watching is None:
+            if self.spool.size and not self.ended.is_set():
+                await self.ended.wait()  # it has ended, and the last check is under way
             return
         context, watch = watching
         watch.hear(join_labels((self._way.label(LOCAL), self._input_label)))
@@ -159,17 +157,17 @@ class Live:
                 await context.reach.shadow.commit(looked.rows)
             self.label = looked.label
         except (ToolError, OSError) as error:
-            log.warning("what %s does is not looked at: %s", self.id, error)
+            log.warning("Could not check what process %s does: %s", self.id, error)
 
     async def _scan_periodically(self) -> None:
-        """Look at what it does, now and then: a session may last for hours."""
+        """Check its changes now and then: a session may last for hours."""
         while True:
             begun_at = anyio.current_time()
             await self._scan_now()
             await anyio.sleep(max(SCAN_S, 20 * (anyio.current_time() - begun_at)))
 
     def finish(self, ending: ProcessEnd) -> None:
-        """It is over, and everybody may know how."""
+        """It is over: tell everybody who waits for that."""
         self.ending = ending
         self.spool.close()
         self.spool.news.set()
@@ -180,7 +178,7 @@ class Live:
         return self.ending.words if self.ending is not None else ""
 
     async def read_new_output(self, wait_s: float) -> Heard:
-        """What is new; waits for something, and then a little for the rest of it."""
+        """The new output. Waits up to `wait_s` for some, and then a moment for the rest of it."""
         self.used_at = anyio.current_time()
         with anyio.move_on_after(wait_s):
             while self.spool.size <= self.read_offset and not self.ended.is_set():
@@ -195,26 +193,26 @@ class Live:
                 break
         at, data = self.spool.read(self.read_offset, READ_BYTES)
         self.read_offset = at + len(data)
-        await (
-            self._scan_now()
-        )  # after that: the label is that of all that it had read when it said this
+        await self._scan_now()  # afterwards, so the label covers what it had read when it printed
         return Heard(data, at, self.spool.size, self.outcome, self._output_label)
 
     async def read_output(self, at: int | None, size: int) -> Heard:
-        """A piece of all that was printed, the last one without `at`."""
+        """A piece of its output: from `at`, or the last one."""
         self.used_at = anyio.current_time()
-        begin, data = self.spool.read(max(0, self.spool.size - size if at is None else at), size)
+        start = self.spool.size - size if at is None else at
+        begin, data = self.spool.read(max(0, start), size)
         await self._scan_now()
         return Heard(data, begin, self.spool.size, self.outcome, self._output_label)
 
     @property
     def _output_label(self) -> Label:
-        """The label of what it has printed: while that is nothing, it can repeat nobody's words."""
+        """The label of its output. While it has printed nothing, it has repeated nobody's words."""
         return self.label if self.spool.size else LOCAL
 
     async def send_input(self, typed: bytes, label: Label) -> int:
-        """Raises ToolError where nobody reads it, or it would write in a folder of the owner on
-        words from outside."""
+        """Type this into its terminal. Returns how many bytes were taken. Raises ToolError when it
+        has no terminal or has ended, and when untrusted words would reach a process that may write
+        in a folder of the owner."""
         if label.integrity == "untrusted" and self._may_write:
             raise ToolError(
                 f"nothing more is typed into {self.id}: it may write in "
@@ -235,8 +233,8 @@ class Live:
 
 
 class LiveProcess:
-    """All of them by id. Those that have ended stay until there are too many, or somebody forgets
-    them."""
+    """The processes of this Deskhand by id. Ended ones stay until there are too many, or somebody
+    drops them."""
 
     def __init__(self) -> None:
         self.all: dict[str, Live] = {}
@@ -248,7 +246,7 @@ class LiveProcess:
             self.drop(each)
 
     def drop(self, live: Live) -> None:
-        """Its output is gone with it."""
+        """Forget a process, and delete its output."""
         live.spool.close()
         live.spool.path.unlink(missing_ok=True)
         self.all.pop(live.id, None)
@@ -257,7 +255,8 @@ class LiveProcess:
         return [live for live in self.all.values() if not live.ended.is_set() and which(live)]
 
     def find(self, id_: str, session: str) -> Live:
-        """One of this session. Raises ToolError that names those that there are."""
+        """The process of this session with that id. Raises ToolError, which names the ones there
+        are."""
         live = self.all.get(id_)
         if live is None or live.session != session:
             known = ", ".join(each.id for each in self.all.values() if each.session == session)

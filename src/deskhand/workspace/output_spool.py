@@ -1,4 +1,5 @@
-"""What a process prints: the last of it in memory, the first 32 MB in a file that outlives us."""
+"""The output of a process: the end of it in memory, the first 32 MB in a file that survives a
+crash."""
 
 from __future__ import annotations
 
@@ -12,8 +13,7 @@ TAIL_BYTES = 64 << 10
 
 
 class Spool:
-    """One for each process; `add` is where a sandbox puts its output. Standard error is marked, as
-    in `shell`."""
+    """The output of one process. A sandbox calls `add`. Standard error is marked as in `shell`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -24,7 +24,7 @@ class Spool:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
 
     def add(self, data: bytes, stderr: bool) -> None:
-        """Never blocks for longer than a write to the cache takes."""
+        """Add output. Blocks no longer than a write to the page cache."""
         if stderr != self._on_stderr:
             self._on_stderr = stderr
             fresh = not self.size or self.tail.endswith(b"\n")
@@ -40,7 +40,8 @@ class Spool:
         del self.tail[:-TAIL_BYTES]
 
     def read(self, at: int, size: int) -> tuple[int, bytes]:
-        """(where it begins, bytes): from `at` on, or from the next that is still kept."""
+        """(where it begins, bytes): from `at` on, or from the first byte that is still in
+        memory."""
         if (
             at < MAX_FILE_BYTES
             and (data := self._piece(at, min(size, MAX_FILE_BYTES - at))) is not None
@@ -51,12 +52,12 @@ class Spool:
         return at, bytes(self.tail[skipped : skipped + size])
 
     def read_all(self) -> bytes:
-        """All that is in the file."""
+        """Everything in the file."""
         return self._piece(0, MAX_FILE_BYTES) or b""
 
     def _piece(self, at: int, size: int) -> bytes | None:
-        """Bytes of the file, None where it is gone. It is opened anew: many may have ended whose
-        output somebody still reads, and none of them holds a descriptor."""
+        """Bytes of the file, or None when it is gone. It is opened each time, so that ended
+        processes whose output is still read hold no descriptor."""
         try:
             with self.path.open("rb") as file:
                 file.seek(at)
@@ -65,7 +66,7 @@ class Spool:
             return None
 
     def close(self) -> None:
-        """Nothing more is printed; what was can still be read."""
+        """Nothing more is printed. What was printed can still be read."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1

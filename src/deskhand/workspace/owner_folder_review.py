@@ -1,5 +1,4 @@
-"""What agents changed in folders of the owner: listed until it is reviewed, accepted or taken back,
-and told of."""
+"""Lists what agents changed in folders of the owner, until a person accepts it or puts it back."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from hashlib import sha256
 from typing import Literal
 
 import anyio.to_thread
-import msgspec
+from msgspec.structs import replace
 
 from ..store.base import Store
 from ..store.blobs import Blobs
@@ -26,26 +25,19 @@ from ..types.errors import Refused
 from ..types.events import Turn
 from ..types.identity import Principal
 from ..users.owner_alerts import Alerts
+from . import queries
 from .diffs import NOT_KEPT_TEXT, describe_special_file, diff_bytes
-from .undo_journal import Effects, format_names
+from .queries import WrittenFile
+from .undo_journal import UndoJournal, format_names
 
 MAX_DIFFS = 200
 """So many diffs are made at once; the rest is named."""
 
 
-class Unreviewed(msgspec.Struct, frozen=True):
-    """A path that an agent changed. `before` is its state at the last review, `after` what an agent
-    left there, `now` what it is now. `outside`: words from outside may have gone into it."""
+class Unreviewed(WrittenFile, frozen=True):
+    """A path that an agent changed, and its state `now`: None when nothing is there, '?' when it
+    cannot be read."""
 
-    place: bytes
-    folder: str
-    before: str | None
-    after: str | None
-    blob: str | None
-    agent: str
-    session: str
-    at: float
-    outside: bool
     now: str | None = None
 
     @property
@@ -77,29 +69,21 @@ class Written:
 
     async def list_unreviewed(self, folder: str = "") -> list[Unreviewed]:
         """What differs from what was last reviewed at this path and beneath it, or everywhere."""
-        rows = await self._store.query("written_list", (os.fsencode(folder),))
-        inside = os.fsencode(folder.rstrip("/")) + b"/"
-        found = [Unreviewed(*row) for row in rows]
+        found = await queries.list_written(self._store, folder)
         if folder:
-            found = [
-                each
-                for each in found
-                if f"{each.path}/" == f"{folder}/" or each.place.startswith(inside)
-            ]
-        looked = await anyio.to_thread.run_sync(
-            lambda: [_with_current_state(each) for each in found]
-        )
+            place = os.fsencode(folder)
+            inside = os.fsencode(folder.rstrip("/")) + b"/"
+            found = [each for each in found if each.place == place or each.place.startswith(inside)]
+        looked = await anyio.to_thread.run_sync(_with_current_states, found)
         return [each for each in looked if each.now != each.before]
 
     async def accept(self, seen: Sequence[Unreviewed]) -> int:
         """A person has seen these as they are. What an agent has changed since stays to be
         reviewed. Returns how many were accepted."""
-        looked = await anyio.to_thread.run_sync(
-            lambda: [_with_current_state(each) for each in seen]
-        )
+        looked = await anyio.to_thread.run_sync(_with_current_states, seen)
         same = [now for now, then in zip(looked, seen, strict=True) if now.now == then.now]
         done = await self._store.change(
-            [Change("written_seen", (each.place, each.after)) for each in same]
+            [queries.accept_written(each.place, each.after) for each in same]
         )
         return sum(done)
 
@@ -158,14 +142,19 @@ class Written:
         return data
 
 
-def _with_current_state(one: Unreviewed) -> Unreviewed:
-    """With what it is now. A folder into which no look goes counts as it was left."""
-    after = one.after or ""
-    if after[:1] == "h" or (after[:1] == "d" and " " in after):
-        now = one.after if os.path.isdir(one.path) else None  # noqa: PTH112 -- bytes of any kind
-    else:
-        now = _read_state(one)
-    return msgspec.structs.replace(one, now=now, outside=bool(one.outside))
+def _with_current_states(files: Sequence[WrittenFile]) -> list[Unreviewed]:
+    """These files as they are now. A folder that is never read counts as the agent left it. It
+    blocks."""
+    found = []
+    for each in files:
+        one = Unreviewed(**{name: getattr(each, name) for name in WrittenFile.__struct_fields__})
+        after = one.after or ""
+        if after[:1] == "h" or (after[:1] == "d" and " " in after):
+            now = one.after if os.path.isdir(one.path) else None  # noqa: PTH112 -- any bytes
+        else:
+            now = _read_state(one)
+        found.append(replace(one, now=now))
+    return found
 
 
 def _read_state(one: Unreviewed) -> str | None:
@@ -231,7 +220,7 @@ def _describe_size(one: Unreviewed) -> str:
 
 
 async def discard_changes(
-    effects: Effects, who: Principal, seen: Sequence[Unreviewed]
+    effects: UndoJournal, who: Principal, seen: Sequence[Unreviewed]
 ) -> list[str]:
     """Put back what was there before, where it still is as the person has seen it. Returns a line
     for each folder."""
@@ -265,13 +254,14 @@ def _describe_outcome(folder: str, taken: UndoneEffect, lost: Sequence[str]) -> 
         )
     said = [f"Put back in {folder}: {len(taken.back)}."]
     missing = [each.place for each in taken.left] + [shown_name(each) for each in lost]
-    said += [f"Not put back, as it was not kept: {format_names(missing)}."] if missing else []
+    if missing:
+        said.append(f"Not put back, as it was not kept: {format_names(missing)}.")
     return " ".join(said)
 
 
-class Telling:
-    """Tells at the end of a turn what there is to review. `untold` are the sessions in which
-    something was written."""
+class ReviewNotice:
+    """Says at the end of a turn which files there are to review. `untold` are the sessions that
+    have changed files and not said so."""
 
     def __init__(self, store: Store, untold: set[str], alerts: Alerts, clock: Clock) -> None:
         self._store = store
@@ -281,21 +271,19 @@ class Telling:
         self._recalled = False
 
     async def __call__(self, session: str, turn: Turn) -> tuple[str, tuple[Change, ...]]:
-        """What to add to the answer, '' for nothing, and the rows that say that it was told. Where
-        it is not an owner who reads the answer, the owners are told as well."""
-        if not self._recalled:  # who had not told yet when this process began
-            self._untold.update(
-                other for (other,) in await self._store.query("written_sessions", ())
-            )
+        """What to add to the answer ('' for nothing), and the rows that mark it as said. When no
+        owner reads the answer, the owners are told in a message of their own."""
+        if not self._recalled:  # once: those that an earlier process left
+            self._untold.update(await queries.sessions_with_unreported_files(self._store))
             self._recalled = True
         if session not in self._untold:
             return "", ()
-        found = await self._store.query("written_folders", (session,))
-        changes = [Change("written_told", (session,))]
+        found = await queries.unreported_folders(self._store, session)
+        changes = [queries.mark_reported(session)]
         if not found:
             self._untold.discard(session)
             return "", tuple(changes)
-        text = "\n".join(describe_unreviewed(folder, count) for folder, count in found)
+        text = "\n".join(describe_unreviewed(each.folder, each.count) for each in found)
         if turn.principal.kind != "person" or "owner" not in turn.principal.roles:
             changes += await self._alerts.alert_owners(
                 f"written:{session}:{self._clock.now()}", text

@@ -1,21 +1,26 @@
-"""Runs commands beside conversations, and tells each conversation once how its own have ended."""
+"""Runs commands beside conversations, and tells each conversation once how its commands ended."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from typing import Protocol
 
 import anyio
 import msgspec
 from anyio.abc import TaskGroup
+from msgspec.structs import replace
 
+from ..config.config import Settings
 from ..gateway.dispatch import Dispatch
 from ..gateway.machine_rounds import MachineRounds
 from ..policy.gate import withhold_private_parts
+from ..secrets.redaction import Redactor
 from ..store.base import Store
+from ..store.queries import processes_of
 from ..tools.base import Context, Heard, PendingApproval, Processes, ToolScope
 from ..tools.label_marks import mark_blob, marks_of
 from ..tools.output import EDGE_BYTES, LIMIT_BYTES, ends, whole
@@ -26,13 +31,15 @@ from ..types.commit import Change
 from ..types.errors import DeskhandError, StoreUnavailable, ToolError
 from ..types.events import CommandRun, Recorded, ToolFinished
 from ..types.folders import make_private_folder
-from ..types.identity import Address, Inbound, Principal, Result
+from ..types.identity import Inbound, Principal, Result
 from ..types.labels import Label, join_labels
 from ..types.messages import Text, clean_text
 from ..types.people import GUEST, User
-from ..types.process import Process, parse_process_row
+from ..types.process import Process, ProcessKind
+from . import queries
 from .live_process import Live, LiveProcess, ProcessEnd
 from .output_spool import MAX_FILE_BYTES, read_leftover
+from .queries import EndedProcess, OwedProcess, ProcessRequest
 
 log = logging.getLogger(__name__)
 
@@ -44,95 +51,122 @@ RETRY_DELAYS_S = (0.2, 1.0, 5.0, 15.0)
 STOP_WAIT_S = 10.0
 
 
-class Calling(msgspec.Struct, frozen=True):
-    """The call that wanted it, as it is kept in its row."""
+class ProcessHost(Protocol):
+    """What background processes need from the rest of Deskhand."""
 
-    principal: Principal
-    address: Address
-    key: str
-    label: Label
-    audience: tuple[str, ...]
-    wanted: PendingApproval
-
-
-class Beside(msgspec.Struct, frozen=True):
-    """What the rest of Deskhand does for it: `now` gives a person as they are known now."""
-
-    tool_scope: Callable[[str], Awaitable[ToolScope]]
-    config: Callable[[], ProcessesConfig]
+    store: Store
+    clock: Clock
+    ids: Ids
     dispatch: Dispatch
-    with_current_roles: Callable[[Principal], Awaitable[Principal]]
-    redact: Callable[[str], str]
     rounds: MachineRounds
+    redact: Redactor
+
+    def settings(self) -> Settings:
+        """The settings that hold now."""
+
+    async def open_scope(self, agent: str) -> ToolScope:
+        """What this agent may touch now. Raises ToolError when its workspace cannot be opened."""
+
+    async def with_current_roles(self, principal: Principal) -> Principal:
+        """The same person with the roles that they still have."""
+
+
+class StopRequest(msgspec.Struct, frozen=True):
+    """Somebody stopped everything in this session. `by` is their id."""
+
+    session: str
+    by: str
+
+
+class Output(msgspec.Struct, frozen=True):
+    """What a process has printed: the bytes that were kept, and how many it printed in all."""
+
+    data: bytes
+    size: int
+
+
+class ShortOutput(msgspec.Struct, frozen=True):
+    """The output that fits into a message, and the rows to commit with it: they label the blob that
+    holds the rest."""
+
+    text: str
+    rows: tuple[Change, ...] = ()
 
 
 def with_current_roles(principal: Principal, users: Collection[User]) -> Principal:
-    """The same person with those of the roles that they still have; who is gone has none."""
+    """The same person with those of their roles that they still have. Somebody who is no longer a
+    user keeps only the role of a guest."""
     user = next((each for each in users if each.name == principal.id), None)
     if user is None:
         kept = tuple(role for role in principal.roles if role == GUEST)
+    elif "owner" in user.roles:
+        kept = principal.roles
     else:
-        weak = () if "owner" in user.roles else ("owner", "approver")
-        kept = tuple(role for role in principal.roles if role in user.roles or role not in weak)
-    return msgspec.structs.replace(principal, roles=kept)
+        lost = {"owner", "approver"} - set(user.roles)
+        kept = tuple(role for role in principal.roles if role not in lost)
+    return replace(principal, roles=kept)
 
 
 class Background:
-    """Everything that runs beside the conversations of this process. Only who drives may call
-    `run`."""
+    """All processes that run beside the conversations of this Deskhand: commands in the background,
+    which report their end once, and terminal sessions. Only the process that drives calls `run`."""
 
-    def __init__(self, store: Store, folder: Path, clock: Clock, ids: Ids, house: Beside) -> None:
-        self._store = store
-        self._folder = folder
-        self._clock = clock
-        self._ids = ids
-        self._house = house
+    def __init__(self, host: ProcessHost) -> None:
+        self._host = host
+        self._store = host.store
+        self._clock = host.clock
+        self._folder = host.settings().home.processes
         self._live = LiveProcess()
         self._tasks: TaskGroup | None = None
         self._expecting = False
         self._poke = anyio.Event()
-        self._stopped: list[tuple[str, str]] = []
+        self._stopped: list[StopRequest] = []
 
-    # What passes by
+    # Events
 
     def on_event(self, recorded: Recorded) -> None:
-        """An event passes: the result with which a command begins, or a stop, with which all of a
-        session ends."""
+        """Start what a tool result asks for, and stop everything in a session on /stop. Never
+        waits."""
         match recorded.event:
             case ToolFinished() if self._expecting:
                 self._poke.set()
             case CommandRun(name="stop", refused=False, principal=principal):
-                self._stopped.append((recorded.session, principal.id))
+                self._stopped.append(StopRequest(recorded.session, principal.id))
                 self._poke.set()
             case _:
                 pass
 
     def list_running(self, session: str) -> list[Live]:
-        """What runs for this session now."""
+        """The processes of this session that run now."""
         return self._live.list_alive(lambda live: live.session == session)
 
     def describe_running(self, session: str) -> str:
-        """What runs for this session, for people; '' for nothing."""
-        live = [
-            f"{each.id} {' '.join(each.wanted.command.split())[:60]}"
-            for each in self.list_running(session)
-        ]
-        return f"Running beside: {'; '.join(live)}." if live else ""
+        """The processes of this session that run now, for people; '' for none."""
+        running = []
+        for live in self.list_running(session):
+            command = " ".join(live.wanted.command.split())
+            running.append(f"{live.id} {command[:60]}")
+        return f"Running in the background: {'; '.join(running)}." if running else ""
 
-    # For ever
+    # The loop
 
     async def run(self) -> None:
-        """Start what is wanted, tell what has ended, heed who stops something. When this ends,
-        everything is killed."""
+        """Start, stop and report processes until cancelled; then kill them all."""
         make_private_folder(self._folder)
         now = self._clock.now()
-        lost = Change("process_lost", (now, INTERRUPTED))
-        await self._store.change((lost, Change("process_forget", (now - FORGET_S,))))
+        await self._store.change(
+            (
+                queries.end_lost_processes(now, INTERRUPTED),
+                queries.forget_processes(now - FORGET_S),
+            )
+        )
+
         version = -1
         try:
             async with anyio.create_task_group() as self._tasks:
                 while True:
-                    poke, self._poke = self._poke, anyio.Event()
+                    poke = self._poke
+                    self._poke = anyio.Event()
                     if poke.is_set() or version != self._store.version():
                         version = self._store.version()
                         await self._apply_stops()
@@ -147,73 +181,87 @@ class Background:
             self._live.all.clear()
 
     async def _apply_stops(self) -> None:
-        """End what somebody wants to be ended, and what has been erased."""
-        stopped, self._stopped, now = self._stopped, [], self._clock.now()
+        """Stop what somebody stopped, and the processes of erased sessions."""
+        stopped = self._stopped
+        self._stopped = []
         if stopped:
-            stops = [
-                Change("process_stop_all", (f"stopped by {by}", now, session))
-                for session, by in stopped
-            ]
-            await self._store.change(stops)
-        if alive := self._live.list_alive():
-            known = dict(await self._store.query("process_alive", ()))
-            for live in alive:
-                if why := known.get(live.id, "its conversation was erased"):
-                    live.stop(why)
+            now = self._clock.now()
+            await self._store.change(
+                [
+                    queries.stop_processes_of(each.session, f"stopped by {each.by}", now)
+                    for each in stopped
+                ]
+            )
+
+        alive = self._live.list_alive()
+        if not alive:
+            return
+        reasons = await queries.stop_reasons(self._store)
+        for live in alive:
+            if why := reasons.get(live.id, "its conversation was erased"):
+                live.stop(why)
 
     async def _handle_owed(self) -> None:
-        """Go on with what no task sees to: it is new, or an earlier run was cut off in it."""
+        """Start new processes, and settle those that an earlier run left: interrupted, or ended and
+        not reported."""
         self._expecting = False
-        rows = await self._store.query("process_owed", ())
-        clean = {f"{row[0]}.out" for row in rows} | {f"{id_}.out" for id_ in self._live.all}
-        for path in self._folder.iterdir():
-            if path.name not in clean:
-                path.unlink(missing_ok=True)
-        for id_, session, state, context, stop in rows:
-            live = self._live.all.get(id_)
-            if self._tasks is None or (live is not None and not live.ended.is_set()):
+        owed = await queries.owed_processes(self._store)
+        self._remove_leftovers(owed)
+        if self._tasks is None:
+            return
+        for each in owed:
+            live = self._live.all.get(each.id)
+            if live is not None and not live.ended.is_set():
                 continue
-            calling = msgspec.json.decode(context, type=Calling)
-            if state == "wanted" and not stop:
-                if self._house.dispatch.owns(session):
-                    live = Live(id_, session, "background", calling.wanted, self._path(id_))
-                    self._live.add(live)
-                    self._tasks.start_soon(self._run_background, live, calling)
-            elif state in ("wanted", "running"):
-                await self._record_interrupted(id_, session, stop or INTERRUPTED, calling)
+            if each.state == "wanted" and not each.stop:
+                self._start_background(each, self._tasks)
+            elif each.state in ("wanted", "running"):
+                await self._record_interrupted(each)
             else:
-                await self._report_end(id_, session, calling)
+                await self._report_end(each.id, each.session, each.request)
+
+    def _remove_leftovers(self, owed: Sequence[OwedProcess]) -> None:
+        """Remove the output files that belong to no process any more."""
+        known = {self._path(each.id) for each in owed}
+        known |= {self._path(id_) for id_ in self._live.all}
+        for path in self._folder.iterdir():
+            if path not in known:
+                path.unlink(missing_ok=True)
+
+    def _start_background(self, owed: OwedProcess, tasks: TaskGroup) -> None:
+        if not self._host.dispatch.owns(owed.session):
+            return
+        wanted = owed.request.wanted
+        live = Live(owed.id, owed.session, "background", wanted, self._path(owed.id))
+        self._live.add(live)
+        tasks.start_soon(self._run_background, live, owed.request)
 
     def _stop_idle(self) -> None:
-        idle_s = self._house.config().idle_s
+        idle_s = self._config.idle_s
         for live in self._live.list_alive(lambda live: live.kind == "session"):
             if anyio.current_time() - live.used_at > idle_s:
                 live.stop(
                     f"ended after {idle_s / 60:.0f} minutes in which nothing was said or asked"
                 )
 
-    # One command
+    # One process
 
-    async def _run_background(self, live: Live, calling: Calling) -> None:
-        if not await self._write_changes(Change("process_started", (self._clock.now(), live.id))):
+    async def _run_background(self, live: Live, request: ProcessRequest) -> None:
+        if not await self._write_changes(queries.mark_started(live.id, self._clock.now())):
             return
         try:
-            context = await self._make_context(live.session, calling)
+            context = await self._make_context(live.session, request)
             ending = await live.run(context)
-            await self._record_end(
-                context, live.id, ending, calling, (live.spool.read_all(), live.spool.size)
-            )
-        except (
-            DeskhandError,
-            OSError,
-        ) as error:  # its workspace cannot be reached, or the disk is full
+            output = Output(live.spool.read_all(), live.spool.size)
+            await self._record_end(context, live.id, ending, request, output)
+        except (DeskhandError, OSError) as error:
+            # Its workspace cannot be opened, or the disk is full.
             ending = ProcessEnd("error", str(error))
-            await self._write_end(
-                live.id, ending, f"[background {live.id} error: {error}]", calling.label
-            )
+            text = f"[background {live.id} error: {error}]"
+            await self._write_end(live.id, ending, text, request.label)
         live.finish(ending)
-        await self._report_end(live.id, live.session, calling)
-        self._live.drop(live)  # the row and the blob have it
+        await self._report_end(live.id, live.session, request)
+        self._live.drop(live)  # its output is in the row and in a blob now
 
     async def _run_session(self, live: Live, context: Context) -> None:
         try:
@@ -223,114 +271,117 @@ class Background:
         await self._write_end(live.id, ending, "", live.label)
         live.finish(ending)
 
-    async def _make_context(self, session: str, calling: Calling) -> Context:
+    async def _make_context(self, session: str, request: ProcessRequest) -> Context:
         agent = session.partition("/")[0]
-        place = (
-            session,
-            calling.principal,
-            calling.address,
-            agent,
-            await self._house.tool_scope(agent),
+        return Context(
+            session=session,
+            principal=request.principal,
+            address=request.address,
+            agent=agent,
+            reach=await self._host.open_scope(agent),
+            clock=self._clock,
+            ids=self._host.ids,
+            emit=_drop_output,
+            key=request.key,
+            label=request.label,
+            audience=request.audience,
         )
-        made = Context(
-            *place, self._clock, self._ids, lambda text: None, calling.key, calling.label
-        )
-        return msgspec.structs.replace(made, audience=calling.audience)
 
-    async def _record_interrupted(self, id_: str, session: str, why: str, calling: Calling) -> None:
-        """What an earlier run of this service had begun, and took with it. What it has read, nobody
-        knows any more."""
-        context = await self._make_context(session, calling)
-        data = read_leftover(self._path(id_))
+    async def _record_interrupted(self, owed: OwedProcess) -> None:
+        """Settle a process that a restart of Deskhand has killed. Nobody knows what it had read, so
+        its output counts as made of every marked file."""
+        context = await self._make_context(owed.session, owed.request)
+        data = read_leftover(self._path(owed.id))
         marks = await marks_of(context)
         anything = FolderLook(label=marks.joined((*marks.stored, "USER.md")))
-        await self._record_end(
-            context, id_, ProcessEnd("error", why, looked=anything), calling, (data, len(data))
-        )
-        await self._report_end(id_, session, calling)
+        ending = ProcessEnd("error", owed.stop or INTERRUPTED, looked=anything)
+        output = Output(data, len(data))
+        await self._record_end(context, owed.id, ending, owed.request, output)
+        await self._report_end(owed.id, owed.session, owed.request)
 
     async def _record_end(
         self,
         context: Context,
         id_: str,
         ending: ProcessEnd,
-        calling: Calling,
-        printed: tuple[bytes, int],
+        request: ProcessRequest,
+        output: Output,
     ) -> None:
-        """Write down how it ended and what it said, in one transaction with what it did to
-        files."""
-        label = join_labels((ending.looked.label, calling.label))
-        output, marks = await self._shorten_output(context, label, *printed)
-        head = (
-            f"[background {id_} {ending.state}: {ending.words}]\n$ {calling.wanted.command[:200]}\n"
-        )
-        said = self._house.redact(clean_text(f"{head}{output}{ending.looked.said}"))
-        await self._write_end(id_, ending, said, label, *marks)
+        """Store how it ended and what it printed, in one transaction with its changes of files."""
+        label = join_labels((ending.looked.label, request.label))
+        short = await self._shorten_output(context, label, output)
+        head = f"[background {id_} {ending.state}: {ending.words}]"
+        command = f"$ {request.wanted.command[:200]}"
+        text = f"{head}\n{command}\n{short.text}{ending.looked.said}"
+        await self._write_end(id_, ending, self._host.redact(clean_text(text)), label, *short.rows)
 
     async def _write_end(
-        self, id_: str, ending: ProcessEnd, said: str, label: Label, *rows: Change
+        self, id_: str, ending: ProcessEnd, text: str, label: Label, *rows: Change
     ) -> None:
-        row = (
-            ending.state,
-            self._clock.now(),
-            ending.code,
-            ending.words,
-            said,
-            msgspec.json.encode(label),
-            id_,
+        ended = EndedProcess(
+            id=id_,
+            state=ending.state,
+            at=self._clock.now(),
+            code=ending.code,
+            detail=ending.words,
+            text=text,
+            label=label,
         )
-        await self._write_changes(Change("process_ended", row), *ending.looked.rows, *rows)
+        await self._write_changes(queries.mark_ended(ended), *ending.looked.rows, *rows)
 
-    async def _shorten_output(
-        self, context: Context, label: Label, data: bytes, size: int
-    ) -> tuple[str, tuple[Change, ...]]:
-        """What is told of it, and the rows that say whose word the rest is."""
-        if size <= LIMIT_BYTES // 2:
-            return data.decode(errors="replace") or "[no output]", ()
-        redacted = self._house.redact(data.decode(errors="replace")).encode()
+    async def _shorten_output(self, context: Context, label: Label, output: Output) -> ShortOutput:
+        """The output without secrets. Of a long one the beginning and the end, and the name of the
+        blob that has all of it."""
+        text = output.data.decode(errors="replace")
+        if output.size <= LIMIT_BYTES // 2:
+            return ShortOutput(text or "[no output]")
+
+        redacted = self._host.redact(text).encode()
         handle = await context.reach.keep(redacted)
         half = EDGE_BYTES // 2
         head = redacted[: whole(redacted, half)]
         tail = redacted[whole(redacted, len(redacted) - half) :]
-        rest = (
-            f"\n[only its first {MAX_FILE_BYTES >> 20} MB were kept]"
-            if size > MAX_FILE_BYTES
-            else ""
-        )
-        return ends(head, tail, len(redacted), handle) + rest, mark_blob(handle, label, context)
+        shown = ends(head, tail, len(redacted), handle)
+        if output.size > MAX_FILE_BYTES:
+            shown += f"\n[only its first {MAX_FILE_BYTES >> 20} MB were kept]"
+        return ShortOutput(shown, mark_blob(handle, label, context))
 
-    async def _report_end(self, id_: str, session: str, calling: Calling) -> None:
-        """Hand the end of it to its conversation: once, whatever dies in between. Later, where
-        programs have begun too many rounds by now."""
-        rows = await self._store.query("process_said", (id_,))
-        if not rows:
+    async def _report_end(self, id_: str, session: str, request: ProcessRequest) -> None:
+        """Tell the session how its process ended: once, also across crashes. Waits for a later look
+        when programs have begun too many rounds."""
+        report = await queries.find_report(self._store, id_)
+        if report is None:
             return  # erased meanwhile, or nobody wants to hear it
-        if await self._house.rounds.begin_round(
-            f"commands in the background of {session.partition('/')[0]}"
-        ):
-            return
-        said = Text(rows[0][0], msgspec.json.decode(rows[0][1], type=Label))
-        who = await self._house.with_current_roles(calling.principal)
-        now = self._clock.now()
         agent = session.partition("/")[0]
+        if await self._host.rounds.begin_round(f"commands in the background of {agent}"):
+            return
+
+        who = await self._host.with_current_roles(request.principal)
         principal = Principal(f"agent:{agent}", who.roles, "agent", who.on_behalf_of or who.id)
-        result = Result(id_, withhold_private_parts(calling.audience, (said,)))
-        inbound = Inbound(f"process:{id_}", calling.address, principal.id, now, result, session)
+        part = Text(report.text, report.label)
+        inbound = Inbound(
+            external_id=f"process:{id_}",
+            address=request.address,
+            sender=principal.id,
+            at=self._clock.now(),
+            body=Result(id_, withhold_private_parts(request.audience, (part,))),
+            session=session,
+        )
         await self._retry_until_written(partial(self._store.accept, inbound, principal, session))
-        await self._write_changes(Change("process_told", (id_,)))
-        if self._house.dispatch.owns(session):
-            self._house.dispatch.wake(session)
+        await self._write_changes(queries.mark_told(id_))
+        if self._host.dispatch.owns(session):
+            self._host.dispatch.wake(session)
 
     async def _write_changes(self, *changes: Change) -> int:
-        """Write this, however long the disk takes to be there again. Returns how many rows the
-        first one changed."""
-        done: list[list[int]] = []
+        """Write these rows, however long the disk takes to be there again. Returns how many rows
+        the first change changed."""
+        counts: list[int] = []
 
         async def write() -> None:
-            done.append(await self._store.change(changes))
+            counts.extend(await self._store.change(changes))
 
         await self._retry_until_written(write)
-        return done[0][0]
+        return counts[0]
 
     async def _retry_until_written(self, write: Callable[[], Awaitable[object]]) -> None:
         failures = 0
@@ -339,12 +390,21 @@ class Background:
                 await write()
                 return
             except StoreUnavailable as error:
-                log.warning("the end of a command is not written: %s", error)
-                await anyio.sleep(RETRY_DELAYS_S[min(failures, len(RETRY_DELAYS_S) - 1)])
+                pause_s = RETRY_DELAYS_S[min(failures, len(RETRY_DELAYS_S) - 1)]
+                log.warning(
+                    "The end of a command could not be stored (%s). Retrying in %.1f s.",
+                    error,
+                    pause_s,
+                )
+                await anyio.sleep(pause_s)
                 failures += 1
 
     def _path(self, id_: str) -> Path:
         return self._folder / f"{id_}.out"
+
+    @property
+    def _config(self) -> ProcessesConfig:
+        return self._host.settings().config.processes
 
     # For tools
 
@@ -354,78 +414,55 @@ class Background:
         """See Processes."""
         await self._check_capacity(context)
         self._expecting = True
-        return self._make_row(wanted, context, "background")
+        id_ = _process_id(context)
+        return id_, self._make_row(id_, "background", wanted, context)
 
     async def start(self, wanted: PendingApproval, context: Context) -> str:
         """See Processes."""
         await self._check_capacity(context)
-        id_, row = self._make_row(wanted, context, "session")
+        id_ = _process_id(context)
+        row = self._make_row(id_, "session", wanted, context)
         if self._tasks is None or not (await self._store.change((row,)))[0]:
             raise ToolError("this was started before, and a restart has ended it; start it anew")
-        config = self._house.config()
-        live = Live(
-            id_,
-            context.session,
-            "session",
-            msgspec.structs.replace(wanted, timeout_s=config.longest_s),
-            self._path(id_),
-        )
+
+        wanted = replace(wanted, timeout_s=self._config.longest_s)
+        live = Live(id_, context.session, "session", wanted, self._path(id_))
         self._live.add(live)
-        self._tasks.start_soon(
-            self._run_session, live, msgspec.structs.replace(context, emit=lambda text: None)
-        )
+        self._tasks.start_soon(self._run_session, live, replace(context, emit=_drop_output))
         return id_
 
     async def _check_capacity(self, context: Context) -> None:
-        """Raises ToolError where nothing more may run, or nothing can."""
+        """Raises ToolError when no more processes may run, or none can."""
         await context.reach.sandbox()
         if self._tasks is None:
             raise ToolError(
                 "nothing can run beside a conversation while Deskhand is ending; try it "
                 "again in a moment"
             )
-        config = self._house.config()
-        of_session, of_agent = (
-            await self._store.query("process_count", (context.session, context.agent))
-        )[0]
-        if of_session >= config.per_session or of_agent >= config.per_agent:
-            whose, most = (
-                ("conversation", config.per_session)
-                if of_session >= config.per_session
-                else ("agent", config.per_agent)
-            )
-            raise ToolError(
-                f"{most} commands of this {whose} run already, and no more may; end one, or "
-                "wait for it"
-            )
+        config = self._config
+        running = await queries.count_processes(self._store, context.session, context.agent)
+        if running.session >= config.per_session:
+            raise ToolError(_too_many(config.per_session, "conversation"))
+        if running.agent >= config.per_agent:
+            raise ToolError(_too_many(config.per_agent, "agent"))
 
-    def _make_row(self, wanted: PendingApproval, context: Context, kind: str) -> tuple[str, Change]:
-        """Its id is always the same for the same call."""
-        id_ = sha256(context.key.encode()).hexdigest()[:8]
+    def _make_row(
+        self, id_: str, kind: ProcessKind, wanted: PendingApproval, context: Context
+    ) -> Change:
+        request = ProcessRequest(
+            principal=context.principal,
+            address=context.address,
+            key=context.key,
+            label=context.label,
+            audience=context.audience,
+            wanted=wanted,
+        )
         now = self._clock.now()
-        background = kind == "background"
-        packed = msgspec.json.encode(_make_calling(wanted, context))
-        head = (
-            id_,
-            context.session,
-            context.agent,
-            kind,
-            wanted.command,
-            wanted.name,
-            wanted.timeout_s,
-            packed,
-        )
-        state = "wanted" if background else "running"
-        return id_, Change(
-            "process_add", (*head, state, now, None if background else now, int(not background))
-        )
+        return queries.add_process(id_, kind, request, context.session, context.agent, now)
 
     async def list_processes(self, session: str) -> list[Process]:
         """See Processes."""
-        return [
-            parse_process_row(row)
-            for row in await self._store.query("process_list", (session, MAX_LISTED))
-        ]
+        return processes_of(self._store, session, MAX_LISTED)
 
     async def read_new_output(self, id_: str, session: str, wait_s: float) -> Heard:
         """See Processes."""
@@ -449,20 +486,25 @@ class Background:
 
     async def drop_ended(self, session: str) -> int:
         """See Processes."""
-        over = [
-            live
-            for live in self._live.all.values()
-            if live.session == session and live.ended.is_set()
-        ]
-        for live in over:
+        theirs = [live for live in self._live.all.values() if live.session == session]
+        ended = [live for live in theirs if live.ended.is_set()]
+        for live in ended:
             self._live.drop(live)
-        return len(over)
+        return len(ended)
 
 
-def _make_calling(wanted: PendingApproval, context: Context) -> Calling:
-    return Calling(
-        context.principal, context.address, context.key, context.label, context.audience, wanted
-    )
+def _process_id(context: Context) -> str:
+    """The id of the process that this call starts: the same for the same call, also after a
+    crash."""
+    return sha256(context.key.encode()).hexdigest()[:8]
+
+
+def _too_many(most: int, whose: str) -> str:
+    return f"{most} commands of this {whose} run already, and no more may; end one, or wait for it"
+
+
+def _drop_output(text: str) -> None:
+    """Output of a process is read from its spool; nobody follows it live."""
 
 
 _: type[Processes] = Background

@@ -1,6 +1,6 @@
-"""Files of a workspace that say nothing in a prompt: what untrusted words went into until a person
-has seen it, what is for others to read, what somebody of lower rank had written, and what was
-changed since a person approved it."""
+"""Decides which files of a workspace are held back from the model: those with untrusted text that
+nobody has reviewed, those for other readers, those that somebody with fewer rights wrote, and those
+that were changed since they were approved."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from ..tools import tree
 from ..tools.approved import UNBOUND, Approvals, Bound
 from ..tools.label_marks import OWNERS, is_private
 from ..tools.notes import PendingLabel
+from ..tools.queries import FileMarks, read_file_marks
 from ..types.identity import Principal, responsible_person
 from ..types.labels import Label
 
@@ -29,10 +30,10 @@ OWNER_PRINCIPAL = Principal("owner", ("owner",))
 
 
 class Held(msgspec.Struct, frozen=True):
-    """What is held back from somebody: files by their real paths, what is being written just then,
-    by these, and where they are not for owners alone, what the `workspace` holds about the owner.
-    `bound` is what a person has approved: it is not held back while it is as it was, and nobody
-    hears it when not."""
+    """What is held back from somebody: files by real path, those that are being written just now
+    (`pending_labels`), and for everybody but owners what the `workspace` has about the owner.
+    `bound` is what a person approved: it is shown while it is unchanged, and to nobody after
+    that."""
 
     paths: frozenset[str] = frozenset()
     pending_labels: tuple[PendingLabel, ...] = ()
@@ -40,7 +41,7 @@ class Held(msgspec.Struct, frozen=True):
     bound: Bound = UNBOUND
 
     def allows(self, path: str, digest: bytes) -> bool:
-        """Whether bytes of this SHA-256, read at this path, may be heard as far as approvals go."""
+        """Whether approvals allow bytes with this SHA-256, read at this path, to be shown."""
         return self.bound is UNBOUND or self.bound.allows(os.path.realpath(path), digest)
 
 
@@ -48,13 +49,13 @@ NOTHING_HELD = Held()
 
 
 class Quarantine:
-    """Which files those are, for whom. `refresh` brings it up to date; `version` changes with it.
-    One that `tells` says in the log what was changed since it was approved."""
+    """Finds the files that are held back. `refresh` reads them from the store, and `version` grows
+    when they change. With `tells` a change after an approval is logged."""
 
     def __init__(self, store: Store, tells: bool = False) -> None:
         self._store = store
         self._logs_changes = tells
-        self._rows: list[tuple[str, bytes | None, bytes | None]] = []
+        self._marks = FileMarks({}, {})
         self._labels: dict[str, Label] = {}
         self._approved: dict[str, bytes] = {}
         self._approvals = Approvals()
@@ -63,27 +64,25 @@ class Quarantine:
         self.version = 0
 
     def refresh(self) -> None:
-        """Ask the database, at once: nothing that was read before is unmarked then. Raises
-        StoreError."""
-        self._apply_rows(self._store.query_sync("held_back"))
+        """Read labels and approvals from the store. Everything read before this has its label then.
+        Raises StoreError."""
+        marks = read_file_marks(self._store)
+        if marks != self._marks:  # mostly they are the same: they are read before every call
+            self._apply_marks(marks)
         if self._approved:
             self._check_approvals()
 
-    def _apply_rows(self, rows: list[tuple[str, bytes | None, bytes | None]]) -> None:
-        if rows == self._rows:  # they are asked for before every call
-            return
-        labels = {path: _decode_label(label) for path, label, _ in rows if label is not None}
-        approved = {path: digest for path, _, digest in rows if digest is not None}
-        self._rows = rows
-        if (labels, approved) != (self._labels, self._approved):
-            self._labels = labels
-            self._approved = approved
-            self._held = {}
-            self._bound = self._bound if approved else UNBOUND
-            self.version += 1
+    def _apply_marks(self, marks: FileMarks) -> None:
+        self._marks = marks
+        self._labels = {path: _decode_label(label) for path, label in marks.labels.items()}
+        self._approved = marks.approved
+        self._held = {}
+        if not self._approved:
+            self._bound = UNBOUND
+        self.version += 1
 
     def _check_approvals(self) -> None:
-        """See whether what is approved is as it was, and say once when it is not."""
+        """Compare approved files with what was approved, and log once when one has changed."""
         bound = self._approvals.look(self._approved)
         if bound == self._bound:
             return
@@ -103,9 +102,10 @@ class Quarantine:
         words: Sequence[PendingLabel] = (),
         workspace: str = "",
     ) -> Held:
-        """What is held back from who speaks where these read: an owner is told nothing that others
-        had written, and anybody else what they had written themselves. `words` are being written in
-        the `workspace`, of which what is known of the owner is for owners."""
+        """What is held back from `principal` when `audience` reads along. An owner is shown nothing
+        that others have written, and others only what they have written themselves. `words` are the
+        labels of what is being written in the `workspace`, whose files about the owner are for
+        owners only."""
         if workspace and not _OWNERS.isdisjoint(audience):
             workspace = ""
         if not self._labels and not self._approved and not words and not workspace:
@@ -137,7 +137,7 @@ def _is_held(label: Label, audience: Collection[str], principal: Principal) -> b
 
 def is_held_back(held: Held, path: str, inode: int = 0) -> bool:
     """Whether this file, or one in this folder, is held back. `inode` is that of the file that was
-    read there: the name may have led elsewhere then."""
+    read, as the name may have pointed elsewhere then."""
     if held is NOTHING_HELD:
         return False
     if inode and _is_from_held_place(held, inode):
@@ -161,8 +161,8 @@ def is_held_back(held: Held, path: str, inode: int = 0) -> bool:
 
 
 def _is_from_held_place(held: Held, inode: int) -> bool:
-    """Whether it lay where something is held back, before those began who may move files just
-    then."""
+    """Whether the file was at a path that is held back before running commands could have moved
+    it."""
     for word in held.pending_labels:
         if word.stood is not None:
             top = f"{word.root}/"
@@ -174,8 +174,7 @@ def _is_from_held_place(held: Held, inode: int) -> bool:
 
 
 def _leads_to_held(held: Held, path: str) -> bool:
-    """Whether this is, or leads to, what is held back: a link of ours says nothing else than what
-    it leads to."""
+    """Whether this is, or links to, what is held back."""
     real = os.path.realpath(path)
     return real in held.paths or (bool(held.workspace) and is_private(held.workspace, real))
 

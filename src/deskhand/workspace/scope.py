@@ -1,5 +1,4 @@
-"""What each agent's tools may touch: its workspace, and the folders that a person allowed beside
-it."""
+"""What the tools of each agent may touch: its workspace, and the folders that a person allowed."""
 
 from __future__ import annotations
 
@@ -18,8 +17,10 @@ from ..config.home import SHARED
 from ..net.client import Net
 from ..sandbox.base import Mount, Sandbox
 from ..sandbox.probes import Proven, open_sandbox
+from ..secrets.redaction import Redactor
 from ..store.base import Store
 from ..store.blobs import Blobs
+from ..store.queries import path_grants_of
 from ..tools.base import Processes, ToolScope, no_processes
 from ..tools.file_snapshots import FileSnapshots, UndoConfig
 from ..tools.label_marks import words_in
@@ -34,8 +35,8 @@ from .quarantine import Quarantine
 
 
 class SandboxProvider:
-    """The sandbox of this process, proven once, when it is first needed. `problem` and `proof` say
-    what was found, at `at`."""
+    """The sandbox of this process. It is tested once, when it is first needed; `problem` and
+    `proof` say what that has shown."""
 
     def __init__(
         self,
@@ -50,7 +51,7 @@ class SandboxProvider:
         self.checked_at: float | None = None
 
     async def __call__(self) -> Sandbox:
-        """Raises SandboxUnavailable, with the reason, where none holds."""
+        """The sandbox. Raises SandboxUnavailable with the reason when none works."""
         async with self._lock:
             if self.problem:
                 raise SandboxUnavailable(self.problem)
@@ -75,21 +76,24 @@ async def _no_folders() -> tuple[Allowed, ...]:
 
 
 class Outward(msgspec.Struct, frozen=True):
-    """How commands reach the network, and what takes secrets out of what is kept of their words."""
+    """What tools of a running Deskhand reach beside files: how commands reach the network, and the
+    `processes` beside conversations. The `redactor` takes secrets out of the output that is
+    kept."""
 
     ways: Ways = no_way
-    redact: Callable[[bytes], bytes] = bytes
+    redactor: Redactor | None = None
+    processes: Processes | None = None
 
 
 class ToolScopes:
-    """The reach of each agent. A grant given or taken while we run holds from the next call on.
-    `processes` is set by who can hold them, before the first reach is asked for."""
+    """The tool scope of each agent. A grant that is given or taken back while we run holds from the
+    next call on. `sandbox` is where commands run, `undo` says how much is kept to undo changes."""
 
     def __init__(
         self,
         store: Store,
         blobs: Blobs,
-        room: SandboxProvider,
+        sandbox: SandboxProvider,
         net: Net | None = None,
         undo: Callable[[], UndoConfig] = UndoConfig,
         outward: Outward | None = None,
@@ -97,20 +101,25 @@ class ToolScopes:
         self._outward = outward or Outward()
         self._store = store
         self._blobs = blobs
-        self._room = room
+        self._sandbox = sandbox
         self._limits = undo
         self._net = net or Net(closed="nothing is fetched from the web here.")
         self._shadows: dict[str, FileSnapshots] = {}
         self._recovery_lock = anyio.Lock()
         self.quarantine = Quarantine(store, tells=True)
         self._open: dict[str, tuple[tuple[Allowed, ...], ToolScope]] = {}
-        self.processes: Callable[[], Processes] = no_processes
         self.untold = set[str]()
         """The sessions that have written in folders of the owner, and may not have told so yet."""
 
     async def _put_redacted(self, data: bytes) -> str:
         """Keep what a tool said, without any secret."""
-        return await self._blobs.put(await anyio.to_thread.run_sync(self._outward.redact, data))
+        if self._outward.redactor is not None:
+            data = await anyio.to_thread.run_sync(self._outward.redactor.redact_bytes, data)
+        return await self._blobs.put(data)
+
+    def _processes(self) -> Processes:
+        """Raises ToolError when this process cannot run any."""
+        return self._outward.processes or no_processes()
 
     async def open_scope(
         self,
@@ -118,16 +127,9 @@ class ToolScopes:
         folder: Path,
         beside: Callable[[], Awaitable[tuple[Allowed, ...]]] = _no_folders,
     ) -> ToolScope:
-        """The agent's reach now. `beside` gives folders that need no grant. Raises ToolError."""
-        rows = await self._store.query("path_grants", (agent,))
-        allowed = tuple(
-            Allowed(path, bool(write), bool(write), bool(outside))
-            for path, write, *_, outside in rows
-        )
-        granted = {
-            each.path for each in allowed
-        }  # what a person allowed counts, also where it is less
-        allowed += tuple(each for each in await beside() if each.path not in granted)
+        """The tool scope of the agent now. `beside` gives folders that need no grant. Raises
+        ToolError."""
+        allowed = await self._allowed_folders(agent, beside)
         known = self._open.get(agent)
         if known is not None and known[0] == allowed and known[1].files.fresh:
             await self._recover(known[1])
@@ -140,30 +142,40 @@ class ToolScopes:
         if known is not None:
             reach = replace(known[1], files=workspace, mounts=mounts, owned=owned)
         else:
-            keep = self._put_redacted
-            kept = self._blobs.get
-            rows_of = self._store.query
-            shadow = self.snapshots_of(workspace.roots[0][0])
-            hands = (self._net, shadow, self._outward.ways, self.processes)
             reach = ToolScope(
-                folder,
-                workspace,
-                mounts,
-                keep,
-                kept,
-                rows_of,
-                self._room,
-                {},
-                *hands,
-                owned,
-                self.untold,
+                folder=folder,
+                files=workspace,
+                mounts=mounts,
+                keep=self._put_redacted,
+                kept=self._blobs.get,
+                rows=self._store.query,
+                sandbox=self._sandbox,
+                seen={},
+                net=self._net,
+                shadow=self.snapshots_of(workspace.roots[0][0]),
+                ways=self._outward.ways,
+                processes=self._processes,
+                owned=owned,
+                untold=self.untold,
             )
         await self._recover(reach)
         self._open[agent] = (allowed, reach)
         return reach
 
+    async def _allowed_folders(
+        self, agent: str, beside: Callable[[], Awaitable[tuple[Allowed, ...]]]
+    ) -> tuple[Allowed, ...]:
+        """The folders beside the workspace. What a person granted counts before `beside`, also
+        where it allows less."""
+        grants = await path_grants_of(self._store, agent)
+        allowed = [Allowed(each.path, each.write, each.write, each.outside) for each in grants]
+        granted = {each.path for each in grants}
+        allowed += [each for each in await beside() if each.path not in granted]
+        return tuple(allowed)
+
     async def _recover(self, reach: ToolScope) -> None:
-        """Mark what commands wrote that were killed with their process, before anybody reads it."""
+        """Label what commands wrote that were killed with their process, before anybody reads
+        it."""
         if reach.shadow is None or reach.shadow.looked_back:
             return
         async with self._recovery_lock:
@@ -171,13 +183,13 @@ class ToolScopes:
                 await make_up(reach, ground(reach)[0])
 
     def require_recovery(self) -> None:
-        """Whoever ran beside us may be gone by now: look for what they left, before the next
-        reach."""
+        """Other processes may have ended: look for what they left before the next scope is
+        opened."""
         for shadow in self._shadows.values():
             shadow.looked_back = False
 
     def snapshots_of(self, folder: str) -> FileSnapshots:
-        """What is kept of a workspace: of one that several agents have, once."""
+        """The snapshots of a workspace. Agents that share a workspace share them."""
         if folder not in self._shadows:
             where = (
                 self._blobs.folder.parent
@@ -190,7 +202,7 @@ class ToolScopes:
         return self._shadows[folder]
 
     def pending_labels(self, folder: Path) -> Sequence[PendingLabel]:
-        """What commands are writing there just now, and nobody has marked yet."""
+        """The labels of what commands are writing there just now, and which is not labelled yet."""
         for root, shadow in self._shadows.items():
             if shadow.running and root == os.path.realpath(folder):
                 return words_in(shadow, root)

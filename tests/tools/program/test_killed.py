@@ -14,7 +14,7 @@ import pytest
 from deskhand.config.clock import RandomIds, SystemClock
 from deskhand.tools.shell import shell
 from deskhand.workspace.scope import SandboxProvider
-from deskhand.workspace.undo_journal import Effects
+from deskhand.workspace.undo_journal import UndoJournal
 
 from ..conftest import ANN, Hands
 
@@ -60,7 +60,7 @@ async def test_a_kill_in_the_middle_can_be_taken_back(tmp_path: Path, looked: bo
     assert {"mine.txt", "n000.txt"} <= there
     await hands(shell, command="true")  # the next process makes up for it
     ids = RandomIds()
-    effects = Effects(
+    effects = UndoJournal(
         hands.store, lambda agent: hands.reaches.open_scope(agent, hands.folder), SystemClock(), ids
     )
     (effect,) = await effects.list_undoable(ANN, 9)

@@ -17,7 +17,7 @@ from deskhand.types.errors import ToolError
 from deskhand.types.labels import LOCAL, OWNER, Label
 from deskhand.types.programs import FileChange, ProgramCall
 from deskhand.workspace.scope import SandboxProvider
-from deskhand.workspace.undo_journal import Effects
+from deskhand.workspace.undo_journal import UndoJournal
 
 from ..conftest import ANN, Hands, text_of
 from .conftest import Programs, label_of
@@ -28,7 +28,7 @@ EVIL = Label("untrusted", None, "https://x.example")
 
 async def undo(hands: Hands) -> str:
     """Take the latest change back."""
-    effects = Effects(
+    effects = UndoJournal(
         hands.store,
         lambda agent: hands.reaches.open_scope(agent, hands.folder),
         SystemClock(),

@@ -29,7 +29,7 @@ from ...types.events import AnyEvent, TurnEnded
 from ...types.identity import Principal
 from ...types.labels import Label
 from ...types.messages import Usage, clean_text
-from ...workspace.undo_journal import Effects
+from ...workspace.undo_journal import UndoJournal
 
 State = Literal["proposed", "refused", "accepted", "rejected", "reverted", "kept"]
 """`refused`: by what stands in it. `kept`: it is not watched any more, since it could not be taken
@@ -379,7 +379,7 @@ class Proposals:
         """Take its file out. False where it is not what was taken in. Raises DeskhandError,
         OSError."""
         ground = self._ground
-        effects = Effects(
+        effects = UndoJournal(
             ground.store,
             lambda agent: ground.agent_of(f"{agent}/").open_scope(),
             ground.clock,

@@ -1,0 +1,215 @@
+"""Typed queries on the tables of the gateway: the outbox with its drafts, named sessions, rounds of
+programs, and standing grants."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ..store.base import Store
+from ..types.commit import Change, OutboxState, Outgoing
+from ..types.identity import Principal
+
+_encode = msgspec.json.encode
+_decode_outgoing = msgspec.json.Decoder(Outgoing).decode
+
+
+class StoredDraft(msgspec.Struct, frozen=True):
+    """A draft in the outbox. `platform_id` is '' when nobody knows whether it was posted."""
+
+    id: int
+    platform_id: str
+    outgoing: Outgoing
+
+
+class SentAsk(msgspec.Struct, frozen=True):
+    """A message in the outbox that asks a question. `platform_id` is '' until it was sent."""
+
+    state: OutboxState
+    platform_id: str
+    outgoing: Outgoing
+
+
+class RoundCount(msgspec.Struct, frozen=True):
+    """How many rounds programs began within a time. `first` is the number of the first round, or
+    0."""
+
+    count: int
+    first: int
+
+
+class ProgramRounds(msgspec.Struct, frozen=True):
+    """How many rounds one program began."""
+
+    program: str
+    count: int
+
+
+class StandingGrant(msgspec.Struct, frozen=True, kw_only=True):
+    """`always` or `never` to exactly this call of this person, which `by` said at `at` (seconds
+    since the epoch)."""
+
+    id: str
+    verdict: str
+    agent: str
+    tool: str
+    arguments: str
+    at: float
+    by: str
+
+
+# The outbox
+
+
+async def last_outbox_id(store: Store) -> int:
+    """The id of the last row of the outbox, or 0."""
+    ((id_,),) = await store.query("outbox_last", ())
+    return int(id_)
+
+
+def limit_outbox_wait(due_at: float) -> Change:
+    """Make everything that is to be sent due at this time at the latest (seconds since the
+    epoch)."""
+    return Change("outbox_begin", (due_at,))
+
+
+def mark_sent(key: str, platform_id: str) -> Change:
+    """The message with this key was sent, and its platform gave it this id."""
+    return Change("outbox_sent", (platform_id, key))
+
+
+async def messages_of_ask(store: Store, session: str, ask_id: str) -> list[SentAsk]:
+    """The messages of this session that ask this question."""
+    found = []
+    for state, platform_id, body in await store.query("ask_said", (session, ask_id)):
+        found.append(SentAsk(state, platform_id, _decode_outgoing(body)))
+    return found
+
+
+# Drafts
+
+
+async def is_outbox_busy(store: Store, session: str, outgoing: Outgoing) -> bool:
+    """Whether something of this session, or for the place of `outgoing`, is still to be sent."""
+    ((busy,),) = await store.query("draft_waits", (session, _encode(outgoing)))
+    return bool(busy)
+
+
+async def find_draft(store: Store, session: str, before: int) -> StoredDraft | None:
+    """The last draft of this session whose id is less than `before`."""
+    for id_, platform_id, body in await store.query("draft_before", (session, before)):
+        return StoredDraft(id_, platform_id, _decode_outgoing(body))
+    return None
+
+
+async def orphaned_drafts(store: Store) -> list[StoredDraft]:
+    """The drafts that no turn will complete: their session is at rest, and has sent everything."""
+    found = []
+    for id_, platform_id, body in await store.query("drafts_left", ()):
+        found.append(StoredDraft(id_, platform_id, _decode_outgoing(body)))
+    return found
+
+
+def open_draft(session: str, outgoing: Outgoing, at: float) -> Change:
+    """Store a draft before it is posted. Changes no row while the session has another draft, or
+    something else of it or for this place is to be sent."""
+    channel = outgoing.address.channel
+    return Change("draft_open", (outgoing.key, session, _encode(outgoing), at, channel))
+
+
+def mark_draft_posted(id_: int, platform_id: str) -> Change:
+    """The draft was posted, and its platform gave it this id."""
+    return Change("draft_posted", (platform_id, id_))
+
+
+def drop_draft(id_: int) -> Change:
+    """Delete a draft that was not posted."""
+    return Change("draft_drop", (id_,))
+
+
+def close_draft(id_: int) -> Change:
+    """Nothing more will be written over this draft."""
+    return Change("draft_close", (id_,))
+
+
+# Named sessions
+
+
+def session_name_at(store: Store, place: str) -> str:
+    """The name of the session that goes on at this place, or '' for the one without a name."""
+    for (name,) in store.query_sync("named_get", (place,)):
+        return str(name)
+    return ""
+
+
+def set_session_name(place: str, name: str) -> Change:
+    """From now on the session with this name goes on at this place."""
+    return Change("named_set", (place, name))
+
+
+def clear_session_name(place: str) -> Change:
+    """From now on the session without a name goes on at this place."""
+    return Change("named_drop", (place,))
+
+
+# Rounds of programs
+
+
+async def count_rounds(store: Store, after: float, until: float) -> RoundCount:
+    """How many rounds began after the first and not after the second time (seconds since the
+    epoch)."""
+    (row,) = await store.query("machine_rounds_since", (after, until))
+    return RoundCount(*row)
+
+
+async def busiest_programs(store: Store, limit: int) -> list[ProgramRounds]:
+    """Who began most rounds, and how many."""
+    return [ProgramRounds(*row) for row in await store.query("machine_rounds_by", (limit,))]
+
+
+def add_round(program: str, at: float) -> Change:
+    """This program began a round."""
+    return Change("machine_round_add", (at, program))
+
+
+def move_rounds(at: float) -> Change:
+    """Count all rounds as of this time."""
+    return Change("machine_rounds_are_of", (at,))
+
+
+def trim_rounds(until: float, after: float) -> Change:
+    """Forget the rounds that began not after the first, or after the second time."""
+    return Change("machine_round_trim", (until, after))
+
+
+def clear_rounds() -> Change:
+    """Forget all rounds."""
+    return Change("machine_round_clear", ())
+
+
+# Standing grants
+
+
+async def list_grants(store: Store, principal: Principal) -> list[StandingGrant]:
+    """The grants that `principal` gave, the oldest first. An owner sees all."""
+    sees_all = int("owner" in principal.roles)
+    found = []
+    for id_, verdict, agent, tool, arguments, at, by in await store.query(
+        "call_grants_of", (sees_all, principal.id)
+    ):
+        found.append(
+            StandingGrant(
+                id=id_,
+                verdict=verdict,
+                agent=agent,
+                tool=tool,
+                arguments=arguments,
+                at=at,
+                by=by,
+            )
+        )
+    return found
+
+
+def drop_grant(id_: str) -> Change:
+    """Take back this grant."""
+    return Change("call_grant_drop", (id_,))

@@ -1,0 +1,60 @@
+"""What features share of a running Deskhand."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ..agent.profile import Agent
+from ..assembly.host import Host
+from ..config.config import Settings
+from ..gateway.dispatch import Dispatch
+from ..gateway.machine_rounds import MachineRounds
+from ..net.client import Net
+from ..secrets.redaction import Redactor
+from ..secrets.secrets import Secrets
+from ..store.base import Store
+from ..store.blobs import Blobs
+from ..tools.base import ToolScope
+from ..types.clock import Clock, Ids
+from ..types.identity import Principal
+from ..types.people import People
+from ..users.owner_alerts import Alerts
+from ..workspace.processes import with_current_roles
+from ..workspace.scope import SandboxProvider
+from .reload import Current
+
+
+class RunningHost(msgspec.Struct, kw_only=True):
+    """Implements `assembly.host.Host`. Without `people` the roles of principals never change: they
+    are known elsewhere."""
+
+    store: Store
+    blobs: Blobs
+    sandbox: SandboxProvider
+    net: Net
+    clock: Clock
+    ids: Ids
+    secrets: Secrets
+    redact: Redactor
+    dispatch: Dispatch
+    alerts: Alerts
+    rounds: MachineRounds
+    current: Current
+    people: People | None
+
+    def settings(self) -> Settings:
+        return self.current.settings
+
+    def agent_of(self, session: str) -> Agent:
+        return self.current.agent_of(session)
+
+    async def open_scope(self, agent: str) -> ToolScope:
+        return await self.current.agent_of(agent).open_scope()
+
+    async def with_current_roles(self, principal: Principal) -> Principal:
+        if self.people is None:
+            return principal
+        return with_current_roles(principal, await self.people.users())
+
+
+_: type[Host] = RunningHost
