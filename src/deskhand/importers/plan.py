@@ -166,7 +166,7 @@ async def make_plan(
     _note_changes(whole, notes)
     return replace(
         whole,
-        left=(*found.left_out, *notes.all_left_out()),
+        left_out=(*found.left_out, *notes.all_left_out()),
         changed=(*found.changed, *notes.all_changed()),
     )
 
