@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from ..store.base import Store
 from ..store.sql import load_sql
 from ..types.commit import Change
 from ..types.tasks import Task, TaskGraph
@@ -27,6 +28,11 @@ def read(rows: Iterable[Sequence[Any]]) -> dict[int, Task]:
     """The graph in the rows of `task_of`."""
     tasks = (_decode(row[0]) for row in rows)
     return {task.id: task for task in tasks}
+
+
+def tasks_of(store: Store, session: str) -> dict[int, Task]:
+    """All tasks of this session by their id, deleted ones included."""
+    return read(store.query_sync("task_of", (session,)))
 
 
 async def graph_of(context: Context) -> dict[int, Task]:
