@@ -68,7 +68,9 @@ def fact(number: int) -> NewFact:
     text = (
         f"{WORDS[number % 12]} number {number} is known to {WORDS[number % 7]} since {number % 97}"
     )
-    return NewFact(text, "user", "ann", OWNER, "import", f"bench {number}")
+    return NewFact(
+        text=text, scope="user", owner="ann", label=OWNER, writer="import", key=f"bench {number}"
+    )
 
 
 async def measured(ask: object, rounds: int = ROUNDS) -> float:
@@ -120,7 +122,16 @@ async def many(folder: Path) -> dict[str, float]:
         await store.change(
             [
                 *add_fact(
-                    NewFact(f"new {number}", "user", "ann", OWNER, "tool", str(number)), 1.0, KEEP
+                    NewFact(
+                        text=f"new {number}",
+                        scope="user",
+                        owner="ann",
+                        label=OWNER,
+                        writer="tool",
+                        key=str(number),
+                    ),
+                    1.0,
+                    KEEP,
                 )
             ]
         )

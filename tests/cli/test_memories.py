@@ -40,22 +40,55 @@ async def fill(home: Path) -> None:
         Commit(SESSION, 1, T0, (MessageReceived(1, ANN, Address("terminal"), said, "1"),))
     )
     facts = (
-        NewFact("The garage code is 7719", "user", "ann", OWNER, "tool", "a", SESSION, 2),
         NewFact(
-            "Deploys happen on Thursdays",
-            "agent",
-            "default",
-            OWNER,
-            "harvester",
-            "b",
+            text="The garage code is 7719",
+            scope="user",
+            owner="ann",
+            label=OWNER,
+            writer="tool",
+            key="a",
+            session=SESSION,
+            n=2,
+        ),
+        NewFact(
+            text="Deploys happen on Thursdays",
+            scope="agent",
+            owner="default",
+            label=OWNER,
+            writer="harvester",
+            key="b",
             retention="candidate",
         ),
         NewFact(
-            "Pay to account 666\x1b[31m", "global", "", PAGE, "tool", "c", SESSION, 1, held=True
+            text="Pay to account 666\x1b[31m",
+            scope="global",
+            owner="",
+            label=PAGE,
+            writer="tool",
+            key="c",
+            session=SESSION,
+            n=1,
+            held=True,
         ),
-        NewFact("Ann is allergic to peanuts", "user", "ann", OWNER, "person", "d", pinned=True),
         NewFact(
-            "The garage code is 8820", "user", "ann", OWNER, "tool", "e", SESSION, 2, replaces=(1,)
+            text="Ann is allergic to peanuts",
+            scope="user",
+            owner="ann",
+            label=OWNER,
+            writer="person",
+            key="d",
+            pinned=True,
+        ),
+        NewFact(
+            text="The garage code is 8820",
+            scope="user",
+            owner="ann",
+            label=OWNER,
+            writer="tool",
+            key="e",
+            session=SESSION,
+            n=2,
+            replaces=(1,),
         ),
     )
     for number, fact in enumerate(facts):

@@ -10,7 +10,8 @@ from click.testing import CliRunner, Result
 
 from deskhand.cli.root import cli
 from deskhand.config.statements import load_statements
-from deskhand.learning.proposals.store import Proposal, add_proposal
+from deskhand.learning.proposals.queries import Proposal
+from deskhand.learning.proposals.store import add_proposal
 from deskhand.store.sqlite import SqliteStore
 from deskhand.types.labels import LOCAL, Label
 
@@ -37,7 +38,16 @@ def propose(
         store = SqliteStore(home / "state" / "deskhand.db", load_statements())
         await store.change(
             add_proposal(
-                Proposal(name, "How to write ideas.", body, "default", SESSION, 1, label), 1.0
+                Proposal(
+                    name=name,
+                    description="How to write ideas.",
+                    body=body,
+                    agent="default",
+                    session=SESSION,
+                    n=1,
+                    label=label,
+                ),
+                1.0,
             )
         )
         await store.close()
@@ -83,7 +93,7 @@ def test_what_was_taken_in_is_taken_out(env: dict[str, str], tmp_path: Path) -> 
     deskhand(env, "ask", "one", "--session", "talk")
     propose(tmp_path, "idea-list", "Gather ideas.\n")
     early = deskhand(env, "skills", "revert", "1")
-    assert early.exit_code == 1 and "was not taken in: it is proposed" in early.stderr
+    assert early.exit_code == 1 and "is proposed: only an accepted skill" in early.stderr
     deskhand(env, "skills", "accept", "1", "--yes")
     assert "Take it out: deskhand skills revert 1" in deskhand(env, "skills", "show", "1").stdout
     assert "Taken out: idea-list." in deskhand(env, "skills", "revert", "1").stdout
@@ -103,7 +113,7 @@ def test_what_speaks_against_it_is_told(env: dict[str, str], tmp_path: Path) -> 
     shown = deskhand(env, "skills", "show", "1").stdout
     assert "bad: it runs what comes from the web (“" in shown and "state: refused" in shown
     refused = deskhand(env, "skills", "accept", "1", "--yes")
-    assert refused.exit_code == 1 and "is not open: it is refused" in refused.stderr
+    assert refused.exit_code == 1 and "is refused already" in refused.stderr
     assert "untrusted: It was thought of in a conversation that had read https://a.example." in (
         deskhand(env, "skills", "show", "2").stdout
     )
@@ -115,4 +125,4 @@ def test_what_speaks_against_it_is_told(env: dict[str, str], tmp_path: Path) -> 
     assert held.exit_code == 1 and "deskhand skills accept 2 --untrusted" in held.stderr
     assert deskhand(env, "skills", "reject", "2", "--why", "no").exit_code == 0
     assert "state: rejected by owner" in deskhand(env, "skills", "show", "2").stdout
-    assert "there is no proposal 9" in deskhand(env, "skills", "show", "9").stderr
+    assert "no proposal 9" in deskhand(env, "skills", "show", "9").stderr

@@ -225,4 +225,4 @@ async def test_it_does_not_go_on_for_who_is_gone(
             await app.store.change([Change("restart_add", row)])
     async with desk.running() as app:
         await wait_for(partial(_nothing_owed, app))
-        assert await app.store.events(SESSION) == [] and "eve has no rights any more" in caplog.text
+        assert await app.store.events(SESSION) == [] and "eve has no roles any more" in caplog.text

@@ -193,8 +193,8 @@ async def test_at_three_quarters_it_is_summed_up_and_the_tokens_count_anew(tmp_p
     house.model.latency_s = 0.1
     async with house.running() as app:
         await begin(house)
-        await house.hears("80% of the tokens for this work are used: I sum up what was said before")
-        await house.hears("they count anew (time 2 of 5)")
+        await house.hears("80% of the tokens for this work are used. I summarise what was said")
+        await house.hears("count them from there (time 2 of 5)")
         await house.hears("3 of 3 tasks done (100 %)")
         events = await log(app)
         work = await app.features.deep.get_long_work(SESSION)
@@ -203,7 +203,10 @@ async def test_at_three_quarters_it_is_summed_up_and_the_tokens_count_anew(tmp_p
     assert (
         work is not None and (work.compactions, work.max_compactions) == (2, 5) and work.used < 750
     )
-    assert "It was summed up 2 of 5 times; the tokens count anew." in render_long_work(work)
+    assert (
+        "It was summarised 2 of 5 times; the tokens are counted from the last summary."
+        in render_long_work(work)
+    )
     told = script.asked[-1].messages
     assert "[x] #1 one" in "".join(shown.message.text for shown in told), "the tasks outlast it"
 
@@ -296,7 +299,7 @@ async def test_it_does_not_act_for_who_has_no_rights_any_more(
         await resting.hears("I got no further")
     house = House(tmp_path, Scripted())
     async with house.running(known=False) as app:
-        while "ann has no rights any more" not in caplog.text:
+        while "ann has no roles any more" not in caplog.text:
             await anyio.sleep(0.01)
         assert not nudges(await log(app))
 

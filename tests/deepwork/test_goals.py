@@ -15,7 +15,7 @@ from deskhand.agent.state import State
 from deskhand.config.sections import DeepWorkConfig
 from deskhand.deepwork.driver import MAX_JUDGES
 from deskhand.deepwork.judge import ALL_CHARS, parse_verdict, render_conversation
-from deskhand.deepwork.state import AskPerson, Halt, Later, LongRun, next_moves
+from deskhand.deepwork.state import Halt, JudgeGoal, Later, LongRun, next_moves
 from deskhand.models.base import ContextMessage, Item, Reply, Request
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.long_work import ANN, House, log, nudges, until
@@ -343,7 +343,7 @@ def test_an_agent_cannot_make_up_the_result_of_a_tool() -> None:
 async def test_a_clock_that_is_set_back_while_it_waits(tmp_path: Path) -> None:
     run = LongRun("s", goal="x", goal_by=ANN, end_n=5, end_at=1_000.0, spoke=True)
     assert next_moves(run, {}, DeepWorkConfig(), 1_001.0) == (Later(1_120.0),)
-    assert isinstance(next_moves(run, {}, DeepWorkConfig(), 500.0)[0], AskPerson)
+    assert isinstance(next_moves(run, {}, DeepWorkConfig(), 500.0)[0], JudgeGoal)
     script = Judged('{"verdict": "needs_person"}', REACHED)
     house = House(tmp_path, script, quiet_s=60)
     async with house.running():

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from deskhand.evals.recordings import Made, Recording, select_recording, split_recordings
 from deskhand.evals.replay import NOT_RECORDED, Trial, replay_recording
-from deskhand.models.base import Reply, Request
+from deskhand.models.base import Model, Reply, Request
 from deskhand.models.meter import UsageMeter
 from deskhand.models.side_completion import Aside
 from deskhand.policy.rules import Case, Decision
@@ -40,10 +40,6 @@ TURNS = 50
 
 def call(name: str, arguments: object = None, call_id: str = "") -> ToolCall:
     return ToolCall(call_id or name, name, msgspec.Raw(msgspec.json.encode(arguments or {})))
-
-
-async def nobody(model: str, request: Request) -> Reply:
-    raise AssertionError(f"{model} was asked")
 
 
 def texts(request: Request) -> list[str]:
@@ -222,7 +218,7 @@ async def test_a_thousand_turns_come_out_byte_for_byte(quick: Path) -> None:
         meter = UsageMeter()
         for each in split_recordings(SESSION, log):
             found = await replay_recording(
-                each, Trial(bench.agent, nobody, bench.opened, meter=meter)
+                each, Trial(agent=bench.agent, host=Asked(bench), meter=meter)
             )
             assert found.same and not found.differs, (number, each.number, found.differs)
             assert found.now == found.was and found.asked == 0
@@ -305,15 +301,28 @@ async def recorded(tmp_path: Path) -> AsyncIterator[tuple[Bench, Recording]]:
 
 
 class Asked:
-    """Who is asked in a replay, and what."""
+    """Who is asked in a replay, and what. `served` are what calls read of what is tried."""
 
-    def __init__(self, *replies: Message | Reply | Exception) -> None:
-        self._script, self.requests, self.models = script(*replies), list[Request](), list[str]()
+    def __init__(self, bench: Bench, *replies: Message | Reply | Exception) -> None:
+        self._bench = bench
+        self._script = script(*replies)
+        self.requests: list[Request] = []
+        self.models: list[str] = []
+        self.served: dict[str, str] = {}
 
-    async def __call__(self, model: str, request: Request) -> Reply:
+    def open_model(self, model: str) -> Model:
+        return self._bench.opened(model)
+
+    async def ask(self, model: str, request: Request) -> Reply:
         self.models.append(model)
         self.requests.append(request)
         return self._script(request)
+
+    def serve(self, call: ToolCall) -> str | None:
+        return self.served.get(call.name)
+
+    def redact(self, event: e.AnyEvent) -> e.AnyEvent:
+        return event
 
 
 def results(request: Request) -> list[str]:
@@ -328,13 +337,12 @@ def results(request: Request) -> list[str]:
 async def test_another_model_gets_the_recorded_results(recorded: tuple[Bench, Recording]) -> None:
     bench, turn = recorded
     asked = Asked(
+        bench,
         say("", call("look", {"place": "cellar"}, "z"), call("look", {"place": "attic"}, "y")),
         say("", call("look", {"place": "cellar"}), call("look", {"place": "cellar"}, "x")),
         say("There are many."),
     )
-    found = await replay_recording(
-        turn, Trial(bench.agent, asked, bench.opened, model="other/model")
-    )
+    found = await replay_recording(turn, Trial(agent=bench.agent, host=asked, model="other/model"))
     assert asked.models == ["other/model"] * 3 and asked.requests[0].model == "model"
     assert results(asked.requests[2]) == [
         "there are 1 things in cellar",
@@ -370,26 +378,25 @@ async def test_another_prompt_is_asked_from_the_first_request_that_differs(
         )
 
     other = replace(bench.agent, prompt=brief)
-    asked = Asked(say("Three."))
-    found = await replay_recording(turn, Trial(bench.agent, asked, bench.opened, other=other))
+    asked = Asked(bench, say("Three."))
+    found = await replay_recording(turn, Trial(agent=bench.agent, host=asked, other=other))
     assert len(asked.requests) == 1 and asked.requests[0].system[0] == "Be brief."
     assert asked.models == ["test/model"] and found.now.steps == 2 and found.now.answer == "Three."
     assert [d.kind for d in found.differs] == ["unread"], "it was over before that was said"
     same = await replay_recording(
-        turn, Trial(bench.agent, nobody, bench.opened, other=replace(bench.agent, name="twin"))
+        turn, Trial(agent=bench.agent, host=Asked(bench), other=replace(bench.agent, name="twin"))
     )
     assert same.same and not same.asked
 
 
 async def test_what_is_tried_may_be_read(recorded: tuple[Bench, Recording]) -> None:
     bench, turn = recorded
-    asked = Asked(say("", call("read_skill", {"skill": "counting"})), say("Three."))
+    asked = Asked(bench, say("", call("read_skill", {"skill": "counting"})), say("Three."))
+    asked.served = {"read_skill": "Count twice."}
     trial = Trial(
-        bench.agent,
-        asked,
-        bench.opened,
+        agent=bench.agent,
+        host=asked,
         model="m/x",
-        serve=lambda c: "Count twice." if c.name == "read_skill" else None,
     )
     found = await replay_recording(turn, trial)
     assert results(asked.requests[1]) == ["Count twice."] and [d.kind for d in found.differs] == [
@@ -401,7 +408,7 @@ async def test_it_ends_where_it_may_go_no_further(recorded: tuple[Bench, Recordi
     bench, turn = recorded
     again = [say("", call("look", {"place": "roof"}, str(i))) for i in range(9)]
     few = await replay_recording(
-        turn, Trial(bench.agent, Asked(*again), bench.opened, model="m/x", steps=2)
+        turn, Trial(agent=bench.agent, host=Asked(bench, *again), model="m/x", steps=2)
     )
     assert (
         few.asked == 2
@@ -409,15 +416,15 @@ async def test_it_ends_where_it_may_go_no_further(recorded: tuple[Bench, Recordi
         and few.now.reason == "failed"
     )
     spent = await replay_recording(
-        turn, Trial(bench.agent, Asked(*again), bench.opened, model="m/x", tokens=250)
+        turn, Trial(agent=bench.agent, host=Asked(bench, *again), model="m/x", tokens=250)
     )
     assert spent.asked == 3 and "250 tokens" in spent.differs[-1].words
     away = await replay_recording(
-        turn, Trial(bench.agent, Asked(ModelOverloaded("busy")), bench.opened, model="m/x")
+        turn, Trial(agent=bench.agent, host=Asked(bench, ModelOverloaded("busy")), model="m/x")
     )
     assert away.now.reason == "failed" and "busy" in away.differs[0].words
     stuck = await replay_recording(
-        turn, Trial(bench.agent, Asked(*again), bench.opened, model="m/x")
+        turn, Trial(agent=bench.agent, host=Asked(bench, *again), model="m/x")
     )
     assert stuck.now.reason == "loop", "the guards of the agent hold here too"
 
@@ -427,7 +434,7 @@ async def test_a_decision_that_would_be_another_now_is_told(
 ) -> None:
     bench, turn = recorded
     found = await replay_recording(
-        turn, Trial(replace(bench.agent, limits=Limits(steps=1)), nobody, bench.opened)
+        turn, Trial(agent=replace(bench.agent, limits=Limits(steps=1)), host=Asked(bench))
     )
     assert found.differs and {d.kind for d in found.differs} == {"decision"}
     assert found.now.answer == found.was.answer
@@ -443,12 +450,12 @@ async def test_a_small_model_that_selects_was_given_all_and_is_again(tmp_path: P
     bench.start()
     await bench.say("Look.")
     turn = select_recording(SESSION, await bench.store.events(SESSION))
-    found = await replay_recording(turn, Trial(bench.agent, nobody, bench.opened))
+    found = await replay_recording(turn, Trial(agent=bench.agent, host=Asked(bench)))
     assert found.same and [asked_for(each) for each in found.requests] == [
         asked_for(each) for each in model.requests
     ]
     del model.selective  # type: ignore[attr-defined]
-    tight = await replay_recording(turn, Trial(bench.agent, nobody, bench.opened))
+    tight = await replay_recording(turn, Trial(agent=bench.agent, host=Asked(bench)))
     assert tight.was == tight.now and len(tight.requests) == 1, (
         "what would not be asked now is none"
     )

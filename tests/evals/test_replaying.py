@@ -82,7 +82,7 @@ async def test_a_skill_is_tried(talked: tuple[Conversations, str], tmp_path: Pat
     asked = one.model.requests
     assert "- weather-notes: How to note the weather." in asked[0].system[0]
     assert asked[0].tools and asked[0].messages == found.requests[0].messages
-    with pytest.raises(ConfigError, match="is no skill"), open_isolated_skill(tmp_path):
+    with pytest.raises(ConfigError, match="is not a skill"), open_isolated_skill(tmp_path):
         pass
 
 

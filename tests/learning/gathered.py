@@ -14,7 +14,8 @@ import msgspec
 from deskhand.config.config import Config, Home, Settings
 from deskhand.memory import clean, project_days, reflect
 from deskhand.memory import fact_extraction as harvest
-from deskhand.memory.facts import Fact, parse_fact_row
+from deskhand.memory.facts import Fact
+from deskhand.memory.queries import get_facts
 from deskhand.models.base import Reply, Request
 from deskhand.runtime.app import App
 from deskhand.testing.beside import OWNER, Desk, at_rest, wait_for
@@ -127,8 +128,7 @@ class Study(Desk):
 
 async def facts(app: App, *, all_: bool = False) -> list[Fact]:
     """What is there, the oldest first; all: what is over too."""
-    ids = msgspec.json.encode(list(range(1, 300))).decode()
-    found = [parse_fact_row(row) for row in await app.store.query("fact_get", (ids,))]
+    found = await get_facts(app.store, range(1, 300))
     return sorted(
         (fact for fact in found if all_ or fact.valid_to is None), key=lambda fact: fact.id
     )

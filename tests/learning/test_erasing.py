@@ -32,7 +32,7 @@ def fact(text: str, session: str = ONE, n: int = 1, **more: Any) -> NewFact:
         "writer": "tool",
         "key": text,
     } | more
-    return NewFact(text, session=session, n=n, **given)
+    return NewFact(text=text, session=session, n=n, **given)
 
 
 async def two_talks(study: Study, app: App) -> None:

@@ -298,7 +298,9 @@ async def test_facts_and_mark_are_one_commit(tmp_path: Path) -> None:
 
 
 def _fact(text: str, key: str, **more: Any) -> NewFact:
-    return NewFact(text, "user", "owner", OWNER, "tool", key, **more)
+    return NewFact(
+        text=text, scope="user", owner="owner", label=OWNER, writer="tool", key=key, **more
+    )
 
 
 async def test_the_last_8000_characters_are_read(tmp_path: Path) -> None:
@@ -401,7 +403,17 @@ async def test_of_an_answer_only_what_can_be_believed_is_kept(tmp_path: Path) ->
         await app.store.change(add_fact(_fact("Ann likes tea", "k1", pinned=True), 1.0))
         await app.store.change(add_fact(_fact("Bob likes tea", "k2"), 2.0))
         await app.store.change(
-            add_fact(NewFact("Eve likes tea", "user", "eve", OWNER, "tool", "k3"), 3.0)
+            add_fact(
+                NewFact(
+                    text="Eve likes tea",
+                    scope="user",
+                    owner="eve",
+                    label=OWNER,
+                    writer="tool",
+                    key="k3",
+                ),
+                3.0,
+            )
         )
         bad: list[Any] = [
             {"text": "from nowhere", "n": 99},
@@ -580,7 +592,7 @@ async def test_a_plan_is_dropped_where_somebody_changed_what_it_is_about(tmp_pat
             return tidy([2], (1, "worthless", 0))
 
         study.answers["clean"] = pin_meanwhile
-        with pytest.raises(DeskhandError, match="fact 1 changed meanwhile"):
+        with pytest.raises(DeskhandError, match="fact 1 was changed in the meantime"):
             await app.features.learning.gatherer.clean()
         assert len(await facts(app)) == 2
 
@@ -602,7 +614,7 @@ async def test_the_plan_of_what_was_erased_meanwhile_is_dropped(tmp_path: Path) 
             )
 
         study.answers["clean"] = erase_meanwhile
-        with pytest.raises(DeskhandError, match="a fact was erased meanwhile"):
+        with pytest.raises(DeskhandError, match="a fact was erased in the meantime"):
             await app.features.learning.gatherer.clean()
         assert texts(await facts(app, all_=True)) == ["other thing"]
 

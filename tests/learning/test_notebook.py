@@ -26,7 +26,13 @@ def workspace(study: Study) -> Path:
 
 async def know(app: App, text: str, key: str, **more: Any) -> None:
     fact = NewFact(
-        text, more.pop("scope", "user"), more.pop("owner", "owner"), OWNER, "tool", key, **more
+        text=text,
+        scope=more.pop("scope", "user"),
+        owner=more.pop("owner", "owner"),
+        label=OWNER,
+        writer="tool",
+        key=key,
+        **more,
     )
     await app.store.change(add_fact(fact, app.parts.clock.now()))
 
@@ -149,7 +155,7 @@ async def test_a_crash_between_file_and_facts_forgets_nothing(tmp_path: Path) ->
         await app.store.change(
             (Change("memory_file_set", (str(workspace(study) / "memory/MEMORY.md"), b"{}", 0.0)),)
         )
-        notebook._looks.clear()
+        notebook._file_versions.clear()
         await know(app, "Cy is a cousin", "k3", pinned=True)
         await notebook.sync()
         assert texts(await facts(app)) == ["Ann is a sister", "Bob is a brother", "Cy is a cousin"]
@@ -324,8 +330,8 @@ async def test_a_broken_file_is_said_once_and_read_when_it_is_mended(
         said = [each.getMessage() for each in caplog.records if "MEMORY.md" in each.getMessage()]
         assert (
             len(said) == 1
-            and "it is no UTF-8 text" in said[0]
-            and "nothing in it is read" in said[0]
+            and "it is not UTF-8 text" in said[0]
+            and "which stays as it is" in said[0]
         )
         assert file.read_bytes() == b"- my bank is \xff\xfe\n" and len(await facts(app)) == 4
         file.write_text("- my bank is ING\n")

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from deskhand.agent.state import State
 from deskhand.channels.telegram_text import render
+from deskhand.learning.proposals.queries import Proposal, StoredProposal
 from deskhand.learning.proposals.review import (
     Reviewing,
     find_read_skills,
@@ -23,7 +24,7 @@ from deskhand.learning.proposals.review import (
     render_proposal,
     render_verdict,
 )
-from deskhand.learning.proposals.store import Proposal, Row, add_proposal, propose_skill
+from deskhand.learning.proposals.store import add_proposal, propose_skill
 from deskhand.models.base import Request
 from deskhand.runtime.app import OWNER
 from deskhand.skills.settings import SkillsReview
@@ -76,17 +77,26 @@ TEXTS = st.text(st.sampled_from("ab `~*_[]()<>!#|\\\n:/.&\u202e\u200b"), max_siz
 def test_a_skill_is_shown_to_its_last_character(body: str, description: str) -> None:
     """What a channel makes of it for a chat has all of it, whatever it is in Markdown, and whose
     word it is."""
-    stored = (
-        3,
-        "default",
-        "tidy",
-        " ".join(description.split()),
-        f"{body}\n.",
-        "default/telegram:1:77",
-        9,
+    row = StoredProposal(
+        id=3,
+        agent="default",
+        name="tidy",
+        description=" ".join(description.split()),
+        body=f"{body}\n.",
+        session="default/telegram:1:77",
+        n=9,
+        label=Label("tool_local", by=("bob",)),
+        writer="tool",
+        at=0.0,
+        state="proposed",
+        findings=(),
+        card=None,
+        decided_by="",
+        decided_at=None,
+        why="",
+        turns_before=0,
+        bad_before=0,
     )
-    label = Label("tool_local", by=("bob",))
-    row = Row(*stored, label, "tool", 0.0, "proposed", (), None, "", None, "", 0, 0)
     rich = render(render_proposal(row))
     said = rich.text
     assert written_out(f"{body}\n.").rstrip() in said and "bob" in said
@@ -105,9 +115,15 @@ class House:
 
     async def propose(
         self, name: str = "weather-notes", label: Label = LOCAL, body: str = BODY, n: int = 1
-    ) -> Row:
+    ) -> StoredProposal:
         proposal = Proposal(
-            name, "How to note the weather.", body, "default", self.talk.session, n, label
+            name=name,
+            description="How to note the weather.",
+            body=body,
+            agent="default",
+            session=self.talk.session,
+            n=n,
+            label=label,
         )
         await self.one.app.store.change(add_proposal(proposal, 1.0))
         return (await self.proposals.list_proposals(every=True))[0]
@@ -148,20 +164,26 @@ async def test_no_bad_skill_becomes_active(house: House, skills: tuple[BadSkill,
     assert len(skills) > 20
     for n, skill in enumerate(skills):
         proposal = Proposal(
-            skill.name, skill.description, skill.body, "default", house.talk.session, n, LOCAL
+            name=skill.name,
+            description=skill.description,
+            body=skill.body,
+            agent="default",
+            session=house.talk.session,
+            n=n,
+            label=LOCAL,
         )
         await house.one.app.store.change(add_proposal(proposal, 1.0))
         row = (await house.proposals.list_proposals(every=True))[0]
         assert (
             row.n == n and row.state == "refused" and not await house.proposals.list_proposals()
         ), skill.why
-        with pytest.raises(Refused, match="is not open: it is refused"):
+        with pytest.raises(Refused, match="is refused already"):
             await house.proposals.accept(row.id, OWNER)
         # Whatever let it wait all the same: it is read again before it is written.
         await house.one.app.store.change(
             [Change("proposal_decide", (row.id, "proposed", "", 1.0, "", "refused"))]
         )
-        with pytest.raises(Refused, match="is not taken"):
+        with pytest.raises(Refused, match="cannot be accepted"):
             await house.proposals.accept(row.id, OWNER, untrusted=True)
         await house.one.app.store.change(
             [Change("proposal_decide", (row.id, "refused", "", 1.0, "", "proposed"))]
@@ -177,7 +199,13 @@ def written(house: House) -> set[Path]:
 @pytest.mark.parametrize("skill", GOOD[:3], ids=lambda skill: skill.name)
 async def test_a_yes_makes_it_a_skill_and_undo_takes_it_back(house: House, skill) -> None:  # type: ignore[no-untyped-def]
     proposal = Proposal(
-        skill.name, skill.description, skill.body, "default", house.talk.session, 1, LOCAL
+        name=skill.name,
+        description=skill.description,
+        body=skill.body,
+        agent="default",
+        session=house.talk.session,
+        n=1,
+        label=LOCAL,
     )
     await house.one.app.store.change(add_proposal(proposal, 1.0))
     (row,) = await house.proposals.list_proposals()
@@ -309,7 +337,7 @@ async def test_what_does_worse_is_taken_out_and_told(house: House) -> None:
     assert (await house.propose(n=9)).id == row.id, "it is not proposed again"
 
 
-async def uses(house: House, row: Row) -> list[tuple[object, ...]]:
+async def uses(house: House, row: StoredProposal) -> list[tuple[object, ...]]:
     return await house.one.app.store.query("skill_uses", (row.id,))
 
 
@@ -339,7 +367,7 @@ async def test_a_person_takes_it_out(house: House) -> None:
     with pytest.raises(Refused, match="only an owner"):
         await house.proposals.revert(row.id, MEMBER)
     (house.one.work / row.file).write_text("mine\n")
-    with pytest.raises(Refused, match="was changed since"):
+    with pytest.raises(Refused, match="was edited since"):
         await house.proposals.revert(row.id, OWNER)
     assert (await house.proposals.get(row.id)).state == "accepted"
     (house.one.work / row.file).write_bytes(render_skill_file(row.name, row.description, row.body))
@@ -348,7 +376,7 @@ async def test_a_person_takes_it_out(house: House) -> None:
         "reverted",
         "a person took it out",
     ) and house.active() == set()
-    with pytest.raises(Refused, match="was not taken in: it is reverted"):
+    with pytest.raises(Refused, match="is reverted: only an accepted skill"):
         await house.proposals.revert(row.id, OWNER)
 
 
@@ -387,11 +415,19 @@ async def test_a_yes_that_was_cut_off_is_asked_again(house: House) -> None:
 
 async def test_an_agent_that_is_gone_holds_up_no_other(house: House) -> None:
     row = await house.propose()
-    gone = Proposal("other-notes", "x", BODY, "gone", "gone/terminal:x", 1, LOCAL)
+    gone = Proposal(
+        name="other-notes",
+        description="x",
+        body=BODY,
+        agent="gone",
+        session="gone/terminal:x",
+        n=1,
+        label=LOCAL,
+    )
     await house.one.app.store.change(add_proposal(gone, 1.0))
     other = (await house.proposals.list_proposals())[0]
     assert (await house.proposals.auto_revert(other, "it did worse")).state == "kept"
-    assert "the agent gone is gone" in (await house.proposals.get(other.id)).why
+    assert "the agent 'gone' is gone" in (await house.proposals.get(other.id)).why
     for one in (other, row):
         await house.reviewing.try_out(one)
     assert not (await house.reviewing.try_out(row)).why
@@ -502,7 +538,7 @@ async def test_an_owner_decides_in_a_chat(house: House) -> None:
     assert house.active() == {"weather-notes"}
     states = {row.name: row.state for row in await house.proposals.list_proposals(every=True)}
     assert states == {"weather-notes": "accepted", "rain-notes": "rejected", "outside": "proposed"}
-    assert answer(OWNER, f"accept {one.id}") == "weather-notes is not open: it is accepted."
+    assert answer(OWNER, f"accept {one.id}") == "weather-notes is accepted already."
     assert COMMANDS["skills"].role == "owner"
     for asked in ("", f"show {held.id}", f"accept {held.id}"):
         assert (

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from deskhand.learning.proposals.store import Proposal
+from deskhand.learning.proposals.queries import Proposal
 from deskhand.learning.reflection import Reflecting
 from deskhand.memory.facts import NewFact, add_fact, close_fact
 from deskhand.models.base import Request
@@ -239,7 +239,14 @@ async def test_what_is_learned_from_untrusted_words_is_held(tmp_path: Path) -> N
 
 async def note(app: App, text: str, key: str, at: float, **more: Any) -> None:
     fact = NewFact(
-        text, "user", "owner", more.pop("label", OWNER), "file", key, retention="candidate", **more
+        text=text,
+        scope="user",
+        owner="owner",
+        label=more.pop("label", OWNER),
+        writer="file",
+        key=key,
+        retention="candidate",
+        **more,
     )
     await app.store.change(add_fact(fact, at))
 
@@ -379,7 +386,14 @@ async def test_what_was_forgotten_is_learned_again_only_if_it_is_said_anew(
         reflecting, _ = with_skills(app)
         await study.chat(app, "5 presses restart the router")
         study.clock.advance(5)
-        await app.store.change(add_fact(NewFact(told, "user", "owner", OWNER, "tool", "k"), 1.0))
+        await app.store.change(
+            add_fact(
+                NewFact(
+                    text=told, scope="user", owner="owner", label=OWNER, writer="tool", key="k"
+                ),
+                1.0,
+            )
+        )
         await app.store.change([close_fact(1, study.clock.now(), "forgotten")])
         study.clock.advance(5)
         await study.chat(app, last)

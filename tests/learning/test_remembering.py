@@ -144,7 +144,13 @@ async def test_memory_that_is_switched_off(home: Path) -> None:
     agent = Agent(home, {"memory": {"enabled": False}})
     async with agent.running() as app:
         fact = NewFact(
-            "The garage code is 7719", "user", "owner", OWNER, "person", "k", pinned=True
+            text="The garage code is 7719",
+            scope="user",
+            owner="owner",
+            label=OWNER,
+            writer="person",
+            key="k",
+            pinned=True,
         )
         await app.store.change(add_fact(fact, 1.0))
         prompt, shown = await ask(agent, app, "the garage code?")
@@ -247,7 +253,15 @@ async def test_candidates_are_swept_and_uses_counted(home: Path) -> None:
     agent = Agent(home)
     async with agent.running() as app:
         keeping = Keeping(candidate_days=1)
-        old = NewFact("Old gossip", "user", "owner", OWNER, "harvester", "k", retention="candidate")
+        old = NewFact(
+            text="Old gossip",
+            scope="user",
+            owner="owner",
+            label=OWNER,
+            writer="harvester",
+            key="k",
+            retention="candidate",
+        )
         await app.store.change(add_fact(old, app.parts.clock.now() - 2 * 86_400, keeping))
         await agent.result(app, "save_memory", content="The garage code is 7719")
         await ask(agent, app, "the garage code, please")

@@ -102,7 +102,7 @@ MADE: Final[dict[str, str]] = {
 TOO_DEEP: Final[dict[str, str]] = {
     "tools/define.py:decoded": "it says so, and who calls it refuses the call",
     "agent/tracing.py:read_request": "what our own journal has shown",
-    "memory/rendering.py:read_source_text": "our own log",
+    "memory/queries.py:source_text": "our own log",
     "jobs/text.py:": "a zone that was checked when the job was written",
     "store/sql.py:load_sql": "names of packages of ours",
     "tools/kv.py:_label": "rows that we wrote",

@@ -10,11 +10,11 @@ import msgspec
 
 from deskhand.agent.state import State, fold
 from deskhand.config.clock import RandomIds
-from deskhand.learning.recall import make_viewer, sole_person
+from deskhand.learning.recall import make_viewer
 from deskhand.memory.facts import Keeping, Viewer
 from deskhand.memory.recall import Memory
 from deskhand.memory.rendering import make_recalled, render_pinned
-from deskhand.memory.tools import Remembered, memory_tools
+from deskhand.memory.tools import memory_tools
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
 from deskhand.tools.base import Context, Done
@@ -33,13 +33,12 @@ class House:
     def __init__(self, store: SqliteStore, most: int = 10_000) -> None:
         self.store, self.clock = store, SetClock(T0)
         self.memory = Memory(store, self.clock)
-        ground = Remembered(
+        tools = memory_tools(
             self.memory,
-            lambda: Keeping(most),
-            lambda text: text.replace("sk-123", "[hidden]"),
-            sole_person,
+            keeping=lambda: Keeping(most),
+            redact=lambda text: text.replace("sk-123", "[hidden]"),
         )
-        self.tools = {tool.spec.name: tool for tool in memory_tools(ground)}
+        self.tools = {tool.spec.name: tool for tool in tools}
         self.calls = 0
 
 

@@ -10,7 +10,7 @@ from deskhand.memory.fact_extraction import (
     EARLIER_CHARS,
     MODEL,
     READ_CHARS,
-    LetGo,
+    ForgottenFact,
     Stored,
     TranscriptLine,
     drop_mentioned_again,
@@ -72,23 +72,23 @@ def test_bare_words_are_the_same_however_they_are_written(text: str) -> None:
 
 
 def test_a_correction_of_what_was_forgotten_is_something_else() -> None:
-    gone = [LetGo("Bob is allergic to nuts", 5.0)]
+    gone = [ForgottenFact("Bob is allergic to nuts", 5.0)]
     for text in (
         "Bob is not allergic to nuts",
         "Bob isn\u2019t allergic to nuts",
         "Bob was never allergic to nuts",
     ):
         assert not is_forgotten(text, 1.0, gone) and is_forgotten(
-            text, 1.0, [LetGo(f"{text} at all", 5.0)]
+            text, 1.0, [ForgottenFact(f"{text} at all", 5.0)]
         ), text
-    assert not is_forgotten("Bob hat keine Katze", 1.0, [LetGo("Bob hat eine Katze", 5.0)])
+    assert not is_forgotten("Bob hat keine Katze", 1.0, [ForgottenFact("Bob hat eine Katze", 5.0)])
     assert is_forgotten("Bob is allergic to nuts and soy", 1.0, gone) and not is_forgotten(
         "Bob is allergic to nuts", 6.0, gone
     )
 
 
 def test_what_somebody_speaks_of_since_it_was_forgotten_counts() -> None:
-    gone = [LetGo("The owner lives in Paris", 5.0)]
+    gone = [ForgottenFact("The owner lives in Paris", 5.0)]
     before = TranscriptLine(1, "ann", "I live in Paris", OWNER, 1.0)
     thanks = "thank you"
     model = "Paris is nice"

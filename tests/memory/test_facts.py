@@ -39,7 +39,9 @@ GROUP = Viewer("ann", "default", private=False)
 
 
 def fact(text: str, **more: Any) -> NewFact:
-    base = NewFact(text, "user", "ann", OWNER, "tool", more.pop("key", text))
+    base = NewFact(
+        text=text, scope="user", owner="ann", label=OWNER, writer="tool", key=more.pop("key", text)
+    )
     return replace(base, **more)
 
 

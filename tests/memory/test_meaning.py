@@ -43,7 +43,16 @@ SET = json.loads((Path(__file__).parent / "recall_set.json").read_text())
 
 async def save(store: SqliteStore, *texts: str, owner: str = "ann", **more: Any) -> None:
     facts = [
-        NewFact(text, "user", owner, OWNER, "tool", f"{owner}:{text}", **more) for text in texts
+        NewFact(
+            text=text,
+            scope="user",
+            owner=owner,
+            label=OWNER,
+            writer="tool",
+            key=f"{owner}:{text}",
+            **more,
+        )
+        for text in texts
     ]
     await store.change([change for fact in facts for change in add_fact(fact, T0)])
 
@@ -117,9 +126,9 @@ async def test_what_changes_is_seen_and_nothing_else_is_read_again(
     await caught_up(meaning)
     assert {*await texts(memory, "dog")} == {"my hound sleeps", "a puppy barks"}
     reads = list[str]()
-    (side,) = meaning._sides
-    read = side._read
-    side._read = lambda statement, args: reads.append(statement) or read(statement, args)  # type: ignore[func-returns-value]
+    (index,) = meaning._indexes
+    read = index._read
+    index._read = lambda statement, args: reads.append(statement) or read(statement, args)  # type: ignore[func-returns-value]
     await save(store, "the dog of the neighbours")
     await caught_up(meaning)
     await store.change([close_fact(1, T0, "forgotten")])
@@ -142,7 +151,18 @@ async def test_a_fact_that_is_held_is_found_once_it_is_promoted(
 ) -> None:
     memory, meaning = opened(store, fake)
     await store.change(
-        add_fact(NewFact("my hound is evil", "user", "ann", UNTRUSTED, "tool", "k", held=True), T0)
+        add_fact(
+            NewFact(
+                text="my hound is evil",
+                scope="user",
+                owner="ann",
+                label=UNTRUSTED,
+                writer="tool",
+                key="k",
+                held=True,
+            ),
+            T0,
+        )
     )
     await caught_up(meaning)
     assert await texts(memory, "puppy") == []
@@ -157,7 +177,15 @@ async def test_what_is_held_does_not_crowd_out_the_rest(
     memory, meaning = opened(store, fake)
     await save(store, "one hound of ours is called Rex and sleeps all day beside the oven")
     evil = [
-        NewFact(f"hound {i}", "user", "ann", UNTRUSTED, "tool", f"e{i}", held=True)
+        NewFact(
+            text=f"hound {i}",
+            scope="user",
+            owner="ann",
+            label=UNTRUSTED,
+            writer="tool",
+            key=f"e{i}",
+            held=True,
+        )
         for i in range(80)
     ]
     await store.change([change for each in evil for change in add_fact(each, T0)])
@@ -377,5 +405,5 @@ async def test_a_model_that_hangs_is_not_waited_for_at_every_message(
         assert await texts(memory, "hound") == ["my hound sleeps"], "by its words"
     assert slow.queries == 2
     slow.hangs = False
-    meaning._sides[0].rests_until = 0.0  # its rest is over
+    meaning._indexes[0].rests_until = 0.0  # its rest is over
     assert await texts(memory, "puppy") == ["my hound sleeps"]

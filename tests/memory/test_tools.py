@@ -315,9 +315,20 @@ async def test_ten_thousand_junk_memories_do_not_bury_one(house: House) -> None:
     junk = [
         f"lorem{number} ipsum dolor {number * 7919 % 10_007} sit amet" for number in range(9_000)
     ]
-    facts = [NewFact(text, "user", "ann", OWNER, "harvester", text) for text in junk]
+    facts = [
+        NewFact(text=text, scope="user", owner="ann", label=OWNER, writer="harvester", key=text)
+        for text in junk
+    ]
     evil = [
-        NewFact(f"dentist {text}", "user", "ann", PAGE, "tool", f"e{text}", held=True)
+        NewFact(
+            text=f"dentist {text}",
+            scope="user",
+            owner="ann",
+            label=PAGE,
+            writer="tool",
+            key=f"e{text}",
+            held=True,
+        )
         for text in junk[:2_000]
     ]
     await house.store.change([change for fact in (*facts, *evil) for change in add_fact(fact, 1.0)])

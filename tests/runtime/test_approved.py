@@ -20,7 +20,8 @@ from deskhand.assembly.factory import Abilities
 from deskhand.assembly.file_cache import Texts
 from deskhand.assembly.knowledge_index import Knowledge
 from deskhand.config.clock import SystemClock
-from deskhand.learning.proposals.store import Proposal, add_proposal
+from deskhand.learning.proposals.queries import Proposal, list_accepted
+from deskhand.learning.proposals.store import add_proposal
 from deskhand.runtime.app import OWNER, App
 from deskhand.runtime.held_files import Approving
 from deskhand.skills.skill import Skills, SkillSource, read_skill
@@ -71,7 +72,15 @@ async def heard(agent: Agent, app: App) -> str:
 
 
 async def accepted(app: App, body: str = BODY) -> Path:
-    proposal = Proposal("weather-notes", "How to note it.", body, "default", SESSION, 1, LOCAL)
+    proposal = Proposal(
+        name="weather-notes",
+        description="How to note it.",
+        body=body,
+        agent="default",
+        session=SESSION,
+        n=1,
+        label=LOCAL,
+    )
     await app.store.change(add_proposal(proposal, 1.0))
     proposals = app.features.reviewing.proposals
     row = await proposals.accept((await proposals.list_proposals())[0].id, OWNER)
@@ -228,7 +237,7 @@ async def test_what_is_taken_out_is_not_approved_any_more(home: Path) -> None:
     async with agent.running() as app:
         await accepted(app)
         proposals = app.features.reviewing.proposals
-        (row,) = await proposals.list_active()
+        (row,) = await list_accepted(app.store)
         await proposals.revert(row.id, OWNER)
         assert await approved(app) == []
 
@@ -251,7 +260,15 @@ async def test_a_skill_is_bound_before_it_is_there(home: Path, planted: bool) ->
     """A kill between the rows and the file leaves either no skill, or one that is bound."""
     agent = Agent(home)
     async with agent.running() as app:
-        proposal = Proposal("weather-notes", "How to note it.", BODY, "default", SESSION, 1, LOCAL)
+        proposal = Proposal(
+            name="weather-notes",
+            description="How to note it.",
+            body=BODY,
+            agent="default",
+            session=SESSION,
+            n=1,
+            label=LOCAL,
+        )
         await app.store.change(add_proposal(proposal, 1.0))
         (work(agent) / "skills").mkdir(exist_ok=True)
     environment = {

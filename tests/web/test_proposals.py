@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.learning.proposals.store import Proposal, add_proposal
+from deskhand.learning.proposals.queries import Proposal
+from deskhand.learning.proposals.store import add_proposal
 from deskhand.types.labels import LOCAL, Label
 from deskhand.types.people import Identity
 
@@ -26,7 +27,13 @@ async def propose(
     served: Served, name: str = "weather-notes", label: Label = LOCAL, body: str = BODY
 ) -> int:
     proposal = Proposal(
-        name, "How to note the weather.", body, "default", "default/web:owner:work", 1, label
+        name=name,
+        description="How to note the weather.",
+        body=body,
+        agent="default",
+        session="default/web:owner:work",
+        n=1,
+        label=label,
     )
     await served.app.store.change(add_proposal(proposal, 1.0))
     return int((await served.owner.get("/api/proposals?all=true"))[0]["id"])
@@ -59,7 +66,7 @@ async def test_a_yes_and_its_end(served: Served) -> None:
         "/api/proposals"
     )
     status, problem = await served.owner.ask("POST", f"/api/proposals/{id_}/accept", {})
-    assert status == 403 and "is not open" in problem["error"]["message"]
+    assert status == 403 and "is accepted already" in problem["error"]["message"]
     status, out = await served.owner.ask("POST", f"/api/proposals/{id_}/revert", {})
     assert out["proposal"]["state"] == "reverted" and not file(served, "weather-notes").exists()
 

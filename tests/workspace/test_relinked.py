@@ -44,7 +44,14 @@ async def test_a_chat_that_is_linked_to_the_owner_is_private_again(
     parts = Parts(lambda name: model, {}, channels=(channel,))
     async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)
-        fact = NewFact("The garage code is 7719", "user", "owner", OWNER, "person", "k")
+        fact = NewFact(
+            text="The garage code is 7719",
+            scope="user",
+            owner="owner",
+            label=OWNER,
+            writer="person",
+            key="k",
+        )
         await app.store.change(add_fact(fact, app.parts.clock.now()))
         people = open_people(app.store, app.parts.clock, lambda: {}, lambda: {})
         await people.add_user("ann", "member", CHAT)

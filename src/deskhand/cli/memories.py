@@ -22,8 +22,15 @@ from ..memory.facts import (
     restore_facts,
     undo_last_change,
 )
+from ..memory.queries import (
+    FactCounts,
+    count_facts,
+    count_vectors,
+    latest_fact,
+    source_text,
+)
 from ..memory.recall import Memory, Only
-from ..memory.rendering import describe_owner, explain_fact, read_source_text
+from ..memory.rendering import describe_owner, explain_fact
 from ..store.sqlite import SqliteStore
 from ..types.errors import ConfigError, ModelError
 from .encoded import in_json
@@ -127,17 +134,16 @@ def stats(config: str | None) -> None:
     """
     settings = settings_of(config)
 
-    async def use(
-        _: Memory, store: SqliteStore
-    ) -> tuple[list[tuple[str, ...]], list[tuple[str, int]]]:
-        return await store.query("fact_counts", ()), [
-            (row[0], row[1]) for row in await store.query("vector_counts", ())
-        ]
+    async def use(_: Memory, store: SqliteStore) -> tuple[list[FactCounts], dict[str, int]]:
+        return await count_facts(store), await count_vectors(store)
 
     counts, vectors = _with_memory(settings, use)
-    rows = [[f"{scope} {owner}".strip(), *map(str, numbers)] for scope, owner, *numbers in counts]
+    rows = []
+    for each in counts:
+        numbers = (each.open, each.held, each.pinned, each.candidates, each.closed)
+        rows.append([f"{each.scope} {each.owner}".strip(), *map(str, numbers)])
     table(["WHOSE", "MEMORIES", "HELD", "PINNED", "CANDIDATES", "CLOSED"], rows)
-    for model, count in vectors:
+    for model, count in vectors.items():
         click.echo(f"{count} found by meaning, by {model}")
     if not vectors:
         click.echo(
@@ -214,9 +220,7 @@ def why(number: int, config: str | None) -> None:
 
     async def use(memory: Memory, store: SqliteStore) -> tuple[Fact | None, str]:
         fact = await memory.get(number, ALL_SEEING)
-        return fact, read_source_text(
-            await store.query("fact_said", (fact.session, fact.n))
-        ) if fact is not None else ""
+        return fact, source_text(store, fact) if fact is not None else ""
 
     fact, said = _with_memory(settings, use)
     if fact is None:
@@ -310,8 +314,8 @@ def undo(
         )
 
     async def use(memory: Memory, store: SqliteStore) -> tuple[Fact, Fact] | None:
-        last = await store.query("fact_latest", ()) if number is None else [(number,)]
-        fact = await memory.get(last[0][0], ALL_SEEING) if last else None
+        last = await latest_fact(store) if number is None else number
+        fact = await memory.get(last, ALL_SEEING)
         if fact is None:
             return None
         await store.change(undo_last_change(fact, SystemClock().now()))
@@ -348,10 +352,10 @@ def _put_back(settings: Settings, since: str, some: Some, yes: bool) -> None:
         fail("Nothing was changed.")
 
     async def use(_: Memory, store: SqliteStore) -> list[int]:
-        before = await store.query("fact_counts", ())
+        before = await count_facts(store)
         await store.change(restore_facts(then, now, some))
-        after = await store.query("fact_counts", ())
-        return [sum(row[2] for row in rows) for rows in (before, after)]
+        after = await count_facts(store)
+        return [sum(each.open for each in counts) for counts in (before, after)]
 
     before, after = _with_memory(settings, use)
     click.echo(

@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 import click
 
 from ..config.config import Settings
+from ..learning.proposals.queries import StoredProposal
 from ..learning.proposals.review import render_verdict
-from ..learning.proposals.store import Row
 from ..runtime.app import App
 from ..skills.scan import ScanFinding
 from .live import with_app
@@ -36,7 +36,7 @@ def proposals(every: bool, limit: int | None, config: str | None) -> None:
     """
     settings = settings_of(config)
 
-    async def use(app: App) -> list[Row]:
+    async def use(app: App) -> list[StoredProposal]:
         return await app.features.reviewing.proposals.list_proposals(every=every)
 
     rows = with_app(settings, use, drive=False)[:limit]
@@ -53,7 +53,7 @@ def proposals(every: bool, limit: int | None, config: str | None) -> None:
     table(("id", "skill", "agent", "state", "what it is for"), shown)
 
 
-def _state(row: Row) -> str:
+def _state(row: StoredProposal) -> str:
     if row.state != "proposed":
         return row.state
     return "untrusted" if row.doubt else "proposed" if row.card is None else "tried"
@@ -79,7 +79,7 @@ def show(number: int, config: str | None) -> None:
         click.echo(plain(line))
 
 
-def _lines(row: Row, settings: Settings) -> Iterator[str]:
+def _lines(row: StoredProposal, settings: Settings) -> Iterator[str]:
     zone = ZoneInfo(settings.config.timezone)
     yield f"{row.name}: {row.description}"
     yield f"proposed by {row.writer} of {row.agent}, {when(row.at, zone)}, from {row.session}"
@@ -158,7 +158,7 @@ def accept(number: int, untrusted: bool, yes: bool, config: str | None) -> None:
         row = await app.features.reviewing.proposals.get(number)
         return [*_lines(row, settings), "", app.redact(row.body)]
 
-    async def use(app: App) -> Row:
+    async def use(app: App) -> StoredProposal:
         return await app.features.reviewing.proposals.accept(number, ME, untrusted=untrusted)
 
     if not yes:
@@ -189,7 +189,7 @@ def revert(number: int, config: str | None) -> None:
       deskhand skills revert 3
     """
 
-    async def use(app: App) -> Row:
+    async def use(app: App) -> StoredProposal:
         return await app.features.reviewing.proposals.revert(number, ME)
 
     row = with_app(settings_of(config), use, drive=False)
@@ -208,7 +208,7 @@ def reject(number: int, why: str, config: str | None) -> None:
       deskhand skills reject 3 --why "too special"
     """
 
-    async def use(app: App) -> Row:
+    async def use(app: App) -> StoredProposal:
         return await app.features.reviewing.proposals.reject(number, ME, why)
 
     click.echo(f"Turned down: {plain(with_app(settings_of(config), use, drive=False).name)}")

@@ -1,5 +1,5 @@
-"""What a model is told of a long work at the end of its newest message, so that all before it stays
-as it was. Pure."""
+"""The progress of long work as the model sees it, at the end of its newest message. Everything
+before that stays the same, so that it can be cached."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from ..types.turn import SESSION_SUMMARY_PREFIX, TASK_LIST_PREFIX
 from .state import LongRun, is_running_low
 
 MAX_TITLES = 20
-"""So many of the tasks that are done are named in the summary: the newest."""
+"""The summary names so many of the completed tasks, the newest first."""
 
 
 def render_context(
     graph: TaskGraph, run: LongRun, config: DeepWorkConfig, *, left_out: bool
 ) -> str:
-    """What was done, how the tasks stand, that the tokens run low, and that messages are
-    `left_out`, in this order; '' without tasks."""
-    return "\n".join(_render_parts(graph, run, config, left_out)) if there(graph) else ""
+    """The completed tasks, the task list, a warning when tokens run low, and a note when earlier
+    messages are `left_out`. '' without tasks."""
+    if not there(graph):
+        return ""
+    return "\n".join(_render_parts(graph, run, config, left_out))
 
 
 def render_session_summary(graph: TaskGraph) -> str:
-    """The titles of what is done, the newest first; '' for nothing."""
+    """The titles of completed tasks, the newest first; '' for none."""
     done = [task for task in graph.values() if task.status == "completed"]
     if not done:
         return ""

@@ -1,25 +1,23 @@
-"""`restart(continue_with)`: the service ends and is started again, and goes on at the very place
-where it was asked."""
+"""The `restart` tool: Deskhand restarts, and the conversation that asked for it goes on."""
 
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 import anyio
-import msgspec
 
 from ..assembly.host import Host
 from ..gateway.inject import InboundInjector
 from ..supervision.restart_command import RESTARTED
 from ..tools.base import Context, Done, Tool, own
 from ..tools.define import tool
-from ..types.commit import Change
 from ..types.errors import DeskhandError, ToolError
 from ..types.events import Recorded, ToolFinished
-from ..types.identity import SYSTEM, Address, Command, Inbound, Principal, Said, responsible_person
-from ..types.labels import LOCAL, Label, join_labels
+from ..types.identity import SYSTEM, Command, Inbound, Principal, Said, responsible_person
+from ..types.labels import LOCAL, join_labels
 from ..types.messages import Message, Text, clean_text
+from . import queries
+from .queries import OwedContinuation
 
 log = logging.getLogger(__name__)
 
@@ -28,8 +26,11 @@ RETRY_S = 5.0
 
 
 class Continuing:
-    """What is owed after a restart. A row says so from the commit of the call on, and it is handed
-    in under the name of that call: so it comes exactly once, whatever dies in between."""
+    """Hands in what conversations are owed after a restart.
+
+    It is stored in the commit of the call that asks for the restart, and handed in under the name
+    of that call: so it arrives exactly once, also across crashes.
+    """
 
     def __init__(self, ground: Host, waker: InboundInjector) -> None:
         self._ground = ground
@@ -37,7 +38,7 @@ class Continuing:
         self._run = ground.ids.new("run")
 
     def tools(self) -> tuple[Tool, ...]:
-        """What agents can do with it."""
+        """The restart tool."""
         continuing = self
 
         @tool(effect="host", replay="commit", name="restart")
@@ -53,8 +54,10 @@ class Continuing:
         return (restart,)
 
     def request_restart(self, text: str, context: Context) -> Done:
-        """The end of the turn, with the row that has it restart. Raises ToolError for who may
-        not."""
+        """The result of the restart tool: it ends the turn and stores what is owed afterwards.
+
+        Raises ToolError when the principal may not restart, or the text is too long.
+        """
         if "owner" not in context.principal.roles:
             raise ToolError("only an owner may restart the service: ask them for it")
         if context.principal.kind != "person":
@@ -68,75 +71,82 @@ class Continuing:
                 f"continue_with has {len(text):,} characters; at most {MOST_CHARS:,} fit: "
                 "name a file"
             )
-        encode = msgspec.json.encode
-        who = (encode(context.principal), encode(context.address))
-        label = encode(join_labels((LOCAL, context.label)))
-        row = (
-            context.key,
-            context.session,
-            *who,
-            clean_text(text.strip()),
-            label,
-            self._run,
-            context.clock.now(),
+        owed = OwedContinuation(
+            key=context.key,
+            session=context.session,
+            principal=context.principal,
+            address=context.address,
+            text=clean_text(text.strip()),
+            label=join_labels((LOCAL, context.label)),
+            run=self._run,
+            at=context.clock.now(),
         )
-        said = (
-            "I restart, and go on here then." if text.strip() else "I restart, and write here then."
-        )
+        said = "I restart, and write here then."
+        if text.strip():
+            said = "I restart, and go on here then."
         return Done(
-            (Text(said, own(context)),), changes=(Change("restart_add", row),), end_turn=True
+            (Text(said, own(context)),), changes=(queries.owe_continuation(owed),), end_turn=True
         )
 
     def is_restart_request(self, recorded: Recorded) -> bool:
-        """An event passes: whether it is the call that asks this process to end."""
+        """Whether this event is the call that asks this process to restart."""
         event = recorded.event
         if not isinstance(event, ToolFinished) or not event.end_turn:
             return False
-        return any(row[6] == self._run for row in self._ground.store.query_sync("restart_owed"))
+        return queries.is_restart_owed_by(self._ground.store, self._run)
 
     async def run(self) -> None:
-        """Hand in what is owed since before this process. Only who drives may call it."""
-        while owed := [row for row in await self._owed_rows() if row[6] != self._run]:
-            for row in owed:
-                await self._hand_in(row)
-            if await self._owed_rows():
+        """Hand in what earlier processes owe. For the process that drives sessions. Never
+        returns."""
+        while owed := await self._owed_by_others():
+            for each in owed:
+                await self._hand_in(each)
+            if await queries.owed_continuations(self._ground.store):
                 await anyio.sleep(RETRY_S)
         await anyio.sleep_forever()
 
     async def hand_in_now(self) -> None:
-        """Where nobody starts this process again: all that is owed, now."""
-        for row in await self._owed_rows():
-            await self._hand_in(row)
+        """Hand in all that is owed now. For a process that nobody starts again."""
+        for owed in await queries.owed_continuations(self._ground.store):
+            await self._hand_in(owed)
 
-    async def _owed_rows(self) -> list[tuple[Any, ...]]:
-        return await self._ground.store.query("restart_owed", ())
+    async def _owed_by_others(self) -> list[OwedContinuation]:
+        owed = await queries.owed_continuations(self._ground.store)
+        return [each for each in owed if each.run != self._run]
 
-    async def _hand_in(self, row: tuple[Any, ...]) -> None:
-        key, session, principal, address, text, label, _, _ = row
-        asked = msgspec.json.decode(principal, type=Principal)
-        place = msgspec.json.decode(address, type=Address)
-        now = self._ground.clock.now()
-        name = f"restart:{key}"
+    async def _hand_in(self, owed: OwedContinuation) -> None:
         try:
-            who = await self._ground.with_current_roles(asked)
-            if asked.roles and not who.roles:
-                log.warning(
-                    "%s does not go on after the restart: %s has no rights any more",
-                    session,
-                    asked.id,
-                )
-            elif text:
-                going_on = Principal("restart", who.roles, "system", responsible_person(asked))
-                part = Text(f"[after the restart] {text}", msgspec.json.decode(label, type=Label))
-                said = Said(Message("user", (part,)))
-                await self._waker.hand_in(
-                    Inbound(name, place, going_on.id, now, said, session), going_on
-                )
-            else:
-                note = Command("restarted", RESTARTED)
-                await self._waker.hand_in(
-                    Inbound(name, place, SYSTEM.id, now, note, session), SYSTEM
-                )
-            await self._ground.store.change((Change("restart_done", (key,)),))
+            await self._continue(owed)
+            await self._ground.store.change((queries.mark_continued(owed.key),))
         except DeskhandError as error:
-            log.warning("what was to go on after the restart in %s waits: %s", session, error)
+            log.warning(
+                "Cannot go on in %s after the restart yet. Trying again: %s", owed.session, error
+            )
+
+    async def _continue(self, owed: OwedContinuation) -> None:
+        """Hand in the text for the person who asked, with the roles that they still have; without a
+        text only say that Deskhand is back. Raises DeskhandError."""
+        who = await self._ground.with_current_roles(owed.principal)
+        if owed.principal.roles and not who.roles:
+            log.warning(
+                "%s does not go on after the restart: %s has no roles any more.",
+                owed.session,
+                owed.principal.id,
+            )
+            return
+        principal = SYSTEM
+        body: Said | Command = Command("restarted", RESTARTED)
+        if owed.text:
+            person = responsible_person(owed.principal)
+            principal = Principal("restart", who.roles, "system", person)
+            part = Text(f"[after the restart] {owed.text}", owed.label)
+            body = Said(Message("user", (part,)))
+        inbound = Inbound(
+            f"restart:{owed.key}",
+            owed.address,
+            principal.id,
+            self._ground.clock.now(),
+            body,
+            owed.session,
+        )
+        await self._waker.hand_in(inbound, principal)

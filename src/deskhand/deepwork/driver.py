@@ -1,4 +1,4 @@
-"""Sees to it that long work goes on: after each turn, and after each start of this process."""
+"""Keeps long work going: after each turn, and after each start of Deskhand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..assembly.host import Host
 from ..assembly.side_queries import SideQueries
 from ..config.sections import DeepWorkConfig
 from ..gateway.inject import InboundInjector
-from ..tools.task_rows import read
+from ..tools.task_rows import tasks_of
 from ..tools.task_words import SHORT, label_of, listed, percent, there
 from ..types.budget import Charge
 from ..types.errors import (
@@ -28,19 +28,20 @@ from ..types.errors import (
 from ..types.events import CommandRun, ModelReplied, OptionsSet, Recalled, Recorded, TurnEnded
 from ..types.goals import DEEP_WORK_COMPACTED, GOAL_REACHED, LongWork
 from ..types.identity import SYSTEM, Command, Inbound, Principal, Said, responsible_person
-from ..types.labels import LOCAL, join_labels
+from ..types.labels import LOCAL, Label, join_labels
 from ..types.messages import Message, Text
 from ..types.tasks import TaskGraph
 from ..types.turn import STOP_TURN_ONLY
+from . import queries
 from .context import render_context
-from .judge import judge_goal
+from .judge import GoalVerdict, judge_goal
 from .progress import load_long_work, make_long_work, render_long_work
 from .state import (
     DEEP,
     JUDGE,
-    AskPerson,
     CompactContext,
     Halt,
+    JudgeGoal,
     Later,
     LongRun,
     Move,
@@ -53,21 +54,23 @@ from .state import (
 log = logging.getLogger(__name__)
 
 POLL_S = 1.0
-"""How soon it is seen that a time has come."""
+"""How often to look whether a session is due."""
 MAX_JUDGES = 4
+"""So many judges are asked at once."""
 JUDGE_TIMEOUT_S = 180.0
-"""So many are asked at once, and so long each may take."""
 JUDGE_RETRY_S = (60.0, 600.0)
-"""Where none can be asked it is tried again so much later; then a person is told."""
+"""How long to wait before a failed judge is asked again. After the last time a person is told."""
 FAULT_RETRY_S = 60.0
-"""After a fault of the database a conversation is looked after again so much later."""
+"""How long a session is left alone after a fault of the database."""
 NOW = (0.0, 0.0)
 
 
 class Deep:
-    """All conversations that go on by themselves. What it remembers of them only spares it to read
-    the log again; but what judges have used, which counts for their goals, is known to this process
-    alone."""
+    """All sessions that go on by themselves.
+
+    What it remembers of them only saves reading the log again. The exception is what judges have
+    used, which counts for the limits of their goals and is in no log.
+    """
 
     def __init__(self, ground: Host, waker: InboundInjector, thinking: SideQueries) -> None:
         self._ground = ground
@@ -85,33 +88,34 @@ class Deep:
         return self._ground.settings().config.deep_work
 
     def on_event(self, recorded: Recorded) -> None:
-        """An event passes. Never waits."""
+        """Look at the session of this event soon, if it matters to long work. Never waits."""
         event = recorded.event
-        known = recorded.session in self._runs
-        if isinstance(event, OptionsSet | CommandRun) or (
-            known and isinstance(event, TurnEnded | ModelReplied)
-        ):
+        may_begin = isinstance(event, OptionsSet | CommandRun)
+        is_known = recorded.session in self._runs
+        if may_begin or (is_known and isinstance(event, TurnEnded | ModelReplied)):
             self._due[recorded.session] = NOW
             self._poke.set()
 
     async def run(self) -> None:
-        """For ever. It begins with all that went on when the last process ended."""
-        for (session,) in await self._ground.store.query("long_work_all", ()):
+        """Keep all long work going, first what was going on when the last process ended. Never
+        returns."""
+        for session in await queries.long_work_sessions(self._ground.store):
             self._due[session] = NOW
         self._busy.clear()
-        async with anyio.create_task_group() as looks:
+        async with anyio.create_task_group() as tasks:
             while True:
                 self._poke = anyio.Event()
                 for session in self._due_sessions():
                     del self._due[session]
                     if self._ground.dispatch.owns(session):
                         self._busy.add(session)
-                        looks.start_soon(self._process, session)
+                        tasks.start_soon(self._process, session)
                 with anyio.move_on_after(POLL_S if self._due else None):
                     await self._poke.wait()
 
     def _due_sessions(self) -> list[str]:
-        """What is due: a clock that was set back makes nobody wait for it."""
+        """The sessions that are due. Measured with two clocks, so that a clock that was set back
+        delays nobody."""
         clock = self._ground.clock
         now = clock.now()
         elapsed = clock.monotonic()
@@ -125,44 +129,41 @@ class Deep:
         self._due.setdefault(session, (clock.now() + wait_s, clock.monotonic() + wait_s))
 
     async def _process(self, session: str) -> None:
-        """One conversation, beside the others: a judge that takes its time holds up nobody else."""
+        """Look at one session, concurrently with the others."""
         try:
             await self._advance(session)
-        except (StoreUnavailable, StaleSession) as error:  # the others go on
-            log.warning("%s is looked after again in %.0f s: %s", session, FAULT_RETRY_S, error)
+        except (StoreUnavailable, StaleSession) as error:  # the other sessions go on
+            log.warning(
+                "Cannot go on with %s. Trying again in %.0f s: %s", session, FAULT_RETRY_S, error
+            )
             self._schedule(session, FAULT_RETRY_S)
         except StoreError as error:
-            log.warning("%s cannot be read: %s", session, error)
+            log.warning("Cannot read %s, so it does not go on: %s", session, error)
         finally:
             self._busy.discard(session)
             self._poke.set()
 
     async def _advance(self, session: str) -> None:
-        """Do what is next there."""
+        """Do what is next in this session."""
         store = self._ground.store
         run = self._runs.get(session)
-        if run is None and not await self._is_long_work(session):
-            return
         if run is None:
+            if not await queries.is_long_work(store, session):
+                return
             run = self._runs[session] = LongRun(session)
         fold_run(run, await store.events(session, run.n))
         if not (run.deep or run.goal):
             del self._runs[session]
             return
         if await store.list_waiting(session):
-            return  # a turn will come of it, and end
-        for move in next_moves(
-            run, self.graph(session) if run.deep else {}, self._config, self._ground.clock.now()
-        ):
+            return  # its turn comes first, and its end is an event
+        graph = self.graph(session) if run.deep else {}
+        for move in next_moves(run, graph, self._config, self._ground.clock.now()):
             await self._perform(run, move)
 
-    async def _is_long_work(self, session: str) -> bool:
-        rows = await self._ground.store.query("long_work_of", (session,))
-        return bool(rows) and any(rows[0])
-
     def graph(self, session: str) -> TaskGraph:
-        """The tasks of a conversation."""
-        return read(self._ground.store.query_sync("task_of", (session,)))
+        """The tasks of a session."""
+        return tasks_of(self._ground.store, session)
 
     async def _perform(self, run: LongRun, move: Move) -> None:
         match move:
@@ -172,32 +173,28 @@ class Deep:
                 await self._notify(run, move.key, move.name, move.text)
             case CompactContext():
                 await self._notify(run, move.key, DEEP_WORK_COMPACTED, move.text)
-            case AskPerson():
+            case JudgeGoal():
                 await self._judge_goal(run, move.key)
             case Later(at=at):
                 self._schedule(run.session, at - self._ground.clock.now())
             case Halt():
-                stop = Principal(
-                    DEEP,
-                    (),
-                    "agent",
-                    responsible_person(who) if (who := run.deep_by or run.goal_by) else "",
-                )
+                who = run.deep_by or run.goal_by
+                stop = Principal(DEEP, (), "agent", responsible_person(who) if who else "")
                 await self._hand_in(run, move.key, Command("stop", STOP_TURN_ONLY), stop)
                 self._ground.dispatch.wake(run.session, cut=True)
             case _:
                 assert_never(move)
 
     async def _nudge(self, run: LongRun, key: str, by: str, said: Text) -> None:
-        """Tell the agent to go on, for the person who began it, with no more rights than they still
-        have."""
+        """Tell the agent to go on, for the person who began the work and with the roles that they
+        still have."""
         who = run.goal_by if by == JUDGE else run.deep_by
         if who is None:
             return
         person = Principal(responsible_person(who), who.roles)
         roles = (await self._ground.with_current_roles(person)).roles
         if who.roles and not roles:
-            log.warning("%s does not go on: %s has no rights any more", run.session, person.id)
+            log.warning("%s does not go on: %s has no roles any more.", run.session, person.id)
             return
         await self._hand_in(
             run, key, Said(Message("user", (said,))), Principal(by, roles, "agent", person.id)
@@ -218,19 +215,16 @@ class Deep:
             log.warning("%s does not go on: %s", run.session, error)
 
     async def _judge_goal(self, run: LongRun, key: str) -> None:
-        """Ask whether the goal is reached, once after each turn."""
+        """Ask a judge whether the goal is reached, once after each turn."""
         store = self._ground.store
         session = run.session
         goal = run.goal
-        asked_at = (run.end_n, run.goal_n)
-        if await store.query("inbox_find", (run.address.channel, run.address.account, key)):
+        judged_at = (run.end_n, run.goal_n)
+        if await queries.was_handed_in(store, run.address, key):
             return
         state = fold(State(session), await store.history(session))
-        charge = Charge(
-            session,
-            responsible_person(run.goal_by) if run.goal_by else "",
-            self._ground.agent_of(session).name,
-        )
+        person = responsible_person(run.goal_by) if run.goal_by else ""
+        charge = Charge(session, person, self._ground.agent_of(session).name)
         try:
             async with self._judges:
                 with anyio.fail_after(JUDGE_TIMEOUT_S):
@@ -239,17 +233,20 @@ class Deep:
             await self._handle_no_verdict(run, key, error)
             return
         self._unjudged.pop(session, None)
-        fold_run(run, await store.events(session, run.n)).goal_used += (
-            used.input_tokens + used.output_tokens
-        )
+
+        fold_run(run, await store.events(session, run.n))
+        run.goal_used += used.input_tokens + used.output_tokens
         spent = run.goal_used >= self._config.goal_tokens and verdict.verdict != "reached"
-        # That an answer has arrived, say, is no reason to ask again.
-        other = run.halted or not run.goal or (run.end_n, run.goal_n) != asked_at
-        if run.open or other or spent or await store.list_waiting(session):
-            self._due.setdefault(
-                session, NOW
-            )  # somebody wrote meanwhile: that comes first; or there it ends
+        # Only what bears on the verdict counts: other events are no reason to ask again.
+        changed = run.halted or not run.goal or (run.end_n, run.goal_n) != judged_at
+        if run.open or changed or spent or await store.list_waiting(session):
+            self._due.setdefault(session, NOW)  # look again: somebody wrote, or the goal ends here
             return
+        await self._act_on_verdict(run, key, verdict, label)
+
+    async def _act_on_verdict(
+        self, run: LongRun, key: str, verdict: GoalVerdict, label: Label
+    ) -> None:
         match verdict.verdict:
             case "reached":
                 await self._notify(run, key, GOAL_REACHED, "The goal is reached.")
@@ -258,15 +255,15 @@ class Deep:
                 await self._notify(run, key, JUDGE + "_waits", words)
             case "not_reached":
                 missing = f" What is missing: {verdict.missing}" if verdict.missing else ""
-                text = f"The goal is not reached yet: {goal}\nGo on.{missing}"
+                text = f"The goal is not reached yet: {run.goal}\nGo on.{missing}"
                 await self._nudge(run, key, JUDGE, Text(text, label))
 
     async def _handle_no_verdict(self, run: LongRun, key: str, error: Exception) -> None:
-        """No judge could be asked: nothing is worked on in the dark. Later again, and then a person
-        is told."""
+        """Ask again later, and in the end tell a person: without a judge the work does not go
+        on."""
         tries = self._unjudged.get(run.session, 0)
         why = str(error).rstrip(".") or f"it took longer than {JUDGE_TIMEOUT_S:.0f} s"
-        log.warning("%s: nobody judged the goal: %s", run.session, why)
+        log.warning("No judge could be asked about the goal of %s: %s", run.session, why)
         if tries < len(JUDGE_RETRY_S) and not isinstance(error, BudgetSpent):
             self._unjudged[run.session] = tries + 1
             self._schedule(run.session, JUDGE_RETRY_S[tries])
@@ -277,11 +274,10 @@ class Deep:
         )
         await self._notify(run, key, JUDGE + "_waits", words)
 
-    # What is shown
+    # Progress, for the model and for people
 
     async def add_progress(self, state: State, found: Recalled | None) -> Recalled | None:
-        """What memory found for this message, with how far the deep work of this conversation
-        is."""
+        """What memory found for this message, followed by the progress of deep work."""
         graph = self.graph(state.session)
         known = self._runs.get(state.session)
         run = replace(known) if known is not None else LongRun(state.session)
@@ -297,17 +293,18 @@ class Deep:
         return Recalled(found.facts, part)
 
     def render_progress(self, session: str) -> str:
-        """How far it is, for people; '' for nothing."""
+        """The progress of long work and the tasks, for people; '' when there is none."""
+        lines = []
         run = self._runs.get(session)
         graph = self.graph(session)
-        far = render_long_work(make_long_work(run, graph, self._config)) if run is not None else []
-        done = f"Tasks ({percent(graph)} %):\n{listed(graph, SHORT)}" if there(graph) else ""
-        return "\n".join(filter(None, (*far, done)))
+        if run is not None:
+            lines += render_long_work(make_long_work(run, graph, self._config))
+        if there(graph):
+            lines.append(f"Tasks ({percent(graph)} %):\n{listed(graph, SHORT)}")
+        return "\n".join(lines)
 
     async def get_long_work(self, session: str) -> LongWork | None:
-        """How far it is, whoever drives it; None for a conversation that does not go on by
-        itself."""
+        """The progress of a session, whoever drives it; None when it does not go on by itself."""
         run = self._runs.get(session)
-        return await load_long_work(
-            self._ground.store, session, self._config, replace(run) if run is not None else None
-        )
+        known = replace(run) if run is not None else None
+        return await load_long_work(self._ground.store, session, self._config, known)

@@ -1,5 +1,4 @@
-"""The judge of a standing goal: whether it is reached, or what is missing. It believes nothing but
-strict JSON."""
+"""Judges whether a standing goal is reached, or what is missing."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ Results of tools count as evidence; that the agent says so does not, where a too
 
 
 class GoalVerdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the judge says."""
+    """The answer of the judge."""
 
     verdict: Literal["reached", "not_reached", "needs_person"]
     missing: str = ""
@@ -49,15 +48,16 @@ NOT_REACHED = GoalVerdict("not_reached")
 async def judge_goal(
     thinking: SideQueries, charge: Charge, goal: str, state: State
 ) -> tuple[GoalVerdict, Label, Usage]:
-    """What the judge says, the label of what it has read, and what that used. An answer that cannot
-    be read counts as not reached. Raises ModelError where none answers, and BudgetSpent."""
+    """The verdict, the label of what the judge has read, and the tokens used. An answer that cannot
+    be parsed counts as not reached. Raises ModelError, BudgetSpent."""
     text = f"# Goal\n{_indent_continuations(goal)}\n\n# Conversation\n{render_conversation(state)}"
-    aired = await thinking.ask(charge.agent, Aside(SYSTEM, text, SCHEMA, 300), charge=charge)
-    return parse_verdict(aired.text), join_labels((LOCAL, state.label)), aired.usage
+    question = Aside(SYSTEM, text, SCHEMA, 300)
+    answer = await thinking.ask(charge.agent, question, charge=charge)
+    return parse_verdict(answer.text), join_labels((LOCAL, state.label)), answer.usage
 
 
 def parse_verdict(text: str) -> GoalVerdict:
-    """The verdict in an answer: one JSON value, in a fence or bare, and nothing else."""
+    """The verdict in an answer: one JSON object, bare or in a code fence, and nothing else."""
     bare = text.strip()
     if bare.startswith("```"):
         bare = bare.strip("`").removeprefix("json").strip()
@@ -69,19 +69,17 @@ def parse_verdict(text: str) -> GoalVerdict:
 
 
 def render_conversation(state: State) -> str:
-    """The end of the conversation in words. Who speaks stands at the beginning of a line, where
-    nothing else does: what an agent writes cannot be taken for the result of a tool."""
-    lines = [
-        _indent_continuations(_render_message(shown.message))
-        for shown in state.messages[-MAX_MESSAGES:]
-    ]
+    """The end of the conversation, one message after the other. A line begins with a speaker or is
+    indented, so that nothing an agent writes can pass for the result of a tool."""
+    messages = [shown.message for shown in state.messages[-MAX_MESSAGES:]]
+    lines = [_indent_continuations(_render_message(message)) for message in messages]
     while len(lines) > 1 and sum(map(len, lines)) + len(lines) > ALL_CHARS:
         del lines[0]
     return "\n".join(lines)[:ALL_CHARS]
 
 
 def _indent_continuations(text: str) -> str:
-    """Its first line, and the others moved in."""
+    """The text with all lines but the first indented."""
     return "\n  ".join(text.splitlines())
 
 

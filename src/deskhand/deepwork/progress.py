@@ -1,4 +1,4 @@
-"""How far long work is, for people: in a conversation, on the page and in a terminal."""
+"""The progress of long work, for people: in a conversation, on the page and in a terminal."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from msgspec.structs import replace
 from ..config.sections import DeepWorkConfig
 from ..store.base import Store
 from ..tools.task_graph import stuck
-from ..tools.task_rows import read
+from ..tools.task_rows import tasks_of
 from ..tools.task_words import left, percent, there
 from ..types.goals import LongWork, LongWorkState
 from ..types.tasks import TaskGraph
+from . import queries
 from .state import LongRun, StateNote, fold_run, is_spent, next_moves
 
 STATES: dict[LongWorkState, str] = {
@@ -28,34 +29,45 @@ STATES: dict[LongWorkState, str] = {
 
 
 def make_long_work(run: LongRun, graph: TaskGraph, config: DeepWorkConfig) -> LongWork:
-    """How it stands now."""
+    """The progress of a session that goes on by itself."""
     tasks = there(graph)
     open_ = left(graph)
-    doing = next(
-        (
-            f"#{task.id} {task.active or task.title}"
-            for task in open_
-            if task.status == "in_progress"
-        ),
-        "",
+    doing = ""
+    for task in open_:
+        if task.status == "in_progress":
+            doing = f"#{task.id} {task.active or task.title}"
+            break
+
+    work = LongWork(
+        session=run.session,
+        state=_state(run, graph, config),
+        deep=run.deep,
+        done=len(tasks) - len(open_),
+        tasks=len(tasks),
+        percent=percent(graph),
+        doing=doing,
+        used=run.used,
+        most=config.tokens,
     )
-    deep = (len(tasks) - len(open_), len(tasks), percent(graph), doing, run.used, config.tokens)
-    goal = (
-        (run.goal, run.goal_used, config.goal_tokens, run.rounds, config.goal_rounds)
-        if run.goal
-        else ()
-    )
-    work = LongWork(run.session, _state(run, graph, config), run.deep, *deep, *goal)
-    return (
-        replace(work, compactions=run.compactions, max_compactions=config.compactions)
-        if run.deep
-        else work
-    )
+    if run.goal:
+        work = replace(
+            work,
+            goal=run.goal,
+            goal_used=run.goal_used,
+            goal_most=config.goal_tokens,
+            round=run.rounds,
+            rounds=config.goal_rounds,
+        )
+    if run.deep:
+        work = replace(work, compactions=run.compactions, max_compactions=config.compactions)
+    return work
 
 
 def _state(run: LongRun, graph: TaskGraph, config: DeepWorkConfig) -> LongWorkState:
+    if run.open and run.asks:
+        return "asking"
     if run.open:
-        return "asking" if run.asks else "planning" if run.planning and run.deep else "working"
+        return "planning" if run.planning and run.deep else "working"
     if run.halted:
         return "stopped"
     if run.deep and there(graph) and not left(graph):
@@ -68,66 +80,67 @@ def _state(run: LongRun, graph: TaskGraph, config: DeepWorkConfig) -> LongWorkSt
 async def load_long_work(
     store: Store, session: str, config: DeepWorkConfig, known: LongRun | None = None
 ) -> LongWork | None:
-    """As the log and the rows say it, whoever drives; None for a conversation that does not go on
-    by itself. What is `known` of it is taken further, and not read again."""
+    """The progress of a session, or None when it does not go on by itself. It is read from the
+    store, whoever drives the session. Events that `known` has folded are not read again; `known` is
+    changed in place."""
     run = known or LongRun(session)
     graph = await _load_graph(store, run)
     return make_long_work(run, graph, config) if graph is not None else None
 
 
 async def is_continuing(store: Store, run: LongRun, config: DeepWorkConfig, now: float) -> bool:
-    """Whether more will come of it without a word of a person, but for an answer that it waits
+    """Whether more will happen without a word of a person, except for an answer that it waits
     for."""
     graph = await _load_graph(store, run)
     if graph is None:
         return False
-    return run.open or any(
-        not isinstance(move, StateNote) for move in next_moves(run, graph, config, now)
-    )
+    if run.open:
+        return True
+    return any(not isinstance(move, StateNote) for move in next_moves(run, graph, config, now))
 
 
 async def _load_graph(store: Store, run: LongRun) -> TaskGraph | None:
-    """Its tasks, with the run taken further; None where it does not go on by itself."""
-    rows = await store.query("long_work_of", (run.session,))
-    if not rows or not any(rows[0]):
+    """The tasks of a session, or None when it does not go on by itself. Folds new events into
+    `run`."""
+    if not await queries.is_long_work(store, run.session):
         return None
     fold_run(run, await store.events(run.session, run.n))
-    return read(await store.query("task_of", (run.session,))) if run.deep or run.goal else None
+    return tasks_of(store, run.session) if run.deep or run.goal else None
 
 
 async def list_long_work(store: Store, config: DeepWorkConfig) -> Sequence[LongWork]:
-    """All that go on by themselves."""
-    found = [
-        await load_long_work(store, session, config)
-        for (session,) in await store.query("long_work_all", ())
-    ]
-    return [each for each in found if each is not None]
+    """The progress of all sessions that go on by themselves."""
+    found = []
+    for session in await queries.long_work_sessions(store):
+        work = await load_long_work(store, session, config)
+        if work is not None:
+            found.append(work)
+    return found
 
 
 def render_long_work(work: LongWork) -> list[str]:
-    """In sentences, the most important first."""
-    said = []
+    """The progress in lines, the most important first."""
+    lines = []
     if work.deep:
-        far = (
-            f"{work.percent} % ({work.done} of {work.tasks} tasks)"
-            if work.tasks
-            else "no tasks yet"
-        )
-        said.append(f"Deep work: {far}; {STATES[work.state]}.")
-        said += [f"Now: {work.doing}"] if work.doing else []
-        said.append(
+        far = "no tasks yet"
+        if work.tasks:
+            far = f"{work.percent} % ({work.done} of {work.tasks} tasks)"
+        lines.append(f"Deep work: {far}; {STATES[work.state]}.")
+        if work.doing:
+            lines.append(f"Now: {work.doing}")
+        lines.append(
             f"{work.used:,} of {work.most:,} tokens are used, {work.tokens_left:,} are left."
         )
         if work.compactions:
-            said.append(
-                f"It was summed up {work.compactions} of {work.max_compactions} times; the "
-                "tokens count anew."
+            lines.append(
+                f"It was summarised {work.compactions} of {work.max_compactions} times; the tokens "
+                "are counted from the last summary."
             )
     if work.goal:
         used = f"{work.goal_used:,} of {work.goal_most:,} tokens used"
         state = "" if work.deep else f"; {STATES[work.state]}"
-        said.append(
+        lines.append(
             f"Goal: {work.goal}\nWorked on again {work.round} of {work.rounds} times, "
             f"{used}{state}."
         )
-    return said
+    return lines

@@ -1,13 +1,12 @@
-"""Long work as a pure function: what is known of a conversation that goes on by itself, and what it
-does next.
+"""The state of long work, and what it does next. Pure functions.
 
-What is known is a fold over the log, and the tasks are rows: a new process knows as much as the one
-that died, but for what the judge of a goal has used, which stands in no log.
+The state is a fold over the log, and the tasks are rows, so a new process knows as much as the last
+one. The exception is what the judge of a goal has used: that is in no log.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 
 import msgspec
@@ -27,54 +26,68 @@ from ..types.goals import (
 )
 from ..types.identity import Address, Principal
 from ..types.messages import Usage
-from ..types.tasks import TaskGraph
+from ..types.tasks import Task, TaskGraph
 from ..types.turn import STOP_TURN_ONLY
 
 DEEP = "deep-work"
 JUDGE = "goal"
-"""Who hands in what no person said: the ids of these principals."""
+"""Principals that hand in messages which no person wrote."""
 MAX_SHOWN_TASKS = 12
 RETRY_S = (60.0, 600.0, 3600.0)
-"""After a turn that failed it is tried again so much later: the model may be back then."""
+"""How long to wait after a failed turn before the next try: the model may be back then."""
 
 
 class LongRun(msgspec.Struct):
-    """What the log of one conversation says about it. Its tokens are `used` since it began or was
-    summed up, which was done so often as `compactions` says. `deep_by` and `goal_by` began them: it
-    goes on for these, whoever else speaks there. `address` is where somebody spoke last, `spoke`:
-    they did in the last turn. `pushes` are the states of the tasks at which it was told to go on
-    since then, `rounds` counts those of the goal. `end_n` is the end of the last turn, `said` its
-    last words; so many turns in a row were `failures`. `halted`: a person stopped it or went back,
-    and has not spoken since. `asks`: the turn waits for a person. Not `touched`: the tasks are of a
-    conversation before this one, and nobody has taken them up."""
+    """What the log of one session says about its long work, up to event `n`."""
 
     session: str
     n: int = 0
+
     deep_n: int = 0
+    """The event that began deep work, or 0."""
     deep_by: Principal | None = None
+    """Who began it. It goes on for this person, whoever else writes there."""
     touched: bool = True
+    """False when the tasks are of an earlier conversation and the agent has not used them yet."""
     planning: bool = False
     used: int = 0
+    """Tokens since deep work began or was last summarised."""
     used_before: int = 0
+    """`used` when the turn began."""
     compactions: int = 0
+    """How often deep work was summarised."""
+
     goal: str = ""
     goal_n: int = 0
     goal_by: Principal | None = None
     goal_used: int = 0
+    """Tokens since the goal was set."""
     goal_before: int = 0
+    """`goal_used` when the turn began."""
     rounds: int = 0
+    """How often the agent was told to go on with the goal."""
     begins: int = 0
+    """The inbox id of the command that set the goal."""
+
     open: bool = False
+    """A turn is running."""
     asks: bool = False
+    """The turn waits for a person."""
     spoke: bool = False
+    """A person wrote in the last turn."""
     pushes: list[str] = []
+    """The fingerprints of the tasks each time the agent was told to go on, since a person wrote."""
     end_n: int = 0
+    """The event that ended the last turn, when that was, why, and its last words."""
     end_at: float = 0.0
     reason: str = ""
-    failures: int = 0
     said: str = ""
+    failures: int = 0
+    """How many turns failed in a row."""
     halted: bool = False
+    """A person stopped or rewound it, and has not written since."""
     address: Address = Address("")
+    """Where a person wrote last."""
 
     @property
     def deep(self) -> bool:
@@ -82,7 +95,7 @@ class LongRun(msgspec.Struct):
 
 
 class Nudge(msgspec.Struct, frozen=True):
-    """The agent is told to go on."""
+    """Tell the agent to go on."""
 
     key: str
     by: str
@@ -90,7 +103,7 @@ class Nudge(msgspec.Struct, frozen=True):
 
 
 class StateNote(msgspec.Struct, frozen=True):
-    """The person is told something; the model does not see it."""
+    """Tell the person something. The model does not see it."""
 
     key: str
     name: str
@@ -98,38 +111,39 @@ class StateNote(msgspec.Struct, frozen=True):
 
 
 class CompactContext(msgspec.Struct, frozen=True):
-    """What was said before is summed up, and the tokens count anew. The person is told `text`."""
+    """Summarise the conversation and count the tokens from there. The person is told `text`."""
 
     key: str
     text: str
 
 
-class AskPerson(msgspec.Struct, frozen=True):
-    """The judge is asked whether the goal is reached."""
+class JudgeGoal(msgspec.Struct, frozen=True):
+    """Ask the judge whether the goal is reached."""
 
     key: str
 
 
 class Later(msgspec.Struct, frozen=True):
-    """Look again at this time."""
+    """Look again at this time (seconds since the epoch)."""
 
     at: float
 
 
 class Halt(msgspec.Struct, frozen=True):
-    """The turn that is going on is stopped: what it may use is used up."""
+    """Stop the running turn: its tokens are used up."""
 
     key: str
 
 
-Move = Nudge | StateNote | CompactContext | AskPerson | Later | Halt
+Move = Nudge | StateNote | CompactContext | JudgeGoal | Later | Halt
 
 
 def fold_run(run: LongRun, events: Iterable[e.Recorded]) -> LongRun:
     """Apply events in order, in place."""
     for recorded in events:
         _fold(run, recorded)
-        run.n, run.asks = recorded.n, _is_asking(run.asks, recorded.event)
+        run.n = recorded.n
+        run.asks = _is_asking(run.asks, recorded.event)
     return run
 
 
@@ -152,7 +166,7 @@ def _fold(run: LongRun, recorded: e.Recorded) -> None:
             run.said = said or run.said
             run.failures = run.failures + 1 if reason == "failed" else 0
             if reason == "failed" and not run.spoke:
-                run.pushes = run.pushes[:-1]  # it got nowhere for another reason
+                run.pushes = run.pushes[:-1]  # the failure says nothing about the tasks
         case e.OptionsSet():
             _fold_options(run, recorded)
         case e.CommandRun():
@@ -250,15 +264,13 @@ def _fold_command(run: LongRun, recorded: e.Recorded) -> None:
         run.used_before = 0
     elif event.name in ("stop", "start") and event.principal.kind == "person":
         run.halted = True
-        if (
-            not run.open and event.args != STOP_TURN_ONLY
-        ):  # the conversation is closed, and the next words begin another
+        if not run.open and event.args != STOP_TURN_ONLY:  # the next words begin a new conversation
             run.goal = ""
             run.touched = False
 
 
 def fingerprint_graph(graph: TaskGraph) -> str:
-    """A short name for how far the tasks are: while it is the same, nothing has got further."""
+    """A short text that differs whenever the progress of the tasks differs."""
     told = [(task.id, task.status, task.title, task.result) for task in graph.values()]
     return blake2b(msgspec.json.encode(told), digest_size=6).hexdigest()
 
@@ -269,28 +281,26 @@ def fingerprint_graph(graph: TaskGraph) -> str:
 def next_moves(
     run: LongRun, graph: TaskGraph, config: DeepWorkConfig, now: float
 ) -> tuple[Move, ...]:
-    """What is to be done now, in this order. Doing it twice does no harm: each has a key that is
-    the same again."""
+    """What to do now, in this order. Doing a move twice does no harm: it has the same key again."""
     if run.halted:
         return ()
+    if run.open and is_due_for_compaction(run, config):
+        return (_make_compaction(run, config),)
     if run.open:
-        return (
-            (_make_compaction(run, config),)
-            if is_due_for_compaction(run, config)
-            else _halt_moves(run, config)
-        )
+        return _halt_moves(run, config)
     if not run.end_n:
         return ()
-    if run.deep and run.touched and there(graph):
-        moves = _deep_moves(run, graph, config, now)
-        if left(graph) or run.planning or any(isinstance(move, Nudge) for move in moves):
-            return moves
-        return (*moves, *_goal_moves(run, config, now))
-    return _goal_moves(run, config, now)
+    if not (run.deep and run.touched and there(graph)):
+        return _goal_moves(run, config, now)
+
+    moves = _deep_moves(run, graph, config, now)
+    if left(graph) or run.planning or any(isinstance(move, Nudge) for move in moves):
+        return moves
+    return (*moves, *_goal_moves(run, config, now))
 
 
 def is_due_for_compaction(run: LongRun, config: DeepWorkConfig) -> bool:
-    """Whether so much is used that it is summed up, and that may be done once more."""
+    """Whether deep work has used enough tokens to be summarised, and may be once more."""
     return (
         run.deep
         and run.compactions < config.compactions
@@ -299,12 +309,12 @@ def is_due_for_compaction(run: LongRun, config: DeepWorkConfig) -> bool:
 
 
 def is_spent(run: LongRun, config: DeepWorkConfig) -> bool:
-    """Whether nothing is left for this deep work."""
+    """Whether deep work has no tokens left."""
     return run.deep and run.compactions >= config.compactions and run.used >= config.tokens
 
 
 def is_running_low(run: LongRun, config: DeepWorkConfig) -> bool:
-    """Whether the last of its tokens are being used."""
+    """Whether deep work is using its last tokens."""
     return (
         run.deep
         and run.compactions >= config.compactions
@@ -315,25 +325,20 @@ def is_running_low(run: LongRun, config: DeepWorkConfig) -> bool:
 def _make_compaction(run: LongRun, config: DeepWorkConfig) -> CompactContext:
     number = run.compactions + 1
     words = (
-        f"{run.used / config.tokens:.0%} of the tokens for this work are used: I sum up "
-        "what was said before, and they"
-        f" count anew (time {number} of {config.compactions})."
+        f"{run.used / config.tokens:.0%} of the tokens for this work are used. I summarise what "
+        f"was said before and count them from there (time {number} of {config.compactions})."
     )
     return CompactContext(f"deep:{run.session}:compact:{run.deep_n}:{number}", words)
 
 
 def _halt_moves(run: LongRun, config: DeepWorkConfig) -> tuple[Move, ...]:
-    """The turn goes on: it is stopped where it has just used up what there was. What a person asks
-    in between of a goal that is not deep work is answered; and deep work may use its own, whatever
-    is left of the goal's."""
+    """Stop the running turn when it has just used up the tokens. A turn that a person began is not
+    stopped for a goal, and deep work is not stopped for the tokens of a goal."""
     if is_spent(run, config) and run.used_before < config.tokens:
         return (Halt(f"deep:{run.session}:halt:{run.deep_n}"),)
-    if (
-        run.goal
-        and not run.deep
-        and not run.spoke
-        and run.goal_used >= config.goal_tokens > run.goal_before
-    ):
+    if not run.goal or run.deep or run.spoke:
+        return ()
+    if run.goal_used >= config.goal_tokens > run.goal_before:
         return (Halt(f"goal:{run.session}:halt:{run.goal_n}"),)
     return ()
 
@@ -341,47 +346,34 @@ def _halt_moves(run: LongRun, config: DeepWorkConfig) -> tuple[Move, ...]:
 def _deep_moves(
     run: LongRun, graph: TaskGraph, config: DeepWorkConfig, now: float
 ) -> tuple[Move, ...]:
-    state = fingerprint_graph(graph)
-    open_ = left(graph)
     if is_spent(run, config):
-        words = (
-            f"The {config.tokens:,} tokens of this deep work are used up. {_render_progress(graph)}"
-        )
-        again = "Write /deep on for as many again, or /deep off." if open_ else ""
-        return (
-            StateNote(
-                f"deep:{run.session}:spent:{run.deep_n}",
-                DEEP_WORK_SPENT,
-                f"{words}\n{again}".strip(),
-            ),
-        )
+        return (_make_spent_note(run, graph, config),)
+    state = fingerprint_graph(graph)
     pushed = run.pushes.count(state) >= config.nudges
-    if not open_:
+    if not left(graph):
         if not run.said.strip() and not pushed and not run.failures:
             return (_make_nudge(run, state, REPORT),)
-        return (
-            _make_note(
-                run, f"done:{run.deep_n}:{state}", f"{progress(graph)}; {run.used:,} tokens used."
-            ),
-        )
+        words = f"{progress(graph)}; {run.used:,} tokens used."
+        return (_make_note(run, f"done:{run.deep_n}:{state}", words),)
     if rest := _rest_moves(run, now, _render_progress(graph)):
         return rest
     if blocked := stuck(graph):
-        lines = [
-            f"#{task.id} {task.title}: {task.result or 'it is blocked'}"
-            for task in blocked[:MAX_SHOWN_TASKS]
-        ]
-        asked = "I cannot go on without you:\n" + "\n".join(lines)
-        return (_make_note(run, f"ask:{run.end_n}", asked),)
+        return (_make_blocked_note(run, blocked),)
     if pushed or len(run.pushes) >= config.rounds:
-        why = (
-            "I got no further by myself"
-            if pushed
-            else f"I went on {len(run.pushes)} times by myself, and stop to ask"
-        )
+        why = f"I went on {len(run.pushes)} times by myself, and stop to ask"
+        if pushed:
+            why = "I got no further by myself"
         words = f"{why}. {_render_progress(graph)}\nTell me how to go on, or write /deep off."
         return (_make_note(run, f"stuck:{run.end_n}", words),)
-    told = PLAN if run.planning else GO_ON.format(len(open_))
+    return _go_on_moves(run, graph, config, state)
+
+
+def _go_on_moves(
+    run: LongRun, graph: TaskGraph, config: DeepWorkConfig, state: str
+) -> tuple[Move, ...]:
+    """Tell the agent to go on, after a summary when one is due, with a warning when tokens run
+    low."""
+    told = PLAN if run.planning else GO_ON.format(len(left(graph)))
     if is_due_for_compaction(run, config):
         return (_make_compaction(run, config), _make_nudge(run, state, told))
     if not is_running_low(run, config):
@@ -392,6 +384,22 @@ def _deep_moves(
         _make_note(run, f"warned:{run.deep_n}", f"{warning}. {progress(graph)}."),
         _make_nudge(run, state, f"{told} {warning}: do what matters most first."),
     )
+
+
+def _make_spent_note(run: LongRun, graph: TaskGraph, config: DeepWorkConfig) -> StateNote:
+    words = f"The {config.tokens:,} tokens of this deep work are used up. {_render_progress(graph)}"
+    if left(graph):
+        words += "\nWrite /deep on for as many again, or /deep off."
+    return StateNote(f"deep:{run.session}:spent:{run.deep_n}", DEEP_WORK_SPENT, words)
+
+
+def _make_blocked_note(run: LongRun, blocked: Sequence[Task]) -> StateNote:
+    tasks = [
+        f"#{task.id} {task.title}: {task.result or 'it is blocked'}"
+        for task in blocked[:MAX_SHOWN_TASKS]
+    ]
+    asked = "\n".join(["I cannot go on without you:", *tasks])
+    return _make_note(run, f"ask:{run.end_n}", asked)
 
 
 GO_ON = (
@@ -407,20 +415,21 @@ REPORT = "All tasks are done. Tell the person what was done, what came of it and
 
 
 def _rest_moves(run: LongRun, now: float, left_: str) -> tuple[Move, ...]:
-    """After a turn that did not end well: later, or when somebody writes. () where nothing speaks
-    against going on."""
+    """After a turn that did not end well: go on later, or when somebody writes. () after any other
+    turn."""
     if run.reason not in ("failed", "dead", "loop", "stopped"):
         return ()
     if 0 < run.failures <= len(RETRY_S):
         again = run.end_at + RETRY_S[run.failures - 1]
-        if not run.end_at <= now < again:  # a clock that was set back holds up nobody
+        if not run.end_at <= now < again:  # a clock that was set back delays nothing
             return ()
+        if run.failures > 1:
+            return (Later(again),)
         words = (
-            "That turn failed. I try again in a minute, and twice more after that, ever later. "
-            "/stop ends that."
+            "That turn failed. I try again in a minute, and twice more after that, with longer "
+            "pauses. Write /stop to end that."
         )
-        told = (_make_note(run, f"again:{run.end_n}", words),) if run.failures == 1 else ()
-        return (*told, Later(again))
+        return (_make_note(run, f"again:{run.end_n}", words), Later(again))
     words = f"I rest here, since that turn did not end well. {left_}\nWrite to me, and I go on."
     return (_make_note(run, f"rest:{run.end_n}", words),)
 
@@ -439,7 +448,7 @@ def _goal_moves(run: LongRun, config: DeepWorkConfig, now: float) -> tuple[Move,
         return rest
     if run.spoke and run.end_at <= now < (quiet := run.end_at + config.quiet_s):
         return (Later(quiet),)
-    return (AskPerson(f"goal:{run.session}:{run.end_n}"),)
+    return (JudgeGoal(f"goal:{run.session}:{run.end_n}"),)
 
 
 def _make_nudge(run: LongRun, state: str, text: str) -> Nudge:
@@ -451,10 +460,8 @@ def _make_note(run: LongRun, key: str, text: str) -> StateNote:
 
 
 def _render_progress(graph: TaskGraph) -> str:
-    """How far it is, and what is left, in words."""
+    """The progress in words, with the tasks that are left."""
     open_ = {task.id: task for task in left(graph)}
-    return (
-        f"{progress(graph)}. Left:\n{listed(open_, MAX_SHOWN_TASKS)}"
-        if open_
-        else f"{progress(graph)}."
-    )
+    if not open_:
+        return f"{progress(graph)}."
+    return f"{progress(graph)}. Left:\n{listed(open_, MAX_SHOWN_TASKS)}"

@@ -23,7 +23,7 @@ from ..types.errors import ConfigError, Refused
 from ..types.messages import Usage
 from .recordings import Course, Made
 from .replay import Replayed
-from .runner import Replaying, ReplayOptions
+from .runner import Replayer, ReplayOptions
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 ASKED_CHARS = 120
@@ -217,20 +217,20 @@ def make_case(
 
 
 async def run_case(
-    name: str, case: SavedCase, replaying: Replaying, wanted: ReplayOptions, *, again: bool = False
+    name: str, case: SavedCase, replayer: Replayer, wanted: ReplayOptions, *, again: bool = False
 ) -> Verdict:
     """Replay a case. Where a model would be asked what it was asked when the case was made, nothing
     is spent; else, or to have it asked `again`, it is asked for real, by default the first model of
     the agent."""
     try:
-        recorded = await replaying.load_recording_at(case.session, case.began)
+        recorded = await replayer.load_recording_at(case.session, case.began)
     except Refused as error:
         return Verdict(
             name, (f"its turn is gone: {error}. To drop the case: deskhand cases remove {name}",)
         )
-    found = await replaying.run(recorded)
-    first = replaying.models(case.session)[0]
+    found = await replayer.run(recorded)
+    first = replayer.models(case.session)[0]
     changed = not found.requests or fingerprint_request(found.requests[0], first) != case.prompt
     if again or changed or wanted.model or wanted.system or wanted.skills:
-        found = await replaying.run(recorded, replace(wanted, model=wanted.model or first))
+        found = await replayer.run(recorded, replace(wanted, model=wanted.model or first))
     return Verdict(name, find_failures(case.expect, found.now), found, found.spent)

@@ -1,15 +1,15 @@
-"""Runs a turn of the log again. The log is the recording: nothing is done a second time.
+"""Replays a turn of the log. The log is the recording, and nothing is done a second time.
 
-As long as a model would be asked exactly what it was asked then, its reply is the recorded one, and
-the turn must come out byte for byte as it did. From the first request that is another one (another
-model, prompt or skill) a model is asked for real, and its calls get the results that such calls got
-in that turn. A tool is never run: a call that was not made then is told so, and reported.
+As long as a model would be asked what it was asked then, its reply is the recorded one, and the
+turn must come out byte for byte. From the first request that differs (another model, prompt or
+skill) a model is really asked, and its calls get the results that such calls got in the recorded
+turn. Tools never run: a call that was not made then gets an error that says so, and is reported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Literal
+from collections.abc import Sequence
+from typing import Literal, Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -40,23 +40,39 @@ NOT_RECORDED = (
 REPLAY_STEPS = 20
 REPLAY_TOKENS = 200_000
 
-ModelCaller = Callable[[str, Request], Awaitable[Reply]]
-"""Asks `provider/name`. Raises ModelError."""
+
+class ReplayHost(Protocol):
+    """What a replay needs from outside. Implemented by `runner.LiveHost`."""
+
+    def open_model(self, model: str) -> Model:
+        """The model `provider/name`. Raises ConfigError."""
+        ...
+
+    async def ask(self, model: str, request: Request) -> Reply:
+        """One real call of `provider/name`. Raises ModelError."""
+        ...
+
+    def serve(self, call: ToolCall) -> str | None:
+        """What a call would read of the skills that are tried, or None for every other call."""
+        ...
+
+    def redact(self, event: e.AnyEvent) -> e.AnyEvent:
+        """The event without secrets."""
+        ...
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """Where the replay left the recording. `decision`: the runtime would go on otherwise now;
-    `call`: a call without a recorded result; `unread`: a message that the replay did not come to;
-    `stopped`: it ended before its end."""
+    """Where the replay left the recording. `decision`: Deskhand would decide otherwise now. `call`:
+    a call has no recorded result. `unread`: the replay ended before a message of the recording was
+    read. `stopped`: the replay could not go on."""
 
     kind: Literal["decision", "call", "unread", "stopped"]
     words: str
 
 
-class Replayed(msgspec.Struct, frozen=True):
-    """What came of it. `same`: every event is byte for byte the recorded one. `asked` counts the
-    calls of models that were made for real, `spent` is what they used; `requests` is what the
-    models were asked in the recording."""
+class Replayed(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of a replay. `same`: every event is byte for byte the recorded one. `asked` counts
+    real calls of models, `spent` is what they used. `requests` are those of the recording."""
 
     recording: Recording
     was: Course
@@ -69,69 +85,71 @@ class Replayed(msgspec.Struct, frozen=True):
     requests: tuple[Request, ...]
 
 
-class Trial(msgspec.Struct, frozen=True):
-    """How to replay. `agent` drives the conversation now, `other` is the agent that is tried (None:
-    nothing is). `model` is asked in place of the recorded one. `serve` gives what a tool would read
-    that is tried itself, None for all else; `hide` takes secrets out of what is said. `meter`
-    learns how models count, as it did then. `opened` opens `provider/name`; raises ModelError."""
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """How to replay. `agent` drives the conversation as it is now. With `other` that agent is tried
+    in its place, with `model` that model in place of the recorded one. `steps` and `tokens` limit
+    what is really asked. `meter` learns how models count tokens, as it did then."""
 
     agent: Agent
-    ask: ModelCaller
-    open_model: Callable[[str], Model]
+    host: ReplayHost
     other: Agent | None = None
     model: str = ""
-    serve: Callable[[ToolCall], str | None] = lambda call: None
-    hide: Callable[[e.AnyEvent], e.AnyEvent] = lambda event: event
     steps: int = REPLAY_STEPS
     tokens: int = REPLAY_TOKENS
     meter: UsageMeter = msgspec.field(default_factory=UsageMeter)
 
 
 def _build_request(agent: Agent, state: State, model: str, trial: Trial, *, tools: bool) -> Request:
-    """What this agent asks `provider/name` in this state. Raises ContextOverflow where it has no
-    room for it."""
+    """What this agent asks `provider/name` in this state. Raises ContextOverflow when it does not
+    fit into the window of the model."""
     bare = Request(model, (), (), schemas_of(agent.tools) if tools else ())
-    return build_request(agent, state, bare, trial.meter.scale(model), trial.open_model)
+    return build_request(agent, state, bare, trial.meter.scale(model), trial.host.open_model)
 
 
 def is_same_request(one: Request, two: Request) -> bool:
-    """Whether a model is asked the same."""
+    """Whether both requests ask a model the same."""
     return _comparison_key(one) == _comparison_key(two)
 
 
 def _comparison_key(request: Request) -> tuple[object, ...]:
-    told = (request.model, request.system, request.messages, request.tools)
-    return (*told, request.max_output_tokens, request.thinking, request.temperature)
+    return (
+        request.model,
+        request.system,
+        request.messages,
+        request.tools,
+        request.max_output_tokens,
+        request.thinking,
+        request.temperature,
+    )
 
 
 async def replay_recording(recorded: Recording, trial: Trial) -> Replayed:
-    """Run the turn again."""
+    """Replay the turn."""
     player = _Player(recorded, trial)
     at = player.follow()
     if at is not None:
         await player.continue_live(at)
-    made = player.made
-    was = recorded.tape
-    same = [(r.n, r.at, e.encode_event(r.event)) for r in made] == [
-        (r.n, r.at, e.encode_event(r.event)) for r in was
-    ]
-    known = {make_call_key(call) for call in list_calls(was)}
+    known = {make_call_key(call) for call in list_calls(recorded.tape)}
     return Replayed(
-        recorded,
-        make_course([r.event for r in was]),
-        make_course([r.event for r in made], known),
-        same,
-        tuple(player.differs),
-        tuple(made),
-        player.asked,
-        player.spent,
-        tuple(player.requests),
+        recording=recorded,
+        was=make_course([each.event for each in recorded.tape]),
+        now=make_course([each.event for each in player.made], known),
+        same=_encode_all(player.made) == _encode_all(recorded.tape),
+        differs=tuple(player.differs),
+        events=tuple(player.made),
+        asked=player.asked,
+        spent=player.spent,
+        requests=tuple(player.requests),
     )
 
 
+def _encode_all(events: Sequence[e.Recorded]) -> list[tuple[int, float, bytes]]:
+    return [(each.n, each.at, e.encode_event(each.event)) for each in events]
+
+
 class _Results:
-    """The results of a recorded turn by what was called, each with the options that it set. The
-    same call gets them in the order in which they came, and the last one from then on."""
+    """The results of a recorded turn by call, each with the options that it set. The same call gets
+    them in the recorded order, and then the last one again and again."""
 
     def __init__(self, tape: Sequence[e.Recorded], at: int) -> None:
         self._left = dict[tuple[str, str], list[list[e.AnyEvent]]]()
@@ -164,20 +182,20 @@ class _Results:
         return found
 
     def take(self, call: ToolCall) -> tuple[e.AnyEvent, ...]:
-        """What came of it; nothing where it was not made."""
+        """The events that the call led to; none when it was not made."""
         key = make_call_key(call)
         if left := self._left.get(key):
             self._last[key] = left.pop(0)
-        return tuple(
-            replace(event, result=replace(event.result, call_id=call.id))
-            if isinstance(event, e.ToolFinished)
-            else event
-            for event in self._last.get(key, ())
-        )
+        events: list[e.AnyEvent] = []
+        for event in self._last.get(key, ()):
+            if isinstance(event, e.ToolFinished):
+                event = replace(event, result=replace(event.result, call_id=call.id))
+            events.append(event)
+        return tuple(events)
 
 
 def _is_set_by_tool(event: e.AnyEvent) -> bool:
-    """Whether these options were set by the call whose result stands before them."""
+    """Whether the call before this event has set these options."""
     return isinstance(event, e.OptionsSet) and not event.inbox_id
 
 
@@ -190,11 +208,11 @@ _EXTERNAL_EVENTS = (
     e.OptionsSet,
     e.Recalled,
 )
-"""What reaches a conversation from outside, whatever the model says."""
+"""Events that come from outside, whatever the model says."""
 
 
 class _Player:
-    """One replay. Time is that of the events, and stands still after them."""
+    """One replay. Its time is the time of the recorded events."""
 
     def __init__(self, recorded: Recording, trial: Trial) -> None:
         self._recorded = recorded
@@ -202,18 +220,17 @@ class _Player:
         self._tape = recorded.tape
         self._state = fold(State(recorded.session, zone=trial.agent.zone), recorded.before)
         self._at = recorded.tape[0].at
-        self.made, self.differs, self.requests = (
-            list[e.Recorded](),
-            list[Difference](),
-            list[Request](),
-        )
-        self.asked, self.spent = 0, Usage()
+        self.made: list[e.Recorded] = []
+        self.differs: list[Difference] = []
+        self.requests: list[Request] = []
+        self.asked = 0
+        self.spent = Usage()
 
-    # As it was
+    # Following the recording
 
     def follow(self) -> int | None:
-        """Go along with the recording. Returns the place of the first reply that a model is to be
-        asked for; None where all of it was recorded."""
+        """Follow the recording. Returns the index of the first reply that a model must really be
+        asked for, or None when all of it was followed."""
         for i, recorded in enumerate(self._tape):
             self._at = recorded.at
             event = self._redecide(recorded.event)
@@ -225,8 +242,8 @@ class _Player:
         return None
 
     def _redecide(self, event: e.AnyEvent) -> e.AnyEvent:
-        """The event as we make it now, where the runtime makes it; what came from outside is as it
-        was."""
+        """The event as Deskhand would make it now. Events from outside are returned as they
+        are."""
         if not isinstance(event, (e.Hinted, e.Masked, e.ModelReplied, e.ModelFailed, e.TurnEnded)):
             return event
         state = self._state
@@ -246,9 +263,8 @@ class _Player:
             case e.Compacted(), Compact():
                 ours = event
             case e.TurnEnded(), EndTurn(reason=reason, said=said):
-                said = (
-                    event.said if agent.hooks is not None else said
-                )  # a plugin may have had the last word
+                if agent.hooks is not None:  # a plugin may have had the last word
+                    said = event.said
                 ours = e.TurnEnded(
                     reason, tuple(state.turn.answers) if state.turn else (), said, event.note
                 )
@@ -267,8 +283,8 @@ class _Player:
         return event if ours is None else ours
 
     def _is_asked_differently(self, event: e.ModelReplied | e.ModelFailed) -> bool:
-        """Note what this model is asked, and learn how it counts. Whether something else is to be
-        tried on it."""
+        """Note what the model was asked, and learn how it counts tokens. Returns whether this trial
+        asks it something else."""
         trial = self._trial
         state = self._state
         model = event.model
@@ -278,16 +294,14 @@ class _Player:
             self.requests.append(then)
         elif isinstance(event, e.ModelReplied):
             self.differs.append(Difference("decision", f"{model} would not be asked now: {then}"))
-        other = (
-            self._request_or_error(trial.other, model, tools) if trial.other is not None else then
-        )
-        known = (
-            isinstance(then, Request)
-            and isinstance(other, Request)
-            and is_same_request(then, other)
-        )
-        if trial.model or (trial.other is not None and not known):
+        if trial.model:
             return True
+        if trial.other is not None:
+            other = self._request_or_error(trial.other, model, tools)
+            if not isinstance(then, Request) or not isinstance(other, Request):
+                return True
+            if not is_same_request(then, other):
+                return True
         if isinstance(event, e.ModelReplied) and isinstance(then, Request):
             trial.meter.learn(model, then, event.usage.input_tokens)
         return False
@@ -304,22 +318,21 @@ class _Player:
         except ModelError as error:
             return error
 
-    # As it would be
+    # Leaving the recording
 
     async def continue_live(self, at: int) -> None:
-        """Ask models for real from this place of the tape on."""
+        """Really ask models, from this index of the tape on."""
         then = self._tape[at].event
-        model = self._trial.model or (
-            then.model if isinstance(then, (e.ModelReplied, e.ModelFailed)) else ""
-        )
+        model = self._trial.model
+        if not model and isinstance(then, (e.ModelReplied, e.ModelFailed)):
+            model = then.model
         results = _Results(self._tape, at)
         given = self._list_inputs_after(at)
         while self._state.turn is not None:
             agent = self._make_agent(model)
             step = next_step(self._state, agent.limits, self._at)
-            if not isinstance(step, EndTurn) and self._admit_next(
-                given
-            ):  # an answer that is there is given first
+            # A finished answer goes out before what was said meanwhile is read.
+            if not isinstance(step, EndTurn) and self._admit_next(given):
                 continue
             match step:
                 case AskModel():
@@ -330,53 +343,42 @@ class _Player:
                         self._record(*self._find_result(call.call, results))
                 case Compact(budget=budget, focus=focus):
                     messages = [shown.message for shown in self._state.messages]
-                    cut = (
-                        fit_messages(messages, 1, budget)
-                        if focus
-                        else fit_messages(messages, budget)
-                    )
+                    sizes = (1, budget) if focus else (budget,)
+                    cut = fit_messages(messages, *sizes)
                     self._record(make_compaction(self._state, cut, Condensed()))
                 case EndTurn(reason=reason, said=said):
                     self._record(e.TurnEnded(reason, tuple(self._state.turn.answers), said))
                 case _:
-                    self._stop(
-                        f"it came to a step that has no recorded outcome ({type(step).__name__})"
-                    )
+                    self._stop(f"no outcome was recorded for this step: {type(step).__name__}")
         for _, event in given:
             if isinstance(event, e.MessageReceived):
-                words = (
-                    "what was said meanwhile was not read: "
-                    f"“{' '.join(event.message.text.split())[:80]}”"
-                )
+                text = " ".join(event.message.text.split())[:80]
+                words = f"what was said meanwhile was not read: “{text}”"
                 self.differs.append(Difference("unread", words))
 
     def _make_agent(self, model: str) -> Agent:
         agent = with_options(self._trial.other or self._trial.agent, self._state.options)
         if not self._trial.model:
             return agent
-        return replace(
-            agent,
-            models=(model,),
-            limits=agent.limits_for(model) if agent.limits_for else agent.limits,
-        )
+        limits = agent.limits_for(model) if agent.limits_for else agent.limits
+        return replace(agent, models=(model,), limits=limits)
 
     def _list_inputs_after(self, at: int) -> list[tuple[int, e.AnyEvent]]:
-        """What came in after this place of the tape, each with how many replies there were before
-        it."""
-        found = list[tuple[int, e.AnyEvent]]()
+        """The events from outside after this index of the tape, each with the number of replies
+        before it."""
+        found: list[tuple[int, e.AnyEvent]] = []
         replies = 0
         for i, recorded in enumerate(self._tape):
-            replies += isinstance(recorded.event, e.ModelReplied)
-            if (
-                i > at
-                and isinstance(recorded.event, _EXTERNAL_EVENTS)
-                and not _is_set_by_tool(recorded.event)
-            ):
-                found.append((replies, recorded.event))
+            event = recorded.event
+            replies += isinstance(event, e.ModelReplied)
+            is_external = isinstance(event, _EXTERNAL_EVENTS) and not _is_set_by_tool(event)
+            if i > at and is_external:
+                found.append((replies, event))
         return found
 
     def _admit_next(self, given: list[tuple[int, e.AnyEvent]]) -> bool:
-        """The next thing that had come in by so many replies, if no call is open."""
+        """Record the next event from outside if it had come by now and no call is open. Returns
+        whether there was one."""
         replies = sum(isinstance(recorded.event, e.ModelReplied) for recorded in self.made)
         if not given or given[0][0] > replies or self._state.calls:
             return False
@@ -384,16 +386,14 @@ class _Player:
         return True
 
     async def _ask_model(self, agent: Agent, model: str, step: AskModel) -> bool:
-        """One call of a model for real. False: the replay is over."""
+        """Really ask the model once. False when the replay is over."""
         trial = self._trial
         spent = self.spent.input_tokens + self.spent.output_tokens
         if self.asked >= trial.steps or spent >= trial.tokens:
-            what = (
-                f"{trial.steps} calls of models"
-                if self.asked >= trial.steps
-                else f"{trial.tokens:,} tokens"
-            )
-            return self._stop(f"a replay may use {what}, and that is used up")
+            limit = f"{trial.tokens:,} tokens"
+            if self.asked >= trial.steps:
+                limit = f"{trial.steps} calls of models"
+            return self._stop(f"it has reached its limit of {limit}")
         self._record(*step.hints)
         state = self._state
         if due := next_mask_point(
@@ -403,18 +403,18 @@ class _Player:
         self.asked += 1
         try:
             request = _build_request(agent, state, model, trial, tools=step.tools)
-            reply = await trial.ask(model, request)
+            reply = await trial.host.ask(model, request)
         except ModelError as error:
             return self._stop(f"{model} did not answer: {error}")
         self.spent += reply.usage
         said = e.ModelReplied(
             sanitize_reply(reply.message, step.tools), model, reply.finish, reply.usage
         )
-        self._record(trial.hide(said))
+        self._record(trial.host.redact(said))
         return True
 
     def _find_result(self, call: ToolCall, results: _Results) -> tuple[e.AnyEvent, ...]:
-        if (text := self._trial.serve(call)) is not None:
+        if (text := self._trial.host.serve(call)) is not None:
             return (e.ToolFinished(ToolResult(call.id, (Text(text, LOCAL),))),)
         if found := results.take(call):
             return found
@@ -426,12 +426,8 @@ class _Player:
 
     def _stop(self, why: str) -> bool:
         self.differs.append(Difference("stopped", why))
-        turn = self._state.turn
-        self._record(
-            e.TurnEnded(
-                "failed", tuple(turn.answers) if turn else (), f"[the replay stopped: {why}]"
-            )
-        )
+        answers = tuple(self._state.turn.answers) if self._state.turn else ()
+        self._record(e.TurnEnded("failed", answers, f"[the replay stopped: {why}]"))
         return False
 
     def _record(self, *events: e.AnyEvent) -> None:

@@ -1,5 +1,5 @@
-"""Takes over what a plan says. Cut off or done twice, it comes to the same: what was taken stands
-in a table."""
+"""Imports what a plan says. An import that was cut off or is repeated comes to the same: a table
+remembers what was imported."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ from ..types.identity import Address
 from ..types.labels import Label
 from ..types.people import OWNER_NAME, Identity
 from ..users.users import LocalPeople, open_people
+from . import ledger
 from .broken import describe_broken_home
 from .conversations import resolve_speakers, write_conversation
-from .ledger import fact_key, note_key, tasks_key, value_key
+from .ledger import ImportedThing, fact_key, note_key, tasks_key, value_key
 from .model import ImportedConversation, LeftOut
 from .notes import clean_line
 from .plan import ImportPlan, skill_path
@@ -40,8 +41,8 @@ FACTS_BATCH = 500
 
 
 class AppliedPlan(msgspec.Struct):
-    """What became of it: how many of each, what was not taken after all, and what is to be done
-    now."""
+    """The result of an import: how many things of each kind, what was left out, and notes on what
+    to do now."""
 
     counts: dict[str, int] = {}
     left_out: list[LeftOut] = []
@@ -55,8 +56,8 @@ class AppliedPlan(msgspec.Struct):
 
 
 class Taking:
-    """Writes one plan into this home. `start_jobs`: jobs are left on, as they were. `skip_broken`:
-    a home with files that cannot be read is taken over without them."""
+    """Imports one plan into this home. With `start_jobs` jobs stay enabled as they were. With
+    `skip_broken` a home with unreadable files is imported without them."""
 
     def __init__(
         self,
@@ -78,13 +79,15 @@ class Taking:
         self._redact: Callable[[str], str] = str
 
     async def apply(self) -> AppliedPlan:
-        """Take everything that can be taken. Raises ConfigError, before anything is written, where
-        the home is broken; ConfigError where our own configuration cannot be used, OSError,
-        StoreUnavailable."""
+        """Import everything that can be imported.
+
+        Raises ConfigError when the other home is broken, before anything is written, and when our
+        own configuration cannot be used. Raises OSError, StoreUnavailable.
+        """
         if self._plan.found.broken and not self._skip_broken:
             raise ConfigError(describe_broken_home(self._plan.found))
         await self._apply_settings()
-        self._redact = Redactor(self._settings)  # with the keys that have just come in
+        self._redact = Redactor(self._settings)  # also knows the keys that were just imported
         roles = {name: role.agents for name, role in self._settings.config.roles.items()}
         people = open_people(self._store, self._clock, lambda: roles, dict)
         await self._add_people(people)
@@ -98,61 +101,42 @@ class Taking:
         await self._add_tasks()
         return self._taken
 
+    def _thing(self, kind: str, key: str) -> ImportedThing:
+        return ImportedThing(self._plan.found.system, kind, key)
+
     async def _mark_imported(self, kind: str, key: str, here: str) -> None:
         await self._store.change([self._imported_change(kind, key, here)])
 
     async def _mark_begun(self, kind: str, key: str, here: str) -> None:
-        await self._store.change(
-            [Change("moved_begun", (self._plan.found.system, kind, key, here, self._clock.now()))]
-        )
+        begun = ledger.mark_begun(self._thing(kind, key), here, self._clock.now())
+        await self._store.change([begun])
 
-    async def _mark_done(self, kind: str, key: str) -> None:
-        await self._store.change([Change("moved_done", (self._plan.found.system, kind, key))])
+    async def _mark_finished(self, kind: str, key: str) -> None:
+        await self._store.change([ledger.mark_finished(self._thing(kind, key))])
 
     def _imported_change(self, kind: str, key: str, here: str) -> Change:
-        return Change("moved_once", (self._plan.found.system, kind, key, here, self._clock.now()))
+        return ledger.mark_imported(self._thing(kind, key), here, self._clock.now())
 
     # ------------------------------------------------------------------ configuration
 
     async def _apply_settings(self) -> None:
-        """Set what the plan says in the configuration, and give each agent its files."""
-        file = self._settings.file
-        fresh = self._store.last_seq() == 0
-        text = _read_or_empty(file)
-        if (
-            not self._settings.config.agents
-            and not fresh
-            and any(path[0] == "agents" for path, _ in self._plan.keys)
-        ):
-            text = set_key(
-                text, ["agents", self._settings.agents[0]], {}
-            )  # who was there without a name stays first
-        for path, value in self._plan.keys:
-            changed = set_key(text, path, _to_builtins(value))
-            try:
-                parse_config(translate_config(parse_value(changed) or {}, file).config, file)
-            except ConfigError as error:
-                self._taken.leave_out(".".join(path), error)
-                continue
-            text = changed
+        """Write the settings and keys of the plan, and the files of new agents."""
+        self._apply_keys()
         if any(path[0] == "channels" for path, _ in self._plan.keys):
             only = "only one program can read what is written to a bot"
             self._taken.notes.append(
                 f"end {self._plan.found.system} before Deskhand serves: {only}"
             )
-        if text != _read_or_empty(file):
-            write_private_file(file, text)
         secrets = dict(self._plan.secrets)
         added = add_secrets(self._settings.home.env, secrets) if secrets else []
         if added:
-            what = (
-                f"the key {added[0]} was"
-                if len(added) == 1
-                else f"the keys {', '.join(added)} were"
-            )
+            what = f"the keys {', '.join(added)} were"
+            if len(added) == 1:
+                what = f"the key {added[0]} was"
             self._taken.notes.append(f"{what} put into {self._settings.home.env}")
-        settings = read_settings(file, self._settings.started_with)
+        settings = read_settings(self._settings.file, self._settings.started_with)
         self._settings = replace(settings, home=self._settings.home)
+
         for agent in self._plan.new_agents:
             here = self._plan.agents[agent.name]
             if here in self._settings.agents:
@@ -163,8 +147,29 @@ class Taking:
             await self._mark_imported("agent", agent.name, here)
             self._taken.add("agent")
 
+    def _apply_keys(self) -> None:
+        """Set the keys of the plan in the configuration file. A key with which the configuration
+        cannot be used is left out."""
+        file = self._settings.file
+        before = text = _read_or_empty(file)
+        adds_agents = any(path[0] == "agents" for path, _ in self._plan.keys)
+        is_fresh = self._store.last_seq() == 0
+        if adds_agents and not self._settings.config.agents and not is_fresh:
+            # The agent that worked here without an entry stays the first one.
+            text = set_key(text, ["agents", self._settings.agents[0]], {})
+        for path, value in self._plan.keys:
+            changed = set_key(text, path, msgspec.to_builtins(value))
+            try:
+                parse_config(translate_config(parse_value(changed) or {}, file).config, file)
+            except ConfigError as error:
+                self._taken.leave_out(".".join(path), error)
+                continue
+            text = changed
+        if text != before:
+            write_private_file(file, text)
+
     def _write_files(self, folder: Path, files: dict[str, str]) -> None:
-        """Lay files down where nothing but our template is."""
+        """Write files, where there is none yet or only our template."""
         for name, text in files.items():
             path = folder / name
             template = TEMPLATES / name
@@ -193,17 +198,22 @@ class Taking:
                     await people.link(here, Identity(channel, one))
                 except (ConfigError, Refused) as error:
                     self._taken.leave_out(f"{channel} {one} of {new.person.name}", error)
-            await self._mark_done("user", new.person.name)
+            await self._mark_finished("user", new.person.name)
             self._taken.add("user")
 
     async def _write_conversations(self, people: LocalPeople) -> None:
         roles = {name: role.agents for name, role in self._settings.config.roles.items()}
-        voices = resolve_speakers(self._plan.found, self._plan.people, people, roles)
+        speakers = resolve_speakers(self._plan.found, self._plan.people, people, roles)
         unknown = 0
         for new in self._plan.conversations:
             try:
                 unknown += await write_conversation(
-                    self._store, self._plan.found, new, voices, (self._clock.now(), self._redact)
+                    self._store,
+                    self._plan.found,
+                    new,
+                    speakers,
+                    now=self._clock.now(),
+                    redact=self._redact,
                 )
             except StaleSession as error:
                 self._taken.leave_out(new.conversation.key, f"{error}; try again later")
@@ -211,7 +221,7 @@ class Taking:
             self._taken.add("conversation")
         if unknown:
             self._taken.leave_out(
-                f"{unknown} lines of conversations", "nobody knows who says such lines"
+                f"{unknown} lines of conversations", "it is unknown who says lines of their role"
             )
 
     # ------------------------------------------------------------------ what is known
@@ -230,12 +240,12 @@ class Taking:
                 self._taken.leave_out(f"a memory about {memory.owner}", "there is no such user")
                 continue
             fact = NewFact(
-                self._redact(memory.text),
-                memory.scope,
-                owner,
-                Label("tool_local", source=f"a memory of {found.system}"),
-                "import",
-                f"import:{found.system}:{key}",
+                text=self._redact(memory.text),
+                scope=memory.scope,
+                owner=owner,
+                label=Label("tool_local", source=f"a memory of {found.system}"),
+                writer="import",
+                key=f"import:{found.system}:{key}",
                 retention="candidate" if memory.candidate else "durable",
                 pinned=memory.pinned,
                 held=not found.trusted,
@@ -252,10 +262,7 @@ class Taking:
     async def _add_values(self) -> None:
         for value in self._plan.values:
             agent = self._plan.agents.get(value.agent, value.agent)
-            put = Change(
-                "moved_kv",
-                (agent, value.namespace, value.key, self._redact(value.value), value.expires_at),
-            )
+            put = ledger.add_value(agent, replace(value, value=self._redact(value.value)))
             wrote, _ = await self._store.change(
                 [put, self._imported_change("value", value_key(value), value.key)]
             )
@@ -279,7 +286,7 @@ class Taking:
             except (OSError, ToolError) as error:
                 self._taken.leave_out(f"skill {skill.name}", error)
                 continue
-            await self._mark_done("skill", skill.name)
+            await self._mark_finished("skill", skill.name)
             self._taken.add("skill")
 
     async def _add_presets(self) -> None:
@@ -294,11 +301,11 @@ class Taking:
             except OSError as error:
                 self._taken.leave_out(f"preset {preset.name}", error)
                 continue
-            await self._mark_done("preset", preset.name)
+            await self._mark_finished("preset", preset.name)
             self._taken.add("preset")
 
     async def _add_notes(self) -> None:
-        """Put what agents have written down into their workspaces, where nothing stands."""
+        """Put the notes of agents into their workspaces, where there is no such file yet."""
         for note in self._plan.notes:
             agent = self._plan.agents[note.agent]
             what = f"{note.path} of {note.agent}"
@@ -328,8 +335,7 @@ class Taking:
             await self._mark_imported("note", note_key(note), note.path)
 
     def _write_tool_file(self, agent: str, name: str, files: dict[str, bytes]) -> None:
-        """Put a file of Python where it is a tool of this agent, and never where a link in its
-        workspace leads. Raises ToolError."""
+        """Write a Python file as a tool of this agent. Follows no links. Raises ToolError."""
         folder = self._settings.home.workspace(agent)
         make_private_folder(folder)
         with Workspace(str(folder)) as workspace:
@@ -338,11 +344,9 @@ class Taking:
     async def _add_jobs(self) -> None:
         for each in self._plan.jobs:
             job = each.job
-            agent = (
-                self._plan.agents.get(job.agent, "")
-                if job.agent
-                else next(iter(self._plan.agents.values()), "")
-            )
+            agent = next(iter(self._plan.agents.values()), "")
+            if job.agent:
+                agent = self._plan.agents.get(job.agent, "")
             if not self._start_jobs and job.enabled:
                 job = replace(job, enabled=False)
             job = replace(
@@ -359,11 +363,12 @@ class Taking:
             except OSError as error:
                 self._taken.leave_out(f"job {job.name}", error)
                 continue
-            await self._mark_done("job", each.job.name)
+            await self._mark_finished("job", each.job.name)
             self._taken.add("job")
 
     async def _add_tasks(self) -> None:
-        """Each list in its conversation; one of a workspace in the last that is here."""
+        """Each task list goes into its conversation. A list without one goes into the last
+        conversation that used tasks."""
         for listed in self._plan.tasks:
             session = self._plan.sessions.get(
                 listed.conversation or _find_tasks_conversation(self._plan.found.conversations), ""
@@ -380,37 +385,34 @@ class Taking:
             self._taken.add("task", len(listed.tasks))
 
     def _with_account(self, to: Address | None) -> Address | None:
-        """With the account that its conversations have, where the job does not say it."""
+        """The address with the account of the conversation there, if the job names none."""
         if to is None or to.account:
             return to
-        places = [talk.place for talk in self._plan.found.conversations if talk.place]
-        account = next(
-            (each.account for each in places if (each.channel, each.chat) == (to.channel, to.chat)),
-            "",
-        )
-        return replace(to, account=account)
+        for talk in self._plan.found.conversations:
+            place = talk.place
+            if place and (place.channel, place.chat) == (to.channel, to.chat):
+                return replace(to, account=place.account)
+        return to
 
 
 def _find_tasks_conversation(talks: Sequence[ImportedConversation]) -> str:
-    """The last conversation that had to do with tasks, else the last."""
-    about = [
-        each.key for each in talks if any(_has_task_call(line.tool_calls) for line in each.lines)
-    ]
-    return next(reversed(about or [each.key for each in talks]), "")
+    """The key of the last conversation that used tasks, else of the last one, else ''."""
+    for talk in reversed(talks):
+        if any(_has_task_call(line.tool_calls) for line in talk.lines):
+            return talk.key
+    return talks[-1].key if talks else ""
 
 
 def _has_task_call(calls: object) -> bool:
-    names = (
-        [str(call.get("name")) for call in calls if isinstance(call, Mapping)]
-        if isinstance(calls, list)
-        else []
-    )
+    if not isinstance(calls, list):
+        return False
+    names = [str(call.get("name")) for call in calls if isinstance(call, Mapping)]
     return any(name.startswith("task_") for name in names)
 
 
 def _write_folder(path: Path, files: dict[str, bytes], beside: Path | None = None) -> None:
-    """Put a folder of files there, whole or not at all. What is there already, a run put there that
-    was cut off. It is made `beside`, else in the same folder, and moved. Raises OSError."""
+    """Write a folder of files, all or nothing. A folder that exists was written by an earlier run
+    and stays. It is built in `beside`, or in the parent folder, and then moved. Raises OSError."""
     if path.exists():
         return
     make_private_folder(path.parent)
@@ -440,7 +442,3 @@ def _read_or_empty(file: Path) -> str:
         return read_text(file)
     except FileNotFoundError:
         return ""
-
-
-def _to_builtins(value: object) -> object:
-    return msgspec.to_builtins(value)

@@ -1,12 +1,11 @@
-"""Keeps the files in which agents and people note things, and the facts that say the same,
-together."""
+"""Keeps the files of notes and the facts that they show in step."""
 
 from __future__ import annotations
 
 import logging
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -18,10 +17,12 @@ import anyio
 import anyio.from_thread
 import anyio.to_thread
 import msgspec
+from msgspec.structs import replace
 
 from ..agent.profile import Agent
 from ..assembly.host import Host
 from ..assembly.knowledge_index import FOLDER, INDEX_FILES
+from ..memory import queries
 from ..memory.facts import (
     Fact,
     NewFact,
@@ -29,16 +30,15 @@ from ..memory.facts import (
     Scope,
     add_fact,
     close_fact,
-    encode_owners,
-    parse_fact_row,
 )
 from ..memory.project import Base, Merge, merge_sheet
 from ..memory.project_text import Sheet, ShownFacts, render_fact
 from ..memory.project_write import replace_if_unchanged
+from ..memory.queries import NotesVersion, ReflectedSession
 from ..policy.gate import may_see
 from ..tools.label_marks import OWNERS, is_private, marks_in, stored_as
 from ..tools.paths import Place, Workspace
-from ..types.commit import Change
+from ..tools.queries import set_label
 from ..types.errors import ConfigError, StoreUnavailable, ToolError
 from ..types.labels import Label, join_labels
 from ..types.people import OWNER_NAME
@@ -47,12 +47,11 @@ log = logging.getLogger(__name__)
 
 POLL_S = 2.0
 FILE_BYTES = 400_000
-"""A larger file is neither read nor written."""
+"""A larger file is not read or written."""
 MOST_FILES = 400
 DAYS = 3
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}\.md")
 _READERS = (OWNER_NAME, *OWNERS)
-_decode_label = msgspec.json.Decoder(Label).decode
 _decode_base = msgspec.json.Decoder(Base).decode
 
 INDEX = "memory/index.json"
@@ -81,10 +80,13 @@ LEARNINGS = Sheet(
 )
 
 
-class Paper(msgspec.Struct, frozen=True):
-    """One file: whose facts it shows and is read as. `kind` begins the key of what is written in
-    its marked part, `around` of what stands around that. `always`: the marked part shows what is
-    pinned."""
+class NotesFile(msgspec.Struct, frozen=True, kw_only=True):
+    """One file of notes: which facts it shows, and whose facts its lines become.
+
+    The keys of facts from its marked part begin with `kind`, those from the text around it with
+    `around`. With `always` the marked part shows the pinned facts. `day` limits a daily file to
+    facts of that time (seconds since the epoch).
+    """
 
     sheet: Sheet
     scope: Scope
@@ -96,269 +98,287 @@ class Paper(msgspec.Struct, frozen=True):
     day: tuple[float, float] = (0.0, 0.0)
 
 
+class _Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known about one file: the `shown` facts by key, the `ids` of all its open facts by
+    key, and the `keys` of all its facts, also closed ones."""
+
+    shown: Mapping[str, Fact]
+    ids: Mapping[str, int]
+    keys: Collection[str]
+
+
 class Notebook:
-    """The files of all agents. `agent` gives an agent by its name."""
+    """The files of notes of all agents. `agent` returns an agent by its name."""
 
     def __init__(self, ground: Host, agent: Callable[[str], Agent]) -> None:
         self._ground = ground
         self._agent = agent
         self._lock = anyio.Lock()
-        self._looks: dict[str, tuple[int, ...]] = {}
-        self._moved: tuple[object, ...] = ()
+        self._file_versions: dict[str, tuple[int, ...]] = {}
+        self._version: NotesVersion | None = None
+        self._day = ""
 
     async def run(self) -> None:
-        """For ever: what somebody wrote becomes facts, and what is known stands in the files,
-        within LOOK_S."""
+        """Sync every POLL_S seconds. Never returns."""
         while True:
             with suppress(StoreUnavailable):
                 await self.sync()
             await anyio.sleep(POLL_S)
 
     async def sync(self) -> str:
-        """Bring files and facts together, where either has changed. Returns what came of it, '' for
-        nothing. Asks no model."""
+        """Bring files and facts in step, where either has changed. Asks no model. Returns how many
+        facts changed in which file, '' for none."""
         if not self._ground.settings().config.memory.enabled:
             return ""
         async with self._lock:
-            moved = (await self._ground.store.query("memory_files_moved", ()))[0]
-            today = self._today()
-            facts_too = moved[:1] != self._moved[:1]
-            labels_too = (*moved[1:], today) != self._moved[1:]
-            found: dict[str, int] = {}
-            seen: set[str] = set()
+            version = await queries.notes_version(self._ground.store)
+            day = self._today()
+            read_all = day != self._day or not _same_labels(version, self._version)
+            write_all = read_all or self._version is None or version.facts != self._version.facts
+
+            changed: dict[str, int] = {}
+            roots: set[str] = set()
             for name in self._ground.settings().agents:
                 try:
                     files = (await self._agent(name).open_scope()).files
                 except (ToolError, ConfigError) as error:
-                    log.warning("the notes of %r are not read: %s", name, error)
+                    log.warning("Cannot read the notes of agent %r: %s", name, error)
                     continue
                 root = files.roots[0][0]
-                if root not in seen:
-                    seen.add(root)
-                    await self._sync_agent(
-                        name, files, (facts_too or labels_too, labels_too), found
+                if root not in roots:  # several agents can share a workspace
+                    roots.add(root)
+                    changed |= await self._sync_agent(
+                        name, files, read_all=read_all, write_all=write_all
                     )
-            self._moved = (moved[0], *moved[1:], today)
-            return "; ".join(f"{path}: {number}" for path, number in found.items())
+            self._version = version
+            self._day = day
+            return "; ".join(f"{path}: {number}" for path, number in changed.items())
 
     async def _sync_agent(
-        self, agent: str, files: Workspace, changed: tuple[bool, bool], found: dict[str, int]
-    ) -> None:
-        root = files.roots[0][0]
-        papers = await anyio.to_thread.run_sync(lambda: list(self._list_papers(agent, files)))
-        for paper in papers:
-            path = f"{root}/{paper.sheet.path}"
-            looks = await anyio.to_thread.run_sync(_stat_version, files, paper.sheet.path)
-            shows = changed[0] and bool(paper.sheet.section)
-            if looks == self._looks.get(path) and not shows and not changed[1]:
+        self, agent: str, files: Workspace, *, read_all: bool, write_all: bool
+    ) -> dict[str, int]:
+        """Returns how many facts came or went by which file."""
+        changed: dict[str, int] = {}
+        notes = await anyio.to_thread.run_sync(lambda: list(self._list_notes(agent, files)))
+        for file in notes:
+            name = file.sheet.path
+            path = f"{files.roots[0][0]}/{name}"
+            version = await anyio.to_thread.run_sync(_stat_version, files, name)
+            is_new = version != self._file_versions.get(path)
+            shows_facts = bool(file.sheet.section)
+            if not is_new and not read_all and not (write_all and shows_facts):
                 continue
+            number = 0
             try:
-                number = await self._sync_file(paper, agent, files)
-            except (ToolError, UnicodeDecodeError) as error:
-                if looks != self._looks.get(path):  # else it has been said
-                    why = (
-                        "it is no UTF-8 text"
-                        if isinstance(error, UnicodeDecodeError)
-                        else str(error)
-                    )
-                    log.warning("%s is left as it is, and nothing in it is read: %s", path, why)
-                number = 0
+                number = await self._sync_file(file, agent, files)
+            except UnicodeDecodeError:
+                if is_new:  # otherwise it was logged before
+                    log.warning("Skipping %s, which stays as it is: it is not UTF-8 text.", path)
+            except ToolError as error:
+                if is_new:
+                    log.warning("Skipping %s, which stays as it is: %s", path, error)
             if number:
-                found[paper.sheet.path] = number
-            self._looks[path] = (
-                looks  # as it was before it was read: what somebody saved meanwhile is seen again
-            )
+                changed[name] = number
+            # The version from before the file was read: what is saved meanwhile is seen next time.
+            self._file_versions[path] = version
         with suppress(ToolError):
             await self._write_index(agent, files)
+        return changed
 
     async def _write_index(self, agent: str, files: Workspace) -> None:
-        """Write which conversations were looked back at, where nobody else has written that
+        """Write which conversations were reflected on, unless somebody else has written that
         file."""
         store = self._ground.store
         path = f"{files.roots[0][0]}/{INDEX}"
-        rows = await store.query("gathered_list", ("reflect", agent, MOST_FILES))
-        before = (await anyio.to_thread.run_sync(_read_bytes, files, INDEX))[0]
-        content = render_index(rows)
-        if before == content or not (rows or before):
+        sessions = await queries.reflected_sessions(store, agent, MOST_FILES)
+        before, _ = await anyio.to_thread.run_sync(_read_bytes, files, INDEX)
+        content = render_index(sessions)
+        if before == content or not (sessions or before):
             return
-        known = await store.query("memory_file_get", (path,))
-        if before is not None and not (known and sha256(before).digest() in known[0][0]):
+        known = await queries.read_file_base(store, path)
+        if before is not None and sha256(before).digest() not in (known or b""):
             return
-        # First what it is and what it will be: cut off in between, either is known as ours.
-        both = sha256(content).digest() + sha256(before or b"").digest()
-        await store.change((Change("memory_file_set", (path, both, self._ground.clock.now())),))
-        await anyio.to_thread.run_sync(
-            replace_if_unchanged,
-            files,
-            INDEX,
-            before,
-            content,
-            partial(self._mark_private, files, INDEX),
-        )
+        # Both digests are stored before the file is written: after a crash in between, the old
+        # content and the new one are both known as ours.
+        digests = sha256(content).digest() + sha256(before or b"").digest()
+        await store.change((queries.set_file_base(path, digests, self._ground.clock.now()),))
+        judge = partial(self._mark_private, files, INDEX)
+        await anyio.to_thread.run_sync(replace_if_unchanged, files, INDEX, before, content, judge)
 
-    def _list_papers(self, agent: str, files: Workspace) -> Iterator[Paper]:
-        mine: tuple[Scope, str] = ("user", OWNER_NAME)
-        yield Paper(PINNED, *mine, "file", always=True)
-        yield Paper(KNOWLEDGE, *mine, "knowledge")
-        yield Paper(LEARNINGS, *mine, "learning")
-        zone = ZoneInfo(self._ground.settings().config.timezone)
-        today = datetime.fromtimestamp(self._ground.clock.now(), zone).replace(
-            hour=0, minute=0, second=0, microsecond=0
-        )
-        last = {
-            f"{(today - timedelta(days=n)).date()}.md": today - timedelta(days=n)
-            for n in range(DAYS)
-        }
-        for name in sorted(
-            {*last, *(name for name in _list_names(files, "memory") if _DAY.fullmatch(name))}
-        ):
-            begin = last.get(name)
-            day = (
-                (begin.timestamp(), (begin + timedelta(days=1)).timestamp())
-                if begin
-                else (0.0, 0.0)
-            )
-            title = name.removesuffix(".md")
-            note = "What conversations were about."
-            sheet = Sheet(f"memory/{name}", "conversations", title=title, note=note, log=True)
-            yield Paper(sheet, *mine, "summary", "day", retention="candidate", day=day)
+    def _list_notes(self, agent: str, files: Workspace) -> Iterator[NotesFile]:
+        """The files of notes of this workspace, and those that are to be written. It blocks."""
+        yield NotesFile(sheet=PINNED, scope="user", owner=OWNER_NAME, kind="file", always=True)
+        yield NotesFile(sheet=KNOWLEDGE, scope="user", owner=OWNER_NAME, kind="knowledge")
+        yield NotesFile(sheet=LEARNINGS, scope="user", owner=OWNER_NAME, kind="learning")
+        yield from self._list_days(files)
         for name in _list_names(files, FOLDER):
-            flat = name.endswith(".md")
-            for path in (name,) if flat else [f"{name}/{head}" for head in INDEX_FILES]:
-                subject = name.removesuffix(".md")
-                yield Paper(Sheet(f"{FOLDER}/{path}", subject=subject), "agent", agent)
+            subject = name.removesuffix(".md")
+            paths = [name] if name.endswith(".md") else [f"{name}/{head}" for head in INDEX_FILES]
+            for path in paths:
+                sheet = Sheet(f"{FOLDER}/{path}", subject=subject)
+                yield NotesFile(sheet=sheet, scope="agent", owner=agent)
 
-    async def _sync_file(self, paper: Paper, agent: str, files: Workspace) -> int:
-        """One file. Returns how many facts came or went by it."""
-        path = paper.sheet.path
+    def _list_days(self, files: Workspace) -> Iterator[NotesFile]:
+        """The notes of the last DAYS days, and of all days that have a file."""
+        zone = ZoneInfo(self._ground.settings().config.timezone)
+        now = datetime.fromtimestamp(self._ground.clock.now(), zone)
+        today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+        days = [today - timedelta(days=ago) for ago in range(DAYS)]
+        last = {f"{day.date()}.md": day for day in days}
+        older = [name for name in _list_names(files, "memory") if _DAY.fullmatch(name)]
+        for name in sorted({*last, *older}):
+            limits = (0.0, 0.0)
+            if name in last:
+                end = last[name] + timedelta(days=1)
+                limits = (last[name].timestamp(), end.timestamp())
+            sheet = Sheet(
+                f"memory/{name}",
+                "conversations",
+                title=name.removesuffix(".md"),
+                note="What conversations were about.",
+                log=True,
+            )
+            yield NotesFile(
+                sheet=sheet,
+                scope="user",
+                owner=OWNER_NAME,
+                kind="summary",
+                around="day",
+                retention="candidate",
+                day=limits,
+            )
+
+    async def _sync_file(self, file: NotesFile, agent: str, files: Workspace) -> int:
+        """Returns how many facts came or went."""
+        path = file.sheet.path
         real = await anyio.to_thread.run_sync(os.path.realpath, f"{files.roots[0][0]}/{path}")
-        rows = await self._ground.store.query("memory_file_get", (real,))
-        base = _decode_base(rows[0][0]) if rows else Base()
-        keys = msgspec.json.encode([each.key for each in (*base.ours, *base.theirs)]).decode()
-        rows = await self._ground.store.query("notes_known", (keys,))
-        ids = {key: id_ for key, id_, holds in rows if holds}
-        facts = await self._load_facts(paper, agent)
-        show = {
-            key: fact for key, each in facts.items() if (fact := _render_fact(paper.sheet, each))
-        }
-        known = {**{key: fact.id for key, fact in facts.items()}, **ids}
-        stays = {*known, *(key for key, _, _ in rows)} if paper.sheet.log else known.keys()
-        for _ in range(5):  # somebody may be writing it
+        stored = await queries.read_file_base(self._ground.store, real)
+        base = _decode_base(stored) if stored is not None else Base()
+        facts = await self._load_facts(file, agent, base)
+        to_show = {}
+        for key, fact in facts.shown.items():
+            if rendered := _render_fact(file.sheet, fact):
+                to_show[key] = rendered
+        stays = {*facts.ids, *facts.keys} if file.sheet.log else facts.ids.keys()
+
+        for _ in range(5):  # somebody may be writing the file
             text, place = await anyio.to_thread.run_sync(_read_text, files, path)
             label = join_labels(
                 (await self._read_label(agent, place), Label("tool_local", source=f"file {path}"))
             )
             trusted = label.integrity != "untrusted" and not label.by
-            here = text is not None
-            last = (
-                base if here else Base(base.ours, (), base.version)
-            )  # who deletes a file forgets nothing
-            done = merge_sheet(paper.sheet, text or "", last, show, stays, trusted)
-            before = text.encode() if text is not None else None
-            write = partial(
+            # Deleting a file forgets nothing: then no line counts as deleted.
+            last = base if text is not None else Base(base.ours, (), base.version)
+            done = merge_sheet(file.sheet, text or "", last, to_show, stays, trusted)
+            if done.text is None:
+                break
+            written = await anyio.to_thread.run_sync(
                 replace_if_unchanged,
                 files,
                 path,
-                before,
-                judge=partial(self._mark_private, files, path),
+                text.encode() if text is not None else None,
+                done.text.encode(),
+                partial(self._mark_private, files, path),
             )
-            if done.text is None or await anyio.to_thread.run_sync(write, done.text.encode()):
+            if written:
                 break
         else:
             return 0
-        if not here:
-            done = msgspec.structs.replace(
-                done, base=Base(done.base.ours, base.theirs, done.base.version)
-            )
-        return await self._save_changes(paper, real, done, base, (label, known, facts))
+        if text is None:
+            kept = Base(done.base.ours, base.theirs, done.base.version)
+            done = replace(done, base=kept)
+        return await self._save_changes(file, real, done, base=base, label=label, facts=facts)
 
     def _mark_private(self, files: Workspace, path: str, real: str) -> None:
-        """What is about the owner stays theirs also where a link leads out of what is theirs. It
+        """Label a private file for its owners also when a link leads out of the private folder. It
         blocks."""
         root = files.roots[0][0]
         if not is_private(root, f"{root}/{path}") or is_private(root, real):
             return
         label = Label("tool_local", OWNERS, f"file {path}")
-        row = (stored_as(real), msgspec.json.encode(label), "", self._ground.clock.now())
-        anyio.from_thread.run(self._ground.store.change, (Change("file_label_set", row),))
+        change = set_label(stored_as(real), label, "", self._ground.clock.now())
+        anyio.from_thread.run(self._ground.store.change, (change,))
 
     async def _read_label(self, agent: str, place: Place) -> Label:
-        """Whose word is in what was read there, also while somebody writes it."""
+        """The label of what was read at this place, also while somebody writes it."""
         return (await marks_in(await self._agent(agent).open_scope())).of(place)
 
     async def _save_changes(
-        self,
-        paper: Paper,
-        real: str,
-        done: Merge,
-        base: Base,
-        about: tuple[Label, Mapping[str, int], Mapping[str, Fact]],
+        self, file: NotesFile, real: str, done: Merge, *, base: Base, label: Label, facts: _Facts
     ) -> int:
-        """Write down what the file says now, and the facts that came and went with it. What
-        somebody changed stays whose it was."""
-        label, known, whose = about
+        """Write what the file says now, and the facts that came and went with it. A fact that was
+        edited keeps its owner."""
         now = self._ground.clock.now()
         held = label.integrity == "untrusted" or bool(label.by)
         place = sha256(real.encode(errors="surrogateescape")).hexdigest()[:12]
-        names = {
-            new.key: f"{paper.kind if new.ours else paper.around}:{place}:{new.key}"
-            for new in done.new
-        }
         if done.dropped:
-            log.warning("%s has too many entries: %d are only in the file", real, done.dropped)
-        changes = [
-            close_fact(known[key], now, f"taken out of {paper.sheet.path}")
-            for key in done.closed
-            if key in known
-        ]
-        keeping = self._ground.settings().config.memory.keeping
-        for new in done.new:
-            before = whose.get(new.replaces)
-            fact = NewFact(
-                self._ground.redact(new.text),
-                before.scope if before else paper.scope,
-                before.owner if before else paper.owner,
-                label,
-                "file",
-                names[new.key],
-                retention="durable" if new.ours and paper.kind != "summary" else paper.retention,
-                pinned=new.ours and paper.always and not held,
-                held=held,
-                replaces=tuple(known[key] for key in (new.replaces,) if key in known),
+            log.warning(
+                "%s has too many entries: %d of them are not in memory.", real, done.dropped
             )
-            changes += add_fact(fact, now, keeping)
-        said = _with_final_keys(done.base, names)
-        if said != base:
-            changes.append(Change("memory_file_set", (real, msgspec.json.encode(said), now)))
+
+        changes = [
+            close_fact(facts.ids[key], now, f"taken out of {file.sheet.path}")
+            for key in done.closed
+            if key in facts.ids
+        ]
+        keys = {}
+        for new in done.new:
+            kind = file.kind if new.ours else file.around
+            keys[new.key] = f"{kind}:{place}:{new.key}"
+            before = facts.shown.get(new.replaces)
+            durable = new.ours and file.kind != "summary"
+            fact = NewFact(
+                text=self._ground.redact(new.text),
+                scope=before.scope if before else file.scope,
+                owner=before.owner if before else file.owner,
+                label=label,
+                writer="file",
+                key=keys[new.key],
+                retention="durable" if durable else file.retention,
+                pinned=new.ours and file.always and not held,
+                held=held,
+                replaces=(facts.ids[new.replaces],) if new.replaces in facts.ids else (),
+            )
+            changes += add_fact(fact, now, self._ground.settings().config.memory.keeping)
+
+        here = _with_final_keys(done.base, keys)
+        if here != base:
+            changes.append(queries.set_file_base(real, msgspec.json.encode(here), now))
         if changes:
             await self._ground.store.change(changes)
         return len(done.new) + len(done.closed)
 
-    async def _load_facts(self, paper: Paper, agent: str) -> dict[str, Fact]:
-        """What the marked part is to show."""
-        if not paper.sheet.section:
+    async def _load_facts(self, file: NotesFile, agent: str, base: Base) -> _Facts:
+        """The facts that the marked part is to show, and those that the file has become."""
+        known = await queries.facts_by_key(
+            self._ground.store, [entry.key for entry in (*base.ours, *base.theirs)]
+        )
+        shown = await self._load_shown_facts(file, agent)
+        ids = {key: fact.id for key, fact in shown.items()}
+        ids |= {each.key: each.id for each in known if each.holds}
+        return _Facts(shown=shown, ids=ids, keys=[each.key for each in known])
+
+    async def _load_shown_facts(self, file: NotesFile, agent: str) -> dict[str, Fact]:
+        if not file.sheet.section:
             return {}
-        owners = [
-            ("user", OWNER_NAME),
-            ("agent", agent),
-            *([("global", "")] if paper.always else []),
-        ]
         store = self._ground.store
-        if paper.always:
-            rows = await store.query("notes_pinned", ())
+        owners = [("user", OWNER_NAME), ("agent", agent)]
+        if file.always:
+            owners.append(("global", ""))
+            found = queries.pinned_facts(store)
         else:
-            rows = await store.query("notes_kind", (encode_owners(owners), paper.kind))
-        found = [
-            fact for row in rows if ((fact := parse_fact_row(row)).scope, fact.owner) in owners
-        ]
-        begin, end = paper.day
-        return {
-            fact.key: fact
-            for fact in found
-            if (not paper.sheet.log or begin <= fact.at < end)
-            and fact.label.integrity != "untrusted"
-            and may_see(fact.label, _READERS)
-        }
+            found = await queries.facts_of_kind(store, owners, file.kind)
+
+        begin, end = file.day
+        shown = {}
+        for fact in found:
+            if (fact.scope, fact.owner) not in owners:
+                continue
+            if file.sheet.log and not begin <= fact.at < end:
+                continue
+            if fact.label.integrity != "untrusted" and may_see(fact.label, _READERS):
+                shown[fact.key] = fact
+        return shown
 
     def _today(self) -> str:
         zone = ZoneInfo(self._ground.settings().config.timezone)
@@ -370,27 +390,26 @@ def _render_fact(sheet: Sheet, fact: Fact) -> ShownFacts | None:
     return render_fact(sheet, fact.text, source, fact.confidence)
 
 
-def _with_final_keys(base: Base, names: Mapping[str, str]) -> Base:
-    """With the names that facts have for ever."""
-    ours, theirs = (
-        tuple(msgspec.structs.replace(each, key=names.get(each.key, each.key)) for each in entries)
-        for entries in (base.ours, base.theirs)
-    )
+def _same_labels(one: NotesVersion, other: NotesVersion | None) -> bool:
+    """Whether only facts may have changed between these."""
+    return other is not None and replace(one, facts=other.facts) == other
+
+
+def _with_final_keys(base: Base, keys: Mapping[str, str]) -> Base:
+    """With the keys under which the facts are stored, in place of those within the file."""
+    ours = tuple(replace(entry, key=keys.get(entry.key, entry.key)) for entry in base.ours)
+    theirs = tuple(replace(entry, key=keys.get(entry.key, entry.key)) for entry in base.theirs)
     return Base(ours, theirs, base.version)
 
 
-def render_index(rows: Iterable[tuple[str, int, float, str, str]]) -> bytes:
-    """Which conversations were looked back at, and what came of it (processed, too_short or error),
-    as JSON."""
-    sessions = {
-        session: {
-            "status": status,
-            "processed_at": datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds"),
-            "events": n,
-            **({"summary": note} if note else {}),
-        }
-        for session, n, at, status, note in rows
-    }
+def render_index(reflected: Iterable[ReflectedSession]) -> bytes:
+    """The sessions that were reflected on, with what came of each, as JSON."""
+    sessions = {}
+    for each in reflected:
+        at = datetime.fromtimestamp(each.at, UTC).isoformat(timespec="seconds")
+        sessions[each.session] = {"status": each.status, "processed_at": at, "events": each.n}
+        if each.note:
+            sessions[each.session]["summary"] = each.note
     return msgspec.json.format(msgspec.json.encode({"sessions": sessions}), indent=2) + b"\n"
 
 

@@ -82,9 +82,9 @@ class TranscriptLine(msgspec.Struct, frozen=True):
     at: float = 0.0
 
 
-class LetGo(msgspec.Struct, frozen=True):
-    """What somebody had forgotten, and when. What was `held` no model is shown: nobody ever vouched
-    for it."""
+class ForgottenFact(msgspec.Struct, frozen=True):
+    """A fact that a person had forgotten at `at` (seconds since the epoch). Held ones are not shown
+    to a model: nobody has vouched for them."""
 
     text: str
     at: float
@@ -164,7 +164,9 @@ def _last_lines(lines: Sequence[TranscriptLine], limit: int) -> tuple[Transcript
     return tuple(reversed(kept))
 
 
-def build_prompt(shown: Excerpt, known: Sequence[Stored] = (), gone: Sequence[LetGo] = ()) -> Aside:
+def build_prompt(
+    shown: Excerpt, known: Sequence[Stored] = (), gone: Sequence[ForgottenFact] = ()
+) -> Aside:
     """What a model is asked of it."""
     pieces = [f"KNOWN\n{_render_facts(known)}"] if known else []
     over = [
@@ -195,7 +197,7 @@ def indent_continuations(text: str) -> str:
     return re.sub(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+", "\n    ", text.strip())
 
 
-def is_forgotten(text: str, at: float, gone: Iterable[LetGo]) -> bool:
+def is_forgotten(text: str, at: float, gone: Iterable[ForgottenFact]) -> bool:
     """Whether a person has had this forgotten since it was said: in as many words, or in fewer or
     more of them. That it is not so says something else."""
     words = _stems(text)
@@ -204,7 +206,9 @@ def is_forgotten(text: str, at: float, gone: Iterable[LetGo]) -> bool:
     return any(words and each and (words <= each or each <= words) for each in old)
 
 
-def drop_mentioned_again(lines: Sequence[TranscriptLine], gone: Iterable[LetGo]) -> list[LetGo]:
+def drop_mentioned_again(
+    lines: Sequence[TranscriptLine], gone: Iterable[ForgottenFact]
+) -> list[ForgottenFact]:
     """What was forgotten, without that of which somebody has spoken here since."""
     said = [(line.at, _stems(line.text)) for line in lines if line.who != MODEL]
     return [
@@ -227,7 +231,7 @@ def parse_answer(
     shown: Excerpt,
     known: Sequence[Stored] = (),
     told: Collection[str] = (),
-    gone: Sequence[LetGo] = (),
+    gone: Sequence[ForgottenFact] = (),
 ) -> Harvest:
     """What may be believed of the answer: facts from lines that were shown as new, which say
     something that is not known, and is not `gone` again. `told` are texts that memory itself had

@@ -1,10 +1,10 @@
-"""Finds facts again, for whoever may see them: by words, by meaning where a model compares that,
-and by both."""
+"""Search in memory: by words, and by meaning when an embedding model is configured."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Protocol
 
 import anyio
 import anyio.to_thread
@@ -12,9 +12,11 @@ import msgspec
 
 from ..store.base import Store
 from ..types.clock import Clock
+from . import queries
 from .claims import contradict, parse_claim
-from .facts import Fact, FactHit, Scope, Viewer, encode_owners, parse_fact_row
+from .facts import Fact, FactHit, Scope, Viewer
 from .fuse import WORDS_WEIGHT, Ranked, fuse_rankings
+from .queries import FactPage, FactText, Owners, Read
 from .words import (
     build_fts_query,
     compute_word_overlap,
@@ -23,44 +25,45 @@ from .words import (
     normalize_text,
 )
 
+MAX_ID = (1 << 62) - 1
 MOST_FOUND = 50
 DEPTH = 50
-"""So far down each order is read before they become one."""
+"""So many hits of each ranking are read before the rankings are fused."""
 INLINE_SEARCH_FACTS = 2_000
-"""So many facts are searched for words in less time than it takes to go to another thread and
-back."""
+"""Up to so many facts a search for words is faster than a trip to another thread and back."""
 DUPLICATE_COSINE = 0.9
-"""As near as this two facts say the same."""
-Owners = Sequence[tuple[str, str]] | None
-Read = Callable[[str, tuple[str | int | float | bytes | None, ...]], list[tuple[Any, ...]]]
+"""Two facts whose vectors are at least so similar say the same."""
 
 
 class Meaning(Protocol):
-    """Compares meanings, by one model or several, whose `names` these are. `memory/meaning.py`
-    implements it."""
+    """Search by meaning, with one embedding model or several. Implemented by
+    `memory.meaning.Meanings`."""
 
     @property
     def model_names(self) -> tuple[str, ...]: ...
 
     @property
     def needs_reindex(self) -> bool:
-        """Whether vectors that there are must be made anew."""
+        """True when stored vectors no longer fit the model and must be computed again."""
         ...
 
     async def find_nearest(
         self, text: str, owners: Owners, held: bool, top_k: int
     ) -> Sequence[Sequence[tuple[int, float, float]]]:
-        """An order for each model: (id, relevance, cosine)."""
+        """One ranking for each model, as (id, relevance, cosine), the nearest first. Empty for a
+        model that failed or was too slow."""
         ...
 
     async def embed_missing(self) -> int:
-        """Make some of the vectors that are missing. Returns how many. Raises ModelError,
-        StoreError."""
+        """Compute a batch of missing vectors. Returns for how many facts; 0 when none are missing.
+
+        Raises ModelError, StoreError.
+        """
         ...
 
 
 class Only(msgspec.Struct, frozen=True):
-    """A choice among facts: those of one owner, those that are pinned, those that are held."""
+    """Lists only the facts of one owner, only pinned ones, only held ones."""
 
     owner: str = ""
     pinned: bool = False
@@ -71,54 +74,55 @@ ALL = Only()
 
 
 class Memory:
-    """What is known. Everything that is asked takes a Viewer: there is no other way to a fact.
-    Without `meaning` words alone are compared."""
+    """The facts of this home, as far as a Viewer may see them. Without `meaning` facts are found by
+    words only."""
 
     def __init__(self, store: Store, clock: Clock, meaning: Meaning | None = None) -> None:
         self._store = store
         self._clock = clock
         self.meaning = meaning
         self._seq = -1
-        self._room: Mapping[tuple[str, str], int] = {}
-        self._pins: tuple[Fact, ...] = ()
+        self._open_counts: Mapping[tuple[str, str], int] = {}
+        self._pinned: Sequence[Fact] = ()
         self._reader: Read | None = None
-        self._one = anyio.Lock()
+        self._reader_lock = anyio.Lock()
 
-    # What is asked at every turn: from memory, and brought up to date where a fact has changed.
+    # Asked at every turn: answered from a cache that is read again when a fact has changed.
 
     def count(self, viewer: Viewer) -> int:
-        """How many there are for this viewer, those included that are held. Does not wait."""
+        """How many open facts this viewer's owners have, held ones included. Does not wait."""
         self._refresh()
         owners = viewer.owners()
-        return (
-            sum(self._room.values())
-            if owners is None
-            else sum(self._room.get(each, 0) for each in owners)
-        )
+        if owners is None:
+            return sum(self._open_counts.values())
+        return sum(self._open_counts.get(owner, 0) for owner in owners)
 
     def count_owned(self, scope: Scope, owner: str) -> int:
-        """How many one owner has. Does not wait."""
+        """How many open facts one owner has. Does not wait."""
         self._refresh()
-        return self._room.get((scope, owner), 0)
+        return self._open_counts.get((scope, owner), 0)
 
     def pinned(self, viewer: Viewer) -> list[Fact]:
-        """What is always told, the oldest first. Does not wait."""
+        """The pinned facts that this viewer sees, the oldest first. Does not wait."""
         self._refresh()
-        return [fact for fact in self._pins if viewer.sees(fact)]
+        return [fact for fact in self._pinned if viewer.sees(fact)]
 
     @property
     def seq(self) -> int:
-        """A number that changes with the facts. Does not wait."""
-        self._refresh()
-        return self._seq
+        """A number that changes whenever a fact changes. Does not wait."""
+        seq = queries.last_change(self._store.query_sync)
+        if seq != self._seq:
+            self._reload(seq)
+        return seq
 
     def _refresh(self) -> None:
-        seq = int(self._store.query_sync("fact_last_change")[0][0])
+        seq = queries.last_change(self._store.query_sync)
         if seq != self._seq:
-            self._room = {
-                (scope, owner): facts for scope, owner, facts in self._store.query_sync("fact_room")
-            }
-            self._pins = tuple(parse_fact_row(row) for row in self._store.query_sync("fact_pinned"))
+            self._reload(seq)
+
+    def _reload(self, seq: int) -> None:
+        self._open_counts = queries.count_open(self._store.query_sync)
+        self._pinned = queries.pinned_facts(self._store)
         self._seq = seq
 
     # Searches
@@ -126,145 +130,148 @@ class Memory:
     async def search(
         self, query: str, viewer: Viewer, top_k: int = 5, scope: str = ""
     ) -> list[FactHit]:
-        """The facts that answer this best, the best first, at most `top_k` (of MOST_FOUND)."""
+        """The open facts that answer this best, the best first: at most `top_k`, and never more
+        than MOST_FOUND."""
         owners = viewer.owners(scope)
-        orders = [await self._search_words(query, owners, viewer.held)]
+        rankings = [await self._rank_by_words(query, owners, viewer.held)]
         if self.meaning is not None and query.strip():
-            near = await self.meaning.find_nearest(query, owners, viewer.held, DEPTH)
-            orders += [Ranked([(id_, relevance) for id_, relevance, _ in hits]) for hits in near]
-        found = fuse_rankings(orders)
-        facts = await self._fetch_facts([id_ for id_, _ in found[: 2 * MOST_FOUND]])
-        now = self._clock.now()
-        shown = [
-            FactHit(facts[id_], relevance)
-            for id_, relevance in found
-            if id_ in facts and relevance > 0
-        ]
-        return [each for each in shown if _is_valid(each.fact, now) and viewer.sees(each.fact)][
-            : min(top_k, MOST_FOUND)
-        ]
+            by_meaning = await self.meaning.find_nearest(query, owners, viewer.held, DEPTH)
+            rankings += [Ranked([(id_, near) for id_, near, _ in hits]) for hits in by_meaning]
 
-    async def _search_words(self, query: str, owners: Owners, held: bool) -> Ranked:
+        fused = fuse_rankings(rankings)
+        facts = await self._facts_by_id([id_ for id_, _ in fused[: 2 * MOST_FOUND]])
+        now = self._clock.now()
+
+        found = []
+        for id_, relevance in fused:
+            fact = facts.get(id_)
+            if fact is None or relevance <= 0:
+                continue
+            if _is_valid(fact, now) and viewer.sees(fact):
+                found.append(FactHit(fact, relevance))
+        return found[: min(top_k, MOST_FOUND)]
+
+    async def _rank_by_words(self, query: str, owners: Owners, held: bool) -> Ranked:
         words = extract_words(query)
         if not words:
             return Ranked(())
-        args = (build_fts_query(query), encode_owners(owners), self._clock.now(), int(held), DEPTH)
-        rows = await self._search_index(args)
-        return Ranked(
-            [(id_, compute_word_overlap(words, text)) for id_, text in rows], WORDS_WEIGHT
-        )
+        matches = await self._match_words(build_fts_query(query), owners, held, DEPTH)
+        ranking = [(match.id, compute_word_overlap(words, match.text)) for match in matches]
+        return Ranked(ranking, WORDS_WEIGHT)
 
-    async def _search_index(
-        self, args: tuple[str | int | float | None, ...]
-    ) -> list[tuple[int, str]]:
-        """Ask the index of words: in a thread, where there are so many facts that it takes long."""
+    async def _match_words(
+        self, query: str, owners: Owners, held: bool, limit: int
+    ) -> list[FactText]:
+        """Ask the full-text index. With many facts that takes long, and is done in a thread."""
         self._refresh()
-        if sum(self._room.values()) <= INLINE_SEARCH_FACTS:
-            return [(row[0], row[1]) for row in self._store.query_sync("fact_find", args)]
-        async with self._one:
+        search = partial(
+            queries.search_words,
+            query=query,
+            owners=owners,
+            now=self._clock.now(),
+            held=held,
+            limit=limit,
+        )
+        if sum(self._open_counts.values()) <= INLINE_SEARCH_FACTS:
+            return search(self._store.query_sync)
+        async with self._reader_lock:
             self._reader = self._reader or self._store.open_reader()
-            rows = await anyio.to_thread.run_sync(self._reader, "fact_find", args)
-            return [(row[0], row[1]) for row in rows]
+            return await anyio.to_thread.run_sync(search, self._reader)
 
     async def find_exact(self, text: str, owners: Sequence[tuple[str, str]]) -> list[Fact]:
-        """The facts of these owners that say this in the same words, also those that are held."""
-        words = " ".join(f'"{word}"' for word in normalize_text(text).split()[:64])
-        rows = (
-            await self._search_index((words, encode_owners(owners), self._clock.now(), 1, 20))
-            if words
-            else []
-        )
-        same = await self._fetch_facts(
-            [id_ for id_, said in rows if normalize_text(said) == normalize_text(text)]
-        )
-        return list(same.values())
+        """The open facts of these owners that say this in the same words, held ones included."""
+        wanted = normalize_text(text)
+        if not wanted:
+            return []
+        query = " ".join(f'"{word}"' for word in wanted.split()[:64])
+        matches = await self._match_words(query, owners, True, 20)
+        same = [match.id for match in matches if normalize_text(match.text) == wanted]
+        return list((await self._facts_by_id(same)).values())
 
     async def find_duplicate(self, text: str, scope: Scope, owner: str) -> Fact | None:
-        """The fact of this owner that says the same already: in the same words, or in others about
-        the same names."""
+        """The fact of this owner that says the same: in the same words, or in other words about the
+        same names, if all embedding models agree on that."""
         owners = [(scope, owner)]
-        now = self._clock.now()
         if same := await self.find_exact(text, owners):
             return same[0]
-        near = (
-            await self.meaning.find_nearest(text, owners, False, 3)
-            if self.meaning is not None
-            else ()
-        )
-        ids = {hits[0][0] for hits in near if hits and hits[0][2] >= DUPLICATE_COSINE}
-        if (
-            not near
-            or len(ids) != 1
-            or not all(hits and hits[0][2] >= DUPLICATE_COSINE for hits in near)
-        ):
+        if self.meaning is None:
             return None
-        for fact in (await self._fetch_facts([*ids])).values():
+
+        nearest = set[int]()
+        rankings = await self.meaning.find_nearest(text, owners, False, 3)
+        for hits in rankings:
+            if not hits or hits[0][2] < DUPLICATE_COSINE:
+                return None
+            nearest.add(hits[0][0])
+        if len(nearest) != 1:
+            return None
+
+        now = self._clock.now()
+        for fact in (await self._facts_by_id(list(nearest))).values():
             if _is_valid(fact, now) and extract_names(fact.text) == extract_names(text):
                 return fact
         return None
 
     async def find_contradicted(self, text: str, scope: Scope, owner: str) -> list[Fact]:
-        """The facts of this owner that cannot hold any more when this does; what is held is not
-        among them.
+        """The open facts of this owner that cannot hold together with this one, by id. Held ones
+        are left out.
 
-        `I` and `the user` name somebody only in what belongs to one person: elsewhere several may
-        have said it.
+        `I` and `the user` name somebody only among the facts of one person: elsewhere several
+        people may have said them.
         """
         claim = parse_claim(text)
         if claim is None or (not claim.subject and scope != "user"):
             return []
-        words = " OR ".join(f'"{word}"' for word in normalize_text(text).split()[:64])
-        rows = await self._search_index(
-            (words, encode_owners([(scope, owner)]), self._clock.now(), 0, DEPTH)
-        )
-        ids = [
-            id_
-            for id_, said in rows
-            if (known := parse_claim(said)) is not None and contradict(claim, known)
-        ]
-        return sorted((await self._fetch_facts(ids)).values(), key=lambda fact: fact.id)
+        query = " OR ".join(f'"{word}"' for word in normalize_text(text).split()[:64])
+        ids = []
+        for match in await self._match_words(query, [(scope, owner)], False, DEPTH):
+            known = parse_claim(match.text)
+            if known is not None and contradict(claim, known):
+                ids.append(match.id)
+        return sorted((await self._facts_by_id(ids)).values(), key=lambda fact: fact.id)
+
+    # Lists, and single facts
 
     async def list_facts(
         self, viewer: Viewer, scope: str = "", limit: int = 50, offset: int = 0, *, only: Only = ALL
     ) -> list[Fact]:
-        """What holds now, the latest first."""
+        """The open facts that this viewer sees, the latest first."""
         return self.list_facts_sync(viewer, scope, limit, offset, only=only)
 
     async def get(self, id_: int, viewer: Viewer) -> Fact | None:
-        """One fact, also where it has been closed; None where it is not for this viewer."""
+        """One fact, also a closed one; None when there is none that this viewer sees."""
         return self.get_sync(id_, viewer)
 
     def list_facts_sync(
         self, viewer: Viewer, scope: str = "", limit: int = 50, offset: int = 0, *, only: Only = ALL
     ) -> list[Fact]:
-        """The same as `facts`. Does not wait."""
-        page = (int(only.pinned), limit, offset, scope, only.owner, int(only.held))
-        args = (
-            encode_owners(viewer.owners() if viewer.all_seeing else viewer.owners(scope)),
-            self._clock.now(),
+        """As `list_facts`. Does not wait."""
+        page = FactPage(
+            owners=viewer.owners("" if viewer.all_seeing else scope),
+            now=self._clock.now(),
+            limit=limit,
+            offset=offset,
+            held=viewer.held,
+            pinned=only.pinned,
+            scope=scope,
+            owner=only.owner,
+            only_held=only.held,
         )
-        rows = self._store.query_sync("fact_list", (*args, int(viewer.held), *page))
-        return [fact for row in rows if viewer.sees(fact := parse_fact_row(row))]
+        return [fact for fact in queries.list_facts(self._store, page) if viewer.sees(fact)]
 
     def get_sync(self, id_: int, viewer: Viewer) -> Fact | None:
-        """The same as `get`. Does not wait."""
-        rows = (
-            self._store.query_sync("fact_get", (msgspec.json.encode([id_]).decode(),))
-            if 0 < id_ < 1 << 62
-            else []
-        )
-        return next((fact for row in rows if viewer.sees(fact := parse_fact_row(row))), None)
+        """As `get`. Does not wait."""
+        if not 0 < id_ <= MAX_ID:
+            return None
+        fact = queries.find_fact(self._store, id_)
+        return fact if fact is not None and viewer.sees(fact) else None
 
     async def history(self, id_: int, viewer: Viewer) -> list[Fact]:
-        """All that this came in place of, and what came in its place, the oldest first."""
-        rows = await self._store.query("fact_history", (id_,))
-        return [fact for row in rows if viewer.sees(fact := parse_fact_row(row))]
+        """The fact, all that it replaced and all that replaced it, the oldest first."""
+        return [fact for fact in await queries.fact_history(self._store, id_) if viewer.sees(fact)]
 
-    async def _fetch_facts(self, ids: list[int]) -> dict[int, Fact]:
-        rows = (
-            await self._store.query("fact_get", (msgspec.json.encode(ids).decode(),)) if ids else []
-        )
-        return {fact.id: fact for row in rows for fact in [parse_fact_row(row)]}
+    async def _facts_by_id(self, ids: Sequence[int]) -> dict[int, Fact]:
+        return {fact.id: fact for fact in await queries.get_facts(self._store, ids)}
 
 
 def _is_valid(fact: Fact, now: float) -> bool:

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from ..policy.gate import format_sources
-from ..types.events import MessageReceived, Recalled, decode_event
+from ..types.events import Recalled
 from ..types.labels import LOCAL, join_labels
 from ..types.messages import Text
 from ..types.turn import MEMORIES_PREFIX
@@ -17,7 +16,6 @@ from .facts import Fact
 RECALLED_CHARS = 4_000
 PINNED_CHARS = 6_000
 SHOWN_CHARS = 600
-SAID_CHARS = 300
 OPEN_TAG = MEMORIES_PREFIX
 CLOSE_TAG = "</context_snapshot>"
 RECALL_INTRO = (
@@ -114,17 +112,6 @@ def explain_fact(
         )
     used = f"{fact.uses} times, last {day(fact.used_at)}" if fact.used_at else "never"
     return [*found, ("recalled", used), ("confidence", f"{fact.confidence:.2f}")]
-
-
-def read_source_text(rows: Sequence[tuple[Any, ...]]) -> str:
-    """What a person said last before a fact was noted, by the row of `fact_said`; '' where that is
-    gone."""
-    event = decode_event(rows[0][0]) if rows else None
-    return (
-        " ".join(event.message.text.split())[:SAID_CHARS]
-        if isinstance(event, MessageReceived)
-        else ""
-    )
 
 
 def describe_owner(fact: Fact) -> str:

@@ -1,4 +1,4 @@
-"""The tools with which an agent remembers, looks up and forgets."""
+"""Tools to save, search, list and forget memories."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from ..policy.gate import format_sources
 from ..tools.base import Context, Done, Tool, done, own
 from ..tools.define import tool
 from ..types.errors import ToolError
-from ..types.identity import responsible_person
+from ..types.identity import EVERYBODY, responsible_person
 from ..types.labels import LOCAL, join_labels
 from .facts import (
     FACT_CHARS,
@@ -40,45 +41,49 @@ NOT_HERE = (
 )
 
 
-class Remembered(msgspec.Struct, frozen=True):
-    """What the tools stand on: `keeping` says how much is kept now, `clean` hides secrets, `alone`
-    gives the person who is alone with the agent in the conversation of a call, '' where there are
-    more."""
+class WantedFact(msgspec.Struct, frozen=True):
+    """What a call wants to save, and whose it would be."""
 
-    memory: Memory
-    keeping: Callable[[], Keeping]
-    redact: Callable[[str], str]
-    sole_person: Callable[[Context], str]
+    text: str
+    scope: Scope
+    owner: str
 
 
-def memory_tools(ground: Remembered) -> tuple[Tool, ...]:
-    """The four of them."""
+def memory_tools(
+    memory: Memory, keeping: Callable[[], Keeping], redact: Callable[[str], str]
+) -> tuple[Tool, ...]:
+    """The tools that save, search, list and forget memories. `keeping` is asked at each call;
+    `redact` takes secrets out of what is saved."""
     return (
-        _make_save_tool(ground),
-        _make_search_tool(ground),
-        _make_forget_tool(ground),
-        _make_list_tool(ground),
+        _make_save_tool(memory, keeping, redact),
+        _make_search_tool(memory),
+        _make_forget_tool(memory),
+        _make_list_tool(memory),
     )
 
 
-def make_viewer(ground: Remembered, context: Context) -> Viewer:
-    """Who looks through the tools of this conversation."""
+def make_viewer(context: Context) -> Viewer:
+    """The person and the agent of this call. Facts of the person are included when they are alone
+    with the agent."""
     person = responsible_person(context.principal)
-    return Viewer(person, context.agent, ground.sole_person(context) == person, context.audience)
+    alone = "" if context.person == EVERYBODY else context.person
+    return Viewer(person, context.agent, alone == person, context.audience)
 
 
 def render_fact_line(fact: Fact) -> str:
-    """A fact in a line, with the id by which it can be named."""
+    """A fact in one line, with its id."""
     day = datetime.fromtimestamp(fact.valid_from, UTC).date().isoformat()
-    marks = [
-        fact.scope,
-        *(["always told"] if fact.pinned else []),
-        *(["held"] if fact.held else []),
-    ]
+    marks: list[str] = [fact.scope]
+    if fact.pinned:
+        marks.append("always told")
+    if fact.held:
+        marks.append("held")
     return f"#{fact.id} ({', '.join(marks)}, {day}) {fact.text}"
 
 
-def _make_save_tool(ground: Remembered) -> Tool:
+def _make_save_tool(
+    memory: Memory, keeping: Callable[[], Keeping], redact: Callable[[str], str]
+) -> Tool:
     @tool(effect="local_write", replay="commit")
     async def save_memory(
         content: str,
@@ -96,8 +101,8 @@ def _make_save_tool(ground: Remembered) -> Tool:
         be useful pinned: always told, in every conversation; for what must never be missed
         replaces: the number of a memory that this corrects
         """
-        viewer = make_viewer(ground, context)
-        text = ground.redact(fit_fact_text(content))
+        viewer = make_viewer(context)
+        text = redact(fit_fact_text(content))
         if not text:
             raise ToolError("there is nothing to remember: content is empty")
         if len(content) > FACT_CHARS:
@@ -109,63 +114,64 @@ def _make_save_tool(ground: Remembered) -> Tool:
             raise ToolError(NOT_HERE)
         owner = {"user": viewer.person, "agent": viewer.agent, "global": ""}[scope]
         why = _why_held(context, scope)
-        if known := await _find_known(
-            ground.memory, viewer, (text, scope, owner), bool(why), pinned
-        ):
-            here = add_fact_source(known, context.session, _event_number(context))
-            return msgspec.structs.replace(
-                done(f"that is known already: #{known}", own(context)), changes=(here,)
-            )
-        old = await _find_replaced(ground.memory, viewer, (text, scope, owner), replaces)
-        keeping = ground.keeping()
-        if not old and ground.memory.count_owned(scope, owner) >= keeping.most:
+        wanted = WantedFact(text, scope, owner)
+
+        known = await _find_known(memory, viewer, wanted, held=bool(why), pinned=pinned)
+        if known:
+            source = add_fact_source(known, context.session, _event_number(context))
+            said = done(f"that is known already: #{known}", own(context))
+            return replace(said, changes=(source,))
+
+        old = await _find_replaced(memory, viewer, wanted, replaces)
+        limits = keeping()
+        if not old and memory.count_owned(scope, owner) >= limits.most:
             raise ToolError(
-                f"not saved: there are {keeping.most:,} memories of {scope} already. Forget "
+                f"not saved: there are {limits.most:,} memories of {scope} already. Forget "
                 "some first."
             )
         fact = NewFact(
-            text,
-            scope,
-            owner,
-            mark_vouched(context.label) if context.approved else context.label,
-            "tool",
-            context.key,
-            context.session,
-            _event_number(context),
+            text=text,
+            scope=scope,
+            owner=owner,
+            label=mark_vouched(context.label) if context.approved else context.label,
+            writer="tool",
+            key=context.key,
+            session=context.session,
+            n=_event_number(context),
             retention=retention,
             pinned=pinned or any(each.pinned for each in old),
             held=bool(why),
             replaces=tuple(each.id for each in old),
         )
-        said = done(
-            _describe_saved(old, why), join_labels((own(context), *(each.label for each in old)))
-        )
-        return msgspec.structs.replace(said, changes=add_fact(fact, context.clock.now(), keeping))
+        label = join_labels((own(context), *(each.label for each in old)))
+        said = done(_describe_saved(old, why), label)
+        return replace(said, changes=add_fact(fact, context.clock.now(), limits))
 
     return save_memory
 
 
 async def _find_known(
-    memory: Memory, viewer: Viewer, what: tuple[str, Scope, str], held: bool, pinned: bool
+    memory: Memory, viewer: Viewer, wanted: WantedFact, *, held: bool, pinned: bool
 ) -> int:
-    """The number of the fact that says this in these words already, so that nothing that was looked
-    up is saved once more; 0 for none."""
-    text, scope, owner = what
-    for fact in await memory.find_exact(text, viewer.owners() or ()):
+    """The id of the fact that says this in the same words, so that nothing that was looked up is
+    saved again; 0 for none. Raises ToolError for a fact of a person that would be told to
+    others."""
+    for fact in await memory.find_exact(wanted.text, viewer.owners() or ()):
         if fact.held and not held:
             continue
-        if fact.scope == "user" and scope != "user":
+        if fact.scope == "user" and wanted.scope != "user":
             raise ToolError(
                 f"#{fact.id} says that, and is {viewer.person}'s own: no tool tells it to others"
             )
-        same = (fact.scope, fact.owner) == (scope, owner)
-        if not same or fact.pinned or not pinned:
+        same_owner = (fact.scope, fact.owner) == (wanted.scope, wanted.owner)
+        if not same_owner or fact.pinned or not pinned:
             return fact.id
     return 0
 
 
 def _describe_saved(old: Sequence[Fact], why: str) -> str:
-    instead = f" in place of {'; '.join(f'#{each.id}: {each.text}' for each in old)}" if old else ""
+    replaced = "; ".join(f"#{each.id}: {each.text}" for each in old)
+    instead = f" in place of {replaced}" if old else ""
     if why:
         return (
             f"kept for review{instead}: {why}. It is not used until a person says yes: "
@@ -176,7 +182,7 @@ def _describe_saved(old: Sequence[Fact], why: str) -> str:
 
 
 def _why_held(context: Context, scope: Scope) -> str:
-    """Why this waits for a person; '' where it does not."""
+    """Why the fact is held until a person accepts it; '' when it is not."""
     if context.approved:
         return ""
     if context.label.integrity == "untrusted":
@@ -187,37 +193,32 @@ def _why_held(context: Context, scope: Scope) -> str:
 
 
 async def _find_replaced(
-    memory: Memory, viewer: Viewer, what: tuple[str, Scope, str], number: int
+    memory: Memory, viewer: Viewer, wanted: WantedFact, number: int
 ) -> Sequence[Fact]:
-    """The facts in whose place the new one comes: the one that is named; else what says the same in
-    other words, and what cannot hold any more."""
-    text, scope, owner = what
+    """The facts that the new one replaces: the one with this number; without a number those that
+    say the same in other words, and those that contradict it. Raises ToolError for a number that
+    cannot be replaced."""
     if not number:
-        twin = await memory.find_duplicate(text, scope, owner)
-        contradicted = await memory.find_contradicted(text, scope, owner)
-        return [
-            *(
-                [twin]
-                if twin is not None and twin.id not in {each.id for each in contradicted}
-                else []
-            ),
-            *contradicted,
-        ]
+        contradicted = await memory.find_contradicted(wanted.text, wanted.scope, wanted.owner)
+        duplicate = await memory.find_duplicate(wanted.text, wanted.scope, wanted.owner)
+        if duplicate is None or any(each.id == duplicate.id for each in contradicted):
+            return contradicted
+        return [duplicate, *contradicted]
     fact = await memory.get(number, viewer)
     if fact is None or fact.valid_to is not None:
         raise ToolError(f"there is no memory #{number} here: search_memories shows what there is")
-    if (fact.scope, fact.owner) != (scope, owner):
+    if (fact.scope, fact.owner) != (wanted.scope, wanted.owner):
         raise ToolError(f"#{number} has scope {fact.scope}: what replaces it must have the same")
     return [fact]
 
 
 def _event_number(context: Context) -> int:
-    """The number of the event in which the call stands: its key begins with it."""
+    """The number of the event that holds the call, read from the call's key."""
     number = context.key.rpartition("#")[2].partition(".")[0]
     return int(number) if number.isdecimal() else 0
 
 
-def _make_search_tool(ground: Remembered) -> Tool:
+def _make_search_tool(memory: Memory) -> Tool:
     @tool
     async def search_memories(
         query: str, context: Context, scope: ScopeFilter = "", top_k: int = 5
@@ -227,15 +228,13 @@ def _make_search_tool(ground: Remembered) -> Tool:
         scope: only user, agent or global; '' for all
         top_k: how many at most, up to 20
         """
-        found = await ground.memory.search(
-            query, make_viewer(ground, context), _clamp(top_k, MOST_ASKED), scope
-        )
+        found = await memory.search(query, make_viewer(context), _clamp(top_k, MOST_ASKED), scope)
         return _render_facts([each.fact for each in found], "nothing is known about that", context)
 
     return search_memories
 
 
-def _make_list_tool(ground: Remembered) -> Tool:
+def _make_list_tool(memory: Memory) -> Tool:
     @tool
     async def list_memories(
         context: Context, scope: ScopeFilter = "", limit: int = 50, offset: int = 0
@@ -244,10 +243,8 @@ def _make_list_tool(ground: Remembered) -> Tool:
 
         scope: only user, agent or global; '' for all
         """
-        viewer = make_viewer(ground, context)
-        facts = await ground.memory.list_facts(
-            viewer, scope, _clamp(limit, MOST_LISTED), max(offset, 0)
-        )
+        viewer = make_viewer(context)
+        facts = await memory.list_facts(viewer, scope, _clamp(limit, MOST_LISTED), max(offset, 0))
         return _render_facts(
             facts, "nothing is remembered here" + (" from there on" if offset else " yet"), context
         )
@@ -268,12 +265,12 @@ def _render_facts(facts: list[Fact], nothing: str, context: Context) -> Done:
     )
 
 
-def _make_forget_tool(ground: Remembered) -> Tool:
+def _make_forget_tool(memory: Memory) -> Tool:
     @tool(effect="local_write", replay="commit")
     async def forget_memory(memory_id: int, context: Context) -> Done:
         """Forget a memory that is wrong or not wanted any more, by its number."""
-        viewer = make_viewer(ground, context)
-        fact = await ground.memory.get(memory_id, viewer)
+        viewer = make_viewer(context)
+        fact = await memory.get(memory_id, viewer)
         if fact is None or fact.valid_to is not None:
             raise ToolError(
                 f"there is no memory #{memory_id} here: search_memories shows what there is"
@@ -286,9 +283,7 @@ def _make_forget_tool(ground: Remembered) -> Tool:
             )
         change = close_fact(fact.id, context.clock.now(), "forgotten")
         said = f"ok, forgotten: {fact.text} (`deskhand memories undo {fact.id}` brings it back)"
-        return msgspec.structs.replace(
-            done(said, join_labels((own(context), fact.label))), changes=(change,)
-        )
+        return replace(done(said, join_labels((own(context), fact.label))), changes=(change,))
 
     return forget_memory
 

@@ -16,7 +16,7 @@ from ..assembly.workspace_tools import OwnTools, PendingLabels
 from ..budgets.enforcement import BudgetLedger
 from ..deepwork.continue_after_restart import Continuing
 from ..deepwork.driver import Deep
-from ..evals.runner import Replaying
+from ..evals.runner import Replayer
 from ..gateway.inject import InboundInjector
 from ..jobs.chat import JobsCommand
 from ..jobs.run_settings import apply_job_settings
@@ -61,7 +61,7 @@ class FeatureWiring:
         self.jobs = JobWiring(ground, self.injector, self.learning)
         self.summarize = Summarizer(ground.store, self.side_queries, ground.clock)
         self.deep = Deep(ground, self.injector, self.side_queries)
-        self.replaying = Replaying(ground, trying, model, self.budgets, self.agent_in_session)
+        self.replaying = Replayer(ground, trying, model, self.budgets, self.agent_in_session)
         self.own_tools = OwnTools(ground.store, ground.clock, words)
         effects = UndoJournal(ground.store, ground.open_scope, ground.clock, ground.ids)
         self._changes = change_tools(effects, lambda: ground.settings().config.timezone)

@@ -80,3 +80,13 @@ async def approved_digests(store: Store) -> dict[str, bytes]:
 def drop_approval(path: str) -> Change:
     """Take back the approval of this real path."""
     return Change("approved_file_drop", (path,))
+
+
+def approve(path: str, digest: bytes, by: str, at: float) -> Change:
+    """A person approves the content of this real path, whose SHA-256 this is."""
+    return Change("approved_file_set", (path, digest, by, at))
+
+
+def drop_label(path: str) -> Change:
+    """Take away the label of this real path."""
+    return Change("file_label_drop", (path,))

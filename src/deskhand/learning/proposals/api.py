@@ -11,12 +11,14 @@ from ...types.identity import Principal
 from ...types.messages import Usage
 from ...web.names import format_session_name
 from ...web.proposal_views import FindingView, ProposalDetail, ProposalView, ScoreView
+from . import queries
+from .queries import Score, StoredProposal
 from .review import render_verdict
-from .store import Proposals, Row, Score
+from .store import Proposals
 
 
 class ProposalsApi:
-    """For owners alone: what is proposed comes from conversations of all."""
+    """For owners only: proposals come from the conversations of everybody."""
 
     def __init__(self, ground: Host, proposals: Proposals) -> None:
         self._ground = ground
@@ -24,32 +26,33 @@ class ProposalsApi:
 
     async def list_proposals(self, principal: Principal, every: bool) -> list[ProposalView]:
         _require_owner(principal)
-        return [
-            self._make_view(principal, row)
-            for row in await self._proposals.list_proposals(every=every)
-        ]
+        proposals = await self._proposals.list_proposals(every=every)
+        return [self._make_view(principal, each) for each in proposals]
 
     async def get_proposal(self, principal: Principal, id_: int) -> ProposalDetail:
         _require_owner(principal)
-        row = await self._proposals.get(id_)
-        findings = row.findings
-        if row.state == "proposed":  # by what is known now, as at a yes
+        proposal = await self._proposals.get(id_)
+        findings = proposal.findings
+        if proposal.state == "proposed":  # scanned as it will be when it is accepted
             with suppress(ConfigError):
-                findings = await self._proposals.check(row)
-        uses = await self._ground.store.query("skill_uses", (row.id,))
+                findings = await self._proposals.check(proposal)
+        uses = await queries.skill_uses(self._ground.store, id_)
         redact = self._ground.redact
-        spent = row.card.spent if row.card is not None else Usage()
+        card = proposal.card
+        spent = card.spent if card is not None else Usage()
         return ProposalDetail(
-            self._make_view(principal, row),
-            written_out(redact(row.body)),
-            row.file,
-            [FindingView(each.severity, each.words, redact(each.excerpt)) for each in findings],
-            [_make_score_view(each) for each in row.card.scores] if row.card is not None else [],
-            spent.input_tokens + spent.output_tokens,
-            row.decided_by,
-            row.decided_at,
-            len(uses),
-            sum(use[3] for use in uses),
+            proposal=self._make_view(principal, proposal),
+            body=written_out(redact(proposal.body)),
+            file=proposal.file,
+            findings=[
+                FindingView(each.severity, each.words, redact(each.excerpt)) for each in findings
+            ],
+            scores=[_make_score_view(each) for each in card.scores] if card is not None else [],
+            spent=spent.input_tokens + spent.output_tokens,
+            decided_by=proposal.decided_by,
+            decided_at=proposal.decided_at,
+            uses=len(uses),
+            bad_uses=sum(use.bad for use in uses),
         )
 
     async def accept(self, principal: Principal, id_: int, untrusted: bool) -> ProposalDetail:
@@ -70,32 +73,40 @@ class ProposalsApi:
             raise Refused(str(error)) from error
         return await self.get_proposal(principal, id_)
 
-    def _make_view(self, principal: Principal, row: Row) -> ProposalView:
+    def _make_view(self, principal: Principal, proposal: StoredProposal) -> ProposalView:
         redact = self._ground.redact
+        source = proposal.label.source or "something from outside"
+        first_agent = self._ground.settings().agents[0]
         return ProposalView(
-            row.id,
-            row.name,
-            written_out(redact(row.description)),
-            row.agent,
-            row.state,
-            (row.label.source or "something from outside") if row.untrusted else "",
-            render_verdict(row.card) if row.card is not None else "",
-            format_session_name(row.session, principal, self._ground.settings().agents[0]),
-            row.at,
-            redact(row.why),
-            list(row.label.by),
+            id=proposal.id,
+            name=proposal.name,
+            description=written_out(redact(proposal.description)),
+            agent=proposal.agent,
+            state=proposal.state,
+            source=source if proposal.untrusted else "",
+            verdict=render_verdict(proposal.card) if proposal.card is not None else "",
+            conversation=format_session_name(proposal.session, principal, first_agent),
+            at=proposal.at,
+            why=redact(proposal.why),
+            by=list(proposal.label.by),
         )
 
 
 def _require_owner(principal: Principal) -> None:
     if "owner" not in principal.roles:
         raise Refused(
-            "only an owner may see which skills are proposed: they come from conversations of all"
+            "only an owner can see proposed skills: they come from the conversations of everybody"
         )
 
 
 def _make_score_view(score: Score) -> ScoreView:
-    then = score.without
-    now = score.with_it
-    sides = (now.calls, then.calls, now.tokens, then.tokens)
-    return ScoreView(score.asked, now.solved, score.read, *sides, score.unknown)
+    return ScoreView(
+        asked=score.asked,
+        solved=score.with_it.solved,
+        read=score.read,
+        calls=score.with_it.calls,
+        calls_before=score.without.calls,
+        tokens=score.with_it.tokens,
+        tokens_before=score.without.tokens,
+        unknown=score.unknown,
+    )

@@ -1,5 +1,5 @@
-"""Looks after proposed skills: tries them on recorded turns, watches those that were taken in, and
-takes out again what does worse than before."""
+"""Watches over proposed skills: tries them on recorded turns, and removes accepted ones that do
+worse."""
 
 from __future__ import annotations
 
@@ -18,50 +18,60 @@ from ...assembly.host import Host
 from ...evals.cases import Expect, derive_expectations, find_failures
 from ...evals.recordings import Course, Recording, make_call_key, split_recordings
 from ...evals.replay import Replayed
-from ...evals.runner import Replaying, ReplayOptions
+from ...evals.runner import Replayer, ReplayOptions
 from ...gateway.inject import InboundInjector
 from ...skills.settings import SkillsReview
 from ...skills.write import write_skill
 from ...tools.documents.invisible import written_out
 from ...types import events as e
-from ...types.commit import Change
 from ...types.errors import DeskhandError, StoreCorrupt
 from ...types.identity import Inbound, Principal, Result
 from ...types.labels import LOCAL, join_labels
 from ...types.messages import Text, ToolResult, Usage
-from .store import Card, Proposals, Row, Score, Side, ended_badly
+from . import queries
+from .queries import Card, Score, Side, SkillUse, StoredProposal
+from .store import Proposals, ended_badly
 
 log = logging.getLogger(__name__)
 
 POLL_S = 60.0
 DEBOUNCE_S = 1.0
-"""Turns that end within so long are looked at together: there may be hundreds."""
+"""Turns that end within this time are looked at together. There can be hundreds."""
 CATCH_UP = 200
 MIN_BAD_TURNS = 2
 MAX_CHANCE = 0.05
-"""So many bad turns at least, and so seldom by chance."""
+"""A skill does worse when at least so many turns ended badly, and that is so unlikely by chance."""
 ASKED_CHARS = 80
 
 
-class Reviewing:
-    """One for each App. `proposals` are what it looks after."""
+class _Decision(msgspec.Struct, frozen=True):
+    """What a person has decided about a proposal in a chat."""
 
-    def __init__(self, ground: Host, waker: InboundInjector, replaying: Replaying) -> None:
+    proposal: StoredProposal
+    accept: bool
+    by: Principal
+
+
+class Reviewing:
+    """Tries, watches and reverts the proposed skills of one App."""
+
+    def __init__(self, ground: Host, waker: InboundInjector, replayer: Replayer) -> None:
         self._ground = ground
         self._waker = waker
-        self._replaying = replaying
+        self._replayer = replayer
         self.proposals = Proposals(ground)
         self._ended = deque[tuple[str, int]](maxlen=1000)
         self._undone = deque[tuple[str, int]](maxlen=1000)
-        self._decided = deque[tuple[Row, bool, Principal]](maxlen=100)
-        self._news, self._told = anyio.Event(), anyio.Event()
+        self._decided = deque[_Decision](maxlen=100)
+        self._news = anyio.Event()
+        self._decision_made = anyio.Event()
 
     @property
     def _config(self) -> SkillsReview:
         return self._ground.settings().config.skills_review
 
     def on_event(self, recorded: e.Recorded) -> None:
-        """An event passes. Never waits."""
+        """Take note of turns that ended or were rewound. Never waits."""
         match recorded.event:
             case e.TurnEnded():
                 self._ended.append((recorded.session, recorded.n))
@@ -73,138 +83,137 @@ class Reviewing:
                 pass
 
     async def run(self) -> None:
-        """For ever, in the process that drives."""
+        """Review what is new, as it comes. For the process that drives sessions. Never returns."""
         latest = await self._ground.store.latest_events(
             Principal("owner", ("owner",)), ("turn_ended",), CATCH_UP
         )
         self._ended.extendleft((each.session, each.n) for each in reversed(latest))
         while True:
-            self._news, self._told = anyio.Event(), anyio.Event()
+            self._news = anyio.Event()
+            self._decision_made = anyio.Event()
             try:
                 await self.run_due()
-            except (
-                DeskhandError,
-                OSError,
-            ) as error:  # one log, or one agent that is gone; the others go on
-                log.warning("a proposal cannot be looked at: %s", error)
+            except (DeskhandError, OSError) as error:  # of one session or agent: the others go on
+                log.warning("Cannot review a proposed skill: %s", error)
             with anyio.move_on_after(POLL_S):
                 await self._news.wait()
             with anyio.move_on_after(DEBOUNCE_S):
-                await self._told.wait()
+                await self._decision_made.wait()
 
     async def run_due(self) -> None:
-        """Do all that is due now."""
-        if await self._ground.store.query("proposal_erased", ()):
-            await self._ground.store.change([Change("proposal_forget", ())])
+        """Do everything that is due now."""
+        store = self._ground.store
+        if await queries.has_erased(store):
+            await store.change([queries.forget_erased()])
         while self._decided:
-            await self._decide(*self._decided.popleft())
+            await self._decide(self._decided.popleft())
         await self.proposals.reconcile()
         await self._watch()
         if not self._config.replay:
             return
-        for row in reversed(await self.proposals.list_proposals()):
-            if row.card is None and not row.doubt:
-                card = await self.try_out(row)
-                await self.notify(row, _render_proposed(row, card))
+        for proposal in reversed(await self.proposals.list_proposals()):
+            if proposal.card is None and not proposal.doubt:
+                card = await self.try_out(proposal)
+                await self.notify(proposal, _render_proposed(proposal, card))
 
     # Deciding in a chat
 
     def answer(self, who: Principal, args: str, *, alone: bool) -> str:
-        """What `/skills` says to a person who is `alone` with the agent. What is decided is done at
-        once afterwards."""
+        """The reply to `/skills` for a person who is `alone` with the agent, or not. A decision is
+        carried out right after the reply."""
         if not alone:
             return (
-                "Ask me that where we are alone: skills are thought of in conversations that "
-                "not everybody here had."
+                "Ask me that where we are alone: skills come from conversations that not everybody "
+                "here took part in."
             )
         word, _, number = args.strip().partition(" ")
+        store = self._ground.store
         if not word:
-            return render_proposals(self.proposals.list_proposals_sync())
-        rows = (
-            self.proposals.list_proposals_sync(int(number))
-            if number.isdecimal() and len(number) < 10
-            else []
-        )
-        if word not in ("show", "accept", "reject") or not rows:
+            return render_proposals(queries.list_waiting(store))
+        proposal = None
+        if number.isdecimal() and len(number) < 10:
+            proposal = queries.find_proposal(store, int(number))
+        if word not in ("show", "accept", "reject") or proposal is None:
             return (
                 "Write /skills to see what is proposed, and /skills show, accept or reject with "
                 "its number."
             )
-        row = rows[0]
-        if word == "show":
-            return self._ground.redact(render_proposal(row))
-        if row.state != "proposed":
-            return f"{row.name} is not open: it is {row.state}."
-        if word == "accept" and row.doubt:
-            elsewhere = f"Decide on the machine itself: deskhand skills show {row.id}"
-            return f"{row.name} is not taken here. {row.doubt} {elsewhere}"
-        self._decided.append((row, word == "accept", who))
-        self._news.set()
-        self._told.set()
-        return (
-            f"{row.name} becomes a skill of {row.agent} now."
-            if word == "accept"
-            else f"{row.name} is turned down."
-        )
 
-    async def _decide(self, row: Row, taken: bool, who: Principal) -> None:
-        try:
-            await (
-                self.proposals.accept(row.id, who) if taken else self.proposals.reject(row.id, who)
+        name = proposal.name
+        if word == "show":
+            return self._ground.redact(render_proposal(proposal))
+        if proposal.state != "proposed":
+            return f"{name} is {proposal.state} already."
+        if word == "accept" and proposal.doubt:
+            return (
+                f"{name} cannot be accepted here. {proposal.doubt} Decide on the machine itself: "
+                f"deskhand skills show {proposal.id}"
             )
+        self._decided.append(_Decision(proposal, word == "accept", who))
+        self._news.set()
+        self._decision_made.set()
+        if word == "accept":
+            return f"{name} becomes a skill of {proposal.agent} now."
+        return f"{name} is turned down."
+
+    async def _decide(self, decision: _Decision) -> None:
+        proposal = decision.proposal
+        try:
+            if decision.accept:
+                await self.proposals.accept(proposal.id, decision.by)
+            else:
+                await self.proposals.reject(proposal.id, decision.by)
         except (DeskhandError, OSError) as error:
-            log.warning("proposal %s is as it was: %s", row.id, error)
-            why = f"[nothing was decided about the skill {row.name}: {error}]"
+            log.warning("Nothing was decided about proposal %s: %s", proposal.id, error)
+            why = f"[nothing was decided about the skill {proposal.name}: {error}]"
             await self.notify(
-                row,
+                proposal,
                 f"{why}\nTell the person so, in one sentence.",
                 f"failed at {self._ground.clock.now()}",
             )
 
     # Trying out
 
-    async def try_out(self, row: Row) -> Card:
-        """Replay recorded turns with the skill, within the budget, and remember how it did."""
+    async def try_out(self, proposal: StoredProposal) -> Card:
+        """Replay recorded turns with the skill, within the budget, and store how it did."""
         config = self._config
-        scores = list[Score]()
+        scores: list[Score] = []
         spent = Usage()
         why = ""
         with tempfile.TemporaryDirectory(prefix="deskhand-tried-") as folder:
             try:
-                found = await self._find_turns(row, config.turns)
-                why = (
-                    ""
-                    if found
-                    else "there is no recorded turn that ended well, on which it could be tried"
-                )
-                write_skill(Path(folder), row.name, row.description, row.body)
-                for each in found:
+                found = await self._find_turns(proposal, config.turns)
+                if not found:
+                    why = "there is no recorded turn that ended well, on which it could be tried"
+                write_skill(Path(folder), proposal.name, proposal.description, proposal.body)
+                for recording in found:
                     left = config.tokens - spent.input_tokens - spent.output_tokens
                     if left <= 0:
                         why = f"its {config.tokens:,} tokens are used up"
                         break
-                    wanted = ReplayOptions(
-                        self._choose_model(each), skills=Path(folder), tokens=left
+                    options = ReplayOptions(
+                        self._choose_model(recording), skills=Path(folder), tokens=left
                     )
-                    replayed = await self._replaying.run(each, wanted)
+                    replayed = await self._replayer.run(recording, options)
                     spent += replayed.spent
-                    scores.append(self._make_score(replayed, row.name))
+                    scores.append(self._make_score(replayed, proposal.name))
             except DeskhandError as error:
                 why = str(error)
         card = Card(self._ground.clock.now(), tuple(scores), spent, why)
-        await self.proposals.save_card(row, card)
+        await self.proposals.save_card(proposal, card)
         return card
 
-    async def _find_turns(self, row: Row, most: int) -> list[Recording]:
-        """The turn that it comes from, and those before it, in its own conversation alone."""
-        log_ = await self._ground.store.events(row.session)
-        ended = [each for each in split_recordings(row.session, log_) if _ended_well(each)]
-        own = [each for each in ended if each.tape[0].n <= max(row.n, 1)]
+    async def _find_turns(self, proposal: StoredProposal, most: int) -> list[Recording]:
+        """Turns of its own conversation that ended well, the latest first: the turn that it comes
+        from and those before, or if there are none any."""
+        events = await self._ground.store.events(proposal.session)
+        ended = [each for each in split_recordings(proposal.session, events) if _ended_well(each)]
+        own = [each for each in ended if each.tape[0].n <= max(proposal.n, 1)]
         return (own or ended)[::-1][:most]
 
     def _choose_model(self, recorded: Recording) -> str:
-        """What answered then, where the agent still has it, else what it asks first now."""
-        models = self._replaying.models(recorded.session)
+        """The model that answered then if the agent still has it, else the agent's first model."""
+        models = self._replayer.models(recorded.session)
         then = [
             each.event.model for each in recorded.tape if isinstance(each.event, e.ModelReplied)
         ]
@@ -213,60 +222,75 @@ class Reviewing:
     def _make_score(self, found: Replayed, name: str) -> Score:
         was = found.was
         now = found.now
-        redact = self._ground.redact
-        wanted = Expect(
-            words=derive_expectations(was, str).words
-        )  # which calls it takes is its own affair
-        unknown = sum(
-            not made.known and not _is_read_of(made.tool, made.arguments, name)
-            for made in now.calls
+        # The replay may make other calls, but its answer must say the same.
+        wanted = Expect(words=derive_expectations(was, str).words)
+
+        read = False
+        unknown = 0
+        for made in now.calls:
+            if _is_read_of(made.tool, made.arguments, name):
+                read = True
+            elif not made.known:
+                unknown += 1
+        asked = " ".join(found.recording.asked.split())
+        return Score(
+            session=found.recording.session,
+            turn=found.recording.number,
+            asked=self._ground.redact(asked)[:ASKED_CHARS],
+            without=_make_side(was, solved=was.reason == "done"),
+            with_it=_make_side(now, solved=not find_failures(wanted, now)),
+            read=read,
+            unknown=unknown,
         )
-        asked = redact(" ".join(found.recording.asked.split()))[:ASKED_CHARS]
-        read = any(_is_read_of(made.tool, made.arguments, name) for made in now.calls)
-        sides = (
-            _make_side(was, solved=was.reason == "done"),
-            _make_side(now, solved=not find_failures(wanted, now)),
-        )
-        return Score(found.recording.session, found.recording.number, asked, *sides, read, unknown)
 
     # Watching
 
     async def _watch(self) -> None:
-        """Note how turns ended in which a taken skill was read, and take out what does worse."""
+        """Note how turns ended that read an accepted skill, and remove skills that do worse."""
         store = self._ground.store
-        taken = await self.proposals.list_active()
+        accepted = await queries.list_accepted(store)
         while self._ended:
             session, n = self._ended.popleft()
-            mine = {row.name: row for row in taken if row.agent == session.partition("/")[0]}
+            agent = session.partition("/")[0]
+            mine = {each.name: each for each in accepted if each.agent == agent}
             if mine:
                 await self._record_uses(session, n, mine)
         while self._undone:
-            await store.change([Change("skill_use_undone", self._undone.popleft())])
-        for row in taken if self._config.revert else ():
-            uses = await store.query("skill_uses", (row.id,))
-            bad = sum(use[3] for use in uses)
-            if is_worse((row.turns_before, row.bad_before), len(uses), bad):
-                how = "; ".join(sorted({use[4] for use in uses if use[3]}))
-                why = f"{bad} of the {len(uses)} turns that used it ended badly ({how})"
-                after = await self.proposals.auto_revert(row, why)
-                log.warning("the skill %s of %s is %s: %s", row.name, row.agent, after.state, why)
-                await self.notify(after, _render_taken_out(after))
+            session, n = self._undone.popleft()
+            await store.change([queries.mark_uses_undone(session, n)])
+        if self._config.revert:
+            for proposal in accepted:
+                await self._revert_if_worse(proposal)
 
-    async def _record_uses(self, session: str, n: int, mine: dict[str, Row]) -> None:
-        turns = split_recordings(session, await self._read_turn_events(session, n))
-        found = next((each for each in turns if each.tape[-1].n == n), None)
-        event = found.tape[-1].event if found is not None else None
-        if found is None or not isinstance(event, e.TurnEnded):
+    async def _revert_if_worse(self, proposal: StoredProposal) -> None:
+        uses = await queries.skill_uses(self._ground.store, proposal.id)
+        bad = [use for use in uses if use.bad]
+        if not is_worse((proposal.turns_before, proposal.bad_before), len(uses), len(bad)):
             return
-        for name in find_read_skills(found.tape) & mine.keys():
-            if found.tape[-1].at >= (mine[name].decided_at or 0.0):
-                why = "" if not ended_badly(event) else f"it ended with {event.reason}"
-                use = (mine[name].id, session, n, found.tape[-1].at, int(bool(why)), why)
-                await self._ground.store.change([Change("skill_use_add", use)])
+        how = "; ".join(sorted({use.why for use in bad}))
+        why = f"{len(bad)} of the {len(uses)} turns that used it ended badly ({how})"
+        after = await self.proposals.auto_revert(proposal, why)
+        log.warning("Skill %s of %s is now %s: %s", proposal.name, proposal.agent, after.state, why)
+        await self.notify(after, _render_taken_out(after))
+
+    async def _record_uses(self, session: str, n: int, mine: dict[str, StoredProposal]) -> None:
+        """Note which of these skills the turn read that ended with event `n`."""
+        turns = split_recordings(session, await self._read_turn_events(session, n))
+        turn = next((each for each in turns if each.tape[-1].n == n), None)
+        if turn is None:
+            return
+        end = turn.tape[-1]
+        if not isinstance(end.event, e.TurnEnded):
+            return
+        why = f"it ended with {end.event.reason}" if ended_badly(end.event) else ""
+        use = SkillUse(session, n, end.at, bool(why), why)
+        for name in find_read_skills(turn.tape) & mine.keys():
+            if end.at >= (mine[name].decided_at or 0.0):
+                await self._ground.store.change([queries.add_skill_use(mine[name].id, use)])
 
     async def _read_turn_events(self, session: str, n: int) -> Sequence[e.Recorded]:
-        """The turn that ended with this event, with what came before it as far as it has to be
-        read."""
+        """The events of the turn that ended with event `n`. Reads no more of the log than
+        needed."""
         for back in (100, 1_000, n):
             found = await self._ground.store.events(session, max(0, n - back), back)
             ends = [i for i, each in enumerate(found) if isinstance(each.event, e.TurnEnded)]
@@ -275,39 +299,48 @@ class Reviewing:
                 return found[start:]
         return ()
 
-    # Telling
+    # Telling the person
 
-    async def notify(self, row: Row, text: str, what: str = "") -> None:
-        """Hand this to the conversation that the skill comes from: its agent tells the person, if
-        it is one who may decide about it."""
+    async def notify(self, proposal: StoredProposal, text: str, what: str = "") -> None:
+        """Hand a text to the conversation that the skill comes from, for its agent to tell the
+        person. Does nothing when that person is no owner any more."""
         try:
-            log_ = await self._ground.store.events(row.session)
+            events = await self._ground.store.events(proposal.session)
         except StoreCorrupt as error:
-            log.warning("nobody is told of the skill %s: %s", row.name, error)
+            log.warning("Nobody is told about the skill %s: %s", proposal.name, error)
             return
-        turns = [
-            each for each in split_recordings(row.session, log_) if each.tape[0].n <= max(row.n, 1)
-        ]
+        recordings = split_recordings(proposal.session, events)
+        turns = [each for each in recordings if each.tape[0].n <= max(proposal.n, 1)]
         if not turns or not isinstance(opened := turns[-1].tape[0].event, e.MessageReceived):
             return
         who = await self._ground.with_current_roles(opened.principal)
         if "owner" not in who.roles:
             return
-        principal = Principal(f"agent:{row.agent}", who.roles, "agent", who.on_behalf_of or who.id)
-        id_ = f"skill:{row.id}:{what or row.state}"
-        result = Result(id_, (Text(self._ground.redact(text), join_labels((LOCAL, row.label))),))
-        at = self._ground.clock.now()
-        inbound = Inbound(id_, opened.address, principal.id, at, result, row.session, when="queue")
+        person = who.on_behalf_of or who.id
+        agent = Principal(f"agent:{proposal.agent}", who.roles, "agent", person)
+        id_ = f"skill:{proposal.id}:{what or proposal.state}"
+        part = Text(self._ground.redact(text), join_labels((LOCAL, proposal.label)))
+        inbound = Inbound(
+            id_,
+            opened.address,
+            agent.id,
+            self._ground.clock.now(),
+            Result(id_, (part,)),
+            proposal.session,
+            when="queue",
+        )
         try:
-            await self._waker.hand_in(inbound, principal)
+            await self._waker.hand_in(inbound, agent)
         except DeskhandError as error:
-            log.warning("nobody is told of the skill %s: %s", row.name, error)
+            log.warning("Nobody is told about the skill %s: %s", proposal.name, error)
 
 
 def is_worse(before: tuple[int, int], uses: int, bad: int) -> bool:
-    """Whether so many bad turns of so many would hardly come by chance, if turns went as they went
-    before: `before` is how many there were, and how many of them were bad. Nothing is known of a
-    new agent: one in four may be bad."""
+    """Whether `bad` of `uses` turns are too many to be chance.
+
+    `before` is how many turns there were before, and how many of them ended badly. For an agent
+    without turns one in four is expected to be bad.
+    """
     turns, failed = before
     share = (failed + 1) / (turns + 4)
     chance = sum(comb(uses, k) * share**k * (1 - share) ** (uses - k) for k in range(bad, uses + 1))
@@ -315,9 +348,9 @@ def is_worse(before: tuple[int, int], uses: int, bad: int) -> bool:
 
 
 def find_read_skills(tape: Sequence[e.Recorded]) -> set[str]:
-    """The skills that were really read in a turn."""
-    calls = dict[str, str]()
-    found = set[str]()
+    """The names of the skills that were read successfully in a turn."""
+    calls: dict[str, str] = {}
+    found: set[str] = set()
     for recorded in tape:
         match recorded.event:
             case e.ModelReplied(message=message):
@@ -330,7 +363,8 @@ def find_read_skills(tape: Sequence[e.Recorded]) -> set[str]:
             case e.ToolFinished(result=ToolResult(call_id=call_id, status="ok")) if (
                 call_id in calls
             ):
-                found |= {name for name in (_parse_skill_name(calls[call_id]),) if name}
+                if name := _parse_skill_name(calls[call_id]):
+                    found.add(name)
             case _:
                 pass
     return found
@@ -349,10 +383,9 @@ def _is_read_of(tool: str, arguments: str, name: str) -> bool:
 
 def _ended_well(recorded: Recording) -> bool:
     last = recorded.tape[-1].event
-    asked = any(isinstance(each.event, e.ModelReplied) for each in recorded.tape)
-    return (
-        isinstance(last, e.TurnEnded) and not ended_badly(last) and asked and not recorded.rewound
-    )
+    if not isinstance(last, e.TurnEnded) or ended_badly(last) or recorded.rewound:
+        return False
+    return any(isinstance(each.event, e.ModelReplied) for each in recorded.tape)
 
 
 def _make_side(course: Course, *, solved: bool) -> Side:
@@ -360,48 +393,42 @@ def _make_side(course: Course, *, solved: bool) -> Side:
 
 
 def render_verdict(card: Card) -> str:
-    """In a sentence, how it did."""
+    """One sentence about how a proposal did in replays."""
     if not card.scores:
         return f"It was not tried: {card.why}."
-    solved = sum(each.with_it.solved for each in card.scores)
-    read = sum(each.read for each in card.scores)
-    then, now = (sum(side.tokens for side in sides) for sides in _split_sides(card))
+    solved = sum(score.with_it.solved for score in card.scores)
+    read = sum(score.read for score in card.scores)
+    before = sum(score.without.tokens for score in card.scores)
+    now = sum(score.with_it.tokens for score in card.scores)
     turns = f"{len(card.scores)} recorded turn{'s' if len(card.scores) > 1 else ''}"
-    tokens = f"{now:,} tokens with it, {then:,} without"
-    said = f"Tried on {turns}: {solved} solved as well with it, {read} read it; {tokens}"
-    return f"{said}. It went no further: {card.why}." if card.why else f"{said}."
+    tokens = f"{now:,} tokens with it, {before:,} without"
+    said = f"Tried on {turns}: {solved} solved as well with it, {read} read it; {tokens}."
+    return f"{said} It went no further: {card.why}." if card.why else said
 
 
-def render_proposals(rows: Sequence[Row]) -> str:
-    """What waits for a person, for a chat."""
-    if not rows:
+def render_proposals(proposals: Sequence[StoredProposal]) -> str:
+    """The proposals that wait for a person, for a chat."""
+    if not proposals:
         return "No skills are proposed."
-    lines = [
-        f"{row.id}  {row.name}: {format_inline_code(row.description)}{_render_origin(row)}"
-        for row in rows[:20]
-    ]
-    return "\n".join(
-        [
-            "These skills are proposed, and none of them is active:",
-            *lines,
-            "/skills show NUMBER says more.",
-        ]
-    )
+    lines = ["These skills are proposed, and none of them is active:"]
+    for each in proposals[:20]:
+        description = format_inline_code(each.description)
+        lines.append(f"{each.id}  {each.name}: {description}{_render_origin(each)}")
+    lines.append("/skills show NUMBER says more.")
+    return "\n".join(lines)
 
 
-def _render_origin(row: Row) -> str:
-    """What a line about it says of whose word it is."""
-    return (
-        " (untrusted)"
-        if row.untrusted
-        else f" (by {', '.join(row.label.by)})"
-        if row.label.by
-        else ""
-    )
+def _render_origin(proposal: StoredProposal) -> str:
+    """A remark when the proposal is not an owner's word alone, else ''."""
+    if proposal.untrusted:
+        return " (untrusted)"
+    if proposal.label.by:
+        return f" (by {', '.join(proposal.label.by)})"
+    return ""
 
 
 def format_inline_code(text: str) -> str:
-    """The text as code within a line of Markdown, every character of it seen: nothing in it is
+    """The text as inline code in Markdown. Every character is visible, and nothing in it is
     markup."""
     said = " ".join(written_out(text).split())
     ticks = "`" * (max(map(len, re.findall("`+", said)), default=0) + 1)
@@ -410,51 +437,48 @@ def format_inline_code(text: str) -> str:
 
 
 def format_code_block(text: str) -> str:
-    """The text as a block of code in Markdown, every character of it seen: nothing in it is
+    """The text as a code block in Markdown. Every character is visible, and nothing in it is
     markup."""
     said = written_out(text)
     fence = "`" * max(3, max(map(len, re.findall("`+", said)), default=0) + 1)
     return f"{fence}\n{said}\n{fence}"
 
 
-def render_proposal(row: Row) -> str:
-    """All of it that a person needs to decide, for a chat: its whole text, as it would be
-    written."""
+def render_proposal(proposal: StoredProposal) -> str:
+    """All that a person needs to decide about a proposal, for a chat. Its whole text is shown as it
+    would be written."""
+    session = format_inline_code(proposal.session)
     lines = [
-        f"{row.name}: {format_inline_code(row.description)}",
-        f"for {row.agent}, from {format_inline_code(row.session)}; it is {row.state}",
+        f"{proposal.name}: {format_inline_code(proposal.description)}",
+        f"for {proposal.agent}, from {session}; it is {proposal.state}",
     ]
-    lines += [row.doubt] if row.doubt else []
-    lines += [f"{each.severity}: {each.words}" for each in row.findings]
-    lines += (
-        [render_verdict(row.card)]
-        if row.card is not None
-        else ["It was not tried on recorded turns yet."]
-    )
-    return "\n".join([*lines, "", format_code_block(row.body)])
+    if proposal.doubt:
+        lines.append(proposal.doubt)
+    lines += [f"{each.severity}: {each.words}" for each in proposal.findings]
+    if proposal.card is None:
+        lines.append("It was not tried on recorded turns yet.")
+    else:
+        lines.append(render_verdict(proposal.card))
+    return "\n".join([*lines, "", format_code_block(proposal.body)])
 
 
-def _split_sides(card: Card) -> tuple[list[Side], list[Side]]:
-    return [each.without for each in card.scores], [each.with_it for each in card.scores]
-
-
-def _render_proposed(row: Row, card: Card) -> str:
+def _render_proposed(proposal: StoredProposal, card: Card) -> str:
     return (
-        f"[a skill is proposed: {row.name}]\n{render_verdict(card)}\nIt is not active. Tell the "
-        "person in one sentence:"
-        f" they see it with `deskhand skills show {row.id}`, and decide with `deskhand "
-        f"skills accept {row.id}` or"
-        f" `deskhand skills reject {row.id}`. Do nothing else about it."
+        f"[a skill is proposed: {proposal.name}]\n{render_verdict(card)}\nIt is not active. Tell "
+        "the person in one sentence:"
+        f" they see it with `deskhand skills show {proposal.id}`, and decide with `deskhand "
+        f"skills accept {proposal.id}` or"
+        f" `deskhand skills reject {proposal.id}`. Do nothing else about it."
     )
 
 
-def _render_taken_out(row: Row) -> str:
+def _render_taken_out(proposal: StoredProposal) -> str:
     what = (
-        "It was taken out again; `deskhand undo --redo` puts it back."
-        if row.state == "reverted"
-        else f"Its file was changed by hand since, so it stays: look at {row.file}."
+        f"Its file was changed by hand since, so it stays: look at {proposal.file}."
+        if proposal.state != "reverted"
+        else "It was taken out again; `deskhand undo --redo` puts it back."
     )
     return (
-        f"[the skill {row.name} does worse than before: {row.why}]\n{what}\nTell the person so, "
-        "in one sentence."
+        f"[the skill {proposal.name} does worse than before: {proposal.why}]\n{what}\nTell the "
+        "person so, in one sentence."
     )

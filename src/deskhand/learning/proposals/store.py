@@ -1,15 +1,12 @@
-"""Skills that agents propose: read, tried on recorded turns, and active only after a person said
-yes."""
+"""Proposed skills: scanned, tried on recorded turns, and active only when a person accepts them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Any, Literal
 
 import anyio.to_thread
-import msgspec
 from msgspec.structs import replace
 
 from ...assembly.host import Host
@@ -21,149 +18,38 @@ from ...tools.approved import digest_of_files
 from ...tools.base import Context, Done, ToolScope, done, own
 from ...tools.define import tool
 from ...tools.notes import By
+from ...tools.queries import approve, drop_approval, drop_label
 from ...tools.watched_folder import ground as where_is
 from ...types.commit import Change
 from ...types.effects import Effect
 from ...types.errors import ConfigError, DeskhandError, Refused, ToolError
 from ...types.events import AnyEvent, TurnEnded
 from ...types.identity import Principal
-from ...types.labels import Label
-from ...types.messages import Usage, clean_text
+from ...types.messages import clean_text
 from ...workspace.undo_journal import UndoJournal
+from . import queries
+from .queries import Card, Decision, Proposal, State, StoredProposal
 
-State = Literal["proposed", "refused", "accepted", "rejected", "reverted", "kept"]
-"""`refused`: by what stands in it. `kept`: it is not watched any more, since it could not be taken
-out, or a person put it back."""
 MAX_STORED_CHARS = 40_000
 CUT_OFF_S = 60.0
-"""What was taken in so long ago and is not written was cut off."""
+"""An accepted skill whose file is missing for so long was cut off by a crash."""
 LOCAL_WRITE: Effect = "local_write"
 
 
-class Proposal(msgspec.Struct, frozen=True):
-    """A skill as somebody would have it. It comes from event `n` of `session`, and is the word of
-    its label."""
-
-    name: str
-    description: str
-    body: str
-    agent: str
-    session: str
-    n: int
-    label: Label
-    writer: str = "reflection"
-
-
-class Side(msgspec.Struct, frozen=True):
-    """How a turn went, without the skill or with it. `solved`: it ended well, with what its answer
-    had then."""
-
-    solved: bool
-    calls: int
-    tokens: int
-    steps: int
-
-
-class Score(msgspec.Struct, frozen=True):
-    """One recorded turn. `read`: the skill was read in it; `unknown` counts calls that have no
-    recorded result."""
-
-    session: str
-    turn: int
-    asked: str
-    without: Side
-    with_it: Side
-    read: bool
-    unknown: int
-
-
-class Card(msgspec.Struct, frozen=True):
-    """How a proposal did in replays. `why` says what kept it from more."""
-
-    at: float
-    scores: tuple[Score, ...] = ()
-    spent: Usage = Usage()
-    why: str = ""
-
-
-class Row(msgspec.Struct, frozen=True):
-    """A proposal and what has become of it. `turns_before` and `bad_before` are how the turns of
-    its agent ended before it was taken."""
-
-    id: int
-    agent: str
-    name: str
-    description: str
-    body: str
-    session: str
-    n: int
-    label: Label
-    writer: str
-    at: float
-    state: State
-    findings: tuple[ScanFinding, ...]
-    card: Card | None
-    decided_by: str
-    decided_at: float | None
-    why: str
-    turns_before: int
-    bad_before: int
-
-    @property
-    def untrusted(self) -> bool:
-        return self.label.integrity == "untrusted"
-
-    @property
-    def doubt(self) -> str:
-        """Why an owner has to say that they have read it to its end, in a sentence: whose word it
-        may be beside an owner's. '' where it is nobody else's."""
-        found = []
-        if self.untrusted:
-            source = self.label.source or "something from outside"
-            found.append(f"was thought of in a conversation that had read {source}")
-        if self.label.by:
-            found.append(f"was written on the word of {', '.join(self.label.by)}")
-        return f"It {' and '.join(found)}." if found else ""
-
-    @property
-    def file(self) -> str:
-        """Where it is written in the workspace."""
-        return f"skills/{self.name}/{FILE_NAME}"
-
-    @property
-    def key(self) -> str:
-        """The name of its effect."""
-        return f"skill:{self.id}"
-
-
-_decode_label = msgspec.json.Decoder(Label).decode
-_decode_findings = msgspec.json.Decoder(tuple[ScanFinding, ...]).decode
-_decode_card = msgspec.json.Decoder(Card).decode
-
-
 def add_proposal(proposal: Proposal, at: float) -> tuple[Change, ...]:
-    """The rows of a proposal: once for each (session, n, name), and none for a name that waits or
-    was turned down. What plainly is bad is refused by that, and stands there for a person to see.
-    Reading it takes a while: call it aside."""
-    name = clean_text(proposal.name)[:200]
-    description = " ".join(clean_text(proposal.description).split())[:MAX_STORED_CHARS]
-    body = clean_text(proposal.body)[:MAX_STORED_CHARS]
+    """The changes that store a proposal: once for each (session, n, name), and none for a name that
+    waits or was rejected. One in which the scan finds something bad is stored as refused, for a
+    person to see. The scan takes a while: call it in a thread."""
     findings = scan_skill(proposal.name, proposal.description, proposal.body)
-    key = f"{proposal.session}#{proposal.n}:{name}"
-    whose = (proposal.session, proposal.n, msgspec.json.encode(proposal.label), proposal.writer)
-    state = "refused" if has_bad_finding(findings) else "proposed"
-    row = (
-        key,
-        proposal.agent,
-        name,
-        description,
-        body,
-        *whose,
-        at,
-        state,
-        msgspec.json.encode(findings),
+    state: State = "refused" if has_bad_finding(findings) else "proposed"
+    clean = replace(
+        proposal,
+        name=clean_text(proposal.name)[:200],
+        description=" ".join(clean_text(proposal.description).split())[:MAX_STORED_CHARS],
+        body=clean_text(proposal.body)[:MAX_STORED_CHARS],
     )
-    return (Change("proposal_add", row),)
+    key = f"{clean.session}#{clean.n}:{clean.name}"
+    return (queries.add_row(clean, key, findings, state, at),)
 
 
 @tool(effect=LOCAL_WRITE, replay="commit")
@@ -181,202 +67,204 @@ async def propose_skill(name: str, description: str, body: str, context: Context
         raise ToolError(f"this is no skill that can be proposed: {why}")
     made = re.match(r".*#(\d+)\.", context.key, re.DOTALL)
     proposal = Proposal(
-        name,
-        description,
-        body,
-        context.agent,
-        context.session,
-        int(made[1]) if made else 0,
-        context.label,
-        "tool",
+        name=name,
+        description=description,
+        body=body,
+        agent=context.agent,
+        session=context.session,
+        n=int(made[1]) if made else 0,
+        label=context.label,
+        writer="tool",
     )
     words = (
         f"ok, {name} is proposed, if it was not turned down before; `deskhand skills proposals` "
         "shows it"
     )
     said = done(words, own(context))
-    rows = await anyio.to_thread.run_sync(add_proposal, proposal, context.clock.now())
-    return replace(said, changes=rows)
+    changes = await anyio.to_thread.run_sync(add_proposal, proposal, context.clock.now())
+    return replace(said, changes=changes)
 
 
 class Proposals:
-    """The proposals of a home."""
+    """The proposed skills of this home, and what an owner can do about them."""
 
     def __init__(self, ground: Host) -> None:
         self._ground = ground
 
-    async def list_proposals(self, *, every: bool = False) -> list[Row]:
-        """Those that wait for a person, or all; the latest first."""
-        return [
-            parse_proposal_row(row)
-            for row in await self._ground.store.query("proposal_list", (int(every),))
-        ]
+    async def list_proposals(self, *, every: bool = False) -> list[StoredProposal]:
+        """Those that wait for a person, or with `every` all; the latest first."""
+        return await queries.list_proposals(self._ground.store, every=every)
 
-    async def get(self, id_: int) -> Row:
-        """Raises Refused where there is none."""
-        rows = await self._ground.store.query("proposal_get", (id_,))
-        if not rows:
-            raise Refused(
-                f"there is no proposal {id_}; `deskhand skills proposals --all` lists them"
-            )
-        return parse_proposal_row(rows[0])
+    async def get(self, id_: int) -> StoredProposal:
+        """Raises Refused when there is none with this id."""
+        found = queries.find_proposal(self._ground.store, id_)
+        if found is None:
+            raise Refused(f"no proposal {id_}; list all with: deskhand skills proposals --all")
+        return found
 
-    def list_proposals_sync(self, id_: int = 0) -> list[Row]:
-        """Those that wait, or this one, for who cannot wait."""
-        look = self._ground.store.query_sync
-        found = look("proposal_get", (id_,)) if id_ else look("proposal_list", (0,))
-        return [parse_proposal_row(row) for row in found]
+    async def check(self, proposal: StoredProposal) -> tuple[ScanFinding, ...]:
+        """Scan the proposal again, with the skills that its agent has now. Raises ConfigError when
+        the agent is gone."""
+        skills = skills_of(self._ground.settings(), proposal.agent)
 
-    async def list_active(self) -> list[Row]:
-        """Those that are active."""
-        return [
-            parse_proposal_row(row) for row in await self._ground.store.query("proposal_taken", ())
-        ]
+        def scan() -> tuple[ScanFinding, ...]:
+            taken_names = frozenset(skills.find())
+            return scan_skill(proposal.name, proposal.description, proposal.body, taken_names)
 
-    async def check(self, row: Row) -> tuple[ScanFinding, ...]:
-        """What stands in it, by what is known now. Raises ConfigError where its agent is gone."""
-        found = skills_of(self._ground.settings(), row.agent)
+        return await anyio.to_thread.run_sync(scan)
 
-        def rescan() -> tuple[ScanFinding, ...]:
-            return scan_skill(row.name, row.description, row.body, frozenset(found.find()))
+    # Decisions of a person
 
-        return await anyio.to_thread.run_sync(rescan)
+    async def accept(self, id_: int, who: Principal, *, untrusted: bool = False) -> StoredProposal:
+        """Make a proposal a skill of its agent, as a change that can be undone.
 
-    async def accept(self, id_: int, who: Principal, *, untrusted: bool = False) -> Row:
-        """Make it a skill of its agent, as a change that can be undone. Only an owner may, and only
-        one that waits and has nothing bad in it; with `untrusted` also one that comes from what was
-        read outside, or from somebody below an owner. Raises Refused, ConfigError, ToolError."""
-        row = await self.get(id_)
-        ground = self._ground
-        if "owner" not in who.roles:
-            raise Refused("only an owner may take a skill in")
-        if row.state != "proposed":
-            raise Refused(f"proposal {id_} ({row.name}) is not open: it is {row.state}")
-        wrong = [each for each in await self.check(row) if each.severity == "bad"]
-        if wrong:
-            raise Refused(f"{row.name} is not taken: {'; '.join(each.words for each in wrong)}")
-        if row.doubt and not untrusted:
-            raise Refused(
-                f"{row.name} is not taken without a further word. {row.doubt} Read it to its end"
-                f" (deskhand skills show {id_}), then: deskhand skills accept {id_} --untrusted"
-            )
-        text = render_skill_file(row.name, row.description, row.body)
-        now = ground.clock.now()
-        folder = await self._folder(row)
-        bound = (
-            Change(
-                "approved_file_accepted", (folder, compute_skill_digest(text), who.id, now, row.id)
-            ),
-        )
-        if not await self._decide(row, "accepted", who.id, rows=bound):
+        Only an owner may, and only when it waits and nothing bad is in it. One that comes from what
+        was read outside, or from somebody below an owner, also needs `untrusted`. Raises Refused,
+        ConfigError, ToolError.
+        """
+        proposal = await self.get(id_)
+        await self._check_acceptable(proposal, who, untrusted)
+
+        text = _render_file(proposal)
+        now = self._ground.clock.now()
+        folder = await self._folder(proposal)
+        approval = queries.approve_folder(folder, compute_skill_digest(text), who.id, now, id_)
+        if not await self._decide(proposal, "accepted", who.id, more=[approval]):
             raise Refused(f"somebody else has just decided about proposal {id_}")
         try:
-            rows = await self._write(row, text, who, now)
+            changes = await self._write(proposal, text, who, now)
         except (ToolError, ConfigError, OSError):
-            unbound = (Change("approved_file_drop", (folder,)),)
-            await self._decide(replace(row, state="accepted"), "proposed", "", rows=unbound)
+            accepted = replace(proposal, state="accepted")
+            await self._decide(accepted, "proposed", "", more=[drop_approval(folder)])
             raise
-        before = Change("proposal_before", (row.id, *await self._count_turns_before(row.agent)))
-        await ground.store.change((*rows, before))
+        turns, bad = await self._count_turns_before(proposal.agent)
+        await self._ground.store.change([*changes, queries.set_turns_before(id_, turns, bad)])
         return await self.get(id_)
 
-    async def _write(self, row: Row, text: bytes, who: Principal, now: float) -> tuple[Change, ...]:
-        reach = await self._open_scope(row)
+    async def _check_acceptable(
+        self, proposal: StoredProposal, who: Principal, untrusted: bool
+    ) -> None:
+        """Raises Refused when the proposal cannot be accepted, ConfigError when its agent is
+        gone."""
+        id_ = proposal.id
+        if "owner" not in who.roles:
+            raise Refused("only an owner can accept a skill")
+        if proposal.state != "proposed":
+            raise Refused(f"proposal {id_} ({proposal.name}) is {proposal.state} already")
+        bad = [each.words for each in await self.check(proposal) if each.severity == "bad"]
+        if bad:
+            raise Refused(f"{proposal.name} cannot be accepted: {'; '.join(bad)}")
+        if proposal.doubt and not untrusted:
+            raise Refused(
+                f"{proposal.name} needs a confirmation. {proposal.doubt} Read all of it "
+                f"(deskhand skills show {id_}), then run: deskhand skills accept {id_} --untrusted"
+            )
+
+    async def reject(self, id_: int, who: Principal, why: str = "") -> StoredProposal:
+        """Reject a proposal: nothing of its name is proposed again. Raises Refused."""
+        proposal = await self.get(id_)
+        if "owner" not in who.roles:
+            raise Refused("only an owner can reject a proposal")
+        is_open = proposal.state in ("proposed", "refused")
+        if not is_open or not await self._decide(proposal, "rejected", who.id, why):
+            raise Refused(f"proposal {id_} ({proposal.name}) is {proposal.state} already")
+        return await self.get(id_)
+
+    async def revert(self, id_: int, who: Principal) -> StoredProposal:
+        """Remove an accepted skill. Raises Refused when it was not accepted, or was edited
+        since."""
+        proposal = await self.get(id_)
+        if "owner" not in who.roles:
+            raise Refused("only an owner can remove a skill")
+        if proposal.state not in ("accepted", "kept"):
+            raise Refused(
+                f"proposal {id_} ({proposal.name}) is {proposal.state}: only an accepted skill can "
+                "be removed"
+            )
+        if not await self._undo_write(proposal):
+            raise Refused(
+                f"{proposal.file} was edited since {proposal.name} was accepted, so it stays: edit "
+                "or remove it there"
+            )
+        gone = await self._drop_approval(proposal)
+        await self._decide(proposal, "reverted", who.id, "a person took it out", more=gone)
+        return await self.get(id_)
+
+    # What Deskhand does by itself
+
+    async def auto_revert(self, proposal: StoredProposal, why: str) -> StoredProposal:
+        """Remove an accepted skill. If its file was edited since, or removing it fails, it stays
+        active and is not watched any more."""
+        state: State = "kept"
+        try:
+            if await self._undo_write(proposal):
+                state = "reverted"
+        except (DeskhandError, OSError) as error:
+            why = f"{why}; it could not be taken out: {error}"
+        gone = await self._drop_approval(proposal) if state == "reverted" else ()
+        await self._decide(proposal, state, "deskhand", why, more=gone)
+        return await self.get(proposal.id)
+
+    async def reconcile(self) -> None:
+        """Follow what happened to accepted skills: undone or put back by hand, or cut off before
+        the file was written."""
+        store = self._ground.store
+        now = self._ground.clock.now()
+        if moved := await queries.proposals_moved_by_hand(store):
+            changes = [*queries.follow_undone()]
+            for id_ in moved:
+                changes += await self._approval_changes(await self.get(id_), now)
+            await store.change(changes)
+
+        for proposal in await queries.list_accepted(store):
+            if proposal.turns_before or (proposal.decided_at or now) > now - CUT_OFF_S:
+                continue
+            if await queries.find_entry_number(store, proposal.key) is not None:
+                continue
+            if not await self._is_written(proposal):
+                gone = await self._drop_approval(proposal)
+                await self._decide(proposal, "proposed", "", more=gone)
+
+    async def save_card(self, proposal: StoredProposal, card: Card) -> None:
+        """Store how a proposal did in replays."""
+        await self._ground.store.change([queries.set_card(proposal.id, card)])
+
+    # The file of the skill
+
+    async def _write(
+        self, proposal: StoredProposal, text: bytes, who: Principal, now: float
+    ) -> tuple[Change, ...]:
+        """Write the file. Returns the changes for the undo journal. Raises ToolError when its
+        folder exists already."""
+        reach = await self._open_scope(proposal)
         by = By(
-            row.key,
-            row.agent,
-            row.session,
+            proposal.key,
+            proposal.agent,
+            proposal.session,
             who.on_behalf_of or who.id,
             "accept_skill",
-            row.file,
+            proposal.file,
             now,
         )
 
         def write() -> None:
-            folder = row.file.rpartition("/")[0]
+            folder = proposal.file.rpartition("/")[0]
             try:
                 reach.files.stat(folder)
             except ToolError:
-                reach.files.write(row.file, text)
+                reach.files.write(proposal.file, text)
                 return
             raise ToolError(
                 f"there is a {folder} already, and what lies in it would become a part of the skill"
             )
 
-        where, place = where_is(reach, row.file)
+        where, place = where_is(reach, proposal.file)
         _, looked, one = await anyio.to_thread.run_sync(where.change, by, place, write)
         where.leave(one)
-        real = f"{where.real}/{place}"
-        return (*looked.rows, Change("file_label_drop", (real,)))
+        return (*looked.rows, drop_label(f"{where.real}/{place}"))
 
-    async def _folder(self, row: Row) -> str:
-        """The real path of the folder of its skill. Raises ConfigError."""
-        where, place = where_is(await self._open_scope(row), row.file)
-        return f"{where.real}/{place.rpartition('/')[0]}"
-
-    async def _drop_approval(self, row: Row) -> tuple[Change, ...]:
-        """The row by which nothing is approved of its folder any more."""
-        try:
-            return (Change("approved_file_drop", (await self._folder(row),)),)
-        except (ConfigError, ToolError):
-            return ()
-
-    async def _open_scope(self, row: Row) -> ToolScope:
-        """The files of its agent. Raises ConfigError where that is gone."""
-        if row.agent not in self._ground.settings().agents:
-            raise ConfigError(f"the agent {row.agent} is gone")
-        return await self._ground.agent_of(f"{row.agent}/").open_scope()
-
-    async def _count_turns_before(self, agent: str) -> tuple[int, int]:
-        """How the last turns of this agent ended: how many, and how many of them badly."""
-        owner = Principal("owner", ("owner",))
-        latest = await self._ground.store.latest_events(owner, ("turn_ended",), 500)
-        ends = [each.event for each in latest if each.session.partition("/")[0] == agent][-50:]
-        return len(ends), sum(ended_badly(event) for event in ends)
-
-    async def reject(self, id_: int, who: Principal, why: str = "") -> Row:
-        """Turn it down: nothing of its name is proposed again. Raises Refused."""
-        row = await self.get(id_)
-        if "owner" not in who.roles:
-            raise Refused("only an owner may turn a proposal down")
-        if row.state not in ("proposed", "refused") or not await self._decide(
-            row, "rejected", who.id, why
-        ):
-            raise Refused(f"proposal {id_} ({row.name}) is not open: it is {row.state}")
-        return await self.get(id_)
-
-    async def revert(self, id_: int, who: Principal) -> Row:
-        """Take out what was taken in. Raises Refused where it is not in, or was changed by hand
-        since."""
-        row = await self.get(id_)
-        if "owner" not in who.roles:
-            raise Refused("only an owner may take a skill out")
-        if row.state not in ("accepted", "kept"):
-            raise Refused(f"proposal {id_} ({row.name}) was not taken in: it is {row.state}")
-        if not await self._undo_write(row):
-            raise Refused(
-                f"{row.file} was changed since {row.name} was taken in, so it stays: change "
-                "or remove it there"
-            )
-        await self._decide(
-            row, "reverted", who.id, "a person took it out", await self._drop_approval(row)
-        )
-        return await self.get(id_)
-
-    async def auto_revert(self, row: Row, why: str) -> Row:
-        """Undo that it was taken in. Where it was changed since, it stays as it is, and is not
-        watched any more."""
-        try:
-            state = "reverted" if await self._undo_write(row) else "kept"
-        except (DeskhandError, OSError) as error:
-            state = "kept"
-            why = f"{why}; it could not be taken out: {error}"
-        gone = await self._drop_approval(row) if state == "reverted" else ()
-        await self._decide(row, state, "deskhand", why, gone)
-        return await self.get(row.id)
-
-    async def _undo_write(self, row: Row) -> bool:
-        """Take its file out. False where it is not what was taken in. Raises DeskhandError,
+    async def _undo_write(self, proposal: StoredProposal) -> bool:
+        """Remove the file. False when it was edited since it was accepted. Raises DeskhandError,
         OSError."""
         ground = self._ground
         effects = UndoJournal(
@@ -386,113 +274,116 @@ class Proposals:
             ground.ids,
         )
         system = Principal("deskhand", ("owner",), "system")
-        rows = await ground.store.query("effect_known", (row.key,))
-        if not rows:  # the journal keeps nothing for ever
-            return await self._remove_file(row)
-        effect = await effects.get(system, rows[0][0])
-        return effect.undone_at is not None or (await effects.undo(system, effect)).undo is not None
+        number = await queries.find_entry_number(ground.store, proposal.key)
+        if number is None:  # the journal does not keep entries for ever
+            return await self._remove_file(proposal)
+        effect = await effects.get(system, number)
+        if effect.undone_at is not None:
+            return True
+        return (await effects.undo(system, effect)).undo is not None
 
-    async def _remove_file(self, row: Row) -> bool:
-        reach = await self._open_scope(row)
-        text = render_skill_file(row.name, row.description, row.body)
-        key = self._ground.ids.new("undo")
-        by = By(key, row.agent, row.session, "deskhand", "undo", row.file, self._ground.clock.now())
+    async def _remove_file(self, proposal: StoredProposal) -> bool:
+        reach = await self._open_scope(proposal)
+        text = _render_file(proposal)
+        by = By(
+            self._ground.ids.new("undo"),
+            proposal.agent,
+            proposal.session,
+            "deskhand",
+            "undo",
+            proposal.file,
+            self._ground.clock.now(),
+        )
 
         def remove() -> bool:
             try:
-                there = reach.files.read(row.file, len(text) + 1)
+                there = reach.files.read(proposal.file, len(text) + 1)
             except ToolError:
                 return True
             if there == text:
-                reach.files.remove(row.file)
+                reach.files.remove(proposal.file)
             return there == text
 
-        where, place = where_is(reach, row.file)
-        out, looked, one = await anyio.to_thread.run_sync(where.change, by, place, remove)
+        where, place = where_is(reach, proposal.file)
+        removed, looked, one = await anyio.to_thread.run_sync(where.change, by, place, remove)
         where.leave(one)
         await self._ground.store.change(looked.rows)
-        return out
+        return removed
 
-    async def reconcile(self) -> None:
-        """See what became of those that were taken in: undone or put back by hand, or cut off
-        before they were written."""
-        store = self._ground.store
-        now = self._ground.clock.now()
-        if moved := await store.query("proposal_moved", ()):
-            bound = [
-                each
-                for (id_,) in moved
-                for each in await self._approval_changes(await self.get(id_), now)
-            ]
-            await store.change(
-                [Change("proposal_undone", ()), Change("proposal_redone", ()), *bound]
-            )
-        for row in await self.list_active():
-            if row.turns_before or (row.decided_at or now) > now - CUT_OFF_S:
-                continue
-            if not await store.query("effect_known", (row.key,)) and not await self._is_written(
-                row
-            ):
-                await self._decide(row, "proposed", "", rows=await self._drop_approval(row))
-
-    async def _approval_changes(self, row: Row, now: float) -> tuple[Change, ...]:
-        """What is approved after its change was undone, or put back."""
+    async def _is_written(self, proposal: StoredProposal) -> bool:
         try:
-            folder, text = (
-                await self._folder(row),
-                render_skill_file(row.name, row.description, row.body),
-            )
-        except (ConfigError, ToolError):
-            return ()
-        if row.state == "accepted":
-            return (Change("approved_file_drop", (folder,)),)
-        return (
-            Change(
-                "approved_file_set",
-                (folder, compute_skill_digest(text), row.decided_by or "owner", now),
-            ),
-        )
-
-    async def _is_written(self, row: Row) -> bool:
-        try:
-            reach = await self._open_scope(row)
-            await anyio.to_thread.run_sync(reach.files.stat, row.file)
+            reach = await self._open_scope(proposal)
+            await anyio.to_thread.run_sync(reach.files.stat, proposal.file)
         except (ToolError, ConfigError):
             return False
         return True
 
-    async def save_card(self, row: Row, card: Card) -> None:
-        """Remember how it did in replays."""
-        await self._ground.store.change(
-            [Change("proposal_card", (row.id, msgspec.json.encode(card)))]
-        )
+    async def _open_scope(self, proposal: StoredProposal) -> ToolScope:
+        """The files of its agent. Raises ConfigError when the agent is gone."""
+        if proposal.agent not in self._ground.settings().agents:
+            raise ConfigError(f"the agent {proposal.agent!r} is gone")
+        return await self._ground.agent_of(f"{proposal.agent}/").open_scope()
+
+    # The approval of its folder
+
+    async def _folder(self, proposal: StoredProposal) -> str:
+        """The real path of the skill's folder. Raises ConfigError."""
+        where, place = where_is(await self._open_scope(proposal), proposal.file)
+        return f"{where.real}/{place.rpartition('/')[0]}"
+
+    async def _drop_approval(self, proposal: StoredProposal) -> tuple[Change, ...]:
+        """The change that takes the approval of the skill's folder back."""
+        try:
+            return (drop_approval(await self._folder(proposal)),)
+        except (ConfigError, ToolError):
+            return ()
+
+    async def _approval_changes(self, proposal: StoredProposal, now: float) -> tuple[Change, ...]:
+        """The changes after the writing of the skill was undone by hand, or put back."""
+        try:
+            folder = await self._folder(proposal)
+        except (ConfigError, ToolError):
+            return ()
+        if proposal.state == "accepted":
+            return (drop_approval(folder),)
+        digest = compute_skill_digest(_render_file(proposal))
+        return (approve(folder, digest, proposal.decided_by or "owner", now),)
+
+    # Notes
+
+    async def _count_turns_before(self, agent: str) -> tuple[int, int]:
+        """The number of this agent's last turns, at most 50, and how many of them ended badly."""
+        owner = Principal("owner", ("owner",))
+        latest = await self._ground.store.latest_events(owner, ("turn_ended",), 500)
+        ends = [each.event for each in latest if each.session.partition("/")[0] == agent][-50:]
+        return len(ends), sum(ended_badly(event) for event in ends)
 
     async def _decide(
-        self, row: Row, state: str, by: str, why: str = "", rows: Sequence[Change] = ()
+        self,
+        proposal: StoredProposal,
+        state: State,
+        by: str,
+        why: str = "",
+        *,
+        more: Sequence[Change] = (),
     ) -> bool:
-        """Note it, with `rows` in the same transaction."""
-        decided = (row.id, state, by, self._ground.clock.now(), clean_text(why)[:1000], row.state)
-        return (await self._ground.store.change([Change("proposal_decide", decided), *rows]))[
-            0
-        ] == 1
+        """Store a decision together with `more`. False when somebody else has decided first; `more`
+        is written all the same."""
+        decision = Decision(state, by, self._ground.clock.now(), clean_text(why)[:1000])
+        change = queries.decide(proposal.id, proposal.state, decision)
+        counts = await self._ground.store.change([change, *more])
+        return counts[0] == 1
 
 
 def compute_skill_digest(text: bytes) -> bytes:
-    """Of the folder of a skill that is only its SKILL.md."""
+    """The digest of a skill's folder that holds only its SKILL.md."""
     return digest_of_files({FILE_NAME: sha256(text).digest()})
 
 
 def ended_badly(event: AnyEvent) -> bool:
-    """Whether a turn that ended so did not come to an answer of its own."""
+    """Whether a turn that ended with this event gave no answer of its own."""
     return not (isinstance(event, TurnEnded) and event.reason == "done")
 
 
-def parse_proposal_row(row: tuple[Any, ...]) -> Row:
-    """A row of the database as it is read here."""
-    values = list(row)
-    values[7], values[11], values[12] = (
-        _decode_label(row[7]),
-        _decode_findings(row[11]),
-        _decode_card(row[12]) if row[12] else None,
-    )
-    return Row(*values)
+def _render_file(proposal: StoredProposal) -> bytes:
+    return render_skill_file(proposal.name, proposal.description, proposal.body)
