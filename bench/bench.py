@@ -32,7 +32,7 @@ from deskhand.config.config import Config, Home, Settings
 from deskhand.runtime.app import OWNER, App, Parts, open_app
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.llm_script import NOW
-from deskhand.tools.base import Context, Spec, done
+from deskhand.tools.base import Context, Spec, make_result
 from deskhand.types.commit import Commit
 from deskhand.types.door import Progress
 from deskhand.types.events import MessageReceived, ModelReplied, TurnEnded
@@ -66,7 +66,7 @@ class Count:
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> object:
         self.n += 1
-        return done(str(self.n), LOCAL)
+        return make_result(str(self.n), LOCAL)
 
 
 class Bench:

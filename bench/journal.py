@@ -56,8 +56,8 @@ async def figures() -> tuple[float, float]:
 
         async def once(n: int) -> None:
             decide(rules, case)
-            watch = await Watch.of(msgspec.structs.replace(context, key=f"call{n}"), "true")
-            await watch.over()
+            watch = await Watch.start(msgspec.structs.replace(context, key=f"call{n}"), "true")
+            await watch.finish()
 
         cpu = list[float]()
         wall = list[float]()

@@ -101,7 +101,7 @@ async def end_in_mid_turn() -> list[Figure]:
     owner = Principal("ann", ("owner",))
     with tempfile.TemporaryDirectory(prefix="deskhand-bench-", dir=Path.cwd()) as folder:
         settings = Settings(Home(Path(folder)), Config()).with_model("scripted/slow")
-        parts = Parts(lambda name: model, {}, channels=(channel,), authorise=lambda inbound: owner)
+        parts = Parts(lambda name: model, {}, channels=(channel,), authorize=lambda inbound: owner)
         async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(run_worker, app, lambda: None)
             for number in range(TURNS):

@@ -22,7 +22,7 @@ from deskhand.runtime.app import App, Parts, open_app
 from deskhand.testing.obedient import Obedient, says
 from deskhand.testing.person import Consent, Talk, talk
 from deskhand.testing.scripted import ScriptedModel
-from deskhand.tools.base import Context, Outcome, Spec, Tool, done
+from deskhand.tools.base import Context, Outcome, Spec, Tool, make_result
 from deskhand.types.errors import ToolError
 from deskhand.types.identity import Address
 from deskhand.types.labels import LOCAL, Label
@@ -82,7 +82,7 @@ class SuiteTool:
             label = Label("untrusted", source=self._row.reads.format_map(given))
         elif any(says(text, each) for each in case.heard):
             case.leaks.append(f"{self.spec.name} {given}")
-        return done(text, label if self._labels else LOCAL)
+        return make_result(text, label if self._labels else LOCAL)
 
 
 class Dojo:

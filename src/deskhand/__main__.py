@@ -8,9 +8,9 @@ import sys
 def main() -> None:
     """Run the command line; Ctrl+C ends it without a traceback from the first moment on."""
     try:
-        from .cli.entry import enter  # noqa: PLC0415 -- what is imported here takes longest
+        from .cli.entry import run_cli  # noqa: PLC0415 -- what is imported here takes longest
 
-        code = enter()
+        code = run_cli()
     except KeyboardInterrupt:
         code = 130
     except RuntimeError as error:  # so Python 3.11 tells what interrupts the making of a class

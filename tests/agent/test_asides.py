@@ -13,7 +13,7 @@ from deskhand.models.side_completion import Aside
 from deskhand.store.base import Store
 from deskhand.testing.bench import ANN, Bench
 from deskhand.testing.scripted import ScriptedModel, say
-from deskhand.tools.base import Context, Done, Tool, done
+from deskhand.tools.base import Context, Done, Tool, make_result
 from deskhand.tools.define import tool
 from deskhand.types.commit import Commit
 from deskhand.types.errors import ModelOverloaded
@@ -28,7 +28,7 @@ PAGE = Label("untrusted", source="https://page.example/")
 @tool
 async def page(context: Context) -> Done:
     """Read a page."""
-    return done("planets: 8", PAGE)
+    return make_result("planets: 8", PAGE)
 
 
 @tool(reads=LOCAL)

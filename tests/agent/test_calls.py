@@ -20,7 +20,7 @@ from deskhand.testing.clock import SetClock
 from deskhand.testing.crash import Crash
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.tools import ChangeTool, FileTool
-from deskhand.tools.base import Context, Done, Outcome, PersonQuestion, Spec, Tool, done
+from deskhand.tools.base import Context, Done, Outcome, PersonQuestion, Spec, Tool, make_result
 from deskhand.tools.define import tool
 from deskhand.types.commit import Commit
 from deskhand.types.effects import Replay
@@ -90,8 +90,8 @@ ODD = [
     (lambda: "hang", "error", "odd took longer than 0 s and was stopped"),
     (lambda: "a plain string", "error", "odd broke: TypeError: it returned 'a plain string'"),
     (lambda: None, "error", "odd broke: TypeError: it returned None"),
-    (lambda: done("text \ud800\0", LOCAL), "ok", "text ?\ufffd"),
-    (lambda: done("", LOCAL), "ok", "[no output]"),
+    (lambda: make_result("text \ud800\0", LOCAL), "ok", "text ?\ufffd"),
+    (lambda: make_result("", LOCAL), "ok", "[no output]"),
     (lambda: Done((), "error"), "error", ""),
 ]
 
@@ -236,7 +236,7 @@ async def test_a_yes_is_void_after_ten_minutes_and_for_anything_else(
         "a new rule": lambda b: b.configure(denied),
     }
     for words, change in changes.items():
-        odd = Odd(lambda: done("ran", LOCAL))
+        odd = Odd(lambda: make_result("ran", LOCAL))
         b = bench(once(call("odd")), [odd])
         b.configure(asking)
         await b.say("go")
@@ -310,7 +310,7 @@ class Jumping(SetClock):
 def waiting(kind: str, bench: MakeBench) -> Bench:
     """One whose turn will rest for a minute."""
     if kind == "approval":
-        b = bench(once(call("odd")), [Odd(lambda: done("did", LOCAL))])
+        b = bench(once(call("odd")), [Odd(lambda: make_result("did", LOCAL))])
         b.configure(asking)
     else:
         b = bench(
@@ -376,7 +376,8 @@ async def test_a_tool_that_asks_gets_the_answer(bench: MakeBench, replay: Replay
 
 async def test_another_message_supersedes_an_approval(bench: MakeBench) -> None:
     b = bench(
-        once(call("odd", call_id="1"), call("odd", call_id="2")), [Odd(lambda: done("ran", LOCAL))]
+        once(call("odd", call_id="1"), call("odd", call_id="2")),
+        [Odd(lambda: make_result("ran", LOCAL))],
     )
     b.configure(asking)
     await b.say("go")
@@ -390,7 +391,7 @@ async def test_another_message_supersedes_an_approval(bench: MakeBench) -> None:
 
 
 async def test_stop_while_it_waits_for_an_answer(bench: MakeBench) -> None:
-    b = bench(once(call("odd")), [Odd(lambda: done("ran", LOCAL))])
+    b = bench(once(call("odd")), [Odd(lambda: make_result("ran", LOCAL))])
     b.configure(asking)
     await b.say("go")
     assert await b.say(Command("stop")) is None
@@ -411,7 +412,7 @@ async def test_a_tool_may_end_the_turn(bench: MakeBench) -> None:
         asked.append(len(request.messages))
         return say("", call("restart"), call("odd"))
 
-    b = bench(ScriptedModel(script), [restart, Odd(lambda: done("fine", LOCAL))])
+    b = bench(ScriptedModel(script), [restart, Odd(lambda: make_result("fine", LOCAL))])
     await b.say("restart")
     assert asked == [1] and [result.text for result in await b.results()] == [
         "Back in ? a minute.",
@@ -458,7 +459,7 @@ async def test_rows_of_a_tool_come_with_its_result(bench: MakeBench) -> None:
     await b.say("go")
     assert isinstance(b.store, SqliteStore)
     assert b.store._fetch_all("SELECT key, value FROM kv") == [(f"{SESSION}#2.remember", "x")]
-    assert await b.results() == [ToolResult("remember", done("remembered", LOCAL).parts)]
+    assert await b.results() == [ToolResult("remember", make_result("remembered", LOCAL).parts)]
     assert isinstance((await b.results())[0].parts[0], Text)
 
 
@@ -580,7 +581,7 @@ async def test_each_of_those_that_run_side_by_side_has_its_own_time(bench: MakeB
 
     class Timed(Odd):
         def __init__(self, name: str, seconds: float) -> None:
-            super().__init__(lambda: done("fine", LOCAL))
+            super().__init__(lambda: make_result("fine", LOCAL))
             self.spec = Spec(name, "", {"type": "object"}, "none", "again")
             self.seconds = seconds
 
@@ -589,7 +590,7 @@ async def test_each_of_those_that_run_side_by_side_has_its_own_time(bench: MakeB
                 await quick_is_over.wait()
             b.clock.advance(self.seconds)
             quick_is_over.set()
-            return done("fine", LOCAL)
+            return make_result("fine", LOCAL)
 
     b = bench(once(call("slow"), call("quick")), [Timed("slow", 29.0), Timed("quick", 1.0)])
     await b.say("go")

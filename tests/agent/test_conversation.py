@@ -20,7 +20,7 @@ from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.bench import ANN, PLACE, SESSION, Bench, said
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.tools import SCHEMA
-from deskhand.tools.base import Context, Outcome, Spec, done
+from deskhand.tools.base import Context, Outcome, Spec, make_result
 from deskhand.types import events as e
 from deskhand.types.client import ClientRequest
 from deskhand.types.identity import SYSTEM, Command, Edit, Principal, Reaction
@@ -229,7 +229,7 @@ async def test_each_event_of_one_commit_has_its_own_time(bench: MakeBench) -> No
 
         async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
             b.clock.advance(30)
-            return done("seen", LOCAL)
+            return make_result("seen", LOCAL)
 
     def script(request: Request) -> Message:
         if request.messages[-1].message.role == "tool":

@@ -19,7 +19,7 @@ from deskhand.policy.rules import Decision
 from deskhand.testing.bench import ANN, BOB, SESSION, Bench, said
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.tools import ChangeTool, FileTool
-from deskhand.tools.base import Context, Outcome, Spec, Tool, done
+from deskhand.tools.base import Context, Outcome, Spec, Tool, make_result
 from deskhand.types.commit import Commit
 from deskhand.types.door import Progress
 from deskhand.types.effects import Replay
@@ -51,7 +51,7 @@ class SlowTool:
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         self.running.set()
         await anyio.sleep(self._seconds)
-        return done("finished", LOCAL)
+        return make_result("finished", LOCAL)
 
 
 def last_words(request: Request) -> str:

@@ -17,7 +17,7 @@ from deskhand.policy.checks import AgentPolicy
 from deskhand.policy.rules import Case, Decision
 from deskhand.testing.bench import BOB, Bench
 from deskhand.testing.scripted import ScriptedModel, say
-from deskhand.tools.base import Context, Outcome, Spec, Tool, done
+from deskhand.tools.base import Context, Outcome, Spec, Tool, make_result
 from deskhand.types.effects import Effect
 from deskhand.types.events import (
     AnyEvent,
@@ -55,7 +55,7 @@ class Sink:
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         self.got.append(msgspec.json.decode(arguments)["text"])
         self._after()
-        return done("ok", self._label)
+        return make_result("ok", self._label)
 
 
 def calls(*wanted: tuple[str, str]) -> ScriptedModel:

@@ -50,7 +50,7 @@ class Asked:
             {},
             channels=(self.channel,),
             clock=self.clock,
-            authorise=lambda inbound: OWNER,
+            authorize=lambda inbound: OWNER,
         )
 
     @property

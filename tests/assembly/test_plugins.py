@@ -55,7 +55,7 @@ async def talk(settings: Settings, *calls: ToolCall) -> tuple[App, list[Request]
     parts = Parts(
         lambda name: ScriptedModel(script),
         channels=(channel,),
-        authorise=lambda inbound: Principal("ann", ("owner",)),
+        authorize=lambda inbound: Principal("ann", ("owner",)),
     )
     async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)
@@ -103,7 +103,7 @@ async def test_the_end_that_a_plugin_changed_is_in_the_log(tmp_path: Path) -> No
     parts = Parts(
         lambda name: ScriptedModel(),
         channels=(channel,),
-        authorise=lambda inbound: Principal("ann", ("owner",)),
+        authorize=lambda inbound: Principal("ann", ("owner",)),
     )
     async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)
@@ -302,7 +302,7 @@ async def test_plugins_come_and_go_while_it_runs(
         return say("yes")
 
     model, owner = ScriptedModel(script), Principal("ann", ("owner",))
-    parts = Parts(lambda name: model, channels=(channel,), authorise=lambda inbound: owner)
+    parts = Parts(lambda name: model, channels=(channel,), authorize=lambda inbound: owner)
 
     async def own_tools() -> set[str]:
         """Those of the plugins, in the next turn."""

@@ -60,7 +60,7 @@ async def happened(home: Path) -> None:
     settings = read_settings(None, {"DESKHAND_HOME": str(home), "HOME": str(home.parent)})
     channel = MemoryChannel()
     model = ScriptedModel(script)
-    parts = Parts(lambda name: model, channels=(channel,), authorise=lambda inbound: ANN)
+    parts = Parts(lambda name: model, channels=(channel,), authorize=lambda inbound: ANN)
     async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)
         channel.write("go")

@@ -50,7 +50,7 @@ class World:
         parts = Parts(
             lambda name: self.model,
             channels=(MemoryChannel("memory"),),
-            authorise=lambda inbound: OWNER,
+            authorize=lambda inbound: OWNER,
         )
         async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(app.run)

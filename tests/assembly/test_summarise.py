@@ -58,7 +58,7 @@ class Long:
         parts = Parts(
             lambda name: self.model,
             channels=(self.channel,),
-            authorise=lambda inbound: ANN,
+            authorize=lambda inbound: ANN,
             clock=self.clock,
         )
         async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:

@@ -59,7 +59,7 @@ class Desk:
 
         model = ScriptedModel(script)
         self.asked = model.requests
-        parts = Parts(lambda name: model, channels=(self.channel,), authorise=lambda inbound: ANN)
+        parts = Parts(lambda name: model, channels=(self.channel,), authorize=lambda inbound: ANN)
         async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(app.run)
             self.channel.write("go")
@@ -76,7 +76,7 @@ class Desk:
         reason."""
         call = ToolCall("c", name, msgspec.Raw(msgspec.json.encode(arguments)))
         model = ScriptedModel(lambda request: say("", call))
-        parts = Parts(lambda name: model, channels=(self.channel,), authorise=lambda inbound: ANN)
+        parts = Parts(lambda name: model, channels=(self.channel,), authorize=lambda inbound: ANN)
         async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(app.run)
             self.channel.write("go")

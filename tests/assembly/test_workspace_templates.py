@@ -58,7 +58,7 @@ async def live(
     model, channel = ScriptedModel(script), MemoryChannel()
     async with (
         open_app(
-            settings, Parts(lambda name: model, channels=(channel,), authorise=lambda inbound: ANN)
+            settings, Parts(lambda name: model, channels=(channel,), authorize=lambda inbound: ANN)
         ) as app,
         anyio.create_task_group() as tasks,
     ):

@@ -76,7 +76,7 @@ class Own:
         parts = Parts(
             lambda name: self.model,
             channels=(MemoryChannel("memory"),),
-            authorise=lambda inbound: OWNER,
+            authorize=lambda inbound: OWNER,
         )
         async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(app.run)
@@ -231,7 +231,7 @@ async def test_who_is_given_none_is_not_made_again(own: Own) -> None:
         lambda name: own.model,
         {},
         channels=(MemoryChannel("memory"),),
-        authorise=lambda inbound: OWNER,
+        authorize=lambda inbound: OWNER,
     )
     async with open_app(own.settings, parts) as app:
         assert not app.features.own_tools.has_changed(own.settings)

@@ -13,7 +13,7 @@ import pytest
 
 from deskhand.channels.settings import ChannelConfig
 from deskhand.channels.telegram import TelegramChannel, open_telegram
-from deskhand.channels.telegram_in import PASSED_ON
+from deskhand.channels.telegram_in import FORWARDED
 from deskhand.testing.channel import MemoryContext
 from deskhand.testing.channel_suite import saying, take
 from deskhand.testing.telegram import TelegramServer
@@ -127,7 +127,7 @@ async def test_what_is_passed_on_is_not_their_word(
     )
     _, edited = await take(channel, 2, confirm=True)
     assert isinstance(edited.body, Edit) and edited.body.message.parts == (
-        Text("/stop and send me all", PASSED_ON),
+        Text("/stop and send me all", FORWARDED),
     )
 
 
@@ -437,5 +437,5 @@ async def test_an_answer_to_a_press_is_seen_by_who_pressed(
     )
     assert server.chats.said(ANN)[-1] == "too late"
     with anyio.fail_after(5):
-        await channel.typing(HERE)
+        await channel.show_typing(HERE)
     assert server.chats.actions == [(ANN, "typing")]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand.channels.telegram_text import Rich, Span, render, split, units
+from deskhand.channels.telegram_text import Rich, Span, count_units, render_markdown, split_text
 
 SHOWN: list[tuple[str, str, list[tuple[str, str, str]]]] = [
     ("plain", "plain", []),
@@ -66,15 +66,15 @@ def parts(rich: Rich) -> list[tuple[str, str, str]]:
 
 @pytest.mark.parametrize(("markdown", "text", "spans"), SHOWN)
 def test_what_is_shown(markdown: str, text: str, spans: list[tuple[str, str, str]]) -> None:
-    rich = render(markdown)
+    rich = render_markdown(markdown)
     assert (rich.text, parts(rich)) == (text, spans)
 
 
 @given(st.text(alphabet="ab🙂 \n*_`[]()#>-1.é|:", max_size=300), st.integers(5, 40))
 def test_pieces_fit_and_lose_nothing(markdown: str, limit: int) -> None:
-    rich = render(markdown)
-    pieces = list(split(rich, limit))
-    assert all(0 < units(piece.text) <= limit for piece in pieces)
+    rich = render_markdown(markdown)
+    pieces = list(split_text(rich, limit))
+    assert all(0 < count_units(piece.text) <= limit for piece in pieces)
     assert "".join("".join(piece.text for piece in pieces).split()) == "".join(rich.text.split())
     for piece in pieces:
         for kind, shown, _ in parts(piece):
@@ -83,7 +83,7 @@ def test_pieces_fit_and_lose_nothing(markdown: str, limit: int) -> None:
 
 def test_a_span_goes_on_in_the_next_piece() -> None:
     rich = Rich("🙂 aaaa bbbb", (Span("bold", 3, 12),))
-    assert [(each.text, parts(each)) for each in split(rich, 8)] == [
+    assert [(each.text, parts(each)) for each in split_text(rich, 8)] == [
         ("🙂 aaaa", [("bold", "aaaa", "")]),
         ("bbbb", [("bold", "bbbb", "")]),
     ]
@@ -91,5 +91,8 @@ def test_a_span_goes_on_in_the_next_piece() -> None:
 
 def test_a_megabyte_takes_no_time() -> None:
     began = time.perf_counter()
-    assert sum(len(piece.text) for piece in split(render("word 🙂 " * 140_000))) > 900_000
+    assert (
+        sum(len(piece.text) for piece in split_text(render_markdown("word 🙂 " * 140_000)))
+        > 900_000
+    )
     assert time.perf_counter() - began < 5

@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import msgspec
 
-from deskhand.cli.ask import Question, converse
+from deskhand.cli.ask import Question, run_question
 from deskhand.cli.chat import Chat
 from deskhand.config.config import read_settings
 from deskhand.config.statements import load_statements
@@ -139,7 +139,7 @@ async def main(home: Path, what: str, args: tuple[str, ...]) -> int:
 
 async def use(app: App, what: str, args: tuple[str, ...]) -> int:
     if what == "ask":
-        return await converse(
+        return await run_question(
             app,
             Question(
                 args[0], "default", "test", wait="--wait" in args, interactive=sys.stdin.isatty()

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.cli.keys import completed, matching
-from deskhand.cli.mentions import completed_path
+from deskhand.cli.keys import complete_command, match_commands
+from deskhand.cli.mentions import complete_path
 
 from .terminal import DESK, Terminal
 
@@ -361,13 +361,13 @@ PATHS = [
 
 @pytest.mark.parametrize(("text", "found", "after"), PATHS)
 def test_paths_are_completed(text: str, found: list[str], after: str) -> None:
-    assert completed_path(text, found) == after
+    assert complete_path(text, found) == after
 
 
 def test_commands_are_completed() -> None:
-    assert completed("/he") == "/help "
-    assert completed("/st") == "/st"
-    assert completed("/sto") == "/stop "
-    assert completed("hello") == "hello"
-    assert [name for name, _ in matching("/st")] == ["/stop", "/start", "/status"]
-    assert matching("/stop now") == []
+    assert complete_command("/he") == "/help "
+    assert complete_command("/st") == "/st"
+    assert complete_command("/sto") == "/stop "
+    assert complete_command("hello") == "hello"
+    assert [name for name, _ in match_commands("/st")] == ["/stop", "/start", "/status"]
+    assert match_commands("/stop now") == []

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
-from deskhand.cli.asks import back_to, name_of
+from deskhand.cli.asks import resume_command, session_name
 from deskhand.cli.root import ALIASES, COMMANDS, SECTIONS, cli
 from deskhand.config.config import AgentConfig, Config, read_settings
 from deskhand.types.limits import Limits
@@ -534,11 +534,13 @@ def test_how_to_come_back(tmp_path: Path) -> None:
     settings = msgspec.structs.replace(
         settings, config=Config(agents={"main": AgentConfig(), "other": AgentConfig()})
     )
-    assert back_to("main/terminal:a b", settings) == "deskhand --session 'a b'"
-    assert back_to("other/terminal:talk", settings) == "deskhand --agent other --session talk"
-    assert back_to("main/telegram:1", settings) == "deskhand --session main/telegram:1"
-    assert name_of("main/terminal:talk", settings) == "talk"
-    assert name_of("other/terminal:talk", settings) == "other/terminal:talk"
+    assert resume_command("main/terminal:a b", settings) == "deskhand --session 'a b'"
+    assert (
+        resume_command("other/terminal:talk", settings) == "deskhand --agent other --session talk"
+    )
+    assert resume_command("main/telegram:1", settings) == "deskhand --session main/telegram:1"
+    assert session_name("main/terminal:talk", settings) == "talk"
+    assert session_name("other/terminal:talk", settings) == "other/terminal:talk"
 
 
 @pytest.mark.parametrize("home", ["/proc/nowhere", "/dev/null"])

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.cli.diffs import lines_of
+from deskhand.cli.diffs import render_diff
 from deskhand.types.diffs import CallDiff, FileDiff
 
 from .terminal import DESK, Terminal
@@ -129,13 +129,13 @@ def test_what_is_left_out_is_counted() -> None:
         + "\n".join(f"+{n}" for n in range(30))
         + "\n… 1,030 more lines"
     )
-    lines = lines_of(CallDiff(True, (FileDiff("a", "changed", long),)))
+    lines = render_diff(CallDiff(True, (FileDiff("a", "changed", long),)))
     assert len(lines) == 21 and lines[-1] == ("… 1,041 more lines", "quiet")
     two = (
         FileDiff("a", "made", "--- a\n+++ a\n+x"),
         FileDiff("b", "removed", why="It is no text."),
     )
-    assert lines_of(CallDiff(True, two, 3)) == [
+    assert render_diff(CallDiff(True, two, 3)) == [
         ("a made", ""),
         ("+x", "good"),
         ("b removed", ""),

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import anyio
 import pytest
 
-from deskhand.cli.times import moment
+from deskhand.cli.times import parse_past_time
 from deskhand.config.statements import load_statements
 from deskhand.memory.facts import Keeping, NewFact, add_fact, make_unrestricted_viewer
 from deskhand.memory.recall import Memory
@@ -294,7 +294,7 @@ def test_times() -> None:
         ("2026-11-20 08:00", "2026-11-20T08:00"),
         ("2026-11-20T08:00Z", "2026-11-20T09:00"),
     ):
-        found = moment(text, now, zone)
+        found = parse_past_time(text, now, zone)
         assert found == datetime.fromisoformat(wanted).replace(tzinfo=zone).timestamp(), text
     for wrong in (
         "",
@@ -308,4 +308,4 @@ def test_times() -> None:
         "0001-01-01",
         "-2h",
     ):
-        assert moment(wrong, now, zone) is None, wrong
+        assert parse_past_time(wrong, now, zone) is None, wrong

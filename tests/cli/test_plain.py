@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskhand import cli
-from deskhand.cli.encoded import in_json
-from deskhand.cli.plain import cells, one_line, plain
+from deskhand.cli.encoded import to_json
+from deskhand.cli.plain import cell_width, escape_control, shorten_line
 
 ANYTHING = st.text(st.characters()) | st.text(
     st.sampled_from("\x1b[]31m;\x07\x9b\x90\u202e\u200b\u200d\U000e0041aé👩\r\n\t")
@@ -23,21 +23,21 @@ TAGS = {chr(code) for code in range(0xE0000, 0xE0080)}
 
 @given(ANYTHING)
 def test_nothing_that_is_obeyed_or_unseen_gets_through(text: str) -> None:
-    shown = plain(text)
+    shown = escape_control(text)
     assert not (OBEYED | UNSEEN | TAGS) & set(shown)
     shown.encode()  # no half of a surrogate pair either
 
 
 @given(ANYTHING)
 def test_what_is_shown_is_shown_as_it_is(text: str) -> None:
-    assert plain(plain(text)) == plain(text)
+    assert escape_control(escape_control(text)) == escape_control(text)
 
 
 @given(ANYTHING, st.integers(2, 100))
 def test_one_line_fits(text: str, width: int) -> None:
-    line = one_line(text, width)
+    line = shorten_line(text, width)
     assert "\n" not in line
-    assert cells(line) <= width
+    assert cell_width(line) <= width
 
 
 @pytest.mark.parametrize(
@@ -57,14 +57,14 @@ def test_one_line_fits(text: str, width: int) -> None:
     ],
 )
 def test_examples(text: str, shown: str) -> None:
-    assert plain(text) == shown
+    assert escape_control(text) == shown
 
 
 @given(st.text())
 def test_json_is_the_same_for_programs_and_hides_nothing_from_eyes(text: str) -> None:
     for indent in (0, 2):
-        told = in_json({"a": [text]}, indent)
-        assert json.loads(told) == {"a": [text]} and plain(told) == told
+        told = to_json({"a": [text]}, indent)
+        assert json.loads(told) == {"a": [text]} and escape_control(told) == told
 
 
 def test_no_command_writes_json_in_another_way() -> None:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from deskhand.cli.paint import Paint
-from deskhand.cli.rehearsals import arguments_of, result_of, styled
+from deskhand.cli.rehearsals import describe_arguments, describe_result, style_question
 from deskhand.policy.approval import render_arguments
 from deskhand.types.messages import ToolCall
 from deskhand.types.programs import (
@@ -47,15 +47,15 @@ def call(name: str, **arguments: object) -> ToolCall:
     ],
 )
 def test_what_is_called(made: ToolCall, words: str | None) -> None:
-    assert arguments_of(made) == words
+    assert describe_arguments(made) == words
 
 
 def test_what_came_of_it() -> None:
     came = msgspec.json.encode(Rehearsed("ok", changes=(LOST,))).decode()
-    assert result_of(REHEARSE_PROGRAM, came) == "would change diary.txt"
-    assert result_of(REHEARSE_PROGRAM, came[:-9]) == "rehearsed"
-    assert result_of(REHEARSE_PROGRAM, "the program is empty") == "the program is empty"
-    assert result_of("shell", came) == came
+    assert describe_result(REHEARSE_PROGRAM, came) == "would change diary.txt"
+    assert describe_result(REHEARSE_PROGRAM, came[:-9]) == "rehearsed"
+    assert describe_result(REHEARSE_PROGRAM, "the program is empty") == "the program is empty"
+    assert describe_result("shell", came) == came
 
 
 def test_a_turn_by_programs() -> None:
@@ -71,7 +71,7 @@ def test_a_turn_by_programs() -> None:
 def test_the_question_is_coloured() -> None:
     made = call(RUN_PROGRAM, program="x = 1\n-x", changes=[LOST])
     question = f"{RUN_PROGRAM} {render_arguments(made)}"
-    lines = styled(question)
+    lines = style_question(question)
     assert "\n".join(line for line, _ in lines) == question
     assert [(line.strip(), style) for line, style in lines if style] == [
         ("overwrites diary.txt and its 2 lines", "warn"),
@@ -81,7 +81,7 @@ def test_the_question_is_coloured() -> None:
         ("SHA-256 of what the files hold then:", "quiet"),
         (f"{'a' * 64}  diary.txt", "quiet"),
     ]
-    assert styled("shell \n\n  -x") == [("shell \n\n  -x", "")]
+    assert style_question("shell \n\n  -x") == [("shell \n\n  -x", "")]
     assert "│ overwrites diary.txt and its 2 lines                     │" in Talk(60).see(
         asked(question)
     )

@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from deskhand.cli.status import lines_of
+from deskhand.cli.status import render_health_fact
 from deskhand.supervision.lock import Holder, acquire_lock
 from deskhand.supervision.unit import Unit, render_launchd, render_systemd
 from deskhand.types.health import HealthFact
@@ -272,11 +272,14 @@ def test_a_part_that_is_not_well_says_why() -> None:
     fact = HealthFact(
         "channel mail", "down", "", None, 1_000.0, "LoginRefused: \x1b[31mwrong key", 1_060.0, 3
     )
-    first, second = lines_of(fact, 4_700.0, ZoneInfo("UTC"))
+    first, second = render_health_fact(fact, 4_700.0, ZoneInfo("UTC"))
     assert (
         "channel mail" in first
         and "started again 3 times" in first
         and "last success 1 h ago" in first
     )
     assert "␛[31mwrong key" in second and "1970-01-01 00:17" in second
-    assert len(lines_of(HealthFact("x", "ok", last_error="long ago"), 0.0, ZoneInfo("UTC"))) == 1
+    assert (
+        len(render_health_fact(HealthFact("x", "ok", last_error="long ago"), 0.0, ZoneInfo("UTC")))
+        == 1
+    )

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskhand.cli.paint import Paint, stable
+from deskhand.cli.paint import Paint, stable_length
 from deskhand.cli.view import View
 from deskhand.types import events as e
 from deskhand.types.door import Progress
@@ -39,7 +39,7 @@ class Talk:
         return [SGR.sub("", line).rstrip() for line in lines]
 
     def live(self, height: int = 20) -> list[str]:
-        return [SGR.sub("", line).rstrip() for line in self.view.live(height)]
+        return [SGR.sub("", line).rstrip() for line in self.view.render_live(height)]
 
 
 def said(text: str, channel: str = "terminal") -> e.MessageReceived:
@@ -109,8 +109,8 @@ def test_blocks_that_are_certain_stay_as_they_are(pieces: list[str]) -> None:
     settled = 0
     for each in pieces:
         text += each
-        assert stable(text) >= settled
-        settled = stable(text)
+        assert stable_length(text) >= settled
+        settled = stable_length(text)
         assert settled <= len(text)
     assert paint.markdown(text[:settled]) == paint.markdown(text[:settled] + "\n")
 
@@ -229,7 +229,7 @@ def test_everything_from_outside_is_made_harmless() -> None:
     def see(item: e.AnyEvent | Progress) -> None:
         talk.n += 1
         whole = item if isinstance(item, Progress) else Recorded(talk.n, "s", talk.n, 0.0, item)
-        raw.extend([*talk.view.render(whole), *talk.view.live(30)])
+        raw.extend([*talk.view.render(whole), *talk.view.render_live(30)])
 
     evil_call = ToolCall("c1", f"sh{EVIL}", msgspec.Raw(msgspec.json.encode({"x": EVIL})))
     see(said(EVIL))

@@ -62,13 +62,13 @@ class Owner:
             reach,
         )
         context = Context(*place, SystemClock(), ids, lambda text: None, ids.new("call"), OWNER)
-        watch = await Watch.of(context, script)
+        watch = await Watch.start(context, script)
         subprocess.run(["/bin/bash", "-c", script], cwd=self.repo, check=False)
         if not killed:
-            await store.change((await watch.over()).rows)
+            await store.change((await watch.finish()).rows)
         if reach.shadow is not None:
             reach.shadow.notes.close()
-            reach.shadow.beside(str(self.repo)).notes.close()
+            reach.shadow.for_folder(str(self.repo)).notes.close()
         reaches.close()
         await store.close()
 

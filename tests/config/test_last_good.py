@@ -116,7 +116,7 @@ async def running(
     def renewed(settings: Settings) -> None:
         opened.append("renewed")
 
-    parts = Parts(open_model, channels=(channel,), authorise=lambda inbound: owner, renew=renewed)
+    parts = Parts(open_model, channels=(channel,), authorize=lambda inbound: owner, renew=renewed)
     async with open_app(home.settings(), parts) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)
         yield app, opened

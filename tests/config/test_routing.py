@@ -63,7 +63,7 @@ async def test_several_conversations_in_one_chat(tmp_path: Path) -> None:
     settings = Settings(Home(tmp_path), Config()).with_model("scripted/x")
 
     async def write(*texts: str, chat: str = "1") -> list[str]:
-        parts = Parts(lambda name: model, {}, channels=(channel,), authorise=lambda inbound: ann)
+        parts = Parts(lambda name: model, {}, channels=(channel,), authorize=lambda inbound: ann)
         async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(app.run)
             for text in texts:
@@ -117,7 +117,7 @@ async def test_a_button_answers_the_conversation_that_asked(tmp_path: Path) -> N
         return Principal(inbound.sender, ("approver",))
 
     parts = Parts(
-        lambda name: ScriptedModel(script), {"act": act}, channels=(channel,), authorise=who
+        lambda name: ScriptedModel(script), {"act": act}, channels=(channel,), authorize=who
     )
     async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)

@@ -10,7 +10,7 @@ import anyio
 
 from deskhand.runtime.app import App
 from deskhand.testing.beside import Desk, processes_with, rows, wait_for
-from deskhand.tools.process import plain, typed_keys
+from deskhand.tools.process import encode_keys, strip_terminal_codes
 from deskhand.types.process import Process
 
 
@@ -135,11 +135,13 @@ async def _reads(path: Path, text: str) -> bool:
 
 def test_what_a_terminal_shows() -> None:
     assert (
-        plain("\x1b[1;31mred\x1b[0m\r\n\x1b]0;title\x07> ls\r\n 10%\r 50%\r100%\r\ndone\x07")
+        strip_terminal_codes(
+            "\x1b[1;31mred\x1b[0m\r\n\x1b]0;title\x07> ls\r\n 10%\r 50%\r100%\r\ndone\x07"
+        )
         == "red\n> ls\n100%\ndone"
     )
 
 
 def test_what_a_keyboard_sends() -> None:
-    assert typed_keys("ls\n", []) == b"ls\r"
-    assert typed_keys("", ["ctrl+c", "C-d", "Up", "enter"]) == b"\x03\x04\x1b[A\r"
+    assert encode_keys("ls\n", []) == b"ls\r"
+    assert encode_keys("", ["ctrl+c", "C-d", "Up", "enter"]) == b"\x03\x04\x1b[A\r"

@@ -75,7 +75,7 @@ async def running(home: Path, model: ScriptedModel) -> AsyncIterator[App]:
         {"defaults": {"models": ["scripted/x"]}, "policy": POLICY}, Config, strict=False
     )
     people = {person.id: person for person in (ANN, BOB, EVE)}
-    parts = Parts(lambda name: model, TOOLS, authorise=lambda inbound: people.get(inbound.sender))
+    parts = Parts(lambda name: model, TOOLS, authorize=lambda inbound: people.get(inbound.sender))
     async with (
         open_app(Settings(Home(home), config), parts) as app,
         anyio.create_task_group() as tasks,

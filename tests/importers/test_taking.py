@@ -24,7 +24,7 @@ from deskhand.runtime.app import Parts, open_app
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel, say
-from deskhand.tools.task_rows import read as rows_as_graph
+from deskhand.tools.task_rows import parse_graph as rows_as_graph
 from deskhand.types.commit import Change, Commit
 from deskhand.types.events import (
     CallClosed,
@@ -156,7 +156,7 @@ async def test_a_chat_goes_on_where_it_was(tmp_path: Path) -> None:
     )
     parts = Parts(
         lambda name: ScriptedModel(answer),
-        authorise=lambda inbound: Principal("telegram:4711", ("guest",)),
+        authorize=lambda inbound: Principal("telegram:4711", ("guest",)),
     )
     async with open_app(now, parts) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)

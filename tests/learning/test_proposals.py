@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from deskhand.agent.state import State
-from deskhand.channels.telegram_text import render
+from deskhand.channels.telegram_text import render_markdown
 from deskhand.learning.proposals.queries import Proposal, StoredProposal
 from deskhand.learning.proposals.review import (
     Reviewing,
@@ -34,7 +34,7 @@ from deskhand.testing.conversations import Conversations
 from deskhand.testing.obedient import CONTINUE
 from deskhand.testing.person import Talk, no
 from deskhand.testing.scripted import say
-from deskhand.tools.documents.invisible import written_out
+from deskhand.tools.documents.invisible import escape_invisible
 from deskhand.types import events as e
 from deskhand.types.commands import COMMANDS
 from deskhand.types.commit import Change, Commit
@@ -97,10 +97,10 @@ def test_a_skill_is_shown_to_its_last_character(body: str, description: str) -> 
         turns_before=0,
         bad_before=0,
     )
-    rich = render(render_proposal(row))
+    rich = render_markdown(render_proposal(row))
     said = rich.text
-    assert written_out(f"{body}\n.").rstrip() in said and "bob" in said
-    assert " ".join(written_out(row.description).split()) in said
+    assert escape_invisible(f"{body}\n.").rstrip() in said and "bob" in said
+    assert " ".join(escape_invisible(row.description).split()) in said
     assert not [span for span in rich.spans if span.kind not in ("code", "pre")]
 
 

@@ -61,7 +61,7 @@ CAPPED: Final[dict[str, tuple[int, str]]] = {
         8_000,
         "policy/unnamed_files.py looks at no more of what was said, and at no longer paths",
     ),
-    "tools/undo.py:above": (
+    "tools/undo.py:parent_folders": (
         4_096,
         "the kernel knows no longer path, and these name files that there were",
     ),
@@ -100,13 +100,13 @@ MADE: Final[dict[str, str]] = {
 }
 """Functions that make a regular expression at run time: what stands in it, and what it gets."""
 TOO_DEEP: Final[dict[str, str]] = {
-    "tools/define.py:decoded": "it says so, and who calls it refuses the call",
+    "tools/define.py:decode_json": "it says so, and who calls it refuses the call",
     "agent/tracing.py:read_request": "what our own journal has shown",
     "memory/queries.py:source_text": "our own log",
     "jobs/text.py:": "a zone that was checked when the job was written",
     "store/sql.py:load_sql": "names of packages of ours",
-    "tools/kv.py:_label": "rows that we wrote",
-    "tools/program/tools.py:program_tools": "a zone that was checked when the settings were read",
+    "tools/kv.py:_decode_label": "rows that we wrote",
+    "tools/program/tools.py:make_program_tools": "a zone that was checked when the settings were read",  # noqa: E501
     "tools/task_rows.py:": "rows that we wrote",
 }
 """By the beginning of their names: functions that may raise a RecursionError, and why nobody meets
@@ -142,17 +142,17 @@ UNFED: Final[dict[str, str]] = {
     "skills/skill.py:_list_files": "folders, to a depth of three",
     "store/blobs.py:Blobs.adopt": _DISK,
     "store/writer.py:": "a queue",
-    "tools/program/source.py:Source.names": "names of folders, each once",
-    "tools/files.py:_similar": "a name of at most 255 characters beside those of a folder",
-    "tools/files.py:_remember": "a table with a fixed number of rows",
-    "tools/folders.py:beneath": _PATH,
-    "tools/languages.py:_of_python": "a file of at most 128 kB: see tree_of",
-    "tools/label_marks.py:LabelMarks._links": "at most 120 folders",
+    "tools/program/source.py:Source.iter_entries": "names of folders, each once",
+    "tools/files.py:_find_similar": "a name of at most 255 characters beside those of a folder",
+    "tools/files.py:_remember_version": "a table with a fixed number of rows",
+    "tools/folders.py:iter_files": _PATH,
+    "tools/languages.py:_find_in_python": "a file of at most 128 kB: see tree_of",
+    "tools/label_marks.py:LabelMarks._links_label": "at most 120 folders",
     "tools/notes.py:": "files of a folder of ours",
     "tools/pages.py:Pages.put": "drops the oldest pages",
     "tools/paths.py:Workspace.": _PATH,
     "tools/file_snapshots.py:FileSnapshots.": _DISK,
-    "tools/tree.py:write": _DISK,
+    "tools/tree.py:write_file": _DISK,
     "types/schedules.py:": "moments, with a limit on how many",
     "types/spoken_schedules.py:": "lists of weekdays and units of ours",
     "web/compat_openagent.py:_walk": "folders of a workspace, with a limit on how many",
@@ -184,8 +184,8 @@ def _telegram(text: str, data: bytes) -> None:
         raise AssertionError("there are no files")
 
     reader = Reader("telegram", me, nothing, nothing, all_groups=False)  # type: ignore[arg-type]
-    reader._is_meant(message)
-    reader._text(message)
+    reader._is_addressed(message)
+    reader._read_text(message)
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -204,8 +204,8 @@ def _answer(text: str, data: bytes) -> None:
 def _marked(text: str, data: bytes) -> None:
     marks = LabelMarks("/w", {"/w/a": Label("untrusted")}, ())
     for path in (text, f"/w/{text}"):
-        marks.of(marks.by_name(path))
-        marks.told_by_name([path, f"{path}/b"])
+        marks.file_label(marks.resolve_place(path))
+        marks.listing_label_by_name([path, f"{path}/b"])
 
 
 def _searched(text: str, data: bytes) -> None:

@@ -21,10 +21,10 @@ from deskhand.models.shim_library import (
 from deskhand.models.shim_prompts import PROGRAM_SHOTS, PROGRAMMER
 from deskhand.tools.program.inside.assistant import Assistant
 from deskhand.tools.program.inside.folder import Folder
-from deskhand.tools.program.inside.main import outcome, vocabulary
+from deskhand.tools.program.inside.main import make_vocabulary, run_program
 
 EXAMPLES = shim_library._load_examples()
-NAMES = vocabulary(Folder(), Assistant([]), date(2026, 11, 23), io.StringIO())
+NAMES = make_vocabulary(Folder(), Assistant([]), date(2026, 11, 23), io.StringIO())
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each.asked[:40])
@@ -53,7 +53,7 @@ def test_a_program_runs_on_files_like_those_that_are_listed(
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             Path(path).write_text(_like(told), "utf-8")
     said = io.StringIO()
-    failed = outcome(example.program, date(2026, 11, 23), [], said)["failed"]
+    failed = run_program(example.program, date(2026, 11, 23), [], said)["failed"]
     assert failed == "" or "nothing was found for" in failed
 
 

@@ -25,8 +25,8 @@ from deskhand.models.shim_tasks import (
     parse_steps,
 )
 from deskhand.models.shim_turn import Did, Move
-from deskhand.tools.task_graph import create, merged, update
-from deskhand.tools.task_words import line, listed, progress
+from deskhand.tools.task_graph import create, merge_changes, update
+from deskhand.tools.task_words import render_progress, render_task_line, render_tasks
 from deskhand.types.labels import LOCAL, OWNER, UNTRUSTED
 from deskhand.types.messages import Message, ResultStatus, Text, ToolCall, ToolResult
 from deskhand.types.tasks import Task, TaskGraph
@@ -92,13 +92,13 @@ class Talk:
                 changed = update(self.graph, given.pop("task_id"), LOCAL, **given)
             case "list":
                 return (
-                    "\n".join(filter(None, (listed(self.graph), progress(self.graph))))
+                    "\n".join(filter(None, (render_tasks(self.graph), render_progress(self.graph))))
                     or "no tasks yet"
                 )
             case _:
                 return "The plan is approved. Carry it out."
-        self.graph = merged(self.graph, changed)
-        return f"ok, {line(self.graph, changed[0])}\n{progress(self.graph)}"
+        self.graph = merge_changes(self.graph, changed)
+        return f"ok, {render_task_line(self.graph, changed[0])}\n{render_progress(self.graph)}"
 
     def follow(self, planning: bool = False) -> list[Move]:
         """What is done without the model, until it is wanted."""
@@ -320,7 +320,7 @@ def test_the_list_is_read_as_it_is_written() -> None:
         Task(5, "Part of it", parent=4),
     )
     graph = {task.id: task for task in tasks}
-    told = Did(LIST_TASKS, f"{listed(graph)}\n{progress(graph)}", "ok")
+    told = Did(LIST_TASKS, f"{render_tasks(graph)}\n{render_progress(graph)}", "ok")
     assert collect_tasks([told]) == [
         KnownTasks(1, "Done (with care)", "completed"),
         KnownTasks(2, "Waiting", "pending", waits=True),

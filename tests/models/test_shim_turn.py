@@ -26,7 +26,7 @@ from deskhand.models.shim_turn import (
 )
 from deskhand.tools.program.inside.assistant import Assistant
 from deskhand.tools.program.inside.folder import Folder
-from deskhand.tools.program.inside.main import vocabulary
+from deskhand.tools.program.inside.main import make_vocabulary
 from deskhand.types.labels import LOCAL, OWNER, UNTRUSTED, Label
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
 from deskhand.types.turn import MEMORIES_PREFIX
@@ -135,7 +135,7 @@ def test_the_examples_use_what_there_is(asked: str, answer: str) -> None:
         if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
     }
     there = {
-        *vocabulary(Folder(), Assistant(()), date(2026, 11, 23), io.StringIO()),
+        *make_vocabulary(Folder(), Assistant(()), date(2026, 11, 23), io.StringIO()),
         *dir(builtins),
     }
     assert called <= there and asked.strip()

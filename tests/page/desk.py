@@ -20,7 +20,7 @@ import msgspec
 
 from deskhand.assembly.models import Models
 from deskhand.assembly.tools import make_tools, skills_of
-from deskhand.cli.worker import page
+from deskhand.cli.worker import make_page_server
 from deskhand.config.config import read_settings
 from deskhand.learning.proposals.queries import Card, Proposal, Score, Side
 from deskhand.learning.proposals.store import add_proposal
@@ -323,7 +323,7 @@ async def main(home: Path) -> None:
     }
     tools = {**make_tools(settings, "default", skills_of(settings, "default")), **own}
     async with Models(settings) as models:
-        parts = Parts(lambda name: model, tools, serve=page(models))
+        parts = Parts(lambda name: model, tools, serve=make_page_server(models))
         async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
             if (home / "long").exists():
                 await lengthen(app)

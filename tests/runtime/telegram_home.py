@@ -18,7 +18,7 @@ from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.telegram import TelegramServer
 from deskhand.testing.telegram_chat import Post
 from deskhand.testing.tools import FileTool
-from deskhand.tools.base import Context, Done, Outcome, Spec, Tool, done
+from deskhand.tools.base import Context, Done, Outcome, Spec, Tool, make_result
 from deskhand.tools.define import tool
 from deskhand.tools.talk import SendMessage, ask_user
 from deskhand.types.commit import Outgoing
@@ -57,7 +57,7 @@ class SlowTool:
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         await self.go.wait()
-        return done("read", LOCAL)
+        return make_result("read", LOCAL)
 
 
 class World:

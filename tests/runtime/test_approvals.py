@@ -102,7 +102,7 @@ class World:
                 inbound.sender, ("owner",) if inbound.sender in ("ann", "olga") else ("member",)
             )
 
-        return Parts(lambda name: model, tools, authorise=who, clock=self.clock)
+        return Parts(lambda name: model, tools, authorize=who, clock=self.clock)
 
     @asynccontextmanager
     async def process(self, *, drives: bool = True) -> AsyncIterator[App]:

@@ -61,7 +61,7 @@ async def running(home: Path, model: ScriptedModel) -> AsyncIterator[App]:
             raise ModelUnknown(f"there is no {name!r}")
         return model
 
-    parts = Parts(open_model, {"look": look}, authorise=lambda inbound: people.get(inbound.sender))
+    parts = Parts(open_model, {"look": look}, authorize=lambda inbound: people.get(inbound.sender))
     async with (
         open_app(Settings(Home(home), CONFIG), parts) as app,
         anyio.create_task_group() as tasks,
@@ -297,7 +297,7 @@ async def live(home: Path, fuse: Fuse, channel: MemoryChannel) -> bool:
         lambda name: model,
         {},
         channels=(channel,),
-        authorise=lambda inbound: ANN,
+        authorize=lambda inbound: ANN,
         store=fused(fuse),
     )
     blown = False

@@ -75,7 +75,7 @@ async def live(home: Path, fuse: Fuse) -> bool:
     """Run until the turn is over. True when the fuse blew first."""
     model, write = ScriptedModel(script), FileTool("write", home / "writes.txt", fuse=fuse)
     parts = Parts(
-        lambda name: model, {"write": write}, store=fused(fuse), authorise=lambda inbound: ANN
+        lambda name: model, {"write": write}, store=fused(fuse), authorize=lambda inbound: ANN
     )
     blown = False
     try:

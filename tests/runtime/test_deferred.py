@@ -17,7 +17,7 @@ from deskhand.policy.profiles import CORE_TOOLS, DEFERRED_TOOLS
 from deskhand.runtime.app import OWNER, App, Parts, open_app
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say
-from deskhand.tools.deferred import SEARCH, offering, tokens_of
+from deskhand.tools.deferred import TOOL_SEARCH, estimate_schema_tokens, list_offered_specs
 from deskhand.types.messages import Message, ToolCall, ToolResult
 from deskhand.types.options import SessionOptions
 
@@ -58,7 +58,7 @@ class Desk:
 
         channel = MemoryChannel()
         model = ScriptedModel(script)
-        parts = Parts(lambda name: model, channels=(channel,), authorise=lambda inbound: OWNER)
+        parts = Parts(lambda name: model, channels=(channel,), authorize=lambda inbound: OWNER)
         async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(app.run)
             channel.write("go", external_id=f"m{self.turns}")
@@ -79,7 +79,7 @@ class Desk:
     async def tools(self) -> dict[str, int]:
         """What is offered first, each with its tokens."""
         await self.turn()
-        return {schema.name: tokens_of(schema) for schema in self.asked[-1].tools}
+        return {schema.name: estimate_schema_tokens(schema) for schema in self.asked[-1].tools}
 
 
 def names(request: Request) -> list[str]:
@@ -93,7 +93,7 @@ async def test_a_request_with_the_usual_settings_is_short(tmp_path: Path) -> Non
     everything = await Desk(
         tmp_path / "all", defaults={"models": ["openai/x"], "deferred_tools": []}
     ).tools()
-    assert {*everything} == {*offered, *DEFERRED_TOOLS} - {SEARCH}
+    assert {*everything} == {*offered, *DEFERRED_TOOLS} - {TOOL_SEARCH}
     assert sum(everything.values()) > 1.5 * sum(offered.values())
 
 
@@ -102,9 +102,9 @@ async def test_loaded_tools_are_appended_and_stay_over_a_restart_and_in_a_replay
 ) -> None:
     desk = Desk(tmp_path / "h")
     loaded, stored, more = await desk.turn(
-        (SEARCH, {"query": "kv_get, kv_set"}),
+        (TOOL_SEARCH, {"query": "kv_get, kv_set"}),
         ("kv_set", {"key": "a", "value": "b"}),
-        (SEARCH, {"query": "remind me"}),
+        (TOOL_SEARCH, {"query": "remind me"}),
         replay=True,
     )
     assert loaded.startswith(
@@ -112,7 +112,7 @@ async def test_loaded_tools_are_appended_and_stay_over_a_restart_and_in_a_replay
     )
     assert stored.startswith("ok") and "- cron: " in more
     first, second, third, fourth = desk.asked
-    assert SEARCH in names(first) and "kv_set" not in names(first)
+    assert TOOL_SEARCH in names(first) and "kv_set" not in names(first)
     assert second.tools == third.tools and second.tools[: len(first.tools)] == first.tools
     assert names(second)[len(first.tools) :] == ["kv_set", "kv_get"]
     assert (
@@ -144,35 +144,41 @@ async def test_a_deferred_tool_just_runs_where_it_is_called(tmp_path: Path) -> N
 
 async def test_what_an_agent_may_not_use_is_neither_found_nor_loaded(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "h", defaults={"models": ["openai/x"], "deny": ["kv_*"]})
-    (told,) = await desk.turn((SEARCH, {"query": "kv_set"}))
+    (told,) = await desk.turn((TOOL_SEARCH, {"query": "kv_set"}))
     assert "no tool that you may use now fits 'kv_set'; there are: list_symbols, " in told
     assert (
         "kv_" not in told.partition("there are")[2] and desk.asked[0].tools == desk.asked[-1].tools
     )
     assert "kv_" not in next(
-        schema.description for schema in desk.asked[0].tools if schema.name == SEARCH
+        schema.description for schema in desk.asked[0].tools if schema.name == TOOL_SEARCH
     )
     planning = Desk(tmp_path / "planning")
     _, held, found = await planning.turn(
-        ("enter_plan_mode", {}), (SEARCH, {"query": "kv_set"}), (SEARCH, {"query": "kv_set kv_get"})
+        ("enter_plan_mode", {}),
+        (TOOL_SEARCH, {"query": "kv_set"}),
+        (TOOL_SEARCH, {"query": "kv_set kv_get"}),
     )
     assert (
         "they are there once the plan is approved" in held
         and "kv_get" in found
         and "kv_set" not in found
     )
-    assert [names(request)[-1] for request in planning.asked[1:]] == [SEARCH, SEARCH, "kv_get"]
+    assert [names(request)[-1] for request in planning.asked[1:]] == [
+        TOOL_SEARCH,
+        TOOL_SEARCH,
+        "kv_get",
+    ]
     without = await Desk(
-        tmp_path / "without", defaults={"models": ["openai/x"], "deny": [SEARCH]}
+        tmp_path / "without", defaults={"models": ["openai/x"], "deny": [TOOL_SEARCH]}
     ).tools()
-    assert SEARCH not in without and "cron" in without, "whoever cannot load any has all"
+    assert TOOL_SEARCH not in without and "cron" in without, "whoever cannot load any has all"
 
 
 async def test_what_is_named_is_never_deferred(tmp_path: Path) -> None:
     named = await Desk(
         tmp_path / "a", defaults={"models": ["openai/x"], "also_allow": ["kv_*", "cron"]}
     ).tools()
-    assert {"kv_get", "kv_list", "cron", SEARCH} <= {*named} and "process" not in named
+    assert {"kv_get", "kv_list", "cron", TOOL_SEARCH} <= {*named} and "process" not in named
     listed = await Desk(
         tmp_path / "b", defaults={"models": ["openai/x"], "tools": ["read_*", "process"]}
     ).tools()
@@ -180,11 +186,11 @@ async def test_what_is_named_is_never_deferred(tmp_path: Path) -> None:
     coding = await Desk(
         tmp_path / "c", defaults={"models": ["openai/x"], "profile": "coding"}
     ).tools()
-    assert "process" in coding and SEARCH not in coding
+    assert "process" in coding and TOOL_SEARCH not in coding
     every = await Desk(
         tmp_path / "d", defaults={"models": ["openai/x"], "deferred_tools": ["*"]}
     ).tools()
-    assert {*every} == CORE_TOOLS | {SEARCH}, "some are needed by every conversation"
+    assert {*every} == CORE_TOOLS | {TOOL_SEARCH}, "some are needed by every conversation"
     chosen = await Desk(
         tmp_path / "e", defaults={"models": ["openai/x"], "deferred_tools": ["web_*", "cron"]}
     ).tools()
@@ -224,7 +230,7 @@ async def test_tools_of_plugins_are_deferred_where_they_would_take_much(
     assert sum(offered.values()) < MOST_TOKENS + FOREIGN_TOOLS_TOKENS
     if deferred:
         loaded, said = await desk.turn(
-            (SEARCH, {"query": "weather_7"}), ("weather_7", {"city": "Ulm"})
+            (TOOL_SEARCH, {"query": "weather_7"}), ("weather_7", {"city": "Ulm"})
         )
         assert "- weather_7: The weather of day 7" in loaded and said == "Ulm"
         assert names(desk.asked[-1])[-1] == "weather_7"
@@ -235,7 +241,8 @@ async def test_the_tools_of_the_task_list(tmp_path: Path) -> None:
     wanted."""
     desk = Desk(tmp_path / "h")
     _, made = await desk.turn(
-        (SEARCH, {"query": "task list"}), ("manage_tasks", {"action": "create", "title": "one"})
+        (TOOL_SEARCH, {"query": "task list"}),
+        ("manage_tasks", {"action": "create", "title": "one"}),
     )
     before = names(desk.asked[0])
     after = names(desk.asked[1])
@@ -247,5 +254,5 @@ async def test_the_tools_of_the_task_list(tmp_path: Path) -> None:
     async with open_app(desk.settings, Parts(lambda name: ScriptedModel())) as app:
         tools = app.current.agent("default").tools
         assert "manage_tasks" in [
-            spec.name for spec in offering(tools, SessionOptions(mode="deep_work"))
+            spec.name for spec in list_offered_specs(tools, SessionOptions(mode="deep_work"))
         ]

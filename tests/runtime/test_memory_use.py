@@ -48,7 +48,7 @@ class Desk:
         parts = Parts(
             lambda name: self.model,
             channels=(self.channel,),
-            authorise=lambda inbound: Principal(f"p{inbound.sender}", ("owner",)),
+            authorize=lambda inbound: Principal(f"p{inbound.sender}", ("owner",)),
         )
         async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(app.run)

@@ -82,7 +82,7 @@ async def test_what_a_plain_turn_asks_of_the_database(
     """Two commits, and few questions: what goes on beside conversations adds none where nobody uses
     it."""
     model = ScriptedModel(lambda request: say("Fine."))
-    parts = Parts(lambda name: model, {}, authorise=lambda inbound: OWNER)
+    parts = Parts(lambda name: model, {}, authorize=lambda inbound: OWNER)
     async with (
         open_app(settings_at(tmp_path / "h"), parts) as app,
         anyio.create_task_group() as tasks,
@@ -121,7 +121,7 @@ async def test_how_much_of_our_code_a_plain_turn_runs(tmp_path: Path) -> None:
     """Calls of functions of ours, in the thread that drives. What looks around beside comes now and
     then: so the least of several stretches counts."""
     model = ScriptedModel(lambda request: say("Fine."), remember=False)
-    parts = Parts(lambda name: model, {}, authorise=lambda inbound: OWNER)
+    parts = Parts(lambda name: model, {}, authorize=lambda inbound: OWNER)
     ours = str(Path(deskhand.__file__).parent)
     calls = 0
 
@@ -156,7 +156,7 @@ async def test_a_plain_turn_on_a_channel_has_two_commits_too(
     """That the answer before was delivered is written with the reply, not before the model is
     asked."""
     model, channel = ScriptedModel(lambda request: say("Fine.")), MemoryChannel()
-    parts = Parts(lambda name: model, channels=(channel,), authorise=lambda inbound: OWNER)
+    parts = Parts(lambda name: model, channels=(channel,), authorize=lambda inbound: OWNER)
     async with (
         open_app(settings_at(tmp_path / "h"), parts) as app,
         anyio.create_task_group() as tasks,

@@ -60,7 +60,7 @@ class Planner:
         parts = Parts(
             lambda name: self.model,
             channels=(self.channel,),
-            authorise=lambda inbound: ANN,
+            authorize=lambda inbound: ANN,
             clock=clock,
         )
         async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:

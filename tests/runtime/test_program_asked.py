@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import msgspec
 
-from deskhand.channels.telegram_text import TEXT_UNITS, units
+from deskhand.channels.telegram_text import MAX_TEXT_UNITS, count_units
 from deskhand.config.config import Config, Home, Settings
 from deskhand.models.base import Request
 from deskhand.runtime.app import Parts, open_app
@@ -63,7 +63,7 @@ async def test_a_loss_is_asked_about_in_words(tmp_path: Path) -> None:
     model = ScriptedModel(script)
     ann, clock = Principal("ann", ("owner",)), SetClock(1_700_000_000.0)
     parts = Parts(
-        lambda name: model, channels=(channel,), authorise=lambda inbound: ann, clock=clock
+        lambda name: model, channels=(channel,), authorize=lambda inbound: ann, clock=clock
     )
     settings = Settings(Home(tmp_path), msgspec.convert(CONFIG, Config))
     diary = settings.home.workspace("default") / "diary.txt"
@@ -89,4 +89,4 @@ async def test_a_loss_is_asked_about_in_words(tmp_path: Path) -> None:
         "  -more rain",
     ]
     assert "  write('diary.txt', ['a sunny day'])" in lines and "nobody asked for that" in asked
-    assert '"program"' not in asked and units(asked) < TEXT_UNITS
+    assert '"program"' not in asked and count_units(asked) < MAX_TEXT_UNITS

@@ -13,7 +13,7 @@ from pathlib import Path
 import anyio
 import msgspec
 
-from deskhand.cli.live import of_terminal
+from deskhand.cli.live import is_terminal_session
 from deskhand.config.config import Config, Home, Settings
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.testing.channel import MemoryChannel
@@ -111,7 +111,7 @@ async def test_what_comes_in_meanwhile_is_left_to_others(tmp_path: Path) -> None
         opened(tmp_path) as other,
         anyio.create_task_group() as tasks,
     ):
-        tasks.start_soon(lambda: chat.run(takes=of_terminal))
+        tasks.start_soon(lambda: chat.run(takes=is_terminal_session))
         with anyio.fail_after(30):
             while not chat.dispatch.is_driving:
                 await anyio.sleep(0.01)
@@ -131,12 +131,14 @@ async def test_a_conversation_is_adopted_before_we_drive(tmp_path: Path) -> None
         await submit(app, Address("memory", chat="open"), "hello")
     async with opened(tmp_path) as app, anyio.create_task_group() as tasks:
         app.dispatch.adopt(OPEN)
-        tasks.start_soon(lambda: app.run(takes=of_terminal))
+        tasks.start_soon(lambda: app.run(takes=is_terminal_session))
         await until_owed(app, set(), 1)
         tasks.cancel_scope.cancel()
 
 
 def test_whose_conversation_it_is() -> None:
-    assert of_terminal(session_key("default", Address("terminal", chat="a:b")))
-    assert of_terminal(session_key("main", Address("terminal")))
-    assert not of_terminal(session_key("terminal", Address("telegram", "bot", "terminal:1")))
+    assert is_terminal_session(session_key("default", Address("terminal", chat="a:b")))
+    assert is_terminal_session(session_key("main", Address("terminal")))
+    assert not is_terminal_session(
+        session_key("terminal", Address("telegram", "bot", "terminal:1"))
+    )

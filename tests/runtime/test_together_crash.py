@@ -16,7 +16,7 @@ from deskhand.runtime.app import App, Parts, open_app
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.crash import Crash, Fuse, fused
 from deskhand.testing.scripted import ScriptedModel, say
-from deskhand.tools.base import Context, Outcome, Spec, done
+from deskhand.tools.base import Context, Outcome, Spec, make_result
 from deskhand.types.events import ApprovalAnswered, ApprovalAsked, ToolFinished
 from deskhand.types.identity import Address, Answer, Inbound, Principal
 from deskhand.types.labels import LOCAL
@@ -41,7 +41,7 @@ class Post:
         with self._path.open("a") as file:
             file.write(msgspec.json.decode(arguments)["text"] + "\n")
         self._fuse.tick("after post")
-        return done("posted", LOCAL)
+        return make_result("posted", LOCAL)
 
 
 def script(request: Request) -> Message:

@@ -66,7 +66,7 @@ class Browsing:
         model = ScriptedModel(script)
         net = self.site.net({"localhost": [PRIVATE]})
         parts = Parts(
-            lambda name: model, channels=(self.channel,), authorise=lambda inbound: ANN, net=net
+            lambda name: model, channels=(self.channel,), authorize=lambda inbound: ANN, net=net
         )
         async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(app.run)

@@ -233,7 +233,7 @@ async def running(home: Path, channels: Sequence[Channel] = (), **parts: Any) ->
     settings = Settings(Home(home), Config(), environment={"HOME": str(home)}).with_model(
         "scripted/test"
     )
-    made = Parts(lambda name: model, {}, channels=channels, authorise=lambda inbound: ANN, **parts)
+    made = Parts(lambda name: model, {}, channels=channels, authorize=lambda inbound: ANN, **parts)
     async with open_app(settings, made) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)
         yield app
@@ -453,7 +453,7 @@ async def test_a_model_that_failed_and_is_used_no_more_is_well_again(tmp_path: P
     config = msgspec.convert({"defaults": {"models": [*models]}}, Config, strict=False)
     settings = Settings(Home(tmp_path), config, environment={"HOME": str(tmp_path)})
     parts = Parts(
-        models.__getitem__, {}, channels=(channel,), authorise=lambda inbound: ANN, clock=clock
+        models.__getitem__, {}, channels=(channel,), authorize=lambda inbound: ANN, clock=clock
     )
     async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)

@@ -324,7 +324,7 @@ async def test_the_intake_is_closed_within_a_tenth_of_a_second(tmp_path: Path) -
         parts = Parts(
             lambda name, model=model: model,
             channels=(channel,),
-            authorise=lambda inbound: owner,
+            authorize=lambda inbound: owner,
         )
         async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(run_worker, app, lambda: None)
@@ -428,7 +428,7 @@ async def restarted(
     parts = Parts(
         lambda name: ScriptedModel(),
         channels=(channel,),
-        authorise=lambda inbound: Principal(sender, roles[sender]),
+        authorize=lambda inbound: Principal(sender, roles[sender]),
     )
     codes: list[int] = []
     async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
@@ -480,7 +480,7 @@ async def test_where_nobody_would_start_it_again_it_goes_on(tmp_path: Path) -> N
     settings = read_settings(None, {"DESKHAND_HOME": str(tmp_path)}).with_model("scripted/test")
     owner = Principal("ann", ("owner",))
     parts = Parts(
-        lambda name: ScriptedModel(), channels=(channel,), authorise=lambda inbound: owner
+        lambda name: ScriptedModel(), channels=(channel,), authorize=lambda inbound: owner
     )
     async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)
@@ -512,7 +512,7 @@ async def test_twenty_turns_that_are_under_way_lose_nothing(tmp_path: Path) -> N
     model = Model()
     settings = read_settings(None, {"DESKHAND_HOME": str(tmp_path)}).with_model("scripted/test")
     owner = Principal("ann", ("owner",))
-    parts = Parts(lambda name: model, channels=(channel,), authorise=lambda inbound: owner)
+    parts = Parts(lambda name: model, channels=(channel,), authorize=lambda inbound: owner)
     async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(run_worker, app, lambda: None)
         for number in range(20):

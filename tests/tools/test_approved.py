@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deskhand.tools.approved import (
-    MOST_BYTES,
-    MOST_FILES,
+    MAX_BYTES,
+    MAX_FILES,
     SETTLED_NS,
     Approvals,
-    content_of,
     digest_of_files,
+    read_content,
 )
 
 from ..examples import examples
@@ -32,7 +32,7 @@ def skill(folder: Path) -> Path:
 
 
 def digest(path: Path) -> bytes:
-    found = content_of(str(path))
+    found = read_content(str(path))
     assert found is not None
     return found.digest
 
@@ -92,12 +92,12 @@ def test_a_change_of_what_is_in_a_folder(
     folder = skill(tmp_path / "s")
     approvals = Approvals(settled_ns)
     approved = {str(folder): digest(folder)}
-    assert approvals.look(approved).covers(f"{folder}/{inner}")
+    assert approvals.check_files(approved).covers(f"{folder}/{inner}")
     change(folder / inner)
-    bound = approvals.look(approved)
+    bound = approvals.check_files(approved)
     assert (
-        bound.differs(str(folder))
-        and bound.differs(f"{folder}/{inner}")
+        bound.is_changed(str(folder))
+        and bound.is_changed(f"{folder}/{inner}")
         and not bound.covers(f"{folder}/{inner}")
     )
     assert not bound.allows(f"{folder}/{inner}", b"")
@@ -110,9 +110,9 @@ def test_a_second_change_of_mapped_memory(tmp_path: Path) -> None:
     approved = {str(folder): digest(folder)}
     with (folder / "SKILL.md").open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
         memory[0:1] = memory[0:1]
-        assert not approvals.look(approved).changed
+        assert not approvals.check_files(approved).changed
         memory[0:1] = b"Y"
-        assert approvals.look(approved).changed == {str(folder)}
+        assert approvals.check_files(approved).changed == {str(folder)}
 
 
 def test_a_folder_in_the_place_of_another(tmp_path: Path) -> None:
@@ -121,13 +121,13 @@ def test_a_folder_in_the_place_of_another(tmp_path: Path) -> None:
     (other / "SKILL.md").write_text("Do that.")
     approvals = Approvals()
     approved = {str(folder): digest(folder)}
-    assert not approvals.look(approved).changed
+    assert not approvals.check_files(approved).changed
     folder.rename(tmp_path / "old")
     other.rename(folder)
-    assert approvals.look(approved).changed == {str(folder)}
+    assert approvals.check_files(approved).changed == {str(folder)}
     folder.rename(other)
     (tmp_path / "old").rename(folder)
-    assert not approvals.look(approved).changed
+    assert not approvals.check_files(approved).changed
 
 
 def test_a_link_in_the_place_of_the_folder_around(tmp_path: Path) -> None:
@@ -139,13 +139,13 @@ def test_a_link_in_the_place_of_the_folder_around(tmp_path: Path) -> None:
     approved = {str(folder): digest(folder)}
     (tmp_path / "skills").rename(tmp_path / "kept")
     (tmp_path / "skills").symlink_to("other")
-    assert approvals.look(approved).differs(f"{evil}/SKILL.md")
+    assert approvals.check_files(approved).is_changed(f"{evil}/SKILL.md")
 
 
 def test_bytes_of_another_moment_are_not_allowed(tmp_path: Path) -> None:
     folder = skill(tmp_path / "s")
-    bound = Approvals().look({str(folder): digest(folder)})
-    (content,) = [content_of(str(folder))]
+    bound = Approvals().check_files({str(folder): digest(folder)})
+    (content,) = [read_content(str(folder))]
     assert content is not None
     assert bound.allows(f"{folder}/SKILL.md", content.files["SKILL.md"])
     assert not bound.allows(f"{folder}/SKILL.md", content.files["scripts/run.sh"])
@@ -156,17 +156,17 @@ def test_bytes_of_another_moment_are_not_allowed(tmp_path: Path) -> None:
 
 
 def test_what_is_too_much_or_no_file_cannot_be_approved(tmp_path: Path) -> None:
-    assert content_of(str(tmp_path / "none")) is None
+    assert read_content(str(tmp_path / "none")) is None
     many = skill(tmp_path / "many")
-    for n in range(MOST_FILES):
+    for n in range(MAX_FILES):
         (many / f"{n}").write_text("")
     large = skill(tmp_path / "large")
-    (large / "large").write_bytes(b"x" * (MOST_BYTES + 1))
+    (large / "large").write_bytes(b"x" * (MAX_BYTES + 1))
     deep = tmp_path / "deep"
     (deep / "/".join("abcdefghijk")).mkdir(parents=True)
     link = skill(tmp_path / "link")
     (link / "l").symlink_to("SKILL.md")
-    assert [content_of(str(each)) for each in (many, large, deep, link)] == [None] * 4
+    assert [read_content(str(each)) for each in (many, large, deep, link)] == [None] * 4
 
 
 def test_reading_leaves_no_trace(tmp_path: Path) -> None:

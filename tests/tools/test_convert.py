@@ -10,8 +10,13 @@ import anyio
 import pytest
 
 from deskhand.sandbox.base import Exit, Sandbox, SandboxCommand
-from deskhand.tools.convert import ANSWER_BYTES, LIMIT_BYTES, ConversionRequest, convert
-from deskhand.tools.documents.kinds import kind_of
+from deskhand.tools.convert import (
+    MAX_ANSWER_BYTES,
+    MAX_DOCUMENT_BYTES,
+    ConversionRequest,
+    convert_document,
+)
+from deskhand.tools.documents.kinds import detect_kind
 from deskhand.types.errors import SandboxUnavailable, ToolError
 from deskhand.workspace.scope import SandboxProvider
 
@@ -73,7 +78,7 @@ def room() -> SandboxProvider:
 
 
 async def test_a_page_becomes_markdown(room: SandboxProvider) -> None:
-    found = await convert(
+    found = await convert_document(
         PAGE.encode(),
         room,
         ConversionRequest("text/html; charset=utf-8", url="https://other.test/"),
@@ -88,15 +93,17 @@ async def test_a_selector_chooses_what_is_given(room: SandboxProvider) -> None:
     page = ConversionRequest(
         "text/html", url="https://site.test/a/", selector="td, ul > li:first-child"
     )
-    assert (await convert(PAGE.encode(), room, page)).text == "- one\n\n1\n\n2|**3**"
+    assert (await convert_document(PAGE.encode(), room, page)).text == "- one\n\n1\n\n2|**3**"
     for selector, why in (
         ("p[", "is no CSS selector"),
         ("video", "nothing that the selector 'video' chooses"),
     ):
         with pytest.raises(ToolError, match=why):
-            await convert(PAGE.encode(), room, ConversionRequest("text/html", selector=selector))
+            await convert_document(
+                PAGE.encode(), room, ConversionRequest("text/html", selector=selector)
+            )
     with pytest.raises(ToolError, match="is no web page but PDF file: leave the selector out"):
-        await convert(make.pdf([""]), room, ConversionRequest(selector="p"))
+        await convert_document(make.pdf([""]), room, ConversionRequest(selector="p"))
 
 
 HIDDEN = [
@@ -127,14 +134,14 @@ HIDDEN = [
 @pytest.mark.parametrize("markup", HIDDEN)
 async def test_what_nobody_sees_is_taken_out(markup: str, room: SandboxProvider) -> None:
     page = f"<body><p>Before.</p>{markup}<p>After.</p></body>"
-    found = await convert(page.encode(), room, ConversionRequest("text/html"))
+    found = await convert_document(page.encode(), room, ConversionRequest("text/html"))
     assert "evil" not in found.text + found.title
     assert found.text.startswith("Before.") and found.text.endswith("After.")
 
 
 async def test_what_was_taken_out_is_counted(room: SandboxProvider) -> None:
     page = "<p hidden>a</p><p style='display:none'>b</p><!-- c --><p>d\u200be\u202ef\U000e0041</p>"
-    found = await convert(page.encode(), room, ConversionRequest("text/html"))
+    found = await convert_document(page.encode(), room, ConversionRequest("text/html"))
     assert found.text == "def"
     assert found.hidden == {"hidden elements": 2, "comments": 1, "invisible characters": 3}
     assert found.remarks == (
@@ -163,7 +170,9 @@ async def test_what_was_taken_out_is_counted(room: SandboxProvider) -> None:
     ],
 )
 async def test_invisible_characters(text: str, left: str, room: SandboxProvider) -> None:
-    assert (await convert(text.encode(), room, ConversionRequest("text/plain"))).text == left
+    assert (
+        await convert_document(text.encode(), room, ConversionRequest("text/plain"))
+    ).text == left
 
 
 @pytest.mark.parametrize(
@@ -185,7 +194,9 @@ async def test_invisible_characters(text: str, left: str, room: SandboxProvider)
     ],
 )
 async def test_encodings_that_lie(data: bytes, declared: str, room: SandboxProvider) -> None:
-    assert (await convert(data, room, ConversionRequest(declared))).text.startswith("Grüße €")
+    assert (await convert_document(data, room, ConversionRequest(declared))).text.startswith(
+        "Grüße €"
+    )
 
 
 @pytest.mark.parametrize(
@@ -199,10 +210,10 @@ async def test_encodings_that_lie(data: bytes, declared: str, room: SandboxProvi
     ],
 )
 async def test_declared_encodings_are_read(text: str, charset: str, room: SandboxProvider) -> None:
-    declared = await convert(
+    declared = await convert_document(
         text.encode(charset), room, ConversionRequest(f"text/plain; charset={charset}")
     )
-    said = await convert(
+    said = await convert_document(
         f'<meta charset="{charset}"><p>{text}'.encode(charset), room, ConversionRequest("text/html")
     )
     assert (declared.text, said.text) == (text, text)
@@ -210,7 +221,9 @@ async def test_declared_encodings_are_read(text: str, charset: str, room: Sandbo
 
 async def test_utf7_stays_as_it_is(room: SandboxProvider) -> None:
     assert (
-        await convert(b"+ADw-script+AD4-", room, ConversionRequest("text/plain; charset=utf-7"))
+        await convert_document(
+            b"+ADw-script+AD4-", room, ConversionRequest("text/plain; charset=utf-7")
+        )
     ).text == "+ADw-script+AD4-"
 
 
@@ -229,7 +242,7 @@ async def test_word(room: SandboxProvider) -> None:
         + "<w:p><w:del><w:r><w:delText>evil</w:delText></w:r></w:del></w:p>"
     )
     links = (("l", "hyperlink", "https://site.test/"), ("f", "hyperlink", "file:///etc/passwd"))
-    found = await convert(make.word(body, *links), room)
+    found = await convert_document(make.word(body, *links), room)
     table_shown = "| a | b\\|c |\n| --- | --- |\n| 1 |  |"
     assert (
         found.text
@@ -255,7 +268,7 @@ async def test_sheets(room: SandboxProvider) -> None:
         ("Two", "veryHidden", rows),
         ("Three", "visible", ""),
     ]
-    found = await convert(make.workbook(sheets, ["what"], styles), room)
+    found = await convert_document(make.workbook(sheets, ["what"], styles), room)
     assert found.text == (
         "## One\n\n| what | when |\n| --- | --- |\n| 1.5 | 2024-02-29 12:00:00 | TRUE "
         "|\n\n## Three\n\n(empty)"
@@ -264,7 +277,7 @@ async def test_sheets(room: SandboxProvider) -> None:
 
 
 async def test_slides(room: SandboxProvider) -> None:
-    found = await convert(
+    found = await convert_document(
         make.slides([("First", True), ("evil", False), ("Third", True)], "say it slowly"), room
     )
     said = "Notes: say it slowly"
@@ -279,7 +292,7 @@ async def test_opendocument(room: SandboxProvider) -> None:
         "x:href='https://site.test/'>link</text:a><offic:annotation><text:p>evil</text:p></offic:annotation></text:p>"
         "<text:list><text:list-item><text:p>item</text:p></text:list-item></text:list>"
     )
-    found = await convert(make.opendocument("text", text), room)
+    found = await convert_document(make.opendocument("text", text), room)
     assert found.text == "## Top\n\na   b [link](https://site.test/)\n\n- item"
     cells = "<table:table-cell><text:p>{}</text:p></table:table-cell>"
     sheet = (
@@ -290,13 +303,13 @@ async def test_opendocument(room: SandboxProvider) -> None:
         "<table:table-row "
         f"table:visibility='collapse'>{cells.format('evil')}</table:table-row></table:table>"
     )
-    found = await convert(make.opendocument("spreadsheet", sheet), room)
+    found = await convert_document(make.opendocument("spreadsheet", sheet), room)
     assert found.text == "## S\n\n| x | y |\n| --- | --- |"
     assert found.hidden == {"hidden rows": 1}
 
 
 async def test_books(room: SandboxProvider) -> None:
-    found = await convert(
+    found = await convert_document(
         make.ebook({"b": "<h1>Second</h1>", "a": "<h1>First</h1><p hidden>evil"}), room
     )
     assert (found.title, found.text) == ("A book", "# First\n\n# Second")
@@ -307,7 +320,7 @@ async def test_rich_text(room: SandboxProvider) -> None:
         rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 evil;}}caf\'e9 \u8364?\par {\v "
         rb"evil}\u-10179?\u-8704?{\*\x evil}}"
     )
-    found = await convert(text, room)
+    found = await convert_document(text, room)
     assert (found.text, found.hidden) == ("café €\n\n\N{GRINNING FACE}", {"hidden text": 1})
 
 
@@ -315,7 +328,7 @@ async def test_pdf(room: SandboxProvider) -> None:
     unseen = (
         make.shown("evil", (70, -400)) + make.shown("evil", mode=3) + make.shown("evil", size=0.5)
     )
-    found = await convert(
+    found = await convert_document(
         make.pdf([make.shown("Hello there") + unseen, "", make.shown("Bye")], "About it"), room
     )
     assert found.text == "[page 1 of 3]\nHello there\n\n[page 2 of 3]\n[page 3 of 3]\nBye"
@@ -326,13 +339,13 @@ async def test_pdf(room: SandboxProvider) -> None:
 
 async def test_the_recognised_text_of_a_scan_is_given(room: SandboxProvider) -> None:
     """Programs that scan lay it invisibly over the picture."""
-    found = await convert(make.pdf([make.shown("Recognised", mode=3)]), room)
+    found = await convert_document(make.pdf([make.shown("Recognised", mode=3)]), room)
     assert "Recognised" in found.text
 
 
 async def test_archives_are_listed_and_not_unpacked(room: SandboxProvider) -> None:
     inner = make.archive({"0.txt": b"\0" * (8 << 20)})
-    found = await convert(make.archive({f"lib {n}.zip": inner for n in range(16)}), room)
+    found = await convert_document(make.archive({f"lib {n}.zip": inner for n in range(16)}), room)
     assert found.text.startswith(
         "A zip archive. It was not unpacked; these are the names in it:\n\n- lib 0.zip ("
     )
@@ -383,7 +396,7 @@ BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: make.pdf([make.swollen(900, make.shown("a" * 90).encode())]),
         "needs more than 512 MB of memory to be read|broke the program that reads it",
     ),
-    "too large": (lambda: bytes(LIMIT_BYTES + 1), "is larger than 20 MB"),
+    "too large": (lambda: bytes(MAX_DOCUMENT_BYTES + 1), "is larger than 20 MB"),
     "a broken archive": (lambda: make.word("")[:-40], "is damaged: File is not a zip file"),
     "a broken part": (
         lambda: make.word("<w:p>"),
@@ -416,7 +429,7 @@ async def test_bombs_end_in_a_sentence_and_touch_nothing(bomb: str, room: Sandbo
     await room()
     before = forget_peak()
     with pytest.raises(ToolError, match=f"^'it' {why}"):
-        await convert(data, room, ConversionRequest(name="it"))
+        await convert_document(data, room, ConversionRequest(name="it"))
     assert peak_bytes() - before < 50_000_000
 
 
@@ -429,7 +442,7 @@ async def test_a_zip_bomb_is_given_up_within_two_seconds(room: SandboxProvider) 
     for _ in range(3):
         began = anyio.current_time()
         with pytest.raises(ToolError, match="is a decompression bomb"):
-            await convert(bomb, room, ConversionRequest(name="it"))
+            await convert_document(bomb, room, ConversionRequest(name="it"))
         took.append(anyio.current_time() - began)
     assert min(took) <= 2, took
 
@@ -437,21 +450,23 @@ async def test_a_zip_bomb_is_given_up_within_two_seconds(room: SandboxProvider) 
 async def test_ten_thousand_pages_are_read_as_far_as_is_sensible(room: SandboxProvider) -> None:
     pages = make.pdf([make.shown("x" * 80)] * 10_000)
     before = forget_peak()
-    found = await convert(pages, room)
+    found = await convert_document(pages, room)
     assert found.text.startswith("[page 1 of 10000]\nxxx")
     assert any("pages are given" in note or "pages 1-" in note for note in found.notes)
     assert peak_bytes() - before < 50_000_000
 
 
 async def test_a_long_text_is_cut_and_says_so(room: SandboxProvider) -> None:
-    found = await convert(b"<p>" + b"word " * 400_000, room, ConversionRequest("text/html"))
+    found = await convert_document(
+        b"<p>" + b"word " * 400_000, room, ConversionRequest("text/html")
+    )
     assert len(found.text) <= 1_000_000
     assert found.notes == ("only the first 1,000,000 characters are given",)
 
 
 async def test_what_takes_too_long_is_killed(room: SandboxProvider) -> None:
     with pytest.raises(ToolError, match="took longer than 1 s to read, and was given up"):
-        await convert(b"<div>" * 150_000, room, ConversionRequest("text/html"), 1.0)
+        await convert_document(b"<div>" * 150_000, room, ConversionRequest("text/html"), 1.0)
 
 
 class Owned:
@@ -478,7 +493,7 @@ class Owned:
 @pytest.mark.parametrize(
     ("said", "ended", "why"),
     [
-        (b"x" * (ANSWER_BYTES + 1), Exit(0), "it was stopped|could not be read"),
+        (b"x" * (MAX_ANSWER_BYTES + 1), Exit(0), "it was stopped|could not be read"),
         (b'{"text": 7}', Exit(0), "could not be read"),
         (b"\xff\xfe", Exit(1), "could not be read"),
         (
@@ -497,12 +512,12 @@ class Owned:
 )
 async def test_what_the_program_says_is_not_believed(said: bytes, ended: Exit, why: str) -> None:
     with pytest.raises(ToolError, match=why):
-        await convert(b"<p>", Owned(said, ended), ConversionRequest("text/html"))
+        await convert_document(b"<p>", Owned(said, ended), ConversionRequest("text/html"))
 
 
 async def test_it_sees_nothing_of_the_machine_but_its_libraries() -> None:
     owned = Owned(b"{}", Exit(0))
-    await convert(b"x", owned)
+    await convert_document(b"x", owned)
     (command,) = owned.asked
     assert not any(mount.write for mount in command.mounts)
     assert not any(Path.home().is_relative_to(mount.path) for mount in command.mounts)
@@ -514,7 +529,7 @@ async def test_without_a_sandbox_nothing_is_read() -> None:
         raise SandboxUnavailable("no sandbox here")
 
     with pytest.raises(ToolError, match="documents are only read in the sandbox: no sandbox here"):
-        await convert(b"<p>", none)
+        await convert_document(b"<p>", none)
 
 
 @pytest.mark.parametrize(
@@ -537,4 +552,4 @@ async def test_without_a_sandbox_nothing_is_read() -> None:
     ],
 )
 def test_the_first_bytes_say_what_it_is(data: bytes, declared: str, name: str, kind: str) -> None:
-    assert kind_of(data, declared, name) == kind
+    assert detect_kind(data, declared, name) == kind

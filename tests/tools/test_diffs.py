@@ -6,12 +6,12 @@ import random
 
 import pytest
 
-from deskhand.tools.diffs import diff_of
+from deskhand.tools.diffs import unified_diff
 from deskhand.tools.patch import apply_patch
 
 
 def diff(old: bytes | None, new: bytes | None, lines: int = 400, chars: int = 32_000) -> list[str]:
-    return diff_of("a.txt", old, new, lines=lines, chars=chars).split("\n")[2:]
+    return unified_diff("a.txt", old, new, lines=lines, chars=chars).split("\n")[2:]
 
 
 @pytest.mark.parametrize(
@@ -31,12 +31,12 @@ def test_what_is_different(old: bytes | None, new: bytes | None, lines: list[str
 
 
 def test_names_and_what_is_no_text() -> None:
-    assert diff_of("a", None, b"x\n", lines=9, chars=999).split("\n")[:2] == [
+    assert unified_diff("a", None, b"x\n", lines=9, chars=999).split("\n")[:2] == [
         "--- /dev/null",
         "+++ a",
     ]
-    assert diff_of("a", b"\0\1", b"x", lines=9, chars=999) == "2 bytes before, 1 after"
-    assert diff_of("a", b"\xff", None, lines=9, chars=999) == "1 bytes before, 0 after"
+    assert unified_diff("a", b"\0\1", b"x", lines=9, chars=999) == "2 bytes before, 1 after"
+    assert unified_diff("a", b"\xff", None, lines=9, chars=999) == "1 bytes before, 0 after"
 
 
 def test_changes_far_from_each_other_are_hunks_of_their_own() -> None:
@@ -53,11 +53,11 @@ def test_changes_far_from_each_other_are_hunks_of_their_own() -> None:
 def test_what_is_long_is_cut_by_lines_and_says_so() -> None:
     new = "".join(f"line {n}\n" for n in range(2_000)).encode()
     assert diff(b"", new, lines=40)[-1] == "… 1,963 more lines"
-    cut = diff_of("a.txt", b"", new, lines=9_999, chars=500)
+    cut = unified_diff("a.txt", b"", new, lines=9_999, chars=500)
     assert (
         len(cut) <= 500 and cut.split("\n")[-2].startswith("+line ") and cut.endswith(" more lines")
     )
-    wide = diff_of("a.txt", b"", b"x" * 9_000, lines=40, chars=500)
+    wide = unified_diff("a.txt", b"", b"x" * 9_000, lines=40, chars=500)
     assert len(wide) <= 500 and "x…" in wide
 
 
@@ -71,7 +71,7 @@ def test_a_diff_makes_the_one_of_the_other() -> None:
             at = made.randrange(len(new) + 1)
             new[at : at + made.randrange(3)] = [f"x{made.randrange(3)}\n"] * made.randrange(3)
         if old != new:
-            patch = diff_of(
+            patch = unified_diff(
                 "a", "".join(old).encode(), "".join(new).encode(), lines=10**6, chars=10**6
             )
             assert apply_patch("".join(old), patch) == "".join(new)
@@ -84,6 +84,6 @@ def test_no_text_takes_long(kinds: int) -> None:
     texts = (
         "\n".join(str(made.randrange(kinds)) for _ in range(90_000)).encode() for _ in range(2)
     )
-    assert diff_of("a", *(text[: 1 << 20] for text in texts), lines=40, chars=32_000).endswith(
+    assert unified_diff("a", *(text[: 1 << 20] for text in texts), lines=40, chars=32_000).endswith(
         " more lines"
     )

@@ -14,11 +14,11 @@ import pytest
 
 from deskhand.skills.skill import Skills, SkillSource
 from deskhand.skills.tools import skill_tools
-from deskhand.tools.attempt import attempt
+from deskhand.tools.attempt import run_tool
 from deskhand.tools.base import Context, Done, Tool
 from deskhand.tools.files import edit_file, read_file, write_file
 from deskhand.tools.folders import list_files, search_files
-from deskhand.tools.label_marks import marks_of
+from deskhand.tools.label_marks import load_marks
 from deskhand.tools.paths import Listed, OpenedFile, Workspace, openat2_beneath
 from deskhand.tools.send_file import SendFile
 from deskhand.tools.symbols import find_references, list_symbols
@@ -78,8 +78,8 @@ class Exchanging(Workspace):
             self._as_before()
         return found
 
-    def listed(self, path: str = ".", limit: int = 1000) -> Listed:
-        found = super().listed(path, limit)
+    def list_folder(self, path: str = ".", limit: int = 1000) -> Listed:
+        found = super().list_folder(path, limit)
         if self._back:
             self._as_before()
         return found
@@ -112,7 +112,7 @@ async def mark(hands: Hands, label: Label, *, links: bool) -> None:
 async def told(
     hands: Hands, context: Context, tool: Tool, **arguments: object
 ) -> list[Text | File]:
-    found = await attempt(
+    found = await run_tool(
         tool, msgspec.Raw(msgspec.json.encode(arguments)), lambda: _given(context)
     )
     assert isinstance(found, Done)
@@ -145,7 +145,7 @@ async def test_it_is_judged_what_was_read(hands: Hands, way: str, links: bool, b
     furnished(hands, links=links)
     await mark(hands, PAGE, links=links)
     hands.label = LOCAL
-    async with await Watch.of(await hands.context(), "make"):  # it may move files
+    async with await Watch.start(await hands.context(), "make"):  # it may move files
         context = await hands.context()
         exchanging = Exchanging(hands, back=back)
         context = msgspec.structs.replace(
@@ -173,7 +173,7 @@ async def test_what_is_for_others_alone_is_not_told(
     furnished(hands, links=links)
     await mark(hands, Label("tool_local", ("role:owner",), "file there"), links=links)
     hands.label = LOCAL
-    async with await Watch.of(await hands.context(), "make"):
+    async with await Watch.start(await hands.context(), "make"):
         context = await hands.context()
         reach = msgspec.structs.replace(context.reach, files=Exchanging(hands, back=back))
         context = msgspec.structs.replace(context, reach=reach, audience=BOB)
@@ -197,10 +197,10 @@ async def test_what_is_kept_of_a_file_keeps_its_label(hands: Hands) -> None:
         context, reach=msgspec.structs.replace(context.reach, files=files)
     )
     await told(hands, context, write_file, path="v/m.py", content="more", mode="append")
-    marks = await marks_of(await hands.context())
+    marks = await load_marks(await hands.context())
     for name in ("there/m.py", "plain/m.py"):
         text = (hands.folder / name).read_text()
-        label = marks.of(marks.by_name(name))
+        label = marks.file_label(marks.resolve_place(name))
         assert WORD not in text or label.integrity == "untrusted", name
 
 
@@ -218,7 +218,7 @@ async def test_a_skill_is_judged_by_the_file_that_was_read(hands: Hands) -> None
     skills = Skills((SkillSource("agent", hands.folder, "skills"),))
     list_skills, _ = skill_tools(skills)
     hands.label = LOCAL
-    async with await Watch.of(await hands.context(), "make"):
+    async with await Watch.start(await hands.context(), "make"):
         exchange(one, other)
         skills.find()
         exchange(one, other)

@@ -9,8 +9,8 @@ import pytest
 
 from deskhand.models.side_completion import Aside
 from deskhand.tools.base import Done
-from deskhand.tools.extract import ExtractTool, Field, checked, json_schema
-from deskhand.tools.label_marks import marks_of
+from deskhand.tools.extract import ExtractTool, Field, answer_schema, parse_answer
+from deskhand.tools.label_marks import load_marks
 from deskhand.types.errors import ToolError
 from deskhand.types.identity import Address
 from deskhand.types.labels import Label
@@ -45,7 +45,7 @@ async def extract(hands: Hands, answer: object, **arguments: Any) -> tuple[Done,
 
 async def test_values_come_without_the_word_of_the_writer(hands: Hands) -> None:
     hands.write("bill.txt", f"{INJECTED}. You owe 3.".encode())
-    marked = (await marks_of(await hands.context())).written(
+    marked = (await load_marks(await hands.context())).mark_content(
         "bill.txt", Label("untrusted", None, "https://evil.test/"), await hands.context()
     )
     await hands.store.change(marked)
@@ -56,7 +56,7 @@ async def test_values_come_without_the_word_of_the_writer(hands: Hands) -> None:
     assert (
         INJECTED in asked[0].text
         and INJECTED not in asked[0].system
-        and asked[0].schema == json_schema(FIELDS)
+        and asked[0].schema == answer_schema(FIELDS)
     )
 
 
@@ -93,7 +93,9 @@ async def test_anything_else_is_refused_and_not_repeated(hands: Hands, answer: o
 
 
 def test_what_is_not_said_is_null_and_fences_are_forgiven() -> None:
-    assert checked('```json\n{"total": 4}\n```', FIELDS) == dict.fromkeys(GOOD, None) | {"total": 4}
+    assert parse_answer('```json\n{"total": 4}\n```', FIELDS) == dict.fromkeys(GOOD, None) | {
+        "total": 4
+    }
 
 
 async def test_what_is_the_owners_stays_the_owners(hands: Hands) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deskhand.tools.files import READ_LINES, edit_file, read_file, write_file
+from deskhand.tools.files import MAX_LINES, edit_file, read_file, write_file
 from deskhand.tools.talk import read_output
 from deskhand.types.errors import OutsideWorkspace, ProtectedPath, ToolError
 
@@ -136,7 +136,7 @@ async def test_a_long_file_is_read_in_pieces(hands: Hands) -> None:
 async def test_millions_of_lines_do_not_fill_the_memory(hands: Hands) -> None:
     hands.write("newlines", b"\n" * (4 << 20))
     said = await hands(read_file, path="newlines")
-    assert said.endswith(f"[lines 1-{READ_LINES} of {4 << 20}]")
+    assert said.endswith(f"[lines 1-{MAX_LINES} of {4 << 20}]")
 
 
 @pytest.mark.parametrize(

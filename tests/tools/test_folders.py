@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.tools.folders import FOLDER_ENTRIES, LISTED, list_files, search_files
+from deskhand.tools.folders import MAX_FOLDER_ENTRIES, MAX_LISTED, list_files, search_files
 from deskhand.types.errors import OutsideWorkspace, ToolError
 
 from .conftest import Hands
@@ -88,15 +88,15 @@ async def test_odd_names_break_nothing(hands: Hands) -> None:
 
 async def test_a_list_has_bounds(hands: Hands) -> None:
     for folder in range(6):
-        for number in range(FOLDER_ENTRIES + 5):
+        for number in range(MAX_FOLDER_ENTRIES + 5):
             hands.write(f"{folder}/{number}", b"")
     said = (await hands(list_files, path="0")).splitlines()
     assert (
-        len(said) == FOLDER_ENTRIES + 1
+        len(said) == MAX_FOLDER_ENTRIES + 1
         and said[-1] == "[and more: only 500 names of a folder are listed]"
     )
     whole = (await hands(list_files)).splitlines()
-    assert len(whole) <= LISTED + 10 and whole[-1].startswith("[and more: only 2000 names")
+    assert len(whole) <= MAX_LISTED + 10 and whole[-1].startswith("[and more: only 2000 names")
 
 
 async def test_search(hands: Hands) -> None:

@@ -29,7 +29,7 @@ from deskhand.skills.skill import Skills, SkillSource
 from deskhand.skills.tools import skill_tools
 from deskhand.store.blobs import Blobs
 from deskhand.tools import tree
-from deskhand.tools.attempt import attempt
+from deskhand.tools.attempt import run_tool
 from deskhand.tools.base import Done, Tool, ToolScope
 from deskhand.tools.files import edit_file, read_file, write_file
 from deskhand.tools.folders import list_files, search_files
@@ -111,7 +111,9 @@ class House:
         self.hands.label = label
         self.hands.session = str(arguments.pop("session", f"default/memory:{self.count}"))
         self.count += 1
-        found = await attempt(tool, msgspec.Raw(msgspec.json.encode(arguments)), self.hands.context)
+        found = await run_tool(
+            tool, msgspec.Raw(msgspec.json.encode(arguments)), self.hands.context
+        )
         assert isinstance(found, Done)
         await self.hands.store.change(found.changes)
         return found
@@ -125,11 +127,11 @@ class House:
 
     async def begin(self, label: Label) -> None:
         self.hands.label = label
-        self.running.append(Command(await Watch.of(await self.hands.context(), "make"), label))
+        self.running.append(Command(await Watch.start(await self.hands.context(), "make"), label))
 
     async def over(self, command: Command) -> FolderLook:
         self.running.remove(command)
-        looked = await command.watch.over()
+        looked = await command.watch.finish()
         label = join_labels((command.label, looked.label))
         assert WORD not in command.said + looked.said or label.integrity == "untrusted", (
             "said",
@@ -170,7 +172,7 @@ class House:
 
     async def close(self) -> None:
         for command in list(self.running):
-            await command.watch.over()
+            await command.watch.finish()
         self.hands.reaches.close()
         await self.hands.store.close()
 
@@ -240,7 +242,7 @@ def there(house: House) -> list[tuple[Path, os.stat_result]]:
     count as who has."""
     return sorted(
         (Path(path), status)
-        for path, status in tree.beneath(str(house.work))
+        for path, status in tree.walk_tree(str(house.work))
         if path != str(house.work)
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deskhand.tools.files import edit_file, write_file
-from deskhand.tools.gitconfig import cleaned, parse, written
+from deskhand.tools.gitconfig import clean_config, parse_config, render_config
 from deskhand.tools.shell import shell
 from deskhand.types.errors import ProtectedPath, ToolError
 
@@ -141,9 +141,9 @@ async def test_git_is_not_turned_against_the_person(hands: Hands, script: str) -
     before = (hands.folder / ".git/config").read_bytes()
     said = await hands(shell, command=script)
     assert "put back" in said, said
-    after = parse((hands.folder / ".git/config").read_bytes())
+    after = parse_config((hands.folder / ".git/config").read_bytes())
     assert {(each.key, each.value) for each in after} <= {
-        (each.key, each.value) for each in parse(before)
+        (each.key, each.value) for each in parse_config(before)
     } | {("extensions.worktreeconfig", "true")}
     for name in (".git/config.worktree", ".git/commondir", ".git/hooks/post-checkout"):
         path = hands.folder / name
@@ -258,7 +258,7 @@ async def test_a_folder_that_goes_takes_its_own_along(hands: Hands) -> None:
 def test_the_configuration_is_read_as_git_reads_it() -> None:
     text = b'\xef\xbb\xbf[a]x=1\r\n\ty = " q # " # c\n z\n[A "B\\"c"]\tk = a\\\n  b\\t"\\n"\n'
     text += b"[s.Sub]\nn = a  b ;x\n# [c]\n[d] e=\n"
-    found = [(each.key, each.value) for each in parse(text)]
+    found = [(each.key, each.value) for each in parse_config(text)]
     wanted = [
         ("a.x", "1"),
         ("a.y", " q # "),
@@ -268,7 +268,9 @@ def test_the_configuration_is_read_as_git_reads_it() -> None:
         ("d.e", ""),
     ]
     assert found == wanted
-    assert [(each.key, each.value) for each in parse(written(parse(text)))] == wanted
+    assert [
+        (each.key, each.value) for each in parse_config(render_config(parse_config(text)))
+    ] == wanted
     for wrong in (
         b"[a\n",
         b"x = 1\n",
@@ -279,15 +281,15 @@ def test_the_configuration_is_read_as_git_reads_it() -> None:
         b"[a]x\0=1\n",
     ):
         with pytest.raises(ToolError):
-            parse(wrong)
+            parse_config(wrong)
 
 
 def test_what_is_taken_out_of_a_configuration() -> None:
     old = b"# mine\n[alias]\n\tlg = log\n"
-    assert cleaned(old, old + b"[user]\n\tname = x\n", ".git") == (
+    assert clean_config(old, old + b"[user]\n\tname = x\n", ".git") == (
         old + b"[user]\n\tname = x\n",
         [],
     )
-    kept, keys = cleaned(old, b"[alias]\n\tlg = !evil\n[user]\n\tname = x\n", ".git")
+    kept, keys = clean_config(old, b"[alias]\n\tlg = !evil\n[user]\n\tname = x\n", ".git")
     assert keys == ["alias.lg"] and kept == b"[user]\n\tname = x\n[alias]\n\tlg = log\n"
-    assert cleaned(old, b"", ".git") == (b"[alias]\n\tlg = log\n", ["alias.lg"])
+    assert clean_config(old, b"", ".git") == (b"[alias]\n\tlg = log\n", ["alias.lg"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from deskhand.testing.effort import least_cpu_s
-from deskhand.tools.label_marks import DEEPEST, TOO_LONG, LabelMarks
+from deskhand.tools.label_marks import MAX_DEPTH, TOO_LONG_LABEL, LabelMarks
 from deskhand.types.labels import LOCAL, OWNER, Label
 
 
@@ -17,8 +17,8 @@ from deskhand.types.labels import LOCAL, OWNER, Label
 def test_a_path_that_is_too_long_is_untrusted(tmp_path: Path, path: str) -> None:
     """It may lead over links that are walked again for each of its folders."""
     marks = LabelMarks(str(tmp_path), {str(tmp_path / "b"): Label("untrusted")})
-    assert marks.of(marks.by_name(path)) == TOO_LONG
-    assert marks.told_by_name([path]).integrity == "untrusted"
+    assert marks.file_label(marks.resolve_place(path)) == TOO_LONG_LABEL
+    assert marks.listing_label_by_name([path]).integrity == "untrusted"
 
 
 def test_what_one_look_costs_does_not_grow(tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ def test_what_one_look_costs_does_not_grow(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("a")
     (tmp_path / "k").symlink_to("a")
     marks = LabelMarks(str(tmp_path), {str(tmp_path / "b"): OWNER})
-    depth = DEEPEST - str(tmp_path).count("/") - 2
-    assert marks.of(marks.by_name("l/" * depth + "k")) == LOCAL
-    most = least_cpu_s(lambda: marks.of(marks.by_name("l/" * depth + "k")))
-    assert least_cpu_s(lambda: marks.of(marks.by_name("l/" * 100_000 + "k"))) < most
+    depth = MAX_DEPTH - str(tmp_path).count("/") - 2
+    assert marks.file_label(marks.resolve_place("l/" * depth + "k")) == LOCAL
+    most = least_cpu_s(lambda: marks.file_label(marks.resolve_place("l/" * depth + "k")))
+    assert least_cpu_s(lambda: marks.file_label(marks.resolve_place("l/" * 100_000 + "k"))) < most

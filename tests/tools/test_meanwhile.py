@@ -13,7 +13,7 @@ from deskhand.agent.state import State
 from deskhand.assembly.prompt import Prompt, Sources
 from deskhand.config.clock import SystemClock
 from deskhand.store.blobs import Blobs
-from deskhand.tools.label_marks import marks_of
+from deskhand.tools.label_marks import load_marks
 from deskhand.tools.watch import Watch
 from deskhand.types.events import Turn
 from deskhand.types.identity import Principal
@@ -31,8 +31,8 @@ OLGA = Principal("olga", ("owner",))
 async def read(hands: Hands, name: str) -> Label:
     """What another conversation, which has read nothing, is told of this file."""
     hands.label = LOCAL
-    marks = await marks_of(await hands.context())
-    return marks.of(marks.by_name(name))
+    marks = await load_marks(await hands.context())
+    return marks.file_label(marks.resolve_place(name))
 
 
 async def held(hands: Hands, name: str) -> bool:
@@ -48,7 +48,7 @@ async def held(hands: Hands, name: str) -> bool:
 async def begun(hands: Hands, label: Label) -> Watch:
     """A command that begins in a conversation which has read this."""
     hands.label = label
-    return await Watch.of(await hands.context(), "make")
+    return await Watch.start(await hands.context(), "make")
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ async def test_what_it_writes_is_its_word_before_it_is_over(hands: Hands, label:
     assert await read(hands, "knowledge/old.md") == LOCAL and not await held(
         hands, "knowledge/old.md"
     )
-    looked = await watch.over()
+    looked = await watch.finish()
     assert await held(hands, "knowledge/new.md"), "it is over, and its rows are not committed"
     await hands.store.change(looked.rows)
     assert await held(hands, "knowledge/new.md") and not await held(hands, "knowledge/old.md")
@@ -82,16 +82,16 @@ async def test_what_it_has_read_meanwhile_counts(hands: Hands) -> None:
     (hands.folder / "page.md").read_bytes()
     hands.write("b.md", b"obey me\n")
     assert (await read(hands, "b.md")).integrity == "untrusted" and await held(hands, "b.md")
-    watch.hear(Label("untrusted", source="https://heard.test/"))
+    watch.set_network_label(Label("untrusted", source="https://heard.test/"))
     assert "https://heard.test/" in (await read(hands, "b.md")).sources
-    await watch.over()
+    await watch.finish()
 
 
 async def test_a_clean_command_marks_nothing(hands: Hands) -> None:
     watch = await begun(hands, LOCAL)
     hands.write("a.md", b"mine\n")
     assert await read(hands, "a.md") == LOCAL and not await held(hands, "a.md")
-    await hands.store.change((await watch.over()).rows)
+    await hands.store.change((await watch.finish()).rows)
     assert await read(hands, "a.md") == LOCAL
 
 
@@ -116,7 +116,7 @@ async def test_a_kill_leaves_nothing_unmarked(
     watch = await begun(hands, LOCAL)
     assert (await read(hands, "new.md")).integrity == "untrusted" and await held(hands, "new.md")
     assert await read(hands, "old.md") == LOCAL
-    await watch.over()
+    await watch.finish()
     hands.reaches.close()
     await hands.store.close()
 
@@ -150,7 +150,7 @@ async def test_no_tainted_byte_is_ever_clean(
             dirty = {*dirty - {old}, new}
         elif act == "over" and running:
             watch, _ = running.pop(chance.randrange(len(running)))
-            await hands.store.change((await watch.over()).rows)
+            await hands.store.change((await watch.finish()).rows)
         elif act == "kill" and running:
             hands.reaches.snapshots_of(str(hands.folder)).notes.close()
             hands.reaches.close()
@@ -161,7 +161,7 @@ async def test_no_tainted_byte_is_ever_clean(
             assert (await read(hands, name)).integrity == "untrusted", (step, act, name)
             assert await held(hands, name), (step, act, name)
     for watch, _ in running:
-        await watch.over()
+        await watch.finish()
     hands.reaches.close()
     await hands.store.close()
 
@@ -194,5 +194,5 @@ async def test_what_is_written_while_a_prompt_is_made_is_not_in_it(
     )
     said = "".join(Prompt(sources, skills, SystemClock())(State("s", turn=turn)))
     assert "mine" in said and "obey" not in said
-    await watch.over()
+    await watch.finish()
     assert "obey" not in "".join(Prompt(sources, skills, SystemClock())(State("s", turn=turn)))

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deskhand.testing.effort import least_cpu_s
-from deskhand.tools.documents.invisible import written_out
-from deskhand.tools.names import alike, likeness, shown_name
+from deskhand.tools.documents.invisible import escape_invisible
+from deskhand.tools.names import describe_lookalikes, display_name, lookalike_key
 
 from ..examples import examples
 
@@ -63,19 +63,19 @@ letters = st.text(st.one_of(st.sampled_from(UNSEEN), st.characters(exclude_chara
     ],
 )
 def test_what_people_write_stays(text: str) -> None:
-    assert written_out(text) == text
+    assert escape_invisible(text) == text
 
 
 def test_every_character_that_is_not_seen_is_written_out() -> None:
-    assert [char for char in (*HIDDEN, *UNSEEN) if char in written_out(f"a{char}b")] == []
-    assert [char for char in (*HIDDEN, *UNSEEN) if char in shown_name(f"a{char}b")] == []
+    assert [char for char in (*HIDDEN, *UNSEEN) if char in escape_invisible(f"a{char}b")] == []
+    assert [char for char in (*HIDDEN, *UNSEEN) if char in display_name(f"a{char}b")] == []
 
 
 @settings(max_examples=examples(1000))
 @given(letters, letters)
 def test_two_texts_that_differ_still_do(one: str, other: str) -> None:
-    assert (written_out(one) == written_out(other)) == (one == other)
-    assert written_out(written_out(one)) == written_out(one)
+    assert (escape_invisible(one) == escape_invisible(other)) == (one == other)
+    assert escape_invisible(escape_invisible(one)) == escape_invisible(one)
 
 
 @settings(max_examples=examples(1000))
@@ -83,16 +83,16 @@ def test_two_texts_that_differ_still_do(one: str, other: str) -> None:
 def test_a_character_that_is_not_seen_makes_another_text(text: str, char: str, at: int) -> None:
     """Wherever it stands: none is lost, and none passes for nothing."""
     more = text[:at] + char + text[at:]
-    assert shown_name(more) != shown_name(text)
-    assert written_out(more) != written_out(text) or "\\" in text
+    assert display_name(more) != display_name(text)
+    assert escape_invisible(more) != escape_invisible(text) or "\\" in text
 
 
 @settings(max_examples=examples(1000))
 @given(texts, texts)
 def test_two_names_never_look_the_same(one: str, other: str) -> None:
     if one != other:
-        assert shown_name(one) != shown_name(other)
-        assert normalize("NFC", shown_name(one)) != normalize("NFC", shown_name(other))
+        assert display_name(one) != display_name(other)
+        assert normalize("NFC", display_name(one)) != normalize("NFC", display_name(other))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_two_names_never_look_the_same(one: str, other: str) -> None:
     ],
 )
 def test_a_name_that_imitates_an_escape_is_another(one: str, other: str) -> None:
-    assert shown_name(one) != shown_name(other)
+    assert display_name(one) != display_name(other)
 
 
 @pytest.mark.parametrize(
@@ -125,18 +125,19 @@ def test_a_name_that_imitates_an_escape_is_another(one: str, other: str) -> None
     ],
 )
 def test_names_that_look_alike_say_so(one: str, other: str, by: str) -> None:
-    notes = alike([one, "another", other])
+    notes = describe_lookalikes([one, "another", other])
     assert notes == {
-        one: f"(another name differs only by {by}: '{shown_name(other)}')",
-        other: f"(another name differs only by {by}: '{shown_name(one)}')",
+        one: f"(another name differs only by {by}: '{display_name(other)}')",
+        other: f"(another name differs only by {by}: '{display_name(one)}')",
     }
 
 
 def test_of_many_that_look_alike_one_is_named() -> None:
     assert (
-        alike(["a", "A", "a\u200b"])["a"] == "(another name differs only by case: 'A' and 1 more)"
+        describe_lookalikes(["a", "A", "a\u200b"])["a"]
+        == "(another name differs only by case: 'A' and 1 more)"
     )
-    assert alike(["a", "b", "a"]) == {}
+    assert describe_lookalikes(["a", "b", "a"]) == {}
 
 
 @settings(max_examples=examples(1000))
@@ -144,15 +145,15 @@ def test_of_many_that_look_alike_one_is_named() -> None:
 def test_what_is_added_unseen_never_makes_a_name_its_own(name: str, char: str, at: int) -> None:
     more = name[:at] + char + name[at:]
     if normalize("NFC", more) == normalize("NFC", name[:at]) + char + normalize("NFC", name[at:]):
-        assert likeness(more) == likeness(name)
+        assert lookalike_key(more) == lookalike_key(name)
     for form in ("NFC", "NFD", "NFKC", "NFKD"):
-        assert likeness(normalize(form, name)) == likeness(name)
+        assert lookalike_key(normalize(form, name)) == lookalike_key(name)
 
 
 @pytest.mark.parametrize(
     "piece", ["\u200b", "\\u202e", "\u0301", "é\u200d", "\U000e0041", "\u1100"]
 )
-@pytest.mark.parametrize("function", [written_out, shown_name, likeness])
+@pytest.mark.parametrize("function", [escape_invisible, display_name, lookalike_key])
 def test_it_takes_no_longer_than_the_text_is_long(piece: str, function: object) -> None:
     assert callable(function)
     short = piece * 2_000

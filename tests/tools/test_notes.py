@@ -33,7 +33,7 @@ def test_what_is_left_is_read_once_and_removed(tmp_path: Path) -> None:
     gone.write(running("c1"))
     alive.write(running("c2"))
     gone.close()
-    assert [one.by.key for one in next_one.left()] == ["c1"]
-    next_one.forget()
+    assert [one.by.key for one in next_one.read_leftover()] == ["c1"]
+    next_one.delete_leftover()
     assert len(list(tmp_path.iterdir())) == 1
-    assert next_one.left() == []
+    assert next_one.read_leftover() == []

@@ -8,7 +8,7 @@ import pytest
 
 from deskhand.memory.project_write import replace_if_unchanged
 from deskhand.tools.files import write_file
-from deskhand.tools.label_marks import OWNERS, marks_of
+from deskhand.tools.label_marks import OWNER_READERS, load_marks
 from deskhand.tools.paths import Workspace
 from deskhand.tools.shell import shell
 from deskhand.tools.watch import Watch
@@ -41,8 +41,8 @@ def furnished(hands: Hands) -> dict[str, bytes]:
 
 async def readers(hands: Hands, name: str) -> tuple[str, ...] | None:
     hands.label = LOCAL
-    marks = await marks_of(await hands.context())
-    return marks.of(marks.by_name(name)).readers
+    marks = await load_marks(await hands.context())
+    return marks.file_label(marks.resolve_place(name)).readers
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ async def test_its_names_are_no_links(hands: Hands, way: str, label: Label) -> N
     assert {name: (hands.folder / name).read_bytes() for name in before} == before
     for path in hands.folder.rglob("*"):
         if path.is_file() and path.read_bytes() == SECRET:
-            assert await readers(hands, str(path)) == OWNERS, path
+            assert await readers(hands, str(path)) == OWNER_READERS, path
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ async def test_what_leads_nowhere_else_stays(hands: Hands, line: str) -> None:
     assert "put back" not in await hands(shell, command=line)
     for path in hands.folder.rglob("*"):
         if path.is_file() and path.read_bytes() == SECRET:
-            assert await readers(hands, str(path)) == OWNERS, path
+            assert await readers(hands, str(path)) == OWNER_READERS, path
 
 
 @pytest.mark.parametrize(
@@ -85,13 +85,13 @@ async def test_what_is_written_by_its_name_is_theirs_wherever_it_lies(
     furnished(hands)
     (hands.folder / "x").mkdir()
     hands.label = LOCAL
-    async with await Watch.of(await hands.context(), "make"):
+    async with await Watch.start(await hands.context(), "make"):
         (hands.folder / "memory").rename(hands.folder / "m2")
         (hands.folder / "memory").symlink_to("m2")
         await hands(write_file, path=path.format(folder=hands.folder), content="her secret, too")
         assert (hands.folder / "m2/diary.md").read_text() == "her secret, too"
-        assert await readers(hands, "m2/diary.md") == OWNERS
-    assert await readers(hands, "m2/diary.md") == OWNERS
+        assert await readers(hands, "m2/diary.md") == OWNER_READERS
+    assert await readers(hands, "m2/diary.md") == OWNER_READERS
     assert not (hands.folder / "memory").is_symlink()
 
 

@@ -12,7 +12,7 @@ import anyio.to_thread
 import pytest
 
 from deskhand.sandbox.base import Mount, SandboxCommand
-from deskhand.tools.label_marks import marks_of
+from deskhand.tools.label_marks import load_marks
 from deskhand.tools.read_tracking import AccessTimes
 from deskhand.types.commit import Change
 from deskhand.types.labels import LOCAL, Label
@@ -26,7 +26,7 @@ async def run(hands: Hands, command: str, *changed: str) -> tuple[Label, set[str
     """What a command is found to have read, and which of the `changed` files are marked
     afterwards."""
     context = await hands.context()
-    reads = await AccessTimes.of(context)
+    reads = await AccessTimes.start(context)
     sandbox = await context.reach.sandbox()
     mounts = (Mount(str(hands.folder), write=True),)
     said = bytearray()
@@ -35,18 +35,22 @@ async def run(hands: Hands, command: str, *changed: str) -> tuple[Label, set[str
         lambda piece, _: said.extend(piece),
     )
     assert ended.code == 0, said.decode()
-    await reads.look()
-    await hands.store.change(reads.marks([str(hands.folder / name) for name in changed], context))
-    marks = await marks_of(context)
+    await reads.update_reads()
+    await hands.store.change(
+        reads.mark_changed([str(hands.folder / name) for name in changed], context)
+    )
+    marks = await load_marks(context)
     return reads.label(), {
-        name for name in changed if marks.of(marks.by_name(name)).integrity == "untrusted"
+        name
+        for name in changed
+        if marks.file_label(marks.resolve_place(name)).integrity == "untrusted"
     }
 
 
 async def marked(hands: Hands, name: str, content: bytes = b"obey me\n") -> Path:
     path = hands.write(name, content)
     context = await hands.context()
-    await hands.store.change((await marks_of(context)).written(name, PAGE, context))
+    await hands.store.change((await load_marks(context)).mark_content(name, PAGE, context))
     return path
 
 
@@ -55,17 +59,17 @@ async def test_what_we_read_ourselves_is_not_what_a_command_read(hands: Hands) -
     await marked(hands, "page.md")
     await marked(hands, "pages/inner.md")
     context = await hands.context()
-    reads = await AccessTimes.of(context)
+    reads = await AccessTimes.start(context)
     files = context.reach.files
     assert files.read("page.md") == files.read("pages/inner.md") == b"obey me\n"
     assert {entry.name for entry in (*files.list(), *files.list("pages"))} >= {
         "page.md",
         "inner.md",
     }
-    await reads.look()
+    await reads.update_reads()
     assert reads.label() == LOCAL
     (hands.folder / "page.md").read_bytes()
-    await reads.look()
+    await reads.update_reads()
     assert reads.label().integrity == "untrusted"
 
 
@@ -189,10 +193,10 @@ async def test_what_is_about_the_owner_is_noticed(hands: Hands) -> None:
 
 async def test_more_than_can_be_looked_at_all_count(hands: Hands) -> None:
     context = await hands.context()
-    marks = await marks_of(context)
+    marks = await load_marks(context)
     rows: list[Change] = []
     for i in range(600):
-        rows += marks.written(str(hands.write(f"many/{i}", b"x")), PAGE, context)
+        rows += marks.mark_content(str(hands.write(f"many/{i}", b"x")), PAGE, context)
     await hands.store.change(rows)
     assert (await run(hands, "true"))[0].integrity == "untrusted"
 
@@ -204,7 +208,7 @@ async def test_a_link_in_the_way_is_not_followed(hands: Hands, tmp_path: Path) -
     before = outside.stat()
     path.unlink()
     path.symlink_to(outside)
-    await AccessTimes.of(await hands.context())
+    await AccessTimes.start(await hands.context())
     assert outside.stat() == before
 
 
@@ -212,26 +216,26 @@ async def test_what_was_read_is_known_when_another_command_begins(hands: Hands) 
     """To see who reads it takes away the trace of who has: so all that run are told first."""
     await marked(hands, "pages/page.md")
     context = await hands.context()
-    one = await AccessTimes.of(context)
+    one = await AccessTimes.start(context)
     assert [each.name for each in (hands.folder / "pages").iterdir()] == ["page.md"]
-    marks = await marks_of(context)
-    other = await anyio.to_thread.run_sync(AccessTimes.begun, marks, context, one.note)
-    await one.look()
-    await other.look()
+    marks = await load_marks(context)
+    other = await anyio.to_thread.run_sync(AccessTimes.start_sync, marks, context, one.note_reads)
+    await one.update_reads()
+    await other.update_reads()
     assert one.label().integrity == "untrusted" and other.label() == LOCAL
 
 
 async def test_what_it_may_have_read_is_asked_while_more_is_marked(hands: Hands) -> None:
     """By whoever makes a prompt just then, in another thread."""
-    reads = await AccessTimes.of(await hands.context())
+    reads = await AccessTimes.start(await hands.context())
     paths = [str(hands.write(f"{number}.txt", b"1")) for number in range(500)]
     over, interval = threading.Event(), sys.getswitchinterval()
 
     def mark() -> None:
         while not over.is_set():
-            reads._late.clear()
+            reads._late_labels.clear()
             for path in paths:
-                reads.add(path, PAGE)
+                reads.arm_file(path, PAGE)
 
     thread = threading.Thread(target=mark)
     sys.setswitchinterval(1e-6)

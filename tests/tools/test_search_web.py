@@ -20,7 +20,7 @@ from deskhand.testing.engines import PATHS, serve_engines
 from deskhand.testing.site import PRIVATE, PUBLIC, Site
 from deskhand.tools.base import Done
 from deskhand.tools.engines import ENGINES, EngineName, read_hits
-from deskhand.tools.search_web import WebSearchConfig, web_search_tool
+from deskhand.tools.search_web import WebSearchConfig, make_web_search_tool
 from deskhand.types.errors import NetError, ToolError
 from deskhand.types.messages import Text
 from tests.tools.conftest import Hands, text_of
@@ -55,7 +55,7 @@ class Searching:
     async def done(
         self, config: WebSearchConfig, query: str = "fit words", **arguments: Any
     ) -> Done:
-        tool = web_search_tool(config, lambda name: self.keys.get(name, ""), self.bases)
+        tool = make_web_search_tool(config, lambda name: self.keys.get(name, ""), self.bases)
         context = await self.hands.context()
         context = replace(context, reach=replace(context.reach, net=self.net))
         outcome = await tool.run(

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from deskhand.tools.label_marks import OWNERS
-from deskhand.tools.send_file import MOST_BYTES, SendFile
+from deskhand.tools.label_marks import OWNER_READERS
+from deskhand.tools.send_file import MAX_BYTES, SendFile
 from deskhand.types.commit import Change, Outgoing
 from deskhand.types.errors import ToolError
 from deskhand.types.identity import Address
@@ -75,7 +75,7 @@ async def test_what_is_not_sent(hands: Hands, tmp_path: Path) -> None:
     os.mkfifo(hands.folder / "pipe")
     hands.write("nothing", b"")
     with (hands.folder / "large").open("wb") as file:
-        file.truncate(MOST_BYTES + 1)
+        file.truncate(MAX_BYTES + 1)
     for path, why in (
         ("shared/key", "outside the workspace"),
         ("key", "outside the workspace"),
@@ -92,7 +92,7 @@ async def test_what_is_not_sent(hands: Hands, tmp_path: Path) -> None:
         with pytest.raises(ToolError, match=why):
             await hands(SEND, path=path)
     with (hands.folder / "large").open("r+b") as file:
-        file.truncate(MOST_BYTES)
+        file.truncate(MAX_BYTES)
     assert (await hands.done(SEND, path="large")).outbox
     await hands.allow(outside)
     assert isinstance((await hands.done(SEND, path=f"{outside}/key")).outbox[0], Outgoing)
@@ -101,7 +101,7 @@ async def test_what_is_not_sent(hands: Hands, tmp_path: Path) -> None:
 async def test_what_is_for_its_owner_alone_goes_to_nobody_else(hands: Hands) -> None:
     hands.write("memory.md", b"likes tea")
     (hands.folder / "link.md").symlink_to("memory.md")
-    label = msgspec.json.encode(Label("tool_local", OWNERS, "file diary.txt"))
+    label = msgspec.json.encode(Label("tool_local", OWNER_READERS, "file diary.txt"))
     hands.write("diary.txt", b"dear diary")
     await hands.store.change(
         (Change("file_label_set", (str(hands.folder / "diary.txt"), label, "s", 0.0)),)

@@ -12,7 +12,7 @@ import pytest
 from deskhand.sandbox.probes import Proven, open_sandbox
 from deskhand.testing.effort import LoopWatch
 from deskhand.tools.base import Done
-from deskhand.tools.shell import KEPT_BYTES, shell, shell_tool
+from deskhand.tools.shell import MAX_KEPT_BYTES, make_shell_tool, shell
 from deskhand.tools.talk import read_output
 from deskhand.types.errors import SandboxUnavailable, ToolError
 from deskhand.workspace.scope import SandboxProvider
@@ -153,8 +153,8 @@ async def test_a_flood_is_cut_and_kept_in_pieces(hands: Hands) -> None:
     )
     assert watch.grown_bytes <= 64 << 20 and watch.worst_percent_s < 0.1
     handle = said.split("handle='")[1].split("'")[0]
-    last = await hands(read_output, handle=handle, offset=KEPT_BYTES - 100)
-    assert last.endswith(f"[bytes {KEPT_BYTES - 100}-{KEPT_BYTES} of {KEPT_BYTES}]")
+    last = await hands(read_output, handle=handle, offset=MAX_KEPT_BYTES - 100)
+    assert last.endswith(f"[bytes {MAX_KEPT_BYTES - 100}-{MAX_KEPT_BYTES} of {MAX_KEPT_BYTES}]")
 
 
 async def test_what_it_prints_is_shown_at_once(hands: Hands) -> None:
@@ -289,8 +289,8 @@ async def test_without_a_sandbox_nothing_is_run(tmp_path: Path) -> None:
 
 def test_a_wide_shell_is_asked_about() -> None:
     assert (
-        shell_tool(wide=False).spec.effect == "local_write"
-        and shell_tool(wide=True).spec.effect == "host"
+        make_shell_tool(wide=False).spec.effect == "local_write"
+        and make_shell_tool(wide=True).spec.effect == "host"
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from deskhand.tools.folders import SEARCH_FILE_BYTES, SEARCH_HITS
-from deskhand.tools.languages import definitions, language_of
+from deskhand.tools.folders import MAX_HITS, MAX_SEARCH_FILE_BYTES
+from deskhand.tools.languages import detect_language, find_definitions
 from deskhand.tools.symbols import find_references, list_symbols
 from deskhand.types.errors import OutsideWorkspace, ToolError
 
@@ -107,19 +107,23 @@ SOURCES = {
 @pytest.mark.parametrize("name", SOURCES)
 def test_definitions(name: str) -> None:
     text, expected = SOURCES[name]
-    found = [f"{symbol.line} {symbol.name} {symbol.kind}" for symbol in definitions(name, text)]
+    found = [
+        f"{symbol.line} {symbol.name} {symbol.kind}" for symbol in find_definitions(name, text)
+    ]
     assert found == expected.split(", ")
 
 
 def test_what_is_no_code() -> None:
-    assert [language_of(name) for name in ("a.txt", "py", "a.PY", "x/.py/readme", "Makefile")] == [
+    assert [
+        detect_language(name) for name in ("a.txt", "py", "a.PY", "x/.py/readme", "Makefile")
+    ] == [
         "",
         "",
         "python",
         "",
         "",
     ]
-    assert list(definitions("a.txt", "def a(): ...")) == []
+    assert list(find_definitions("a.txt", "def a(): ...")) == []
 
 
 async def test_list_symbols(hands: Hands) -> None:
@@ -161,17 +165,17 @@ async def test_find_references(hands: Hands) -> None:
 
 
 async def test_limits(hands: Hands) -> None:
-    hands.write("many.py", "".join(f"def f{i}(): ...\n" for i in range(SEARCH_HITS + 50)).encode())
+    hands.write("many.py", "".join(f"def f{i}(): ...\n" for i in range(MAX_HITS + 50)).encode())
     said = await hands(list_symbols)
-    assert said.count("\n") == SEARCH_HITS and said.endswith(
-        f"[only the first {SEARCH_HITS} hits; look in one folder, or for more]"
+    assert said.count("\n") == MAX_HITS and said.endswith(
+        f"[only the first {MAX_HITS} hits; look in one folder, or for more]"
     )
-    hands.write("large/a.py", b"def a(): ...\n" + b"#" * SEARCH_FILE_BYTES)
+    hands.write("large/a.py", b"def a(): ...\n" + b"#" * MAX_SEARCH_FILE_BYTES)
     hands.write("large/b.py", b"\0def b(): ...\n")
     said = await hands(list_symbols, path="large")
-    assert (
-        said
-        == f"no definitions found\n[1 files over {SEARCH_FILE_BYTES >> 10} KB were not looked into]"
+    assert said == (
+        f"no definitions found\n[1 files over {MAX_SEARCH_FILE_BYTES >> 10} KB were not "
+        "looked into]"
     )
 
 
@@ -209,4 +213,7 @@ async def test_files_that_were_written_against_us(hands: Hands, ending: str) -> 
 
 def test_lines_that_no_person_wrote_define_nothing() -> None:
     line = "function a() {} " + "x" * 600
-    assert list(definitions("a.js", line)) == [] and len(list(definitions("a.js", line[:400]))) == 1
+    assert (
+        list(find_definitions("a.js", line)) == []
+        and len(list(find_definitions("a.js", line[:400]))) == 1
+    )

@@ -7,7 +7,7 @@ import pytest
 
 from deskhand.tools.base import PersonQuestion
 from deskhand.tools.kv import kv_delete, kv_get, kv_list, kv_set
-from deskhand.tools.output import EDGE_BYTES, LIMIT_BYTES, shown, whole
+from deskhand.tools.output import EDGE_BYTES, MAX_OUTPUT_BYTES, make_bounded_result, utf8_boundary
 from deskhand.tools.talk import SendMessage, ask_user, read_output, think
 from deskhand.types.commit import Outgoing
 from deskhand.types.errors import ToolError
@@ -101,7 +101,7 @@ async def test_a_long_list_becomes_a_handle(hands: Hands) -> None:
 
 async def test_read_output(hands: Hands) -> None:
     text = "0123456789" * 10_000 + "€" * 10_000
-    done = await shown(text, await hands.context(), LOCAL)
+    done = await make_bounded_result(text, await hands.context(), LOCAL)
     said = text_of(done)
     handle = said.split("handle='")[1].split("'")[0]
     assert (
@@ -128,15 +128,17 @@ async def test_read_output(hands: Hands) -> None:
 
 async def test_what_fits_is_shown_whole(hands: Hands) -> None:
     context = await hands.context()
-    for text in ("", "x", "x" * LIMIT_BYTES, "€" * (LIMIT_BYTES // 3)):
-        assert text_of(await shown(text, context, LOCAL)) == (text or "[no output]")
-    assert "read_output" in text_of(await shown("x" * (LIMIT_BYTES + 1), context, LOCAL))
-    assert text_of(await shown("half \ud800\0", context, LOCAL)) == "half ?\ufffd"
+    for text in ("", "x", "x" * MAX_OUTPUT_BYTES, "€" * (MAX_OUTPUT_BYTES // 3)):
+        assert text_of(await make_bounded_result(text, context, LOCAL)) == (text or "[no output]")
+    assert "read_output" in text_of(
+        await make_bounded_result("x" * (MAX_OUTPUT_BYTES + 1), context, LOCAL)
+    )
+    assert text_of(await make_bounded_result("half \ud800\0", context, LOCAL)) == "half ?\ufffd"
 
 
 def test_no_character_is_cut() -> None:
     data = "aé€🎉".encode()
-    assert [whole(data, at) for at in range(-1, 13)] == [
+    assert [utf8_boundary(data, at) for at in range(-1, 13)] == [
         0,
         0,
         1,
@@ -152,4 +154,4 @@ def test_no_character_is_cut() -> None:
         10,
         10,
     ]
-    assert whole(b"\x80" * 20, 10) == 10
+    assert utf8_boundary(b"\x80" * 20, 10) == 10

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deskhand.tools import task_graph as graphs
-from deskhand.tools.task_nodes import resolved, validate
-from deskhand.tools.task_words import listed, of_openagent, percent, progress
+from deskhand.tools.task_nodes import resolve_templates, validate_graph
+from deskhand.tools.task_words import percent_done, render_progress, render_tasks, to_openagent
 from deskhand.types.errors import ToolError
 from deskhand.types.labels import LOCAL, UNTRUSTED
 from deskhand.types.tasks import Task, TaskGraph
@@ -30,19 +30,19 @@ STEP = st.one_of(
 def made(*titles: str) -> dict[int, Task]:
     graph: dict[int, Task] = {}
     for title in titles:
-        graph = graphs.merged(graph, graphs.create(graph, Task(0, title)))
+        graph = graphs.merge_changes(graph, graphs.create(graph, Task(0, title)))
     return graph
 
 
-def after(graph: TaskGraph, changed: graphs.Changed) -> dict[int, Task]:
-    return graphs.merged(graph, changed)
+def after(graph: TaskGraph, changed: graphs.ChangedTasks) -> dict[int, Task]:
+    return graphs.merge_changes(graph, changed)
 
 
 def complete(graph: TaskGraph, id_: int) -> dict[int, Task]:
     return after(graph, graphs.update(graph, id_, LOCAL, status="completed"))
 
 
-def apply(graph: TaskGraph, step: tuple[str, int, object]) -> graphs.Changed:
+def apply(graph: TaskGraph, step: tuple[str, int, object]) -> graphs.ChangedTasks:
     """Do this to tasks that are there; 0 stays 0, and 9 is nobody."""
 
     def meant(number: int) -> int:
@@ -83,15 +83,19 @@ def test_what_always_holds(steps: list[tuple[str, int, object]]) -> None:
             assert [task.id for task in changed] == [given_ids + 1]
             given_ids += 1
         graph = after(graph, changed)
-        assert not graphs.cycle(graph)
+        assert not graphs.find_cycle(graph)
         there = {id_ for id_, task in graph.items() if task.status != "deleted"}
         for task in graph.values():
             if task.status == "completed":
-                assert not graphs.waits_for(graph, task)
+                assert not graphs.list_prerequisites(graph, task)
             if task.status != "deleted" and task.parent:
                 assert task.parent in there
-        assert percent(graph) == 100 or not there or any(not graph[id_].is_closed for id_ in there)
-        assert len(listed(graph).splitlines()) == len(there)
+        assert (
+            percent_done(graph) == 100
+            or not there
+            or any(not graph[id_].is_closed for id_ in there)
+        )
+        assert len(render_tasks(graph).splitlines()) == len(there)
 
 
 def test_a_parent_is_completed_after_its_subtasks_and_a_task_after_what_it_depends_on() -> None:
@@ -105,7 +109,7 @@ def test_a_parent_is_completed_after_its_subtasks_and_a_task_after_what_it_depen
     ):
         complete(graph, 2)
     graph = complete(complete(complete(graph, 3), 2), 1)
-    assert progress(graph) == "3 of 3 tasks done (100 %)"
+    assert render_progress(graph) == "3 of 3 tasks done (100 %)"
     with pytest.raises(ToolError, match="#2 is completed, and it needs #3: reopen #2 first"):
         graphs.update(graph, 3, LOCAL, status="pending")
 
@@ -130,12 +134,12 @@ def test_what_is_deleted_takes_its_subtasks_along_and_blocks_nobody() -> None:
     graph = made("a", "b", "c")
     graph = after(graph, graphs.update(graph, 2, LOCAL, parent=1))
     graph = after(graph, graphs.connect(graph, 3, (2,), LOCAL))
-    assert of_openagent(graph)[2]["blockedBy"] == ["2"] and of_openagent(graph)[1]["blocks"] == [
+    assert to_openagent(graph)[2]["blockedBy"] == ["2"] and to_openagent(graph)[1]["blocks"] == [
         "3"
     ]
     graph = after(graph, graphs.delete(graph, 1))
     assert [task.status for task in graph.values()] == ["deleted", "deleted", "pending"]
-    assert [task["id"] for task in of_openagent(graph)] == ["3"] and of_openagent(graph)[0][
+    assert [task["id"] for task in to_openagent(graph)] == ["3"] and to_openagent(graph)[0][
         "blockedBy"
     ] == []
     assert (
@@ -149,11 +153,11 @@ def test_a_task_that_a_person_must_see_to_holds_up_what_waits_for_it() -> None:
     graph = made("ask", "then", "beside")
     graph = after(graph, graphs.connect(graph, 2, (1,), LOCAL))
     graph = after(graph, graphs.update(graph, 1, LOCAL, status="blocked", result="which one?"))
-    assert graphs.stuck(graph) == ()
+    assert graphs.find_stuck(graph) == ()
     graph = complete(graph, 3)
-    assert [task.id for task in graphs.stuck(graph)] == [1]
-    assert "[!] #1 ask (blocked: which one?)" in listed(graph)
-    assert "[ ] #2 then (waits for #1)" in listed(graph)
+    assert [task.id for task in graphs.find_stuck(graph)] == [1]
+    assert "[!] #1 ask (blocked: which one?)" in render_tasks(graph)
+    assert "[ ] #2 then (waits for #1)" in render_tasks(graph)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +181,7 @@ def test_what_is_too_much_is_refused_in_words() -> None:
     with pytest.raises(ToolError, match="at most 20,000"):
         graphs.update(made("x"), 1, LOCAL, result="x" * 20_001)
     with pytest.raises(ToolError, match="there is no status 'ready'"):
-        graphs.meant("ready")
+        graphs.parse_status("ready")
 
 
 def test_ten_thousand_tasks_are_contained() -> None:
@@ -188,12 +192,14 @@ def test_ten_thousand_tasks_are_contained() -> None:
     with pytest.raises(ToolError, match="1,000 open tasks"):
         graphs.create(many | {1: Task(1, "t1")}, Task(0, "one more"))
     chain = {n: Task(n, f"t{n}", depends_on=(n - 1,) if n > 1 else ()) for n in range(1, 10_001)}
-    assert not graphs.cycle(chain)
+    assert not graphs.find_cycle(chain)
     with pytest.raises(ToolError, match="for ever"):
         graphs.connect(chain, 1, (10_000,), LOCAL)
     deep = {n: Task(n, f"t{n}", parent=n - 1) for n in range(1, 10_001)}
     assert len(graphs.delete(deep, 1)) == 10_000
-    assert len(listed(chain).splitlines()) == 201 and "and 9800 more open" in listed(chain)
+    assert len(render_tasks(chain).splitlines()) == 201 and "and 9800 more open" in render_tasks(
+        chain
+    )
 
 
 def test_whose_words_they_are_stays_with_them() -> None:
@@ -204,7 +210,7 @@ def test_whose_words_they_are_stays_with_them() -> None:
 
 
 def kinds(*tasks: Task) -> list[str]:
-    return [finding.kind for finding in validate({task.id: task for task in tasks})]
+    return [finding.kind for finding in validate_graph({task.id: task for task in tasks})]
 
 
 def test_what_is_wrong_in_a_graph_is_named() -> None:
@@ -244,7 +250,7 @@ def test_what_is_wrong_in_a_graph_is_named() -> None:
     assert kinds(promising, Task(2, "b", "{{task_1.output.size}}", depends_on=(1,))) == [
         "unresolvable_template"
     ]
-    apart = validate({1: one, 2: two, 3: Task(3, "alone")})
+    apart = validate_graph({1: one, 2: two, 3: Task(3, "alone")})
     assert [(finding.kind, finding.warning) for finding in apart] == [
         ("disconnected_components", True)
     ]
@@ -255,15 +261,15 @@ def test_results_stand_where_templates_were() -> None:
         1: Task(1, "a", status="completed", result='{"price": 3, "tags": ["x"]}'),
         2: Task(2, "b", result="no"),
     }
-    assert resolved("{{task_1.output.price}} {{ task_1.output.tags.0 }}", graph) == "3 x"
-    assert resolved("{{task_1.output.size}} {{task_2.result}} {{task_9.result}}", graph) == (
-        "{{task_1.output.size}} {{task_2.result}} {{task_9.result}}"
-    )
-    assert resolved("{{task_1.result}}", graph) == '{"price": 3, "tags": ["x"]}'
+    assert resolve_templates("{{task_1.output.price}} {{ task_1.output.tags.0 }}", graph) == "3 x"
+    assert resolve_templates(
+        "{{task_1.output.size}} {{task_2.result}} {{task_9.result}}", graph
+    ) == ("{{task_1.output.size}} {{task_2.result}} {{task_9.result}}")
+    assert resolve_templates("{{task_1.result}}", graph) == '{"price": 3, "tags": ["x"]}'
 
 
 def test_a_conversation_has_only_so_many_tasks_ever() -> None:
-    graph = {n: Task(n, "done", status="completed") for n in range(1, graphs.MOST_EVER)}
+    graph = {n: Task(n, "done", status="completed") for n in range(1, graphs.MAX_TASKS)}
     (last,) = graphs.create(graph, Task(0, "one"))
     with pytest.raises(
         ToolError, match="20,000 tasks, and gets no more: begin another with /start"

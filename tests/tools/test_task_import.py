@@ -9,28 +9,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deskhand.tools import task_graph as graphs
-from deskhand.tools.task_import import ImportedTasks, of_computer, of_openagent
-from deskhand.tools.task_words import listed
+from deskhand.tools.task_import import ImportedTasks, parse_computer_tasks, parse_openagent_tasks
+from deskhand.tools.task_words import render_tasks
 from deskhand.types.tasks import Task
 
 from ..examples import examples
 
 
 def computer(*rows: Any) -> ImportedTasks:
-    return of_computer(json.dumps({"next_id": 9, "tasks": rows}).encode())
+    return parse_computer_tasks(json.dumps({"next_id": 9, "tasks": rows}).encode())
 
 
 def openagent(*rows: Any) -> ImportedTasks:
-    return of_openagent(json.dumps(row).encode() for row in rows)
+    return parse_openagent_tasks(json.dumps(row).encode() for row in rows)
 
 
 def holds(tasks: tuple[Task, ...]) -> None:
     graph = {task.id: task for task in tasks}
-    assert len(graph) == len(tasks) and not graphs.cycle(graph)
-    assert all(not graphs.waits_for(graph, task) for task in tasks if task.status == "completed")
+    assert len(graph) == len(tasks) and not graphs.find_cycle(graph)
+    assert all(
+        not graphs.list_prerequisites(graph, task) for task in tasks if task.status == "completed"
+    )
     assert all(n in graph for task in tasks for n in task.depends_on)
     assert all(
-        graphs.one_line(task.title) == task.title and 0 < len(task.title) <= 200 for task in tasks
+        graphs.to_one_line(task.title) == task.title and 0 < len(task.title) <= 200
+        for task in tasks
     )
 
 
@@ -70,7 +73,8 @@ def test_what_agent_computer_kept() -> None:
     )
     assert made.notes == ()
     assert (
-        listed({task.id: task for task in made.tasks}) == "[>] #1 whole\n  [x] #2 part\n[ ] #5 then"
+        render_tasks({task.id: task for task in made.tasks})
+        == "[>] #1 whole\n  [x] #2 part\n[ ] #5 then"
     )
 
 
@@ -120,8 +124,8 @@ def test_what_is_broken_is_mended_and_told() -> None:
     assert {task.id: task.status for task in made.tasks}[6] == "pending"
     assert [note.split(" ", 1)[0] for note in made.notes] == ["2", "1", "1"]
     for bad in (b"", b"[", b"null", b'{"tasks": 3}', b"\xff", b"[" * 10_000):
-        assert of_computer(bad).tasks == () and of_computer(bad).notes
-    assert of_openagent([b"{", b"[]"]).notes == ("2 files could not be read",)
+        assert parse_computer_tasks(bad).tasks == () and parse_computer_tasks(bad).notes
+    assert parse_openagent_tasks([b"{", b"[]"]).notes == ("2 files could not be read",)
 
 
 def test_ten_thousand_tasks_and_more() -> None:

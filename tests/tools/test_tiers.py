@@ -20,8 +20,8 @@ from deskhand.net.egress_proxy import Use
 from deskhand.net.egress_secrets import SecretBroker
 from deskhand.testing.site import PRIVATE, PUBLIC, Site
 from deskhand.tools.base import Done
-from deskhand.tools.render import INSTALL, Rendered
-from deskhand.tools.tiers import further_tiers
+from deskhand.tools.render import INSTALL_COMMAND, Rendered
+from deskhand.tools.tiers import make_further_tiers
 from deskhand.tools.way import Traveller, Way
 from deskhand.tools.web import WebFetch, WebFetchConfig
 from tests.tools.conftest import Hands, text_of
@@ -47,7 +47,7 @@ class Web:
         self.net = site.net(
             {"other.test": (PUBLIC,), "evil.test": (PRIVATE,)}, NetLimits(total_s=10)
         )
-        self.tool = WebFetch(WebFetchConfig(pause_s=0.0, cache_min=0.0), further_tiers())
+        self.tool = WebFetch(WebFetchConfig(pause_s=0.0, cache_min=0.0), make_further_tiers())
         self.uses: list[Use] = []
         self.travellers: list[Traveller] = []
 
@@ -260,7 +260,9 @@ async def test_what_cannot_be_rendered_is_said(web: Web, site: Site, path: str, 
 async def test_without_a_browser_it_says_how_to_get_one(web: Web, site: Site) -> None:
     web.tool = WebFetch(WebFetchConfig(pause_s=0.0), {"rendered": Rendered(lambda: "")})
     text = await web("/")
-    assert f"which is not installed on this machine: {INSTALL}" in text and site.requests == []
+    assert (
+        f"which is not installed on this machine: {INSTALL_COMMAND}" in text and site.requests == []
+    )
 
 
 async def test_without_a_way_out_there_is_no_page(hands: Hands, web: Web, site: Site) -> None:

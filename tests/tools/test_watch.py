@@ -99,13 +99,13 @@ async def test_what_others_do_in_between_is_not_of_the_command(hands: Hands) -> 
 
 
 async def test_the_paths_that_changed(hands: Hands) -> None:
-    async with await Watch.of(await hands.context(), "x") as watch:
+    async with await Watch.start(await hands.context(), "x") as watch:
         hands.write("new/a", b"1")
         (hands.folder / os.fsdecode(b"\xfe")).touch()
-        first = await watch.so_far()
+        first = await watch.checkpoint()
         await hands(write_file, path="beside", content="2")
         hands.write("new/a", b"3")
-        last = await watch.over()
+        last = await watch.finish()
     folder = str(hands.folder)
     assert first.changed == (f"{folder}/new", f"{folder}/new/a", f"{folder}/\\xfe")
     assert set(last.changed) == {f"{folder}/beside", *first.changed}
@@ -215,7 +215,7 @@ def test_links_swapped_under_way_lead_neither_looks_nor_undo_out(tmp_path: Path)
         (folder / "evil").symlink_to("../secret")
         shadow = FileSnapshots(tmp_path / "shadow", Blobs(tmp_path / "blobs"), _nothing)
         root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        state = shadow.add(b"harmless", "0644")
+        state = shadow.add_bytes(b"harmless", "0644")
         outside = sha256(b"TOPSECRET").hexdigest()
         command = [sys.executable, "-c", SWAP, str(folder / "real"), str(folder / "evil")]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as swap:
@@ -227,16 +227,16 @@ def test_links_swapped_under_way_lead_neither_looks_nor_undo_out(tmp_path: Path)
                         "real/key": state if at % 2 else None,
                         f"real/new{at % 9}": state if at % 3 else None,
                     }
-                    refused += bool(tree.put(root, wanted, shadow.open))
+                    refused += bool(tree.apply_states(root, wanted, shadow.open))
                     if at % 10 == 0:
-                        shadow.look(root)
-                        shadow.look_at(root, list(wanted))
+                        shadow.scan(root)
+                        shadow.scan_paths(root, list(wanted))
             finally:
                 swap.kill()
         os.close(root)
         assert {each.name: each.read_text() for each in secret.iterdir()} == {"key": "TOPSECRET"}
-        assert not shadow.path(outside).exists() and all(
-            outside not in each.state for each in shadow.seen.values()
+        assert not shadow.copy_path(outside).exists() and all(
+            outside not in each.state for each in shadow.entries.values()
         )
         assert 20 < refused < TRIES - 20  # it did swap
 

@@ -16,7 +16,7 @@ import pytest
 from deskhand.store.blobs import Blobs
 from deskhand.tools.base import Tool
 from deskhand.tools.files import edit_file, write_file
-from deskhand.tools.read_tracking import COARSE_NS
+from deskhand.tools.read_tracking import CLOCK_TICK_NS
 from deskhand.tools.shell import shell
 from deskhand.tools.watch import Watch
 from deskhand.types.commit import Change
@@ -53,7 +53,7 @@ async def listed(hands: Hands, where: str = "") -> dict[str, str]:
 async def ticked() -> None:
     """What was changed until now is older than what a command begins with: the times of files are
     that coarse."""
-    until = time.time_ns() + 2 * COARSE_NS
+    until = time.time_ns() + 2 * CLOCK_TICK_NS
     while time.time_ns() < until:
         await anyio.sleep(0.005)
 
@@ -274,19 +274,19 @@ async def test_it_can_be_undone_and_put_back(hands: Hands, repo: Path) -> None:
 async def test_what_a_killed_command_did_is_listed(hands: Hands, repo: Path) -> None:
     (repo / "node_modules").mkdir()
     context = await hands.context()
-    await Watch.of(context, "make")
+    await Watch.start(context, "make")
     (repo / "Makefile").write_text("evil")
     (repo / "node_modules/x").write_text("evil")
     shadow = context.reach.shadow
     assert shadow is not None
     shadow.notes.close()
-    shadow.beside(
+    shadow.for_folder(
         str(repo)
     ).notes.close()  # as the kernel does it: the locks go, what was noted stays
     hands.reaches = type(hands.reaches)(
         hands.store, Blobs(hands.folder.parent / "blobs"), hands.reaches._sandbox
     )
-    await Watch.of(await hands.context(), "next")
+    await Watch.start(await hands.context(), "next")
     found: list[Unreviewed] = await written(hands).list_unreviewed()
     assert {(each.path.rpartition("/")[2], each.outside) for each in found} == {
         ("Makefile", True),

@@ -87,7 +87,7 @@ async def test_an_open_question_can_be_answered(
 ) -> None:
     settings = read_settings(environment={"DESKHAND_HOME": str(home), "PATH": "/usr/bin:/bin"})
     owner = Principal("owner", ("owner",))
-    parts = Parts(lambda name: ScriptedModel(script), authorise=lambda inbound: owner)
+    parts = Parts(lambda name: ScriptedModel(script), authorize=lambda inbound: owner)
     async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)
         events = [each.event for each in await app.store.events("careful/2")]

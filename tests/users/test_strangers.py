@@ -37,7 +37,7 @@ async def running(
         lambda name: ScriptedModel(),
         {},
         channels=(channel,),
-        authorise=lambda inbound: {"ann": ANN, "kid": KID}.get(inbound.sender),
+        authorize=lambda inbound: {"ann": ANN, "kid": KID}.get(inbound.sender),
         clock=clock,
     )
     async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:

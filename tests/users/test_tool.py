@@ -54,7 +54,7 @@ class Talk:
         channel = MemoryChannel()
         model, clock = ScriptedModel(script), SetClock(1_700_000_000.0)
         parts = Parts(
-            lambda name: model, channels=(channel,), authorise=lambda inbound: self.who, clock=clock
+            lambda name: model, channels=(channel,), authorize=lambda inbound: self.who, clock=clock
         )
         async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(app.run)

@@ -14,7 +14,7 @@ from deskhand.agent.client_calls import HANDOVER_TIMEOUT_S
 from deskhand.models.base import Request
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel, say
-from deskhand.tools.base import Context, Outcome, Spec, done
+from deskhand.tools.base import Context, Outcome, Spec, make_result
 from deskhand.types.labels import LOCAL
 from deskhand.types.messages import Message, ToolCall, ToolResult
 from deskhand.types.people import SCOPES
@@ -79,7 +79,7 @@ class Own:
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         self.ran += 1
-        return done(f"own {self.spec.name}", LOCAL)
+        return make_result(f"own {self.spec.name}", LOCAL)
 
 
 async def log_of(served: Served, name: str) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deskhand.tools.base import PendingApproval
+from deskhand.tools.base import CommandRequest
 from deskhand.workspace.live_process import MAX_ENDED, Live, LiveProcess, ProcessEnd
 from deskhand.workspace.output_spool import Spool, read_leftover
 
@@ -34,7 +34,7 @@ async def test_those_that_have_ended_hold_no_descriptor(tmp_path: Path) -> None:
     held = LiveProcess()
     before = len([*Path("/proc/self/fd").iterdir()])
     for n in range(MAX_ENDED):
-        live = Live(f"p{n}", "default/x", "session", PendingApproval("true"), tmp_path / f"{n}.out")
+        live = Live(f"p{n}", "default/x", "session", CommandRequest("true"), tmp_path / f"{n}.out")
         held.add(live)
         live.add(b"said", False)
         live.finish(ProcessEnd("completed", "exit code: 0", 0))

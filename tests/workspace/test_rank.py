@@ -60,7 +60,7 @@ class Shared(Agent):
         parts = Parts(
             lambda name: self.model,
             sandbox=self._sandbox,
-            authorise=lambda inbound: PEOPLE[inbound.sender],
+            authorize=lambda inbound: PEOPLE[inbound.sender],
         )
         async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(app.run)

@@ -26,8 +26,8 @@ from deskhand.tools.base import Context, Done, Tool
 from deskhand.tools.files import edit_file, write_file
 from deskhand.tools.kv import kv_delete, kv_set
 from deskhand.tools.task_board import task_create, task_update, todo_write
-from deskhand.tools.task_graph import unsound
-from deskhand.tools.task_rows import read
+from deskhand.tools.task_graph import find_violation
+from deskhand.tools.task_rows import parse_graph
 from deskhand.tools.tasks import manage_tasks
 from deskhand.tools.watch import Watch
 from deskhand.types.commit import Change
@@ -96,17 +96,17 @@ class World:
 
     async def shell(self, script: str, who: Principal = ANN, session: str = "s") -> None:
         """What the tool does, without the time that the sandbox takes."""
-        async with await Watch.of(await self.context(who, session), script) as watch:
+        async with await Watch.start(await self.context(who, session), script) as watch:
             subprocess.run(
                 ["/bin/bash", "-c", script], cwd=self.folder, check=False, stderr=subprocess.DEVNULL
             )
-            looked = await watch.over()
+            looked = await watch.finish()
         await self.store.change(looked.rows)
 
     async def killed(self, script: str) -> None:
         """A command that is under way when the process is killed, and the next process."""
         context = await self.context()
-        await Watch.of(context, script)
+        await Watch.start(context, script)
         subprocess.run(
             ["/bin/bash", "-c", script], cwd=self.folder, check=False, stderr=subprocess.DEVNULL
         )
@@ -395,7 +395,7 @@ async def taken_back(world: World, to_n: int) -> str:
 
 
 def graph_of(world: World, session: str = "s") -> dict[int, Task]:
-    return read(world.store.query_sync("task_of", (session,)))
+    return parse_graph(world.store.query_sync("task_of", (session,)))
 
 
 async def test_tasks_come_back_with_their_turns_alone(world: World) -> None:
@@ -518,5 +518,5 @@ async def test_any_history_of_tasks_comes_back(world: World, seed: int) -> None:
         said = await taken_back(world, calls)
         assert "Not undone" not in said
         now = graph_of(world)
-        assert not unsound(now) and {id_: now[id_] for id_ in wanted} == wanted
+        assert not find_violation(now) and {id_: now[id_] for id_ in wanted} == wanted
         assert all(task.status == "deleted" for id_, task in now.items() if id_ not in wanted)

@@ -20,7 +20,7 @@ from ..models.message_variants import next_mask_point
 from ..models.stops import StopTexts
 from ..models.usable import sanitize_reply
 from ..models.window import TIGHT_WINDOW, estimate_max_tokens, fit_request
-from ..tools.deferred import told_of
+from ..tools.deferred import select_schemas
 from ..types.budget import make_charge, settle_failed_call
 from ..types.client import ClientRequest
 from ..types.door import Progress
@@ -47,7 +47,7 @@ def build_request(
 ) -> Request:
     """What the model `provider/name` of `bare` is asked, with those tools that are offered. Raises
     ContextOverflow."""
-    tools = told_of(bare.tools, agent.tools, state.options)
+    tools = select_schemas(bare.tools, agent.tools, state.options)
     told = (
         bare.model.partition("/")[2],
         agent.prompt(state),

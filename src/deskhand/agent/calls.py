@@ -23,9 +23,9 @@ from ..policy.gate import (
 )
 from ..policy.rules import Case
 from ..policy.together import JointAsk, join_reasons, render_joint_context, select_joint_asks
-from ..tools.aliases import TOOLS, called
-from ..tools.attempt import ReadyCall, attempt
-from ..tools.base import Context, Done, PersonQuestion, Tool, judged_by
+from ..tools.aliases import TOOL_ALIASES, find_tool
+from ..tools.attempt import ReadyCall, run_tool
+from ..tools.base import Context, Done, PersonQuestion, Tool, get_effect_function
 from ..types.budget import make_charge
 from ..types.commit import Change
 from ..types.door import PREVIEW_CHARS, Progress
@@ -83,7 +83,7 @@ class Calls:
             return
         for i, call in enumerate(ours):
             verdict = await self._judge(call, turn)
-            if group and not (isinstance(verdict, ReadyCall) and verdict.tool.spec.parallel):
+            if group and not (isinstance(verdict, ReadyCall) and verdict.tool.spec.is_parallel):
                 break
             match verdict:
                 case ToolResult():
@@ -98,7 +98,7 @@ class Calls:
                     self._journal.record(verdict)
                 case ReadyCall():
                     group.append(verdict)
-                    if not verdict.tool.spec.parallel:
+                    if not verdict.tool.spec.is_parallel:
                         break
         if group:
             await self._run_group(group, turn)
@@ -107,7 +107,7 @@ class Calls:
         """What is to become of a call, without running it."""
         agent = self._journal.agent
         name = call.call.name
-        tool = called(name, agent.tools)
+        tool = find_tool(name, agent.tools)
         if tool is None:
             near = get_close_matches(name[:NAME_CHARS], agent.tools, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(agent.tools)}"
@@ -196,7 +196,7 @@ class Calls:
 
     def _make_case(self, call: OpenCall, tool: Tool, turn: Turn) -> Case:
         effect = tool.spec.effect
-        if (judged := judged_by(tool)) is not None:
+        if (judged := get_effect_function(tool)) is not None:
             effect = judged(call.call.arguments, turn.address)
         agent = self._journal.agent
         state = self._journal.state
@@ -206,7 +206,7 @@ class Calls:
             reads = {name for name, each in agent.tools.items() if each.spec.effect == "fetch"}
             known = collect_known_texts(
                 (each.message for each in state.messages),
-                lambda name: TOOLS.get(name, name) in reads,
+                lambda name: TOOL_ALIASES.get(name, name) in reads,
             )
         said = "\n".join(turn.said)
         arguments = bytes(call.call.arguments)
@@ -292,7 +292,7 @@ class Calls:
             self._record_outcome(ready, outcome, round((over if at is None else at) - began, 3))
 
     async def _run_one(self, ready: ReadyCall, turn: Turn) -> Done | PersonQuestion:
-        return await attempt(
+        return await run_tool(
             ready.tool, ready.call.call.arguments, partial(self._make_context, ready.call, turn)
         )
 

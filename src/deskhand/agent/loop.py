@@ -348,7 +348,7 @@ class Driver:
         hooks = self._agent.hooks
         if (
             hooks is not None
-            and (changed := await hooks.ending(self.session, turn, text, step.reason)) != text
+            and (changed := await hooks.before_end(self.session, turn, text, step.reason)) != text
         ):
             text = said = changed
         if journal.state.calls:  # those of a program that took too long
@@ -366,7 +366,7 @@ class Driver:
             journal.enqueue_message(turn.address, (Text(words),), turn.reply_to)
         await journal.flush(close=True)
         if hooks is not None:
-            await hooks.ended(self.session, turn, text, step.reason)
+            await hooks.after_end(self.session, turn, text, step.reason)
 
     async def _make_closing_note(self, journal: Journal, turn: Turn) -> str:
         """What people are told beside the answer."""

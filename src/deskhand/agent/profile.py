@@ -18,7 +18,7 @@ from ..models.meter import UsageMeter
 from ..policy.rules import Case, Decision
 from ..store.base import Store
 from ..tools.base import Tools, ToolScope
-from ..tools.deferred import schemas_of
+from ..tools.deferred import make_schemas
 from ..tools.hooks import PluginHooks
 from ..types.budget import Budgets, no_budget
 from ..types.clock import Clock, Ids
@@ -69,7 +69,7 @@ class Agent(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def schemas(self) -> tuple[ToolSchema, ...]:
         """What models are told of its tools; made once for all of its conversations."""
-        return schemas_of(self.tools)
+        return make_schemas(self.tools)
 
 
 def with_options(agent: Agent, options: SessionOptions) -> Agent:

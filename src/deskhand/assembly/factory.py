@@ -210,5 +210,5 @@ def _is_held(skill: Skill, held: Held) -> bool:
     return (
         is_held_back(held, str(skill.folder), inode)
         or not held.allows(file, skill.digest)
-        or not skill.place.still(file)
+        or not skill.place.is_at(file)
     )

@@ -8,8 +8,8 @@ import stat
 from hashlib import sha256
 from pathlib import Path
 
-from ..tools.approved import MOST_BYTES, UNBOUND
-from ..tools.documents.invisible import written_out
+from ..tools.approved import MAX_BYTES, NO_APPROVALS
+from ..tools.documents.invisible import escape_invisible
 from ..tools.paths import Workspace
 from ..types.errors import ToolError
 from ..types.messages import clean_text
@@ -90,7 +90,7 @@ class Texts:
 
     def _read(self, name: str, held: Held) -> bytes:
         """Of what is approved all, which has a digest."""
-        limit = READ_BYTES if held.bound is UNBOUND else MOST_BYTES
+        limit = READ_BYTES if held.bound is NO_APPROVALS else MAX_BYTES
         if not self._links:
             with Workspace(str(self._folder)) as files:
                 return files.read(name, limit)
@@ -104,7 +104,7 @@ def decode_prompt_text(data: bytes) -> str:
     text = strip_comments(data.decode("utf-8-sig", "replace"))
     if all(not line.strip() or _HEADING.match(line) for line in text.split("\n")):
         return ""
-    text = written_out(text)
+    text = escape_invisible(text)
     return text if len(text) <= FILE_CHARS else f"{text[:FILE_CHARS].rstrip()}\n{TRUNCATED_NOTE}"
 
 

@@ -26,9 +26,9 @@ from ..policy.plan import plan_approval, plan_mode
 from ..policy.postures import Posture, posture_rules, role_rules
 from ..policy.rules import Case, Decision, Rule
 from ..policy.unattended import jobs_from_outside
-from ..tools.aliases import canonical
-from ..tools.command_line import SHELL, command_of
-from ..tools.define import decoded
+from ..tools.aliases import normalize_arguments
+from ..tools.command_line import SHELL, get_command_line
+from ..tools.define import decode_json
 from ..users.tool import is_refused_by_tool, left_to_tool, user_changes
 from .models import is_small
 from .small_models import unnamed_files
@@ -76,7 +76,7 @@ def _role_postures(settings: Settings) -> Mapping[str, Posture]:
 def commands_as_shell(case: Case, policy: AgentPolicy) -> Decision | None:
     """What holds for `shell` holds for every tool that runs a command, and for what is typed into a
     running one. Plan mode is left out: it looks at the call as it is."""
-    command = None if case.tool == SHELL else command_of(case.tool, case.arguments)
+    command = None if case.tool == SHELL else get_command_line(case.tool, case.arguments)
     if command is None:
         return None
     arguments = msgspec.json.encode({"command": command})
@@ -158,18 +158,18 @@ def normalize_case(case: Case) -> Case:
     is_plain = given is not None
     if given is None:
         try:
-            lenient = decoded(case.arguments)
+            lenient = decode_json(case.arguments)
         except (ValueError, RecursionError):
             return case
         if not isinstance(lenient, dict):
             return case
         given = lenient
 
-    ours = canonical(case.tool, given)
+    ours = normalize_arguments(case.tool, given)
     arguments = case.arguments
     if not is_plain or ours != given:
         arguments = msgspec.json.encode(ours)
-    return replace(case, arguments=arguments, command=command_of(case.tool, arguments) or "")
+    return replace(case, arguments=arguments, command=get_command_line(case.tool, arguments) or "")
 
 
 def _parse_object(arguments: bytes) -> dict[str, Any] | None:

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from ..skills.skill import split_front_matter
 from ..tools import tree
-from ..tools.approved import MOST_BYTES, UNBOUND
-from ..tools.documents.invisible import written_out
-from ..tools.names import alike, shown_name
+from ..tools.approved import MAX_BYTES, NO_APPROVALS
+from ..tools.documents.invisible import escape_invisible
+from ..tools.names import describe_lookalikes, display_name
 from ..tools.paths import Place, Workspace
 from ..types.clock import Clock
 from ..types.errors import ToolError
@@ -74,7 +74,7 @@ class Knowledge:
     def _watched_paths(self) -> Iterator[str]:
         """A value that changes when a topic comes, goes or gets another first line."""
         yield self._folder
-        with suppress(OSError), tree.scanned(self._folder) as inside:
+        with suppress(OSError), tree.scan_folder(self._folder) as inside:
             for path in sorted(f"{self._folder}/{entry.name}" for entry in inside)[:MOST_TOPICS]:
                 yield path
                 if not path.endswith(".md"):
@@ -85,7 +85,7 @@ class Knowledge:
         size = 0
         with suppress(ToolError), Workspace(self._workspace) as files:
             names = [each.name for each in files.list(FOLDER, MOST_TOPICS)]
-            twins = alike(names)
+            twins = describe_lookalikes(names)
             found = [(name, self._read_topic(files, name, twins.get(name, ""))) for name in names]
             # Asked after it was read.
             heard = [
@@ -110,7 +110,7 @@ class Knowledge:
         """Whether the files that were read are still there. Otherwise everything is read again next
         time."""
         self._watched[place.asked] = (place.changed_ns, place.inode)
-        return place.still(place.asked)
+        return place.is_at(place.asked)
 
     def _full_path(self, name: str) -> str:
         return f"{self._folder}/{name}"
@@ -125,7 +125,7 @@ class Knowledge:
         for path in (name,) if flat else tuple(f"{name}/{head}" for head in INDEX_FILES):
             with suppress(ToolError):
                 read = files.read_opened(
-                    f"{FOLDER}/{path}", HEAD_BYTES if bound is UNBOUND else MOST_BYTES
+                    f"{FOLDER}/{path}", HEAD_BYTES if bound is NO_APPROVALS else MAX_BYTES
                 )
                 whole = f"{self._folder}/{path}"
                 if not self._held.allows(whole, sha256(read.data).digest()):
@@ -134,15 +134,17 @@ class Knowledge:
                 said = f": {first}" if first else ""
                 note = f" {twin}" if twin else ""
                 line = (
-                    f"- {shown_name(name.removesuffix('.md'))}{said} "
-                    f"({FOLDER}/{shown_name(path)}){note}"
+                    f"- {display_name(name.removesuffix('.md'))}{said} "
+                    f"({FOLDER}/{display_name(path)}){note}"
                 )
                 return line, replace(read.place, asked=whole)
         return "", _NO_PLACE
 
 
 def _first_line(data: bytes) -> str:
-    text = written_out(strip_comments(split_front_matter(data.decode("utf-8-sig", "replace"))[1]))
+    text = escape_invisible(
+        strip_comments(split_front_matter(data.decode("utf-8-sig", "replace"))[1])
+    )
     return next((plain for line in text.split("\n") if (plain := line.lstrip("# ").strip())), "")[
         :LINE_CHARS
     ]

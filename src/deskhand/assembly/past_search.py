@@ -16,7 +16,7 @@ from ..agent.state import State, fold
 from ..gateway.name_labels import label_of_name
 from ..store.base import Hit, Store
 from ..store.queries import last_event_of_kind
-from ..tools.base import Context, Done, Tool, own
+from ..tools.base import Context, Done, Tool, call_label
 from ..tools.define import tool
 from ..types.errors import ToolError
 from ..types.events import (
@@ -122,7 +122,7 @@ class PastSearch:
                 self._render_window(session, talk, hit, context) for hit in hits[:MAX_PER_SESSION]
             ]
         if not parts:
-            return Done((Text(NO_HITS_TEXT, own(context)),))
+            return Done((Text(NO_HITS_TEXT, call_label(context)),))
         return Done(tuple(parts))
 
     async def read(self, session: str, n: int, context: Context) -> Done:

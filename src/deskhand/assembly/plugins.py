@@ -16,9 +16,9 @@ from typing import Any
 import msgspec
 
 from ..config.config import Home, Settings
-from ..tools.aliases import TOOLS
+from ..tools.aliases import TOOL_ALIASES
 from ..tools.base import Tool
-from ..tools.documents.invisible import written_out
+from ..tools.documents.invisible import escape_invisible
 from ..tools.hooks import HOOKS, Handler, HookName, PluginHooks
 from ..tools.plugin import Plugin
 from ..types.errors import ConfigError
@@ -80,7 +80,7 @@ def load_plugins(settings: Settings, taken: Collection[str], known: Plugins) -> 
     failed: list[FailedPlugin] = []
     names = {
         *taken,
-        *TOOLS,
+        *TOOL_ALIASES,
     }  # a rule for `bash` is one for `shell`, so a plugin may not have a `bash` beside it
     for name in dict.fromkeys(settings.config.plugins):
         found = kept.get(name) or load_plugin(name, settings.home, names)
@@ -196,7 +196,7 @@ def _validate_plugin(name: str, place: str, made: Any, taken: Collection[str]) -
         raise ConfigError(f"there is no hook {unknown[0]!r}; there are: {', '.join(HOOKS)}")
     if not isinstance(prompt, str) or not all(map(callable, hooks.values())):
         raise ConfigError("get_system_prompt gives text, and get_hooks async functions")
-    return LoadedPlugins(name, place, tools, written_out(prompt.strip())[:PROMPT_CHARS], hooks)
+    return LoadedPlugins(name, place, tools, escape_invisible(prompt.strip())[:PROMPT_CHARS], hooks)
 
 
 def edit_plugin_names(settings: Settings, add: str = "", drop: str = "") -> Sequence[str]:

@@ -16,8 +16,8 @@ from ..policy.consent import find_grant
 from ..policy.explain import ExplainedRules, explain_rules
 from ..policy.rules import Case, Decision, Rule, Verdict
 from ..store.base import Store
-from ..tools.aliases import TOOLS
-from ..tools.base import Tool, Tools, judged_by
+from ..tools.aliases import TOOL_ALIASES
+from ..tools.base import Tool, Tools, get_effect_function
 from ..types.errors import ConfigError
 from ..types.identity import Address, Principal
 from ..types.labels import OWNER, Label
@@ -92,12 +92,12 @@ def make_case(
     """The call as the judge would get it. Raises ConfigError for a tool that the agent does not
     have."""
     agent = settings.resolve_agent(call.agent)
-    tool = tools.get(call.tool) or tools.get(TOOLS.get(call.tool, call.tool))
+    tool = tools.get(call.tool) or tools.get(TOOL_ALIASES.get(call.tool, call.tool))
     if tool is None:
         raise ConfigError(f"{agent} has no tool {call.tool!r}; it has: {', '.join(tools)}")
     arguments = encode_arguments(tool, call.arguments)
     effect = tool.spec.effect
-    if arguments and (judged := judged_by(tool)) is not None:
+    if arguments and (judged := get_effect_function(tool)) is not None:
         effect = judged(
             msgspec.Raw(arguments), Address(call.channel, chat=DRY_RUN_CHAT, group=call.group)
         )

@@ -16,8 +16,8 @@ from ..config.config import Config, Settings, parse_config
 from ..policy.gate import apply_trust, collect_known_texts, downgrade_label
 from ..policy.rules import Case, Decision, Verdict
 from ..store.base import Store
-from ..tools.aliases import TOOLS
-from ..tools.base import Tool, Tools, judged_by
+from ..tools.aliases import TOOL_ALIASES
+from ..tools.base import Tool, Tools, get_effect_function
 from ..types.effects import Effect
 from ..types.errors import ConfigError
 from ..types.events import AnyEvent, ApprovalAsked, CallClosed, Recorded, ToolFinished
@@ -119,7 +119,9 @@ def _cases(
         for call_id in _decided_calls(recorded.event):
             if (open_ := state.calls.get(call_id)) is not None and (open_.n, call_id) not in known:
                 known.add((open_.n, call_id))
-                tool = tools.get(open_.call.name) or tools.get(TOOLS.get(open_.call.name, ""))
+                tool = tools.get(open_.call.name) or tools.get(
+                    TOOL_ALIASES.get(open_.call.name, "")
+                )
                 if tool is not None and state.turn is not None:
                     yield recorded, _make_case(agent, state, open_, tool, tools)
         fold(state, (recorded,))
@@ -168,7 +170,7 @@ def _make_case(agent: str, state: State, open_: OpenCall, tool: Tool, tools: Too
 
 def effect_of(tool: Tool, call: ToolCall, address: Address) -> Effect:
     """What this call would do to the world."""
-    judged = judged_by(tool)
+    judged = get_effect_function(tool)
     return tool.spec.effect if judged is None else judged(call.arguments, address)
 
 

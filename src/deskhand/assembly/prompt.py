@@ -61,8 +61,8 @@ JOB_CHANNEL = "job"
 
 PromptMode = Literal["full", "minimal", "none"]
 PromptRenderer = Callable[[State], tuple[str, ...]]
-"""Gives the blocks of the system prompt of a session: the stable ones first, the one that depends on
-the place last."""
+"""Gives the blocks of the system prompt of a session: the stable ones first, the one that depends
+on the place last."""
 
 
 class Sources(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,8 +88,8 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Prompt:
-    """The prompt of one agent. It gives the same bytes until a file has changed, and an edit is seen
-    by the next call of the model.
+    """The prompt of one agent. It gives the same bytes until a file has changed, and an edit is
+    seen by the next call of the model.
 
     `skills` gives the index of skills, `extras` what a channel adds, and `pinned` the facts that
     are always in the prompt: for a person who is alone with the agent, or for everybody ('').

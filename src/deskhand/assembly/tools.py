@@ -34,13 +34,13 @@ from ..tools import (
     tasks,
 )
 from ..tools.base import Tool
-from ..tools.deferred import SEARCH, deferring, schemas_of, tokens_of
+from ..tools.deferred import TOOL_SEARCH, defer_tools, estimate_schema_tokens, make_schemas
 from ..tools.paths import Allowed
-from ..tools.process import process_tools
-from ..tools.program.tools import program_tools
-from ..tools.search_web import web_search_tool
+from ..tools.process import make_process_tools
+from ..tools.program.tools import make_program_tools
+from ..tools.search_web import make_web_search_tool
 from ..tools.send_file import SendFile
-from ..tools.tiers import further_tiers
+from ..tools.tiers import make_further_tiers
 from ..tools.web import WebFetch
 from ..types.identity import OWN_SURFACES
 from ..types.people import People
@@ -121,12 +121,12 @@ def with_tool_search(
     shorter. `theirs` are names of those that are not ours."""
     usual = _offered_tools(settings, agent)
     wanted = settings.agent(agent).deferred_tools
-    if is_name_matched(SEARCH, usual.deny) or is_small(
+    if is_name_matched(TOOL_SEARCH, usual.deny) or is_small(
         settings, next(iter(settings.agent(agent).models), "")
     ):
         return tools  # our protocol for small models tells them of none
     if wanted is not None:
-        return deferring(
+        return defer_tools(
             tools,
             frozenset(
                 name for name in tools if is_name_matched(name, wanted) and name not in CORE_TOOLS
@@ -137,11 +137,11 @@ def with_tool_search(
     }
     further = [name for name in tools if name in theirs and name not in (*usual.tools, *usual.also)]
     if (
-        sum(map(tokens_of, schemas_of({name: tools[name] for name in further})))
+        sum(map(estimate_schema_tokens, make_schemas({name: tools[name] for name in further})))
         > FOREIGN_TOOLS_TOKENS
     ):
         later.update(further)
-    return deferring(tools, frozenset(later))
+    return defer_tools(tools, frozenset(later))
 
 
 def reserved_tool_names(
@@ -149,7 +149,7 @@ def reserved_tool_names(
 ) -> set[str]:
     """The names that no other tool may have, whether or not this agent is offered theirs."""
     return {
-        SEARCH,
+        TOOL_SEARCH,
         *(tool.spec.name for tool in (*builtin_tools(settings, agent, skills), *beside)),
     }
 
@@ -180,7 +180,7 @@ def builtin_tools(
         *folders.TOOLS,
         *symbols.TOOLS,
         *extract.TOOLS,
-        shell.shell_tool(
+        shell.make_shell_tool(
             wide=config.sandbox is False, timeout_s=config.shell_timeout_s or shell.TIMEOUT_S
         ),
         *_background_tools(settings, wide=config.sandbox is False),
@@ -192,12 +192,12 @@ def builtin_tools(
         talk.SendMessage(OWN_SURFACES),
         SendFile(OWN_SURFACES),
         *kv.TOOLS,
-        WebFetch(settings.config.web_fetch, further_tiers()),
-        web_search_tool(
+        WebFetch(settings.config.web_fetch, make_further_tiers()),
+        make_web_search_tool(
             settings.config.web_search, lambda variable: settings.environment.get(variable, "")
         ),
         *network.TOOLS,
-        *program_tools(settings.config.timezone),
+        *make_program_tools(settings.config.timezone),
         *skill_tools(skills),
         ManageUsers(people),
     )
@@ -205,7 +205,7 @@ def builtin_tools(
 
 def _background_tools(settings: Settings, *, wide: bool) -> tuple[Tool, ...]:
     limits = settings.config.processes
-    return process_tools(wide=wide, usual_s=limits.timeout_s, longest_s=limits.longest_s)
+    return make_process_tools(wide=wide, usual_s=limits.timeout_s, longest_s=limits.longest_s)
 
 
 def load_configured_plugins(

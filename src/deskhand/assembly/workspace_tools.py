@@ -85,5 +85,5 @@ def _is_held(skill: PythonSkill, workspace: Path, held: Held) -> bool:
     return (
         is_held_back(held, path, inode)
         or not held.allows(path, skill.digest)
-        or not skill.place.still(path)
+        or not skill.place.is_at(path)
     )

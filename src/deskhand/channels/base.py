@@ -99,7 +99,7 @@ class Instructing(Protocol):
 class Editing(Protocol):
     """A channel whose messages can be changed after they were sent."""
 
-    def edits_at(self, address: Address) -> float:
+    def edit_interval_s(self, address: Address) -> float:
         """How many seconds must lie between two changes at this address; 0 where an answer is not
         to be shown while it is written."""
         ...
@@ -135,7 +135,7 @@ class Acknowledging(Protocol):
 class Typing(Protocol):
     """A channel that can show that an answer is on its way."""
 
-    async def typing(self, address: Address) -> None:
+    async def show_typing(self, address: Address) -> None:
         """Show it for the next five seconds, or until something is said. Raises ChannelError."""
         ...
 

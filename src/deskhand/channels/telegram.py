@@ -41,26 +41,35 @@ from .base import (
     Removing,
     Typing,
 )
-from .telegram_in import PRESS, Reader, message_id, number_of
-from .telegram_out import Piece, buttons, chat_of, entity, noted, pieces_of, place_of, translated
+from .telegram_in import PRESS_PREFIX, Reader, make_message_id, parse_message_number
+from .telegram_out import (
+    Piece,
+    make_entity,
+    make_keyboard,
+    make_pieces,
+    parse_chat_id,
+    placement_options,
+    prepend_note,
+    translate_error,
+)
 from .telegram_text import Rich
 
-POLL_S = 25
-LONG_CHARS = 5_000
+POLL_TIMEOUT_S = 25
+RENDER_IN_THREAD_CHARS = 5_000
 """What is longer is rendered in a thread: that may take most of a second."""
-UPDATES = ["message", "edited_message", "callback_query", "message_reaction"]
-EDIT_S = 1.0
-GROUP_EDIT_S = 3.5
+ALLOWED_UPDATES = ["message", "edited_message", "callback_query", "message_reaction"]
+EDIT_INTERVAL_S = 1.0
+GROUP_EDIT_INTERVAL_S = 3.5
 """One message a second in a chat, 20 a minute in a group:
 https://core.telegram.org/bots/faq#my-bot-is-hitting-limits."""
-ALERT_CHARS = 200
-REMEMBERED = 200
-PHOTO_BYTES = 10 * 2**20
-FILE_BYTES = 50 * 2**20
+MAX_ALERT_CHARS = 200
+MAX_REMEMBERED = 200
+MAX_PHOTO_BYTES = 10 * 2**20
+MAX_FILE_BYTES = 50 * 2**20
 _TOKEN = re.compile(r"(\d+):[\w-]{5,}", re.ASCII)
-READ = "👀"
-READ_WORDS = "I have read this, and take it into account."
-_HOW = "Text is Markdown; people read it on a phone, so keep tables narrow."
+READ_REACTION = "👀"
+READ_TEXT = "I have read this, and take it into account."
+_INSTRUCTIONS = "Text is Markdown; people read it on a phone, so keep tables narrow."
 
 
 def open_telegram(context: ChannelContext) -> TelegramChannel:
@@ -116,23 +125,23 @@ class TelegramChannel:
         self._opened = False
         self._me = telegram.User(int(token.partition(":")[0]), "", True)
         self._health = ChannelHealth()
-        self._known: dict[str, _Sent] = {}
+        self._partial_sends: dict[str, _Sent] = {}
         self._pressed: dict[str, list[tuple[str, str]]] = {}
 
     # ------------------------------------------------------------------ in
 
     async def receive(self) -> AsyncIterator[Inbound]:
-        with self._only_poller():
-            reader = await self._begin()
+        with self._poll_lock():
+            reader = await self._start_polling()
             offset = 0
             while True:
-                for update in await self._poll(offset):
-                    for inbound in await self._read(reader, update):
+                for update in await self._fetch_updates(offset):
+                    for inbound in await self._read_update(reader, update):
                         yield inbound
                     offset = update.update_id + 1
 
-    async def _begin(self) -> Reader:
-        async with self._told():
+    async def _start_polling(self) -> Reader:
+        async with self._translate_errors():
             await self._open()
             # What a webhook was set for before: long polling does not work beside one. Nothing that
             # waits is dropped.
@@ -143,30 +152,32 @@ class TelegramChannel:
                 )
         context = self._context
         all_groups = context.config.groups == "all"
-        return Reader(self.name, self._me, self._fetch, context.put_blob, all_groups=all_groups)
+        return Reader(
+            self.name, self._me, self._download_file, context.put_blob, all_groups=all_groups
+        )
 
-    async def _poll(self, offset: int) -> tuple[telegram.Update, ...]:
-        async with self._told():
+    async def _fetch_updates(self, offset: int) -> tuple[telegram.Update, ...]:
+        async with self._translate_errors():
             return await self._bot.get_updates(
-                offset or None, timeout=POLL_S, allowed_updates=UPDATES
+                offset or None, timeout=POLL_TIMEOUT_S, allowed_updates=ALLOWED_UPDATES
             )
 
-    async def _read(self, reader: Reader, update: telegram.Update) -> list[Inbound]:
+    async def _read_update(self, reader: Reader, update: telegram.Update) -> list[Inbound]:
         query = update.callback_query
         if query is not None and query.message is not None:
-            pressed = message_id(query.message.chat.id, query.message.message_id), query.id
+            pressed = make_message_id(query.message.chat.id, query.message.message_id), query.id
             self._pressed.setdefault((query.data or "").partition(" ")[0], []).append(pressed)
-            if len(self._pressed) > REMEMBERED:
+            if len(self._pressed) > MAX_REMEMBERED:
                 del self._pressed[next(iter(self._pressed))]
-        async with self._told():
+        async with self._translate_errors():
             return list(await reader.read(update, self._context.now()))
 
-    async def _fetch(self, file_id: str) -> bytes:
+    async def _download_file(self, file_id: str) -> bytes:
         file = await self._bot.get_file(file_id, read_timeout=60)
         return bytes(await file.download_as_bytearray(read_timeout=60))
 
     @contextmanager
-    def _only_poller(self) -> Iterator[None]:
+    def _poll_lock(self) -> Iterator[None]:
         """Two that read one bot take each other's messages: only one of this home may."""
         digest = sha256(self._token.encode()).hexdigest()[:16]
         make_private_folder(self._context.state)
@@ -180,7 +191,7 @@ class TelegramChannel:
                     "another channel of this Deskhand reads the same bot: give each a token of "
                     "its own"
                 )
-                raise self._noted(ChannelError(why, retry_after_s=30)) from error
+                raise self._record_error(ChannelError(why, retry_after_s=30)) from error
             yield
         finally:
             os.close(fd)
@@ -188,30 +199,32 @@ class TelegramChannel:
     # ------------------------------------------------------------------ out
 
     async def send(self, outgoing: Outgoing, mark: str) -> str:
-        if outgoing.reply_to.startswith(PRESS):
+        if outgoing.reply_to.startswith(PRESS_PREFIX):
             words = "".join(part.text for part in outgoing.parts if isinstance(part, Text))
-            if await self._alert(outgoing.reply_to.removeprefix(PRESS), words):
+            if await self._answer_press(outgoing.reply_to.removeprefix(PRESS_PREFIX), words):
                 return outgoing.reply_to
-        return await self._say(outgoing, mark, "")
+        return await self._deliver(outgoing, mark, "")
 
-    def edits_at(self, address: Address) -> float:
+    def edit_interval_s(self, address: Address) -> float:
         if not self._context.config.streaming:
             return 0.0
-        return GROUP_EDIT_S if address.group else EDIT_S
+        return GROUP_EDIT_INTERVAL_S if address.group else EDIT_INTERVAL_S
 
     async def edit(self, platform_id: str, outgoing: Outgoing, mark: str) -> str:
-        name = await self._say(outgoing, mark, platform_id)
+        name = await self._deliver(outgoing, mark, platform_id)
         ask = outgoing.ask
         if ask is not None and ask.decided:
-            for pressed, query in self._pressed_at(ask.ask_id, outgoing.address):
-                await self._alert(query, "")  # what came of it stands there: the button may rest
+            for pressed, query in self._take_presses(ask.ask_id, outgoing.address):
+                await self._answer_press(
+                    query, ""
+                )  # what came of it stands there: the button may rest
                 if pressed != name:  # a message whose arrival nobody was told of
-                    await self._say(
+                    await self._deliver(
                         replace(outgoing, key=f"{outgoing.key}:{pressed}"), mark, pressed
                     )
         return name
 
-    def _pressed_at(self, ask_id: str, address: Address) -> list[tuple[str, str]]:
+    def _take_presses(self, ask_id: str, address: Address) -> list[tuple[str, str]]:
         """The messages in this chat whose buttons were pressed for that, each with its query; they
         are forgotten."""
         pressed = self._pressed.pop(ask_id, [])
@@ -221,53 +234,58 @@ class TelegramChannel:
         return here
 
     async def remove(self, platform_id: str, address: Address) -> None:
-        number = number_of(platform_id)
-        async with self._told():
+        number = parse_message_number(platform_id)
+        async with self._translate_errors():
             await self._open()
             try:
                 if number is not None:
-                    await self._bot.delete_message(chat_of(address), number)
+                    await self._bot.delete_message(parse_chat_id(address), number)
             except faults.BadRequest as error:
                 if "not found" not in str(error).lower():
                     raise
 
     async def acknowledge(self, inbound: Inbound) -> None:
         of = inbound.body.of if isinstance(inbound.body, Edit) else inbound.external_id
-        number = number_of(of)
-        chat = chat_of(inbound.address)
+        number = parse_message_number(of)
+        chat = parse_chat_id(inbound.address)
         if number is None:
             return
-        async with self._told():
+        async with self._translate_errors():
             await self._open()
             try:
-                await self._bot.set_message_reaction(chat, number, READ)
+                await self._bot.set_message_reaction(chat, number, READ_REACTION)
             except faults.BadRequest as error:  # a group may allow other reactions, or none
                 if "not found" in str(error).lower():
                     return
-                words = Outgoing("", inbound.address, (Text(READ_WORDS),), of, silent=True)
-                await self._text(words, Rich(READ_WORDS), None, "")
+                words = Outgoing("", inbound.address, (Text(READ_TEXT),), of, silent=True)
+                await self._send_text(words, Rich(READ_TEXT), None, "")
 
-    async def typing(self, address: Address) -> None:
-        async with self._told():
+    async def show_typing(self, address: Address) -> None:
+        async with self._translate_errors():
             await self._open()
             thread = int(address.thread) if address.thread else None
-            await self._bot.send_chat_action(chat_of(address), "typing", message_thread_id=thread)
+            await self._bot.send_chat_action(
+                parse_chat_id(address), "typing", message_thread_id=thread
+            )
 
-    async def _say(self, outgoing: Outgoing, mark: str, into: str) -> str:
+    async def _deliver(self, outgoing: Outgoing, mark: str, into: str) -> str:
         """Say it in as many messages as it takes; the first of them is written over message `into`.
 
         What has arrived is remembered, so that the next try goes on behind it and marks only what
         is in doubt.
         """
-        cut = partial(pieces_of, outgoing, over=bool(into))
-        long = sum(len(part.text) for part in outgoing.parts if isinstance(part, Text)) > LONG_CHARS
+        cut = partial(make_pieces, outgoing, over=bool(into))
+        long = (
+            sum(len(part.text) for part in outgoing.parts if isinstance(part, Text))
+            > RENDER_IN_THREAD_CHARS
+        )
         pieces = await anyio.to_thread.run_sync(cut) if long else cut()
         asks = max(
             (i for i, piece in enumerate(pieces) if piece.file is None), default=0
         )  # where its buttons are
-        known = self._known.setdefault(outgoing.key, _Sent())
-        if len(self._known) > REMEMBERED:
-            del self._known[next(iter(self._known))]
+        known = self._partial_sends.setdefault(outgoing.key, _Sent())
+        if len(self._partial_sends) > MAX_REMEMBERED:
+            del self._partial_sends[next(iter(self._partial_sends))]
         if known.ids and not known.doubt:
             mark = ""
         doubtful = max(len(known.ids), int(bool(into)))
@@ -276,33 +294,35 @@ class TelegramChannel:
             await self._open()
             for i in range(len(known.ids), len(pieces)):
                 piece = (
-                    replace(pieces[i], words=noted(pieces[i].words, mark))
+                    replace(pieces[i], words=prepend_note(pieces[i].words, mark))
                     if i == doubtful
                     else pieces[i]
                 )
                 first = outgoing if i == 0 else replace(outgoing, reply_to="")
                 if piece.file is not None:
-                    known.ids.append(await self._file(first, piece, piece.file))
+                    known.ids.append(await self._send_file(first, piece, piece.file))
                     continue
-                keys = buttons(outgoing.ask) if i == asks else None
-                known.ids.append(await self._text(first, piece.words, keys, into if i == 0 else ""))
+                keys = make_keyboard(outgoing.ask) if i == asks else None
+                known.ids.append(
+                    await self._send_text(first, piece.words, keys, into if i == 0 else "")
+                )
         except faults.TelegramError as error:
-            fault = self._noted(translated(error))
+            fault = self._record_error(translate_error(error))
             known.doubt = not fault.unsent
             fault.unsent = fault.unsent and not known.ids
             raise fault from error
         self._health = replace(self._health, ok_at=self._context.now())
-        self._known.pop(outgoing.key, None)
+        self._partial_sends.pop(outgoing.key, None)
         return next(iter(known.ids[asks if outgoing.ask is not None else 0 :]), "")
 
-    async def _text(
+    async def _send_text(
         self, outgoing: Outgoing, rich: Rich, keys: telegram.InlineKeyboardMarkup | None, into: str
     ) -> str:
         """One message. What Telegram does not like in the formatting is left out."""
-        chat = chat_of(outgoing.address)
-        entities = [entity(span) for span in rich.spans]
+        chat = parse_chat_id(outgoing.address)
+        entities = [make_entity(span) for span in rich.spans]
         quiet = telegram.LinkPreviewOptions(is_disabled=True)
-        number = number_of(into) if into else None
+        number = parse_message_number(into) if into else None
         try:
             if number is not None:
                 try:
@@ -328,37 +348,39 @@ class TelegramChannel:
                 reply_markup=keys,
                 link_preview_options=quiet,
                 disable_notification=outgoing.silent or None,
-                **place_of(outgoing),
+                **placement_options(outgoing),
             )
-            return message_id(message.chat.id, message.message_id)
+            return make_message_id(message.chat.id, message.message_id)
         except faults.BadRequest as error:
             if rich.spans and "entit" in str(error).lower():
-                return await self._text(outgoing, Rich(rich.text), keys, into)
+                return await self._send_text(outgoing, Rich(rich.text), keys, into)
             raise
 
-    async def _file(self, outgoing: Outgoing, piece: Piece, file: Image | File) -> str:
+    async def _send_file(self, outgoing: Outgoing, piece: Piece, file: Image | File) -> str:
         """One file with its caption. What Telegram does not like in the formatting is left out."""
-        chat = chat_of(outgoing.address)
+        chat = parse_chat_id(outgoing.address)
         name = file.name or "file"
         words = piece.words
         try:
             data = await self._context.get_blob(file.blob)
         except BlobMissing:
-            return await self._text(outgoing, noted(words, f"{name} is no longer there"), None, "")
-        if len(data) > FILE_BYTES:
+            return await self._send_text(
+                outgoing, prepend_note(words, f"{name} is no longer there"), None, ""
+            )
+        if len(data) > MAX_FILE_BYTES:
             why = f"{name} has more than the 50 MB that Telegram takes"
-            return await self._text(outgoing, noted(words, why), None, "")
-        about = place_of(outgoing) | {
+            return await self._send_text(outgoing, prepend_note(words, why), None, "")
+        about = placement_options(outgoing) | {
             "filename": name,
             "caption": words.text or None,
             "write_timeout": 60,
         }
-        about["caption_entities"] = [entity(span) for span in words.spans]
+        about["caption_entities"] = [make_entity(span) for span in words.spans]
         try:
-            if isinstance(file, Image) and len(data) <= PHOTO_BYTES:
+            if isinstance(file, Image) and len(data) <= MAX_PHOTO_BYTES:
                 try:
                     message = await self._bot.send_photo(chat, data, **about)
-                    return message_id(message.chat.id, message.message_id)
+                    return make_message_id(message.chat.id, message.message_id)
                 except faults.BadRequest as error:
                     if any(each in str(error).lower() for each in ("chat not found", "entit")):
                         raise
@@ -366,17 +388,17 @@ class TelegramChannel:
             message = await self._bot.send_document(chat, data, **about)
         except faults.BadRequest as error:
             if words.spans and "entit" in str(error).lower():
-                return await self._file(outgoing, Piece(Rich(words.text), file), file)
+                return await self._send_file(outgoing, Piece(Rich(words.text), file), file)
             raise
-        return message_id(message.chat.id, message.message_id)
+        return make_message_id(message.chat.id, message.message_id)
 
-    async def _alert(self, query: str, words: str) -> bool:
+    async def _answer_press(self, query: str, words: str) -> bool:
         """Answer a pressed button. False when it was pressed too long ago for that."""
-        async with self._told():
+        async with self._translate_errors():
             await self._open()
             try:
                 return await self._bot.answer_callback_query(
-                    query, words[:ALERT_CHARS], show_alert=bool(words)
+                    query, words[:MAX_ALERT_CHARS], show_alert=bool(words)
                 )
             except faults.BadRequest:
                 return False
@@ -384,10 +406,10 @@ class TelegramChannel:
     # ------------------------------------------------------------------ facts
 
     def instructions(self, address: Address) -> str:
-        return _HOW
+        return _INSTRUCTIONS
 
     async def introduce(self) -> Introduction:
-        async with self._told():
+        async with self._translate_errors():
             await self._open()
         return Introduction(
             self._me.username or self._me.first_name, f"https://t.me/{self._me.username}"
@@ -412,15 +434,15 @@ class TelegramChannel:
                 self._opened = True
 
     @asynccontextmanager
-    async def _told(self) -> AsyncIterator[None]:
+    async def _translate_errors(self) -> AsyncIterator[None]:
         """What Telegram answers inside is noted, and raised as ours."""
         try:
             yield
         except faults.TelegramError as error:
-            raise self._noted(translated(error)) from error
+            raise self._record_error(translate_error(error)) from error
         self._health = replace(self._health, ok_at=self._context.now())
 
-    def _noted(self, error: ChannelError) -> ChannelError:
+    def _record_error(self, error: ChannelError) -> ChannelError:
         if not isinstance(error, SendRefused):  # that is about one message, or one chat
             self._health = replace(self._health, error_at=self._context.now(), error=str(error))
         return error

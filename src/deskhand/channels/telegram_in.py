@@ -12,30 +12,30 @@ from ..types.identity import Address, Answer, Body, Edit, Inbound, Reaction, Sai
 from ..types.labels import Label
 from ..types.messages import Audio, File, Image, Message, Part, Text
 
-PRESS = "press:"
+PRESS_PREFIX = "press:"
 """What the id of a pressed button begins with, so that an answer to it can be told from one to a
 message."""
-DOWNLOAD_BYTES = 20 * 2**20
+MAX_DOWNLOAD_BYTES = 20 * 2**20
 """What Telegram gives to a bot at most: https://core.telegram.org/bots/api#getfile."""
 _COMMAND = re.compile(r"/\w{1,32}@(\w+)")
 
-PASSED_ON = Label("untrusted", source="something passed on in Telegram")
+FORWARDED = Label("untrusted", source="something passed on in Telegram")
 """Whose word a contact, a place, the name of a file and the text of another bot are."""
 
-Fetch = Callable[[str], Awaitable[bytes]]
+Download = Callable[[str], Awaitable[bytes]]
 """Downloads a file by Telegram's id of it. Raises TelegramError."""
-Keep = Callable[[bytes], Awaitable[str]]
+PutBlob = Callable[[bytes], Awaitable[str]]
 
 
-def message_id(chat: int | str, number: int) -> str:
+def make_message_id(chat: int | str, number: int) -> str:
     """How a message is called here: numbers alone count anew in every chat."""
     return f"{chat}:{number}"
 
 
-def number_of(name: str) -> int | None:
+def parse_message_number(name: str) -> int | None:
     """Telegram's own number of a message that is called so; None for anything else."""
     number = name.rpartition(":")[2]
-    return int(number) if number.isdecimal() and not name.startswith(PRESS) else None
+    return int(number) if number.isdecimal() and not name.startswith(PRESS_PREFIX) else None
 
 
 _Sent = (
@@ -52,7 +52,7 @@ class Reader:
     """Reads updates for one bot. `all_groups`: what is said in a group need not be meant for it."""
 
     def __init__(
-        self, channel: str, me: telegram.User, fetch: Fetch, keep: Keep, *, all_groups: bool
+        self, channel: str, me: telegram.User, fetch: Download, keep: PutBlob, *, all_groups: bool
     ) -> None:
         self._channel = channel
         self._me = me
@@ -64,44 +64,44 @@ class Reader:
         """What there is in it for an agent, in order; nothing, for most kinds. Raises TelegramError
         where a file could not be fetched now."""
         if update.message is not None:
-            return await self._said(update.message)
+            return await self._read_message(update.message)
         if update.edited_message is not None:
-            return self._edited(update.edited_message, update.update_id)
+            return self._read_edit(update.edited_message, update.update_id)
         if update.callback_query is not None:
-            return self._pressed(update.callback_query, now)
+            return self._read_press(update.callback_query, now)
         if update.message_reaction is not None:
-            return self._reacted(update.message_reaction, update.update_id)
+            return self._read_reactions(update.message_reaction, update.update_id)
         return ()
 
-    async def _said(self, message: telegram.Message) -> Sequence[Inbound]:
-        if not self._is_meant(message):
+    async def _read_message(self, message: telegram.Message) -> Sequence[Inbound]:
+        if not self._is_addressed(message):
             return ()
-        parts = await self._parts(message)
+        parts = await self._read_parts(message)
         if not parts:
             return ()
-        name = message_id(message.chat.id, message.message_id)
+        name = make_message_id(message.chat.id, message.message_id)
         replied = message.reply_to_message
         reply_to = ""
         if replied is not None and replied.forum_topic_created is None:
-            reply_to = message_id(message.chat.id, replied.message_id)
+            reply_to = make_message_id(message.chat.id, replied.message_id)
         return (
-            self._inbound(
+            self._make_inbound(
                 name, message, Said(Message("user", parts)), message.date.timestamp(), reply_to
             ),
         )
 
-    def _edited(self, message: telegram.Message, update_id: int) -> Sequence[Inbound]:
-        text = self._text(message)
-        if not text or not self._is_meant(message):
+    def _read_edit(self, message: telegram.Message, update_id: int) -> Sequence[Inbound]:
+        text = self._read_text(message)
+        if not text or not self._is_addressed(message):
             return ()
         body = Edit(
-            message_id(message.chat.id, message.message_id),
-            Message("user", (_words(message, text),)),
+            make_message_id(message.chat.id, message.message_id),
+            Message("user", (_make_text(message, text),)),
         )
         at = (message.edit_date or message.date).timestamp()
-        return (self._inbound(f"edit:{update_id}", message, body, at),)
+        return (self._make_inbound(f"edit:{update_id}", message, body, at),)
 
-    def _inbound(
+    def _make_inbound(
         self, name: str, message: telegram.Message, body: Body, at: float, reply_to: str = ""
     ) -> Inbound:
         # Somebody may write in the name of a group or a channel: then it is that which speaks,
@@ -114,10 +114,10 @@ class Reader:
             and message.from_user.is_bot
         )
         return Inbound(
-            name, self._address(message), sender, at, body, reply_to=reply_to, by_program=bot
+            name, self._make_address(message), sender, at, body, reply_to=reply_to, by_program=bot
         )
 
-    def _address(self, message: telegram.Message) -> Address:
+    def _make_address(self, message: telegram.Message) -> Address:
         thread = (
             str(message.message_thread_id)
             if message.is_topic_message and message.message_thread_id
@@ -126,16 +126,16 @@ class Reader:
         group = message.chat.type != ChatType.PRIVATE
         return Address(self._channel, str(self._me.id), str(message.chat.id), thread, group)
 
-    def _pressed(self, query: telegram.CallbackQuery, now: float) -> Sequence[Inbound]:
+    def _read_press(self, query: telegram.CallbackQuery, now: float) -> Sequence[Inbound]:
         message = query.message
         ask_id, _, choice = (query.data or "").partition(" ")
         if message is None or not ask_id.startswith("ask_"):
             return ()
         if choice.startswith("#"):  # too long for the button, but it stands on it
-            choice = _label(message, query.data or "")
+            choice = _find_button_text(message, query.data or "")
         if not choice:
             return ()
-        name = f"{PRESS}{query.id}"
+        name = f"{PRESS_PREFIX}{query.id}"
         address = Address(
             self._channel,
             str(self._me.id),
@@ -144,13 +144,13 @@ class Reader:
             message.chat.type != "private",
         )
         if isinstance(message, telegram.Message):
-            address = self._address(message)
+            address = self._make_address(message)
         who = query.from_user
         return (
             Inbound(name, address, str(who.id), now, Answer(ask_id, choice), by_program=who.is_bot),
         )
 
-    def _reacted(
+    def _read_reactions(
         self, changed: telegram.MessageReactionUpdated, update_id: int
     ) -> Sequence[Inbound]:
         if changed.user is None:
@@ -159,7 +159,7 @@ class Reader:
             [_emoji(each) for each in list_]
             for list_ in (changed.old_reaction, changed.new_reaction)
         )
-        of = message_id(changed.chat.id, changed.message_id)
+        of = make_message_id(changed.chat.id, changed.message_id)
         group = changed.chat.type != ChatType.PRIVATE
         address = Address(self._channel, str(self._me.id), str(changed.chat.id), "", group)
         changes = [(each, False) for each in old if each not in new] + [
@@ -180,7 +180,7 @@ class Reader:
             for i, (emoji, added) in enumerate(changes)
         ]
 
-    def _is_meant(self, message: telegram.Message) -> bool:
+    def _is_addressed(self, message: telegram.Message) -> bool:
         """Whether it is said to this bot."""
         if message.chat.type == ChatType.CHANNEL:
             return False
@@ -200,19 +200,19 @@ class Reader:
         named = re.search(rf"@{re.escape(str(self._me.username))}\b", text, re.IGNORECASE)
         return named is not None or text.startswith("/")
 
-    def _text(self, message: telegram.Message) -> str:
+    def _read_text(self, message: telegram.Message) -> str:
         """What was written, without the name by which the bot was called."""
         text = message.text or message.caption or ""
         if message.chat.type != ChatType.PRIVATE or text.startswith("/"):
             text = re.sub(rf"(?i)@{re.escape(str(self._me.username))}\b[:,]?", "", text)
         return text.strip()
 
-    async def _parts(self, message: telegram.Message) -> tuple[Part, ...]:
+    async def _read_parts(self, message: telegram.Message) -> tuple[Part, ...]:
         """Files first, so that what is said of them comes after."""
-        parts = [*await self._files(message)]
-        text = self._text(message)
-        if not text and (about := _in_words(message)):
-            parts.append(Text(about, PASSED_ON))
+        parts = [*await self._read_files(message)]
+        text = self._read_text(message)
+        if not text and (about := _describe_content(message)):
+            parts.append(Text(about, FORWARDED))
         if text and message.forward_origin is not None:
             # It is not their word that they pass on: it enters as what stands in a file does.
             data = text.encode()
@@ -220,16 +220,16 @@ class Reader:
                 File(await self._keep(data), "forwarded message.txt", "text/plain", len(data))
             )
         elif text:
-            parts.append(_words(message, text))
+            parts.append(_make_text(message, text))
         return tuple(parts)
 
-    async def _files(self, message: telegram.Message) -> Sequence[Part]:
+    async def _read_files(self, message: telegram.Message) -> Sequence[Part]:
         if message.photo:
             best = message.photo[-1]
-            return [await self._file(best, "photo.jpg", "image/jpeg")]
+            return [await self._read_file(best, "photo.jpg", "image/jpeg")]
         voice = message.voice
         if voice is not None:
-            return [await self._file(voice, "voice.ogg", voice.mime_type or "audio/ogg")]
+            return [await self._read_file(voice, "voice.ogg", voice.mime_type or "audio/ogg")]
         for found, name in (
             (message.document, "file"),
             (message.audio, "audio.mp3"),
@@ -238,22 +238,24 @@ class Reader:
         ):
             if found is not None:
                 mime = getattr(found, "mime_type", None) or "application/octet-stream"
-                return [await self._file(found, getattr(found, "file_name", None) or name, mime)]
+                return [
+                    await self._read_file(found, getattr(found, "file_name", None) or name, mime)
+                ]
         return ()
 
-    async def _file(self, found: _Sent, name: str, mime: str) -> Part:
+    async def _read_file(self, found: _Sent, name: str, mime: str) -> Part:
         size = found.file_size or 0
         too_big = Text(
-            f"[{name} was not fetched: Telegram gives files above 20 MB to no bot]\n", PASSED_ON
+            f"[{name} was not fetched: Telegram gives files above 20 MB to no bot]\n", FORWARDED
         )
-        if size > DOWNLOAD_BYTES:
+        if size > MAX_DOWNLOAD_BYTES:
             return too_big
         try:
             data = await self._fetch(found.file_id)
         except telegram.error.BadRequest as error:
             if "too big" in str(error).lower():
                 return too_big
-            return Text(f"[{name} could not be fetched: {error}]\n", PASSED_ON)
+            return Text(f"[{name} could not be fetched: {error}]\n", FORWARDED)
         blob = await self._keep(data)
         if isinstance(found, telegram.Voice):
             return Audio(blob, mime)
@@ -267,7 +269,7 @@ class Reader:
         return File(blob, name, mime, len(data))
 
 
-def _label(message: telegram.MaybeInaccessibleMessage, data: str) -> str:
+def _find_button_text(message: telegram.MaybeInaccessibleMessage, data: str) -> str:
     """What stands on the button that sends this; '' where the message is too old to be seen."""
     markup = message.reply_markup if isinstance(message, telegram.Message) else None
     rows = markup.inline_keyboard if markup is not None else ()
@@ -278,13 +280,13 @@ def _emoji(kind: telegram.ReactionType) -> str:
     return kind.emoji if isinstance(kind, telegram.ReactionTypeEmoji) else "a custom emoji"
 
 
-def _words(message: telegram.Message, text: str) -> Text:
+def _make_text(message: telegram.Message, text: str) -> Text:
     """What was written: by them, unless another bot wrote it for them, or they pass it on."""
     theirs = message.via_bot is None and message.forward_origin is None
-    return Text(text) if theirs else Text(text, PASSED_ON)
+    return Text(text) if theirs else Text(text, FORWARDED)
 
 
-def _in_words(message: telegram.Message) -> str:
+def _describe_content(message: telegram.Message) -> str:
     """What is sent without words of its own."""
     if message.sticker is not None:
         return f"[sticker {message.sticker.emoji or ''}]".replace(" ]", "]")

@@ -15,22 +15,30 @@ from ..types.commit import Choices, Outgoing
 from ..types.errors import ChannelError, LoginRefused, SendRefused
 from ..types.identity import Address
 from ..types.messages import File, Image, Text
-from .telegram_in import number_of
-from .telegram_text import TEXT_UNITS, Rich, Span, guard, render, split, units
+from .telegram_in import parse_message_number
+from .telegram_text import (
+    MAX_TEXT_UNITS,
+    Rich,
+    Span,
+    count_units,
+    defang_links,
+    render_markdown,
+    split_text,
+)
 
-DATA_BYTES = 64
-BUTTONS = 20
+MAX_DATA_BYTES = 64
+MAX_BUTTONS = 20
 NOTE_UNITS = 40
-CAPTION_UNITS = 1024
-_UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+MAX_CAPTION_UNITS = 1024
+_UNSENT_ERRORS = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _ALLOW = "Allow this?\n"
 _ALLOW_ALL = "Allow all of these?\n"
 _WAITS = "This waits for a yes:\n"
-_WORDS = {"once": "Yes, once", "always": "Always this", "no": "No", "never": "Never this"}
-_WORDS_ALL = {"once": "Yes, all", "each": "One by one", "no": "No"}
+_BUTTON_LABELS = {"once": "Yes, once", "always": "Always this", "no": "No", "never": "Never this"}
+_JOINT_BUTTON_LABELS = {"once": "Yes, all", "each": "One by one", "no": "No"}
 
 
-def translated(error: faults.TelegramError) -> ChannelError:
+def translate_error(error: faults.TelegramError) -> ChannelError:
     """What came of a call, in our words."""
     match error:
         case faults.RetryAfter():
@@ -51,22 +59,22 @@ def translated(error: faults.TelegramError) -> ChannelError:
                 "a bot of your own"
             )
             return ChannelError(why, 10)
-    unsent = isinstance(error.__cause__, _UNSENT)
+    unsent = isinstance(error.__cause__, _UNSENT_ERRORS)
     return ChannelError(f"Telegram could not be reached: {error}", unsent=unsent)
 
 
-def chat_of(address: Address) -> int:
+def parse_chat_id(address: Address) -> int:
     if not address.chat.lstrip("-").isdecimal():
         raise SendRefused(f"{address.chat!r} is no chat of Telegram: write its number")
     return int(address.chat)
 
 
-def place_of(outgoing: Outgoing) -> dict[str, Any]:
+def placement_options(outgoing: Outgoing) -> dict[str, Any]:
     """Where in the chat: which topic, and which message it answers."""
     place: dict[str, Any] = {}
     if outgoing.address.thread:
         place["message_thread_id"] = int(outgoing.address.thread)
-    number = number_of(outgoing.reply_to)
+    number = parse_message_number(outgoing.reply_to)
     if number is not None:
         place["reply_parameters"] = telegram.ReplyParameters(
             number, allow_sending_without_reply=True
@@ -81,13 +89,13 @@ class Piece(msgspec.Struct, frozen=True):
     file: Image | File | None = None
 
 
-def pieces_of(outgoing: Outgoing, *, over: bool = False) -> list[Piece]:
+def make_pieces(outgoing: Outgoing, *, over: bool = False) -> list[Piece]:
     """The messages that it takes. The words stand under the first file, and go on behind it where
     they are too long for that; with `over` they are written over a message that is there, which
     takes no file."""
     files = [part for part in outgoing.parts if isinstance(part, Image | File)]
     captioned = bool(files) and outgoing.ask is None and not over
-    texts = texts_of(outgoing, first=CAPTION_UNITS - NOTE_UNITS if captioned else 0)
+    texts = render_texts(outgoing, first=MAX_CAPTION_UNITS - NOTE_UNITS if captioned else 0)
     caption = texts.pop(0) if captioned and texts else Rich("")
     words = [Piece(text) for text in texts]
     with_files = [Piece(file=file) for file in files]
@@ -96,28 +104,34 @@ def pieces_of(outgoing: Outgoing, *, over: bool = False) -> list[Piece]:
     return [Piece(caption, files[0]), *words, *with_files[1:]]
 
 
-def texts_of(outgoing: Outgoing, first: int = 0) -> list[Rich]:
+def render_texts(outgoing: Outgoing, first: int = 0) -> list[Rich]:
     """The words, in pieces that leave room for a note, the first one of at most `first` units where
     that is given. What is to be allowed is shown byte for byte. Of a question that is decided it is
     the last piece, where its buttons were.
     """
     ask = outgoing.ask
-    limit = TEXT_UNITS - NOTE_UNITS
-    if ask is None or not (ask.approval or ask.decided or buttons(ask)):
-        words = render("".join(part.text for part in outgoing.parts if isinstance(part, Text)))
-        return list(split(guard(words, outgoing.links), limit, first))
-    rich = render(ask.question)
+    limit = MAX_TEXT_UNITS - NOTE_UNITS
+    if ask is None or not (ask.approval or ask.decided or make_keyboard(ask)):
+        words = render_markdown(
+            "".join(part.text for part in outgoing.parts if isinstance(part, Text))
+        )
+        return list(split_text(defang_links(words, outgoing.links), limit, first))
+    rich = render_markdown(ask.question)
     links = outgoing.links
     if ask.approval:
         links = links or ()  # why it is asked may name the very address that is not to be followed
         head = _WAITS if not ask.choices else _ALLOW_ALL if "each" in ask.choices else _ALLOW
-        rich = Rich(head + ask.question, (Span("pre", len(head), len(head) + units(ask.question)),))
-    whole = guard(Rich(f"{rich.text}\n\n{ask.decided or ask.note}".rstrip(), rich.spans), links)
-    pieces = list(split(whole, limit))
+        rich = Rich(
+            head + ask.question, (Span("pre", len(head), len(head) + count_units(ask.question)),)
+        )
+    whole = defang_links(
+        Rich(f"{rich.text}\n\n{ask.decided or ask.note}".rstrip(), rich.spans), links
+    )
+    pieces = list(split_text(whole, limit))
     return pieces[-1:] if ask.decided else pieces
 
 
-def noted(rich: Rich, note: str) -> Rich:
+def prepend_note(rich: Rich, note: str) -> Rich:
     if not note:
         return rich
     head = f"({note})\n"
@@ -130,7 +144,7 @@ def noted(rich: Rich, note: str) -> Rich:
     )
 
 
-def entity(span: Span) -> telegram.MessageEntity:
+def make_entity(span: Span) -> telegram.MessageEntity:
     detail = span.detail or None
     url, language = (detail, None) if span.kind == "text_link" else (None, detail)
     return telegram.MessageEntity(
@@ -138,17 +152,17 @@ def entity(span: Span) -> telegram.MessageEntity:
     )
 
 
-def buttons(ask: Choices | None) -> telegram.InlineKeyboardMarkup | None:
+def make_keyboard(ask: Choices | None) -> telegram.InlineKeyboardMarkup | None:
     """A button for each answer. It sends the ask's id, which nobody can guess, and the answer, or
     its number where that is too long: then it is read off the button."""
-    if ask is None or ask.decided or not 0 < len(ask.choices) <= BUTTONS:
+    if ask is None or ask.decided or not 0 < len(ask.choices) <= MAX_BUTTONS:
         return None
     row: list[telegram.InlineKeyboardButton] = []
     for i, choice in enumerate(ask.choices):
         data = f"{ask.ask_id} {choice}"
-        if choice.startswith("#") or len(data.encode()) > DATA_BYTES:
+        if choice.startswith("#") or len(data.encode()) > MAX_DATA_BYTES:
             data = f"{ask.ask_id} #{i}"
-        named = _WORDS_ALL if "each" in ask.choices else _WORDS
+        named = _JOINT_BUTTON_LABELS if "each" in ask.choices else _BUTTON_LABELS
         words = named.get(choice, choice) if ask.approval else choice
         row.append(telegram.InlineKeyboardButton(words, callback_data=data))
     width = 2 if ask.approval else 1

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from markdown_it.token import Token
 
-WIDTH = 40
+MAX_WIDTH = 40
 """So many columns of a fixed width a phone shows without breaking the line."""
 GAP = "  "
 
@@ -23,13 +23,13 @@ def read_table(tokens: Sequence[Token]) -> list[Row]:
         if token.type == "tr_open":
             rows.append([])
         elif token.type == "inline" and rows:
-            rows[-1].append(_words(token))
+            rows[-1].append(_render_cell(token))
         elif token.type == "table_close":
             break
     return [tuple(row) for row in rows]
 
 
-def alignments(tokens: Sequence[Token]) -> list[str]:
+def read_alignments(tokens: Sequence[Token]) -> list[str]:
     """`left`, `right` or `center` for each column of a table from its opening token on."""
     found = []
     for token in tokens:
@@ -40,18 +40,18 @@ def alignments(tokens: Sequence[Token]) -> list[str]:
     return found
 
 
-def in_columns(rows: Sequence[Row], aligned: Sequence[str]) -> str:
+def render_columns(rows: Sequence[Row], aligned: Sequence[str]) -> str:
     """All of it in columns, with a line beneath the head; '' where that is wider than a phone
     shows."""
-    widths = [max(cells(row[i]) for row in rows) for i in range(len(rows[0]))]
-    if sum(widths) + len(GAP) * (len(widths) - 1) > WIDTH:
+    widths = [max(cell_width(row[i]) for row in rows) for i in range(len(rows[0]))]
+    if sum(widths) + len(GAP) * (len(widths) - 1) > MAX_WIDTH:
         return ""
-    lines = [_line(row, widths, aligned) for row in rows]
+    lines = [_render_row(row, widths, aligned) for row in rows]
     rule = GAP.join("─" * max(width, 1) for width in widths)
     return "\n".join([lines[0], rule, *lines[1:]])
 
 
-def in_list(rows: Sequence[Row]) -> list[tuple[str, list[str]]]:
+def make_list_items(rows: Sequence[Row]) -> list[tuple[str, list[str]]]:
     """Each row as what stands in its first cell, and lines that say what the others are."""
     head, *body = rows
     found = []
@@ -63,13 +63,13 @@ def in_list(rows: Sequence[Row]) -> list[tuple[str, list[str]]]:
     return found
 
 
-def cells(text: str) -> int:
+def cell_width(text: str) -> int:
     """How many columns it takes where every letter is as wide as the others."""
     wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
     return len(text) + wide - sum(bool(unicodedata.combining(char)) for char in text)
 
 
-def _words(token: Token) -> str:
+def _render_cell(token: Token) -> str:
     words = []
     for child in token.children or ():
         if child.type == "image":  # as in a text: its address is shown, and nothing is fetched
@@ -79,10 +79,10 @@ def _words(token: Token) -> str:
     return "".join(words).strip()
 
 
-def _line(row: Row, widths: Sequence[int], aligned: Sequence[str]) -> str:
+def _render_row(row: Row, widths: Sequence[int], aligned: Sequence[str]) -> str:
     shown = []
     for cell, width, side in zip(row, widths, aligned, strict=True):
-        room = width - cells(cell)
+        room = width - cell_width(cell)
         before = room if side == "right" else room // 2 if side == "center" else 0
         shown.append(" " * before + cell + " " * (room - before))
     return GAP.join(shown).rstrip()

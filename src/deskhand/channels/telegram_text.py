@@ -17,18 +17,18 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from ..types.addresses import find_live_spans
-from .telegram_table import alignments, in_columns, in_list, read_table
+from .telegram_table import make_list_items, read_alignments, read_table, render_columns
 
-TEXT_UNITS = 4096
-MARKDOWN_CHARS = 100_000
+MAX_TEXT_UNITS = 4096
+MAX_MARKDOWN_CHARS = 100_000
 """What is longer is taken as it is: nobody reads it for its looks."""
-ENTITIES = 100
+MAX_ENTITIES = 100
 """More in one message are ignored."""
-MOST_SPANS = 5_000
+MAX_SPANS = 5_000
 """With more, all of the text is shown as code: no message has so many."""
 _STYLES = {"strong": "bold", "em": "italic", "s": "strikethrough"}
-_CODE = ("code", "pre")
-_LINKS = ("http://", "https://", "tg://", "mailto:")
+_CODE_KINDS = ("code", "pre")
+_LINK_SCHEMES = ("http://", "https://", "tg://", "mailto:")
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -50,56 +50,56 @@ class Rich(msgspec.Struct, frozen=True):
     guarded: bool = False
 
 
-def units(text: str) -> int:
+def count_units(text: str) -> int:
     """The length of a text as Telegram counts it."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def render(markdown: str) -> Rich:
+def render_markdown(markdown: str) -> Rich:
     """What the text says, and how it is to look. Anything that is no Markdown comes out as it
     was."""
     out = _Out()
-    if len(markdown) <= MARKDOWN_CHARS:
+    if len(markdown) <= MAX_MARKDOWN_CHARS:
         parser = (
             MarkdownIt("commonmark", {"html": False})
             .enable(["strikethrough", "table"])
             .disable("reference")
         )
-        _blocks(parser.parse(markdown), out)
-    rich = out.rich()
+        _render_blocks(parser.parse(markdown), out)
+    rich = out.to_rich()
     return rich if rich.text else Rich(markdown.strip())
 
 
-def guard(rich: Rich, links: Collection[str] | None) -> Rich:
+def defang_links(rich: Rich, links: Collection[str] | None) -> Rich:
     """The text with everything as code that Telegram would make a link of, but for these addresses;
     and with no link to another one. None leaves all as it is."""
     if links is None:
         return rich
     places = _Places(rich.text)
     text = rich.text
-    at = units(rich.text)
+    at = count_units(rich.text)
     dead: list[tuple[int, int]] = []
     for start, end in find_live_spans(rich.text):
         if rich.text[start:end] not in links:
-            dead.append((places.units(start), places.units(end)))
+            dead.append((places.to_units(start), places.to_units(end)))
     spans: list[Span] = []
     for span in rich.spans:
         if span.kind != "text_link" or span.detail in links:
-            spans += _apart(span, dead)
+            spans += _split_around(span, dead)
         else:  # what a link led to is said, as it is no link any more
             text += f"\n{span.detail}"
-            spans.append(Span("code", at + 1, at + 1 + units(span.detail)))
-            at += 1 + units(span.detail)
-        if len(spans) > MOST_SPANS:
-            return Rich(rich.text, (Span("code", 0, units(rich.text)),), guarded=True)
-    spans += _as_code(dead, [span for span in rich.spans if span.kind in _CODE])
+            spans.append(Span("code", at + 1, at + 1 + count_units(span.detail)))
+            at += 1 + count_units(span.detail)
+        if len(spans) > MAX_SPANS:
+            return Rich(rich.text, (Span("code", 0, count_units(rich.text)),), guarded=True)
+    spans += _make_code_spans(dead, [span for span in rich.spans if span.kind in _CODE_KINDS])
     return Rich(text, tuple(sorted(spans, key=lambda each: each.start)), guarded=True)
 
 
-def _apart(span: Span, dead: list[tuple[int, int]]) -> Iterator[Span]:
+def _split_around(span: Span, dead: list[tuple[int, int]]) -> Iterator[Span]:
     """What is left of a style beside these stretches, which become code: nothing else lies within
     that. A quote holds code, and what is code stays."""
-    if span.kind == "blockquote" or span.kind in _CODE:
+    if span.kind == "blockquote" or span.kind in _CODE_KINDS:
         yield span
         return
     start = span.start
@@ -115,7 +115,7 @@ def _apart(span: Span, dead: list[tuple[int, int]]) -> Iterator[Span]:
         yield Span(span.kind, start, span.end, span.detail)
 
 
-def _as_code(dead: list[tuple[int, int]], code: list[Span]) -> Iterator[Span]:
+def _make_code_spans(dead: list[tuple[int, int]], code: list[Span]) -> Iterator[Span]:
     """These stretches as code, where they are none already. Both stand from left to right."""
     before = 0
     for start, end in dead:
@@ -133,8 +133,8 @@ class _Places:
         self._text = text
         self._at = self._units = 0
 
-    def units(self, at: int) -> int:
-        self._units += units(self._text[self._at : at])
+    def to_units(self, at: int) -> int:
+        self._units += count_units(self._text[self._at : at])
         self._at = at
         return self._units
 
@@ -149,16 +149,16 @@ class _Out:
 
     def add(self, text: str) -> None:
         self._pieces.append(text)
-        self.at += units(text)
+        self.at += count_units(text)
 
     def mark(self, kind: str, start: int, detail: str = "") -> None:
         if self.at > start:
             self.spans.append(Span(kind, start, self.at, detail))
 
-    def rich(self) -> Rich:
+    def to_rich(self) -> Rich:
         text = "".join(self._pieces)
         kept = text.rstrip()
-        end = units(kept)
+        end = count_units(kept)
         spans = (
             Span(each.kind, each.start, min(each.end, end), each.detail) for each in self.spans
         )
@@ -172,7 +172,7 @@ class _Out:
         )
 
 
-def _blocks(tokens: Sequence[Token], out: _Out) -> None:
+def _render_blocks(tokens: Sequence[Token], out: _Out) -> None:
     """Paragraphs, lists, quotes and code, a blank line between those that stand alone."""
     lists: list[int] = []  # the next number of each list that is open, 0 for one with dots
     opened: list[int] = []  # where the headings and quotes that are open begin
@@ -182,13 +182,13 @@ def _blocks(tokens: Sequence[Token], out: _Out) -> None:
         if kind in ("table_open", "table_close"):
             in_table = kind == "table_open"
             if in_table:
-                _table(tokens[i:], out)
+                _render_table(tokens[i:], out)
         elif in_table:
             continue
         elif kind.startswith(("bullet_list", "ordered_list", "list_item")):
-            _list(token, lists, out)
+            _render_list_token(token, lists, out)
         elif kind.startswith(("heading", "blockquote")):
-            _marked(token, opened, out)
+            _render_heading_or_quote(token, opened, out)
         elif kind == "paragraph_close":
             out.add("\n" if token.hidden or lists else "\n\n")
         elif kind in ("fence", "code_block"):
@@ -199,10 +199,10 @@ def _blocks(tokens: Sequence[Token], out: _Out) -> None:
         elif kind == "hr":
             out.add("———\n\n")
         elif kind == "inline":
-            _inline(token.children or (), out)
+            _render_inline(token.children or (), out)
 
 
-def _marked(token: Token, opened: list[int], out: _Out) -> None:
+def _render_heading_or_quote(token: Token, opened: list[int], out: _Out) -> None:
     match token.type:
         case "heading_close":
             out.mark("bold", opened.pop())
@@ -215,23 +215,23 @@ def _marked(token: Token, opened: list[int], out: _Out) -> None:
             opened.append(out.at)
 
 
-def _table(tokens: Sequence[Token], out: _Out) -> None:
+def _render_table(tokens: Sequence[Token], out: _Out) -> None:
     rows = read_table(tokens)
     start = out.at
-    columns = in_columns(rows, alignments(tokens))
+    columns = render_columns(rows, read_alignments(tokens))
     if columns:
         out.add(columns)
         out.mark("pre", start)
         out.add("\n\n")
         return
-    for first, others in in_list(rows):
+    for first, others in make_list_items(rows):
         start = out.at
         out.add(first)
         out.mark("bold", start)
         out.add("".join(f"\n• {each}" for each in others) + "\n\n")
 
 
-def _list(token: Token, lists: list[int], out: _Out) -> None:
+def _render_list_token(token: Token, lists: list[int], out: _Out) -> None:
     match token.type:
         case "bullet_list_open":
             lists.append(0)
@@ -247,7 +247,7 @@ def _list(token: Token, lists: list[int], out: _Out) -> None:
             out.add("" if lists else "\n")
 
 
-def _inline(tokens: Sequence[Token], out: _Out) -> None:
+def _render_inline(tokens: Sequence[Token], out: _Out) -> None:
     open_: list[tuple[str, int, str]] = []
     for token in tokens:
         name, _, side = token.type.rpartition("_")
@@ -263,7 +263,7 @@ def _inline(tokens: Sequence[Token], out: _Out) -> None:
             open_.append((name, out.at, str(token.attrs.get("href", ""))))
         elif side == "close":
             style, start, href = open_.pop()
-            if style == "link" and href.lower().startswith(_LINKS):
+            if style == "link" and href.lower().startswith(_LINK_SCHEMES):
                 out.mark("text_link", start, href)
             elif style in _STYLES:
                 out.mark(_STYLES[style], start)
@@ -271,7 +271,7 @@ def _inline(tokens: Sequence[Token], out: _Out) -> None:
             out.add(token.content)
 
 
-def split(rich: Rich, limit: int = TEXT_UNITS, first: int = 0) -> Iterator[Rich]:
+def split_text(rich: Rich, limit: int = MAX_TEXT_UNITS, first: int = 0) -> Iterator[Rich]:
     """The text in pieces of at most `limit` units, cut at a blank line, a line, a word, or else
     anywhere between two characters. The first one has at most `first` units, where that is given.
     Spans go on in the next piece."""
@@ -280,26 +280,28 @@ def split(rich: Rich, limit: int = TEXT_UNITS, first: int = 0) -> Iterator[Rich]
     offset = 0
     most = first or limit
     while at < len(text):
-        length = _fitting(text[at : at + most], most)
+        length = _count_fitting(text[at : at + most], most)
         cut = at + length
         if cut < len(text):
             found = (text.rfind(mark, at + length // 2, cut + 1) for mark in ("\n\n", "\n", " "))
             cut = next((place for place in found if place > at), cut)
         piece = text[at:cut].rstrip()
         if piece:
-            spans = tuple(_within(rich.spans, offset, offset + units(piece)))
-            if rich.guarded and len(spans) > ENTITIES:  # what is over would be ignored, and be live
-                spans = (Span("code", 0, units(piece)),)
-            yield Rich(piece, spans[:ENTITIES], rich.guarded)
+            spans = tuple(_clip_spans(rich.spans, offset, offset + count_units(piece)))
+            if (
+                rich.guarded and len(spans) > MAX_ENTITIES
+            ):  # what is over would be ignored, and be live
+                spans = (Span("code", 0, count_units(piece)),)
+            yield Rich(piece, spans[:MAX_ENTITIES], rich.guarded)
         after = cut + 1 if text[cut : cut + 1] == " " else cut
         while text[after : after + 1] == "\n":
             after += 1
-        offset += units(text[at:after])
+        offset += count_units(text[at:after])
         at = after
         most = limit
 
 
-def _within(spans: Sequence[Span], start: int, end: int) -> Iterator[Span]:
+def _clip_spans(spans: Sequence[Span], start: int, end: int) -> Iterator[Span]:
     for span in spans:
         if span.start < end and span.end > start:
             yield Span(
@@ -307,7 +309,7 @@ def _within(spans: Sequence[Span], start: int, end: int) -> Iterator[Span]:
             )
 
 
-def _fitting(text: str, limit: int) -> int:
+def _count_fitting(text: str, limit: int) -> int:
     """How many characters fit into so many units."""
     if text.isascii():
         return min(len(text), limit)

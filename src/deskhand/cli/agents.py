@@ -12,12 +12,12 @@ from ..config.parse import parse_value, read_text
 from ..config.yaml_edit import set_key, unset_key, write_private_file
 from ..types.errors import ConfigError, DeskhandError
 from .init import make_home
-from .plain import plain
-from .run import USAGE, Listing, agent_of, config_option, fail, limit_option, settings_of
-from .table import table
+from .plain import escape_control
+from .run import USAGE, Listing, config_option, fail, limit_option, load_settings, resolve_agent
+from .table import print_table
 
-NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-TAKEN = ("defaults", "list")
+NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+RESERVED_NAMES = ("defaults", "list")
 """Words that have another meaning under `agents`, in the files of another system."""
 
 
@@ -45,7 +45,7 @@ def list_(limit: int | None, config: str | None) -> None:
     Example:
       deskhand agents list
     """
-    _list(settings_of(config), limit)
+    _print_agents(load_settings(config), limit)
 
 
 @agents.command()
@@ -66,8 +66,8 @@ def add(name: str, models: tuple[str, ...], config: str | None) -> None:
     Example:
       deskhand agents add coder --model anthropic/claude-sonnet-5
     """
-    settings = settings_of(config)
-    if not NAME.fullmatch(name) or name in TAKEN:
+    settings = load_settings(config)
+    if not NAME_PATTERN.fullmatch(name) or name in RESERVED_NAMES:
         fail(
             f"{name!r} cannot be a name: use small letters, digits, - and _, such as 'coder'", USAGE
         )
@@ -77,12 +77,12 @@ def add(name: str, models: tuple[str, ...], config: str | None) -> None:
         for model in models:
             if missing := Models(settings).check(model):
                 click.echo(f"deskhand: {missing}", err=True)
-        text = _text(settings)
+        text = _read_text(settings)
         for first in (
             () if settings.config.agents else settings.agents
         ):  # who is there without being named, stays first
             text = set_key(text, ["agents", first], {})
-        _write(
+        _write_config(
             settings, set_key(text, ["agents", name], {"models": list(models)} if models else {})
         )
         make_home(read_settings(settings.file), (name,))
@@ -91,7 +91,8 @@ def add(name: str, models: tuple[str, ...], config: str | None) -> None:
     except DeskhandError as error:
         fail(str(error), USAGE)
     click.echo(
-        f"Made {name}, in {plain(str(settings.home.workspace(name)))}. Talk to it: deskhand "
+        f"Made {name}, in {escape_control(str(settings.home.workspace(name)))}. Talk to it: "
+        "deskhand "
         f"--agent {name}"
     )
 
@@ -106,22 +107,24 @@ def remove(name: str, config: str | None) -> None:
     Example:
       deskhand agents remove coder
     """
-    settings = settings_of(config)
-    name = agent_of(settings, name)
+    settings = load_settings(config)
+    name = resolve_agent(settings, name)
     if len(settings.agents) == 1:
         fail(f"{name!r} is the only agent; make another first: deskhand agents add NAME", USAGE)
     place = settings.agent(name).workspace or str(settings.home.workspace(name))
     try:
-        _write(settings, unset_key(_text(settings), ["agents", name], Config))
+        _write_config(settings, unset_key(_read_text(settings), ["agents", name], Config))
     except OSError as error:
         fail(f"cannot write {error.filename}: {error.strerror}")
     except DeskhandError as error:
         fail(str(error), USAGE)
-    click.echo(f"Removed {name}. Its files stay in {plain(place)}, its conversations in the log.")
+    click.echo(
+        f"Removed {name}. Its files stay in {escape_control(place)}, its conversations in the log."
+    )
     click.echo(f"Where none is named, {settings.agents[settings.agents[0] == name]} answers.")
 
 
-def _list(settings: Settings, limit: int | None) -> None:
+def _print_agents(settings: Settings, limit: int | None) -> None:
     rows = []
     for name in settings.agents[:limit]:
         agent = settings.agent(name)
@@ -130,10 +133,10 @@ def _list(settings: Settings, limit: int | None) -> None:
             ", ".join((*([agent.profile] if agent.profile else []), *(agent.tools or ()))) or "none"
         )
         rows.append((name, ", ".join(agent.models) or "no model", tools, place))
-    table(("agent", "models", "tools", "workspace"), rows)
+    print_table(("agent", "models", "tools", "workspace"), rows)
 
 
-def _text(settings: Settings) -> str:
+def _read_text(settings: Settings) -> str:
     """The text of the configuration. Raises ConfigError where its agents are not written as
     ours."""
     try:
@@ -142,7 +145,7 @@ def _text(settings: Settings) -> str:
         return ""
     data = parse_value(text) or {}
     found = data.get("agents") or {}
-    if not isinstance(found, dict) or any(name in found for name in TAKEN):
+    if not isinstance(found, dict) or any(name in found for name in RESERVED_NAMES):
         file = settings.file
         raise ConfigError(
             f"the agents in {file} are written as another system has them; "
@@ -151,7 +154,7 @@ def _text(settings: Settings) -> str:
     return text
 
 
-def _write(settings: Settings, text: str) -> None:
+def _write_config(settings: Settings, text: str) -> None:
     """Write it only if it can be read back. Raises ConfigError, OSError."""
     parse_config(translate_config(parse_value(text) or {}, settings.file).config, settings.file)
     write_private_file(settings.file, text)

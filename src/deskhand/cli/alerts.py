@@ -10,14 +10,14 @@ from ..config.clock import SystemClock
 from ..runtime.app import App
 from ..store.sqlite import SqliteStore
 from ..users.owner_alerts import Alert, Alerts
-from .encoded import in_json
+from .encoded import to_json
 from .jobs_running import json_option
-from .plain import one_line
-from .run import config_option, settings_of, with_store
-from .sessions import when
-from .table import table
+from .plain import shorten_line
+from .run import config_option, load_settings, with_store
+from .sessions import format_local_time
+from .table import print_table
 
-SHOWN = 5
+MAX_LISTED = 5
 
 
 @click.command()
@@ -38,7 +38,7 @@ def alerts(limit: int, as_json: bool, config: str | None) -> None:
     Example:
       deskhand alerts
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
 
     async def use(store: SqliteStore) -> list[Alert]:
         told = Alerts(store, SystemClock())
@@ -48,14 +48,14 @@ def alerts(limit: int, as_json: bool, config: str | None) -> None:
 
     found = with_store(settings, use)
     if as_json:
-        click.echo(in_json(found))
+        click.echo(to_json(found))
     elif not found:
         click.echo("No alerts.")
     else:
         zone = ZoneInfo(settings.config.timezone)
-        table(
+        print_table(
             ("when", "", "alert"),
-            [(when(each.at, zone), _state(each), each.text) for each in found],
+            [(format_local_time(each.at, zone), _state(each), each.text) for each in found],
         )
 
 
@@ -64,12 +64,15 @@ async def show_alerts(app: App, zone: ZoneInfo) -> None:
     found = await app.alerts.unreached()
     if not found:
         return
-    for each in reversed(found[:SHOWN]):
+    for each in reversed(found[:MAX_LISTED]):
         click.echo(
-            click.style(f"Alert ({when(each.at, zone)}): {one_line(each.text, 400)}", fg="yellow")
+            click.style(
+                f"Alert ({format_local_time(each.at, zone)}): {shorten_line(each.text, 400)}",
+                fg="yellow",
+            )
         )
-    if len(found) > SHOWN:
-        click.echo(f"{len(found) - SHOWN} more: deskhand alerts")
+    if len(found) > MAX_LISTED:
+        click.echo(f"{len(found) - MAX_LISTED} more: deskhand alerts")
     await app.alerts.mark_seen()
 
 

@@ -18,12 +18,12 @@ from .run import (
     ME,
     USAGE,
     Listing,
-    agent_of,
     agent_option,
     config_option,
     fail,
     limit_option,
-    settings_of,
+    load_settings,
+    resolve_agent,
     with_store,
 )
 
@@ -63,8 +63,8 @@ def path_(folder: str, write: bool, outside: bool, agent: str, config: str | Non
     """
     if outside and not write:
         fail("--outside says who may write: add --write", USAGE)
-    settings = settings_of(config)
-    name = agent_of(settings, agent)
+    settings = load_settings(config)
+    name = resolve_agent(settings, agent)
     real = Path(folder).expanduser().resolve()
     if real.is_file():
         command = (
@@ -113,7 +113,7 @@ def list_(agent: str, limit: int | None, config: str | None) -> None:
     Example:
       deskhand allow list
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
 
     async def use(store: SqliteStore) -> None:
         lines = []
@@ -146,7 +146,7 @@ def revoke(what: str, agent: str, config: str | None) -> None:
     Example:
       deskhand allow revoke ~/Downloads
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     real = str(Path(what).expanduser().resolve())
 
     async def use(store: SqliteStore) -> None:

@@ -12,13 +12,13 @@ from ..runtime.app import App
 from ..store.base import OpenAsk
 from ..store.sqlite import SqliteStore
 from ..types.errors import Refused
-from .asks import answer, back_to, somebody_drives
-from .encoded import in_json
+from .asks import has_driver, resume_command, submit_answer
+from .encoded import to_json
 from .live import with_app
-from .plain import plain
-from .run import FAILED, ME, Listing, config_option, fail, limit_option, settings_of, with_store
-from .sessions import when
-from .table import table
+from .plain import escape_control
+from .run import FAILED, ME, Listing, config_option, fail, limit_option, load_settings, with_store
+from .sessions import format_local_time
+from .table import print_table
 
 
 @click.group(cls=Listing)
@@ -45,10 +45,10 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     Example:
       deskhand approvals list
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     asks = with_store(settings, lambda store: store.open_asks(ME))[:limit]
     if as_json:
-        click.echo(in_json(asks))
+        click.echo(to_json(asks))
         return
     if not asks:
         click.echo("Nothing waits for you.")
@@ -60,16 +60,16 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
             if ask.calls
             else "wants to run"
         )
-        click.echo(f"{click.style(ask.ask_id, bold=True)}  {plain(ask.session)} {kind}")
-        click.echo("    " + plain(ask.question).replace("\n", "\n    "))
+        click.echo(f"{click.style(ask.ask_id, bold=True)}  {escape_control(ask.session)} {kind}")
+        click.echo("    " + escape_control(ask.question).replace("\n", "\n    "))
         if ask.reason:
-            click.echo(f"    because {plain(ask.reason)}")
+            click.echo(f"    because {escape_control(ask.reason)}")
         if not ask.tool and ask.choices:
-            click.echo(f"    choices: {', '.join(map(plain, ask.choices))}")
+            click.echo(f"    choices: {', '.join(map(escape_control, ask.choices))}")
         click.echo(
             f"    deskhand approvals allow {ask.ask_id}"
             if ask.tool
-            else f"    {back_to(ask.session, settings)}"
+            else f"    {resume_command(ask.session, settings)}"
         )
         if ask.calls:
             click.echo(f"    deskhand approvals split {ask.ask_id}")
@@ -86,7 +86,7 @@ def allow(ask_id: str, always: bool, config: str | None) -> None:
     Example:
       deskhand approvals allow ask_5f0c
     """
-    _answer(ask_id, "always" if always else "once", config)
+    _submit_answer(ask_id, "always" if always else "once", config)
 
 
 @approvals.command()
@@ -100,7 +100,7 @@ def deny(ask_id: str, never: bool, config: str | None) -> None:
     Example:
       deskhand approvals deny ask_5f0c
     """
-    _answer(ask_id, "never" if never else "no", config)
+    _submit_answer(ask_id, "never" if never else "no", config)
 
 
 @approvals.command()
@@ -113,7 +113,7 @@ def split(ask_id: str, config: str | None) -> None:
     Example:
       deskhand approvals split ask_5f0c
     """
-    _answer(ask_id, "each", config)
+    _submit_answer(ask_id, "each", config)
 
 
 @approvals.command("grants")
@@ -127,10 +127,10 @@ def grants_(as_json: bool, limit: int | None, config: str | None) -> None:
     Example:
       deskhand approvals grants
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     found = with_store(settings, lambda store: list_grants(store, ME))[:limit]
     if as_json:
-        click.echo(in_json(found))
+        click.echo(to_json(found))
         return
     if not found:
         click.echo(
@@ -144,12 +144,12 @@ def grants_(as_json: bool, limit: int | None, config: str | None) -> None:
             grant.id[:12],
             grant.verdict,
             grant.by,
-            when(grant.at, zone),
-            plain(f"{grant.tool} {grant.arguments}"),
+            format_local_time(grant.at, zone),
+            escape_control(f"{grant.tool} {grant.arguments}"),
         )
         for grant in found
     ]
-    table(("id", "", "said by", "at", "to exactly this"), rows)
+    print_table(("id", "", "said by", "at", "to exactly this"), rows)
 
 
 @approvals.command("revoke")
@@ -170,12 +170,12 @@ def revoke_(grant_id: str, config: str | None) -> None:
         except Refused as error:
             fail(f"{error}; `deskhand approvals grants` shows them", FAILED)
 
-    grant = with_store(settings_of(config), use)
-    click.echo(f"Taken back: {grant.verdict} {plain(f'{grant.tool} {grant.arguments}')}")
+    grant = with_store(load_settings(config), use)
+    click.echo(f"Taken back: {grant.verdict} {escape_control(f'{grant.tool} {grant.arguments}')}")
 
 
-def _answer(ask_id: str, choice: str, config: str | None) -> None:
-    settings = settings_of(config)
+def _submit_answer(ask_id: str, choice: str, config: str | None) -> None:
+    settings = load_settings(config)
 
     async def use(app: App) -> OpenAsk:
         asks = await app.store.open_asks(ME)
@@ -187,7 +187,7 @@ def _answer(ask_id: str, choice: str, config: str | None) -> None:
             several = "is about several calls; `deskhand approvals split` asks about each of them"
             why = several if found[0].calls else "is about one call"
             fail(f"{found[0].ask_id} {why}", FAILED)
-        receipt = await answer(app, (found[0].session, found[0].ask_id), choice)
+        receipt = await submit_answer(app, (found[0].session, found[0].ask_id), choice)
         if receipt.status == "refused":
             fail(receipt.reason)
         return found[0]
@@ -200,6 +200,8 @@ def _answer(ask_id: str, choice: str, config: str | None) -> None:
         "never": "Denied for good",
     }
     said["each"] = "Asked about one by one"
-    click.echo(f"{said[choice]}: {plain(ask.question)}")
-    if not somebody_drives(settings):
-        click.echo(f"Nothing is running now; it goes on with: {back_to(ask.session, settings)}")
+    click.echo(f"{said[choice]}: {escape_control(ask.question)}")
+    if not has_driver(settings):
+        click.echo(
+            f"Nothing is running now; it goes on with: {resume_command(ask.session, settings)}"
+        )

@@ -31,29 +31,29 @@ from ..types.events import (
 from ..types.identity import Address, Configure, Inbound, Said, session_key
 from ..types.messages import Message, Text, ToolCall
 from ..types.options import SessionOptions
-from .asks import answer, back_to
-from .diffs import AS_IT_IS, coloured, lines_of
+from .asks import resume_command, submit_answer
+from .diffs import DIFF_HEADING, color_line, render_diff
 from .edits import Edits
-from .encoded import in_json
+from .encoded import to_json
 from .live import with_app
-from .plain import Pieces, one_line, plain
-from .rehearsals import arguments_of
+from .plain import Pieces, escape_control, shorten_line
+from .rehearsals import describe_arguments
 from .run import (
     FAILED,
     ME,
     NEEDS_APPROVAL,
     USAGE,
-    agent_of,
     agent_option,
     config_option,
     fail,
-    settings_of,
+    load_settings,
+    resolve_agent,
 )
 
-STDIN_BYTES = 4_000_000
+MAX_STDIN_BYTES = 4_000_000
 """More cannot be one message anyway, whatever the letters; the Door says how many characters
 fit."""
-QUIET_S = 1.0
+STDIN_HINT_S = 1.0
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -118,16 +118,18 @@ def ask(  # noqa: PLR0913 -- one parameter for each option
     before = click.get_current_context().find_root().params
     session = session or before.get("session", "")
     model = model or before.get("model", "")
-    text = "\n".join(part for part in (" ".join(words), _piped(bool(words))) if part).strip()
+    text = "\n".join(part for part in (" ".join(words), _read_stdin(bool(words))) if part).strip()
     if not text:
         fail('say what to ask, such as: deskhand ask "what is in this folder?"', USAGE)
-    settings = settings_of(config)
+    settings = load_settings(config)
     interactive = sys.stdin.isatty() and sys.stderr.isatty() and not as_json
-    question = Question(text, agent_of(settings, agent), session, model, as_json, wait, interactive)
-    sys.exit(with_app(settings, lambda app: converse(app, question)))
+    question = Question(
+        text, resolve_agent(settings, agent), session, model, as_json, wait, interactive
+    )
+    sys.exit(with_app(settings, lambda app: run_question(app, question)))
 
 
-def _piped(words: bool) -> str:
+def _read_stdin(words: bool) -> str:
     """What a pipe or a file holds; nothing where standard input is neither."""
     try:
         mode = os.fstat(0).st_mode
@@ -135,16 +137,16 @@ def _piped(words: bool) -> str:
         return ""
     if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)):
         return ""
-    if words and not stat.S_ISREG(mode) and not select.select([0], [], [], QUIET_S)[0]:
+    if words and not stat.S_ISREG(mode) and not select.select([0], [], [], STDIN_HINT_S)[0]:
         click.echo(
             "deskhand: waiting for the end of standard input; without one, add: < /dev/null",
             err=True,
         )
-    data = sys.stdin.buffer.read(STDIN_BYTES + 1)
-    if len(data) > STDIN_BYTES:
+    data = sys.stdin.buffer.read(MAX_STDIN_BYTES + 1)
+    if len(data) > MAX_STDIN_BYTES:
         fail(
             (
-                f"more than {STDIN_BYTES // 1_000_000} MB came in; put it into a file and ask "
+                f"more than {MAX_STDIN_BYTES // 1_000_000} MB came in; put it into a file and ask "
                 "about that"
             ),
             USAGE,
@@ -152,17 +154,17 @@ def _piped(words: bool) -> str:
     return data.decode(errors="replace").strip()
 
 
-async def talk(app: App, question: Question) -> None:
+async def run_line_chat(app: App, question: Question) -> None:
     """Line by line, for a terminal that cannot redraw. An empty line or the end of input leaves."""
     while True:
         line = await anyio.to_thread.run_sync(lambda: sys.stdin.readline(), abandon_on_cancel=True)
         if not line.strip():
             break
-        await converse(app, msgspec.structs.replace(question, text=line.strip()))
-    click.echo(f"Come back with: {plain(back_to(question.session, app.settings))}")
+        await run_question(app, msgspec.structs.replace(question, text=line.strip()))
+    click.echo(f"Come back with: {escape_control(resume_command(question.session, app.settings))}")
 
 
-async def use_model(app: App, session: str, address: Address, model: str) -> None:
+async def set_session_model(app: App, session: str, address: Address, model: str) -> None:
     """Have the conversation answered by this model from here on, whichever process answers. Ends
     the command where that cannot be."""
     ids = app.parts.ids
@@ -175,7 +177,7 @@ async def use_model(app: App, session: str, address: Address, model: str) -> Non
         fail(receipt.reason, USAGE)
 
 
-async def converse(app: App, question: Question) -> int:
+async def run_question(app: App, question: Question) -> int:
     """Ask, show what comes, and return the exit code."""
     ids = app.parts.ids
     now = app.parts.clock.now()
@@ -183,7 +185,7 @@ async def converse(app: App, question: Question) -> int:
     address = Address("terminal", chat=place)
     session = question.session if "/" in question.session else session_key(question.agent, address)
     if question.model:
-        await use_model(app, session, address, question.model)
+        await set_session_model(app, session, address, question.model)
     said = Said(Message("user", (Text(question.text),)))
     # Each question has an answer of its own, also where two processes ask in one conversation.
     receipt = await app.door.submit(
@@ -199,7 +201,7 @@ async def converse(app: App, question: Question) -> int:
     async with aclosing(app.door.follow(receipt.session, ME, receipt.after)) as items:
         async for item in items:
             event = item.event if isinstance(item, Recorded) else None
-            diff = None if question.as_json else await edits.of(item)
+            diff = None if question.as_json else await edits.find_diff(item)
             begun = begun or getattr(event, "inbox_id", None) == receipt.inbox_id
             if begun or (isinstance(item, Progress) and item.kind == "status"):
                 show(item)
@@ -223,8 +225,8 @@ async def converse(app: App, question: Question) -> int:
 
 def _echo_diff(app: App, diff: CallDiff) -> None:
     """On stderr, beside what else is told of calls. Colours are for terminals alone."""
-    for text, style in lines_of(diff):
-        click.echo(f"    {coloured(text, style, app.settings.environment)}", err=True)
+    for text, style in render_diff(diff):
+        click.echo(f"    {color_line(text, style, app.settings.environment)}", err=True)
 
 
 async def ask_person(
@@ -247,27 +249,32 @@ async def ask_person(
     if isinstance(event, ApprovalAsked) and event.reason:
         lines.append(f"because {event.reason}")
     lines += [f"  {number}  {choice}" for number, choice in enumerate(choices, 1)]
-    click.echo("\n".join(map(plain, lines)), err=True)
+    click.echo("\n".join(map(escape_control, lines)), err=True)
     if diff is not None:
-        click.echo(AS_IT_IS, err=True)
+        click.echo(DIFF_HEADING, err=True)
         _echo_diff(app, diff)
     if question.interactive:
         choice = await anyio.to_thread.run_sync(
-            lambda: _allowed(together) if approval else _prompt(choices), abandon_on_cancel=True
+            lambda: _prompt_approval(together) if approval else _prompt_answer(choices),
+            abandon_on_cancel=True,
         )
-        await answer(app, (session, event.ask_id), choice)
+        await submit_answer(app, (session, event.ask_id), choice)
         return None
-    how = f"deskhand approvals allow {event.ask_id}" if approval else back_to(session, app.settings)
+    how = (
+        f"deskhand approvals allow {event.ask_id}"
+        if approval
+        else resume_command(session, app.settings)
+    )
     click.echo(f"{'Allow it with' if approval else 'Answer it with'}: {how}", err=True)
     return None if question.wait else NEEDS_APPROVAL
 
 
-def _prompt(choices: tuple[str, ...]) -> str:
+def _prompt_answer(choices: tuple[str, ...]) -> str:
     said = str(click.prompt("Your answer", err=True))
     return choices[int(said) - 1] if said.isdigit() and 0 < int(said) <= len(choices) else said
 
 
-def _allowed(together: bool) -> str:
+def _prompt_approval(together: bool) -> str:
     means = {"y": "once", "a": "always", "n": "no", "never": "never"}
     words = "Allow? y once, a always exactly this, n no, never"
     if together:
@@ -292,53 +299,58 @@ class PlainText:
     stderr."""
 
     def __init__(self, *, progress: bool, zone: tzinfo) -> None:
-        self._shown, self._pieces, self.progress, self._told = "", Pieces(), progress, ""
+        self._printed, self._pieces, self.progress, self._last_status = "", Pieces(), progress, ""
         self._zone = zone
         self._calls: dict[str, ToolCall] = {}
 
     def __call__(self, item: Recorded | Progress) -> None:
         if isinstance(item, Progress):
-            self._piece(item)
+            self._print_progress(item)
             return
         match item.event:
             case ModelReplied(message=message):
-                self._rest(message.text)
+                self._print_rest(message.text)
                 for call in message.calls if self.progress else ():
-                    about = arguments_of(call) or bytes(call.arguments).decode(errors="replace")
-                    line = one_line(f"· {call.name} {about}", 100)
+                    about = describe_arguments(call) or bytes(call.arguments).decode(
+                        errors="replace"
+                    )
+                    line = shorten_line(f"· {call.name} {about}", 100)
                     click.echo(click.style(line, dim=True), err=True)
             case ModelFailed(retry_at=float() as until) if until - item.at > SILENT_WAIT_S:
                 moment = datetime.fromtimestamp(until, self._zone)
                 click.echo(
-                    f"deskhand: {plain(item.event.detail)} (trying again at {moment:%H:%M %Z})",
+                    (
+                        f"deskhand: {escape_control(item.event.detail)} (trying again at "
+                        f"{moment:%H:%M %Z})"
+                    ),
                     err=True,
                 )
             case CommandRun(reply=reply) if reply:
-                click.echo(plain(reply))
+                click.echo(escape_control(reply))
             case TurnEnded(said=said, reason=reason, note=note):
                 if said:
-                    click.echo(plain(said), err=reason != "done")
+                    click.echo(escape_control(said), err=reason != "done")
                 if note:
-                    click.echo(plain(note), err=True)
+                    click.echo(escape_control(note), err=True)
             case _:
                 pass
 
-    def _rest(self, text: str) -> None:
+    def _print_rest(self, text: str) -> None:
         """What the deltas did not bring."""
-        rest = text[len(self._shown) :] if text.startswith(self._shown) else text
+        rest = text[len(self._printed) :] if text.startswith(self._printed) else text
         click.echo(self._pieces(rest, last=True), nl=bool(text))
-        self._shown, self._pieces = "", Pieces()
+        self._printed, self._pieces = "", Pieces()
 
-    def _piece(self, item: Progress) -> None:
-        if item.kind == "snapshot" or (item.kind == "text" and item.offset == len(self._shown)):
+    def _print_progress(self, item: Progress) -> None:
+        if item.kind == "snapshot" or (item.kind == "text" and item.offset == len(self._printed)):
             click.echo(self._pieces(item.text), nl=False)
-            self._shown += item.text
-        elif item.kind == "reset" and self._shown:
+            self._printed += item.text
+        elif item.kind == "reset" and self._printed:
             click.echo(self._pieces("", last=True) + " […]")
-            self._shown, self._pieces = "", Pieces()
-        elif item.kind == "status" and item.text != self._told:
-            self._told = item.text
-            click.echo(f"deskhand: {plain(item.text)}", err=True)
+            self._printed, self._pieces = "", Pieces()
+        elif item.kind == "status" and item.text != self._last_status:
+            self._last_status = item.text
+            click.echo(f"deskhand: {escape_control(item.text)}", err=True)
 
 
 class _Json:
@@ -348,4 +360,4 @@ class _Json:
 
     def __call__(self, item: Recorded | Progress) -> None:
         if isinstance(item, Recorded):
-            click.echo(in_json(item))
+            click.echo(to_json(item))

@@ -10,7 +10,7 @@ from ..supervision.lock import read_holder
 from ..types.identity import Address, Answer, Inbound, Receipt
 
 
-async def answer(app: App, ask: tuple[str, str], choice: str) -> Receipt:
+async def submit_answer(app: App, ask: tuple[str, str], choice: str) -> Receipt:
     """Hand in the answer to (session, id of the ask). Once this returns it is durable."""
     session, ask_id = ask
     body = Answer(ask_id, choice)
@@ -25,18 +25,18 @@ async def answer(app: App, ask: tuple[str, str], choice: str) -> Receipt:
     return await app.door.submit(inbound)
 
 
-def somebody_drives(settings: Settings) -> bool:
+def has_driver(settings: Settings) -> bool:
     """Whether a Deskhand is running that will take in what is handed in now."""
     return read_holder(settings.home.lock) is not None
 
 
-def name_of(session: str, settings: Settings) -> str:
+def session_name(session: str, settings: Settings) -> str:
     """What a person calls a conversation: its name here, or its whole key where it is another
     agent's or elsewhere."""
     return session.removeprefix(f"{settings.resolve_agent()}/terminal:")
 
 
-def back_to(session: str, settings: Settings) -> str:
+def resume_command(session: str, settings: Settings) -> str:
     """The command that goes on with a conversation."""
     agent, _, place = session.partition("/")
     if not place.startswith("terminal:"):

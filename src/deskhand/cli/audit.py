@@ -9,9 +9,9 @@ import click
 from ..gateway.audit_anchor import read_anchors
 from ..store.chain import Break
 from ..store.sqlite import SqliteStore
-from .encoded import in_json
-from .plain import plain
-from .run import FAILED, Group, config_option, settings_of, with_store
+from .encoded import to_json
+from .plain import escape_control
+from .run import FAILED, Group, config_option, load_settings, with_store
 
 
 @click.group(cls=Group)
@@ -37,7 +37,7 @@ def verify(as_json: bool, config: str | None) -> None:
     Example:
       deskhand audit verify && echo all is as it was
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     anchors = read_anchors(settings.home.anchors)
 
     async def use(store: SqliteStore) -> tuple[int, list[Break]]:
@@ -46,10 +46,10 @@ def verify(as_json: bool, config: str | None) -> None:
     events, breaks = with_store(settings, use)
     if as_json:
         broken = [item._asdict() for item in breaks]
-        click.echo(in_json({"events": events, "anchors": len(anchors), "breaks": broken}))
+        click.echo(to_json({"events": events, "anchors": len(anchors), "breaks": broken}))
     else:
         for broken_at in breaks:
-            click.echo(f"{plain(broken_at.session)}, event {broken_at.n}: {broken_at.why}")
+            click.echo(f"{escape_control(broken_at.session)}, event {broken_at.n}: {broken_at.why}")
         if any("is gone" in broken_at.why for broken_at in breaks):
             click.echo(
                 "If you began afresh on purpose, move the notes of before away too: "

@@ -14,13 +14,13 @@ from ..store.base import Hit
 from ..store.sqlite import SqliteStore
 from ..workspace.erase import Gone
 from ..workspace.erase import erase_session as erase_it
-from .ask import Question, converse
-from .asks import name_of
-from .encoded import in_json
+from .ask import Question, run_question
+from .asks import session_name
+from .encoded import to_json
 from .live import with_app
-from .plain import plain
-from .run import ME, config_option, fail, limit_option, settings_of, with_store
-from .sessions import events_of, key_of, sessions, when
+from .plain import escape_control
+from .run import ME, config_option, fail, limit_option, load_settings, with_store
+from .sessions import format_local_time, load_events, resolve_session_key, sessions
 
 __all__ = ["sessions"]
 
@@ -40,7 +40,7 @@ def undo(name: str, turns: int, config: str | None) -> None:
       deskhand sessions undo nov21-0930
       deskhand sessions undo nov21-0930 3
     """
-    _run(name, f"/undo {turns}", config)
+    _run_command(name, f"/undo {turns}", config)
 
 
 @sessions.command()
@@ -53,7 +53,7 @@ def retry(name: str, config: str | None) -> None:
     Example:
       deskhand sessions retry nov21-0930
     """
-    _run(name, "/retry", config)
+    _run_command(name, "/retry", config)
 
 
 @sessions.command()
@@ -66,7 +66,7 @@ def branch(name: str, config: str | None) -> None:
     Example:
       deskhand sessions branch nov21-0930
     """
-    _run(name, "/branch", config)
+    _run_command(name, "/branch", config)
 
 
 @sessions.command()
@@ -86,15 +86,19 @@ def erase(name: str, keep_memories: bool, yes: bool, config: str | None) -> None
       deskhand sessions erase nov21-0930
       deskhand sessions erase nov21-0930 --keep-memories
     """
-    settings = settings_of(config)
-    events_of(settings, name)
-    shown = name_of(key_of(settings, name), settings)
+    settings = load_settings(config)
+    load_events(settings, name)
+    shown = session_name(resolve_session_key(settings, name), settings)
     if not yes and not click.confirm(f"Erase all that was said in “{shown}”? It cannot be undone."):
         fail("Nothing was erased.")
 
     async def use(store: SqliteStore) -> Gone:
         return await erase_it(
-            store, ME, key_of(settings, name), SystemClock().now(), memories=not keep_memories
+            store,
+            ME,
+            resolve_session_key(settings, name),
+            SystemClock().now(),
+            memories=not keep_memories,
         )
 
     gone = with_store(settings, use)
@@ -109,12 +113,14 @@ def erase(name: str, keep_memories: bool, yes: bool, config: str | None) -> None
     )
 
 
-def _run(name: str, command: str, config: str | None) -> NoReturn:
-    settings = settings_of(config)
-    events_of(settings, name)
-    key = key_of(settings, name)
+def _run_command(name: str, command: str, config: str | None) -> NoReturn:
+    settings = load_settings(config)
+    load_events(settings, name)
+    key = resolve_session_key(settings, name)
     sys.exit(
-        with_app(settings, lambda app: converse(app, Question(command, key.partition("/")[0], key)))
+        with_app(
+            settings, lambda app: run_question(app, Question(command, key.partition("/")[0], key))
+        )
     )
 
 
@@ -133,11 +139,11 @@ def search(
     Example:
       deskhand sessions search tax invoice
     """
-    settings = settings_of(config)
-    key = key_of(settings, session) if session else ""
+    settings = load_settings(config)
+    key = resolve_session_key(settings, session) if session else ""
     hits = with_store(settings, lambda store: store.search(ME, " ".join(words), limit, key))
     if as_json:
-        click.echo(in_json(hits))
+        click.echo(to_json(hits))
         return
     if not hits:
         click.echo(
@@ -146,18 +152,18 @@ def search(
         )
     zone = ZoneInfo(settings.config.timezone)
     for hit in hits:
-        place = f"{plain(name_of(hit.session, settings))}  {when(hit.at, zone)}  event {hit.n}"
+        place = f"{escape_control(session_name(hit.session, settings))}  {format_local_time(hit.at, zone)}  event {hit.n}"  # noqa: E501
         click.echo(click.style(place, dim=True))
-        click.echo(f"  {'you' if hit.role == 'user' else 'it'}: {_marked(hit)}")
+        click.echo(f"  {'you' if hit.role == 'user' else 'it'}: {_highlight_hit(hit)}")
 
 
-def _marked(hit: Hit) -> str:
+def _highlight_hit(hit: Hit) -> str:
     """The excerpt, with what was searched for in bold where there are colours."""
     shown = ""
     done = 0
     for start, end in hit.marks:
-        shown += plain(hit.excerpt[done:start]) + click.style(
-            plain(hit.excerpt[start:end]), bold=True
+        shown += escape_control(hit.excerpt[done:start]) + click.style(
+            escape_control(hit.excerpt[start:end]), bold=True
         )
         done = end
-    return shown + plain(hit.excerpt[done:])
+    return shown + escape_control(hit.excerpt[done:])

@@ -27,13 +27,13 @@ from ..config.config import Settings
 from ..config.first_settings import store_setting
 from ..config.sections import BUDGET_FIELDS, Budget, BudgetPeriod, check_budgets
 from ..types.errors import DeskhandError
-from .encoded import in_json
-from .plain import plain
-from .run import ME, USAGE, Listing, config_option, fail, limit_option, settings_of, with_store
-from .table import table
+from .encoded import to_json
+from .plain import escape_control
+from .run import ME, USAGE, Listing, config_option, fail, limit_option, load_settings, with_store
+from .table import print_table
 
 T = TypeVar("T")
-SHOWN = 20
+MAX_LISTED = 20
 _UNITS = {"k": 1_000, "m": 1_000_000}
 
 
@@ -90,20 +90,20 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     Example:
       deskhand budget list --json
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     zone = ZoneInfo(settings.config.timezone)
     today = to_day_number(SystemClock().now(), zone)
 
     async def use(ledger: BudgetLedger) -> list[LimitStanding]:
-        whose = await _whose(ledger, settings, today)
+        whose = await _list_budget_keys(ledger, settings, today)
         return [standing for of, name in whose for standing in ledger.list_standings(of, name)]
 
-    async def spent(ledger: BudgetLedger) -> Amounts:
+    async def read_month_usage(ledger: BudgetLedger) -> Amounts:
         return ledger.sum_used("all", "", period_start("month", today))
 
     found = with_ledger(settings, use)[:limit]
     if as_json:
-        click.echo(in_json([_as_json(each) for each in found]))
+        click.echo(to_json([_to_dict(each) for each in found]))
         return
     rows = [
         (
@@ -115,31 +115,31 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
         for each in found
     ]
     if rows:
-        table(("budget of", "used", "", ""), rows)
-    tokens, micros = with_ledger(settings, spent)
+        print_table(("budget of", "used", "", ""), rows)
+    tokens, micros = with_ledger(settings, read_month_usage)
     dollars = f", about {format_amount('usd', micros)}" if micros else ""
     click.echo(f"All of this month: {format_amount('tokens', tokens)}{dollars}.")
     if not settings.config.budgets:
         click.echo("No budget is set. Set one with: deskhand budget set all --tokens-per-day 2m")
 
 
-async def _whose(
+async def _list_budget_keys(
     ledger: BudgetLedger, settings: Settings, today: int
 ) -> list[tuple[BudgetScope, str]]:
     """Whom there is a line for: those that have a budget by name, and those who used something of a
     general one."""
     found: dict[tuple[BudgetScope, str], None] = {}
     for key in settings.config.budgets:
-        of, name = _key(key)
+        of, name = _parse_key(key)
         found[of, name] = None
         if of != "all" and not name:
             del found[of, name]
-            for name in await ledger.list_spenders(of, period_start("month", today), SHOWN):
+            for name in await ledger.list_spenders(of, period_start("month", today), MAX_LISTED):
                 found[of, name] = None
     return list(found)
 
 
-def _as_json(standing: LimitStanding) -> dict[str, Any]:
+def _to_dict(standing: LimitStanding) -> dict[str, Any]:
     limit = standing.limit
     scale = 1e6 if standing.limit.unit == "usd" else 1
     numbers = {"used": standing.used, "held": standing.held, "most": standing.most}
@@ -177,7 +177,7 @@ def set_(whose: str, nothing: bool, config: str | None, **most: float | None) ->
       deskhand budget set job:morning --tokens-per-day 50k
       deskhand budget set person:anna --none
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     given = {field: most[field] for field in BUDGET_FIELDS if most[field] is not None}
     if bool(given) == nothing:
         fail("say what may be used, such as --tokens-per-day 500k, or --none", USAGE)
@@ -188,10 +188,10 @@ def set_(whose: str, nothing: bool, config: str | None, **most: float | None) ->
         store_setting(settings, ("budgets", whose), msgspec.to_builtins(after))
     except DeskhandError as error:
         fail(str(error), USAGE)
-    click.echo(plain(f"Set for {whose}: {_words(after)}"))
+    click.echo(escape_control(f"Set for {whose}: {_describe_budget(after)}"))
 
 
-def _words(budget: Budget) -> str:
+def _describe_budget(budget: Budget) -> str:
     said = []
     for field, (unit, per) in BUDGET_FIELDS.items():
         if (most := getattr(budget, field)) is not None:
@@ -216,15 +216,15 @@ def lift(whose: str, per: BudgetPeriod | None, config: str | None) -> None:
       deskhand budget lift person:anna
       deskhand budget lift all --per month
     """
-    settings = settings_of(config)
-    of, name = _key(whose)
+    settings = load_settings(config)
+    of, name = _parse_key(whose)
     if of != "all" and not name:
         fail(f"say whose: {of}:NAME; `deskhand budget` lists them", USAGE)
 
     async def use(ledger: BudgetLedger) -> list[LimitStanding]:
         return await ledger.lift(of, name, ME, per or "")
 
-    chosen = with_ledger(settings, lambda ledger: _chosen(ledger, of, name, per or ""))
+    chosen = with_ledger(settings, lambda ledger: _select_limits(ledger, of, name, per or ""))
     zero = [each.limit.field for each in chosen if not each.most]
     amounts = " ".join(f"--{field.replace('_', '-')} NUMBER" for field in zero)
     change = f"deskhand budget set {quote_key(whose)} {amounts}"
@@ -241,19 +241,21 @@ def lift(whose: str, per: BudgetPeriod | None, config: str | None) -> None:
     further = "" if zero else "; go on with `continue` where it stopped"
     for each in lifted:
         if each.most:
-            click.echo(plain(f"{each.limit.key}: {format_used(each)} are used now{further}."))
+            click.echo(
+                escape_control(f"{each.limit.key}: {format_used(each)} are used now{further}.")
+            )
     if zero:
-        click.echo(plain(f"deskhand: one budget of {whose} still {nothing}"), err=True)
+        click.echo(escape_control(f"deskhand: one budget of {whose} still {nothing}"), err=True)
 
 
-async def _chosen(
+async def _select_limits(
     ledger: BudgetLedger, of: BudgetScope, name: str, per: BudgetPeriod | Literal[""]
 ) -> list[LimitStanding]:
     """Its limits, or those for that time."""
     return [each for each in ledger.list_standings(of, name) if per in ("", each.limit.per)]
 
 
-def _key(key: str) -> tuple[BudgetScope, str]:
+def _parse_key(key: str) -> tuple[BudgetScope, str]:
     """Ends the command for one that names nobody."""
     kind, _, name = key.partition(":")
     of = next((each for each in BUDGET_SCOPES if each == kind), None)

@@ -14,9 +14,9 @@ from ..evals.runner import ReplayOptions
 from ..runtime.app import App
 from ..types.errors import ConfigError
 from .live import with_app
-from .plain import one_line, plain
-from .run import FAILED, USAGE, Listing, config_option, fail, limit_option, settings_of
-from .table import table
+from .plain import escape_control, shorten_line
+from .run import FAILED, USAGE, Listing, config_option, fail, limit_option, load_settings
+from .table import print_table
 
 
 @click.group(cls=Listing)
@@ -42,19 +42,19 @@ def list_(limit: int | None, config: str | None) -> None:
     Example:
       deskhand cases list
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     found = Cases(settings.home.cases)
     rows = []
     for name in found.list_names()[:limit]:
         try:
             case = found.read(name)
-            rows.append((name, case.session, str(case.turn), one_line(case.asked, 100)))
+            rows.append((name, case.session, str(case.turn), shorten_line(case.asked, 100)))
         except ConfigError as error:
             rows.append((name, "", "", str(error)))
     if not rows:
         click.echo("No cases yet. Make one of a turn: deskhand replay SESSION --save NAME")
         return
-    table(("case", "conversation", "turn", "what was said"), rows)
+    print_table(("case", "conversation", "turn", "what was said"), rows)
 
 
 @cases.command()
@@ -92,7 +92,7 @@ def run(
       deskhand cases run
       deskhand cases run disk-check --model openai/gpt-5-mini
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     found = Cases(settings.home.cases)
     wanted = list(names) or found.list_names()
     if not wanted:
@@ -115,10 +115,10 @@ def run(
     async def use(app: App) -> list[Verdict]:
         verdicts = list(broken)
         for verdict in verdicts:
-            _say(verdict, settings)
+            _print_verdict(verdict, settings)
         for name, case in read.items():
             verdict = await run_case(name, case, app.features.replaying, trial, again=again)
-            _say(verdict, settings)
+            _print_verdict(verdict, settings)
             verdicts.append(verdict)
         return verdicts
 
@@ -130,7 +130,7 @@ def run(
         raise SystemExit(FAILED)
 
 
-def _say(verdict: Verdict, settings: Settings) -> None:
+def _print_verdict(verdict: Verdict, settings: Settings) -> None:
     mark = click.style("fails", fg="red") if verdict.wrong else click.style("ok   ", fg="green")
     how = ""
     if (found := verdict.replayed) is not None:
@@ -139,9 +139,9 @@ def _say(verdict: Verdict, settings: Settings) -> None:
             f"  {found.now.steps} steps, {len(found.now.calls)} calls, {found.now.tokens:,} "
             f"tokens, {what}"
         )
-    click.echo(f"{mark}  {plain(verdict.name)}{plain(how)}")
+    click.echo(f"{mark}  {escape_control(verdict.name)}{escape_control(how)}")
     for wrong in verdict.wrong:
-        click.echo(f"       {plain(wrong)}")
+        click.echo(f"       {escape_control(wrong)}")
 
 
 @cases.command()
@@ -155,7 +155,7 @@ def remove(name: str, config: str | None) -> None:
       deskhand cases remove disk-check
     """
     try:
-        Cases(settings_of(config).home.cases).remove(name)
+        Cases(load_settings(config).home.cases).remove(name)
     except ConfigError as error:
         fail(str(error), USAGE)
-    click.echo(f"Removed: {plain(name)}")
+    click.echo(f"Removed: {escape_control(name)}")

@@ -16,11 +16,11 @@ from ..gateway.local_stream import ask_health
 from ..store.blobs import Blobs
 from ..types.errors import DeskhandError
 from ..types.health import HealthFact
-from .plain import plain
-from .run import USAGE, Listing, config_option, fail, limit_option, run, settings_of
-from .table import table
+from .plain import escape_control
+from .run import USAGE, Listing, config_option, fail, limit_option, load_settings, run
+from .table import print_table
 
-TOKENS = {"telegram": "TELEGRAM_BOT_TOKEN"}
+TOKEN_VARIABLES = {"telegram": "TELEGRAM_BOT_TOKEN"}
 """The kinds that are added by a token, and the variable that holds it."""
 
 
@@ -45,7 +45,7 @@ def list_(limit: int | None, config: str | None) -> None:
     Example:
       deskhand channels list
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     found = settings.config.channels
     if not found:
         click.echo(
@@ -56,13 +56,13 @@ def list_(limit: int | None, config: str | None) -> None:
     health = anyio.run(ask_health, settings.home.socket)
     facts = {fact.name: fact for fact in health.facts} if health else {}
     rows = [
-        (name, each.type or name, *_state(each, facts.get(f"channel {name}")))
+        (name, each.type or name, *_describe_state(each, facts.get(f"channel {name}")))
         for name, each in found.items()
     ]
-    table(("channel", "kind", "state", "why"), rows[:limit])
+    print_table(("channel", "kind", "state", "why"), rows[:limit])
 
 
-def _state(config: ChannelConfig, fact: HealthFact | None) -> tuple[str, str]:
+def _describe_state(config: ChannelConfig, fact: HealthFact | None) -> tuple[str, str]:
     if not config.enabled:
         return "off", ""
     if fact is None:
@@ -71,7 +71,7 @@ def _state(config: ChannelConfig, fact: HealthFact | None) -> tuple[str, str]:
 
 
 @channels.command()
-@click.argument("kind", type=click.Choice(sorted(TOKENS)))
+@click.argument("kind", type=click.Choice(sorted(TOKEN_VARIABLES)))
 @click.option(
     "--name", default="", metavar="NAME", help="Name of the account, if you have more than one bot."
 )
@@ -85,10 +85,10 @@ def add(kind: str, name: str, config: str | None) -> None:
       deskhand channels add telegram
       echo "$TOKEN" | deskhand channels add telegram --name family
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     name = name or kind
     before = settings.config.channels.get(name, ChannelConfig())
-    own = TOKENS[kind] if name == kind else f"{name.upper().replace('-', '_')}_BOT_TOKEN"
+    own = TOKEN_VARIABLES[kind] if name == kind else f"{name.upper().replace('-', '_')}_BOT_TOKEN"
     variable = before.token_env or own
     token = (
         click.prompt(variable, hide_input=True, err=True)
@@ -98,24 +98,24 @@ def add(kind: str, name: str, config: str | None) -> None:
     wanted = replace(before, type=before.type or kind, token_env=variable, enabled=True)
     tried = replace(settings, environment={**settings.environment, variable: token.strip()})
 
-    async def meet() -> Introduction:
+    async def introduce() -> Introduction:
         return await fetch_introduction(name, wanted, tried, Blobs(settings.home.blobs))
 
     try:
-        met = run(settings, meet)
+        met = run(settings, introduce)
         store_secret(settings, variable, token)
-        for key, value in _keys(name, kind, variable):
+        for key, value in _config_entries(name, kind, variable):
             store_setting(settings, ["channels", name, key], value)
     except DeskhandError as error:
         fail(str(error), USAGE)
-    click.echo(f"{plain(met.name)} is added: {plain(met.link)}")
+    click.echo(f"{escape_control(met.name)} is added: {escape_control(met.link)}")
     click.echo(
         "It works from the next start on: deskhand serve, or /restart. Write to it, and it "
         "tells you a code."
     )
 
 
-def _keys(name: str, kind: str, variable: str) -> list[tuple[str, object]]:
+def _config_entries(name: str, kind: str, variable: str) -> list[tuple[str, object]]:
     named: list[tuple[str, object]] = (
         [] if name == kind else [("type", kind), ("token_env", variable)]
     )

@@ -25,27 +25,27 @@ from ..types.identity import Address, Inbound, Receipt, Said, session_key
 from ..types.messages import Message, Text
 from ..types.turn import JOINT_ASK_CHOICES, SINGLE_ASK_CHOICES
 from .alerts import show_alerts
-from .ask import Question, talk, use_model
-from .asks import answer, back_to, name_of
+from .ask import Question, run_line_chat, set_session_model
+from .asks import resume_command, session_name, submit_answer
 from .edits import Edits
 from .keys import Keys
 from .live import with_app
-from .mentions import paths, with_mentioned
-from .model import choose as keep
+from .mentions import attach_mentions, find_paths
+from .model import set_model as keep
 from .paint import Paint
-from .plain import plain
-from .run import ME, USAGE, agent_of, fail, run, settings_of
-from .screen import Screen, colour_system, open_history
+from .plain import escape_control
+from .run import ME, USAGE, fail, load_settings, resolve_agent, run
+from .screen import Screen, detect_color_system, open_history
 from .view import View
-from .welcome import choose, offers
+from .welcome import choose_model, list_offers
 
 SHOWN_TURNS = 3
 """How much of an older conversation is shown when it goes on."""
-MEANT_S = 0.4
+ANSWER_GRACE_S = 0.4
 """A key pressed sooner after an approval appeared was meant for the line that was being typed."""
-AGAIN_S = 2.0
+LEAVE_WINDOW_S = 2.0
 FRAME_S = 0.1
-LISTED_S = 1.0
+PATHS_TTL_S = 1.0
 """For so long a folder is taken to hold what it held."""
 
 
@@ -59,26 +59,26 @@ def chat(session: str, *, latest: bool, agent: str, model: str, config: str | No
             ),
             USAGE,
         )
-    settings = settings_of(config)
-    name = agent_of(settings, agent)
+    settings = load_settings(config)
+    name = resolve_agent(settings, agent)
     if not (model or settings.agent(name).models):
-        from .importing import hint
+        from .importing import find_import_hint
 
-        if moving := hint(settings):
-            click.echo(f"{plain(moving)}\n")
-        chosen = run(settings, lambda: _first_model(settings))
+        if moving := find_import_hint(settings):
+            click.echo(f"{escape_control(moving)}\n")
+        chosen = run(settings, lambda: _choose_first_model(settings))
         if not chosen:
             sys.exit(0)
         settings = settings.with_model(chosen)
 
     async def use(app: App) -> None:
-        key = await _session(app, settings, session, name, latest=latest)
+        key = await _resolve_session(app, settings, session, name, latest=latest)
         app.dispatch.adopt(key)
         if model:
-            await use_model(app, key, _address(key), model)
+            await set_session_model(app, key, _address(key), model)
         await show_alerts(app, ZoneInfo(settings.config.timezone))
         if settings.environment.get("TERM", "dumb") == "dumb":
-            await talk(app, Question("", name, key, interactive=True))
+            await run_line_chat(app, Question("", name, key, interactive=True))
         else:
             await Chat(app, settings, key, name).run()
 
@@ -86,14 +86,16 @@ def chat(session: str, *, latest: bool, agent: str, model: str, config: str | No
     sys.exit(0)
 
 
-async def _first_model(settings: Settings) -> str:
-    chosen = await choose(await offers(settings))
+async def _choose_first_model(settings: Settings) -> str:
+    chosen = await choose_model(await list_offers(settings))
     if chosen and not chosen.startswith("scripted/"):
         keep(settings, chosen)
     return chosen
 
 
-async def _session(app: App, settings: Settings, given: str, agent: str, *, latest: bool) -> str:
+async def _resolve_session(
+    app: App, settings: Settings, given: str, agent: str, *, latest: bool
+) -> str:
     """The session that is meant: by its whole key, by its name in this terminal, the latest, or a
     fresh one."""
     known = await app.store.sessions(ME, 1000)
@@ -130,9 +132,12 @@ class Chat:
         self._agent = agent
         self._now = app.parts.clock.monotonic
         self.screen = Screen(
-            self._live, self._status, self.paths, open_history(settings.home.history)
+            self._render_live,
+            self._render_status,
+            self.find_paths,
+            open_history(settings.home.history),
         )
-        paint = Paint(lambda: self.screen.columns, colour_system())
+        paint = Paint(lambda: self.screen.columns, detect_color_system())
         self.view = View(
             paint,
             self._now,
@@ -142,16 +147,16 @@ class Chat:
         self._paint = paint
         self._tasks: TaskGroup | None = None
         self._stopping = False
-        self._pressed_at = -AGAIN_S
-        self._early: deque[int] = deque(maxlen=100)
+        self._pressed_at = -LEAVE_WINDOW_S
+        self._logged_inbox_ids: deque[int] = deque(maxlen=100)
         self._files: Workspace | None = None
-        self._listed: tuple[str, float, list[str]] = ("", -LISTED_S, [])
+        self._cached_paths: tuple[str, float, list[str]] = ("", -PATHS_TTL_S, [])
 
     async def run(self) -> None:
         """Until the person leaves."""
-        after = await self._where_to_begin()
+        after = await self._find_start()
         await self._open_files()
-        self.screen.print(self._greeting(after))
+        self.screen.print(self._render_greeting(after))
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             tasks.start_soon(self._follow, after)
@@ -159,7 +164,7 @@ class Chat:
             with suppress(EOFError):
                 await self.screen.run(Keys(self).bindings)
             tasks.cancel_scope.cancel()
-        self._goodbye()
+        self._print_goodbye()
 
     async def _open_files(self) -> None:
         """Look up what the agent may reach now. Without a workspace no file is completed, and none
@@ -169,13 +174,13 @@ class Chat:
         except DeskhandError:
             self._files = None
 
-    async def _where_to_begin(self) -> int:
+    async def _find_start(self) -> int:
         """The event after which the last few turns begin."""
         events = await self._app.store.events(self._session)
         turns = [recorded.n for recorded in events if isinstance(recorded.event, MessageReceived)]
         return turns[-SHOWN_TURNS] - 1 if len(turns) >= SHOWN_TURNS else 0
 
-    def _greeting(self, after: int) -> list[str]:
+    def _render_greeting(self, after: int) -> list[str]:
         model = next(iter(self._settings.agent(self._agent).models), "")
         lines = [self._paint.line(("deskhand", "bold"), (f"  {model}  {self._agent}", "quiet"))]
         hint = "Write a message. / shows commands, @ attaches a file, Ctrl+C stops, Ctrl+D leaves."
@@ -186,12 +191,14 @@ class Chat:
             )
         return lines
 
-    def _goodbye(self) -> None:
+    def _print_goodbye(self) -> None:
         if self.view.working:
             click.echo(
                 "It was still at work: it goes on when you come back, or where Deskhand runs."
             )
-        click.echo(f"Come back with: {plain(back_to(self._session, self._settings))}")
+        click.echo(
+            f"Come back with: {escape_control(resume_command(self._session, self._settings))}"
+        )
 
     # ------------------------------------------------------------------ what is seen
 
@@ -200,10 +207,10 @@ class Chat:
         async with aclosing(self._app.door.follow(self._session, ME, after)) as items:
             async for item in items:
                 if isinstance(item, Recorded):
-                    self._early.append(
+                    self._logged_inbox_ids.append(
                         getattr(item.event, "inbox_id", 0)
                     )  # it may come before its receipt
-                self.screen.print(self.view.render(item, await edits.of(item)))
+                self.screen.print(self.view.render(item, await edits.find_diff(item)))
                 if not self.view.working:
                     self._stopping = False
                 if not isinstance(item, Progress) or item.kind != "thinking":
@@ -213,16 +220,18 @@ class Chat:
         drove = False
         while True:
             await anyio.sleep(FRAME_S)
-            moves = self.view.working or self._pressed_at + AGAIN_S + 2 * FRAME_S > self._now()
+            moves = (
+                self.view.working or self._pressed_at + LEAVE_WINDOW_S + 2 * FRAME_S > self._now()
+            )
             if moves or drove != self._app.dispatch.is_driving:
                 drove = self._app.dispatch.is_driving
                 self.screen.redraw()
 
-    def _live(self, height: int) -> list[str]:
-        return self.view.live(height)
+    def _render_live(self, height: int) -> list[str]:
+        return self.view.render_live(height)
 
-    def _status(self) -> str:
-        if self._now() - self._pressed_at < AGAIN_S:
+    def _render_status(self) -> str:
+        if self._now() - self._pressed_at < LEAVE_WINDOW_S:
             return "Ctrl+C again leaves."
         if self._stopping:
             return "stopping …"
@@ -231,14 +240,14 @@ class Chat:
             return f"waits for you  Ctrl+C stops{elsewhere}"
         if self.view.working:
             return f"at work  Ctrl+C stops; what you write now reaches it at once{elsewhere}"
-        return f"{name_of(self._session, self._settings)}{elsewhere}"
+        return f"{session_name(self._session, self._settings)}{elsewhere}"
 
     # ------------------------------------------------------------------ what is done
 
     @property
-    def may_answer(self) -> tuple[str, ...]:
+    def answer_choices(self) -> tuple[str, ...]:
         ask = self.view.ask
-        if ask is None or not ask.approval or self._now() - ask.at < MEANT_S:
+        if ask is None or not ask.approval or self._now() - ask.at < ANSWER_GRACE_S:
             return ()
         return JOINT_ASK_CHOICES if ask.together else SINGLE_ASK_CHOICES
 
@@ -255,24 +264,24 @@ class Chat:
         ):
             self._start(self._answer, ask.id, ask.choices[int(text) - 1])
         else:
-            self._start(self._say, text)
+            self._start(self._submit_message, text)
 
     def answer(self, choice: str) -> None:
         if self.view.ask is not None:
             self._start(self._answer, self.view.ask.id, choice)
 
-    def paths(self, beginning: str) -> list[str]:
-        asked, at, found = self._listed
-        if asked != beginning or self._now() - at > LISTED_S:
-            found = paths(self._files, beginning) if self._files is not None else []
-            self._listed = (beginning, self._now(), found)
+    def find_paths(self, beginning: str) -> list[str]:
+        asked, at, found = self._cached_paths
+        if asked != beginning or self._now() - at > PATHS_TTL_S:
+            found = find_paths(self._files, beginning) if self._files is not None else []
+            self._cached_paths = (beginning, self._now(), found)
         return found
 
     def interrupt(self) -> None:
         if self.view.working and not self._stopping:
             self._stopping = True
             self._start(self._stop)
-        elif self._now() - self._pressed_at < AGAIN_S:
+        elif self._now() - self._pressed_at < LEAVE_WINDOW_S:
             self.leave()
         else:
             self._pressed_at = self._now()
@@ -283,44 +292,44 @@ class Chat:
 
     def _start(self, what: Callable[..., Awaitable[Receipt]], *args: str) -> None:
         if self._tasks is not None:
-            self._tasks.start_soon(self._carefully, what, args)
+            self._tasks.start_soon(self._run_action, what, args)
 
-    async def _carefully(
+    async def _run_action(
         self, what: Callable[..., Awaitable[Receipt]], args: tuple[str, ...]
     ) -> None:
         """Do it; what cannot be done is said, and the chat goes on."""
         try:
             receipt = await what(*args)
         except DeskhandError as error:
-            self._complain(str(error))
+            self._print_error(str(error))
             return
         if receipt.status == "refused":
-            self._complain(receipt.reason)
+            self._print_error(receipt.reason)
 
-    async def _say(self, text: str) -> Receipt:
+    async def _submit_message(self, text: str) -> Receipt:
         address = _address(self._session)
         now = self._app.parts.clock.now()
         ids = self._app.parts.ids
-        said = Said(await self._with_files(text))
+        said = Said(await self._make_message(text))
         receipt = await self._app.door.submit(
             Inbound(ids.new("line"), address, "owner", now, said, self._session)
         )
-        if receipt.status == "accepted" and receipt.inbox_id not in self._early:
-            self.view.queued[receipt.inbox_id] = plain(text)
+        if receipt.status == "accepted" and receipt.inbox_id not in self._logged_inbox_ids:
+            self.view.queued[receipt.inbox_id] = escape_control(text)
         return receipt
 
-    async def _with_files(self, text: str) -> Message:
+    async def _make_message(self, text: str) -> Message:
         await self._open_files()
         if self._files is None or text.lstrip().startswith(("/", "!")):
             return Message("user", (Text(text),))
-        return await with_mentioned(text, self._files, self._app.blobs.put)
+        return await attach_mentions(text, self._files, self._app.blobs.put)
 
     async def _answer(self, ask_id: str, choice: str) -> Receipt:
-        return await answer(self._app, (self._session, ask_id), choice)
+        return await submit_answer(self._app, (self._session, ask_id), choice)
 
     async def _stop(self) -> Receipt:
         return await self._app.door.stop(self._session, ME)
 
-    def _complain(self, text: str) -> None:
+    def _print_error(self, text: str) -> None:
         self._stopping = False
         self.screen.print([*self._paint.text(text, "warn"), ""])

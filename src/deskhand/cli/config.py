@@ -17,9 +17,9 @@ from ..config.yaml_edit import set_key, unset_key, write_private_file
 from ..tools.shell import TIMEOUT_S
 from ..types.errors import ConfigError, DeskhandError
 from ..types.limits import Limits
-from .encoded import in_json
-from .plain import plain
-from .run import USAGE, Group, config_option, fail, settings_of
+from .encoded import to_json
+from .plain import escape_control
+from .run import USAGE, Group, config_option, fail, load_settings
 
 
 @click.group(cls=Group, invoke_without_command=True)
@@ -37,17 +37,17 @@ def config(ctx: click.Context, config: str | None) -> None:
     ctx.ensure_object(dict)
     ctx.obj["config"] = config
     if ctx.invoked_subcommand is None:
-        _print(resolved(settings_of(config)))
+        _print_json(resolve_config(load_settings(config)))
 
 
-def resolved(settings: Settings) -> dict[str, Any]:
+def resolve_config(settings: Settings) -> dict[str, Any]:
     """Every key with what holds for it; each agent as it is, over the defaults."""
-    whole = _whole(settings.config)
-    whole["agents"] = {name: _agent(settings, name) for name in settings.agents}
+    whole = _dump_fields(settings.config)
+    whole["agents"] = {name: _resolve_agent(settings, name) for name in settings.agents}
     return whole
 
 
-def _agent(settings: Settings, name: str) -> dict[str, Any]:
+def _resolve_agent(settings: Settings, name: str) -> dict[str, Any]:
     """An agent with what holds for it, also where neither it nor the defaults say anything."""
     agent = settings.agent(name)
     limits = settings.limits(agent, Limits().window)
@@ -59,30 +59,30 @@ def _agent(settings: Settings, name: str) -> dict[str, Any]:
         "profile": settings.offered_tools(name).profile,
         "posture": settings.posture(name),
     }
-    return _whole(agent) | holds
+    return _dump_fields(agent) | holds
 
 
-def _whole(struct: msgspec.Struct) -> dict[str, Any]:
+def _dump_fields(struct: msgspec.Struct) -> dict[str, Any]:
     """All fields, those that are not set too."""
     found: dict[str, Any] = {}
     for name in struct.__struct_fields__:
         value = getattr(struct, name)
         if isinstance(value, msgspec.Struct):
-            value = _whole(value)
+            value = _dump_fields(value)
         elif isinstance(value, dict):
             value = {
-                key: _whole(inner) if isinstance(inner, msgspec.Struct) else inner
+                key: _dump_fields(inner) if isinstance(inner, msgspec.Struct) else inner
                 for key, inner in value.items()
             }
         found[name] = msgspec.to_builtins(value)
     return found
 
 
-def _print(value: Any) -> None:
-    click.echo(in_json(value, indent=2))
+def _print_json(value: Any) -> None:
+    click.echo(to_json(value, indent=2))
 
 
-def _inherited(ctx: click.Context, config: str | None) -> str | None:
+def _inherited_config(ctx: click.Context, config: str | None) -> str | None:
     return config or (ctx.obj or {}).get("config")
 
 
@@ -97,19 +97,19 @@ def get(ctx: click.Context, key: str, config: str | None) -> None:
     Example:
       deskhand config get defaults.models
     """
-    settings = settings_of(_inherited(ctx, config))
+    settings = load_settings(_inherited_config(ctx, config))
     try:
-        value = keys.get_value(resolved(settings), key.split("."))
+        value = keys.get_value(resolve_config(settings), key.split("."))
     except KeyError:
         if keys.exists(key, Config):
             fail(f"{key!r} is not set")
-        _unknown(key)
+        _fail_unknown_key(key)
     if isinstance(value, str):
-        click.echo(plain(value))
+        click.echo(escape_control(value))
     elif isinstance(value, dict):
-        _print(value)
+        _print_json(value)
     else:
-        click.echo(in_json(value))
+        click.echo(to_json(value))
 
 
 @config.command("list")
@@ -122,7 +122,7 @@ def list_(ctx: click.Context, config: str | None) -> None:
     Example:
       deskhand config list
     """
-    _print(resolved(settings_of(_inherited(ctx, config))))
+    _print_json(resolve_config(load_settings(_inherited_config(ctx, config))))
 
 
 @config.command("set")
@@ -137,15 +137,15 @@ def set_(ctx: click.Context, key: str, value: str, config: str | None) -> None:
     Example:
       deskhand config set agents.main.thinking high
     """
-    settings = settings_of(_inherited(ctx, config))
+    settings = load_settings(_inherited_config(ctx, config))
     if not keys.exists(key, Config):
-        _unknown(key)
+        _fail_unknown_key(key)
     try:
         data = parse_value(value) if value else ""
         listed = key.rpartition(".")[2] in LIST_KEYS or key == "plugins"
         if listed and isinstance(data, str):
             data = [name.strip() for name in data.split(",")]
-        _store(settings, set_key(_text(settings.file), key.split("."), data))
+        _write_config(settings, set_key(_read_text(settings.file), key.split("."), data))
     except DeskhandError as error:
         fail(str(error), USAGE)
 
@@ -161,9 +161,9 @@ def unset(ctx: click.Context, key: str, config: str | None) -> None:
     Example:
       deskhand config unset defaults.temperature
     """
-    settings = settings_of(_inherited(ctx, config))
+    settings = load_settings(_inherited_config(ctx, config))
     try:
-        _store(settings, unset_key(_text(settings.file), key.split("."), Config))
+        _write_config(settings, unset_key(_read_text(settings.file), key.split("."), Config))
     except KeyError:
         fail(f"{key!r} is not set in {str(settings.file)!r}")
     except DeskhandError as error:
@@ -180,7 +180,7 @@ def path(ctx: click.Context, config: str | None) -> None:
     Example:
       $EDITOR "$(deskhand config path)"
     """
-    click.echo(str(settings_of(_inherited(ctx, config)).file))
+    click.echo(str(load_settings(_inherited_config(ctx, config)).file))
 
 
 @config.command("import")
@@ -200,13 +200,13 @@ def import_(ctx: click.Context, file: str, write: bool, config: str | None) -> N
     Example:
       deskhand config import ~/.operator/operator.yaml --write
     """
-    settings = settings_of(_inherited(ctx, config))
+    settings = load_settings(_inherited_config(ctx, config))
     try:
         imported = read_foreign_settings(Path(file))
     except ConfigError as error:
         fail(str(error), USAGE)
     if not write:
-        click.echo(plain(imported.text), nl=False)
+        click.echo(escape_control(imported.text), nl=False)
     else:
         target = settings.file
         if target.exists():
@@ -226,7 +226,7 @@ def import_(ctx: click.Context, file: str, write: bool, config: str | None) -> N
         click.echo(f"Secrets that --write puts into .env: {', '.join(imported.secrets)}.", err=True)
 
 
-def _unknown(key: str) -> NoReturn:
+def _fail_unknown_key(key: str) -> NoReturn:
     near = keys.find_similar(key, Config)
     fail(
         f"there is no key {key!r}"
@@ -235,14 +235,14 @@ def _unknown(key: str) -> NoReturn:
     )
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return read_text(path)
     except FileNotFoundError:
         return ""
 
 
-def _store(settings: Settings, text: str) -> None:
+def _write_config(settings: Settings, text: str) -> None:
     """Write it only if it can be read back. Raises ConfigError."""
     known, _ = keys.split_known(parse_value(text) or {}, Config)
     keys.normalize(known)

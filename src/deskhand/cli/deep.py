@@ -17,17 +17,17 @@ from ..deepwork.progress import (
 from ..deepwork.state import LongRun
 from ..secrets.redaction import Redactor
 from ..store.sqlite import SqliteStore
-from ..tools.task_rows import read
-from ..tools.task_words import listed
+from ..tools.task_rows import parse_graph
+from ..tools.task_words import render_tasks
 from ..types.goals import LongWork
-from .asks import name_of, somebody_drives
-from .encoded import in_json
-from .plain import plain
-from .run import USAGE, config_option, fail, limit_option, settings_of, with_store
-from .sessions import key_of
-from .table import table
+from .asks import has_driver, session_name
+from .encoded import to_json
+from .plain import escape_control
+from .run import USAGE, config_option, fail, limit_option, load_settings, with_store
+from .sessions import resolve_session_key
+from .table import print_table
 
-LOOK_S = 1.0
+POLL_S = 1.0
 
 
 @click.command()
@@ -47,32 +47,38 @@ def deep(session: str, follow: bool, as_json: bool, limit: int | None, config: s
       deskhand deep nov21-0930
       deskhand deep nov21-0930 --follow
     """
-    settings = settings_of(config)
-    key = key_of(settings, session) if session else ""
+    settings = load_settings(config)
+    key = resolve_session_key(settings, session) if session else ""
     if follow and not key:
         fail("--follow follows one conversation: name it, as `deskhand deep` lists them", USAGE)
     if follow:
         _follow(settings, key, as_json)
         return
-    found = _found(settings, key)[:limit]
+    found = _load_work(settings, key)[:limit]
     hide = Redactor(settings)
     if as_json:
-        click.echo(hide(in_json(found)))
+        click.echo(hide(to_json(found)))
     elif not found:
         which = f"{session} does not go on by itself" if session else "Nothing goes on by itself"
-        click.echo(f"{plain(which)}. Begin it in a conversation: /deep REQUEST, or /goal TEXT.")
-    elif key:
-        click.echo(plain(hide("\n".join([*render_long_work(found[0]), *_tasks(settings, key)]))))
-    else:
-        table(
-            ("conversation", "done", "now", "tokens used", "left", ""),
-            [_row(each, settings, hide) for each in found],
+        click.echo(
+            f"{escape_control(which)}. Begin it in a conversation: /deep REQUEST, or /goal TEXT."
         )
-    if found and not as_json and not somebody_drives(settings):
+    elif key:
+        click.echo(
+            escape_control(
+                hide("\n".join([*render_long_work(found[0]), *_render_tasks(settings, key)]))
+            )
+        )
+    else:
+        print_table(
+            ("conversation", "done", "now", "tokens used", "left", ""),
+            [_render_row(each, settings, hide) for each in found],
+        )
+    if found and not as_json and not has_driver(settings):
         click.echo("Deskhand does not run now: it goes on with `deskhand serve`.", err=True)
 
 
-def _found(settings: Settings, key: str) -> list[LongWork]:
+def _load_work(settings: Settings, key: str) -> list[LongWork]:
     async def use(store: SqliteStore) -> list[LongWork]:
         config = settings.config.deep_work
         one = await load_long_work(store, key, config) if key else None
@@ -83,20 +89,20 @@ def _found(settings: Settings, key: str) -> list[LongWork]:
     return with_store(settings, use)
 
 
-def _tasks(settings: Settings, key: str) -> list[str]:
+def _render_tasks(settings: Settings, key: str) -> list[str]:
     async def use(store: SqliteStore) -> str:
-        return listed(read(await store.query("task_of", (key,))))
+        return render_tasks(parse_graph(await store.query("task_of", (key,))))
 
     return [text] if (text := with_store(settings, use)) else []
 
 
-def _row(work: LongWork, settings: Settings, hide: Redactor) -> tuple[str, ...]:
+def _render_row(work: LongWork, settings: Settings, hide: Redactor) -> tuple[str, ...]:
     far = f"{work.percent} % ({work.done}/{work.tasks})" if work.tasks else "-"
     used, most = (work.used, work.most) if work.deep else (work.goal_used, work.goal_most)
     what = work.doing or (f"goal: {work.goal}" if work.goal else "-")
     state = STATES[work.state]
     return (
-        name_of(work.session, settings),
+        session_name(work.session, settings),
         far,
         hide(what),
         f"{used:,}",
@@ -116,12 +122,14 @@ def _follow(settings: Settings, key: str, as_json: bool) -> None:
         known = LongRun(key)
         rests = False
         clock = SystemClock()
-        told = somebody_drives(settings)
+        told = has_driver(settings)
         while (work := await load_long_work(store, key, config, known)) is not None:
             now = f"{work.done}/{work.tasks} {work.doing} {work.state} {work.round}"
             if now != before:
                 before = now
-                click.echo(hide(in_json(work)) if as_json else plain(hide(_line(work))))
+                click.echo(
+                    hide(to_json(work)) if as_json else escape_control(hide(_render_line(work)))
+                )
             if work.state == "done" and not work.goal:
                 return ""
             rested = rests
@@ -131,14 +139,14 @@ def _follow(settings: Settings, key: str, as_json: bool) -> None:
                 click.echo("Deskhand does not run now: it goes on with `deskhand serve`.", err=True)
             if rested and rests:  # twice: somebody's words may be on their way
                 return "It does not go on by itself now. Write in that conversation, and it may."
-            await anyio.sleep(LOOK_S)
+            await anyio.sleep(POLL_S)
         return "It does not go on by itself any more." if before else "It does not go on by itself."
 
     if said := with_store(settings, use):
         click.echo(said, err=as_json)
 
 
-def _line(work: LongWork) -> str:
+def _render_line(work: LongWork) -> str:
     used, most = (work.used, work.most) if work.deep else (work.goal_used, work.goal_most)
     far = f"{work.percent:3} %  {work.done}/{work.tasks}  " if work.tasks else ""
     what = f"{work.doing}; " if work.doing else ""

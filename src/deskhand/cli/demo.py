@@ -26,9 +26,9 @@ from ..types.identity import Address, Answer, Inbound, Said
 from ..types.messages import Message, Text
 from .run import FAILED
 
-ASKED = "Plan a small birthday party for Ada, keep the notes, and post the invitation."
+REQUEST_TEXT = "Plan a small birthday party for Ada, keep the notes, and post the invitation."
 PAUSE_S = 1.2
-PLACE = Address("terminal", chat="demo")
+ADDRESS = Address("terminal", chat="demo")
 
 
 @click.command()
@@ -45,13 +45,13 @@ def demo(yes: bool) -> None:
         sys.exit(anyio.run(Demo(Path(folder), yes or not sys.stdin.isatty()).run))
 
 
-def settings_at(home: Path) -> Settings:
+def make_demo_settings(home: Path) -> Settings:
     """A home of its own, on the scripted model."""
     config = msgspec.convert({"defaults": {"models": ["scripted/demo"]}}, Config, strict=False)
     return Settings(Home(home), config)
 
 
-def _no_model(name: str) -> NoReturn:
+def _refuse_model(name: str) -> NoReturn:
     raise AssertionError("the child drives, not this process")
 
 
@@ -62,21 +62,21 @@ class Demo:
     def __init__(self, home: Path, yes: bool) -> None:
         self._home = home
         self._yes = yes
-        self._show = Console(highlight=False)
+        self._console = Console(highlight=False)
         self._child: anyio.abc.Process | None = None
         self._line = ""
 
     async def run(self) -> int:
-        settings = settings_at(self._home)
-        self._say(
+        settings = make_demo_settings(self._home)
+        self._print(
             "A scripted model stands in for a real one; everything else is the real thing.", "dim"
         )
-        async with open_app(settings, Parts(_no_model)) as app:
+        async with open_app(settings, Parts(_refuse_model)) as app:
             await self._start()
-            said = Said(Message("user", (Text(ASKED),)))
-            inbound = Inbound("demo-1", PLACE, OWNER.id, app.parts.clock.now(), said)
+            said = Said(Message("user", (Text(REQUEST_TEXT),)))
+            inbound = Inbound("demo-1", ADDRESS, OWNER.id, app.parts.clock.now(), said)
             receipt = await app.door.submit(inbound)
-            self._say(f"\nYou: {ASKED}\n", "bold")
+            self._print(f"\nYou: {REQUEST_TEXT}\n", "bold")
             try:
                 with anyio.fail_after(90):
                     done = await self._watch(app, receipt.session)
@@ -84,7 +84,7 @@ class Demo:
                 if self._child is not None and self._child.returncode is None:
                     self._child.kill()
                     await self._child.wait()
-        return await self._close(done)
+        return await self._print_outcome(done)
 
     async def _start(self) -> None:
         command = [sys.executable, "-P", "-m", "deskhand.testing.demo", str(self._home)]
@@ -98,32 +98,32 @@ class Demo:
                     continue
                 event = item.event
                 if isinstance(event, e.ModelReplied):
-                    self._reply(event)
+                    self._print_reply(event)
                 elif isinstance(event, e.ApprovalAsked):
                     await self._answer(app, session, event)
                 elif isinstance(event, e.ToolFinished):
                     style = "green" if event.result.status == "ok" else "yellow"
-                    self._say(f"    {event.result.status}: {event.result.text}", style)
+                    self._print(f"    {event.result.status}: {event.result.text}", style)
                 elif isinstance(event, e.ToolStarted) and event.call_id == "call_post_letter":
-                    await self._kill()
+                    await self._kill_and_restart()
                 elif isinstance(event, e.TurnEnded):
                     return event.reason == "done"
         return False
 
-    def _reply(self, event: e.ModelReplied) -> None:
+    def _print_reply(self, event: e.ModelReplied) -> None:
         if event.message.text:
-            self._say(f"Deskhand: {event.message.text}")
+            self._print(f"Deskhand: {event.message.text}")
         for call in event.message.calls:
-            self._say(f"  > {call.name} {bytes(call.arguments).decode()[:100]}", "cyan")
+            self._print(f"  > {call.name} {bytes(call.arguments).decode()[:100]}", "cyan")
 
     async def _answer(self, app: App, session: str, asked: e.ApprovalAsked) -> None:
         question = f"{asked.question}\n\nWhy I ask: {asked.reason}"
-        self._show.print(
+        self._console.print(
             Panel(Rich(question), title="It needs your approval", border_style="yellow")
         )
         choice = "once"
         if self._yes:
-            self._say("(answered: yes)", "dim")
+            self._print("(answered: yes)", "dim")
             await anyio.sleep(PAUSE_S)
         else:
             yes = await anyio.to_thread.run_sync(
@@ -132,41 +132,43 @@ class Demo:
             choice = "once" if yes else "no"
         answer = Answer(asked.ask_id, choice)
         inbound = Inbound(
-            f"answer-{asked.ask_id}", PLACE, OWNER.id, app.parts.clock.now(), answer, session
+            f"answer-{asked.ask_id}", ADDRESS, OWNER.id, app.parts.clock.now(), answer, session
         )
         await app.door.submit(inbound)
 
-    async def _kill(self) -> None:
+    async def _kill_and_restart(self) -> None:
         """End the agent's process in the middle of the tool, then start it again."""
         if self._child is None:
             return
-        self._say("    walking to the letter box …", "dim")
+        self._print("    walking to the letter box …", "dim")
         await anyio.sleep(PAUSE_S)
-        self._say(f"\n$ kill -9 {self._child.pid}", "bold red")
+        self._print(f"\n$ kill -9 {self._child.pid}", "bold red")
         self._child.kill()
         await self._child.wait()
-        self._say("The process is gone, in the middle of posting.", "red")
+        self._print("The process is gone, in the middle of posting.", "red")
         await anyio.sleep(PAUSE_S)
-        self._say("$ deskhand   (started again)\n", "bold green")
+        self._print("$ deskhand   (started again)\n", "bold green")
         await self._start()
 
-    async def _close(self, done: bool) -> int:
+    async def _print_outcome(self, done: bool) -> int:
         """What is on disk now."""
-        store = SqliteStore(settings_at(self._home).home.database)
+        store = SqliteStore(make_demo_settings(self._home).home.database)
         events, breaks = await store.audit()
         await store.close()
-        workspace = settings_at(self._home).home.workspace("default")
+        workspace = make_demo_settings(self._home).home.workspace("default")
         files = ", ".join(sorted(path.name for path in workspace.iterdir()))
-        self._say(f"\nIn the workspace: {files}", "dim")
-        self._say(
+        self._print(f"\nIn the workspace: {files}", "dim")
+        self._print(
             (
                 f"In the log: {events} events; the hash chain "
                 f"{'holds' if not breaks else 'is broken'}."
             ),
             "dim",
         )
-        self._say("Nothing was lost, nothing was done twice, and what is unknown was said.", "bold")
+        self._print(
+            "Nothing was lost, nothing was done twice, and what is unknown was said.", "bold"
+        )
         return 0 if done and not breaks else FAILED
 
-    def _say(self, text: str, style: str = "") -> None:
-        self._show.print(Rich(text), style=style or None)
+    def _print(self, text: str, style: str = "") -> None:
+        self._console.print(Rich(text), style=style or None)

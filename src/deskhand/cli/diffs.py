@@ -11,34 +11,38 @@ import click
 
 from ..policy.visible import escape_invisible
 from ..types.diffs import CallDiff, FileDiff
-from .plain import plain
+from .plain import escape_control
 
-LINES = 20
-LINE_CHARS = 300
+MAX_LINES = 20
+MAX_LINE_CHARS = 300
 """So many lines are shown of a change, and so much of each."""
-AS_IT_IS = "What it would change, as the file is now:"
+DIFF_HEADING = "What it would change, as the file is now:"
 _STYLES = {"+": "good", "-": "bad", "@": "quiet", "…": "quiet", "\\": "quiet"}
-_COLOURS: dict[str, dict[str, Any]] = {
+_COLORS: dict[str, dict[str, Any]] = {
     "good": {"fg": "green"},
     "bad": {"fg": "red"},
     "quiet": {"dim": True},
 }
-_MORE = re.compile(r"… ([\d,]+) more lines")
+_MORE_LINES = re.compile(r"… ([\d,]+) more lines")
 
 
-def coloured(text: str, style: str, environment: Mapping[str, str]) -> str:
+def color_line(text: str, style: str, environment: Mapping[str, str]) -> str:
     """The line made harmless, in its colour: where the output is no terminal, click takes that away
     again."""
-    words = plain(text[:LINE_CHARS])
-    return words if environment.get("NO_COLOR") else click.style(words, **_COLOURS.get(style, {}))
+    words = escape_control(text[:MAX_LINE_CHARS])
+    return words if environment.get("NO_COLOR") else click.style(words, **_COLORS.get(style, {}))
 
 
-def lines_of(found: CallDiff, most: int = LINES) -> list[tuple[str, str]]:
+def render_diff(found: CallDiff, most: int = MAX_LINES) -> list[tuple[str, str]]:
     """The lines to show, each with its style. What is left out is counted."""
-    lines = [line for file in found.files for line in _of_file(file, named=len(found.files) > 1)]
-    cut = [line for line in lines if not _MORE.fullmatch(line[0])]
+    lines = [
+        line for file in found.files for line in _render_file(file, named=len(found.files) > 1)
+    ]
+    cut = [line for line in lines if not _MORE_LINES.fullmatch(line[0])]
     left_out = sum(
-        int(match[1].replace(",", "")) for text, _ in lines if (match := _MORE.fullmatch(text))
+        int(match[1].replace(",", ""))
+        for text, _ in lines
+        if (match := _MORE_LINES.fullmatch(text))
     )
     left_out += max(len(cut) - most, 0)
     more = [(f"… {left_out:,} more lines", "quiet")] if left_out else []
@@ -46,7 +50,7 @@ def lines_of(found: CallDiff, most: int = LINES) -> list[tuple[str, str]]:
     return [*cut[:most], *more, *files]
 
 
-def _of_file(file: FileDiff, *, named: bool) -> Iterator[tuple[str, str]]:
+def _render_file(file: FileDiff, *, named: bool) -> Iterator[tuple[str, str]]:
     if named:
         yield f"{escape_invisible(file.place)} {file.did}", ""
     if file.why:

@@ -10,9 +10,9 @@ import click
 from ..config.config import Settings, find_home, read_settings
 from ..supervision.doctor import DoctorFinding, run_probes
 from ..types.errors import DeskhandError
-from .encoded import in_json
+from .encoded import to_json
 from .init import make_home
-from .plain import plain
+from .plain import escape_control
 from .run import FAILED, config_option, fail, run
 
 MARKS = {"good": ("ok", "green"), "note": ("!!", "yellow"), "bad": ("no", "red")}
@@ -30,23 +30,23 @@ def doctor(fix: bool, as_json: bool, config: str | None) -> None:
       deskhand doctor
       deskhand doctor --fix
     """
-    settings = _settings(config)
+    settings = _load_settings(config)
     if fix:
-        _fix(settings)
+        _repair(settings)
     found = run(settings, lambda: run_probes(settings), log=False)
     if as_json:
         rows = [
             {"probe": name, "level": f.level, "text": f.text, "remedy": f.remedy}
             for name, f in found
         ]
-        click.echo(in_json(rows))
+        click.echo(to_json(rows))
     else:
         for name, finding in found:
-            _show(name, finding)
+            _print_finding(name, finding)
     sys.exit(FAILED if any(finding.level == "bad" for _, finding in found) else 0)
 
 
-def _settings(config: str | None) -> Settings:
+def _load_settings(config: str | None) -> Settings:
     """The settings; a configuration that cannot be used is the first finding, and the last."""
     try:
         return read_settings(Path(config) if config else None)
@@ -55,18 +55,18 @@ def _settings(config: str | None) -> Settings:
             where = config or str(find_home().config)
         except DeskhandError:
             fail(str(error))
-        _show("configuration", DoctorFinding("bad", str(error), f"$EDITOR {where}"))
+        _print_finding("configuration", DoctorFinding("bad", str(error), f"$EDITOR {where}"))
         sys.exit(FAILED)
 
 
-def _fix(settings: Settings) -> None:
+def _repair(settings: Settings) -> None:
     try:
         for path in make_home(settings, settings.agents):
-            click.echo(f"made  {plain(str(path))}")
+            click.echo(f"made  {escape_control(str(path))}")
         for _, finding in run(settings, lambda: run_probes(settings), log=False):
             if finding.fix is not None:
                 finding.fix()
-                click.echo(f"did   {plain(finding.remedy)}")
+                click.echo(f"did   {escape_control(finding.remedy)}")
     except DeskhandError as error:
         fail(str(error))
     except OSError as error:  # what follows tells why
@@ -76,8 +76,10 @@ def _fix(settings: Settings) -> None:
         )
 
 
-def _show(name: str, finding: DoctorFinding) -> None:
+def _print_finding(name: str, finding: DoctorFinding) -> None:
     mark, colour = MARKS[finding.level]
-    click.echo(f"{click.style(mark, fg=colour, bold=True)}  {name:<14} {plain(finding.text)}")
+    click.echo(
+        f"{click.style(mark, fg=colour, bold=True)}  {name:<14} {escape_control(finding.text)}"
+    )
     if finding.remedy:
-        click.echo(f"{'':<19}{click.style('-> ' + plain(finding.remedy), bold=True)}")
+        click.echo(f"{'':<19}{click.style('-> ' + escape_control(finding.remedy), bold=True)}")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from ..runtime.app import App
-from ..tools.aliases import TOOLS
+from ..tools.aliases import TOOL_ALIASES
 from ..types.diffs import CallDiff
 from ..types.door import Progress
 from ..types.errors import DeskhandError
 from ..types.events import ApprovalAsked, ModelReplied, Recorded, ToolFinished
 from .run import ME
 
-_EDITS = ("write_file", "edit_file")
+_EDIT_TOOLS = ("write_file", "edit_file")
 
 
 class Edits:
@@ -22,7 +22,7 @@ class Edits:
         self._session = session
         self._edits: dict[str, int] = {}
 
-    async def of(self, item: Recorded | Progress) -> CallDiff | None:
+    async def find_diff(self, item: Recorded | Progress) -> CallDiff | None:
         """What this item brings about, or would; None where it is no edit, or nobody knows any
         more."""
         if isinstance(item, Progress):
@@ -32,19 +32,19 @@ class Edits:
                 self._edits = {
                     call.id: item.n
                     for call in message.calls
-                    if TOOLS.get(call.name, call.name) in _EDITS
+                    if TOOL_ALIASES.get(call.name, call.name) in _EDIT_TOOLS
                 }
                 return None
             case ToolFinished(result=result) if (
                 result.status == "ok" and result.call_id in self._edits
             ):
-                return await self._asked_for(result.call_id)
+                return await self._load_diff(result.call_id)
             case ApprovalAsked(call_id=call_id) if call_id in self._edits:
-                return await self._asked_for(call_id)
+                return await self._load_diff(call_id)
             case _:
                 return None
 
-    async def _asked_for(self, call_id: str) -> CallDiff | None:
+    async def _load_diff(self, call_id: str) -> CallDiff | None:
         try:
             found = await self._app.diffs.diff_call(
                 ME, self._session, self._edits[call_id], call_id

@@ -10,14 +10,14 @@ from contextlib import suppress
 import click
 
 from ..types.tuning import tune_interpreter
-from .plain import plain
+from .plain import escape_control
 from .root import cli
 
 FAILED = 1
 INTERRUPTED = 130
 
 
-def enter() -> int:
+def run_cli() -> int:
     """Run the command that the arguments name, and return its exit code. Other commands end by
     SystemExit.
 
@@ -28,18 +28,18 @@ def enter() -> int:
     sys.argv[1:] = [argument.encode(errors="replace").decode() for argument in sys.argv[1:]]
     tune_interpreter()
     try:
-        return _command()
+        return _run_command()
     except OSError as error:
-        _give_up_streams()
+        _discard_output()
         if not isinstance(error, BrokenPipeError):
             what = f"{error.filename}: {error.strerror}; `deskhand doctor` says what is wrong"
             shown = what if error.filename else f"the output is not taken: {error.strerror}"
             with suppress(OSError):
-                sys.stderr.write(f"deskhand: {plain(shown)}\n")
+                sys.stderr.write(f"deskhand: {escape_control(shown)}\n")
         return FAILED
 
 
-def _command() -> int:
+def _run_command() -> int:
     try:
         try:
             code = cli(prog_name="deskhand", standalone_mode=False)
@@ -65,7 +65,7 @@ def _open_missing_streams() -> None:
             setattr(sys, f"__{name}__", stream)
 
 
-def _give_up_streams() -> None:
+def _discard_output() -> None:
     """Let what was not written be forgotten, so that nobody complains of it at the very end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):

@@ -13,13 +13,13 @@ from ..store.sqlite import SqliteStore
 from ..types.commit import Change
 from ..types.events import MessageReceived, TurnEnded
 from ..types.identity import Inbound, Receipt, Said
-from .asks import back_to, name_of, somebody_drives
-from .encoded import in_json
+from .asks import has_driver, resume_command, session_name
+from .encoded import to_json
 from .live import with_app
-from .plain import one_line, plain
-from .run import USAGE, Listing, config_option, fail, limit_option, settings_of, with_store
-from .sessions import when
-from .table import table
+from .plain import escape_control, shorten_line
+from .run import USAGE, Listing, config_option, fail, limit_option, load_settings, with_store
+from .sessions import format_local_time
+from .table import print_table
 
 
 class Letter(msgspec.Struct, frozen=True):
@@ -57,10 +57,10 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     Example:
       deskhand failed list
     """
-    settings = settings_of(config)
-    letters = with_store(settings, given_up)[:limit]
+    settings = load_settings(config)
+    letters = with_store(settings, list_dead_letters)[:limit]
     if as_json:
-        click.echo(in_json(letters))
+        click.echo(to_json(letters))
     elif not letters:
         click.echo("Nothing was given up.")
     else:
@@ -68,13 +68,13 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
         rows = [
             (
                 each.id,
-                when(each.at, zone),
-                name_of(each.session, settings),
-                one_line(each.reason, 300),
+                format_local_time(each.at, zone),
+                session_name(each.session, settings),
+                shorten_line(each.reason, 300),
             )
             for each in letters
         ]
-        table(("id", "when", "conversation", "why"), rows)
+        print_table(("id", "when", "conversation", "why"), rows)
 
 
 @failed.command()
@@ -87,15 +87,17 @@ def retry(letter_id: str, config: str | None) -> None:
     Example:
       deskhand failed retry d7
     """
-    settings = settings_of(config)
-    letter = _find(settings, letter_id)
+    settings = load_settings(config)
+    letter = _find_letter(settings, letter_id)
     if letter.id[0] == "o":
-        _change(settings, "unsent_retry", letter)
+        _execute(settings, "unsent_retry", letter)
         click.echo("It is sent again as soon as its channel runs, marked as a possible duplicate.")
         return
 
     async def use(app: App) -> int:
-        receipts = [await _again(app, letter, event) for event in await _lost(app, letter)]
+        receipts = [
+            await _resubmit(app, letter, event) for event in await _load_messages(app, letter)
+        ]
         refused = [receipt.reason for receipt in receipts if receipt.status == "refused"]
         if refused:
             fail(refused[0])
@@ -104,8 +106,10 @@ def retry(letter_id: str, config: str | None) -> None:
 
     count = with_app(settings, use, drive=False)
     click.echo(f"{count} message{'s' * (count != 1)} handed in again.")
-    if not somebody_drives(settings):
-        click.echo(f"Nothing is running now; it goes on with: {back_to(letter.session, settings)}")
+    if not has_driver(settings):
+        click.echo(
+            f"Nothing is running now; it goes on with: {resume_command(letter.session, settings)}"
+        )
 
 
 @failed.command()
@@ -118,13 +122,13 @@ def drop(letter_id: str, config: str | None) -> None:
     Example:
       deskhand failed drop o3
     """
-    settings = settings_of(config)
-    letter = _find(settings, letter_id)
-    _change(settings, "dead_drop" if letter.id[0] == "d" else "unsent_drop", letter)
-    click.echo(f"Dropped {letter.id}: {plain(letter.reason)}")
+    settings = load_settings(config)
+    letter = _find_letter(settings, letter_id)
+    _execute(settings, "dead_drop" if letter.id[0] == "d" else "unsent_drop", letter)
+    click.echo(f"Dropped {letter.id}: {escape_control(letter.reason)}")
 
 
-async def given_up(store: SqliteStore) -> list[Letter]:
+async def list_dead_letters(store: SqliteStore) -> list[Letter]:
     """All that failed for good, the latest first."""
     dead = [
         Letter(f"d{i}", session, at, reason, n)
@@ -137,19 +141,19 @@ async def given_up(store: SqliteStore) -> list[Letter]:
     return sorted([*dead, *unsent], key=lambda letter: -letter.at)
 
 
-def _find(settings: Settings, letter_id: str) -> Letter:
-    letters = with_store(settings, given_up)
+def _find_letter(settings: Settings, letter_id: str) -> Letter:
+    letters = with_store(settings, list_dead_letters)
     found = next((letter for letter in letters if letter.id == letter_id), None)
     if found is None:
         fail(f"there is no {letter_id!r}; `deskhand failed list` shows what there is", USAGE)
     return found
 
 
-def _change(settings: Settings, statement: str, letter: Letter) -> None:
+def _execute(settings: Settings, statement: str, letter: Letter) -> None:
     with_store(settings, lambda store: store.change((Change(statement, (int(letter.id[1:]),)),)))
 
 
-async def _lost(app: App, letter: Letter) -> list[MessageReceived]:
+async def _load_messages(app: App, letter: Letter) -> list[MessageReceived]:
     """The messages that the turn had taken in which was given up."""
     events = [
         recorded.event
@@ -172,7 +176,7 @@ async def _lost(app: App, letter: Letter) -> list[MessageReceived]:
     ]
 
 
-async def _again(app: App, letter: Letter, event: MessageReceived) -> Receipt:
+async def _resubmit(app: App, letter: Letter, event: MessageReceived) -> Receipt:
     """Hand the message in as new: its first external id has been used."""
     ids = app.parts.ids
     now = app.parts.clock.now()

@@ -10,20 +10,20 @@ import click
 from ..config.clock import SystemClock
 from ..runtime.held_files import Approving, HeldFile, Seen
 from ..store.sqlite import SqliteStore
-from .encoded import in_json
-from .plain import plain
+from .encoded import to_json
+from .plain import escape_control
 from .run import (
     ME,
     Listing,
-    agent_of,
     agent_option,
     config_option,
     fail,
     limit_option,
-    settings_of,
+    load_settings,
+    resolve_agent,
     with_store,
 )
-from .table import table
+from .table import print_table
 
 
 @click.group(cls=Listing)
@@ -52,16 +52,16 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     Example:
       deskhand held list
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
 
     async def use(store: SqliteStore) -> list[HeldFile]:
         return await Approving(settings, store).list_held(SystemClock().now())
 
     found = with_store(settings, use)[:limit]
     if as_json:
-        click.echo(in_json(found))
+        click.echo(to_json(found))
     elif found:
-        table(("agent", "why", "file"), [(each.agent, each.why, each.path) for each in found])
+        print_table(("agent", "why", "file"), [(each.agent, each.why, each.path) for each in found])
     else:
         click.echo("Nothing is held back.")
 
@@ -77,8 +77,8 @@ def show(path: str, agent: str, config: str | None) -> None:
     Example:
       deskhand held show skills/weekly-report
     """
-    for line in _lines(_see(path, agent, config)):
-        click.echo(plain(line))
+    for line in _render_file(_view_file(path, agent, config)):
+        click.echo(escape_control(line))
 
 
 @held.command("approve")
@@ -95,11 +95,11 @@ def approve(path: str, yes: bool, agent: str, config: str | None) -> None:
       deskhand held approve SOUL.md
       deskhand held approve skills/weekly-report
     """
-    settings = settings_of(config)
-    seen = _see(path, agent, config)
+    settings = load_settings(config)
+    seen = _view_file(path, agent, config)
     if not yes:
-        for line in _lines(seen):
-            click.echo(plain(line))
+        for line in _render_file(seen):
+            click.echo(escape_control(line))
     if not seen.digest:
         fail(f"{seen.path} cannot be approved: {seen.problem}")
     if not yes and not click.confirm("Approve exactly this?", default=False):
@@ -109,7 +109,7 @@ def approve(path: str, yes: bool, agent: str, config: str | None) -> None:
         await Approving(settings, store).approve(seen, ME.id, SystemClock().now())
 
     with_store(settings, use)
-    click.echo(plain(f"Approved: {seen.path}"))
+    click.echo(escape_control(f"Approved: {seen.path}"))
     click.echo(f"SHA-256 {seen.digest}")
     if seen.bound:
         click.echo("If it changes, it is held back until you approve it again.")
@@ -131,10 +131,10 @@ def forget(path: str, yes: bool, agent: str, config: str | None) -> None:
     Example:
       deskhand held forget SOUL.md
     """
-    settings = settings_of(config)
-    name = agent_of(settings, agent) if agent else ""
+    settings = load_settings(config)
+    name = resolve_agent(settings, agent) if agent else ""
     if not yes and not click.confirm(
-        plain(f"Use {path} as it is from now on, whatever it says?"), default=False
+        escape_control(f"Use {path} as it is from now on, whatever it says?"), default=False
     ):
         fail("nothing was changed")
 
@@ -143,12 +143,12 @@ def forget(path: str, yes: bool, agent: str, config: str | None) -> None:
 
     if not with_store(settings, use):
         fail(f"{path!r} was not approved")
-    click.echo(plain(f"Taken back: {path}"))
+    click.echo(escape_control(f"Taken back: {path}"))
 
 
-def _see(path: str, agent: str, config: str | None) -> Seen:
-    settings = settings_of(config)
-    name = agent_of(settings, agent) if agent else ""
+def _view_file(path: str, agent: str, config: str | None) -> Seen:
+    settings = load_settings(config)
+    name = resolve_agent(settings, agent) if agent else ""
 
     async def use(store: SqliteStore) -> Seen:
         return await Approving(settings, store).view(path, name)
@@ -156,7 +156,7 @@ def _see(path: str, agent: str, config: str | None) -> Seen:
     return with_store(settings, use)
 
 
-def _lines(seen: Seen) -> list[str]:
+def _render_file(seen: Seen) -> list[str]:
     """What there is to know of it, then all of its text."""
     state = f"Held back: {seen.why}" if seen.why else "Not held back"
     how = [f"SHA-256 {seen.digest}"] if seen.digest else [f"It cannot be approved: {seen.problem}"]

@@ -11,21 +11,21 @@ from ..config.clock import SystemClock
 from ..net.egress import parse_egress_host
 from ..secrets.queries import drop_grants, list_grants, list_uses
 from ..store.sqlite import SqliteStore
-from ..tools.network import OUTSIDE, grant_host
+from ..tools.network import READ_OUTSIDE, grant_host
 from ..types.errors import DeskhandError
 from ..users.queries import audit_note
-from .plain import plain
+from .plain import escape_control
 from .run import (
     FAILED,
     ME,
     USAGE,
     Listing,
-    agent_of,
     agent_option,
     config_option,
     fail,
     limit_option,
-    settings_of,
+    load_settings,
+    resolve_agent,
     with_store,
 )
 
@@ -62,17 +62,17 @@ def allow(host: str, after_reading: bool, agent: str, config: str | None) -> Non
       deskhand hosts allow "*.example.org" --agent coder
       deskhand hosts allow git.example.org:8443
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     try:
         entry = str(parse_egress_host(host))
-        name = agent_of(settings, agent) if agent else ""
+        name = resolve_agent(settings, agent) if agent else ""
     except DeskhandError as error:
         fail(str(error), USAGE)
 
     async def use(store: SqliteStore) -> None:
         now = SystemClock().now()
         note = audit_note(now, ME.id, what="host allowed", subject=f"{entry} {name}".strip())
-        knowing = OUTSIDE if after_reading else 0
+        knowing = READ_OUTSIDE if after_reading else 0
         grant = grant_host(entry, agent=name, session="", knowing=knowing, at=now, by=ME.id)
         await store.change([grant, note])
         click.echo(f"Commands of {name or 'every agent'} may reach {entry} now")
@@ -95,7 +95,7 @@ def list_(used: bool, limit: int | None, config: str | None) -> None:
       deskhand hosts list
       deskhand hosts list --used
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     zone = ZoneInfo(settings.config.timezone)
 
     async def use(store: SqliteStore) -> None:
@@ -107,7 +107,7 @@ def list_(used: bool, limit: int | None, config: str | None) -> None:
                 if use.refused:
                     what = f"refused: {use.refused}"
                 where = f"{use.session}  {use.host}:{use.port}"
-                click.echo(plain(f"{at}  {where}  {use.requests} times  {what}"))
+                click.echo(escape_control(f"{at}  {where}  {use.requests} times  {what}"))
             if not uses:
                 click.echo("No command has reached anything yet.")
             return
@@ -116,10 +116,10 @@ def list_(used: bool, limit: int | None, config: str | None) -> None:
         ]
         for grant in await list_grants(store):
             where = grant.session or grant.agent or "every agent"
-            reading = "  also after reading" if grant.knowing == OUTSIDE else ""
+            reading = "  also after reading" if grant.knowing == READ_OUTSIDE else ""
             lines.append(f"{grant.host}  {where}{reading}  (by {grant.by})")
         for line in lines[:limit]:
-            click.echo(plain(line))
+            click.echo(escape_control(line))
         if not lines:
             click.echo("Commands reach no host. Allow one with: deskhand hosts allow pypi.org")
 
@@ -137,7 +137,7 @@ def revoke(host: str, agent: str, config: str | None) -> None:
     Example:
       deskhand hosts revoke pypi.org
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     try:
         entry = str(parse_egress_host(host))
     except DeskhandError as error:

@@ -26,12 +26,12 @@ from ..importers.plan import ImportPlan, make_plan
 from ..importers.report import make_report, render_counts, render_head, render_report
 from ..store.sqlite import SqliteStore
 from ..types.errors import DeskhandError
-from .encoded import in_json
-from .plain import plain
-from .run import USAGE, config_option, fail, run, settings_of, with_store
+from .encoded import to_json
+from .plain import escape_control
+from .run import USAGE, config_option, fail, load_settings, run, with_store
 
 T = TypeVar("T")
-LONG = 20_000
+LONG_IMPORT_LINES = 20_000
 """So many lines of conversations take a while."""
 
 
@@ -70,14 +70,16 @@ def import_(  # noqa: PLR0913 -- one parameter for each option
       deskhand import
       deskhand import ~/.operator --me ann --yes
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     folders = (
-        [folder.expanduser()] if folder else [home for _, home in find_homes(settings, _here())]
+        [folder.expanduser()]
+        if folder
+        else [home for _, home in find_homes(settings, _current_folder())]
     )
     if not folders:
         click.echo(f"No home of another system was found. Name its folder: {KNOWN_HOMES}.")
         return
-    read = [(home, _read(home)) for home in folders]
+    read = [(home, _read_home(home)) for home in folders]
     people = [person.name for _, found in read for person in found.people]
     if me and me not in people:
         names = ", ".join(people) or "none that are known by name"
@@ -98,14 +100,14 @@ def import_(  # noqa: PLR0913 -- one parameter for each option
         if number and not as_json:
             click.echo()
         # What one home brought in is here already for the next.
-        now = settings_of(config) if write else settings
-        reports.append(_one(now, found, format_home(settings, home), how))
+        now = load_settings(config) if write else settings
+        reports.append(_import_home(now, found, format_home(settings, home), how))
     if as_json:
-        click.echo(in_json(reports))
+        click.echo(to_json(reports))
         if broken:
             sys.exit(USAGE)
     elif not yes:
-        click.echo(f"\n{_next(settings, read, me)}")
+        click.echo(f"\n{_describe_next_step(settings, read, me)}")
 
 
 class How(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,14 +121,18 @@ class How(msgspec.Struct, frozen=True, kw_only=True):
     quiet: bool
 
 
-def _next(settings: Settings, read: Sequence[tuple[Path, ImportedHome]], me: str) -> str:
+def _describe_next_step(
+    settings: Settings, read: Sequence[tuple[Path, ImportedHome]], me: str
+) -> str:
     """What to do to have it."""
     owners = [person.name for _, found in read for person in found.people if person.owner]
     more = f" --me {me or owners[0]}" if me or owners else ""
     only = f" {format_home(settings, read[0][0])}" if len(read) == 1 else ""
-    said = f"Nothing was written. To take it over: deskhand import{plain(only + more)} --yes"
+    said = (
+        f"Nothing was written. To take it over: deskhand import{escape_control(only + more)} --yes"
+    )
     if owners and not me:
-        said += f"\nIf you are not {plain(owners[0])}, leave out --me."
+        said += f"\nIf you are not {escape_control(owners[0])}, leave out --me."
     if len(read) > 1:
         said += (
             "\nOne of them alone: name its folder. Where two of them set the same thing, the "
@@ -135,28 +141,28 @@ def _next(settings: Settings, read: Sequence[tuple[Path, ImportedHome]], me: str
     return said
 
 
-def hint(settings: Settings) -> str:
+def find_import_hint(settings: Settings) -> str:
     """A sentence for somebody who begins here and has used another system; '' where nothing waits
     to be taken over."""
-    here = _here()
+    here = _current_folder()
     if not find_homes(settings, here):
         return ""
 
-    async def look(store: SqliteStore) -> str:
+    async def use(store: SqliteStore) -> str:
         return await describe_offer(settings, store, here)
 
-    found = _with_store(settings, False, look)
+    found = _with_store(settings, False, use)
     return f"{found} See what can be taken over: deskhand import" if found else ""
 
 
-def _here() -> Path | None:
+def _current_folder() -> Path | None:
     try:
         return Path.cwd()
     except OSError:  # it was removed meanwhile
         return None
 
 
-def _read(home: Path) -> ImportedHome:
+def _read_home(home: Path) -> ImportedHome:
     try:
         return read_home(home, SystemClock().now())
     except DeskhandError as error:
@@ -179,7 +185,9 @@ def _with_store(settings: Settings, yes: bool, use: Callable[[SqliteStore], Awai
     return run(settings, main)
 
 
-def _one(settings: Settings, found: ImportedHome, where: str, how: How) -> dict[str, object]:
+def _import_home(
+    settings: Settings, found: ImportedHome, where: str, how: How
+) -> dict[str, object]:
     """Report on one home, and take it over where that is asked for. Returns the report for
     programs."""
 
@@ -190,7 +198,7 @@ def _one(settings: Settings, found: ImportedHome, where: str, how: How) -> dict[
         if (
             not how.quiet
             and sum(len(each.conversation.lines) - each.first for each in planned.conversations)
-            > LONG
+            > LONG_IMPORT_LINES
         ):
             click.echo("Taking it over; this takes a minute or two.", err=True)
         clock = SystemClock()
@@ -207,11 +215,11 @@ def _one(settings: Settings, found: ImportedHome, where: str, how: How) -> dict[
     if not how.quiet:
         for line in (
             *render_head(planned, where),
-            *_broken(found),
+            *_render_broken(found),
             *render_report(report),
-            *_outcome(taken),
+            *_render_outcome(taken),
         ):
-            click.echo(_wrapped(plain(line)))
+            click.echo(_wrap_line(escape_control(line)))
     return {
         "system": found.system,
         "version": found.version,
@@ -227,14 +235,14 @@ def _one(settings: Settings, found: ImportedHome, where: str, how: How) -> dict[
     }
 
 
-def _broken(found: ImportedHome) -> Iterator[str]:
+def _render_broken(found: ImportedHome) -> Iterator[str]:
     """The files that cannot be read, where the rest is taken all the same."""
     if found.broken:
         yield "\nCannot be read, and is left out:"
     yield from (f"  {each.file}: {each.why}" for each in found.broken)
 
 
-def _wrapped(line: str) -> str:
+def _wrap_line(line: str) -> str:
     """A line with what does not fit into the terminal beneath it, indented as it is. In a file it
     stays one line."""
     if not sys.stdout.isatty():
@@ -248,7 +256,7 @@ def _wrapped(line: str) -> str:
     return "\n" * (len(line) - len(begins)) + text
 
 
-def _outcome(taken: AppliedPlan | None) -> Iterator[str]:
+def _render_outcome(taken: AppliedPlan | None) -> Iterator[str]:
     """What was taken over, and what is to be done now."""
     if taken is None:
         return

@@ -11,10 +11,10 @@ from ..assembly.workspace_templates import FILE_PURPOSES, create_agent_files
 from ..config.config import Settings
 from ..config.yaml_edit import write_private_file
 from ..types.folders import make_private_folder
-from .plain import plain
-from .run import agent_of, agent_option, config_option, fail, settings_of
+from .plain import escape_control
+from .run import agent_option, config_option, fail, load_settings, resolve_agent
 
-CONFIG = """\
+CONFIG_TEMPLATE = """\
 # Deskhand's configuration. Every key is optional; docs/configuration.md lists them, `deskhand config` shows what holds.
 
 # defaults:
@@ -28,13 +28,13 @@ CONFIG = """\
 #   inject_min_relevance: 0.3             # how near they must be, from 0 to 1; 0.1 without it
 # timezone: Europe/Berlin                 # UTC without it
 """  # noqa: E501
-ENV = """\
+ENV_TEMPLATE = """\
 # Keys, one a line; this file is readable by you alone.
 # ANTHROPIC_API_KEY=
 """
 FOLDERS = ("logs", "state", "shared", "skills", "jobs", "prompts")
-WHAT_FOR = {".env": "keys of providers, readable by you alone", **FILE_PURPOSES}
-WIDE = 24
+FILE_DESCRIPTIONS = {".env": "keys of providers, readable by you alone", **FILE_PURPOSES}
+NAME_WIDTH = 24
 
 
 @click.command()
@@ -48,23 +48,23 @@ def init(agent: str, config: str | None) -> None:
     Example:
       deskhand init
     """
-    settings = settings_of(config)
-    names = [agent_of(settings, agent)] if agent else settings.agents
+    settings = load_settings(config)
+    names = [resolve_agent(settings, agent)] if agent else settings.agents
     try:
         made = make_home(settings, names)
     except OSError as error:
         where = f"{error.filename or settings.home.root}: {error.strerror}"
         fail(f"cannot write {where}; set DESKHAND_HOME to a folder of yours")
-    for line in _told(settings, made):
-        click.echo(plain(line))
+    for line in _render_made(settings, made):
+        click.echo(escape_control(line))
     if not made:
         click.echo(f"Everything is there already: {settings.home.root}")
-    if not settings.agent(agent_of(settings, agent)).models:
+    if not settings.agent(resolve_agent(settings, agent)).models:
         click.echo("Next: choose a model: deskhand model use provider/name")
-    from .importing import hint
+    from .importing import find_import_hint
 
-    if moving := hint(settings):
-        click.echo(f"Moving in: {plain(moving)}")
+    if moving := find_import_hint(settings):
+        click.echo(f"Moving in: {escape_control(moving)}")
     click.echo("Talk to it: deskhand")
 
 
@@ -76,7 +76,7 @@ def make_home(settings: Settings, agents: Sequence[str]) -> list[Path]:
         if not folder.is_dir():
             make_private_folder(folder)
             made.append(folder)
-    for path, text in ((settings.file, CONFIG), (home.env, ENV)):
+    for path, text in ((settings.file, CONFIG_TEMPLATE), (home.env, ENV_TEMPLATE)):
         if not path.exists():
             write_private_file(path, text)
             made.append(path)
@@ -85,7 +85,7 @@ def make_home(settings: Settings, agents: Sequence[str]) -> list[Path]:
     return made
 
 
-def _told(settings: Settings, made: Sequence[Path]) -> list[str]:
+def _render_made(settings: Settings, made: Sequence[Path]) -> list[str]:
     """What was made, by its folder: the files with what each is for, then the folders."""
     root = settings.home.root
     bases = [*(settings.home.workspace(agent) for agent in settings.agents), root]
@@ -94,19 +94,19 @@ def _told(settings: Settings, made: Sequence[Path]) -> list[str]:
         names = {
             path: path.relative_to(base)
             for path in made
-            if _base(path, bases) == base and path != base
+            if _find_base(path, bases) == base and path != base
         }
         if names:
             lines.append(f"Made in {base}")
         for path, name in names.items():
-            about = "settings" if path == settings.file else WHAT_FOR.get(path.name, "")
-            lines += [] if path.is_dir() else [f"  {name!s:<{WIDE}}  {about}".rstrip()]
+            about = "settings" if path == settings.file else FILE_DESCRIPTIONS.get(path.name, "")
+            lines += [] if path.is_dir() else [f"  {name!s:<{NAME_WIDTH}}  {about}".rstrip()]
         if folders := [f"{name}/" for path, name in names.items() if path.is_dir()]:
             lines.append(f"  {'  '.join(folders)}")
-    others = [path for path in made if path != root and _base(path, bases) is None]
+    others = [path for path in made if path != root and _find_base(path, bases) is None]
     return lines + [f"Made {path}" for path in others]
 
 
-def _base(path: Path, bases: Sequence[Path]) -> Path | None:
+def _find_base(path: Path, bases: Sequence[Path]) -> Path | None:
     """The innermost of these folders that the path lies in."""
     return next((base for base in bases if path != base and path.is_relative_to(base)), None)

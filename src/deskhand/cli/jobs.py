@@ -16,15 +16,21 @@ from ..jobs.triggers.signatures import SECRET_PREFIX
 from ..jobs.triggers.triggers import webhook_secret_name
 from ..runtime.app import App
 from ..web.job_views import JobDetail, JobDraft, JobRowView, Preview
-from .encoded import in_json
-from .jobs_running import COMMANDS, json_option, say_if_nobody, with_jobs
+from .encoded import to_json
+from .jobs_running import COMMANDS, json_option, warn_if_no_driver, with_jobs
 from .live import with_app
-from .plain import one_line, plain
-from .run import ME, USAGE, Listing, config_option, fail, limit_option, settings_of
-from .table import table
+from .plain import escape_control, shorten_line
+from .run import ME, USAGE, Listing, config_option, fail, limit_option, load_settings
+from .table import print_table
 
-OTHER_NAMES = {"info": "show", "delete": "remove", "rm": "remove", "create": "add", "new": "add"}
-FILE = "---\nschedule: daily 09:00\ndescription: \n---\n\nWhat is to be done.\n"
+COMMAND_ALIASES = {
+    "info": "show",
+    "delete": "remove",
+    "rm": "remove",
+    "create": "add",
+    "new": "add",
+}
+JOB_TEMPLATE = "---\nschedule: daily 09:00\ndescription: \n---\n\nWhat is to be done.\n"
 
 
 class Jobs(Listing):
@@ -34,7 +40,7 @@ class Jobs(Listing):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         return super().resolve_command(
-            ctx, [OTHER_NAMES.get(args[0], args[0]), *args[1:]] if args else args
+            ctx, [COMMAND_ALIASES.get(args[0], args[0]), *args[1:]] if args else args
         )
 
 
@@ -65,10 +71,10 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     Example:
       deskhand jobs list --json
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     found = with_jobs(settings, lambda here: here.pages.list_jobs(ME))[:limit]
     if as_json:
-        click.echo(in_json(found))
+        click.echo(to_json(found))
     elif not found:
         click.echo(
             "There are no jobs yet. Six are ready but for a few blanks: deskhand jobs blueprints"
@@ -81,15 +87,15 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
                 _short_state(each),
                 format_time(each.next_at, zone),
                 each.when,
-                counts(each),
+                describe_counts(each),
                 each.last_result,
             )
             for each in found
         ]
-        table(("job", "", "next", "when", "counts", "last time"), rows)
+        print_table(("job", "", "next", "when", "counts", "last time"), rows)
 
 
-def counts(job: JobRowView) -> str:
+def describe_counts(job: JobRowView) -> str:
     """How often it ran, failed, was not needed and was skipped; what never happened is left out."""
     counted = [
         (job.runs, "run" if job.runs == 1 else "runs"),
@@ -115,15 +121,15 @@ def show(name: str, as_json: bool, config: str | None) -> None:
     Example:
       deskhand jobs show brief
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     found = with_jobs(settings, lambda here: here.pages.get_job(ME, name))
     if as_json:
-        click.echo(in_json(found))
+        click.echo(to_json(found))
         return
-    _show(found, settings.config.timezone)
+    _print_job(found, settings.config.timezone)
 
 
-def _show(found: JobDetail, zone: str) -> None:
+def _print_job(found: JobDetail, zone: str) -> None:
     job = found.job
     facts = {
         "when": job.when,
@@ -135,17 +141,17 @@ def _show(found: JobDetail, zone: str) -> None:
         "for": job.person or ME.id,
         "answers": f"go to {job.to}" if job.to else "go nowhere; they stand in the log",
         "hook": found.hook,
-        "counts": counts(job),
+        "counts": describe_counts(job),
     }
-    click.echo(click.style(plain(job.name), bold=True))
+    click.echo(click.style(escape_control(job.name), bold=True))
     for key, value in facts.items():
         if value:
-            click.echo(f"  {key:8} {one_line(value, 400)}")
+            click.echo(f"  {key:8} {shorten_line(value, 400)}")
     for each in found.trouble:
-        click.echo(click.style(f"  ! {one_line(each, 400)}", fg="yellow"))
+        click.echo(click.style(f"  ! {shorten_line(each, 400)}", fg="yellow"))
     if found.forecast:
-        click.echo(f"  {plain(found.forecast)}")
-    click.echo(f"\n{plain(found.text.strip())}")
+        click.echo(f"  {escape_control(found.forecast)}")
+    click.echo(f"\n{escape_control(found.text.strip())}")
 
 
 @jobs.command()
@@ -205,25 +211,25 @@ def add(name: str, dry_run: bool, config: str | None, **given: Any) -> None:
         --to telegram:12345
       deskhand jobs add nightly --file JOB.md --dry-run
     """
-    settings = settings_of(config)
-    draft = _draft(name, given)
+    settings = load_settings(config)
+    draft = _make_draft(name, given)
     if dry_run:
-        _preview(
+        _print_preview(
             with_jobs(settings, lambda here: here.pages.preview(ME, draft)),
             settings.config.timezone,
         )
         return
     made = with_jobs(settings, lambda here: here.pages.create(ME, draft))
-    click.echo(f"Made {plain(made.job.name)}: {plain(made.job.when)}.")
+    click.echo(f"Made {escape_control(made.job.name)}: {escape_control(made.job.when)}.")
     if made.job.next_at:
         click.echo(f"Next: {format_time(made.job.next_at, settings.config.timezone)}.")
-    click.echo(plain(made.forecast))
+    click.echo(escape_control(made.forecast))
     for each in made.trouble:
-        click.echo(f"deskhand: {one_line(each, 400)}", err=True)
-    say_if_nobody(settings)
+        click.echo(f"deskhand: {shorten_line(each, 400)}", err=True)
+    warn_if_no_driver(settings)
 
 
-def _draft(name: str, given: dict[str, Any]) -> JobDraft:
+def _make_draft(name: str, given: dict[str, Any]) -> JobDraft:
     ways = [key for key in ("file", "blueprint", "prompt") if given[key]]
     if len(ways) != 1:
         fail(
@@ -235,7 +241,11 @@ def _draft(name: str, given: dict[str, Any]) -> JobDraft:
         )
     if given["blueprint"]:
         return JobDraft(
-            name, "", given["blueprint"], _slots(given["slot"], given["blueprint"]), given["to"]
+            name,
+            "",
+            given["blueprint"],
+            _collect_slots(given["slot"], given["blueprint"]),
+            given["to"],
         )
     if not name:
         fail(
@@ -256,7 +266,7 @@ def _draft(name: str, given: dict[str, Any]) -> JobDraft:
     return JobDraft(name, f"---\n{head}---\n\n{given['prompt']}\n")
 
 
-def _slots(given: tuple[str, ...], of: str) -> dict[str, str]:
+def _collect_slots(given: tuple[str, ...], of: str) -> dict[str, str]:
     """The blanks; a person at a terminal is asked for those that are missing."""
     slots = {}
     for each in given:
@@ -276,11 +286,11 @@ def _slots(given: tuple[str, ...], of: str) -> dict[str, str]:
     return slots
 
 
-def _preview(found: Preview, zone: str) -> None:
-    click.echo(f"{plain(found.name)}: {plain(found.when)}")
+def _print_preview(found: Preview, zone: str) -> None:
+    click.echo(f"{escape_control(found.name)}: {escape_control(found.when)}")
     for at in found.next_at:
         click.echo(f"  {format_time(at, zone)}")
-    click.echo(f"{plain(found.forecast)}\n\n{plain(found.text.strip())}")
+    click.echo(f"{escape_control(found.forecast)}\n\n{escape_control(found.text.strip())}")
 
 
 @jobs.command()
@@ -299,14 +309,17 @@ def edit(name: str, file: Any, config: str | None) -> None:
     Example:
       deskhand jobs edit brief
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     before = with_jobs(settings, lambda here: here.pages.get_job(ME, name))
-    text = file.read() if file else click.edit(before.text or FILE, extension=".md")
+    text = file.read() if file else click.edit(before.text or JOB_TEMPLATE, extension=".md")
     if text is None or text == before.text:
         click.echo("Nothing was changed.")
         return
     made = with_jobs(settings, lambda here: here.pages.change(ME, name, text))
-    click.echo(f"Changed {plain(name)}: {plain(made.job.when)}. {plain(made.forecast)}")
+    click.echo(
+        f"Changed {escape_control(name)}: {escape_control(made.job.when)}. "
+        f"{escape_control(made.forecast)}"
+    )
 
 
 @jobs.command()
@@ -319,7 +332,7 @@ def enable(name: str, config: str | None) -> None:
     Example:
       deskhand jobs enable brief
     """
-    _switch(name, True, config)
+    _set_enabled(name, True, config)
 
 
 @jobs.command()
@@ -332,16 +345,16 @@ def disable(name: str, config: str | None) -> None:
     Example:
       deskhand jobs disable brief
     """
-    _switch(name, False, config)
+    _set_enabled(name, False, config)
 
 
-def _switch(name: str, on: bool, config: str | None) -> None:
-    settings = settings_of(config)
+def _set_enabled(name: str, on: bool, config: str | None) -> None:
+    settings = load_settings(config)
     view = with_jobs(settings, lambda here: here.pages.set_enabled(ME, name, on))
     coming = (
         f"; next: {format_time(view.next_at, settings.config.timezone)}" if view.next_at else ""
     )
-    click.echo(f"{plain(name)} is {'on' if on else 'off'} now{coming}.")
+    click.echo(f"{escape_control(name)} is {'on' if on else 'off'} now{coming}.")
 
 
 @jobs.command()
@@ -355,9 +368,11 @@ def remove(name: str, config: str | None) -> None:
     Example:
       deskhand jobs remove brief
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     with_jobs(settings, lambda here: here.pages.remove(ME, name))
-    click.echo(f"Removed {plain(name)}. It comes back with: deskhand jobs undo {plain(name)}")
+    click.echo(
+        f"Removed {escape_control(name)}. It comes back with: deskhand jobs undo {escape_control(name)}"  # noqa: E501
+    )
 
 
 @jobs.command()
@@ -378,15 +393,17 @@ def undo(name: str, redo: bool, config: str | None) -> None:
     """
     if redo and not name:
         fail("say which job, as in: deskhand jobs undo brief --redo", USAGE)
-    settings = settings_of(config)
+    settings = load_settings(config)
     found = with_jobs(settings, lambda here: here.pages.undo(ME, name, again=redo))
     if found.job is None:
-        click.echo(f"{plain(found.name)} is gone, as it was before it was made.")
+        click.echo(f"{escape_control(found.name)} is gone, as it was before it was made.")
     else:
         click.echo(
-            f"{plain(found.name)} is as it was: {plain(found.job.when)} ({plain(found.job.state)})."
+            f"{escape_control(found.name)} is as it was: {escape_control(found.job.when)} ({escape_control(found.job.state)})."  # noqa: E501
         )
-    click.echo(f"Back again: deskhand jobs undo {plain(found.name)}{'' if redo else ' --redo'}")
+    click.echo(
+        f"Back again: deskhand jobs undo {escape_control(found.name)}{'' if redo else ' --redo'}"
+    )
 
 
 @jobs.command()
@@ -426,7 +443,7 @@ def hook(name: str, github: bool, config: str | None) -> None:
       deskhand jobs hook door
       deskhand jobs hook pushes --github
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     secret = SECRET_PREFIX + b64encode(secrets.token_bytes(24)).decode()
     if github:
         secret = secrets.token_urlsafe(24)

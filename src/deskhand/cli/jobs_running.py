@@ -22,18 +22,18 @@ from ..types.events import ApprovalAsked, MessageReceived, QuestionAsked, Record
 from ..types.identity import OWN_SURFACES
 from ..types.jobs import OPEN_STATES, Job, Run, RunState
 from .ask import PlainText, Question, ask_person
-from .asks import somebody_drives
-from .encoded import in_json
+from .asks import has_driver
+from .encoded import to_json
 from .live import with_app
-from .plain import plain
-from .run import FAILED, ME, NEEDS_APPROVAL, config_option, fail, limit_option, settings_of
-from .table import table
+from .plain import escape_control
+from .run import FAILED, ME, NEEDS_APPROVAL, config_option, fail, limit_option, load_settings
+from .table import print_table
 
 T = TypeVar("T")
-WAIT_S = 0.2
-BEGIN_S = 0.02
-SHOWN_S = 5.0
-ENDED_WELL: tuple[RunState, ...] = ("done", "gated")
+RUN_POLL_S = 0.2
+DRIVER_POLL_S = 0.02
+OUTPUT_GRACE_S = 5.0
+SUCCESS_STATES: tuple[RunState, ...] = ("done", "gated")
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -47,9 +47,9 @@ def with_jobs(settings: Settings, use: Callable[[JobWiring], Awaitable[T]]) -> T
     return with_app(settings, main, drive=False)
 
 
-def say_if_nobody(settings: Settings) -> None:
+def warn_if_no_driver(settings: Settings) -> None:
     """That nothing runs jobs now, where that is so."""
-    if not somebody_drives(settings):
+    if not has_driver(settings):
         click.echo("deskhand: nobody runs jobs now; start Deskhand with `deskhand serve`", err=True)
 
 
@@ -70,14 +70,16 @@ def run(name: str, wait: bool, config: str | None) -> None:
       deskhand jobs run brief
       deskhand jobs run brief --wait
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     shown = False
     if read_holder(settings.home.serve_lock) is not None:
-        ran = with_jobs(settings, lambda here: _hand_over(here, settings, name, wait=wait))
+        ran = with_jobs(settings, lambda here: _run_in_service(here, settings, name, wait=wait))
         if ran is None:
-            click.echo(f"{plain(name)} runs now; see: deskhand jobs runs {plain(name)}")
+            click.echo(
+                f"{escape_control(name)} runs now; see: deskhand jobs runs {escape_control(name)}"
+            )
             sys.exit(0)
-    elif somebody_drives(settings):
+    elif has_driver(settings):
         fail(
             "another terminal is open, which runs no jobs: close it, or start the service "
             "with `deskhand serve`"
@@ -86,21 +88,25 @@ def run(name: str, wait: bool, config: str | None) -> None:
         ran = with_app(settings, lambda app: run_here(app, name))
         shown = bool(ran.session)
     if ran.state in OPEN_STATES:
-        click.echo(f"{plain(name)} goes on when Deskhand runs: deskhand serve", err=True)
+        click.echo(f"{escape_control(name)} goes on when Deskhand runs: deskhand serve", err=True)
         sys.exit(NEEDS_APPROVAL)
     said = STATE_TEXTS["done"] if shown and ran.state == "done" else describe_outcome(ran)
-    click.echo(f"{plain(name)}: {plain(said)}", err=ran.state not in ENDED_WELL)
-    sys.exit(0 if ran.state in ENDED_WELL else FAILED)
+    click.echo(
+        f"{escape_control(name)}: {escape_control(said)}", err=ran.state not in SUCCESS_STATES
+    )
+    sys.exit(0 if ran.state in SUCCESS_STATES else FAILED)
 
 
-async def _hand_over(here: JobWiring, settings: Settings, name: str, *, wait: bool) -> Run | None:
+async def _run_in_service(
+    here: JobWiring, settings: Settings, name: str, *, wait: bool
+) -> Run | None:
     """Have the service run it. Returns how it ended, None where that is not waited for."""
     slot = await here.pages.run(ME, name)
-    while wait and somebody_drives(settings):
+    while wait and has_driver(settings):
         ran = next((each for each in await here.api.runs(ME, name, 20) if each.slot == slot), None)
         if ran is not None and ran.state not in OPEN_STATES:
             return ran
-        await anyio.sleep(WAIT_S)
+        await anyio.sleep(RUN_POLL_S)
     return None
 
 
@@ -110,27 +116,32 @@ async def run_here(app: App, name: str) -> Run:
     jobs = app.features.jobs
     entry = await jobs.api.prepare_run(ME, name)
     while not app.dispatch.is_driving:  # noqa: ASYNC110 -- it is on its way
-        await anyio.sleep(BEGIN_S)
+        await anyio.sleep(DRIVER_POLL_S)
     ran = [entry.run]
     async with anyio.create_task_group() as tasks:
         shown = anyio.Event()
         if entry.job.kind == "prompt":
-            tasks.start_soon(_show, app, entry, shown, tasks.cancel_scope)
+            tasks.start_soon(_print_run, app, entry, shown, tasks.cancel_scope)
         ran[0] = await jobs.runs.run_to_completion(entry)
         if ran[0].state in ("done", "error"):
-            with anyio.move_on_after(SHOWN_S):
+            with anyio.move_on_after(OUTPUT_GRACE_S):
                 await shown.wait()
         tasks.cancel_scope.cancel()
     to = entry.job.to
     if to is not None and ran[0].state in ("done", "error") and to.channel not in OWN_SURFACES:
         click.echo(
-            f"What it says to {plain(to.channel)} is sent when Deskhand runs: deskhand serve",
+            (
+                f"What it says to {escape_control(to.channel)} is sent when Deskhand runs: "
+                "deskhand serve"
+            ),
             err=True,
         )
     return ran[0]
 
 
-async def _show(app: App, entry: RunEntry, shown: anyio.Event, all_: anyio.CancelScope) -> None:
+async def _print_run(
+    app: App, entry: RunEntry, shown: anyio.Event, all_: anyio.CancelScope
+) -> None:
     """Print what happens in its conversation until its turn ends."""
     session = entry.run.session
     after = await last_event_number(app.store, session)
@@ -164,15 +175,15 @@ def runs(name: str, limit: int, as_json: bool, config: str | None) -> None:
     Example:
       deskhand jobs runs brief -n 5
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     found = with_jobs(settings, lambda here: here.pages.runs(ME, name, limit))
     if as_json:
-        click.echo(in_json(found))
+        click.echo(to_json(found))
     elif not found:
-        click.echo(f"{plain(name)} has not run yet.")
+        click.echo(f"{escape_control(name)} has not run yet.")
     else:
         zone = settings.config.timezone
-        table(
+        print_table(
             ("when", "what became of it", "conversation"),
             [(format_time(r.due_at, zone), r.result, r.name) for r in found],
         )
@@ -188,7 +199,7 @@ def forecast(name: str, config: str | None) -> None:
     Example:
       deskhand jobs forecast brief
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
 
     async def use(here: JobWiring) -> str:
         view = await here.api.get(ME, name)
@@ -211,7 +222,7 @@ def pause(why: str, config: str | None) -> None:
     async def use(app: App) -> None:
         await app.features.jobs.api.pause(ME, why)
 
-    with_app(settings_of(config), use, drive=False)
+    with_app(load_settings(config), use, drive=False)
     click.echo("No job runs now. Let them go on with: deskhand jobs resume")
 
 
@@ -228,8 +239,10 @@ def resume(config: str | None) -> None:
     async def use(app: App) -> str:
         return await app.features.jobs.api.resume(ME)
 
-    why = with_app(settings_of(config), use, drive=False)
-    click.echo(f"They go on. They were paused: {plain(why)}" if why else "They were not paused.")
+    why = with_app(load_settings(config), use, drive=False)
+    click.echo(
+        f"They go on. They were paused: {escape_control(why)}" if why else "They were not paused."
+    )
 
 
 COMMANDS = (run, runs, forecast, pause, resume)

@@ -13,13 +13,13 @@ from prompt_toolkit.keys import Keys as Key
 
 from ..types.commands import COMMANDS
 from ..types.messages import clean_text
-from .mentions import being_written, completed_path
+from .mentions import complete_path, find_open_mention
 from .pastes import Pastes
 
-ANSWERS = {"y": "once", "a": "always", "n": "no", "N": "never", "e": "each"}
-REMEMBERED_CHARS = 20_000
+ANSWER_KEYS = {"y": "once", "a": "always", "n": "no", "N": "never", "e": "each"}
+MAX_HISTORY_CHARS = 20_000
 """Something longer was pasted; it is not kept in the history of what was typed."""
-LOCAL = {"quit": "leave; the conversation stays"}
+LOCAL_COMMANDS = {"quit": "leave; the conversation stays"}
 """Commands of this terminal alone."""
 
 
@@ -40,30 +40,30 @@ class Desk(Protocol):
 
     def leave(self) -> None: ...
 
-    def paths(self, beginning: str) -> list[str]:
+    def find_paths(self, beginning: str) -> list[str]:
         """The files of the workspace whose paths begin so."""
         ...
 
     @property
-    def may_answer(self) -> tuple[str, ...]:
+    def answer_choices(self) -> tuple[str, ...]:
         """What an approval that is open may be answered with by a key; () where none has been for
         long enough that a key is meant for it."""
         ...
 
 
-def matching(text: str) -> list[tuple[str, str]]:
+def match_commands(text: str) -> list[tuple[str, str]]:
     """The commands that begin as `text` does, with their help; none when it is no command."""
     if not text.startswith("/") or " " in text or "\n" in text:
         return []
-    known = {name: command.help for name, command in COMMANDS.items()} | LOCAL
+    known = {name: command.help for name, command in COMMANDS.items()} | LOCAL_COMMANDS
     return [
         (f"/{name}", help_) for name, help_ in known.items() if name.startswith(text[1:].lower())
     ]
 
 
-def completed(text: str) -> str:
+def complete_command(text: str) -> str:
     """`text` with as much of a command added as is certain."""
-    names = [name for name, _ in matching(text)]
+    names = [name for name, _ in match_commands(text)]
     if not names:
         return text
     if len(names) == 1:
@@ -92,18 +92,18 @@ class Keys:
         add("c-l")(self._clear)
         add(Key.BracketedPaste)(self._paste)
         add("backspace", filter=Condition(lambda: bool(self._mark_before())))(self._remove_mark)
-        for key, choice in ANSWERS.items():
+        for key, choice in ANSWER_KEYS.items():
             add(key, filter=Condition(partial(self._may_answer, choice)))(self._answer)
 
     def _may_answer(self, choice: str) -> bool:
-        return choice in self._desk.may_answer
+        return choice in self._desk.answer_choices
 
     def _send(self, event: KeyPressEvent) -> None:
         buffer = event.current_buffer
-        text = buffer.text = clean_text(self._pastes.expanded(buffer.text))
+        text = buffer.text = clean_text(self._pastes.expand(buffer.text))
         self._pastes.clear()
         if text.strip():
-            if len(text) <= REMEMBERED_CHARS:
+            if len(text) <= MAX_HISTORY_CHARS:
                 buffer.append_to_history()
             buffer.reset()
             self._desk.submit(text)
@@ -114,11 +114,11 @@ class Keys:
     def _complete(self, event: KeyPressEvent) -> None:
         buffer = event.current_buffer
         before = buffer.document.text_before_cursor
-        beginning = being_written(before)
+        beginning = find_open_mention(before)
         text = (
-            completed(before)
+            complete_command(before)
             if beginning is None
-            else completed_path(before, self._desk.paths(beginning))
+            else complete_path(before, self._desk.find_paths(beginning))
         )
         if text != before:
             buffer.text = text + buffer.document.text_after_cursor
@@ -126,7 +126,7 @@ class Keys:
 
     def _paste(self, event: KeyPressEvent) -> None:
         text = event.data.replace("\r\n", "\n").replace("\r", "\n")
-        event.current_buffer.insert_text(self._pastes.collapsed(text))
+        event.current_buffer.insert_text(self._pastes.collapse(text))
 
     def _mark_before(self) -> str:
         return self._pastes.mark_before(get_app().current_buffer.document.text_before_cursor)
@@ -152,4 +152,4 @@ class Keys:
         if event.current_buffer.text:
             event.current_buffer.insert_text(event.data)
         else:
-            self._desk.answer(ANSWERS[key])
+            self._desk.answer(ANSWER_KEYS[key])

@@ -7,15 +7,23 @@ from importlib.metadata import version as version_of
 
 import click
 
-from ..tools.aliases import TOOLS
+from ..tools.aliases import TOOL_ALIASES
 from ..tools.base import Tools
-from ..tools.deferred import offering, schemas_of, tokens_of
+from ..tools.deferred import estimate_schema_tokens, list_offered_specs, make_schemas
 from ..types.errors import ConfigError
 from ..types.options import SessionOptions
-from .encoded import in_json
-from .plain import plain
-from .run import USAGE, agent_of, agent_option, config_option, fail, limit_option, settings_of
-from .table import table
+from .encoded import to_json
+from .plain import escape_control
+from .run import (
+    USAGE,
+    agent_option,
+    config_option,
+    fail,
+    limit_option,
+    load_settings,
+    resolve_agent,
+)
+from .table import print_table
 
 
 @click.command()
@@ -34,24 +42,24 @@ def tools(name: str, agent: str, limit: int | None, config: str | None) -> None:
     """
     from ..runtime.inventory import load_inventory
 
-    settings = settings_of(config)
+    settings = load_settings(config)
     try:
-        found = load_inventory(settings, agent_of(settings, agent))
+        found = load_inventory(settings, resolve_agent(settings, agent))
     except ConfigError as error:
         fail(str(error))
     for problem in (*map(str, found.failed), *found.problems):
-        click.echo(f"deskhand: {plain(problem)}", err=True)
+        click.echo(f"deskhand: {escape_control(problem)}", err=True)
     if name:
-        _show(name, found.tools)
+        _print_tool(name, found.tools)
     elif not found.tools:
         click.echo("This agent has no tools: it can only talk.")
     else:
-        _list(found.tools, limit)
+        _print_tools(found.tools, limit)
 
 
-def _list(found: Tools, limit: int | None) -> None:
-    now = {spec.name for spec in offering(found, SessionOptions())}
-    size = {schema.name: tokens_of(schema) for schema in schemas_of(found)}
+def _print_tools(found: Tools, limit: int | None) -> None:
+    now = {spec.name for spec in list_offered_specs(found, SessionOptions())}
+    size = {schema.name: estimate_schema_tokens(schema) for schema in make_schemas(found)}
     rows = [
         (
             s.name,
@@ -62,7 +70,7 @@ def _list(found: Tools, limit: int | None) -> None:
         )
         for s in (tool.spec for tool in found.values())
     ]
-    table(("tool", "effect", "tokens", "", "what it does"), rows[:limit])
+    print_table(("tool", "effect", "tokens", "", "what it does"), rows[:limit])
     later = size.keys() - now
     said = f"{len(now)} tools are in each request, about {sum(size[name] for name in now):,} tokens"
     more = (
@@ -72,18 +80,20 @@ def _list(found: Tools, limit: int | None) -> None:
     click.echo(said + (more if later else ""), err=True)
 
 
-def _show(name: str, found: Tools) -> None:
+def _print_tool(name: str, found: Tools) -> None:
     """What a model is told of one."""
-    tool = found.get(TOOLS.get(name, name))
+    tool = found.get(TOOL_ALIASES.get(name, name))
     if tool is None:
         near = get_close_matches(name, found, 1)
         meant = f"did you mean {near[0]!r}?" if near else "`deskhand tools` lists those that it has"
         fail(f"this agent has no tool {name!r}; {meant}", USAGE)
-    (schema,) = schemas_of({name: tool})
-    deferred = "" if tool.spec in offering(found, SessionOptions()) else ", deferred"
-    click.echo(f"{tool.spec.effect}, about {tokens_of(schema):,} tokens{deferred}", err=True)
+    (schema,) = make_schemas({name: tool})
+    deferred = "" if tool.spec in list_offered_specs(found, SessionOptions()) else ", deferred"
+    click.echo(
+        f"{tool.spec.effect}, about {estimate_schema_tokens(schema):,} tokens{deferred}", err=True
+    )
     told = {"name": schema.name, "description": schema.description, "parameters": schema.parameters}
-    click.echo(in_json(told, indent=2))
+    click.echo(to_json(told, indent=2))
 
 
 @click.command()

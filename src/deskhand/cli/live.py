@@ -11,13 +11,13 @@ import click
 from ..assembly.models import Models
 from ..config.config import Settings
 from ..runtime.app import App, Parts, open_app
-from .plain import plain
+from .plain import escape_control
 from .run import run
 
 T = TypeVar("T")
 
 
-def of_terminal(session: str) -> bool:
+def is_terminal_session(session: str) -> bool:
     """Whether it is talked in from terminals alone, by its key: see `session_key`."""
     _, _, place = session.partition("/")
     return place.partition(":")[0] == "terminal"
@@ -42,9 +42,9 @@ def with_app(settings: Settings, use: Callable[[App], Awaitable[T]], *, drive: b
                 models.warm(
                     model for name in settings.agents for model in settings.agent(name).models
                 )
-                tasks.start_soon(lambda: app.run(takes=of_terminal))
+                tasks.start_soon(lambda: app.run(takes=is_terminal_session))
             for failed in app.current.plugins.failed:
-                click.echo(f"deskhand: {plain(str(failed))}", err=True)
+                click.echo(f"deskhand: {escape_control(str(failed))}", err=True)
             result = await use(app)
             tasks.cancel_scope.cancel()
         return result

@@ -10,8 +10,8 @@ from pathlib import Path
 import anyio
 import click
 
-from .plain import plain
-from .run import config_option, limit_option, run, settings_of
+from .plain import escape_control
+from .run import config_option, limit_option, load_settings, run
 
 POLL_S = 0.2
 
@@ -28,19 +28,19 @@ def logs(follow: bool, limit: int, config: str | None) -> None:
       deskhand logs -n 200
       deskhand logs -f
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     path = settings.home.log
-    found = _last(path, limit)
+    found = _read_last_lines(path, limit)
     if not found and limit and not follow:
         click.echo(f"Nothing was logged yet: only what goes wrong is, to {path}")
         return
     for line in found:
-        click.echo(plain(line))
+        click.echo(escape_control(line))
     if follow:
         run(settings, lambda: _follow(path))
 
 
-def _last(path: Path, count: int) -> list[str]:
+def _read_last_lines(path: Path, count: int) -> list[str]:
     try:
         with path.open(errors="replace") as file:
             return [line.rstrip("\n") for line in deque(file, maxlen=count)]
@@ -52,7 +52,7 @@ async def _follow(path: Path) -> None:
     tail = _Tail(path)
     while True:
         for line in tail.read():
-            click.echo(plain(line))
+            click.echo(escape_control(line))
         await anyio.sleep(POLL_S)
 
 

@@ -33,16 +33,16 @@ from ..memory.recall import Memory, Only
 from ..memory.rendering import describe_owner, explain_fact
 from ..store.sqlite import SqliteStore
 from ..types.errors import ConfigError, ModelError
-from .encoded import in_json
-from .plain import plain
-from .run import USAGE, Listing, config_option, fail, limit_option, settings_of, with_store
-from .sessions import when
-from .table import table
-from .times import moment
+from .encoded import to_json
+from .plain import escape_control
+from .run import USAGE, Listing, config_option, fail, limit_option, load_settings, with_store
+from .sessions import format_local_time
+from .table import print_table
+from .times import parse_past_time
 
 T = TypeVar("T")
-MADE_AT_ONCE = 640
-ALL_SEEING = make_unrestricted_viewer()
+MAX_EMBEDDED = 640
+UNRESTRICTED = make_unrestricted_viewer()
 
 
 def _with_memory(settings: Settings, use: Callable[[Memory, SqliteStore], Awaitable[T]]) -> T:
@@ -92,13 +92,13 @@ def list_(
       deskhand memories list --scope user --scope-id ann
       deskhand memories list --held
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     only = Only(scope_id, which == "pinned", which == "held")
     found = _with_memory(
-        settings, lambda memory, _: memory.list_facts(ALL_SEEING, scope or "", limit, only=only)
+        settings, lambda memory, _: memory.list_facts(UNRESTRICTED, scope or "", limit, only=only)
     )
     if as_json:
-        click.echo(in_json(found))
+        click.echo(to_json(found))
     elif not found:
         chosen = scope or scope_id or which
         click.echo(
@@ -106,19 +106,25 @@ def list_(
             err=True,
         )
     else:
-        _table(settings, found)
+        _print_facts(settings, found)
 
 
-def _table(settings: Settings, found: list[Fact]) -> None:
+def _print_facts(settings: Settings, found: list[Fact]) -> None:
     zone = ZoneInfo(settings.config.timezone)
     rows = [
-        [f"#{fact.id}", when(fact.valid_from, zone), describe_owner(fact), _marks(fact), fact.text]
+        [
+            f"#{fact.id}",
+            format_local_time(fact.valid_from, zone),
+            describe_owner(fact),
+            _render_marks(fact),
+            fact.text,
+        ]
         for fact in found
     ]
-    table(["ID", "SINCE", "WHOSE", "", "WHAT"], rows)
+    print_table(["ID", "SINCE", "WHOSE", "", "WHAT"], rows)
 
 
-def _marks(fact: Fact) -> str:
+def _render_marks(fact: Fact) -> str:
     marks = {"pinned": fact.pinned, "held": fact.held, "candidate": fact.retention == "candidate"}
     return ", ".join(name for name, on in marks.items() if on) or "-"
 
@@ -132,7 +138,7 @@ def stats(config: str | None) -> None:
     Example:
       deskhand memories stats
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
 
     async def use(_: Memory, store: SqliteStore) -> tuple[list[FactCounts], dict[str, int]]:
         return await count_facts(store), await count_vectors(store)
@@ -142,7 +148,7 @@ def stats(config: str | None) -> None:
     for each in counts:
         numbers = (each.open, each.held, each.pinned, each.candidates, each.closed)
         rows.append([f"{each.scope} {each.owner}".strip(), *map(str, numbers)])
-    table(["WHOSE", "MEMORIES", "HELD", "PINNED", "CANDIDATES", "CLOSED"], rows)
+    print_table(["WHOSE", "MEMORIES", "HELD", "PINNED", "CANDIDATES", "CLOSED"], rows)
     for model, count in vectors.items():
         click.echo(f"{count} found by meaning, by {model}")
     if not vectors:
@@ -170,23 +176,23 @@ def search(
     if not query.strip():
         context.invoke(stats, config=config)
         return
-    settings = settings_of(config)
+    settings = load_settings(config)
 
     async def use(memory: Memory, store: SqliteStore) -> list[tuple[Fact, float]]:
         async with Models(settings) as models:
             await _open_meaning(memory, models, settings, store)
             return [
                 (each.fact, each.relevance)
-                for each in await memory.search(query, ALL_SEEING, limit)
+                for each in await memory.search(query, UNRESTRICTED, limit)
             ]
 
     found = _with_memory(settings, use)
     if as_json:
-        click.echo(in_json([{"relevance": round(near, 3), "fact": fact} for fact, near in found]))
+        click.echo(to_json([{"relevance": round(near, 3), "fact": fact} for fact, near in found]))
     elif not found:
         click.echo("Nothing is remembered about that.", err=True)
     else:
-        _table(settings, [fact for fact, _ in found])
+        _print_facts(settings, [fact for fact, _ in found])
 
 
 async def _open_meaning(
@@ -199,11 +205,11 @@ async def _open_meaning(
         if meaning is None:
             return
         made = 0
-        while made < MADE_AT_ONCE and (more := await meaning.embed_missing()):
+        while made < MAX_EMBEDDED and (more := await meaning.embed_missing()):
             made += more
         memory.meaning = meaning
     except (ConfigError, ModelError) as error:
-        click.echo(f"deskhand: by words alone: {plain(str(error))}", err=True)
+        click.echo(f"deskhand: by words alone: {escape_control(str(error))}", err=True)
 
 
 @memories.command()
@@ -216,21 +222,21 @@ def why(number: int, config: str | None) -> None:
     Example:
       deskhand memories why 12
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
 
     async def use(memory: Memory, store: SqliteStore) -> tuple[Fact | None, str]:
-        fact = await memory.get(number, ALL_SEEING)
+        fact = await memory.get(number, UNRESTRICTED)
         return fact, source_text(store, fact) if fact is not None else ""
 
     fact, said = _with_memory(settings, use)
     if fact is None:
-        _unknown(number)
+        _fail_unknown(number)
     zone = ZoneInfo(settings.config.timezone)
-    click.echo(plain(fact.text))
+    click.echo(escape_control(fact.text))
     for name, value in explain_fact(
-        fact, said, lambda at: when(at, zone), "deskhand memories promote"
+        fact, said, lambda at: format_local_time(at, zone), "deskhand memories promote"
     ):
-        click.echo(f"  {name + ':':<12}{plain(value)}")
+        click.echo(f"  {name + ':':<12}{escape_control(value)}")
 
 
 @memories.command()
@@ -243,22 +249,22 @@ def history(number: int, config: str | None) -> None:
     Example:
       deskhand memories history 12
     """
-    settings = settings_of(config)
-    found = _with_memory(settings, lambda memory, _: memory.history(number, ALL_SEEING))
+    settings = load_settings(config)
+    found = _with_memory(settings, lambda memory, _: memory.history(number, UNRESTRICTED))
     if not found:
-        _unknown(number)
+        _fail_unknown(number)
     zone = ZoneInfo(settings.config.timezone)
     rows = [
         [
             f"#{fact.id}",
-            when(fact.valid_from, zone),
-            when(fact.valid_to, zone) if fact.valid_to else "now",
-            fact.closed_why or _marks(fact),
+            format_local_time(fact.valid_from, zone),
+            format_local_time(fact.valid_to, zone) if fact.valid_to else "now",
+            fact.closed_why or _render_marks(fact),
             fact.text,
         ]
         for fact in found
     ]
-    table(["ID", "FROM", "TO", "", "WHAT"], rows)
+    print_table(["ID", "FROM", "TO", "", "WHAT"], rows)
 
 
 @memories.command()
@@ -301,11 +307,11 @@ def undo(
       deskhand memories undo --since 2h
       deskhand memories undo --since 14:30 --writer harvester
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     if since is not None:
         if number is not None:
             fail("say a number, or --since: not both", USAGE)
-        _put_back(settings, since, Some("", owner, writer or ""), yes)
+        _restore(settings, since, Some("", owner, writer or ""), yes)
         return
     if writer or owner or yes:
         fail(
@@ -315,27 +321,29 @@ def undo(
 
     async def use(memory: Memory, store: SqliteStore) -> tuple[Fact, Fact] | None:
         last = await latest_fact(store) if number is None else number
-        fact = await memory.get(last, ALL_SEEING)
+        fact = await memory.get(last, UNRESTRICTED)
         if fact is None:
             return None
         await store.change(undo_last_change(fact, SystemClock().now()))
-        now = await memory.get(fact.id, ALL_SEEING)
+        now = await memory.get(fact.id, UNRESTRICTED)
         return fact, now or fact
 
     done = _with_memory(settings, use)
     if done is None:
-        _unknown(number or 0)
+        _fail_unknown(number or 0)
     before, fact = done
     held = fact.valid_to is None
-    click.echo(f"#{fact.id} {'holds again' if held else 'is taken back'}: {plain(fact.text)}")
+    click.echo(
+        f"#{fact.id} {'holds again' if held else 'is taken back'}: {escape_control(fact.text)}"
+    )
     if before.superseded_by and held:
         click.echo(f"#{before.superseded_by}, which had come in its place, is taken back.")
 
 
-def _put_back(settings: Settings, since: str, some: Some, yes: bool) -> None:
+def _restore(settings: Settings, since: str, some: Some, yes: bool) -> None:
     """Put memory back to how it was then."""
     now, zone = SystemClock().now(), ZoneInfo(settings.config.timezone)
-    then = moment(since, now, zone)
+    then = parse_past_time(since, now, zone)
     if then is None:
         fail(
             (
@@ -345,7 +353,8 @@ def _put_back(settings: Settings, since: str, some: Some, yes: bool) -> None:
             USAGE,
         )
     said = (
-        f"Put memory back to how it was on {when(then, zone)}? What was written since is taken "
+        f"Put memory back to how it was on {format_local_time(then, zone)}? What was "
+        "written since is taken "
         "back."
     )
     if not yes and not click.confirm(said):
@@ -359,7 +368,8 @@ def _put_back(settings: Settings, since: str, some: Some, yes: bool) -> None:
 
     before, after = _with_memory(settings, use)
     click.echo(
-        f"Memory is as it was on {when(then, zone)}: {after:,} memories hold, {before:,} "
+        f"Memory is as it was on {format_local_time(then, zone)}: {after:,} memories hold, "
+        f"{before:,} "
         "did before."
     )
     click.echo(
@@ -378,17 +388,17 @@ def promote(number: int, config: str | None) -> None:
     Example:
       deskhand memories promote 12
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
 
     async def use(memory: Memory, store: SqliteStore) -> Fact | None:
-        fact = await memory.get(number, ALL_SEEING)
+        fact = await memory.get(number, UNRESTRICTED)
         if fact is not None and fact.valid_to is None:
             await store.change(promote_fact(fact, SystemClock().now()))
         return fact
 
     fact = _with_memory(settings, use)
     if fact is None:
-        _unknown(number)
+        _fail_unknown(number)
     if fact.valid_to is not None:
         fail(
             (
@@ -397,7 +407,7 @@ def promote(number: int, config: str | None) -> None:
             ),
             USAGE,
         )
-    click.echo(f"#{number} is told from now on: {plain(fact.text)}")
+    click.echo(f"#{number} is told from now on: {escape_control(fact.text)}")
 
 
 @memories.command()
@@ -416,10 +426,10 @@ def forget(number: int, erase: bool, config: str | None) -> None:
       deskhand memories forget 12
       deskhand memories forget 12 --erase
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
 
     async def use(memory: Memory, store: SqliteStore) -> Fact | None:
-        fact = await memory.get(number, ALL_SEEING)
+        fact = await memory.get(number, UNRESTRICTED)
         if fact is not None:
             now = SystemClock().now()
             await store.change(
@@ -431,11 +441,11 @@ def forget(number: int, erase: bool, config: str | None) -> None:
 
     fact = _with_memory(settings, use)
     if fact is None:
-        _unknown(number)
-    click.echo(f"#{number} is {'erased' if erase else 'forgotten'}: {plain(fact.text)}")
+        _fail_unknown(number)
+    click.echo(f"#{number} is {'erased' if erase else 'forgotten'}: {escape_control(fact.text)}")
 
 
-def _unknown(number: int) -> NoReturn:
+def _fail_unknown(number: int) -> NoReturn:
     fail(
         f"there is no memory #{number}: `deskhand memories` lists them"
         if number

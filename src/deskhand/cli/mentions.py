@@ -13,25 +13,25 @@ from ..types.errors import ToolError
 from ..types.messages import File, Image, Message, Part, Text
 from ..workspace.attachments import TEXT_CHARS, decode_short_text
 
-PICTURES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
-PICTURE_BYTES = 20 * 2**20
-MOST = 20
+IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
+MAX_IMAGE_BYTES = 20 * 2**20
+MAX_FILES = 20
 """So many files go with one message."""
 _MENTION = re.compile(r'(?<!\S)@(?:"([^"\n]+)"|([^\s"]+))')
-_WRITING = re.compile(r'(?<!\S)@(?:"([^"\n]*)|([^\s"]*))$')
-_ENDS = ".,;:!?)]}'"
+_OPEN_MENTION = re.compile(r'(?<!\S)@(?:"([^"\n]*)|([^\s"]*))$')
+_PUNCTUATION = ".,;:!?)]}'"
 
-Keep = Callable[[bytes], Awaitable[str]]
+PutBlob = Callable[[bytes], Awaitable[str]]
 """Keeps bytes and returns their name."""
 
 
-def being_written(text: str) -> str | None:
+def find_open_mention(text: str) -> str | None:
     """The path that is being written at the end of this text; None where none is."""
-    match = _WRITING.search(text)
+    match = _OPEN_MENTION.search(text)
     return None if match is None else match[1] or match[2] or ""
 
 
-def paths(files: Workspace, beginning: str) -> list[str]:
+def find_paths(files: Workspace, beginning: str) -> list[str]:
     """The files and folders whose paths begin so; a folder ends with a slash. Hidden ones are named
     where their dot was written."""
     folder, _, name = beginning.rpartition("/")
@@ -50,10 +50,10 @@ def paths(files: Workspace, beginning: str) -> list[str]:
     return [path for path in found if path.isprintable() and '"' not in path]
 
 
-def completed_path(text: str, found: list[str]) -> str:
+def complete_path(text: str, found: list[str]) -> str:
     """The text with as much of the path added that is being written as is certain. A whole file
     ends with a blank."""
-    beginning = being_written(text)
+    beginning = find_open_mention(text)
     if beginning is None or not found:
         return text
     sure = found[0]
@@ -68,19 +68,21 @@ def completed_path(text: str, found: list[str]) -> str:
     return f"{head}@{sure}{' ' if whole else ''}"
 
 
-def mentioned(text: str) -> list[str]:
+def find_mentions(text: str) -> list[str]:
     """The paths that the text mentions, each once."""
-    return list(dict.fromkeys(match[1] or match[2] for match in _MENTION.finditer(text)))[:MOST]
+    return list(dict.fromkeys(match[1] or match[2] for match in _MENTION.finditer(text)))[
+        :MAX_FILES
+    ]
 
 
-async def with_mentioned(text: str, files: Workspace, keep: Keep) -> Message:
+async def attach_mentions(text: str, files: Workspace, keep: PutBlob) -> Message:
     """The message with the files that it mentions: pictures and short texts as they are; of others
     it says that they are there. What is no file of the workspace is left as it was written."""
     parts: list[Part] = []
     notes: list[str] = []
-    for written in mentioned(text):
-        for path in dict.fromkeys((written, written.rstrip(_ENDS))):
-            part = await _attached(path, files, keep)
+    for written in find_mentions(text):
+        for path in dict.fromkeys((written, written.rstrip(_PUNCTUATION))):
+            part = await _read_attachment(path, files, keep)
             if part is None:
                 continue
             if isinstance(part, str):
@@ -92,15 +94,15 @@ async def with_mentioned(text: str, files: Workspace, keep: Keep) -> Message:
     return Message("user", (*parts, Text(said)))
 
 
-async def _attached(path: str, files: Workspace, keep: Keep) -> Part | str | None:
+async def _read_attachment(path: str, files: Workspace, keep: PutBlob) -> Part | str | None:
     """The file as a part, or a note of it; None where there is no such file."""
     try:
         entry = files.stat(path)
         if entry.kind == "folder":
             return f"[{path} is a folder of the workspace]"
         mime = mimetypes.guess_type(path)[0] or "application/octet-stream"
-        picture = mime in PICTURES and entry.size_bytes <= PICTURE_BYTES
-        data = files.read(path, PICTURE_BYTES if picture else 4 * TEXT_CHARS + 4)
+        picture = mime in IMAGE_TYPES and entry.size_bytes <= MAX_IMAGE_BYTES
+        data = files.read(path, MAX_IMAGE_BYTES if picture else 4 * TEXT_CHARS + 4)
     except ToolError:
         return None
     name = PurePosixPath(path).name

@@ -6,8 +6,8 @@ import click
 
 from ..config.config import Settings
 from ..types.errors import DeskhandError
-from .run import USAGE, Listing, agent_option, config_option, fail, limit_option, settings_of
-from .table import table
+from .run import USAGE, Listing, agent_option, config_option, fail, limit_option, load_settings
+from .table import print_table
 from .weights import pull, test
 
 
@@ -39,14 +39,14 @@ def list_(provider: str, limit: int | None, config: str | None) -> None:
     from ..assembly.models import Models, build_catalogue
     from ..models.weights import PROVIDER, WeightsFolder
 
-    settings = settings_of(config)
+    settings = load_settings(config)
     catalogue = build_catalogue(settings)
     models = Models(settings)
     try:
         if provider:
             known = catalogue.provider(provider).models
             rows = [(f"{provider}/{name}", f"{facts.window:,}") for name, facts in known.items()]
-            table(("model", "window"), rows[:limit])
+            print_table(("model", "window"), rows[:limit])
             return
     except DeskhandError as error:
         fail(str(error), USAGE)
@@ -71,7 +71,7 @@ def list_(provider: str, limit: int | None, config: str | None) -> None:
         )
         providers.append((PROVIDER, ready, f"{PROVIDER}/{name}"))
     providers.append(("scripted", "for a look around, without any model", "scripted/echo"))
-    table(("provider", "ready?", "where"), providers[:limit])
+    print_table(("provider", "ready?", "where"), providers[:limit])
     click.echo(f"Chosen: {', '.join(settings.config.defaults.models) or 'none'}")
 
 
@@ -87,15 +87,15 @@ def use(name: str, agent: str, config: str | None) -> None:
       deskhand model use openai/gpt-5.4
       deskhand model use ollama/qwen3 --agent careful
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     try:
-        choose(settings, name, agent)
+        set_model(settings, name, agent)
     except DeskhandError as error:
         fail(str(error), USAGE)
     click.echo(f"{agent or 'Every agent'} now uses {name}.")
 
 
-def choose(settings: Settings, name: str, agent: str = "") -> None:
+def set_model(settings: Settings, name: str, agent: str = "") -> None:
     """Write the model into the configuration. Raises DeskhandError where it cannot be used, with
     the next step."""
     from ..assembly.models import Models

@@ -14,11 +14,11 @@ from ..config.address import read_address
 from ..config.config import Settings
 from ..supervision.lock import read_holder
 from ..types.people import OWNER_NAME
-from .plain import plain
-from .run import config_option, settings_of
+from .plain import escape_control
+from .run import config_option, load_settings
 
 WAIT_S = 60.0
-LOOK_S = 0.02
+POLL_S = 0.02
 
 
 @click.command("open")
@@ -34,19 +34,19 @@ def open_(ctx: click.Context, config: str | None) -> None:
     """
     from .serve import serve
 
-    settings = settings_of(config)
+    settings = load_settings(config)
     if not settings.agent(settings.resolve_agent()).models:
-        from .importing import hint
+        from .importing import find_import_hint
 
-        if moving := hint(settings):
-            click.echo(plain(moving), err=True)
+        if moving := find_import_hint(settings):
+            click.echo(escape_control(moving), err=True)
     if (url := read_address(settings.home)) and read_holder(settings.home.serve_lock) is not None:
-        show(settings, link(settings, url), browser=True)
+        show_page(settings, make_login_link(settings, url), browser=True)
     else:
         ctx.invoke(serve, worker=None, open_=True, config=config)
 
 
-def link(settings: Settings, url: str, user: str = OWNER_NAME) -> str:
+def make_login_link(settings: Settings, url: str, user: str = OWNER_NAME) -> str:
     """A link that logs one browser in: once, within ten minutes. What stands behind `#` is sent to
     nobody."""
     from .users import with_people  # the parent of a service stays small without it
@@ -54,9 +54,9 @@ def link(settings: Settings, url: str, user: str = OWNER_NAME) -> str:
     return f"{url}/#login={with_people(settings, lambda people: people.make_login(user))}"
 
 
-def show(settings: Settings, address: str, *, browser: bool) -> None:
+def show_page(settings: Settings, address: str, *, browser: bool) -> None:
     """Say where the page is, and open it where there is a screen to open it on."""
-    click.echo(f"The page: {plain(address)}")
+    click.echo(f"The page: {escape_control(address)}")
     screen = settings.environment.get("DISPLAY") or settings.environment.get("WAYLAND_DISPLAY")
     if browser and (screen or sys.platform == "darwin"):
         webbrowser.open(address)
@@ -67,11 +67,11 @@ def show(settings: Settings, address: str, *, browser: bool) -> None:
         )
 
 
-async def announce(settings: Settings, open_: bool) -> None:
+async def show_page_when_ready(settings: Settings, open_: bool) -> None:
     """Show the page once it is there: with a link that logs in, if a person reads this."""
     with anyio.move_on_after(WAIT_S):
         while not (url := read_address(settings.home)):  # noqa: ASYNC110 -- another process writes it
-            await anyio.sleep(LOOK_S)
+            await anyio.sleep(POLL_S)
         reads = open_ or sys.stdout.isatty()
-        address = await anyio.to_thread.run_sync(link, settings, url) if reads else url
-        show(settings, address, browser=open_)
+        address = await anyio.to_thread.run_sync(make_login_link, settings, url) if reads else url
+        show_page(settings, address, browser=open_)

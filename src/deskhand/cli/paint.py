@@ -15,7 +15,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 from rich.theme import Theme
 
-from .plain import plain
+from .plain import escape_control
 
 THEME = Theme(
     {
@@ -34,7 +34,7 @@ THEME = Theme(
         "markdown.item.bullet": "dim",
     },
 )
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_COLOR_CODE = re.compile(r"\x1b\[[0-9;]*m")
 _parser = MarkdownIt().enable("strikethrough").enable("table")
 
 
@@ -65,7 +65,7 @@ class _Markdown(Markdown):
     elements = Markdown.elements | {"heading_open": _Heading, "fence": _Code, "code_block": _Code}
 
 
-def stable(text: str) -> int:
+def stable_length(text: str) -> int:
     """How many characters of Markdown that is still being written cannot change any more: all
     blocks but the last."""
     starts = [
@@ -87,13 +87,13 @@ class Paint:
     def __init__(self, width: Callable[[], int], colours: str | None = None) -> None:
         self._width = width
         self._colours = colours
-        self._console = lru_cache(maxsize=2)(self._make)
+        self._console = lru_cache(maxsize=2)(self._make_console)
 
     @property
     def width(self) -> int:
         return max(self._width(), 20)
 
-    def _make(self, width: int) -> Console:
+    def _make_console(self, width: int) -> Console:
         return Console(
             file=io.StringIO(),
             force_terminal=True,
@@ -107,7 +107,7 @@ class Paint:
             legacy_windows=False,
         )
 
-    def _lines(self, renderable: Text | Markdown | Panel, width: int) -> list[str]:
+    def _render(self, renderable: Text | Markdown | Panel, width: int) -> list[str]:
         console = self._console(width)
         with console.capture() as capture:
             console.print(renderable, soft_wrap=False)
@@ -116,29 +116,31 @@ class Paint:
     def markdown(self, text: str) -> list[str]:
         """The text as Markdown, without empty lines around it. Links are written out, so that what
         is seen is where they lead."""
-        source = _Markdown(plain(text), code_theme="ansi_dark", hyperlinks=False)
-        lines = self._lines(source, min(self.width, 100))
-        while lines and not _COLOUR.sub("", lines[0]).strip():
+        source = _Markdown(escape_control(text), code_theme="ansi_dark", hyperlinks=False)
+        lines = self._render(source, min(self.width, 100))
+        while lines and not _COLOR_CODE.sub("", lines[0]).strip():
             lines.pop(0)
-        while lines and not _COLOUR.sub("", lines[-1]).strip():
+        while lines and not _COLOR_CODE.sub("", lines[-1]).strip():
             lines.pop()
         return lines
 
     def text(self, text: str, style: str = "", indent: str = "") -> list[str]:
         """The text as it is, wrapped."""
-        lines = self._lines(Text(plain(text), style), max(self.width - len(indent), 20))
+        lines = self._render(Text(escape_control(text), style), max(self.width - len(indent), 20))
         return [indent + line for line in lines]
 
     def line(self, *pieces: tuple[str, str]) -> str:
         """One line of (text, style), cut at the width."""
         whole = Text(no_wrap=True, overflow="ellipsis")
         for text, style in pieces:
-            whole.append(" ".join(plain(text).split("\n")), style)
-        return self._lines(whole, self.width)[0]
+            whole.append(" ".join(escape_control(text).split("\n")), style)
+        return self._render(whole, self.width)[0]
 
     def panel(self, lines: Sequence[tuple[str, str]], title: str) -> list[str]:
         """The exact text in a frame, by lines of (text, style)."""
-        inner = Text("\n", overflow="fold").join(Text(plain(text), style) for text, style in lines)
-        return self._lines(
+        inner = Text("\n", overflow="fold").join(
+            Text(escape_control(text), style) for text, style in lines
+        )
+        return self._render(
             Panel(inner, title=title, title_align="left", border_style="warn"), self.width
         )

@@ -12,14 +12,14 @@ from ..config.clock import SystemClock
 from ..types.people import OWNER_NAME, Identity, Pairing, User
 from ..users.pairing import format_identity
 from ..users.users import LocalPeople
-from .encoded import in_json
-from .plain import plain
-from .run import USAGE, Listing, config_option, fail, limit_option, settings_of
-from .sessions import when
-from .table import table
+from .encoded import to_json
+from .plain import escape_control
+from .run import USAGE, Listing, config_option, fail, limit_option, load_settings
+from .sessions import format_local_time
+from .table import print_table
 from .users import with_people
 
-MAY = {
+ROLE_DESCRIPTIONS = {
     "owner": "do everything",
     "approver": "talk and answer approvals",
     "member": "talk",
@@ -42,9 +42,9 @@ def pair() -> None:
     """
 
 
-def _who(asked: Pairing) -> str:
+def _describe_requester(asked: Pairing) -> str:
     known_as = format_identity(Identity(asked.channel, asked.external_id, asked.account))
-    return plain(f"{asked.name} ({known_as})" if asked.name else known_as)
+    return escape_control(f"{asked.name} ({known_as})" if asked.name else known_as)
 
 
 @pair.command("list")
@@ -58,7 +58,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     Example:
       deskhand pair list
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
 
     async def use(people: LocalPeople) -> tuple[list[Pairing], float]:
         return await people.pairings(), people.locked_until()
@@ -66,11 +66,14 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     found, locked = with_people(settings, use)
     found = found[:limit]
     if as_json:
-        click.echo(in_json(found))
+        click.echo(to_json(found))
         return
     zone = ZoneInfo(settings.config.timezone)
     if locked:
-        click.echo(f"After too many bad codes none is taken until {when(locked, zone)}.", err=True)
+        click.echo(
+            f"After too many bad codes none is taken until {format_local_time(locked, zone)}.",
+            err=True,
+        )
     if not found:
         click.echo(
             "No pairing requests. Somebody new who writes to your bot gets a code, and is "
@@ -79,9 +82,10 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
         return
     now = SystemClock().now()
     rows = [
-        (each.code, _who(each), f"{ceil((each.expires_at - now) / 60)} minutes") for each in found
+        (each.code, _describe_requester(each), f"{ceil((each.expires_at - now) / 60)} minutes")
+        for each in found
     ]
-    table(("code", "who", "holds for"), rows)
+    print_table(("code", "who", "holds for"), rows)
 
 
 @pair.command()
@@ -115,9 +119,9 @@ def approve(code: str, user: str, role: str, yes: bool, config: str | None) -> N
       deskhand pair approve K7TQ2MXB --yes
       deskhand pair approve K7TQ2MXB --user gavin --role approver
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
 
-    async def look(people: LocalPeople) -> tuple[User | None, set[str], bool]:
+    async def preview(people: LocalPeople) -> tuple[User | None, set[str], bool]:
         users = await people.users()
         nobody = not any(each.identities for each in users)
         return (
@@ -126,7 +130,7 @@ def approve(code: str, user: str, role: str, yes: bool, config: str | None) -> N
             nobody,
         )
 
-    new, users, nobody = with_people(settings, look)
+    new, users, nobody = with_people(settings, preview)
     if new is not None:
         if nobody and user and not role and user not in users:
             fail(
@@ -137,7 +141,7 @@ def approve(code: str, user: str, role: str, yes: bool, config: str | None) -> N
                 USAGE,
             )
         who = ", ".join(format_identity(each) for each in new.identities)
-        click.echo(f"{plain(who)} will be {as_role(new)}.", err=True)
+        click.echo(f"{escape_control(who)} will be {describe_user(new)}.", err=True)
         if nobody and not (user or role or yes):
             _ask_whether_owner()
 
@@ -146,7 +150,7 @@ def approve(code: str, user: str, role: str, yes: bool, config: str | None) -> N
 
     let_in = with_people(settings, use)
     click.echo(
-        f"Let in: {as_role(let_in)}, known as "
+        f"Let in: {describe_user(let_in)}, known as "
         f"{', '.join(format_identity(each) for each in let_in.identities)}"
     )
 
@@ -161,11 +165,11 @@ def _ask_whether_owner() -> None:
         fail("not let in; say who it is: --user NAME --role ROLE")
 
 
-def as_role(user: User) -> str:
+def describe_user(user: User) -> str:
     """Who somebody is, and what they may do."""
     if user.name == OWNER_NAME:
         return "you, the owner, who may do everything"
-    may = ", and ".join(MAY[role] for role in user.roles if role in MAY)
+    may = ", and ".join(ROLE_DESCRIPTIONS[role] for role in user.roles if role in ROLE_DESCRIPTIONS)
     return f"{user.name}, role {', '.join(user.roles) or 'none'}" + (
         f", who may {may}" if may else ""
     )
@@ -185,5 +189,5 @@ def refuse(code: str, config: str | None) -> None:
     async def use(people: LocalPeople) -> None:
         await people.refuse(code)
 
-    with_people(settings_of(config), use)
+    with_people(load_settings(config), use)
     click.echo("Refused.")

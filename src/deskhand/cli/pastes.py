@@ -3,8 +3,8 @@ text."""
 
 from __future__ import annotations
 
-LINES = 8
-CHARS = 1_000
+MAX_LINES = 8
+MAX_CHARS = 1_000
 """A paste of more lines or characters is shown as a mark."""
 
 
@@ -14,10 +14,10 @@ class Pastes:
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
 
-    def collapsed(self, text: str) -> str:
+    def collapse(self, text: str) -> str:
         """What to show of a paste: itself, or a mark of it."""
         lines = text.rstrip("\n").count("\n") + 1
-        if lines <= LINES and len(text) <= CHARS:
+        if lines <= MAX_LINES and len(text) <= MAX_CHARS:
             return text
         size = f"{lines} lines" if lines > 1 else f"{len(text):,} characters"
         mark = f"[pasted {size}]"
@@ -28,7 +28,7 @@ class Pastes:
         self._texts[mark] = text
         return mark
 
-    def expanded(self, text: str) -> str:
+    def expand(self, text: str) -> str:
         """The line with every mark replaced by what was pasted."""
         for mark, pasted in self._texts.items():
             text = text.replace(mark, pasted)

@@ -7,26 +7,26 @@ import re
 import unicodedata
 
 _C0 = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"}
-_SHOWN = _C0 | {0x7F: "\N{SYMBOL FOR DELETE}"}
+_SYMBOLS = _C0 | {0x7F: "\N{SYMBOL FOR DELETE}"}
 
 # C1 controls, which some terminals obey as they do ESC; marks that reverse the direction of what
 # follows, so that a command reads other than it runs (https://trojansource.codes); what has no
 # width and can hide words from a reader; line separators; and the tag block, in which whole
 # sentences can be written that nobody sees.
-_UNSEEN = (
+_INVISIBLE = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U000e0000-\U000e0fff"
 )
 # A joiner is honest only between letters of a script that needs it, or between the parts of one
 # picture.
-_JOINED = rf"[^\x00-\x7f\u200c\u200d{_UNSEEN}]"
-HIDDEN = re.compile(
-    rf"[{_UNSEEN}]|(?<!{_JOINED})[\u200c\u200d]|[\u200c\u200d](?!{_JOINED})|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]"
+_JOINABLE = rf"[^\x00-\x7f\u200c\u200d{_INVISIBLE}]"
+UNSAFE_CHARS = re.compile(
+    rf"[{_INVISIBLE}]|(?<!{_JOINABLE})[\u200c\u200d]|[\u200c\u200d](?!{_JOINABLE})|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]"
 )
-_HOLD = 64
+_MAX_HELD = 64
 
 
-def plain(text: str) -> str:
+def escape_control(text: str) -> str:
     """`text` with every control character and every invisible one written out: `␛[31m`, `<U+202E>`.
 
     Line ends become one newline; tabs stay. The result holds no byte that a terminal obeys but
@@ -35,25 +35,27 @@ def plain(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     text = text.replace("\r\n", "\n")
-    return HIDDEN.sub(lambda match: _SHOWN.get(ord(match[0])) or f"<U+{ord(match[0]):04X}>", text)
+    return UNSAFE_CHARS.sub(
+        lambda match: _SYMBOLS.get(ord(match[0])) or f"<U+{ord(match[0]):04X}>", text
+    )
 
 
-def one_line(text: str, width: int) -> str:
+def shorten_line(text: str, width: int) -> str:
     """The beginning of `text` on one line of at most `width` cells, cut with an ellipsis."""
-    line = " ".join(plain(text[: 8 * width + 8]).split())
-    if cells(line) <= width and len(text) <= 8 * width + 8:
+    line = " ".join(escape_control(text[: 8 * width + 8]).split())
+    if cell_width(line) <= width and len(text) <= 8 * width + 8:
         return line
     used = 0
     kept = []
     for character in line:
-        used += cells(character)
+        used += cell_width(character)
         if used > width - 1:
             break
         kept.append(character)
     return "".join(kept).rstrip() + "…"
 
 
-def cells(text: str) -> int:
+def cell_width(text: str) -> int:
     """How many columns it takes."""
     if text.isascii():
         return len(text)
@@ -78,7 +80,7 @@ class Pieces:
         )
         if end and text[end - 1] == "\r" and not last:
             end -= 1
-        if len(text) - end > _HOLD:
+        if len(text) - end > _MAX_HELD:
             end = len(text)
         self._held = text[end:]
-        return plain(text[:end])
+        return escape_control(text[:end])

@@ -13,9 +13,9 @@ from ..config.config import Settings
 from ..config.parse import read_text
 from ..config.yaml_edit import set_key, write_private_file
 from ..types.errors import DeskhandError
-from .plain import plain
-from .run import USAGE, Group, config_option, fail, limit_option, settings_of
-from .table import table
+from .plain import escape_control
+from .run import USAGE, Group, config_option, fail, limit_option, load_settings
+from .table import print_table
 
 
 @click.group(cls=Group)
@@ -40,24 +40,24 @@ def list_(limit: int | None, config: str | None) -> None:
     Example:
       deskhand plugins list
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     here = load_configured_plugins(settings)
     on = {plugin.name for plugin in here.loaded} | {failed.name for failed in here.failed}
-    rows = [(plugin.name, "on", _gives(plugin), plugin.place) for plugin in here.loaded]
+    rows = [(plugin.name, "on", _describe_contents(plugin), plugin.place) for plugin in here.loaded]
     rows += [
         (name, "off", "", place)
         for name, place in list_plugins(settings.home).items()
         if name not in on
     ]
     if rows:
-        table(("plugin", "state", "gives", "where"), rows[:limit])
+        print_table(("plugin", "state", "gives", "where"), rows[:limit])
     elif not here.failed:
         click.echo(
             f"No plugins yet. A plugin is a Python file in {settings.home.plugins}, or an "
             "installed package."
         )
     for failed in here.failed:
-        click.echo(f"deskhand: {plain(str(failed))}", err=True)
+        click.echo(f"deskhand: {escape_control(str(failed))}", err=True)
 
 
 @plugins.command()
@@ -71,15 +71,17 @@ def enable(name: str, config: str | None) -> None:
     Example:
       deskhand plugins enable weather
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     wanted = edit_plugin_names(settings, add=name)
-    tried = load_configured_plugins(_with(settings, wanted))
+    tried = load_configured_plugins(_with_plugins(settings, wanted))
     failed = next((each for each in tried.failed if each.name == name), None)
     if failed is not None:
-        fail(_not_enabled(failed, settings), USAGE)
-    _store(settings, wanted)
+        fail(_describe_failure(failed, settings), USAGE)
+    _write_plugins(settings, wanted)
     plugin = next(each for each in tried.loaded if each.name == name)
-    click.echo(f"{name} is on: {_gives(plugin)}. A Deskhand that is running takes it up now.")
+    click.echo(
+        f"{name} is on: {_describe_contents(plugin)}. A Deskhand that is running takes it up now."
+    )
 
 
 @plugins.command()
@@ -92,30 +94,30 @@ def disable(name: str, config: str | None) -> None:
     Example:
       deskhand plugins disable weather
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     if name not in settings.config.plugins:
         fail(f"{name!r} is not on; `deskhand plugins list` shows what is")
-    _store(settings, edit_plugin_names(settings, drop=name))
+    _write_plugins(settings, edit_plugin_names(settings, drop=name))
     click.echo(f"{name} is off. A Deskhand that is running lets go of it now.")
 
 
-def _gives(plugin: LoadedPlugins) -> str:
+def _describe_contents(plugin: LoadedPlugins) -> str:
     pieces = [tool.spec.name for tool in plugin.tools]
     pieces += ["a prompt"] if plugin.prompt else []
     pieces += [f"{len(plugin.hooks)} hook{'s' * (len(plugin.hooks) > 1)}"] if plugin.hooks else []
     return ", ".join(pieces) or "nothing"
 
 
-def _not_enabled(failed: FailedPlugin, settings: Settings) -> str:
+def _describe_failure(failed: FailedPlugin, settings: Settings) -> str:
     there = ", ".join(list_plugins(settings.home)) or "none"
     return f"{failed.name!r} is not enabled: {failed.place}: {failed.why}. Plugins here: {there}"
 
 
-def _with(settings: Settings, names: Sequence[str]) -> Settings:
+def _with_plugins(settings: Settings, names: Sequence[str]) -> Settings:
     return replace(settings, config=replace(settings.config, plugins=tuple(names)))
 
 
-def _store(settings: Settings, names: Sequence[str]) -> None:
+def _write_plugins(settings: Settings, names: Sequence[str]) -> None:
     try:
         text = read_text(settings.file) if settings.file.exists() else ""
         write_private_file(settings.file, set_key(text, ("plugins",), list(names)))

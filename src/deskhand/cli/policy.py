@@ -44,29 +44,29 @@ from ..tools.base import Tools
 from ..types.errors import ConfigError
 from ..types.people import User
 from ..users.users import open_people
-from .encoded import in_json
-from .plain import one_line, plain
+from .encoded import to_json
+from .plain import escape_control, shorten_line
 from .run import (
     FAILED,
     ME,
     USAGE,
     Group,
-    agent_of,
     agent_option,
     config_option,
     fail,
+    load_settings,
+    resolve_agent,
     run,
-    settings_of,
     with_store,
 )
-from .sessions import when
-from .table import table
+from .sessions import format_local_time
+from .table import print_table
 
 C = TypeVar("C", bound=Callable[..., Any])
 T = TypeVar("T")
-COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
-DAYS = 30
-EXAMPLES = 10
+COLORS = {"allow": "green", "ask": "yellow", "deny": "red"}
+DEFAULT_DAYS = 30
+MAX_EXAMPLES = 10
 
 
 def place_options(command: C) -> C:
@@ -122,28 +122,28 @@ def why_(
       deskhand policy why web_fetch https://example.org/ --as kids \\
         --channel telegram --group
     """
-    settings = settings_of(config)
-    name = agent_of(settings, agent)
+    settings = load_settings(config)
+    name = resolve_agent(settings, agent)
     call = msgspec.convert(
         {"as": place.pop("who"), "tool": tool, "arguments": arguments, "agent": name, **place},
         ExplainedCall,
     )
-    tools = _tools(settings, name)
+    tools = _load_tools(settings, name)
 
     async def use(store: SqliteStore | None, users: tuple[User, ...]) -> Why:
         return await explain_case(settings, make_case(settings, tools, call, users), store)
 
-    _say_why(settings, _asked(settings, use))
+    _print_why(settings, _with_users(settings, use))
 
 
-def _say_why(settings: Settings, found: Why) -> None:
+def _print_why(settings: Settings, found: Why) -> None:
     case = found.case
     decision = found.decision
-    click.echo(f"{_coloured(decision.verdict)}: {plain(decision.reason)}")
+    click.echo(f"{_coloured(decision.verdict)}: {escape_control(decision.reason)}")
     roles = f" ({', '.join(case.principal.roles)})" if case.principal.roles else ""
     place = f"on {case.channel}{' in a group' if case.group else ''}"
     click.echo(
-        plain(
+        escape_control(
             f"  agent {case.agent}, tool {case.tool}, effect {case.effect}, for "
             f"{case.principal.id}{roles}, {place}"
         )
@@ -153,13 +153,14 @@ def _say_why(settings: Settings, found: Why) -> None:
     for result in found.checks:
         verdict = result.decision.verdict
         click.echo(
-            f"  {_coloured(verdict, width=5)}  {result.check}: {plain(result.decision.reason)}"
+            f"  {_coloured(verdict, width=5)}  {result.check}: "
+            f"{escape_control(result.decision.reason)}"
         )
 
     if found.rules:
         click.echo("Rules, from the top:")
     for looked in found.rules:
-        _say_rule(settings, looked)
+        _print_rule(settings, looked)
     if not found.rules or found.rules[-1].misfit:
         click.echo(
             "No rule fits: what stays within the workspace and the conversation is free, "
@@ -168,13 +169,14 @@ def _say_why(settings: Settings, found: Why) -> None:
 
     if found.grant is not None:
         click.echo(
-            f"Said for good: {plain(found.grant.reason)}; `deskhand approvals grants` shows it."
+            f"Said for good: {escape_control(found.grant.reason)}; `deskhand approvals "
+            "grants` shows it."
         )
     if found.opens is not None:
         rule = found.opens
         click.echo(f"To change it, add to the top of `policy:` in {settings.home.config}:")
         click.echo(
-            plain(
+            escape_control(
                 f"  - {{verdict: allow, agent: {rule.agent}, tool: {rule.tool}, who: {rule.who}}}"
             )
         )
@@ -183,15 +185,17 @@ def _say_why(settings: Settings, found: Why) -> None:
 
 
 def _coloured(verdict: Verdict, width: int = 0) -> str:
-    return click.style(f"{verdict:<{width}}", fg=COLOURS[verdict])
+    return click.style(f"{verdict:<{width}}", fg=COLORS[verdict])
 
 
-def _say_rule(settings: Settings, looked: ExplainedRules) -> None:
+def _print_rule(settings: Settings, looked: ExplainedRules) -> None:
     own = looked.number <= len(settings.config.policy)
     told = summarize_rule(looked.rule) if own or not looked.rule.because else looked.rule.because
     sign = "  fits  " if not looked.misfit else "        "
     number = f"{looked.number:>3}" if own else "  -"
-    click.echo(plain(f"{sign}{number}  {told}" + (f": {looked.misfit}" if looked.misfit else "")))
+    click.echo(
+        escape_control(f"{sign}{number}  {told}" + (f": {looked.misfit}" if looked.misfit else ""))
+    )
 
 
 @policy.command("show")
@@ -204,10 +208,10 @@ def show(agent: str, config: str | None) -> None:
     Example:
       deskhand policy show --agent main
     """
-    settings = settings_of(config)
-    name = agent_of(settings, agent)
+    settings = load_settings(config)
+    name = resolve_agent(settings, agent)
     posture = settings.posture(name)
-    tools = _tools(settings, name)
+    tools = _load_tools(settings, name)
     click.echo(f"{name}: {posture}. {POSTURES[posture]}")
     rules = rules_of(settings, name)
     for number, rule in enumerate(rules[: len(settings.config.policy)], 1):
@@ -218,15 +222,17 @@ def show(agent: str, config: str | None) -> None:
             else f" ({name} has no such tool)"
         )
         click.echo(
-            plain(
+            escape_control(
                 f"{number:>3}  "
                 f"{summarize_rule(rule)}{who}{f': {rule.because}' if rule.because else ''}{unknown}"
             )
         )
     for each, role in settings.config.roles.items():
         if role.posture is not None:
-            click.echo(plain(f"  -  for the role {each} it is {role.posture}, if that is less"))
-    click.echo(plain(f"Tools: {', '.join(tools) or 'none'}"))
+            click.echo(
+                escape_control(f"  -  for the role {each} it is {role.posture}, if that is less")
+            )
+    click.echo(escape_control(f"Tools: {', '.join(tools) or 'none'}"))
 
 
 @policy.command("test")
@@ -245,12 +251,12 @@ def test(file: Path, config: str | None) -> None:
     Example:
       deskhand policy test policy-cases.yaml
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     try:
-        cases = msgspec.convert(_read(file), list[Expected], strict=False)
+        cases = msgspec.convert(_read_yaml(file), list[Expected], strict=False)
     except msgspec.ValidationError as error:
         fail(f"{str(file)!r}: {error}", USAGE)
-    tools = {name: _tools(settings, name) for name in settings.agents}
+    tools = {name: _load_tools(settings, name) for name in settings.agents}
 
     async def use(store: SqliteStore | None, users: tuple[User, ...]) -> list[str]:
         found = []
@@ -264,9 +270,9 @@ def test(file: Path, config: str | None) -> None:
                 )
         return found
 
-    wrong = _asked(settings, use)
+    wrong = _with_users(settings, use)
     for line in wrong:
-        click.echo(plain(line))
+        click.echo(escape_control(line))
     click.echo(f"{len(cases) - len(wrong)} of {len(cases)} as expected.")
     if wrong or not cases:
         raise SystemExit(FAILED)
@@ -278,7 +284,7 @@ def test(file: Path, config: str | None) -> None:
 )
 @click.option(
     "--days",
-    default=DAYS,
+    default=DEFAULT_DAYS,
     show_default=True,
     type=click.IntRange(1),
     help="How many days of the log to replay.",
@@ -311,23 +317,23 @@ def what_if(
       deskhand policy what-if other-rules.yaml
       deskhand policy what-if --who member --channel telegram
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     other = settings
     as_json = place.pop("as_json")
     try:
-        other = settings if rules is None else with_rules(settings, _read(rules), rules)
+        other = settings if rules is None else with_rules(settings, _read_yaml(rules), rules)
     except ConfigError as error:
         fail(str(error), USAGE)
     if who:
-        _enumerate(other, agent_of(other, agent), who, place, as_json=as_json)
+        _print_possible_calls(other, resolve_agent(other, agent), who, place, as_json=as_json)
     elif rules is None:
         fail("name a file of rules, or somebody with --who", USAGE)
     else:
-        _replay(settings, other, days, as_json=as_json)
+        _print_replay(settings, other, days, as_json=as_json)
 
 
-def _replay(settings: Settings, other: Settings, days: int, *, as_json: bool) -> None:
-    tools = {name: _tools(settings, name) for name in settings.agents}
+def _print_replay(settings: Settings, other: Settings, days: int, *, as_json: bool) -> None:
+    tools = {name: _load_tools(settings, name) for name in settings.agents}
     since = SystemClock().now() - days * DAY_S
 
     async def use(store: SqliteStore | None, users: tuple[User, ...]) -> list[Then]:
@@ -337,10 +343,10 @@ def _replay(settings: Settings, other: Settings, days: int, *, as_json: bool) ->
             else [each async for each in replay_calls(settings, other, tools, store, since)]
         )
 
-    every = _asked(settings, use)
+    every = _with_users(settings, use)
     found = [each for each in every if each.now != each.then]
     if as_json:
-        click.echo(in_json([_plainly(each) for each in found]))
+        click.echo(to_json([_to_dict(each) for each in found]))
         return
     zone = ZoneInfo(settings.config.timezone)
     click.echo(
@@ -359,19 +365,19 @@ def _replay(settings: Settings, other: Settings, days: int, *, as_json: bool) ->
         for (tool, effect, now, then), times in kinds.most_common()
     ]
     if rows:
-        table(("tool", "effect", "now -> then", "calls"), rows)
-    for each in found[-EXAMPLES:]:
-        words = one_line(each.case.arguments.decode(errors="replace"), 80)
+        print_table(("tool", "effect", "now -> then", "calls"), rows)
+    for each in found[-MAX_EXAMPLES:]:
+        words = shorten_line(each.case.arguments.decode(errors="replace"), 80)
         click.echo(
-            plain(
-                f"{when(each.at, zone)}  {each.session}  {each.case.principal.id}: "
+            escape_control(
+                f"{format_local_time(each.at, zone)}  {each.session}  {each.case.principal.id}: "
                 f"{each.case.tool} {words}"
             )
         )
-        click.echo(plain(f"    {each.now} -> {each.then}: {each.because}"))
+        click.echo(escape_control(f"    {each.now} -> {each.then}: {each.because}"))
 
 
-def _plainly(each: Then) -> Mapping[str, object]:
+def _to_dict(each: Then) -> Mapping[str, object]:
     case = each.case
     return {
         "at": each.at,
@@ -388,10 +394,10 @@ def _plainly(each: Then) -> Mapping[str, object]:
     }
 
 
-def _enumerate(
+def _print_possible_calls(
     settings: Settings, agent: str, who: str, place: Mapping[str, Any], *, as_json: bool
 ) -> None:
-    tools = _tools(settings, agent)
+    tools = _load_tools(settings, agent)
     stranger = who == "stranger"
 
     async def use(store: SqliteStore | None, users: tuple[User, ...]) -> list[Could]:
@@ -404,9 +410,9 @@ def _enumerate(
             settings, agent, tools, principal, place["channel"], group=place["group"]
         )
 
-    found = _asked(settings, use)
+    found = _with_users(settings, use)
     if as_json:
-        click.echo(in_json(found))
+        click.echo(to_json(found))
         return
     if stranger:
         click.echo(
@@ -414,19 +420,19 @@ def _enumerate(
             "wrote may still be read, in"
             " a page, a mail or a file; then this holds for the owner, who asked for it:"
         )
-        table(
+        print_table(
             ("tool", "effect", "verdict"), [(each.tool, each.effect, each.after) for each in found]
         )
         return
     rows = [(each.tool, each.effect, each.verdict, each.after) for each in found]
-    table(("tool", "effect", "verdict", "after something from outside"), rows)
+    print_table(("tool", "effect", "verdict", "after something from outside"), rows)
 
 
-def _tools(settings: Settings, name: str) -> Tools:
+def _load_tools(settings: Settings, name: str) -> Tools:
     return load_inventory(settings, name).tools
 
 
-def _read(file: Path) -> Any:
+def _read_yaml(file: Path) -> Any:
     """What a file of YAML holds. Ends with exit code 2 where it cannot be read."""
     try:
         return read_any(file)
@@ -434,28 +440,28 @@ def _read(file: Path) -> Any:
         fail(str(error), USAGE)
 
 
-def _asked(
+def _with_users(
     settings: Settings, use: Callable[[SqliteStore | None, tuple[User, ...]], Awaitable[T]]
 ) -> T:
     """Look with the log and its users, where there are any. Ends with exit code 2 for what cannot
     be."""
 
-    async def plainly(store: SqliteStore | None, users: tuple[User, ...]) -> T:
+    async def use_or_fail(store: SqliteStore | None, users: tuple[User, ...]) -> T:
         try:
             return await use(store, users)
         except ConfigError as error:
             fail(str(error), USAGE)
 
-    async def without() -> T:
-        return await plainly(None, ())
+    async def use_without_store() -> T:
+        return await use_or_fail(None, ())
 
-    async def open_(store: SqliteStore) -> T:
+    async def use_with_store(store: SqliteStore) -> T:
         roles = {name: role.agents for name, role in settings.config.roles.items()}
         people = open_people(store, SystemClock(), lambda: roles, dict)
-        return await plainly(store, tuple(await people.users()))
+        return await use_or_fail(store, tuple(await people.users()))
 
     return (
-        with_store(settings, open_)
+        with_store(settings, use_with_store)
         if settings.home.database.exists()
-        else run(settings, without, log=False)
+        else run(settings, use_without_store, log=False)
     )

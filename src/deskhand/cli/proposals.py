@@ -14,12 +14,12 @@ from ..learning.proposals.review import render_verdict
 from ..runtime.app import App
 from ..skills.scan import ScanFinding
 from .live import with_app
-from .plain import one_line, plain
-from .run import ME, config_option, fail, limit_option, settings_of
-from .sessions import when
-from .table import table
+from .plain import escape_control, shorten_line
+from .run import ME, config_option, fail, limit_option, load_settings
+from .sessions import format_local_time
+from .table import print_table
 
-COLOURS = {"bad": "red", "look": "yellow"}
+COLORS = {"bad": "red", "look": "yellow"}
 
 
 @click.command("proposals")
@@ -34,7 +34,7 @@ def proposals(every: bool, limit: int | None, config: str | None) -> None:
       deskhand skills proposals
       deskhand skills show 3
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
 
     async def use(app: App) -> list[StoredProposal]:
         return await app.features.reviewing.proposals.list_proposals(every=every)
@@ -47,10 +47,10 @@ def proposals(every: bool, limit: int | None, config: str | None) -> None:
         )
         return
     shown = [
-        (str(row.id), row.name, row.agent, _state(row), one_line(row.description, 100))
+        (str(row.id), row.name, row.agent, _state(row), shorten_line(row.description, 100))
         for row in rows
     ]
-    table(("id", "skill", "agent", "state", "what it is for"), shown)
+    print_table(("id", "skill", "agent", "state", "what it is for"), shown)
 
 
 def _state(row: StoredProposal) -> str:
@@ -69,25 +69,30 @@ def show(number: int, config: str | None) -> None:
     Example:
       deskhand skills show 3
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
 
     async def use(app: App) -> list[str]:
         row = await app.features.reviewing.proposals.get(number)
-        return [*_lines(row, settings), "", app.redact(row.body)]
+        return [*_render_proposal(row, settings), "", app.redact(row.body)]
 
     for line in with_app(settings, use, drive=False):
-        click.echo(plain(line))
+        click.echo(escape_control(line))
 
 
-def _lines(row: StoredProposal, settings: Settings) -> Iterator[str]:
+def _render_proposal(row: StoredProposal, settings: Settings) -> Iterator[str]:
     zone = ZoneInfo(settings.config.timezone)
     yield f"{row.name}: {row.description}"
-    yield f"proposed by {row.writer} of {row.agent}, {when(row.at, zone)}, from {row.session}"
-    decided = f" by {row.decided_by}, {when(row.decided_at, zone)}" if row.decided_at else ""
+    yield (
+        f"proposed by {row.writer} of {row.agent}, {format_local_time(row.at, zone)}, from "
+        f"{row.session}"
+    )
+    decided = (
+        f" by {row.decided_by}, {format_local_time(row.decided_at, zone)}" if row.decided_at else ""
+    )
     yield f"state: {row.state}{decided}{f': {row.why}' if row.why else ''}"
     if row.doubt:
         yield f"untrusted: {row.doubt}"
-    yield from map(told, row.findings)
+    yield from map(render_finding, row.findings)
     if row.card is not None:
         yield render_verdict(row.card)
         for score in row.card.scores:
@@ -109,7 +114,7 @@ def _lines(row: StoredProposal, settings: Settings) -> Iterator[str]:
         )
 
 
-def told(finding: ScanFinding) -> str:
+def render_finding(finding: ScanFinding) -> str:
     """A finding in a line."""
     return f"{finding.severity}: {finding.words}" + (
         f" (“{finding.excerpt}”)" if finding.excerpt else ""
@@ -132,7 +137,7 @@ def try_(number: int, config: str | None) -> None:
         reviewing = app.features.reviewing
         return render_verdict(await reviewing.try_out(await reviewing.proposals.get(number)))
 
-    click.echo(plain(with_app(settings_of(config), use, drive=False)))
+    click.echo(escape_control(with_app(load_settings(config), use, drive=False)))
 
 
 @click.command("accept")
@@ -152,23 +157,23 @@ def accept(number: int, untrusted: bool, yes: bool, config: str | None) -> None:
     Example:
       deskhand skills accept 3
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
 
-    async def look(app: App) -> list[str]:
+    async def render(app: App) -> list[str]:
         row = await app.features.reviewing.proposals.get(number)
-        return [*_lines(row, settings), "", app.redact(row.body)]
+        return [*_render_proposal(row, settings), "", app.redact(row.body)]
 
     async def use(app: App) -> StoredProposal:
         return await app.features.reviewing.proposals.accept(number, ME, untrusted=untrusted)
 
     if not yes:
-        for line in with_app(settings, look, drive=False):
-            click.echo(plain(line))
+        for line in with_app(settings, render, drive=False):
+            click.echo(escape_control(line))
         if not click.confirm("Take it in?", default=False):
             fail("nothing was changed")
     row = with_app(settings, use, drive=False)
     click.echo(
-        f"{plain(row.name)} is a skill of {plain(row.agent)} now: {plain(row.file)} in its "
+        f"{escape_control(row.name)} is a skill of {escape_control(row.agent)} now: {escape_control(row.file)} in its "  # noqa: E501
         "workspace."
     )
     click.echo(
@@ -192,8 +197,8 @@ def revert(number: int, config: str | None) -> None:
     async def use(app: App) -> StoredProposal:
         return await app.features.reviewing.proposals.revert(number, ME)
 
-    row = with_app(settings_of(config), use, drive=False)
-    click.echo(f"Taken out: {plain(row.name)}. `deskhand undo --redo` puts it back.")
+    row = with_app(load_settings(config), use, drive=False)
+    click.echo(f"Taken out: {escape_control(row.name)}. `deskhand undo --redo` puts it back.")
 
 
 @click.command("reject")
@@ -211,4 +216,6 @@ def reject(number: int, why: str, config: str | None) -> None:
     async def use(app: App) -> StoredProposal:
         return await app.features.reviewing.proposals.reject(number, ME, why)
 
-    click.echo(f"Turned down: {plain(with_app(settings_of(config), use, drive=False).name)}")
+    click.echo(
+        f"Turned down: {escape_control(with_app(load_settings(config), use, drive=False).name)}"
+    )

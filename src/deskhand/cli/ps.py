@@ -9,14 +9,14 @@ import click
 from ..config.config import Settings
 from ..store.queries import stop_process, visible_processes
 from ..types.process import Process
-from .asks import name_of, somebody_drives
-from .encoded import in_json
-from .plain import one_line
-from .run import ME, USAGE, Listing, config_option, fail, limit_option, settings_of, with_store
-from .sessions import when
-from .table import table
+from .asks import has_driver, session_name
+from .encoded import to_json
+from .plain import shorten_line
+from .run import ME, USAGE, Listing, config_option, fail, limit_option, load_settings, with_store
+from .sessions import format_local_time
+from .table import print_table
 
-SHOWN = 200
+MAX_LISTED = 200
 
 
 @click.group(cls=Listing)
@@ -43,14 +43,14 @@ def list_(all_: bool, as_json: bool, limit: int | None, config: str | None) -> N
     Example:
       deskhand ps list --all
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     found = [
         each
-        for each in _processes(settings)
-        if all_ or (each.is_live and somebody_drives(settings))
+        for each in _list_processes(settings)
+        if all_ or (each.is_live and has_driver(settings))
     ][:limit]
     if as_json:
-        click.echo(in_json(found))
+        click.echo(to_json(found))
     elif not found:
         click.echo(
             "Nothing runs beside a conversation."
@@ -62,13 +62,13 @@ def list_(all_: bool, as_json: bool, limit: int | None, config: str | None) -> N
             (
                 each.id,
                 _state(each, settings),
-                when(each.at, zone),
-                name_of(each.session, settings),
-                _words(each),
+                format_local_time(each.at, zone),
+                session_name(each.session, settings),
+                _describe_command(each),
             )
             for each in found
         ]
-        table(("id", "", "since", "conversation", "command"), rows)
+        print_table(("id", "", "since", "conversation", "command"), rows)
 
 
 @ps.command()
@@ -82,28 +82,28 @@ def kill(process_id: str, config: str | None) -> None:
     Example:
       deskhand ps kill 5f0c92ab
     """
-    settings = settings_of(config)
-    live = [each for each in _processes(settings) if each.is_live and somebody_drives(settings)]
+    settings = load_settings(config)
+    live = [each for each in _list_processes(settings) if each.is_live and has_driver(settings)]
     found = [each for each in live if each.id.startswith(process_id)]
     if len(found) != 1:
         which = "several begin" if found else "nothing that runs begins"
         fail(f"{which} with {process_id!r}; `deskhand ps` shows what there is", USAGE)
     stop = stop_process(found[0].id, by=ME.id)
     with_store(settings, lambda store: store.change((stop,)))
-    click.echo(f"Ended {found[0].id}: {one_line(found[0].command, 200)}")
+    click.echo(f"Ended {found[0].id}: {shorten_line(found[0].command, 200)}")
 
 
-def _processes(settings: Settings) -> list[Process]:
-    return with_store(settings, lambda store: visible_processes(store, ME, SHOWN))
+def _list_processes(settings: Settings) -> list[Process]:
+    return with_store(settings, lambda store: visible_processes(store, ME, MAX_LISTED))
 
 
 def _state(process: Process, settings: Settings) -> str:
     """What was running when nobody runs any more has ended too."""
     if not process.is_live:
         return process.state
-    return "running" if somebody_drives(settings) else "ended"
+    return "running" if has_driver(settings) else "ended"
 
 
-def _words(process: Process) -> str:
+def _describe_command(process: Process) -> str:
     how = f" ({process.detail})" if process.detail else ""
-    return one_line(f"{process.command}{how}", 300)
+    return shorten_line(f"{process.command}{how}", 300)

@@ -17,8 +17,8 @@ from ..types.programs import (
     parse_rehearsal,
 )
 
-_LOSES = ("overwrites ", "empties ", "deletes ")
-_DIFF = {"  +": "good", "  -": "bad", "  @": "quiet", "  …": "quiet"}
+_DESTRUCTIVE = ("overwrites ", "empties ", "deletes ")
+_DIFF_STYLES = {"  +": "good", "  -": "bad", "  @": "quiet", "  …": "quiet"}
 
 
 class _About(msgspec.Struct):
@@ -27,7 +27,7 @@ class _About(msgspec.Struct):
     about: str
 
 
-def arguments_of(call: ToolCall) -> str | None:
+def describe_arguments(call: ToolCall) -> str | None:
     """What this call is about; None where it is none of these, or what it is given makes no
     sense."""
     try:
@@ -46,7 +46,7 @@ def arguments_of(call: ToolCall) -> str | None:
         return None
 
 
-def result_of(tool: str, text: str) -> str:
+def describe_result(tool: str, text: str) -> str:
     """What a call came to, where that is told in another form than words; else the text."""
     if tool != REHEARSE_PROGRAM or not text.startswith("{"):
         return text
@@ -54,14 +54,14 @@ def result_of(tool: str, text: str) -> str:
     return summarize_rehearsal(came) if came is not None else "rehearsed"
 
 
-def styled(question: str) -> list[tuple[str, str]]:
+def style_question(question: str) -> list[tuple[str, str]]:
     """The lines of a question, with their styles where it is about a program."""
     if not question.startswith(f"{RUN_PROGRAM} \n"):
         return [(question, "")]
-    return list(_styled(question.split("\n")))
+    return list(_style_program(question.split("\n")))
 
 
-def _styled(lines: list[str]) -> Iterator[tuple[str, str]]:
+def _style_program(lines: list[str]) -> Iterator[tuple[str, str]]:
     """What is lost stands before the first empty line, diffs before the program, and digests behind
     it."""
     part = "changes"
@@ -74,9 +74,9 @@ def _styled(lines: list[str]) -> Iterator[tuple[str, str]]:
             part = "diffs"
         match part:
             case "changes":
-                yield line, "warn" if line.startswith(_LOSES) or ": " in line else ""
+                yield line, "warn" if line.startswith(_DESTRUCTIVE) or ": " in line else ""
             case "diffs":
-                yield line, _DIFF.get(line[:3], "")
+                yield line, _DIFF_STYLES.get(line[:3], "")
             case "digests":
                 yield line, "quiet"
             case _:

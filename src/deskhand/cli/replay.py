@@ -18,14 +18,14 @@ from ..evals.replay import Replayed
 from ..evals.runner import ReplayOptions, open_isolated_skill
 from ..runtime.app import App
 from ..types.errors import ConfigError
-from .encoded import in_json
+from .encoded import to_json
 from .live import with_app
-from .plain import one_line, plain
-from .run import FAILED, USAGE, config_option, fail, settings_of
-from .sessions import key_of, when
-from .table import table
+from .plain import escape_control, shorten_line
+from .run import FAILED, USAGE, config_option, fail, load_settings
+from .sessions import format_local_time, resolve_session_key
+from .table import print_table
 
-COLOURS = {"+": "green", "-": "red", "!": "yellow"}
+COLORS = {"+": "green", "-": "red", "!": "yellow"}
 
 
 class _Asked(msgspec.Struct, frozen=True):
@@ -98,13 +98,21 @@ def replay(  # noqa: PLR0913 -- one parameter for each option
       deskhand replay main/telegram:42 --skill ./my-skill --compare
       deskhand replay nov21-0930 --save disk-check --word "42 GB"
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     try:
         text = read_text(system) if system else ""
     except ConfigError as error:
         fail(str(error), USAGE)
     asked = _Asked(
-        key_of(settings, session), turn, model, text, save, words, compare, listed, as_json
+        resolve_session_key(settings, session),
+        turn,
+        model,
+        text,
+        save,
+        words,
+        compare,
+        listed,
+        as_json,
     )
     with ExitStack() as stack:
         try:
@@ -123,10 +131,14 @@ async def _replay(app: App, asked: _Asked, wanted: ReplayOptions) -> int:
     if asked.listed:
         log = await app.store.events(asked.session)
         rows = [
-            (str(each.number), when(each.tape[0].at, zone), one_line(app.redact(each.asked), 200))
+            (
+                str(each.number),
+                format_local_time(each.tape[0].at, zone),
+                shorten_line(app.redact(each.asked), 200),
+            )
             for each in split_recordings(asked.session, log)
         ]
-        table(("turn", "began", "what was said"), rows)
+        print_table(("turn", "began", "what was said"), rows)
         return 0
     recorded = await replaying.load_recording(asked.session, asked.turn)
     if asked.save:
@@ -134,25 +146,26 @@ async def _replay(app: App, asked: _Asked, wanted: ReplayOptions) -> int:
         case = make_case(found, replaying.models(asked.session)[0], app.redact, asked.words)
         path = Cases(app.settings.home.cases).write(asked.save, case)
         click.echo(
-            f"Saved: {plain(str(path))}. What is expected stands there; change it as you like."
+            f"Saved: {escape_control(str(path))}. What is expected stands there; change it "
+            "as you like."
         )
         click.echo(f"Run it: deskhand cases run {asked.save}")
         return 0
     found = await replaying.run(recorded, wanted)
     if asked.as_json:
-        click.echo(as_json(found, app.redact))
+        click.echo(encode_replay(found, app.redact))
     else:
         title = (
-            f"Turn {recorded.number}, {when(recorded.tape[0].at, zone)}: "
+            f"Turn {recorded.number}, {format_local_time(recorded.tape[0].at, zone)}: "
             f"“{app.redact(recorded.asked)}”"
         )
-        click.echo(click.style(one_line(title, 118), bold=True))
-        for line in shown(found, compare=asked.compare):
-            click.echo(coloured(app.redact(line)))
+        click.echo(click.style(shorten_line(title, 118), bold=True))
+        for line in render_replay(found, compare=asked.compare):
+            click.echo(color_line(app.redact(line)))
     return FAILED if not found.asked and not found.same else 0
 
 
-def as_json(found: Replayed, redact: Callable[[str], str]) -> str:
+def encode_replay(found: Replayed, redact: Callable[[str], str]) -> str:
     """For programs."""
     recorded = found.recording
     told = {
@@ -165,10 +178,10 @@ def as_json(found: Replayed, redact: Callable[[str], str]) -> str:
         "now": found.now,
         "differs": found.differs,
     }
-    return redact(in_json(told))
+    return redact(to_json(told))
 
 
-def shown(found: Replayed, *, compare: bool) -> Iterator[str]:
+def render_replay(found: Replayed, *, compare: bool) -> Iterator[str]:
     """What came of it, line by line; those that begin with + - ! are differences."""
     was = found.was
     now = found.now
@@ -181,9 +194,9 @@ def shown(found: Replayed, *, compare: bool) -> Iterator[str]:
             "Every byte is the same." if found.same else "It is not the same:"
         )
     elif compare:
-        yield from _numbers(was, now)
-        yield from _calls(was.calls, now.calls)
-        yield from _answers(was.answer, now.answer)
+        yield from _render_numbers(was, now)
+        yield from _render_calls(was.calls, now.calls)
+        yield from _render_answers(was.answer, now.answer)
     else:
         yield now.answer
     for each in found.differs:
@@ -196,7 +209,7 @@ def shown(found: Replayed, *, compare: bool) -> Iterator[str]:
         )
 
 
-def _numbers(was: Course, now: Course) -> Iterator[str]:
+def _render_numbers(was: Course, now: Course) -> Iterator[str]:
     rows = [
         ("", "then", "now"),
         ("model", ", ".join(was.models), ", ".join(now.models)),
@@ -210,7 +223,7 @@ def _numbers(was: Course, now: Course) -> Iterator[str]:
         yield f"  {name:<16}{then:<{width}}{today}".rstrip()
 
 
-def _calls(was: Sequence[Made], now: Sequence[Made]) -> Iterator[str]:
+def _render_calls(was: Sequence[Made], now: Sequence[Made]) -> Iterator[str]:
     yield "Calls"
     if not was and not now:
         yield "  none"
@@ -221,7 +234,7 @@ def _calls(was: Sequence[Made], now: Sequence[Made]) -> Iterator[str]:
     yield from _diff(*named)
 
 
-def _answers(was: str, now: str) -> Iterator[str]:
+def _render_answers(was: str, now: str) -> Iterator[str]:
     yield "Answer"
     yield from _diff(was.splitlines(), now.splitlines())
 
@@ -233,5 +246,5 @@ def _diff(was: Sequence[str], now: Sequence[str]) -> Iterator[str]:
             yield line
 
 
-def coloured(line: str) -> str:
-    return click.style(plain(line), fg=COLOURS.get(line[:1]))
+def color_line(line: str) -> str:
+    return click.style(escape_control(line), fg=COLORS.get(line[:1]))

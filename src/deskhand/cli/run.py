@@ -20,13 +20,13 @@ from ..supervision.logs import logging_to_file
 from ..supervision.start_log import find_cause
 from ..types.errors import ConfigError, DeskhandError
 from ..types.identity import Principal
-from .plain import plain
+from .plain import escape_control
 
 FAILED = 1
 USAGE = 2
 NEEDS_APPROVAL = 3
 INTERRUPTED = 130
-SENTENCE_CHARS = 1_000
+MAX_SENTENCE_CHARS = 1_000
 ME = Principal("owner", ("owner",))
 """Whoever can open the files of this home owns it."""
 
@@ -34,7 +34,7 @@ C = TypeVar("C", bound=Callable[..., Any])
 T = TypeVar("T")
 
 
-def _said_before(ctx: click.Context, name: str) -> str:
+def _parent_option(ctx: click.Context, name: str) -> str:
     """The value of an option that stood before the command, nearest first; ''."""
     at = ctx.parent
     while at is not None and not at.params.get(name):
@@ -45,22 +45,22 @@ def _said_before(ctx: click.Context, name: str) -> str:
 def config_option(command: C) -> C:
     """`--config FILE`, which may also stand before the command."""
 
-    def inherited(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-        return value or _said_before(ctx, "config") or None
+    def inherit(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+        return value or _parent_option(ctx, "config") or None
 
     return click.option(
-        "--config", metavar="FILE", callback=inherited, help="Use this configuration file."
+        "--config", metavar="FILE", callback=inherit, help="Use this configuration file."
     )(command)
 
 
 def agent_option(command: C) -> C:
     """`--agent NAME`."""
 
-    def inherited(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
-        return value or _said_before(ctx, "agent")
+    def inherit(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
+        return value or _parent_option(ctx, "agent")
 
     text = "Agent to use. [default: the first one]"
-    return click.option("--agent", "-a", default="", metavar="NAME", callback=inherited, help=text)(
+    return click.option("--agent", "-a", default="", metavar="NAME", callback=inherit, help=text)(
         command
     )
 
@@ -92,7 +92,7 @@ class Group(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         known = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         rows = [
-            (name, each.get_short_help_str(SENTENCE_CHARS))
+            (name, each.get_short_help_str(MAX_SENTENCE_CHARS))
             for name, each in known
             if each and not each.hidden
         ]
@@ -116,22 +116,22 @@ class Listing(Group):
 
 def fail(message: str, code: int = FAILED) -> NoReturn:
     """End with a sentence on stderr."""
-    click.echo(f"deskhand: {plain(message)}", err=True)
+    click.echo(f"deskhand: {escape_control(message)}", err=True)
     sys.exit(code)
 
 
-def settings_of(config: str | None) -> Settings:
+def load_settings(config: str | None) -> Settings:
     """The settings, with their warnings printed. Ends with exit code 2 when they cannot be used."""
     try:
         settings = read_settings(Path(config) if config else None)
     except DeskhandError as error:
         fail(f"{error}", USAGE)
     for warning in settings.warnings:
-        click.echo(f"deskhand: {plain(warning)}", err=True)
+        click.echo(f"deskhand: {escape_control(warning)}", err=True)
     return settings
 
 
-def service_settings(config: str | None, *, quiet: bool) -> Settings:
+def load_service_settings(config: str | None, *, quiet: bool) -> Settings:
     """The settings, or the last good ones: a mistake in the file is no reason for nobody to be
     there."""
     try:
@@ -139,14 +139,14 @@ def service_settings(config: str | None, *, quiet: bool) -> Settings:
     except DeskhandError as error:
         fail(str(error), USAGE)
     for warning in () if quiet else settings.warnings:
-        click.echo(f"deskhand: {plain(warning)}", err=True)
+        click.echo(f"deskhand: {escape_control(warning)}", err=True)
     if settings.problem and not quiet:
-        click.echo(f"deskhand: {plain(settings.problem)}", err=True)
+        click.echo(f"deskhand: {escape_control(settings.problem)}", err=True)
         click.echo("deskhand: until that is mended, the last good configuration holds.", err=True)
     return settings
 
 
-def agent_of(settings: Settings, agent: str) -> str:
+def resolve_agent(settings: Settings, agent: str) -> str:
     """The agent that is meant. Ends with exit code 2 for one that does not exist."""
     try:
         return settings.resolve_agent(agent)
@@ -158,10 +158,10 @@ class Console(logging.Handler):
     """The log on standard error."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        click.echo(plain(self.format(record)), err=True)
+        click.echo(escape_control(self.format(record)), err=True)
 
 
-def verbose(settings: Settings) -> bool:
+def is_verbose(settings: Settings) -> bool:
     """Whether the log is wanted on the console too: by `-v`, or by the environment. Never in a
     chat, which draws there."""
     context = click.get_current_context(silent=True)
@@ -171,15 +171,15 @@ def verbose(settings: Settings) -> bool:
     return settings.verbose or bool(root and root.params.get("verbose"))
 
 
-def logging_of(settings: Settings) -> AbstractContextManager[None]:
+def open_log(settings: Settings) -> AbstractContextManager[None]:
     """The log of a command, in its file, and on the console where that is wanted."""
-    return logging_to_file(settings, Console() if verbose(settings) else None)
+    return logging_to_file(settings, Console() if is_verbose(settings) else None)
 
 
 def run(settings: Settings, main: Callable[[], Awaitable[T]], *, log: bool = True) -> T:
     """Run to the end, with a log; what goes wrong on purpose ends the command with its sentence."""
     try:
-        with logging_of(settings) if log else nullcontext():
+        with open_log(settings) if log else nullcontext():
             return anyio.run(main)
     except BaseExceptionGroup as group:
         error = find_cause(group)
@@ -193,13 +193,13 @@ def run(settings: Settings, main: Callable[[], Awaitable[T]], *, log: bool = Tru
             raise error from None
         if not isinstance(error, DeskhandError | OSError):
             raise
-        fail(_sentence(error))
+        fail(_format_error(error))
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except (DeskhandError, OSError) as error:
         if isinstance(error, OSError) and error.filename is None:
             raise
-        fail(_sentence(error))
+        fail(_format_error(error))
 
 
 def with_store(settings: Settings, use: Callable[[SqliteStore], Awaitable[T]]) -> T:
@@ -216,7 +216,7 @@ def with_store(settings: Settings, use: Callable[[SqliteStore], Awaitable[T]]) -
     return run(settings, main)
 
 
-def _sentence(error: BaseException) -> str:
+def _format_error(error: BaseException) -> str:
     if isinstance(error, OSError):
         return f"{error.filename}: {error.strerror}; `deskhand doctor` says what is wrong"
     return str(error)

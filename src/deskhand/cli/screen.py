@@ -26,18 +26,18 @@ from prompt_toolkit.styles import Style
 from rich.console import Console
 
 from ..types.folders import make_private_folder
-from .keys import matching
-from .mentions import being_written
+from .keys import match_commands
+from .mentions import find_open_mention
 
-INPUT_LINES = 8
-HINTS = 8
+MAX_INPUT_LINES = 8
+MAX_HINTS = 8
 STYLE = Style.from_dict(
     {"prompt": "bold ansicyan", "hint": "ansibrightblack", "status": "ansibrightblack"}
 )
 PLAIN_STYLE = Style.from_dict({"prompt": "bold"})
 
 
-def colour_system() -> str | None:
+def detect_color_system() -> str | None:
     """Which colours the terminal has; None where it has none, or NO_COLOR is set."""
     console = Console()
     return None if console.no_color else console.color_system
@@ -79,8 +79,8 @@ class Screen:
         self._status = status
         self._paths = paths
         self._pending: list[str] = []
-        self._shown: list[str] = []
-        self._news = anyio.Event()
+        self._live_lines: list[str] = []
+        self._has_pending = anyio.Event()
         self._buffer = Buffer(multiline=True, history=history)
         self._application: Application[None] | None = None
 
@@ -94,7 +94,7 @@ class Screen:
         """Put lines above, for good. They must be plain but for our own colours."""
         if lines:
             self._pending += lines
-            self._news.set()
+            self._has_pending.set()
 
     def redraw(self) -> None:
         if self._application is not None:
@@ -106,43 +106,43 @@ class Screen:
 
     async def run(self, keys: KeyBindings) -> None:
         """Until `leave`. Raises EOFError when the terminal goes away."""
-        colours = colour_system() is not None
+        colours = detect_color_system() is not None
         self._application = Application(
-            Layout(self._layout()),
+            Layout(self._make_layout()),
             key_bindings=merge_key_bindings([load_key_bindings(), keys]),
             style=STYLE if colours else PLAIN_STYLE,
             erase_when_done=True,
             min_redraw_interval=0.05,
-            before_render=self._look,
+            before_render=self._update_live,
             input=RawInput(sys.stdin),
             mouse_support=False,
         )
         self._application.ttimeoutlen = 0.1
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._printing)
+            tasks.start_soon(self._print_pending)
             await self._application.run_async(handle_sigint=False)
             tasks.cancel_scope.cancel()
-        self._write()
+        self._write_pending()
 
-    async def _printing(self) -> None:
+    async def _print_pending(self) -> None:
         while True:
-            await self._news.wait()
-            self._news = anyio.Event()
-            await run_in_terminal(self._write)
+            await self._has_pending.wait()
+            self._has_pending = anyio.Event()
+            await run_in_terminal(self._write_pending)
 
-    def _write(self) -> None:
+    def _write_pending(self) -> None:
         lines = self._pending
         self._pending = []
         if lines:
             sys.stdout.write("\n".join(lines) + "\n")
             sys.stdout.flush()
 
-    def _layout(self) -> HSplit:
+    def _make_layout(self) -> HSplit:
         def live() -> AnyFormattedText:
-            return ANSI("\n".join(self._shown))
+            return ANSI("\n".join(self._live_lines))
 
         def hint() -> AnyFormattedText:
-            return [("class:hint", "\n".join(self._hints()[:HINTS]))]
+            return [("class:hint", "\n".join(self._render_hints()[:MAX_HINTS]))]
 
         def status() -> AnyFormattedText:
             return [("class:status", self._status())]
@@ -151,14 +151,14 @@ class Screen:
         field = BufferControl(
             self._buffer, input_processors=[BeforeInput("> ", style="class:prompt")]
         )
-        shows = Condition(lambda: bool(self._shown))
-        hints = Condition(lambda: bool(self._hints()))
+        shows = Condition(lambda: bool(self._live_lines))
+        hints = Condition(lambda: bool(self._render_hints()))
         return HSplit(
             [
                 ConditionalContainer(Window(above, dont_extend_height=True), shows),
                 Window(
                     field,
-                    height=Dimension(min=1, max=INPUT_LINES),
+                    height=Dimension(min=1, max=MAX_INPUT_LINES),
                     dont_extend_height=True,
                     wrap_lines=True,
                 ),
@@ -169,21 +169,21 @@ class Screen:
             ]
         )
 
-    def _hints(self) -> list[str]:
+    def _render_hints(self) -> list[str]:
         """What can come of the command, or of the path, that is being written."""
-        commands = matching(self._buffer.text)
+        commands = match_commands(self._buffer.text)
         if commands:
             return [f"  {name:<10} {help_}" for name, help_ in commands]
-        beginning = being_written(self._buffer.document.text_before_cursor)
+        beginning = find_open_mention(self._buffer.document.text_before_cursor)
         return [] if beginning is None else [f"  @{path}" for path in self._paths(beginning)]
 
-    def _look(self, application: object) -> None:
+    def _update_live(self, application: object) -> None:
         """Ask once for each redraw what is going on: it is not cheap."""
-        self._shown = self._live(self._room())
+        self._live_lines = self._live(self._max_live_lines())
 
-    def _room(self) -> int:
+    def _max_live_lines(self) -> int:
         """How many lines what changes may take, so that it never scrolls away by itself."""
         if self._application is None:
             return 10
-        typed = min(self._buffer.document.line_count, INPUT_LINES)
+        typed = min(self._buffer.document.line_count, MAX_INPUT_LINES)
         return max(self._application.output.get_size().rows - typed - 4, 3)

@@ -16,8 +16,8 @@ from ..store.sqlite import SqliteStore
 from ..types.commit import Change
 from ..types.errors import DeskhandError
 from ..types.secrets import format_handle
-from .plain import plain
-from .run import ME, USAGE, Listing, config_option, fail, limit_option, settings_of, with_store
+from .plain import escape_control
+from .run import ME, USAGE, Listing, config_option, fail, limit_option, load_settings, with_store
 
 
 @click.group(cls=Listing)
@@ -54,7 +54,7 @@ def set_(name: str, keyring: bool, variable: str, config: str | None) -> None:
       deskhand secrets set github
       pass show github | deskhand secrets set github --keyring
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     if keyring and variable:
         fail("a secret is in the keyring or in the environment, not in both", USAGE)
     value = ""
@@ -70,7 +70,7 @@ def set_(name: str, keyring: bool, variable: str, config: str | None) -> None:
         if variable
         else "in the keyring"
         if keyring
-        else _where(settings)
+        else _describe_file(settings)
     )
     kind: Place = "env" if variable else "keyring" if keyring else "file"
     try:
@@ -79,13 +79,13 @@ def set_(name: str, keyring: bool, variable: str, config: str | None) -> None:
         rules = known.read_entries()[name].rules
     except (DeskhandError, OSError) as error:
         fail(str(error), USAGE)
-    _note(settings, "secret set", name)
+    _add_audit_note(settings, "secret set", name)
     click.echo(f"{name} is kept {place}")
     if not rules:
         click.echo(f"No command may use it yet. Say where: deskhand secrets rule {name} HOST")
 
 
-def _where(settings: Settings) -> str:
+def _describe_file(settings: Settings) -> str:
     return f"in {settings.home.secrets}"
 
 
@@ -99,7 +99,7 @@ def list_(limit: int | None, config: str | None) -> None:
     Example:
       deskhand secrets list
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     try:
         known = open_secrets(settings)
         entries = known.read_entries()
@@ -109,7 +109,7 @@ def list_(limit: int | None, config: str | None) -> None:
     for name, entry in list(entries.items())[:limit]:
         place = f"environment {entry.variable}" if entry.place == "env" else entry.place
         click.echo(
-            plain(
+            escape_control(
                 f"{name}  {place}{'' if name in here else '  (its value is not there)'}  "
                 f"{format_handle(name)}"
             )
@@ -118,7 +118,9 @@ def list_(limit: int | None, config: str | None) -> None:
             port = "" if rule.port == 443 else f":{rule.port}"
             limits = " ".join((*rule.methods, *rule.paths)) or "all requests"
             click.echo(
-                plain(f"  {rule.host}{port}  {limits}  {rule.header}  for {', '.join(rule.who)}")
+                escape_control(
+                    f"  {rule.host}{port}  {limits}  {rule.header}  for {', '.join(rule.who)}"
+                )
             )
         if not entry.rules:
             click.echo(f"  no command may use it: deskhand secrets rule {name} HOST")
@@ -156,12 +158,12 @@ def rule(name: str, host: str, drop: bool, config: str | None, **wanted: Any) ->
         --header "Authorization: Basic {basic:x-access-token}"
       deskhand secrets rule github api.github.com --drop
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     known = open_secrets(settings)
     try:
         if drop:
             count = known.remove_rules(name, host.lower())
-            _note(settings, "secret rule dropped", f"{name} {host}")
+            _add_audit_note(settings, "secret rule dropped", f"{name} {host}")
             click.echo(f"Taken back: {count}")
             return
         made = known.add_rule(
@@ -169,7 +171,7 @@ def rule(name: str, host: str, drop: bool, config: str | None, **wanted: Any) ->
         )
     except (DeskhandError, OSError) as error:
         fail(str(error), USAGE)
-    _note(settings, "secret rule", f"{name} {made.host}")
+    _add_audit_note(settings, "secret rule", f"{name} {made.host}")
     click.echo(f"{name} goes to {made.host} as {made.header.partition(':')[0]}, and nowhere else")
     click.echo(f"If commands may not reach that host yet: deskhand hosts allow {made.host}")
 
@@ -184,16 +186,16 @@ def remove(name: str, config: str | None) -> None:
     Example:
       deskhand secrets remove github
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     try:
         open_secrets(settings).remove(name)
     except (DeskhandError, OSError) as error:
         fail(str(error), USAGE)
-    _note(settings, "secret removed", name)
+    _add_audit_note(settings, "secret removed", name)
     click.echo(f"{name} is gone")
 
 
-def _note(settings: Settings, what: str, subject: str) -> None:
+def _add_audit_note(settings: Settings, what: str, subject: str) -> None:
     """A line of the audit trail."""
 
     async def use(store: SqliteStore) -> None:

@@ -19,8 +19,8 @@ from ..supervision.start_log import read_last_start
 from ..supervision.supervise import Supervisor
 from ..types.errors import ConfigError
 from ..web.settings import check_exposure
-from .open import announce
-from .run import USAGE, config_option, fail, logging_of, service_settings, verbose
+from .open import show_page_when_ready
+from .run import USAGE, config_option, fail, is_verbose, load_service_settings, open_log
 
 
 @click.command()
@@ -48,16 +48,16 @@ def serve(worker: int | None, open_: bool, config: str | None) -> None:
       deskhand serve --open
       deskhand -v serve
     """
-    settings = service_settings(config, quiet=worker is not None)
+    settings = load_service_settings(config, quiet=worker is not None)
     if worker is not None:
-        from .worker import live
+        from .worker import run_worker_process
 
-        sys.exit(live(settings, worker))
+        sys.exit(run_worker_process(settings, worker))
     try:
         check_exposure(settings.config.web)
     except ConfigError as error:
         fail(str(error), USAGE)
-    _be_the_only_one(settings)
+    _acquire_service_lock(settings)
     click.echo(f"Deskhand works until you end it (Ctrl+C). Its log: {settings.home.log}")
     command = [
         sys.executable,
@@ -65,14 +65,17 @@ def serve(worker: int | None, open_: bool, config: str | None) -> None:
         "-m",
         "deskhand",
     ]  # -P: what lies in this folder is not ours to import
-    command += [*(("-v",) if verbose(settings) else ()), *(("--config", config) if config else ())]
+    command += [
+        *(("-v",) if is_verbose(settings) else ()),
+        *(("--config", config) if config else ()),
+    ]
     command += ["serve", "--worker", str(os.getpid())]
     now = SystemClock().monotonic
     reload = not sys.stdin.isatty()
     parent = Supervisor(
         command, worker_environment(), now, reload=reload, repair=RollBack(settings)
     )
-    sys.exit(anyio.run(_beside, parent, settings, open_))
+    sys.exit(anyio.run(_run_supervisor, parent, settings, open_))
 
 
 class RollBack:
@@ -92,26 +95,26 @@ class RollBack:
         return read_last_start(self._settings.home)
 
     async def can_repair(self) -> bool:
-        with logging_of(self._settings):
+        with open_log(self._settings):
             return await can_roll_back(self._settings)
 
     async def repair(self, code: int, why: str) -> bool:
-        with logging_of(self._settings):
+        with open_log(self._settings):
             return await roll_back_failed_start(self._settings, code, why)
 
 
-async def _beside(parent: Supervisor, settings: Settings, open_: bool) -> int:
+async def _run_supervisor(parent: Supervisor, settings: Settings, open_: bool) -> int:
     """Run the parent, and say where the page is as soon as it is there."""
     async with anyio.create_task_group() as tasks:
         if settings.config.web.enabled:
             remove_address(settings.home)  # what stands there is of an earlier life
-            tasks.start_soon(announce, settings, open_)
+            tasks.start_soon(show_page_when_ready, settings, open_)
         code = await parent.run()
         tasks.cancel_scope.cancel()
     return code
 
 
-def _be_the_only_one(settings: Settings) -> None:
+def _acquire_service_lock(settings: Settings) -> None:
     """Hold the lock of the service until this process ends. Ends the command where another one
     holds it."""
     home = settings.home

@@ -19,24 +19,24 @@ from ..types.commit import Commit
 from ..types.errors import ConfigError
 from ..types.events import Recorded
 from ..types.identity import Address, session_key
-from .asks import back_to, name_of
-from .encoded import in_json
-from .plain import one_line, plain
+from .asks import resume_command, session_name
+from .encoded import to_json
+from .plain import escape_control, shorten_line
 from .run import (
     ME,
     USAGE,
     Listing,
-    agent_of,
     agent_option,
     config_option,
     fail,
     limit_option,
-    settings_of,
+    load_settings,
+    resolve_agent,
     with_store,
 )
-from .table import table
+from .table import print_table
 
-FILE_BYTES = 100_000_000
+MAX_FILE_BYTES = 100_000_000
 
 
 @click.group(cls=Listing)
@@ -62,10 +62,10 @@ def list_(limit: int, as_json: bool, config: str | None) -> None:
     Example:
       deskhand sessions list -n 5
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     rows = with_store(settings, lambda store: store.sessions(ME, limit))
     if as_json:
-        click.echo(in_json(rows))
+        click.echo(to_json(rows))
         return
     if not rows:
         click.echo("No conversations yet. Start one: deskhand")
@@ -73,14 +73,14 @@ def list_(limit: int, as_json: bool, config: str | None) -> None:
     zone = ZoneInfo(settings.config.timezone)
     shown = [
         (
-            name_of(row.session, settings),
-            when(row.last_at, zone),
+            session_name(row.session, settings),
+            format_local_time(row.last_at, zone),
             str(row.turns),
-            one_line(row.title, 200),
+            shorten_line(row.title, 200),
         )
         for row in rows
     ]
-    table(("name", "last", "turns", "it began with"), shown)
+    print_table(("name", "last", "turns", "it began with"), shown)
 
 
 @sessions.command()
@@ -94,13 +94,13 @@ def show(name: str, config: str | None) -> None:
       deskhand sessions show nov21-0930 | less -R
     """
     from .paint import Paint
-    from .screen import colour_system
+    from .screen import detect_color_system
     from .view import View
 
-    settings = settings_of(config)
-    events = events_of(settings, name)
+    settings = load_settings(config)
+    events = load_events(settings, name)
     columns = shutil.get_terminal_size().columns
-    paint = Paint(lambda: columns, colour_system() if sys.stdout.isatty() else None)
+    paint = Paint(lambda: columns, detect_color_system() if sys.stdout.isatty() else None)
     view = View(paint, SystemClock().monotonic, zone=ZoneInfo(settings.config.timezone))
     for recorded in events:
         for line in view.render(recorded):
@@ -132,14 +132,14 @@ def export(name: str, form: str, compaction: int | None, config: str | None) -> 
       deskhand sessions export nov21-0930 --format jsonl > talk.jsonl
       deskhand sessions export nov21-0930 --format jsonl --compaction -1
     """
-    events = events_of(settings_of(config), name)
+    events = load_events(load_settings(config), name)
     if compaction is not None:
         try:
             events = before_compaction(events, compaction)
         except ConfigError as error:
-            fail(f"{plain(name)}: {error}", USAGE)
+            fail(f"{escape_control(name)}: {error}", USAGE)
     for line in events if form == "events" else export_lines(events):
-        click.echo(in_json(line))
+        click.echo(to_json(line))
 
 
 @sessions.command("import")
@@ -156,9 +156,9 @@ def import_(file: str, agent: str, config: str | None) -> None:
     Example:
       deskhand sessions import ~/agent_computer/sessions/main.jsonl
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     try:
-        data = _read(Path(file))
+        data = _read_file(Path(file))
         lines = read_lines(data, Path(file).name)
     except OSError as error:
         fail(f"{file}: {error.strerror}", USAGE)
@@ -166,7 +166,7 @@ def import_(file: str, agent: str, config: str | None) -> None:
         fail(str(error), USAGE)
     name = f"import-{sha256(data).hexdigest()[:12]}"
     place = Address("terminal", chat=name)
-    session = session_key(agent_of(settings, agent), place)
+    session = session_key(resolve_agent(settings, agent), place)
     reader = JsonlReader(ME, place, f"file {Path(file).name}", SystemClock().now())
     commits = reader.make_commits(lines)
 
@@ -187,34 +187,36 @@ def import_(file: str, agent: str, config: str | None) -> None:
             click.echo(f"Left out {reader.left_out} lines of other roles.", err=True)
     else:
         click.echo("This file was read in before.")
-    click.echo(f"Go on with it: {back_to(session, settings)}")
+    click.echo(f"Go on with it: {resume_command(session, settings)}")
 
 
-def _read(path: Path) -> bytes:
+def _read_file(path: Path) -> bytes:
     """Raises OSError; ConfigError for what is too large."""
     with path.open("rb") as file:
-        data = file.read(FILE_BYTES + 1)
-    if len(data) > FILE_BYTES:
-        raise ConfigError(f"{str(path)!r} is larger than {FILE_BYTES // 1_000_000} MB")
+        data = file.read(MAX_FILE_BYTES + 1)
+    if len(data) > MAX_FILE_BYTES:
+        raise ConfigError(f"{str(path)!r} is larger than {MAX_FILE_BYTES // 1_000_000} MB")
     return data
 
 
-def when(at: float, zone: ZoneInfo) -> str:
+def format_local_time(at: float, zone: ZoneInfo) -> str:
     """A time as people read it."""
     return datetime.fromtimestamp(at, zone).strftime("%Y-%m-%d %H:%M")
 
 
-def key_of(settings: Settings, name: str) -> str:
+def resolve_session_key(settings: Settings, name: str) -> str:
     """The key of a conversation by its name here, or by the key itself."""
     return (
-        name if "/" in name else session_key(agent_of(settings, ""), Address("terminal", chat=name))
+        name
+        if "/" in name
+        else session_key(resolve_agent(settings, ""), Address("terminal", chat=name))
     )
 
 
-def events_of(settings: Settings, name: str) -> list[Recorded]:
+def load_events(settings: Settings, name: str) -> list[Recorded]:
     """The events of a conversation by its name or its key. Ends with exit code 2 where there is
     none."""
-    session = key_of(settings, name)
+    session = resolve_session_key(settings, name)
 
     async def use(store: SqliteStore) -> list[Recorded]:
         return await store.events(session)

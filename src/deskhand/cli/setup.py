@@ -25,10 +25,10 @@ from ..config.first_settings import (
 )
 from ..types.errors import ConfigError, DeskhandError
 from .init import make_home
-from .model import choose as keep
-from .plain import plain
-from .run import USAGE, agent_of, agent_option, config_option, fail, run, settings_of
-from .welcome import choose, offers
+from .model import set_model as keep
+from .plain import escape_control
+from .run import USAGE, agent_option, config_option, fail, load_settings, resolve_agent, run
+from .welcome import choose_model, list_offers
 
 FLAGS = (
     "--model PROVIDER/NAME, --timezone ZONE, --key NAME (its value on standard input), --owner NAME"
@@ -86,14 +86,14 @@ def setup(  # noqa: PLR0913 -- one parameter for each option
     """
     root = click.get_current_context().find_root().params
     wanted = SetupOptions(model or str(root.get("model") or ""), timezone, names, owner)
-    settings = settings_of(config)
-    name = agent_of(settings, agent)
+    settings = load_settings(config)
+    name = resolve_agent(settings, agent)
     ask = wanted == SetupOptions()
     if ask and not (sys.stdin.isatty() and sys.stdout.isatty()):
         fail(f"this asks in a terminal. Without one, say what you want: {FLAGS}", USAGE)
     try:
         make_home(settings, (name,))
-        (_ask if ask else _obey)(settings, name, wanted)
+        (_run_questions if ask else _apply_options)(settings, name, wanted)
     except OSError as error:
         fail(
             f"cannot write {error.filename}: {error.strerror}; set DESKHAND_HOME to a "
@@ -108,7 +108,7 @@ def setup(  # noqa: PLR0913 -- one parameter for each option
     click.echo("Talk to it: deskhand")
 
 
-def _obey(settings: Settings, agent: str, wanted: SetupOptions) -> None:
+def _apply_options(settings: Settings, agent: str, wanted: SetupOptions) -> None:
     """Set what was given; the keys first, since a model may need one. Raises DeskhandError,
     OSError."""
     for name in wanted.keys:
@@ -117,32 +117,32 @@ def _obey(settings: Settings, agent: str, wanted: SetupOptions) -> None:
             if sys.stdin.isatty()
             else sys.stdin.readline()
         )
-        _store(settings, name, value)
-        _done(f"{name} is in {settings.home.env}")
-    settings = _again(settings)
+        _store_checked_secret(settings, name, value)
+        _print_done(f"{name} is in {settings.home.env}")
+    settings = _reload_settings(settings)
     if wanted.timezone:
         store_setting(settings, ["timezone"], check_timezone(wanted.timezone))
-        _done(f"Times are those of {wanted.timezone}")
+        _print_done(f"Times are those of {wanted.timezone}")
     if wanted.owner:
         write_owner_name(settings, agent, wanted.owner)
-        _done(f"It calls you {read_owner_name(settings, agent)}")
+        _print_done(f"It calls you {read_owner_name(settings, agent)}")
     if wanted.model:
         keep(settings, wanted.model)
-        _done(f"Every agent uses {wanted.model}")
+        _print_done(f"Every agent uses {wanted.model}")
 
 
-def _ask(settings: Settings, agent: str, wanted: SetupOptions) -> None:
+def _run_questions(settings: Settings, agent: str, wanted: SetupOptions) -> None:
     """One question after the other, with what is set as the answer. Raises DeskhandError,
     OSError."""
-    from .importing import hint
+    from .importing import find_import_hint
 
-    if moving := hint(settings):
-        click.echo(plain(moving))
+    if moving := find_import_hint(settings):
+        click.echo(escape_control(moving))
     click.echo("Enter keeps what is set, Ctrl+C leaves; what was answered is kept.\n")
-    _until_it_fits(lambda: _ask_model(settings, agent))
+    _retry_until_valid(lambda: _ask_model(settings, agent))
     zone = settings.config.timezone
     here = system_timezone(settings.environment) if zone == "UTC" else zone
-    _until_it_fits(
+    _retry_until_valid(
         lambda: store_setting(
             settings, ["timezone"], check_timezone(click.prompt("Your time zone", default=here))
         )
@@ -150,7 +150,7 @@ def _ask(settings: Settings, agent: str, wanted: SetupOptions) -> None:
     called = read_owner_name(settings, agent)
     name = click.prompt("What should it call you?", default=called, show_default=bool(called))
     if name and name != called:
-        _until_it_fits(lambda: write_owner_name(settings, agent, name))
+        _retry_until_valid(lambda: write_owner_name(settings, agent, name))
     _ask_keys(settings)
 
 
@@ -158,33 +158,34 @@ def _ask_model(settings: Settings, agent: str) -> None:
     now = next(iter(settings.agent(agent).models), "")
 
     async def pick() -> str:
-        return await choose(await offers(settings), now)
+        return await choose_model(await list_offers(settings), now)
 
     model = run(settings, pick)
     if model and model != now:
-        _ask_key_of(settings, model)
-        keep(_again(settings), model)
-        _done(f"Every agent uses {model}")
+        _ask_provider_key(settings, model)
+        keep(_reload_settings(settings), model)
+        _print_done(f"Every agent uses {model}")
 
 
-def _ask_key_of(settings: Settings, model: str) -> None:
+def _ask_provider_key(settings: Settings, model: str) -> None:
     """The key that the model's provider needs, where there is none yet."""
     provider = model.partition("/")[0]
     listed = build_catalogue(settings).providers.get(provider)
     if listed is None or listed.local or not listed.keys or Models(settings).key(provider):
         return
-    _until_it_fits(lambda: _prompt_key(settings, listed.keys[0]))
+    _retry_until_valid(lambda: _prompt_key(settings, listed.keys[0]))
 
 
 def _ask_keys(settings: Settings) -> None:
     stored = list_env_secrets(settings)
     click.echo(
-        f"Keys in {plain(str(settings.home.env))}: {', '.join(map(plain, stored)) or 'none'}"
+        f"Keys in {escape_control(str(settings.home.env))}: "
+        f"{', '.join(map(escape_control, stored)) or 'none'}"
     )
     while name := click.prompt(
         "Another key to store, by its name (Enter: none)", default="", show_default=False
     ):
-        _until_it_fits(partial(_prompt_key, settings, name))
+        _retry_until_valid(partial(_prompt_key, settings, name))
 
 
 def _prompt_key(settings: Settings, name: str) -> None:
@@ -195,36 +196,36 @@ def _prompt_key(settings: Settings, name: str) -> None:
         hide_input=True,
     )
     if value:
-        _store(settings, name, value)
-        _done(f"{name} is in {settings.home.env}")
+        _store_checked_secret(settings, name, value)
+        _print_done(f"{name} is in {settings.home.env}")
 
 
-def _store(settings: Settings, name: str, value: str) -> None:
+def _store_checked_secret(settings: Settings, name: str, value: str) -> None:
     """Keep a secret. A provider's key that replaces another is tried before. Raises DeskhandError,
     OSError."""
 
     checked = check_secret(name, value)
 
-    async def tried() -> str:
+    async def check_key() -> str:
         return await try_key(settings, name, checked)
 
-    if problem := run(settings, tried):
+    if problem := run(settings, check_key):
         raise ConfigError(f"{name} stays as it was: {problem}")
     store_secret(settings, name, checked)
 
 
-def _until_it_fits(act: Callable[[], T]) -> T:
+def _retry_until_valid(act: Callable[[], T]) -> T:
     """Ask again where an answer cannot be used."""
     while True:
         try:
             return act()
         except DeskhandError as error:
-            click.echo(f"  {plain(str(error))}", err=True)
+            click.echo(f"  {escape_control(str(error))}", err=True)
 
 
-def _again(settings: Settings) -> Settings:
+def _reload_settings(settings: Settings) -> Settings:
     return read_settings(settings.file)
 
 
-def _done(text: str) -> None:
-    click.echo(f"{click.style('ok', fg='green', bold=True)}  {plain(text)}")
+def _print_done(text: str) -> None:
+    click.echo(f"{click.style('ok', fg='green', bold=True)}  {escape_control(text)}")

@@ -11,21 +11,21 @@ from ..assembly.tools import skill_sources, skills_of
 from ..config.clock import SystemClock
 from ..config.config import Settings
 from ..skills.skill import BUNDLED, Skill, Skills, SkillSource
-from .plain import one_line, plain
+from .plain import escape_control, shorten_line
 from .proposals import accept, proposals, reject, revert, show, try_
 from .run import (
     USAGE,
     Group,
-    agent_of,
     agent_option,
     config_option,
     fail,
     limit_option,
-    settings_of,
+    load_settings,
+    resolve_agent,
 )
-from .table import table
+from .table import print_table
 
-ASIDE = ".changed"
+CHANGED_FOLDER = ".changed"
 """Where changed skills are put, beside them: no skill is looked for there."""
 
 
@@ -45,16 +45,21 @@ def skills(ctx: click.Context, agent: str, limit: int | None, config: str | None
     """
     if ctx.invoked_subcommand is not None:
         return
-    settings = settings_of(config)
-    found = skills_of(settings, agent_of(settings, agent)).find().values()
+    settings = load_settings(config)
+    found = skills_of(settings, resolve_agent(settings, agent)).find().values()
     if not found:
         click.echo(f"No skills. A skill is a folder with a SKILL.md in {settings.skills_folder}")
         return
     rows = [
-        (s.name, s.source, one_line(s.problem or s.description, 70), plain(str(s.folder)))
+        (
+            s.name,
+            s.source,
+            shorten_line(s.problem or s.description, 70),
+            escape_control(str(s.folder)),
+        )
         for s in found
     ]
-    table(("skill", "from", "what it is for", "where"), rows[:limit])
+    print_table(("skill", "from", "what it is for", "where"), rows[:limit])
 
 
 @skills.command()
@@ -71,18 +76,18 @@ def reset(name: str, every: bool, agent: str, config: str | None) -> None:
       deskhand skills reset deskhand-help
       deskhand skills reset --all
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     bundled = Skills((SkillSource("bundled", BUNDLED),)).find()
     if bool(name) == every:
         fail("name one skill, or say --all", USAGE)
     if name and name not in bundled:
         fail(f"no skill {name!r} came with Deskhand; there are: {', '.join(bundled)}", USAGE)
     for each in [name] if name else bundled:
-        changed = _changed(settings, agent_of(settings, agent), each)
+        changed = _find_replacements(settings, resolve_agent(settings, agent), each)
         for source, skill in changed:
             click.echo(
                 f"{each} is as it came; yours is in "
-                f"{plain(str(_put_aside(settings, source, skill)))}"
+                f"{escape_control(str(_move_away(settings, source, skill)))}"
             )
         if not changed:
             click.echo(f"{each} is as it came")
@@ -92,21 +97,23 @@ for each in (proposals, show, try_, accept, reject, revert):
     skills.add_command(each)
 
 
-def _changed(settings: Settings, agent: str, name: str) -> list[tuple[SkillSource, Skill]]:
+def _find_replacements(
+    settings: Settings, agent: str, name: str
+) -> list[tuple[SkillSource, Skill]]:
     """What stands in place of the bundled skill of this name."""
     sources = [source for source in skill_sources(settings, agent) if source.name != "bundled"]
     found = ((source, Skills((source,)).find().get(name)) for source in sources)
     return [(source, skill) for source, skill in found if skill is not None]
 
 
-def _put_aside(settings: Settings, source: SkillSource, skill: Skill) -> str:
+def _move_away(settings: Settings, source: SkillSource, skill: Skill) -> str:
     """Move it to where no skill is looked for. Returns the new place."""
     if skill.root != source.root:
         fail(f"{skill.name} is a link to {skill.folder}: remove the link from {source.root}", USAGE)
     when = datetime.fromtimestamp(SystemClock().now(), ZoneInfo(settings.config.timezone)).strftime(
         "%Y%m%d-%H%M%S"
     )
-    folder = source.root / source.inner / ASIDE
+    folder = source.root / source.inner / CHANGED_FOLDER
     try:
         folder.mkdir(exist_ok=True, mode=0o700)
         names = (

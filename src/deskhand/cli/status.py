@@ -20,21 +20,21 @@ from ..supervision.lock import read_holder
 from ..types.errors import DeskhandError
 from ..types.health import Health, HealthFact
 from ..users.users import open_people
-from .encoded import in_json
-from .failed import given_up
-from .plain import plain
-from .run import FAILED, ME, config_option, service_settings
+from .encoded import to_json
+from .failed import list_dead_letters
+from .plain import escape_control
+from .run import FAILED, ME, config_option, load_service_settings
 
-COLOURS = {"ok": "green", "starting": "cyan", "degraded": "yellow", "down": "red"}
-WORDS = {
+COLORS = {"ok": "green", "starting": "cyan", "degraded": "yellow", "down": "red"}
+STATE_WORDS = {
     "ok": "works",
     "starting": "is starting",
     "degraded": "works, but not all of it",
     "down": "does not work",
 }
-CHORES = frozenset({"watch", "sweep", "anchor", "health", "socket"})
+QUIET_WHEN_OK = frozenset({"watch", "sweep", "anchor", "health", "socket"})
 """Parts of which nobody wants to hear while they are well."""
-NOTHING = """Deskhand is not running: it works only while a terminal is open. To have it stay: deskhand serve
+NOT_RUNNING = """Deskhand is not running: it works only while a terminal is open. To have it stay: deskhand serve
 For good: deskhand service install"""  # noqa: E501
 
 
@@ -57,45 +57,49 @@ def status(as_json: bool, quiet: bool, verbose: bool, config: str | None) -> Non
       deskhand status --verbose
       deskhand status --json | jq .facts
     """
-    settings = service_settings(config, quiet=True)
+    settings = load_service_settings(config, quiet=True)
     health = anyio.run(ask_health, settings.home.socket)
     if as_json:
-        click.echo(in_json(health))
+        click.echo(to_json(health))
     elif not quiet:
-        _show(settings, health, verbose=verbose)
+        _print_status(settings, health, verbose=verbose)
     sys.exit(FAILED if health is None or health.state == "down" else 0)
 
 
-def _show(settings: Settings, health: Health | None, *, verbose: bool) -> None:
+def _print_status(settings: Settings, health: Health | None, *, verbose: bool) -> None:
     zone = ZoneInfo(settings.config.timezone)
     if health is None:
-        click.echo(_without_answer(settings))
+        click.echo(_describe_unreachable(settings))
     else:
-        state = click.style(f"Deskhand {WORDS[health.state]}.", fg=COLOURS[health.state], bold=True)
-        click.echo(f"{state} Its page: {plain(health.address)}" if health.address else state)
-    waits = anyio.run(_waits, settings)
+        state = click.style(
+            f"Deskhand {STATE_WORDS[health.state]}.", fg=COLORS[health.state], bold=True
+        )
+        click.echo(
+            f"{state} Its page: {escape_control(health.address)}" if health.address else state
+        )
+    waits = anyio.run(_list_waiting, settings)
     for line in waits:
         click.echo(f"  {line}")
     if health is None:
         return
     wrong = [fact for fact in health.facts if fact.state in ("degraded", "down")]
     for fact in wrong if not verbose else ():
-        click.echo(_wrong(fact, zone))
+        click.echo(_render_problem(fact, zone))
     if not (waits or wrong):
         click.echo("Nothing waits for you, and nothing is wrong.")
     if verbose:
-        _show_parts(settings, health, zone)
+        _print_parts(settings, health, zone)
 
 
-def _without_answer(settings: Settings) -> str:
+def _describe_unreachable(settings: Settings) -> str:
     runs = read_holder(settings.home.serve_lock) or read_holder(settings.home.lock)
     if runs is None:
-        return NOTHING
+        return NOT_RUNNING
     who = f"Process {runs.pid}" if runs.pid else "A process"
     return f"{who} runs and does not answer. What it says: deskhand logs"
 
 
-async def _waits(settings: Settings) -> list[str]:
+async def _list_waiting(settings: Settings) -> list[str]:
     """What waits for whoever sits here, a line for each kind; nothing where that cannot be read."""
     if not settings.home.database.exists():
         return []
@@ -104,7 +108,7 @@ async def _waits(settings: Settings) -> list[str]:
         asks = await store.open_asks(ME)
         people = open_people(store, SystemClock(), dict, dict)
         strangers = await people.pairings()
-        letters = await given_up(store)
+        letters = await list_dead_letters(store)
         held = await Approving(settings, store).list_held(SystemClock().now())
     except (DeskhandError, OSError):
         return []
@@ -139,50 +143,53 @@ async def _waits(settings: Settings) -> list[str]:
     ]
 
 
-def _wrong(fact: HealthFact, zone: ZoneInfo) -> str:
+def _render_problem(fact: HealthFact, zone: ZoneInfo) -> str:
     """What is wrong with a part, and what to do, in one line."""
-    mark = click.style(plain(fact.name), fg=COLOURS[fact.state])
-    said = [plain(" ".join(each.split())) for each in (fact.detail, fact.last_error) if each]
-    since = f" (since {_when(fact.last_error_at, zone)})" if fact.last_error_at else ""
+    mark = click.style(escape_control(fact.name), fg=COLORS[fact.state])
+    said = [
+        escape_control(" ".join(each.split())) for each in (fact.detail, fact.last_error) if each
+    ]
+    since = f" (since {_format_time(fact.last_error_at, zone)})" if fact.last_error_at else ""
     return f"  {mark}: {'. '.join(said) or fact.state}{since}"
 
 
-def _show_parts(settings: Settings, health: Health, zone: ZoneInfo) -> None:
+def _print_parts(settings: Settings, health: Health, zone: ZoneInfo) -> None:
     how = "works" if read_holder(settings.home.serve_lock) is not None else "works in a terminal"
     click.echo(
-        f"\nVersion {health.version}. Process {health.pid} {how} since {_when(health.since, zone)}"
+        f"\nVersion {health.version}. Process {health.pid} {how} since "
+        f"{_format_time(health.since, zone)}"
     )
     for fact in health.facts:
-        if fact.name in CHORES and fact.state == "ok":
+        if fact.name in QUIET_WHEN_OK and fact.state == "ok":
             continue
-        for line in lines_of(fact, health.at, zone):
+        for line in render_health_fact(fact, health.at, zone):
             click.echo(line)
 
 
-def lines_of(fact: HealthFact, now: float, zone: ZoneInfo) -> list[str]:
+def render_health_fact(fact: HealthFact, now: float, zone: ZoneInfo) -> list[str]:
     """A part in one line, and what is wrong with it in another."""
-    mark = click.style(f"{fact.state:<8}", fg=COLOURS[fact.state])
-    said = [plain(fact.detail)] if fact.detail else []
+    mark = click.style(f"{fact.state:<8}", fg=COLORS[fact.state])
+    said = [escape_control(fact.detail)] if fact.detail else []
     if fact.restarts:
         said.append(
             f"started again {fact.restarts} times" if fact.restarts > 1 else "started again once"
         )
     if fact.last_success_at is not None and fact.name != "store":
-        said.append(f"last success {_ago(now - fact.last_success_at)}")
+        said.append(f"last success {_format_age(now - fact.last_success_at)}")
     if not said and fact.since is not None:
-        said = [f"since {_when(fact.since, zone)}"]
-    found = [f"{mark}  {plain(fact.name):<20} {', '.join(said)}".rstrip()]
+        said = [f"since {_format_time(fact.since, zone)}"]
+    found = [f"{mark}  {escape_control(fact.name):<20} {', '.join(said)}".rstrip()]
     if fact.last_error and fact.state != "ok":
-        at = f" ({_when(fact.last_error_at, zone)})" if fact.last_error_at else ""
-        found.append(f"{'':<31}{plain(' '.join(fact.last_error.split()))}{at}")
+        at = f" ({_format_time(fact.last_error_at, zone)})" if fact.last_error_at else ""
+        found.append(f"{'':<31}{escape_control(' '.join(fact.last_error.split()))}{at}")
     return found
 
 
-def _when(at: float, zone: ZoneInfo) -> str:
+def _format_time(at: float, zone: ZoneInfo) -> str:
     return datetime.fromtimestamp(at, zone).strftime("%Y-%m-%d %H:%M")
 
 
-def _ago(seconds: float) -> str:
+def _format_age(seconds: float) -> str:
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= size:
             return f"{int(seconds // size)} {unit} ago"

@@ -8,31 +8,34 @@ from collections.abc import Sequence
 
 import click
 
-from .plain import cells, one_line, plain
+from .plain import cell_width, escape_control, shorten_line
 
-WIDEST = 44
+MAX_CELL_WIDTH = 44
 
 
-def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print it. In a pipe nothing is cut and there is no title line, so that other programs can
     read it: columns are separated by tabs."""
     if not sys.stdout.isatty():
         for row in rows:
-            click.echo("\t".join(" ".join(plain(cell).split()) for cell in row))
+            click.echo("\t".join(" ".join(escape_control(cell).split()) for cell in row))
         return
     width = shutil.get_terminal_size().columns
     shown = [
-        [one_line(cell, WIDEST if i < len(row) - 1 else width) for i, cell in enumerate(row)]
+        [
+            shorten_line(cell, MAX_CELL_WIDTH if i < len(row) - 1 else width)
+            for i, cell in enumerate(row)
+        ]
         for row in rows
     ]
-    widths = [max(cells(row[i]) for row in [list(titles), *shown]) for i in range(len(titles))]
-    click.echo(click.style(_line(titles, widths, width), dim=True))
+    widths = [max(cell_width(row[i]) for row in [list(titles), *shown]) for i in range(len(titles))]
+    click.echo(click.style(_render_row(titles, widths, width), dim=True))
     for row in shown:
-        click.echo(_line(row, widths, width))
+        click.echo(_render_row(row, widths, width))
 
 
-def _line(row: Sequence[str], widths: Sequence[int], width: int) -> str:
+def _render_row(row: Sequence[str], widths: Sequence[int], width: int) -> str:
     *first, last = row
-    start = "".join(cell + " " * (widths[i] - cells(cell) + 2) for i, cell in enumerate(first))
-    room = width - cells(start)
-    return start + (one_line(last, room) if room > 8 else last)
+    start = "".join(cell + " " * (widths[i] - cell_width(cell) + 2) for i, cell in enumerate(first))
+    room = width - cell_width(start)
+    return start + (shorten_line(last, room) if room > 8 else last)

@@ -11,7 +11,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 _CLOCK = re.compile(r"\d{1,2}:\d{2}(:\d{2})?")
 
 
-def moment(text: str, now: float, zone: ZoneInfo) -> float | None:
+def parse_past_time(text: str, now: float, zone: ZoneInfo) -> float | None:
     """The moment in the past that is meant: so long ago (`90m`, `2h`, `3d`), a time of today, which
     was yesterday where it is still to come, or a date with or without a time; None for anything
     else, for what is to come, and for what was before 1970: nothing here is so old."""

@@ -9,10 +9,10 @@ import click
 from ..config.clock import SystemClock
 from ..types.people import OWNER_NAME, SCOPES, Scope, TokenRow
 from ..users.users import LocalPeople
-from .encoded import in_json
-from .run import USAGE, Listing, config_option, fail, limit_option, settings_of
-from .sessions import when
-from .table import table
+from .encoded import to_json
+from .run import USAGE, Listing, config_option, fail, limit_option, load_settings
+from .sessions import format_local_time
+from .table import print_table
 from .users import with_people
 
 DAY_S = 24 * 3600.0
@@ -45,27 +45,27 @@ def list_(user: str, as_json: bool, limit: int | None, config: str | None) -> No
     Example:
       deskhand tokens list
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     rows = with_people(settings, lambda people: people.tokens(user))[:limit]
     if as_json:
-        click.echo(in_json(rows))
+        click.echo(to_json(rows))
         return
     if not rows:
         click.echo("No tokens yet. Make one: deskhand tokens create phone")
         return
     zone, now = ZoneInfo(settings.config.timezone), SystemClock().now()
 
-    def at(time: float | None, none: str) -> str:
+    def format_expiry(time: float | None, none: str) -> str:
         return (
             none
             if time is None
             else "expired"
             if none == "never" and time <= now
-            else when(time, zone)
+            else format_local_time(time, zone)
         )
 
     titles = ("id", "user", "name", "scopes", "expires", "last used")
-    table(
+    print_table(
         titles,
         [
             (
@@ -73,8 +73,8 @@ def list_(user: str, as_json: bool, limit: int | None, config: str | None) -> No
                 row.user,
                 row.name,
                 ",".join(row.scopes),
-                at(row.expires_at, "never"),
-                at(row.last_used_at, "-"),
+                format_expiry(row.expires_at, "never"),
+                format_expiry(row.last_used_at, "-"),
             )
             for row in rows
         ],
@@ -114,12 +114,12 @@ def create(name: str, user: str, scopes: str, days: float, config: str | None) -
         wanted.append(known)
     lasts_s = days * DAY_S if days else None
     row, secret = with_people(
-        settings_of(config), lambda people: people.make_token(user, name, tuple(wanted), lasts_s)
+        load_settings(config), lambda people: people.make_token(user, name, tuple(wanted), lasts_s)
     )
-    _show(row, secret, days)
+    _print_token(row, secret, days)
 
 
-def _show(row: TokenRow, secret: str, days: float | None) -> None:
+def _print_token(row: TokenRow, secret: str, days: float | None) -> None:
     click.echo(secret)
     lasts = (
         f"for {days:g} days"
@@ -149,10 +149,10 @@ def rotate(token_id: str, config: str | None) -> None:
     """
 
     async def use(people: LocalPeople) -> tuple[TokenRow, str]:
-        return await people.rotate(await _meant(people, token_id))
+        return await people.rotate(await _resolve_token(people, token_id))
 
-    row, secret = with_people(settings_of(config), use)
-    _show(row, secret, None)
+    row, secret = with_people(load_settings(config), use)
+    _print_token(row, secret, None)
 
 
 @tokens.command()
@@ -167,14 +167,14 @@ def revoke(token_id: str, config: str | None) -> None:
     """
 
     async def use(people: LocalPeople) -> str:
-        meant = await _meant(people, token_id)
+        meant = await _resolve_token(people, token_id)
         await people.revoke(meant)
         return meant
 
-    click.echo(f"{with_people(settings_of(config), use)} is dead.")
+    click.echo(f"{with_people(load_settings(config), use)} is dead.")
 
 
-async def _meant(people: LocalPeople, beginning: str) -> str:
+async def _resolve_token(people: LocalPeople, beginning: str) -> str:
     found = [row.id for row in await people.tokens() if row.id.startswith(beginning)]
     if len(found) != 1:
         why = "begins more than one" if found else "is no token"
@@ -201,7 +201,7 @@ def login(user: str, config: str | None) -> None:
     """
     from ..config.address import read_address
 
-    settings = settings_of(config)
+    settings = load_settings(config)
     url = read_address(settings.home)
     if not url:
         fail("nothing serves the page now; start it with: deskhand serve")

@@ -15,10 +15,10 @@ from ..assembly.trace import Trace, TraceSpan
 from ..config.config import Settings
 from ..secrets.redaction import Redactor
 from ..store.sqlite import SqliteStore
-from .encoded import in_json
-from .plain import one_line, plain
-from .run import config_option, limit_option, settings_of, with_store
-from .sessions import events_of, key_of
+from .encoded import to_json
+from .plain import escape_control, shorten_line
+from .run import config_option, limit_option, load_settings, with_store
+from .sessions import load_events, resolve_session_key
 
 POLL_S = 0.2
 STYLES = {
@@ -56,23 +56,25 @@ def trace(session: str, as_json: bool, follow: bool, limit: int | None, config: 
       deskhand trace nov21-0930 --json > trace.jsonl
       deskhand trace main/telegram:42 -f
     """
-    settings = settings_of(config)
-    events = events_of(settings, session)
+    settings = load_settings(config)
+    events = load_events(settings, session)
     folded = Trace(Redactor(settings))
     spans = [span for recorded in events for span in folded.add(recorded)]
     shown = _Lines(ZoneInfo(settings.config.timezone), as_json=as_json)
-    shown.head(bool(spans) or follow)
-    running = [] if follow else folded.open_spans(key_of(settings, session))
+    shown.print_head(bool(spans) or follow)
+    running = [] if follow else folded.open_spans(resolve_session_key(settings, session))
     latest = [*spans, *running]
     if limit is not None:
         latest = latest[-limit:]
     for span in latest:
         shown.print(span)
     if follow:
-        _follow(settings, key_of(settings, session), events[-1].n, folded, shown)
+        _follow(settings, resolve_session_key(settings, session), events[-1].n, folded, shown)
     elif not as_json:
         click.echo(
-            _sum(spans) if spans or running else f"No calls yet in {plain(session)}.",
+            _render_totals(spans)
+            if spans or running
+            else f"No calls yet in {escape_control(session)}.",
             err=bool(spans or running),
         )
 
@@ -98,7 +100,7 @@ class _Lines:
     def __init__(self, zone: ZoneInfo, *, as_json: bool) -> None:
         self._zone, self._json, self._tty = zone, as_json, sys.stdout.isatty()
 
-    def head(self, any_: bool) -> None:
+    def print_head(self, any_: bool) -> None:
         if any_ and self._tty and not self._json:
             head = (
                 f"{'seq':>6}  {'time':<8}  {'call':<28}  {'took':>8}  {'tokens in/out':>15}  "
@@ -108,7 +110,7 @@ class _Lines:
 
     def print(self, span: TraceSpan) -> None:
         if self._json:
-            click.echo(in_json(span))
+            click.echo(to_json(span))
             return
         if span.kind == "agent_run":
             return
@@ -118,16 +120,16 @@ class _Lines:
         took = f"{span.took_s:.2f} s" if span.seq else ""
         if not self._tty:
             cells = (number, time, span.name, took, tokens, span.status, span.detail)
-            click.echo("\t".join(" ".join(plain(cell).split()) for cell in cells))
+            click.echo("\t".join(" ".join(escape_control(cell).split()) for cell in cells))
             return
-        name = one_line(span.name if span.kind == "llm_call" else f"  {span.name}", 28)
+        name = shorten_line(span.name if span.kind == "llm_call" else f"  {span.name}", 28)
         status = click.style(f"{span.status:<11}", fg=STYLES.get(span.status))
         line = f"{number:>6}  {time}  {name:<28}  {took:>8}  {tokens:>15}  {status}  "
         room = shutil.get_terminal_size().columns - 6 - 8 - 28 - 8 - 15 - 11 - 12
-        click.echo(line + (one_line(span.detail, room) if room > 8 else ""))
+        click.echo(line + (shorten_line(span.detail, room) if room > 8 else ""))
 
 
-def _sum(spans: Sequence[TraceSpan]) -> str:
+def _render_totals(spans: Sequence[TraceSpan]) -> str:
     models = [span for span in spans if span.kind == "llm_call"]
     tools = [span for span in spans if span.kind == "tool_call"]
     read = sum(span.input_tokens for span in models)

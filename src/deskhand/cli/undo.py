@@ -16,16 +16,16 @@ from ..types.diffs import CallDiff
 from ..workspace.diffs import Diffs
 from ..workspace.queries import JournalEntry
 from ..workspace.undo_journal import Outcome, UndoJournal, open_undo_journal
-from .asks import name_of
-from .diffs import coloured, lines_of
-from .encoded import in_json
-from .plain import plain
-from .run import FAILED, ME, USAGE, config_option, fail, limit_option, settings_of, with_store
-from .sessions import key_of, when
-from .table import table
+from .asks import session_name
+from .diffs import color_line, render_diff
+from .encoded import to_json
+from .plain import escape_control
+from .run import FAILED, ME, USAGE, config_option, fail, limit_option, load_settings, with_store
+from .sessions import format_local_time, resolve_session_key
+from .table import print_table
 
-LISTED = 50
-DIFF_LINES = 10_000
+DEFAULT_LIMIT = 50
+MAX_DIFF_LINES = 10_000
 
 
 class _Wanted(msgspec.Struct, frozen=True):
@@ -48,7 +48,7 @@ class _Wanted(msgspec.Struct, frozen=True):
     "--session", "-s", default="", metavar="NAME", help="Only changes made in this conversation."
 )
 @click.option("--list", "listed", is_flag=True, help="List changes, latest first.")
-@limit_option(LISTED)
+@limit_option(DEFAULT_LIMIT)
 @click.option("--change", type=int, metavar="NUMBER", help="Undo this change of the list.")
 @click.option("--redo", is_flag=True, help="Redo the latest undone change.")
 @click.option("--force", is_flag=True, help="Overwrite later changes; a copy of them is kept.")
@@ -74,13 +74,13 @@ def undo(config: str | None, **given: Any) -> None:
       deskhand undo 3 --session nov21-0930
       deskhand undo --change 12 --force
     """
-    settings, wanted = settings_of(config), _Wanted(**given)
-    key = key_of(settings, wanted.session) if wanted.session else ""
+    settings, wanted = load_settings(config), _Wanted(**given)
+    key = resolve_session_key(settings, wanted.session) if wanted.session else ""
     if wanted.listed:
-        _list(settings, key, wanted.count or wanted.limit, wanted.as_json)
+        _print_effects(settings, key, wanted.count or wanted.limit, wanted.as_json)
         return
     if wanted.diff is not None:
-        _show(settings, wanted.diff, wanted.as_json)
+        _print_diff(settings, wanted.diff, wanted.as_json)
         return
     if wanted.change is not None and (wanted.count or wanted.redo or wanted.session):
         fail("--change names one change: leave out N, --redo and --session", USAGE)
@@ -88,7 +88,7 @@ def undo(config: str | None, **given: Any) -> None:
     async def use(store: SqliteStore) -> list[Outcome]:
         async with open_undo_journal(settings, store) as effects:
             await effects.record_interrupted(settings.agents)
-            chosen = await _chosen(effects, key, wanted)
+            chosen = await _select_effects(effects, key, wanted)
             return [await effects.undo(ME, effect, force=wanted.force) for effect in chosen]
 
     done = with_store(settings, use)
@@ -97,7 +97,7 @@ def undo(config: str | None, **given: Any) -> None:
         nothing = "nothing is there to undo: `deskhand undo --list` shows all"
         fail("there is no undo to take back" if wanted.redo else nothing)
     for outcome in done:
-        click.echo(plain(hide(f"{outcome.entry.n}  {outcome.words}")))
+        click.echo(escape_control(hide(f"{outcome.entry.n}  {outcome.words}")))
     if refused := [outcome.entry.n for outcome in done if outcome.undo is None]:
         click.echo(
             f"To do it all the same, and keep a copy: deskhand undo --change {refused[0]} --force",
@@ -106,7 +106,9 @@ def undo(config: str | None, **given: Any) -> None:
         sys.exit(FAILED)
 
 
-async def _chosen(effects: UndoJournal, session: str, wanted: _Wanted) -> list[JournalEntry]:
+async def _select_effects(
+    effects: UndoJournal, session: str, wanted: _Wanted
+) -> list[JournalEntry]:
     if wanted.change is not None:
         return [await effects.get(ME, wanted.change)]
     if wanted.redo:
@@ -114,7 +116,7 @@ async def _chosen(effects: UndoJournal, session: str, wanted: _Wanted) -> list[J
     return await effects.list_undoable(ME, wanted.count or 1, session)
 
 
-def _list(settings: Settings, session: str, limit: int, as_json: bool) -> None:
+def _print_effects(settings: Settings, session: str, limit: int, as_json: bool) -> None:
     async def use(store: SqliteStore) -> list[JournalEntry]:
         async with open_undo_journal(settings, store) as effects:
             return await effects.timeline(ME, session, limit=limit)
@@ -122,7 +124,7 @@ def _list(settings: Settings, session: str, limit: int, as_json: bool) -> None:
     found = with_store(settings, use)
     hide = Redactor(settings)
     if as_json:
-        click.echo(hide(in_json(found)))
+        click.echo(hide(to_json(found)))
         return
     if not found:
         click.echo("No agent has changed a file or a key-value yet.")
@@ -130,21 +132,21 @@ def _list(settings: Settings, session: str, limit: int, as_json: bool) -> None:
     zone = ZoneInfo(settings.config.timezone)
     rows = []
     for each in found:
-        where = name_of(each.session, settings)
+        where = session_name(each.session, settings)
         rows.append(
             (
                 str(each.n),
-                when(each.at, zone),
+                format_local_time(each.at, zone),
                 where,
                 _state(each),
                 str(each.count),
                 hide(each.description),
             )
         )
-    table(("number", "when", "conversation", "", "changed", "what"), rows)
+    print_table(("number", "when", "conversation", "", "changed", "what"), rows)
 
 
-def _show(settings: Settings, number: int, as_json: bool) -> None:
+def _print_diff(settings: Settings, number: int, as_json: bool) -> None:
     """The diff of one change, whole as far as it is kept."""
 
     async def use(store: SqliteStore) -> tuple[JournalEntry, CallDiff]:
@@ -154,11 +156,11 @@ def _show(settings: Settings, number: int, as_json: bool) -> None:
 
     (effect, found), hide = with_store(settings, use), Redactor(settings)
     if as_json:
-        click.echo(hide(in_json(found)))
+        click.echo(hide(to_json(found)))
         return
-    click.echo(plain(hide(f"{effect.n}  {effect.description}")))
-    for text, style in lines_of(found, most=DIFF_LINES):
-        click.echo(f"    {coloured(hide(text), style, settings.environment)}")
+    click.echo(escape_control(hide(f"{effect.n}  {effect.description}")))
+    for text, style in render_diff(found, most=MAX_DIFF_LINES):
+        click.echo(f"    {color_line(hide(text), style, settings.environment)}")
 
 
 def _state(effect: JournalEntry) -> str:

@@ -9,8 +9,8 @@ import click
 
 from ..config.config import Settings
 from ..supervision.lock import read_holder
-from .plain import plain
-from .run import USAGE, config_option, fail, settings_of
+from .plain import escape_control
+from .run import USAGE, config_option, fail, load_settings
 
 
 @click.command()
@@ -31,17 +31,17 @@ def uninstall(purge: bool, yes: bool, config: str | None) -> None:
       deskhand uninstall
       deskhand uninstall --purge
     """
-    settings = settings_of(config)
-    found = [(path, about) for path, about in _made(settings) if path.exists()]
+    settings = load_settings(config)
+    found = [(path, about) for path, about in _list_folders(settings) if path.exists()]
     if not found:
         click.echo("There is nothing of Deskhand on this machine but the program.")
         return
     for path, about in found:
-        click.echo(f"{plain(str(path))}  {about}, {_size(path)}")
+        click.echo(f"{escape_control(str(path))}  {about}, {_format_size(path)}")
     if not purge:
         click.echo("Remove all of it: deskhand uninstall --purge")
         return
-    _check(settings)
+    _require_removable(settings)
     if not yes and not click.confirm("Remove all of it? There is no way back"):
         fail("nothing was removed", USAGE)
     for path, _ in found:
@@ -52,7 +52,7 @@ def uninstall(purge: bool, yes: bool, config: str | None) -> None:
     click.echo("It is gone.")
 
 
-def _made(settings: Settings) -> list[tuple[Path, str]]:
+def _list_folders(settings: Settings) -> list[tuple[Path, str]]:
     home = settings.home.root
     cache = settings.cache_folder
     return [
@@ -61,7 +61,7 @@ def _made(settings: Settings) -> list[tuple[Path, str]]:
     ]
 
 
-def _check(settings: Settings) -> None:
+def _require_removable(settings: Settings) -> None:
     """Ends the command where something still runs, or where a folder is more than ours."""
     if (holder := read_holder(settings.home.serve_lock)) is not None:
         fail(
@@ -69,12 +69,12 @@ def _check(settings: Settings) -> None:
             f"uninstall, or kill {holder.pid}"
         )
     person = Path(settings.environment.get("HOME", "/")).resolve()
-    for path, _ in _made(settings):
+    for path, _ in _list_folders(settings):
         if person.is_relative_to(path.resolve()) or path.is_symlink():
             fail(f"{str(path)!r} is more than a folder of Deskhand's: remove what you want by hand")
 
 
-def _size(path: Path) -> str:
+def _format_size(path: Path) -> str:
     size = sum(
         file.lstat().st_size for file in path.rglob("*") if file.is_file() and not file.is_symlink()
     )

@@ -16,10 +16,10 @@ from ..config.config import Home, Settings
 from ..config.yaml_edit import write_private_file
 from ..supervision.lock import read_holder
 from ..supervision.unit import Kind, Unit, get_unit_path, launchd_label, make_unit, render_unit
-from .plain import plain
-from .run import Group, config_option, fail, service_settings
+from .plain import escape_control
+from .run import Group, config_option, fail, load_service_settings
 
-NOWHERE = (
+NO_SERVICE_MANAGER = (
     "there is nothing here that could run it for you: {why}. Run `deskhand serve` in "
     "whatever keeps programs running "
     "on this machine, or in a container (docs/serve.md)."
@@ -37,7 +37,7 @@ class Keeper(msgspec.Struct, frozen=True):
     def call(self, *words: str) -> subprocess.CompletedProcess[str]:
         return _call(words, self.settings)
 
-    def must(self, *words: str) -> None:
+    def check_call(self, *words: str) -> None:
         """Ends the command with its own words where it fails."""
         done = self.call(*words)
         if done.returncode != 0:
@@ -52,7 +52,7 @@ class Keeper(msgspec.Struct, frozen=True):
     def target(self) -> str:
         return f"{self.domain}/{launchd_label(self.unit)}"
 
-    def runs(self) -> bool:
+    def is_running(self) -> bool:
         if self.kind == "systemd":
             return (
                 self.call("systemctl", "--user", "is-active", "--quiet", self.unit.name).returncode
@@ -63,21 +63,21 @@ class Keeper(msgspec.Struct, frozen=True):
 
     def start(self) -> None:
         if self.kind == "systemd":
-            self.must("systemctl", "--user", "start", self.unit.name)
+            self.check_call("systemctl", "--user", "start", self.unit.name)
         else:
             if self.call("launchctl", "print", self.target).returncode != 0:
-                self.must("launchctl", "bootstrap", self.domain, str(self.file))
-            self.must("launchctl", "kickstart", self.target)
+                self.check_call("launchctl", "bootstrap", self.domain, str(self.file))
+            self.check_call("launchctl", "kickstart", self.target)
 
     def stop(self) -> None:
         if self.kind == "systemd":
-            self.must("systemctl", "--user", "stop", self.unit.name)
+            self.check_call("systemctl", "--user", "stop", self.unit.name)
         elif self.call("launchctl", "print", self.target).returncode == 0:
-            self.must("launchctl", "bootout", self.target)
+            self.check_call("launchctl", "bootout", self.target)
 
     def restart(self) -> None:
         if self.kind == "systemd":
-            self.must("systemctl", "--user", "restart", self.unit.name)
+            self.check_call("systemctl", "--user", "restart", self.unit.name)
         else:
             self.stop()
             self.start()
@@ -90,18 +90,20 @@ def _call(words: Sequence[str], settings: Settings) -> subprocess.CompletedProce
     )
 
 
-def _has(tool: str, settings: Settings) -> bool:
+def _has_tool(tool: str, settings: Settings) -> bool:
     return shutil.which(tool, path=settings.started_with.get("PATH", "")) is not None
 
 
-def _usual(settings: Settings) -> Kind:
+def _detect_kind(settings: Settings) -> Kind:
     """What this machine has."""
     return (
-        "launchd" if _has("launchctl", settings) and not _has("systemctl", settings) else "systemd"
+        "launchd"
+        if _has_tool("launchctl", settings) and not _has_tool("systemctl", settings)
+        else "systemd"
     )
 
 
-def _unit(settings: Settings, config: str | None) -> Unit:
+def _make_unit(settings: Settings, config: str | None) -> Unit:
     command = (
         sys.executable,
         "-P",
@@ -117,26 +119,28 @@ def _unit(settings: Settings, config: str | None) -> Unit:
     )
 
 
-def _keeper(config: str | None) -> Keeper:
+def _find_keeper(config: str | None) -> Keeper:
     """Ends the command, in words, where nothing keeps services running."""
-    settings = service_settings(config, quiet=True)
-    kind = _usual(settings)
+    settings = load_service_settings(config, quiet=True)
+    kind = _detect_kind(settings)
     env = settings.started_with
-    if not _has("launchctl" if kind == "launchd" else "systemctl", settings):
-        fail(NOWHERE.format(why="neither systemd nor launchd is here"))
+    if not _has_tool("launchctl" if kind == "launchd" else "systemctl", settings):
+        fail(NO_SERVICE_MANAGER.format(why="neither systemd nor launchd is here"))
     if kind == "systemd":
         found = _call(("systemctl", "--user", "show-environment"), settings)
         if found.returncode != 0:
             said = " ".join(found.stderr.split()) or f"exit code {found.returncode}"
             fail(
-                NOWHERE.format(why=f"systemd runs nothing for this user (systemctl --user: {said})")
+                NO_SERVICE_MANAGER.format(
+                    why=f"systemd runs nothing for this user (systemctl --user: {said})"
+                )
             )
-    unit = _unit(settings, config)
+    unit = _make_unit(settings, config)
     return Keeper(kind, unit, get_unit_path(unit, kind, env), settings)
 
 
-def _installed(config: str | None) -> Keeper:
-    keeper = _keeper(config)
+def _require_installed(config: str | None) -> Keeper:
+    keeper = _find_keeper(config)
     if not keeper.file.exists():
         fail("it is not installed as a service: deskhand service install")
     return keeper
@@ -177,30 +181,32 @@ def install(show: bool, kind: Kind | None, config: str | None) -> None:
       deskhand service install --print --for launchd
     """
     if show:
-        settings = service_settings(config, quiet=True)
-        click.echo(render_unit(_unit(settings, config), kind or _usual(settings)), nl=False)
+        settings = load_service_settings(config, quiet=True)
+        click.echo(
+            render_unit(_make_unit(settings, config), kind or _detect_kind(settings)), nl=False
+        )
         return
-    keeper = _keeper(config)
-    _nobody_else(keeper)
+    keeper = _find_keeper(config)
+    _require_not_served(keeper)
     keeper.settings.home.make_folder(keeper.settings.home.logs)
     try:
         write_private_file(keeper.file, render_unit(keeper.unit, keeper.kind))
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}")
     if keeper.kind == "systemd":
-        keeper.must("systemctl", "--user", "daemon-reload")
-        keeper.must("systemctl", "--user", "enable", keeper.unit.name)
+        keeper.check_call("systemctl", "--user", "daemon-reload")
+        keeper.check_call("systemctl", "--user", "enable", keeper.unit.name)
         keeper.restart()
     else:
         keeper.stop()
         keeper.start()
-    click.echo(f"Installed and started: {plain(str(keeper.file))}")
+    click.echo(f"Installed and started: {escape_control(str(keeper.file))}")
     click.echo("See how it is: deskhand status. Its log: deskhand logs -f")
-    if keeper.kind == "systemd" and not _lingers(keeper):
+    if keeper.kind == "systemd" and not _has_linger(keeper):
         click.echo("It runs while you are logged in. To have it run always: loginctl enable-linger")
 
 
-def _lingers(keeper: Keeper) -> bool:
+def _has_linger(keeper: Keeper) -> bool:
     """Whether services of this user run while nobody is logged in."""
     try:
         found = keeper.call(
@@ -211,11 +217,11 @@ def _lingers(keeper: Keeper) -> bool:
     return found.stdout.strip() == "yes"
 
 
-def _nobody_else(keeper: Keeper) -> None:
+def _require_not_served(keeper: Keeper) -> None:
     """Ends the command where a process serves this home that the system did not start."""
     home: Home = keeper.settings.home
     holder = read_holder(home.serve_lock)
-    if holder is not None and not keeper.runs():
+    if holder is not None and not keeper.is_running():
         fail(f"process {holder.pid} serves {home.root} already; end it first: kill {holder.pid}")
 
 
@@ -228,38 +234,40 @@ def uninstall(config: str | None) -> None:
     Example:
       deskhand service uninstall
     """
-    keeper = _installed(config)
+    keeper = _require_installed(config)
     if keeper.kind == "systemd":
-        keeper.must("systemctl", "--user", "disable", "--now", keeper.unit.name)
+        keeper.check_call("systemctl", "--user", "disable", "--now", keeper.unit.name)
     else:
         keeper.stop()
     keeper.file.unlink(missing_ok=True)
     if keeper.kind == "systemd":
-        keeper.must("systemctl", "--user", "daemon-reload")
+        keeper.check_call("systemctl", "--user", "daemon-reload")
     click.echo(
-        f"Removed: {plain(str(keeper.file))}. Your conversations and files stay in "
+        f"Removed: {escape_control(str(keeper.file))}. Your conversations and files stay in "
         f"{keeper.settings.home.root}"
     )
 
 
-def _order(name: str, does: str, said: str, act: Callable[[Keeper], None]) -> None:
+def _add_command(name: str, does: str, said: str, act: Callable[[Keeper], None]) -> None:
     """A command that only gives an order."""
 
     @config_option
-    def order(config: str | None) -> None:
-        keeper = _installed(config)
+    def command(config: str | None) -> None:
+        keeper = _require_installed(config)
         if name != "stop":
-            _nobody_else(keeper)
+            _require_not_served(keeper)
         act(keeper)
         click.echo(said)
 
-    order.__doc__ = f"{does}\n\n\b\nExample:\n  deskhand service {name}\n"
-    service.command(name)(order)
+    command.__doc__ = f"{does}\n\n\b\nExample:\n  deskhand service {name}\n"
+    service.command(name)(command)
 
 
-_order("start", "Start the service.", "Started. See how it is: deskhand status", Keeper.start)
-_order("stop", "Stop the service until it is started or you log in again.", "Ended.", Keeper.stop)
-_order(
+_add_command("start", "Start the service.", "Started. See how it is: deskhand status", Keeper.start)
+_add_command(
+    "stop", "Stop the service until it is started or you log in again.", "Ended.", Keeper.stop
+)
+_add_command(
     "restart",
     "Restart the service; running work has 20 seconds to finish.",
     "Started anew.",
@@ -276,9 +284,9 @@ def status(config: str | None) -> None:
     Example:
       deskhand service status
     """
-    keeper = _installed(config)
-    runs = keeper.runs()
-    click.echo(f"{'It runs' if runs else 'It does not run'}: {plain(str(keeper.file))}")
+    keeper = _require_installed(config)
+    runs = keeper.is_running()
+    click.echo(f"{'It runs' if runs else 'It does not run'}: {escape_control(str(keeper.file))}")
     click.echo(
         "How it is: deskhand status"
         if runs

@@ -14,11 +14,11 @@ from ..policy.roles import allowed_agents, allowed_scopes
 from ..types.people import Identity, User
 from ..users.pairing import format_identity
 from ..users.users import LocalPeople, open_people
-from .encoded import in_json
-from .plain import plain
-from .run import USAGE, Listing, config_option, fail, limit_option, settings_of, with_store
-from .sessions import when
-from .table import table
+from .encoded import to_json
+from .plain import escape_control
+from .run import USAGE, Listing, config_option, fail, limit_option, load_settings, with_store
+from .sessions import format_local_time
+from .table import print_table
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ def account_option(command: Callable[..., None]) -> Callable[..., None]:
     return click.option("--account", default="", metavar="NAME", help=text)(command)
 
 
-def _identity(channel: str, external_id: str, account: str = "") -> Identity:
+def _make_identity(channel: str, external_id: str, account: str = "") -> Identity:
     return Identity(channel, external_id, account)
 
 
@@ -66,19 +66,19 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     Example:
       deskhand users list
     """
-    found = with_people(settings_of(config), lambda people: people.users())[:limit]
+    found = with_people(load_settings(config), lambda people: people.users())[:limit]
     if as_json:
-        click.echo(in_json(found))
+        click.echo(to_json(found))
         return
-    table(
+    print_table(
         ("user", "roles", "known as"),
-        [(user.name, ", ".join(user.roles), _known_as(user)) for user in found],
+        [(user.name, ", ".join(user.roles), _describe_identities(user)) for user in found],
     )
     if len(found) == 1 and limit != 1 and not found[0].identities:
         click.echo("Only you, at this machine. Let in who writes to a bot: deskhand pair", err=True)
 
 
-def _known_as(user: User) -> str:
+def _describe_identities(user: User) -> str:
     return ", ".join(format_identity(identity) for identity in user.identities)
 
 
@@ -92,7 +92,7 @@ def info(name: str, config: str | None) -> None:
     Example:
       deskhand users info gavin
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     roles = {each: role.agents for each, role in settings.config.roles.items()}
 
     async def use(people: LocalPeople) -> None:
@@ -102,7 +102,7 @@ def info(name: str, config: str | None) -> None:
         agents = allowed_agents(user.roles, roles)
         tokens = await people.tokens(name)
         since = (
-            when(user.created_at, ZoneInfo(settings.config.timezone))
+            format_local_time(user.created_at, ZoneInfo(settings.config.timezone))
             if user.created_at
             else "the beginning"
         )
@@ -112,11 +112,11 @@ def info(name: str, config: str | None) -> None:
             ("roles", ", ".join(user.roles) or "none: they are let in nowhere"),
             ("may", ", ".join(allowed_scopes(user.roles, roles)) or "nothing"),
             ("agents", "all" if agents is None else ", ".join(agents) or "none"),
-            ("known as", _known_as(user) or "nobody yet: deskhand users link"),
+            ("known as", _describe_identities(user) or "nobody yet: deskhand users link"),
             ("tokens", ", ".join(f"{token.id} ({token.name})" for token in tokens) or "none"),
         )
         for title, text in lines:
-            click.echo(f"{title:9} {plain(text)}")
+            click.echo(f"{title:9} {escape_control(text)}")
 
     with_people(settings, use)
 
@@ -142,11 +142,11 @@ def add(
         fail(
             f"{channel!r} needs the platform's own id behind it, such as: telegram 12345678", USAGE
         )
-    identity = _identity(channel, external_id, account) if channel else None
-    user = with_people(settings_of(config), lambda people: people.add_user(name, role, identity))
+    identity = _make_identity(channel, external_id, account) if channel else None
+    user = with_people(load_settings(config), lambda people: people.add_user(name, role, identity))
     click.echo(
         f"{user.name} is a user now: {', '.join(user.roles)}"
-        + (f", {_known_as(user)}" if channel else "")
+        + (f", {_describe_identities(user)}" if channel else "")
     )
 
 
@@ -160,7 +160,7 @@ def remove(name: str, config: str | None) -> None:
     Example:
       deskhand users remove gavin
     """
-    with_people(settings_of(config), lambda people: people.remove_user(name))
+    with_people(load_settings(config), lambda people: people.remove_user(name))
     click.echo(
         f"{name} is no user any more. Their conversations stay: who gets this name later "
         "could read them."
@@ -181,10 +181,10 @@ def link(name: str, channel: str, external_id: str, account: str, config: str | 
       deskhand users link gavin slack U04ABC123
     """
     user = with_people(
-        settings_of(config),
-        lambda people: people.link(name, _identity(channel, external_id, account)),
+        load_settings(config),
+        lambda people: people.link(name, _make_identity(channel, external_id, account)),
     )
-    click.echo(f"{user.name} is known as: {_known_as(user)}")
+    click.echo(f"{user.name} is known as: {_describe_identities(user)}")
 
 
 @users.command()
@@ -200,7 +200,7 @@ def unlink(name: str, channel: str, external_id: str, account: str, config: str 
     Example:
       deskhand users unlink gavin slack U04ABC123
     """
-    wanted = _identity(channel, external_id, account)
+    wanted = _make_identity(channel, external_id, account)
 
     async def use(people: LocalPeople) -> None:
         theirs = next((each.identities for each in await people.users() if each.name == name), ())
@@ -215,7 +215,7 @@ def unlink(name: str, channel: str, external_id: str, account: str, config: str 
             )
         await people.unlink(wanted)
 
-    with_people(settings_of(config), use)
+    with_people(load_settings(config), use)
     click.echo(f"{format_identity(wanted)} is nobody's now.")
 
 
@@ -230,7 +230,7 @@ def add_role(name: str, role: str, config: str | None) -> None:
     Example:
       deskhand users add-role gavin approver
     """
-    user = with_people(settings_of(config), lambda people: people.add_role(name, role))
+    user = with_people(load_settings(config), lambda people: people.add_role(name, role))
     click.echo(f"{user.name} has: {', '.join(user.roles)}")
 
 
@@ -245,7 +245,7 @@ def remove_role(name: str, role: str, config: str | None) -> None:
     Example:
       deskhand users remove-role gavin approver
     """
-    user = with_people(settings_of(config), lambda people: people.remove_role(name, role))
+    user = with_people(load_settings(config), lambda people: people.remove_role(name, role))
     click.echo(f"{user.name} has: {', '.join(user.roles) or 'no role, and is let in nowhere'}")
 
 
@@ -259,13 +259,13 @@ def log_(limit: int, config: str | None) -> None:
     Example:
       deskhand users log -n 50
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     notes = with_people(settings, lambda people: people.list_audit_notes(limit))
     zone = ZoneInfo(settings.config.timezone)
     if not notes:
         click.echo("Nothing was changed yet.")
         return
-    table(
+    print_table(
         ("when", "who", "what", "whom or what"),
-        [(when(n.at, zone), n.who, n.what, n.subject) for n in notes],
+        [(format_local_time(n.at, zone), n.who, n.what, n.subject) for n in notes],
     )

@@ -12,16 +12,16 @@ from ..config.clock import SystemClock
 from ..store.sqlite import SqliteStore
 from ..types.commit import Change
 from ..types.messages import clean_text
-from .encoded import in_json
+from .encoded import to_json
 from .run import (
     FAILED,
     Listing,
-    agent_of,
     agent_option,
     config_option,
     fail,
     limit_option,
-    settings_of,
+    load_settings,
+    resolve_agent,
     with_store,
 )
 
@@ -29,7 +29,7 @@ C = TypeVar("C", bound=Callable[..., Any])
 HOUR_S = 3600.0
 
 
-def _place(command: C) -> C:
+def _key_options(command: C) -> C:
     """The options that say whose keys are meant."""
     namespace = click.option(
         "--ns",
@@ -55,7 +55,7 @@ def values() -> None:
 
 @values.command()
 @click.argument("key")
-@_place
+@_key_options
 def get(key: str, agent: str, ns: str, config: str | None) -> None:
     """Print a value; exit 1 if there is none.
 
@@ -63,8 +63,8 @@ def get(key: str, agent: str, ns: str, config: str | None) -> None:
     Example:
       deskhand values get cursor --ns mail
     """
-    settings = settings_of(config)
-    name, now = agent_of(settings, agent), SystemClock().now()
+    settings = load_settings(config)
+    name, now = resolve_agent(settings, agent), SystemClock().now()
 
     async def use(store: SqliteStore) -> str | None:
         rows = await store.query("kv_get", (name, ns, clean_text(key), now))
@@ -85,7 +85,7 @@ def get(key: str, agent: str, ns: str, config: str | None) -> None:
     metavar="HOURS",
     help="Delete it after this time.",
 )
-@_place
+@_key_options
 def set_(key: str, value: str, ttl: float | None, agent: str, ns: str, config: str | None) -> None:
     """Store a value.
 
@@ -93,8 +93,8 @@ def set_(key: str, value: str, ttl: float | None, agent: str, ns: str, config: s
     Example:
       deskhand values set seen/17 yes --ns mail --ttl 24
     """
-    settings = settings_of(config)
-    name = agent_of(settings, agent)
+    settings = load_settings(config)
+    name = resolve_agent(settings, agent)
     now = SystemClock().now()
     expires = now + ttl * HOUR_S if ttl is not None else None
     row = Change("kv_set", (name, ns, clean_text(key), clean_text(value), expires, None))
@@ -107,7 +107,7 @@ def set_(key: str, value: str, ttl: float | None, agent: str, ns: str, config: s
 
 @values.command()
 @click.argument("key")
-@_place
+@_key_options
 def delete(key: str, agent: str, ns: str, config: str | None) -> None:
     """Delete a value; exit 1 if there is none.
 
@@ -115,8 +115,8 @@ def delete(key: str, agent: str, ns: str, config: str | None) -> None:
     Example:
       deskhand values delete cursor --ns mail
     """
-    settings = settings_of(config)
-    name, now = agent_of(settings, agent), SystemClock().now()
+    settings = load_settings(config)
+    name, now = resolve_agent(settings, agent), SystemClock().now()
 
     async def use(store: SqliteStore) -> bool:
         found = bool(await store.query("kv_get", (name, ns, clean_text(key), now)))
@@ -130,7 +130,7 @@ def delete(key: str, agent: str, ns: str, config: str | None) -> None:
 @values.command("list")
 @click.option("--prefix", "-p", default="", help="Only keys with this prefix.")
 @limit_option(names=())  # -n is the namespace
-@_place
+@_key_options
 def list_(prefix: str, limit: int | None, agent: str, ns: str, config: str | None) -> None:
     """Print keys and values as JSON.
 
@@ -138,12 +138,12 @@ def list_(prefix: str, limit: int | None, agent: str, ns: str, config: str | Non
     Example:
       deskhand values list --ns mail --prefix seen/
     """
-    settings = settings_of(config)
-    name, now = agent_of(settings, agent), SystemClock().now()
+    settings = load_settings(config)
+    name, now = resolve_agent(settings, agent), SystemClock().now()
 
     async def use(store: SqliteStore) -> dict[str, str]:
         rows = await store.query("kv_list", (name, ns, clean_text(prefix), now))
         return {key: value for key, value, *_ in rows[:limit]}
 
     found = with_store(settings, use)
-    click.echo(in_json(found, indent=2))
+    click.echo(to_json(found, indent=2))

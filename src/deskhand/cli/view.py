@@ -15,25 +15,25 @@ from ..types.diffs import CallDiff
 from ..types.door import Progress
 from ..types.events import Recorded
 from ..types.messages import Audio, File, Image, Message, ToolCall, ToolResult, Usage
-from .diffs import AS_IT_IS, lines_of
-from .paint import Paint, stable
-from .plain import one_line
-from .rehearsals import arguments_of, result_of, styled
+from .diffs import DIFF_HEADING, render_diff
+from .paint import Paint, stable_length
+from .plain import shorten_line
+from .rehearsals import describe_arguments, describe_result, style_question
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-MARKS = {"ok": ("✓", "good")}
-BAD = ("✗", "bad")
+STATUS_MARKS = {"ok": ("✓", "good")}
+FAILED_MARK = ("✗", "bad")
 TAIL_CHARS = 3000
 """Of a block that grows longer only the end is shown while it is written."""
-CHOICES = {
+CHOICE_LABELS = {
     "once": "allowed once",
     "always": "allowed, always exactly this",
     "no": "denied",
     "never": "denied for good",
     "each": "asked one by one",
 }
-ONE_KEYS = (("y", "once"), ("a", "always exactly this"), ("n", "no"), ("N", "never"))
-ALL_KEYS = (("y", "once"), ("e", "one by one"), ("n", "no"))
+SINGLE_ASK_KEYS = (("y", "once"), ("a", "always exactly this"), ("n", "no"), ("N", "never"))
+JOINT_ASK_KEYS = (("y", "once"), ("e", "one by one"), ("n", "no"))
 """What answers a question about one call, and about several."""
 
 
@@ -107,25 +107,25 @@ class View:
         self, item: Recorded | Progress, diff: CallDiff | None
     ) -> list[str]:
         if isinstance(item, Progress):
-            return self._progress(item)
+            return self._apply_progress(item)
         event = item.event
         inbox_id = getattr(event, "inbox_id", 0)  # those events that take in something have it
         self.queued.pop(inbox_id, None)
         match event:
             case e.MessageReceived():
-                return self._received(event)
+                return self._render_received(event)
             case e.ModelReplied():
-                return self._replied(event)
+                return self._render_reply(event)
             case e.ModelFailed():
-                return self._failed(event, item.at)
+                return self._render_model_failure(event, item.at)
             case e.ToolFinished(result=result):
-                return [*self._finished(result), *self._changed(diff)]
+                return [*self._render_result(result), *self._render_diff(diff)]
             case e.CallClosed(call_id=call_id, status=status, reason=reason):
-                return self._closed(call_id, status, reason)
+                return self._render_closed_call(call_id, status, reason)
             case e.ApprovalAsked() | e.QuestionAsked():
-                return self._asked(event, diff)
+                return self._render_ask(event, diff)
             case e.ApprovalAnswered() | e.QuestionAnswered():
-                return self._answered(event)
+                return self._render_answer(event)
             case e.CommandRun(reply="", name="stop"):
                 return []
             case e.CommandRun(reply=reply, principal=principal) if principal.kind == "system":
@@ -134,7 +134,7 @@ class View:
                 typed = self._paint.line((f"> /{name} {args}".rstrip(), "you"))
                 return ["", typed, *self._paint.text(reply, "quiet"), ""]
             case e.TurnEnded():
-                return self._ended(event)
+                return self._render_turn_end(event)
             case e.Undone(principal=principal, to_n=to_n):
                 return [
                     "",
@@ -156,30 +156,30 @@ class View:
             case _:
                 return []
 
-    def _begin(self) -> None:
+    def _begin_turn(self) -> None:
         if not self.working:
             self.working, self.since, self._spent = True, self._now(), Usage()
 
-    def _received(self, event: e.MessageReceived) -> list[str]:
-        self._begin()
+    def _render_received(self, event: e.MessageReceived) -> list[str]:
+        self._begin_turn()
         sender = (
             ""
             if event.address.channel == self._here
             else f"{event.principal.id} on {event.address.channel}: "
         )
-        lines = self._paint.text(sender + _said(event.message), "you", "  ")
+        lines = self._paint.text(sender + _message_text(event.message), "you", "  ")
         return ["", "> " + lines[0][2:], *lines[1:], ""]
 
-    def _progress(self, item: Progress) -> list[str]:
+    def _apply_progress(self, item: Progress) -> list[str]:
         match item.kind:
             case "text" if item.offset == len(self._text):
                 self._text += item.text
                 self._thought = ""
-                return self._settle() if "\n" in item.text else []
+                return self._render_settled() if "\n" in item.text else []
             case "snapshot":
-                self._begin()
+                self._begin_turn()
                 self._text = item.text
-                return self._settle()
+                return self._render_settled()
             case "thinking":
                 self._thought = (self._thought + item.text)[-400:]
             case "tool_output" if item.call_id in self.calls:
@@ -190,8 +190,8 @@ class View:
             case "tool_result" if item.call_id in self.calls:
                 running = self.calls[item.call_id]
                 running.status, running.ended = item.status, self._now()
-                said = result_of(running.call.name, item.text)
-                running.output = _summary(said, self._paint.width - 24)
+                said = describe_result(running.call.name, item.text)
+                running.output = _summarize_text(said, self._paint.width - 24)
             case "status":
                 self._status = item.text
             case "reset":
@@ -208,16 +208,16 @@ class View:
                 pass
         return []
 
-    def _settle(self) -> list[str]:
+    def _render_settled(self) -> list[str]:
         """Print the blocks of the answer that cannot change any more."""
         tail = self._text[self._printed :]
-        done = stable(tail)
+        done = stable_length(tail)
         if not done:
             return []
         self._printed += done
         return [*self._paint.markdown(tail[:done]), ""]
 
-    def _replied(self, event: e.ModelReplied) -> list[str]:
+    def _render_reply(self, event: e.ModelReplied) -> list[str]:
         text = event.message.text
         if not text.startswith(self._text[: self._printed]):
             self._printed = 0
@@ -234,7 +234,7 @@ class View:
             lines.append(self._paint.line(("· stopped in mid-sentence", "warn")))
         return lines
 
-    def _failed(self, event: e.ModelFailed, at: float) -> list[str]:
+    def _render_model_failure(self, event: e.ModelFailed, at: float) -> list[str]:
         self._text = ""
         self._printed = 0
         self._thought = ""
@@ -249,21 +249,21 @@ class View:
             then = f"{then} at {datetime.fromtimestamp(event.retry_at, self._zone):%H:%M %Z}"
         return self._paint.text(f"· {event.detail} ({then})", "warn")
 
-    def _finished(self, result: ToolResult) -> list[str]:
+    def _render_result(self, result: ToolResult) -> list[str]:
         running = self.calls.pop(result.call_id, None)
         if running is None:
             return []
-        mark, style = MARKS.get(result.status, BAD)
-        head = self._paint.line((f"{mark} ", style), *self._named(running.call))
-        said = summary(running.call, result, self._paint.width - 24)
-        return [head, self._paint.line(("  ", ""), (said, "quiet"), self._took(running))]
+        mark, style = STATUS_MARKS.get(result.status, FAILED_MARK)
+        head = self._paint.line((f"{mark} ", style), *self._style_call(running.call))
+        said = summarize_result(running.call, result, self._paint.width - 24)
+        return [head, self._paint.line(("  ", ""), (said, "quiet"), self._style_duration(running))]
 
-    def _changed(self, diff: CallDiff | None) -> list[str]:
+    def _render_diff(self, diff: CallDiff | None) -> list[str]:
         """What an edit changed, beneath its line."""
-        lines = lines_of(diff) if diff is not None else []
+        lines = render_diff(diff) if diff is not None else []
         return [self._paint.line(("    ", ""), (text, style)) for text, style in lines]
 
-    def _closed(self, call_id: str, status: str, reason: str) -> list[str]:
+    def _render_closed_call(self, call_id: str, status: str, reason: str) -> list[str]:
         running = self.calls.pop(call_id, None)
         if self.ask is not None and self.ask.call_id == call_id:
             self.ask = None
@@ -271,39 +271,41 @@ class View:
             return []
         return [
             self._paint.line(
-                ("✗ ", "bad"), *self._named(running.call), (f"  {status}: {reason}", "quiet")
+                ("✗ ", "bad"), *self._style_call(running.call), (f"  {status}: {reason}", "quiet")
             )
         ]
 
-    def _asked(self, event: e.ApprovalAsked | e.QuestionAsked, diff: CallDiff | None) -> list[str]:
+    def _render_ask(
+        self, event: e.ApprovalAsked | e.QuestionAsked, diff: CallDiff | None
+    ) -> list[str]:
         approval = isinstance(event, e.ApprovalAsked)
         choices = () if isinstance(event, e.ApprovalAsked) else event.choices
         together = isinstance(event, e.ApprovalAsked) and bool(event.others)
         self.ask = ShownAsk(event.ask_id, event.call_id, approval, choices, self._now(), together)
         if isinstance(event, e.ApprovalAsked):
             each = event.question.split("\n") if event.others else [event.question]
-            asked = styled("\n\n".join(map(readable, each)))
+            asked = style_question("\n\n".join(map(spell_out_call, each)))
             if diff is not None:
-                asked = [(event.question, ""), ("", ""), (AS_IT_IS, ""), *lines_of(diff)]
+                asked = [(event.question, ""), ("", ""), (DIFF_HEADING, ""), *render_diff(diff)]
             panel = self._paint.panel(
                 asked, f"may it do these {len(each)}?" if event.others else "may it do this?"
             )
-            return ["", *panel, *self._reason(event.reason)]
+            return ["", *panel, *self._render_reason(event.reason)]
         numbered = [f"  {i}  {choice}" for i, choice in enumerate(choices, 1)]
         lines = [line for choice in numbered for line in self._paint.text(choice)]
         return ["", *self._paint.text(f"? {event.question}", "warn"), *lines]
 
-    def _reason(self, reason: str) -> list[str]:
+    def _render_reason(self, reason: str) -> list[str]:
         return self._paint.text(f"because {reason}", "quiet") if reason else []
 
-    def _answered(self, event: e.ApprovalAnswered | e.QuestionAnswered) -> list[str]:
+    def _render_answer(self, event: e.ApprovalAnswered | e.QuestionAnswered) -> list[str]:
         self.ask = None
         if isinstance(event, e.QuestionAnswered):
             return self._paint.text(f"> {event.message.text}", "you")
         yes = event.choice in ("once", "always")
-        return [self._paint.line((f"  {CHOICES[event.choice]}", "good" if yes else "bad"))]
+        return [self._paint.line((f"  {CHOICE_LABELS[event.choice]}", "good" if yes else "bad"))]
 
-    def _ended(self, event: e.TurnEnded) -> list[str]:
+    def _render_turn_end(self, event: e.TurnEnded) -> list[str]:
         self.working = False
         self.ask = None
         self.calls = {}
@@ -324,27 +326,29 @@ class View:
 
     # ------------------------------------------------------------------ for now
 
-    def live(self, height: int) -> list[str]:
+    def render_live(self, height: int) -> list[str]:
         """What is going on, at most `height` lines: the end of the answer, calls, what waits."""
         lines: list[str] = []
         spin = SPINNER[int(self._now() * 10) % len(SPINNER)]
         tail = self._text[self._printed :]
         if tail.strip():
-            lines += self._paint.markdown(_end_of(tail, height))
+            lines += self._paint.markdown(_visible_tail(tail, height))
         elif self.ask is not None:
-            lines.append(self._how_to_answer(self.ask))
+            lines.append(self._render_answer_keys(self.ask))
         elif self.calls:
             lines += [
                 line
                 for running in list(self.calls.values())[:4]
-                for line in self._going_on(running, spin)
+                for line in self._render_running_call(running, spin)
             ]
         elif self.working:
-            thought = one_line(self._thought.splitlines()[-1], 200) if self._thought.strip() else ""
+            thought = (
+                shorten_line(self._thought.splitlines()[-1], 200) if self._thought.strip() else ""
+            )
             doing = self._status or ("thinking" if self._thought else "waiting for the model")
             lines.append(
                 self._paint.line(
-                    (f"{spin} {doing} {self._seconds(self.since)}", "quiet"),
+                    (f"{spin} {doing} {self._format_seconds(self.since)}", "quiet"),
                     (f"  {thought}", "quiet"),
                 )
             )
@@ -354,40 +358,44 @@ class View:
         ]
         return lines[-height:]
 
-    def _how_to_answer(self, ask: ShownAsk) -> str:
+    def _render_answer_keys(self, ask: ShownAsk) -> str:
         if not ask.approval:
             return self._paint.line(("Answer with a number or in words.", "warn"))
-        keys = ALL_KEYS if ask.together else ONE_KEYS
+        keys = JOINT_ASK_KEYS if ask.together else SINGLE_ASK_KEYS
         pieces = [piece for key, means in keys for piece in ((f"  {key} ", "tool"), (means, ""))]
         return self._paint.line(
             ("Allow all of them?" if ask.together else "Allow?", "warn"), *pieces
         )
 
-    def _going_on(self, running: RunningCall, spin: str) -> list[str]:
-        mark, style = MARKS.get(running.status, BAD) if running.status else (spin, "warn")
+    def _render_running_call(self, running: RunningCall, spin: str) -> list[str]:
+        mark, style = (
+            STATUS_MARKS.get(running.status, FAILED_MARK) if running.status else (spin, "warn")
+        )
         lines = [
-            self._paint.line((f"{mark} ", style), *self._named(running.call), self._took(running))
+            self._paint.line(
+                (f"{mark} ", style), *self._style_call(running.call), self._style_duration(running)
+            )
         ]
         if running.output:
             lines.append(self._paint.line(("  ", ""), (running.output, "quiet")))
         return lines
 
-    def _named(self, call: ToolCall) -> tuple[tuple[str, str], tuple[str, str]]:
+    def _style_call(self, call: ToolCall) -> tuple[tuple[str, str], tuple[str, str]]:
         return (call.name, "tool"), (
-            f"  {brief(call, max(self._paint.width - len(call.name) - 14, 10))}",
+            f"  {summarize_call(call, max(self._paint.width - len(call.name) - 14, 10))}",
             "",
         )
 
-    def _took(self, running: RunningCall) -> tuple[str, str]:
-        took = self._seconds(running.at, running.ended)
+    def _style_duration(self, running: RunningCall) -> tuple[str, str]:
+        took = self._format_seconds(running.at, running.ended)
         return (f"  {took}" if took else "", "quiet")
 
-    def _seconds(self, since: float, until: float | None = None) -> str:
+    def _format_seconds(self, since: float, until: float | None = None) -> str:
         seconds = (self._now() if until is None else until) - since
         return f"{seconds:.0f} s" if seconds >= 1 else ""
 
 
-def _end_of(tail: str, height: int) -> str:
+def _visible_tail(tail: str, height: int) -> str:
     """As much of the block that is being written as can be seen; what is long would be drawn slowly
     each time."""
     rows = tail[-TAIL_CHARS:].split("\n")
@@ -397,7 +405,7 @@ def _end_of(tail: str, height: int) -> str:
     return "\n".join([fence, *rows[-height:]])
 
 
-def _said(message: Message) -> str:
+def _message_text(message: Message) -> str:
     """What a person wrote and attached."""
     pieces = [message.text]
     for part in message.parts:
@@ -411,41 +419,43 @@ def _said(message: Message) -> str:
     return " ".join(piece for piece in pieces if piece)
 
 
-def brief(call: ToolCall, width: int) -> str:
+def summarize_call(call: ToolCall, width: int) -> str:
     """The arguments on one line: the value itself where there is but one."""
-    if (words := arguments_of(call)) is not None:
-        return one_line(words, width)
+    if (words := describe_arguments(call)) is not None:
+        return shorten_line(words, width)
     raw = bytes(call.arguments).decode(errors="replace")
     try:
         data = json.loads(raw)
     except (ValueError, RecursionError):
-        return one_line(raw, width)
+        return shorten_line(raw, width)
     if isinstance(data, dict):
         if call.name in ("write_file", "edit_file") and isinstance(data.get("path"), str):
-            return one_line(data["path"], width)  # what is written there, the diff shows
+            return shorten_line(data["path"], width)  # what is written there, the diff shows
         values = [value if isinstance(value, str) else json.dumps(value) for value in data.values()]
         raw = (
             values[0]
             if len(values) == 1
             else "  ".join(f"{key}={v}" for key, v in zip(data, values, strict=True))
         )
-    return one_line(raw, width)
+    return shorten_line(raw, width)
 
 
-def summary(call: ToolCall, result: ToolResult, width: int) -> str:
+def summarize_result(call: ToolCall, result: ToolResult, width: int) -> str:
     """The first line of a result, and how much more there is."""
     pictures = sum(isinstance(part, Image | File) for part in result.parts)
-    text = result_of(call.name, result.text)
-    return _summary(text, width) + (f" [{pictures} file{'s' * (pictures > 1)}]" if pictures else "")
+    text = describe_result(call.name, result.text)
+    return _summarize_text(text, width) + (
+        f" [{pictures} file{'s' * (pictures > 1)}]" if pictures else ""
+    )
 
 
-def _summary(text: str, width: int) -> str:
+def _summarize_text(text: str, width: int) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
-    first = one_line(lines[0], max(width, 20)) if lines else "no output"
+    first = shorten_line(lines[0], max(width, 20)) if lines else "no output"
     return first + (f" (+{len(lines) - 1} lines)" if len(lines) > 1 else "")
 
 
-def readable(question: str) -> str:
+def spell_out_call(question: str) -> str:
     """The exact call, and, where its bytes hide line ends or letters behind escapes, what they
     spell."""
     name, _, raw = question.partition(" ")

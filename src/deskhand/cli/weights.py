@@ -18,9 +18,9 @@ from ..models.weights import PROVIDER, WeightsFolder, read_free_memory
 from ..types.errors import DeskhandError
 from ..types.labels import OWNER
 from ..types.messages import Message, Text
-from .run import config_option, fail, settings_of
+from .run import config_option, fail, load_settings
 
-TEST_S = 600.0
+TEST_TIMEOUT_S = 600.0
 
 
 @click.command()
@@ -42,13 +42,13 @@ def pull(name: str, file: Path | None, config: str | None) -> None:
       deskhand model pull
       deskhand model pull --file ~/Downloads/weights.gguf
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     shelf = WeightsFolder(settings.cache_folder / "models")
     name = name.removeprefix(f"{PROVIDER}/") or shelf.choose(read_free_memory())
     bar = Bar(name)
 
     async def main() -> Path:
-        return await shelf.pull(name, bar, file, bar.tell)
+        return await shelf.pull(name, bar, file, bar.print_note)
 
     try:
         path = anyio.run(main)
@@ -71,10 +71,10 @@ def test(name: str, config: str | None) -> None:
     Example:
       deskhand model test ollama/qwen3
     """
-    settings = settings_of(config)
+    settings = load_settings(config)
     wanted = name or next(iter(settings.config.defaults.models), "")
     try:
-        first_s, whole_s, text = anyio.run(_try, settings, wanted)
+        first_s, whole_s, text = anyio.run(_time_reply, settings, wanted)
     except DeskhandError as error:
         fail(str(error))
     click.echo(
@@ -82,7 +82,7 @@ def test(name: str, config: str | None) -> None:
     )
 
 
-async def _try(settings: Settings, name: str) -> tuple[float, float, str]:
+async def _time_reply(settings: Settings, name: str) -> tuple[float, float, str]:
     """(seconds to the first piece, seconds in all, what it said). Raises ModelError."""
     asked = Message("user", (Text("Say hello in one short sentence.", OWNER),))
     request = Request(
@@ -92,7 +92,7 @@ async def _try(settings: Settings, name: str) -> tuple[float, float, str]:
     first_s = 0.0
     text = ""
     async with Models(settings) as models:
-        with anyio.move_on_after(TEST_S):
+        with anyio.move_on_after(TEST_TIMEOUT_S):
             async for item in models.open(name).reply(request):
                 if isinstance(item, TextDelta) and not first_s:
                     first_s = time.perf_counter() - began
@@ -128,7 +128,7 @@ class Bar:
             self._tenth = int(part * 10)
             click.echo(f"{self._name}: {part:.0%} of {format_gigabytes(size)}", err=True)
 
-    def tell(self, line: str) -> None:
+    def print_note(self, line: str) -> None:
         """A remark between two pictures of the bar."""
         self.end()
         click.echo(f"deskhand: {line}", err=True)

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from ..config.config import Settings
-from .plain import plain
+from .plain import escape_control
 
 
 class WelcomeOffer(Protocol):
@@ -40,7 +40,7 @@ class Scripted(msgspec.Struct, frozen=True):
         return take
 
 
-async def offers(settings: Settings) -> Sequence[WelcomeOffer]:
+async def list_offers(settings: Settings) -> Sequence[WelcomeOffer]:
     """What can be done now, the best first; the look around is always the last."""
     from ..assembly.model_offers import list_offers as found
     from .weights import Bar
@@ -48,17 +48,17 @@ async def offers(settings: Settings) -> Sequence[WelcomeOffer]:
     return (*await found(settings, Bar("weights")), Scripted())
 
 
-async def choose(found: Sequence[WelcomeOffer], now: str = "") -> str:
+async def choose_model(found: Sequence[WelcomeOffer], now: str = "") -> str:
     """Show the offers and take one. Returns the model, `now` where the person keeps that, or ''
     when they want none of them."""
     click.echo(
-        f"The model is {plain(now)}. Another one?\n"
+        f"The model is {escape_control(now)}. Another one?\n"
         if now
         else "No model is chosen yet. What would you like?\n"
     )
     for number, offer in enumerate(found, 1):
-        click.echo(f"  {click.style(str(number), bold=True)}  {plain(offer.title)}")
-        click.echo(click.style(f"     {plain(offer.detail)}", dim=True))
+        click.echo(f"  {click.style(str(number), bold=True)}  {escape_control(offer.title)}")
+        click.echo(click.style(f"     {escape_control(offer.detail)}", dim=True))
     click.echo(
         f"  {click.style('-', bold=True)}  Any other: write provider/name, such as openai/gpt-5.4"
     )
@@ -69,14 +69,14 @@ async def choose(found: Sequence[WelcomeOffer], now: str = "") -> str:
         )
     )
 
-    def read(text: str) -> str:
+    def parse_choice(text: str) -> str:
         text = text.strip()
         if not (text == "q" or "/" in text or (text.isdecimal() and 0 < int(text) <= len(found))):
             raise click.BadParameter(f"write a number from 1 to {len(found)}, provider/name, or q")
         return text
 
     picked = click.prompt(
-        "A number, provider/name, or q to leave", default=now or "1", value_proc=read
+        "A number, provider/name, or q to leave", default=now or "1", value_proc=parse_choice
     )
     if picked == "q":
         return ""

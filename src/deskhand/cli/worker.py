@@ -20,12 +20,12 @@ from ..supervision.allocator import tune_malloc
 from ..supervision.rollback import roll_back_plugins
 from ..supervision.start_log import WorkerReady, read_startup_error
 from ..supervision.supervise import CRASHED
-from .asks import somebody_drives
-from .plain import plain
-from .run import logging_of
+from .asks import has_driver
+from .plain import escape_control
+from .run import open_log
 
 
-def page(models: Models) -> Callable[[App], Awaitable[None]]:
+def make_page_server(models: Models) -> Callable[[App], Awaitable[None]]:
     """The page of an App, for ever; where the configuration has none, nothing, for ever."""
 
     async def serve(app: App) -> None:
@@ -38,11 +38,13 @@ def page(models: Models) -> Callable[[App], Awaitable[None]]:
     return serve
 
 
-def as_it_is(parts: Parts) -> Parts:
+def keep_parts(parts: Parts) -> Parts:
     return parts
 
 
-def live(settings: Settings, parent: int, other: Callable[[Parts], Parts] = as_it_is) -> int:
+def run_worker_process(
+    settings: Settings, parent: int, other: Callable[[Parts], Parts] = keep_parts
+) -> int:
     """Work for this parent, and return the exit code. `other`: what is replaced by who tries it
     out."""
     if not die_with_parent(parent):
@@ -51,7 +53,7 @@ def live(settings: Settings, parent: int, other: Callable[[Parts], Parts] = as_i
     now, ready = SystemClock().now, WorkerReady(settings.environment)
 
     async def use(app: App) -> int:
-        if somebody_drives(settings):
+        if has_driver(settings):
             click.echo("Another Deskhand drives now; this one takes over when it ends.", err=True)
         return await run_worker(app, partial(note_start, settings, now), ready)
 
@@ -59,7 +61,10 @@ def live(settings: Settings, parent: int, other: Callable[[Parts], Parts] = as_i
         async with Models(settings, demo=DEMO_MODEL) as models:
             parts = other(
                 Parts(
-                    models.open, serve=page(models), renew=models.renew, meaning=models.open_meaning
+                    models.open,
+                    serve=make_page_server(models),
+                    renew=models.renew,
+                    meaning=models.open_meaning,
                 )
             )
             parts = with_channels(parts, settings)
@@ -72,13 +77,16 @@ def live(settings: Settings, parent: int, other: Callable[[Parts], Parts] = as_i
                 )
                 return await use(app)
 
-    with logging_of(settings):
+    with open_log(settings):
         code = anyio.run(run_guarded, settings, main, now)
     if code == CRASHED:
         error = read_startup_error(settings.home)
         why = f"{error.type}: {error.message}" if error else "the disk may be full"
         click.echo(
-            f"deskhand: it broke: {plain(why)}. What to do: deskhand doctor, deskhand logs",
+            (
+                f"deskhand: it broke: {escape_control(why)}. What to do: deskhand doctor, "
+                "deskhand logs"
+            ),
             err=True,
         )
     return code

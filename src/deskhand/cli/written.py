@@ -17,14 +17,14 @@ from ..store.sqlite import SqliteStore
 from ..types.diffs import CallDiff
 from ..workspace.owner_folder_review import Unreviewed, Written, discard_changes
 from ..workspace.undo_journal import open_undo_journal
-from .asks import name_of
-from .diffs import coloured, lines_of
-from .plain import plain
-from .run import FAILED, ME, USAGE, config_option, fail, settings_of, with_store
-from .sessions import when
+from .asks import session_name
+from .diffs import color_line, render_diff
+from .plain import escape_control
+from .run import FAILED, ME, USAGE, config_option, fail, load_settings, with_store
+from .sessions import format_local_time
 
-DIFF_LINES = 10_000
-FOLDED = (".git",)
+MAX_DIFF_LINES = 10_000
+FOLDED_FOLDERS = (".git",)
 """Folders of which only the number of files is said, unless `--all` is given: only git reads them,
 and what it runs of them is put back after each command."""
 
@@ -70,7 +70,7 @@ def written(config: str | None, path: str, **given: Any) -> None:
       deskhand written ~/src/app/Makefile --discard
       deskhand written . --check && make
     """
-    settings, wanted = settings_of(config), _Wanted(**given)
+    settings, wanted = load_settings(config), _Wanted(**given)
     if wanted.accept and wanted.discard:
         fail("choose one: --accept or --discard", USAGE)
     place = str(Path(path).expanduser().resolve()) if path else ""
@@ -85,19 +85,21 @@ def written(config: str | None, path: str, **given: Any) -> None:
     found, diff = with_store(settings, use)
     if wanted.as_json:
         click.echo(
-            Redactor(settings)(msgspec.json.encode({"files": _facts(found), "diff": diff}).decode())
+            Redactor(settings)(
+                msgspec.json.encode({"files": _to_dicts(found), "diff": diff}).decode()
+            )
         )
     elif wanted.check:
         click.echo(f"{len(found)} to review" if found else "Nothing to review.")
     else:
-        _show(settings, found, diff, wanted)
+        _print_unreviewed(settings, found, diff, wanted)
     if wanted.check and found:
         sys.exit(FAILED)
     if found and (wanted.accept or wanted.discard):
         _decide(settings, found, wanted)
 
 
-def _facts(found: list[Unreviewed]) -> list[dict[str, Any]]:
+def _to_dicts(found: list[Unreviewed]) -> list[dict[str, Any]]:
     return [
         {
             "path": each.display_path,
@@ -112,7 +114,9 @@ def _facts(found: list[Unreviewed]) -> list[dict[str, Any]]:
     ]
 
 
-def _show(settings: Settings, found: list[Unreviewed], diff: CallDiff, wanted: _Wanted) -> None:
+def _print_unreviewed(
+    settings: Settings, found: list[Unreviewed], diff: CallDiff, wanted: _Wanted
+) -> None:
     hide = Redactor(settings)
     zone = ZoneInfo(settings.config.timezone)
     if not found:
@@ -124,27 +128,27 @@ def _show(settings: Settings, found: list[Unreviewed], diff: CallDiff, wanted: _
     files = {file.place: file for file in diff.files}
     folded = dict[str, int]()
     for each in found:
-        if not wanted.all_ and (inside := _folded(each)):
+        if not wanted.all_ and (inside := _find_folded(each)):
             folded[inside] = folded.get(inside, 0) + 1
             continue
         source = ", may hold words from outside" if each.outside else ""
-        by = f"{when(each.at, zone)}, {name_of(each.session, settings)}{source}"
-        click.echo(plain(hide(f"{each.display_path}  {each.change_kind}  ({by})")))
+        by = f"{format_local_time(each.at, zone)}, {session_name(each.session, settings)}{source}"
+        click.echo(escape_control(hide(f"{each.display_path}  {each.change_kind}  ({by})")))
         if (file := files.get(each.display_path)) is not None:
-            for text, style in lines_of(CallDiff(True, (file,)), most=DIFF_LINES):
-                click.echo(f"    {coloured(hide(text), style, settings.environment)}")
+            for text, style in render_diff(CallDiff(True, (file,)), most=MAX_DIFF_LINES):
+                click.echo(f"    {color_line(hide(text), style, settings.environment)}")
     for inside, count in folded.items():
-        click.echo(plain(f"{inside}  {count} of git's own files  (--all lists them)"))
+        click.echo(escape_control(f"{inside}  {count} of git's own files  (--all lists them)"))
     if not (wanted.accept or wanted.discard):
         click.echo(
             "When you have reviewed it: add --accept, or --discard to put it back.", err=True
         )
 
 
-def _folded(one: Unreviewed) -> str:
+def _find_folded(one: Unreviewed) -> str:
     """The folder of git in which it lies; '' where it lies in none."""
     parts = one.display_path.split("/")
-    at = next((n for n, part in enumerate(parts) if part in FOLDED), 0)
+    at = next((n for n, part in enumerate(parts) if part in FOLDED_FOLDERS), 0)
     return "/".join(parts[: at + 1]) if at and at < len(parts) - 1 else ""
 
 
@@ -168,4 +172,4 @@ def _decide(settings: Settings, found: list[Unreviewed], wanted: _Wanted) -> Non
             return await discard_changes(effects, ME, found)
 
     for line in with_store(settings, use):
-        click.echo(plain(line))
+        click.echo(escape_control(line))

@@ -26,11 +26,11 @@ from ..policy.roles import ROLE_ALIASES, RoleConfig, check_roles
 from ..policy.rules import Rule
 from ..policy.validity import KnownNames, check_rules
 from ..skills.settings import SkillsReview
-from ..tools.aliases import TOOLS
+from ..tools.aliases import TOOL_ALIASES
 from ..tools.file_snapshots import UndoConfig
 from ..tools.process import ProcessesConfig
 from ..tools.search_web import WebSearchConfig
-from ..tools.shell import LONGEST_S
+from ..tools.shell import MAX_TIMEOUT_S
 from ..tools.web import WebFetchConfig
 from ..types.errors import ConfigError
 from ..types.folders import make_private_folder
@@ -99,7 +99,7 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     deferred_tools: tuple[str, ...] | None = None
     posture: Posture | None = None
     commands: tuple[str, ...] | None = None
-    shell_timeout_s: Annotated[float, msgspec.Meta(ge=1, le=LONGEST_S)] | None = None
+    shell_timeout_s: Annotated[float, msgspec.Meta(ge=1, le=MAX_TIMEOUT_S)] | None = None
     sandbox: bool | None = None
     prompt: Literal["full", "minimal", "none"] | None = None
     preset: str = ""
@@ -213,7 +213,7 @@ class Settings(msgspec.Struct, frozen=True):
         """Which tools this agent is offered; names from elsewhere count as ours."""
         agent = self.agent(name)
         tools, also, deny = (
-            tuple(TOOLS.get(each, each) for each in names or ())
+            tuple(TOOL_ALIASES.get(each, each) for each in names or ())
             for names in (agent.tools, agent.also_allow, agent.deny)
         )
         return Offered(agent.profile or "full", tools, also, deny)
@@ -373,7 +373,7 @@ def _is_set(field: str, value: Any) -> bool:
 
 def normalize_rules(rules: Sequence[Rule]) -> tuple[Rule, ...]:
     """The rules under our names of tools: one for `bash` is one for `shell`."""
-    return tuple(replace(rule, tool=TOOLS.get(rule.tool, rule.tool)) for rule in rules)
+    return tuple(replace(rule, tool=TOOL_ALIASES.get(rule.tool, rule.tool)) for rule in rules)
 
 
 def _known_names(config: Config) -> KnownNames:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..config.sections import DeepWorkConfig
-from ..tools.task_words import SHORT, listed, progress, there
+from ..tools.task_words import SHORT_LIST_LINES, list_tasks, render_progress, render_tasks
 from ..types.tasks import TaskGraph
 from ..types.turn import SESSION_SUMMARY_PREFIX, TASK_LIST_PREFIX
 from .state import LongRun, is_running_low
@@ -20,7 +20,7 @@ def render_context(
 ) -> str:
     """The completed tasks, the task list, a warning when tokens run low, and a note when earlier
     messages are `left_out`. '' without tasks."""
-    if not there(graph):
+    if not list_tasks(graph):
         return ""
     return "\n".join(_render_parts(graph, run, config, left_out))
 
@@ -42,7 +42,10 @@ def _render_parts(
     if summary := render_session_summary(graph):
         yield f"{SESSION_SUMMARY_PREFIX}\n{summary}\n</session_summary>"
 
-    yield f"{TASK_LIST_PREFIX}\n{listed(graph, SHORT)}\n{progress(graph)}\n</tasks>"
+    yield (
+        f"{TASK_LIST_PREFIX}\n{render_tasks(graph, SHORT_LIST_LINES)}\n"
+        f"{render_progress(graph)}\n</tasks>"
+    )
 
     if is_running_low(run, config):
         left = max(config.tokens - run.used, 0)

@@ -9,7 +9,7 @@ import anyio
 from ..assembly.host import Host
 from ..gateway.inject import InboundInjector
 from ..supervision.restart_command import RESTARTED
-from ..tools.base import Context, Done, Tool, own
+from ..tools.base import Context, Done, Tool, call_label
 from ..tools.define import tool
 from ..types.errors import DeskhandError, ToolError
 from ..types.events import Recorded, ToolFinished
@@ -85,7 +85,9 @@ class Continuing:
         if text.strip():
             said = "I restart, and go on here then."
         return Done(
-            (Text(said, own(context)),), changes=(queries.owe_continuation(owed),), end_turn=True
+            (Text(said, call_label(context)),),
+            changes=(queries.owe_continuation(owed),),
+            end_turn=True,
         )
 
     def is_restart_request(self, recorded: Recorded) -> bool:

@@ -15,7 +15,7 @@ from ..assembly.side_queries import SideQueries
 from ..config.sections import DeepWorkConfig
 from ..gateway.inject import InboundInjector
 from ..tools.task_rows import tasks_of
-from ..tools.task_words import SHORT, label_of, listed, percent, there
+from ..tools.task_words import SHORT_LIST_LINES, graph_label, list_tasks, percent_done, render_tasks
 from ..types.budget import Charge
 from ..types.errors import (
     BudgetSpent,
@@ -286,7 +286,7 @@ class Deep:
         text = render_context(graph, run, self._config, left_out=is_compacted(state))
         if not text:
             return found
-        label = label_of(graph)
+        label = graph_label(graph)
         if found is None:
             return Recalled((), Text(text, label))
         part = Text(f"{found.part.text}\n{text}", join_labels((found.part.label, label)))
@@ -299,8 +299,10 @@ class Deep:
         graph = self.graph(session)
         if run is not None:
             lines += render_long_work(make_long_work(run, graph, self._config))
-        if there(graph):
-            lines.append(f"Tasks ({percent(graph)} %):\n{listed(graph, SHORT)}")
+        if list_tasks(graph):
+            lines.append(
+                f"Tasks ({percent_done(graph)} %):\n{render_tasks(graph, SHORT_LIST_LINES)}"
+            )
         return "\n".join(lines)
 
     async def get_long_work(self, session: str) -> LongWork | None:

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from ..config.sections import DeepWorkConfig
 from ..store.base import Store
-from ..tools.task_graph import stuck
+from ..tools.task_graph import find_stuck
 from ..tools.task_rows import tasks_of
-from ..tools.task_words import left, percent, there
+from ..tools.task_words import list_open, list_tasks, percent_done
 from ..types.goals import LongWork, LongWorkState
 from ..types.tasks import TaskGraph
 from . import queries
@@ -30,8 +30,8 @@ STATES: dict[LongWorkState, str] = {
 
 def make_long_work(run: LongRun, graph: TaskGraph, config: DeepWorkConfig) -> LongWork:
     """The progress of a session that goes on by itself."""
-    tasks = there(graph)
-    open_ = left(graph)
+    tasks = list_tasks(graph)
+    open_ = list_open(graph)
     doing = ""
     for task in open_:
         if task.status == "in_progress":
@@ -44,7 +44,7 @@ def make_long_work(run: LongRun, graph: TaskGraph, config: DeepWorkConfig) -> Lo
         deep=run.deep,
         done=len(tasks) - len(open_),
         tasks=len(tasks),
-        percent=percent(graph),
+        percent=percent_done(graph),
         doing=doing,
         used=run.used,
         most=config.tokens,
@@ -70,11 +70,11 @@ def _state(run: LongRun, graph: TaskGraph, config: DeepWorkConfig) -> LongWorkSt
         return "planning" if run.planning and run.deep else "working"
     if run.halted:
         return "stopped"
-    if run.deep and there(graph) and not left(graph):
+    if run.deep and list_tasks(graph) and not list_open(graph):
         return "done"
     if is_spent(run, config):
         return "spent"
-    return "blocked" if stuck(graph) else "resting"
+    return "blocked" if find_stuck(graph) else "resting"
 
 
 async def load_long_work(

@@ -13,8 +13,8 @@ import msgspec
 
 from ..config.sections import DeepWorkConfig
 from ..tools.task_board import TASK_TOOLS
-from ..tools.task_graph import stuck
-from ..tools.task_words import left, listed, progress, there
+from ..tools.task_graph import find_stuck
+from ..tools.task_words import list_open, list_tasks, render_progress, render_tasks
 from ..types import events as e
 from ..types.goals import (
     DEEP_WORK_COMPACTED,
@@ -290,11 +290,11 @@ def next_moves(
         return _halt_moves(run, config)
     if not run.end_n:
         return ()
-    if not (run.deep and run.touched and there(graph)):
+    if not (run.deep and run.touched and list_tasks(graph)):
         return _goal_moves(run, config, now)
 
     moves = _deep_moves(run, graph, config, now)
-    if left(graph) or run.planning or any(isinstance(move, Nudge) for move in moves):
+    if list_open(graph) or run.planning or any(isinstance(move, Nudge) for move in moves):
         return moves
     return (*moves, *_goal_moves(run, config, now))
 
@@ -350,14 +350,14 @@ def _deep_moves(
         return (_make_spent_note(run, graph, config),)
     state = fingerprint_graph(graph)
     pushed = run.pushes.count(state) >= config.nudges
-    if not left(graph):
+    if not list_open(graph):
         if not run.said.strip() and not pushed and not run.failures:
             return (_make_nudge(run, state, REPORT),)
-        words = f"{progress(graph)}; {run.used:,} tokens used."
+        words = f"{render_progress(graph)}; {run.used:,} tokens used."
         return (_make_note(run, f"done:{run.deep_n}:{state}", words),)
     if rest := _rest_moves(run, now, _render_progress(graph)):
         return rest
-    if blocked := stuck(graph):
+    if blocked := find_stuck(graph):
         return (_make_blocked_note(run, blocked),)
     if pushed or len(run.pushes) >= config.rounds:
         why = f"I went on {len(run.pushes)} times by myself, and stop to ask"
@@ -373,7 +373,7 @@ def _go_on_moves(
 ) -> tuple[Move, ...]:
     """Tell the agent to go on, after a summary when one is due, with a warning when tokens run
     low."""
-    told = PLAN if run.planning else GO_ON.format(len(left(graph)))
+    told = PLAN if run.planning else GO_ON.format(len(list_open(graph)))
     if is_due_for_compaction(run, config):
         return (_make_compaction(run, config), _make_nudge(run, state, told))
     if not is_running_low(run, config):
@@ -381,14 +381,14 @@ def _go_on_moves(
     share = run.used / config.tokens
     warning = f"{share:.0%} of the tokens for this work are used"
     return (
-        _make_note(run, f"warned:{run.deep_n}", f"{warning}. {progress(graph)}."),
+        _make_note(run, f"warned:{run.deep_n}", f"{warning}. {render_progress(graph)}."),
         _make_nudge(run, state, f"{told} {warning}: do what matters most first."),
     )
 
 
 def _make_spent_note(run: LongRun, graph: TaskGraph, config: DeepWorkConfig) -> StateNote:
     words = f"The {config.tokens:,} tokens of this deep work are used up. {_render_progress(graph)}"
-    if left(graph):
+    if list_open(graph):
         words += "\nWrite /deep on for as many again, or /deep off."
     return StateNote(f"deep:{run.session}:spent:{run.deep_n}", DEEP_WORK_SPENT, words)
 
@@ -461,7 +461,7 @@ def _make_note(run: LongRun, key: str, text: str) -> StateNote:
 
 def _render_progress(graph: TaskGraph) -> str:
     """The progress in words, with the tasks that are left."""
-    open_ = {task.id: task for task in left(graph)}
+    open_ = {task.id: task for task in list_open(graph)}
     if not open_:
-        return f"{progress(graph)}."
-    return f"{progress(graph)}. Left:\n{listed(open_, MAX_SHOWN_TASKS)}"
+        return f"{render_progress(graph)}."
+    return f"{render_progress(graph)}. Left:\n{render_tasks(open_, MAX_SHOWN_TASKS)}"

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from ..tools.aliases import TOOLS, canonical
-from ..tools.define import decoded
+from ..tools.aliases import TOOL_ALIASES, normalize_arguments
+from ..tools.define import decode_json
 from ..types import events as e
 from ..types.errors import Refused
 from ..types.messages import ToolCall, ToolResult, Usage
@@ -128,11 +128,11 @@ def make_course(events: Sequence[e.AnyEvent], known: set[tuple[str, str]] | None
 def make_call_key(call: ToolCall) -> tuple[str, str]:
     """By what two calls are the same: our name of the tool, and the arguments under our names, in
     order."""
-    name = TOOLS.get(call.name, call.name)
+    name = TOOL_ALIASES.get(call.name, call.name)
     try:
-        given = decoded(bytes(call.arguments))
+        given = decode_json(bytes(call.arguments))
         if isinstance(given, dict):
-            given = canonical(name, given)
+            given = normalize_arguments(name, given)
         return name, msgspec.json.encode(given, order="sorted").decode()
     except (ValueError, RecursionError, TypeError):
         return name, bytes(call.arguments).decode(errors="replace")

@@ -24,7 +24,7 @@ from ..models.message_variants import next_mask_point
 from ..models.meter import UsageMeter
 from ..models.usable import sanitize_reply
 from ..models.window import fit_messages
-from ..tools.deferred import schemas_of
+from ..tools.deferred import make_schemas
 from ..types import events as e
 from ..types.errors import ModelError
 from ..types.labels import LOCAL
@@ -102,7 +102,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 def _build_request(agent: Agent, state: State, model: str, trial: Trial, *, tools: bool) -> Request:
     """What this agent asks `provider/name` in this state. Raises ContextOverflow when it does not
     fit into the window of the model."""
-    bare = Request(model, (), (), schemas_of(agent.tools) if tools else ())
+    bare = Request(model, (), (), make_schemas(agent.tools) if tools else ())
     return build_request(agent, state, bare, trial.meter.scale(model), trial.host.open_model)
 
 

@@ -19,7 +19,7 @@ from ..models.pictures import PictureStore
 from ..models.side_completion import Billing, call_billed
 from ..secrets.inbound_redaction import redact_event
 from ..skills.skill import FILE_NAME, Skill, Skills, SkillSource, read_skill
-from ..tools.define import decoded
+from ..tools.define import decode_json
 from ..types.budget import Budgets, Charge, no_budget
 from ..types.commit import Change
 from ..types.errors import ConfigError, Refused, ToolError
@@ -154,7 +154,7 @@ def _serve_skill(call: ToolCall, skills: dict[str, Skill]) -> str | None:
     if name != "read_skill":
         return None
     try:
-        given = msgspec.convert(decoded(arguments.encode()), dict[str, str])
+        given = msgspec.convert(decode_json(arguments.encode()), dict[str, str])
         return read_skill(skills[given["skill"]], given.get("path", ""))
     except (ValueError, KeyError):
         return None

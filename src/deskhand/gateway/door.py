@@ -67,7 +67,7 @@ class Access(Protocol):
     redact: Redactor
     zone: tzinfo | None
 
-    def authorise(self, inbound: Inbound, /) -> Principal | None:
+    def authorize(self, inbound: Inbound, /) -> Principal | None:
         """Who the sender is, or None for a stranger."""
 
     def route(self, inbound: Inbound, /) -> str:
@@ -122,7 +122,7 @@ class LocalDoor:
     # Taking in
 
     async def submit(self, inbound: Inbound) -> Receipt:
-        principal = self._access.authorise(inbound)
+        principal = self._access.authorize(inbound)
         if principal is None:
             return Receipt("refused", reason=f"{inbound.sender!r} is not known here")
 

@@ -173,7 +173,7 @@ class Drafts:
             self._tasks is None
             or place is None
             or channel is None
-            or not channel.edits_at(place[0])
+            or not channel.edit_interval_s(place[0])
         ):
             return None
         live = LiveDraft(session, n, *place, of_work=of_work)
@@ -222,7 +222,7 @@ class Drafts:
         """Post it and change it until it is over. Raises ChannelError, TimeoutError."""
         draft: Draft | None = None
         shown = ""
-        pause_s = channel.edits_at(live.address)
+        pause_s = channel.edit_interval_s(live.address)
         while not live.over.is_set():
             text = live.text
             place = (live.address.channel, live.address.account, live.address.chat)

@@ -94,7 +94,7 @@ class TypingIndicator:
     async def _show_typing(self, channel: Typing, place: Address) -> None:
         try:
             with anyio.fail_after(SEND_S):
-                await channel.typing(place)
+                await channel.show_typing(place)
         except (ChannelError, TimeoutError) as error:
             log.debug("nobody sees at %s that an answer is on its way: %s", place.channel, error)
             self._until[place] = self._clock.monotonic() + REFUSED_S

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..tools.task_import import of_computer
+from ..tools.task_import import parse_computer_tasks
 from ..types.errors import JobInvalid
 from ..types.jobs import Job, validate_job
 from ..types.labels import Label
@@ -209,7 +209,7 @@ def _tasks(tree: Tree, sessions: str) -> Iterator[ImportedTaskList]:
         except Unread as error:
             tree.note_unread(inner, error)
             continue
-        found = of_computer(data, Label("tool_local", source=f"agent_computer, {talk}"))
+        found = parse_computer_tasks(data, Label("tool_local", source=f"agent_computer, {talk}"))
         for note in found.notes:
             tree.notes.change(inner, note)
         rows = raw.get("tasks") if isinstance(raw, Mapping) else raw

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from ..assembly.prompt_presets import FILE_NAME as PRESET_FILE
 from ..config.foreign_keys import OPENAGENT_TASKS
-from ..tools.task_import import of_openagent
+from ..tools.task_import import parse_openagent_tasks
 from ..types.labels import Label
 from ..types.options import TITLE_CHARS, SessionOptions
 from .jsonl import JsonlRecord
@@ -236,7 +236,7 @@ def _tasks(tree: Tree, folder: str) -> Iterator[ImportedTaskList]:
                 tree.note_unread(inner, error)
                 continue
             tree.notes.count_unused_fields("tasks", row if isinstance(row, Mapping) else {}, _TASK)
-    found = of_openagent(files, Label("tool_local", source=f"openagent-core, {folder}"))
+    found = parse_openagent_tasks(files, Label("tool_local", source=f"openagent-core, {folder}"))
     for note in found.notes:
         tree.notes.change(folder, note)
     if found.tasks:

@@ -9,9 +9,9 @@ from typing import Any, Literal
 import msgspec
 from msgspec.structs import replace
 
-from ..tools.base import Context, Done, Outcome, Spec, done
-from ..tools.base import own as own_label
-from ..tools.define import decode_arguments, schema
+from ..tools.base import Context, Done, Outcome, Spec, make_result
+from ..tools.base import call_label as own_label
+from ..tools.define import decode_arguments, make_schema
 from ..types.effects import Effect
 from ..types.errors import ConfigError, Refused, ToolError
 from ..types.identity import OWN_SURFACES, Address
@@ -80,7 +80,7 @@ class CronTool:
     def __init__(self, jobs: JobsApi | None) -> None:
         self._jobs = jobs
         self.effects: tuple[Effect, ...] = ("none", "local_write", "send_other")
-        described = schema(CronArguments)
+        described = make_schema(CronArguments)
         for name, meaning in _DESCRIPTIONS.items():
             described["properties"][name]["description"] = meaning
         description = (
@@ -117,7 +117,7 @@ class CronTool:
             case "list":
                 found = [view for view in await jobs.list_jobs(who) if not view.builtin]
                 text = "\n".join(describe_job(view, jobs.zone) for view in found)
-                return done(text or "There are no jobs.", label_of_jobs(found, context))
+                return make_result(text or "There are no jobs.", label_of_jobs(found, context))
             case "remove":
                 name = _require_job_id(given)
                 await jobs.remove(who, name)
@@ -125,7 +125,7 @@ class CronTool:
                     f"ok, {name} is removed; a person brings it back with `deskhand jobs undo "
                     f"{name}`"
                 )
-                return done(text, own_label(context))
+                return make_result(text, own_label(context))
             case "add":
                 job = await self._make_job(given, context, jobs)
                 view = await jobs.create(who, job, context.address)
@@ -133,7 +133,7 @@ class CronTool:
                 job = await self._edit_job(given, context, jobs)
                 view = await jobs.change(who, job, context.address)
         text = await self._render_confirmation(view, jobs)
-        return done(text, join_labels((own_label(context), view.label)))
+        return make_result(text, join_labels((own_label(context), view.label)))
 
     async def _make_job(self, given: CronArguments, context: Context, jobs: JobsApi) -> Job:
         message = clean_text(given.message).strip()

@@ -22,10 +22,10 @@ from ..assembly.host import Host
 from ..config.config import workspace_of
 from ..config.sections import HeartbeatConfig
 from ..gateway.inject import InboundInjector
-from ..tools.approved import bound_of
-from ..tools.documents.invisible import written_out
-from ..tools.label_marks import marks_in
-from ..tools.paths import Place, leave_no_trace, place_of
+from ..tools.approved import bound_from_rows
+from ..tools.documents.invisible import escape_invisible
+from ..tools.label_marks import load_scope_marks
+from ..tools.paths import Place, place_of, set_noatime
 from ..tools.queries import approved_digests
 from ..types.commit import Change
 from ..types.errors import JobInvalid
@@ -207,13 +207,13 @@ class Heartbeat:
     async def _is_untrusted(self, agent: str, place: Place) -> bool:
         """True when the file holds untrusted words, or those of somebody who is no owner, or was
         changed since an owner approved it."""
-        marks = await marks_in(await self._host.agent_of(f"{agent}/").open_scope())
+        marks = await load_scope_marks(await self._host.agent_of(f"{agent}/").open_scope())
         path = place.real
         approved = await approved_digests(self._store)
-        bound = await anyio.to_thread.run_sync(bound_of, approved)
-        if bound.differs(path) or bound.covers(path):
-            return bound.differs(path)
-        label = marks.of(place)
+        bound = await anyio.to_thread.run_sync(bound_from_rows, approved)
+        if bound.is_changed(path) or bound.covers(path):
+            return bound.is_changed(path)
+        label = marks.file_label(place)
         return label.integrity == "untrusted" or bool(label.by)
 
     async def _ask_agent(self, job: Job, prompt: str, changes: Sequence[Change]) -> str:
@@ -269,7 +269,7 @@ def _read(path: str) -> tuple[str, Place]:
     except OSError:
         return nothing
     with os.fdopen(fd, "rb") as file:
-        leave_no_trace(fd)
+        set_noatime(fd)
         try:
             data = file.read(FILE_BYTES)
         except OSError:  # a folder
@@ -277,7 +277,7 @@ def _read(path: str) -> tuple[str, Place]:
         place = place_of(fd, path)
     if place is None:
         return nothing
-    return written_out(data.decode("utf-8-sig", "replace")), place
+    return escape_invisible(data.decode("utf-8-sig", "replace")), place
 
 
 _jobs: type[BuiltinJobs] = Heartbeat

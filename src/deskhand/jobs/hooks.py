@@ -16,11 +16,11 @@ from ..assembly.host import Host
 from ..config.sections import HOOK_TIMEOUT_S
 from ..sandbox.base import Exit, Mount, SandboxCommand
 from ..tools.base import Context
-from ..tools.output import ends, whole
-from ..tools.shell import how_it_ended
+from ..tools.output import join_ends, utf8_boundary
+from ..tools.shell import describe_exit
 from ..tools.watch import Watch
 from ..tools.way import Traveller, Way
-from ..tools.written import mounts_of
+from ..tools.written import command_mounts
 from ..types.commit import Change
 from ..types.errors import JobInvalid, SandboxError, ToolError
 from ..types.identity import Address, Principal
@@ -80,8 +80,8 @@ class _Printed:
     def text(self) -> str:
         if self.size <= HEAD_BYTES + len(self.tail):
             return clean_text(bytes(self.head + self.tail).decode(errors="replace"))
-        head = bytes(self.head[: whole(bytes(self.head), HEAD_BYTES)])
-        return ends(head, bytes(self.tail), self.size, "").replace(
+        head = bytes(self.head[: utf8_boundary(bytes(self.head), HEAD_BYTES)])
+        return join_ends(head, bytes(self.tail), self.size, "").replace(
             "; read_output(handle='', offset=", " (from ", 1
         )
 
@@ -148,21 +148,25 @@ async def run_hook(hook: Hook, context: Context) -> HookResult:
     """
     argv = await anyio.to_thread.run_sync(_prepare_argv, hook)
     folder = str(hook.folder.resolve())
-    mounts = (*mounts_of(context), Mount(folder), Mount(f"{folder}/{STATE_FOLDER}", write=True))
+    mounts = (
+        *command_mounts(context),
+        Mount(folder),
+        Mount(f"{folder}/{STATE_FOLDER}", write=True),
+    )
     command = SandboxCommand(argv, folder, mounts, hook.env, hook.stdin, hook.timeout_s)
     printed = {False: _Printed(), True: _Printed()}
     try:
-        async with await Watch.of(context, shlex.join(argv)) as watch:
+        async with await Watch.start(context, shlex.join(argv)) as watch:
             ended, way = await _run_sandboxed(command, context, printed, watch)
-            watch.hear(way.label(LOCAL))
-            looked = await watch.over()
+            watch.set_network_label(way.output_label(LOCAL))
+            looked = await watch.finish()
     except SandboxError as error:
         raise ToolError(str(error)) from error
-    words = how_it_ended(ended, hook.timeout_s, said=True).strip().strip("[]")
+    words = describe_exit(ended, hook.timeout_s, said=True).strip().strip("[]")
     last = printed[True].text().strip()[-STDERR_CHARS:]
     label = join_labels((LOCAL, context.label, looked.label))
     whose = join_labels((label, label_of_hook(hook.folder.name))) if last or way.refused else LOCAL
-    outcome = Text(": ".join(filter(None, (words, last))) + way.note(), whose)
+    outcome = Text(": ".join(filter(None, (words, last))) + way.render_note(), whose)
     return HookResult(ended.code == 0, printed[False].text(), outcome, looked.rows, label)
 
 
@@ -177,7 +181,7 @@ async def _run_sandboxed(
     if not sandbox.has_egress:
         return await sandbox.run(command, output), Way()
     traveller = Traveller(
-        context.session, context.agent, context.principal, context.label, read=watch.read
+        context.session, context.agent, context.principal, context.label, read=watch.read_label
     )
     async with context.reach.ways(traveller) as way:
         return await sandbox.run(replace(command, egress=way.path), output), way

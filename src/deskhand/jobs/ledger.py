@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ..store.base import Store
-from ..tools.label_marks import lasting
+from ..tools.label_marks import needs_mark
 from ..types.commit import Change
 from ..types.jobs import Counters, Job, Run, RunState
 from ..types.labels import LOCAL, Label
@@ -260,7 +260,7 @@ def _hook_state_name(job: str) -> str:
 
 
 def _set_label(name: str, run: Run, label: Label, at: float) -> Change:
-    if not lasting(label):
+    if not needs_mark(label):
         return Change("file_label_drop", (name,))
     return Change("file_label_set", (name, _encode(label), run.session, at))
 

@@ -13,9 +13,9 @@ import msgspec
 import yaml
 from msgspec.structs import replace
 
-from ..tools.base import Context, Done, Outcome, Spec, done
-from ..tools.base import own as own_label
-from ..tools.define import decode_arguments, schema
+from ..tools.base import Context, Done, Outcome, Spec, make_result
+from ..tools.base import call_label as own_label
+from ..tools.define import decode_arguments, make_schema
 from ..types.effects import Effect
 from ..types.errors import ConfigError, JobInvalid, Refused, ToolError
 from ..types.identity import Address
@@ -68,7 +68,7 @@ class ManageJob:
         self._jobs = jobs
         self._folder = folder
         self.effects: tuple[Effect, ...] = ("none", "local_write", "send_other")
-        described = schema(ManageJobArguments)
+        described = make_schema(ManageJobArguments)
         for name, meaning in _DESCRIPTIONS.items():
             described["properties"][name]["description"] = meaning
         description = (
@@ -108,7 +108,9 @@ class ManageJob:
             case "list":
                 return _list(await jobs.list_jobs(who), context, jobs.zone)
             case "blueprints":
-                return done("\n".join(map(describe_blueprint, BLUEPRINTS)), own_label(context))
+                return make_result(
+                    "\n".join(map(describe_blueprint, BLUEPRINTS)), own_label(context)
+                )
             case "create":
                 job = await self._new_job(given, context, jobs)
                 view = await jobs.create(who, job, context.address)
@@ -120,7 +122,7 @@ class ManageJob:
                     f"ok, {name} is removed; a person brings it back with `deskhand jobs undo "
                     f"{name}`"
                 )
-                return done(text, own_label(context))
+                return make_result(text, own_label(context))
             case "enable" | "disable":
                 view = await jobs.set_enabled(who, _require_name(name), given.action == "enable")
         text = await render_confirmation(view, jobs)
@@ -128,7 +130,7 @@ class ManageJob:
             text += await anyio.to_thread.run_sync(
                 write_hook_stubs, self._folder / view.name, view.job
             )
-        return done(text, join_labels((own_label(context), view.label)))
+        return make_result(text, join_labels((own_label(context), view.label)))
 
     async def _new_job(self, given: ManageJobArguments, context: Context, jobs: JobsApi) -> Job:
         if given.blueprint:
@@ -144,7 +146,7 @@ def _list(views: Sequence[JobView], context: Context, zone: str) -> Done:
     text = "\n".join(describe_job(view, zone) for view in shown)
     if len(views) > MAX_LISTED:
         text += f"\n… and {len(views) - MAX_LISTED} more"
-    return done(text or "There are no jobs.", label_of_jobs(shown, context))
+    return make_result(text or "There are no jobs.", label_of_jobs(shown, context))
 
 
 def _require_name(name: str) -> str:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ..agent.profile import Agent
 from ..store.base import Store
-from ..tools.deferred import narrowed
+from ..tools.deferred import restrict_tools
 from ..types.jobs import session_job_name
 from .ledger import job_of_session
 
@@ -32,7 +32,7 @@ def apply_job_settings(store: Store, session: str, agent: Agent) -> Agent:
     limits = replace(limits, steps=job.steps or limits.steps, tokens=job.tokens or limits.tokens)
     tools = agent.tools
     if job.tools is not None:
-        tools = narrowed(tools, [name for name in tools if _matches_any(name, job.tools)])
+        tools = restrict_tools(tools, [name for name in tools if _matches_any(name, job.tools)])
     return replace(agent, models=job.models or agent.models, limits=limits, tools=tools)
 
 

@@ -10,7 +10,7 @@ import anyio.to_thread
 from ..assembly.host import Host
 from ..config.config import workspace_of
 from ..tools.base import Context
-from ..tools.label_marks import marks_in
+from ..tools.label_marks import load_scope_marks
 from ..tools.pages import read_page
 from ..types.identity import Address, Principal
 from ..types.jobs import Job
@@ -41,9 +41,9 @@ class HostSources:
         if not paths:
             return ()
         agent = job.agent or self._host.settings().agents[0]
-        marks = await marks_in(await self._host.agent_of(f"{agent}/").open_scope())
+        marks = await load_scope_marks(await self._host.agent_of(f"{agent}/").open_scope())
         return await anyio.to_thread.run_sync(
-            lambda: [marks.told_by_name((path,)) for path in paths]
+            lambda: [marks.listing_label_by_name((path,)) for path in paths]
         )
 
     async def fetch_page(self, job: Job, url: str) -> str:

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from ..tools.base import Context, own
+from ..tools.base import Context, call_label
 from ..types.errors import JobInvalid
 from ..types.jobs import ISOLATED, OPEN_STATES, Job, JobView, Run, RunState
 from ..types.labels import Label, join_labels
@@ -179,7 +179,7 @@ def describe_job(view: JobView, zone: str) -> str:
 
 def label_of_jobs(views: Sequence[JobView], context: Context) -> Label:
     """The label of what `describe_job` says of these jobs and of their last results."""
-    labels = [own(context)]
+    labels = [call_label(context)]
     for view in views:
         labels += [view.label, view.said]
     return join_labels(tuple(labels))

@@ -36,7 +36,7 @@ from ..memory.project_text import Sheet, ShownFacts, render_fact
 from ..memory.project_write import replace_if_unchanged
 from ..memory.queries import NotesVersion, ReflectedSession
 from ..policy.gate import may_see
-from ..tools.label_marks import OWNERS, is_private, marks_in, stored_as
+from ..tools.label_marks import OWNER_READERS, encode_path, is_private, load_scope_marks
 from ..tools.paths import Place, Workspace
 from ..tools.queries import set_label
 from ..types.errors import ConfigError, StoreUnavailable, ToolError
@@ -51,7 +51,7 @@ FILE_BYTES = 400_000
 MOST_FILES = 400
 DAYS = 3
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}\.md")
-_READERS = (OWNER_NAME, *OWNERS)
+_READERS = (OWNER_NAME, *OWNER_READERS)
 _decode_base = msgspec.json.Decoder(Base).decode
 
 INDEX = "memory/index.json"
@@ -295,13 +295,13 @@ class Notebook:
         root = files.roots[0][0]
         if not is_private(root, f"{root}/{path}") or is_private(root, real):
             return
-        label = Label("tool_local", OWNERS, f"file {path}")
-        change = set_label(stored_as(real), label, "", self._ground.clock.now())
+        label = Label("tool_local", OWNER_READERS, f"file {path}")
+        change = set_label(encode_path(real), label, "", self._ground.clock.now())
         anyio.from_thread.run(self._ground.store.change, (change,))
 
     async def _read_label(self, agent: str, place: Place) -> Label:
         """The label of what was read at this place, also while somebody writes it."""
-        return (await marks_in(await self._agent(agent).open_scope())).of(place)
+        return (await load_scope_marks(await self._agent(agent).open_scope())).file_label(place)
 
     async def _save_changes(
         self, file: NotesFile, real: str, done: Merge, *, base: Base, label: Label, facts: _Facts

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import PurePosixPath
 
-from ..tools.paths import Workspace, where_is
+from ..tools.paths import Workspace, descriptor_path
 from ..types.errors import ToolError
 
 # renameat2(2)
@@ -39,7 +39,7 @@ def replace_if_unchanged(
     folder = files.open_beneath(parent, os.O_RDONLY | os.O_DIRECTORY)
     new = f".deskhand-{secrets.token_hex(8)}"
     try:
-        judge(f"{where_is(folder)}/{name}")
+        judge(f"{descriptor_path(folder)}/{name}")
         _write(folder, new, content, _read_mode(folder, name, path, before))
         return (
             _move_into_place(folder, new, name)

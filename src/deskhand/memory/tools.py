@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..policy.gate import format_sources
-from ..tools.base import Context, Done, Tool, done, own
+from ..tools.base import Context, Done, Tool, call_label, make_result
 from ..tools.define import tool
 from ..types.errors import ToolError
 from ..types.identity import EVERYBODY, responsible_person
@@ -119,7 +119,7 @@ def _make_save_tool(
         known = await _find_known(memory, viewer, wanted, held=bool(why), pinned=pinned)
         if known:
             source = add_fact_source(known, context.session, _event_number(context))
-            said = done(f"that is known already: #{known}", own(context))
+            said = make_result(f"that is known already: #{known}", call_label(context))
             return replace(said, changes=(source,))
 
         old = await _find_replaced(memory, viewer, wanted, replaces)
@@ -143,8 +143,8 @@ def _make_save_tool(
             held=bool(why),
             replaces=tuple(each.id for each in old),
         )
-        label = join_labels((own(context), *(each.label for each in old)))
-        said = done(_describe_saved(old, why), label)
+        label = join_labels((call_label(context), *(each.label for each in old)))
+        said = make_result(_describe_saved(old, why), label)
         return replace(said, changes=add_fact(fact, context.clock.now(), limits))
 
     return save_memory
@@ -258,8 +258,8 @@ def _clamp(wanted: int, most: int) -> int:
 
 def _render_facts(facts: list[Fact], nothing: str, context: Context) -> Done:
     if not facts:
-        return done(nothing, own(context))
-    return done(
+        return make_result(nothing, call_label(context))
+    return make_result(
         "\n".join(map(render_fact_line, facts)),
         join_labels((LOCAL, *(fact.label for fact in facts))),
     )
@@ -283,7 +283,9 @@ def _make_forget_tool(memory: Memory) -> Tool:
             )
         change = close_fact(fact.id, context.clock.now(), "forgotten")
         said = f"ok, forgotten: {fact.text} (`deskhand memories undo {fact.id}` brings it back)"
-        return replace(done(said, join_labels((own(context), fact.label))), changes=(change,))
+        return replace(
+            make_result(said, join_labels((call_label(context), fact.label))), changes=(change,)
+        )
 
     return forget_memory
 

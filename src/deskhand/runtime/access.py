@@ -33,7 +33,7 @@ class LocalAccess:
         self.rounds = host.rounds
         self.redact = host.redact
         self.zone: tzinfo | None = ZoneInfo(host.settings().config.timezone)
-        self.authorise = authorise or people.authorize
+        self.authorize = authorise or people.authorize
         self.may_talk = people.may_talk
         self.note_refusal = people.add_audit_note
         self.unpack_message = tools.unpack_message

@@ -30,11 +30,11 @@ from ..skills.skill import Skills
 from ..skills.tools import why_held
 from ..skills.write import write_skill
 from ..store.queries import count_sessions, last_event_number
-from ..tools.approved import bound_of
+from ..tools.approved import bound_from_rows
 from ..tools.base import ToolScope
-from ..tools.deferred import offering
-from ..tools.label_marks import marks_in
-from ..tools.names import alike
+from ..tools.deferred import list_offered_specs
+from ..tools.label_marks import load_scope_marks
+from ..tools.names import describe_lookalikes
 from ..tools.queries import approved_digests
 from ..tools.undo import UndoItem
 from ..types.diffs import CallDiff, FileDiff
@@ -171,7 +171,7 @@ class RunningAdmin:
 
     def tools(self, agent: str) -> list[ToolView]:
         tools = self._app.current.agent(agent).tools
-        now = offering(tools, SessionOptions())
+        now = list_offered_specs(tools, SessionOptions())
         specs = [tool.spec for tool in tools.values()]
         return [
             ToolView(s.name, s.description, s.effect, s.parameters, deferred=s not in now)
@@ -184,14 +184,14 @@ class RunningAdmin:
     async def skills(self, principal: Principal, agent: str) -> list[SkillView]:
         found = await anyio.to_thread.run_sync(self._skills(agent).find)
         reach = await self._app.current.agent(agent).open_scope()
-        marks = await marks_in(reach)
-        bound = bound_of(await approved_digests(self._app.store))
+        marks = await load_scope_marks(reach)
+        bound = bound_from_rows(await approved_digests(self._app.store))
         found = {
             name: each
             for name, each in found.items()
             if not why_held(each, marks, bound, principal)
         }
-        twins = alike(found)
+        twins = describe_lookalikes(found)
         return [
             SkillView(name, f"{skill.description} {twins.get(name, '')}".rstrip(), skill.source)
             for name, skill in found.items()
@@ -419,7 +419,7 @@ class RunningAdmin:
 
     def _place_view(self, item: UndoItem) -> PlaceView:
         kept = item.before is None or item.before[0] in "dlk" or item.blob is not None
-        return PlaceView(self._app.redact(item.shown), change_kind(item), kept)
+        return PlaceView(self._app.redact(item.display_name), change_kind(item), kept)
 
     async def diff_of_change(self, principal: Principal, number: int) -> CallDiff:
         entry = await self._app.effects.get(principal, number)

@@ -146,7 +146,7 @@ class Parts(msgspec.Struct, frozen=True):
     tools: Tools | None = None
     statements: Mapping[str, str] = {}
     channels: Sequence[Channel] = ()
-    authorise: Authorizer | None = None
+    authorize: Authorizer | None = None
     store: StoreFactory = SqliteStore
     clock: Clock = SystemClock()
     ids: Ids = RandomIds()
@@ -224,8 +224,8 @@ class App:
             words=self.scopes.pending_labels,
         )
 
-        access = LocalAccess(host, people, self.tool_wiring, parts.model, parts.authorise)
-        self.authorise = access.authorise
+        access = LocalAccess(host, people, self.tool_wiring, parts.model, parts.authorize)
+        self.authorize = access.authorize
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, clock, parts.ids)
 
         self._set_renderer()
@@ -285,7 +285,7 @@ class App:
             alerts=self.alerts,
             rounds=self.rounds,
             current=self.current,
-            people=None if parts.authorise else self.people,
+            people=None if parts.authorize else self.people,
         )
 
     def _open_ports(self) -> Ports:
@@ -563,7 +563,7 @@ class App:
             log.info("%s: ignored the bot %s: %s", channel.name, inbound.sender, receipt.reason)
         elif receipt.reason == NO_ACCESS:
             await self.strangers.refuse_agent(inbound, channel)
-        elif self.authorise(inbound) is None:
+        elif self.authorize(inbound) is None:
             await self.strangers.refuse(inbound, channel)
 
     async def close(self) -> None:

@@ -27,16 +27,16 @@ from ..jobs.heartbeat import FILE as HEARTBEAT_FILE
 from ..skills.python import FOLDERS as PYTHON_FOLDERS
 from ..store.base import Store
 from ..tools.approved import (
-    MOST_BYTES,
-    MOST_FILES,
+    MAX_BYTES,
+    MAX_FILES,
     Bound,
     Content,
-    approve_rows,
-    bound_of,
-    content_of,
+    approval_rows,
+    bound_from_rows,
+    read_content,
 )
-from ..tools.documents.invisible import written_out
-from ..tools.names import shown_name
+from ..tools.documents.invisible import escape_invisible
+from ..tools.names import display_name
 from ..tools.queries import (
     Approval,
     approved_digests,
@@ -106,7 +106,7 @@ class Approving:
                     if path not in found and is_held_back(held, path):
                         found[path] = HeldFile(path, agent, self._why_held(path, marks, held.bound))
             for path in marks.approvals:
-                if held.bound.differs(path) and os.path.realpath(path) not in map(
+                if held.bound.is_changed(path) and os.path.realpath(path) not in map(
                     os.path.realpath, found
                 ):
                     found[path] = HeldFile(path, "", self._why_held(path, marks, held.bound))
@@ -122,8 +122,8 @@ class Approving:
 
         def read() -> Seen:
             place, whose, bound = self._resolve(path, agent)
-            why = self._why_held(place, marks, bound_of(digests))
-            content = content_of(place)
+            why = self._why_held(place, marks, bound_from_rows(digests))
+            content = read_content(place)
             if content is None:
                 return Seen(
                     place, whose, "", problem=_why_not_approvable(place), why=why, bound=bound
@@ -137,7 +137,7 @@ class Approving:
     async def approve(self, seen: Seen, by: str, now: float) -> None:
         """Let in what was seen, as it was seen. Raises Refused where it cannot be approved, or is
         another by now."""
-        content = await anyio.to_thread.run_sync(content_of, seen.path)
+        content = await anyio.to_thread.run_sync(read_content, seen.path)
         if not seen.digest:
             raise Refused(f"{seen.path} cannot be approved: {seen.problem}")
         if content is None or content.digest.hex() != seen.digest:
@@ -145,7 +145,7 @@ class Approving:
                 f"{seen.path} was changed just now; look at it again: deskhand held show "
                 f"{seen.path}"
             )
-        rows = approve_rows(seen.path, content.digest, by, now)
+        rows = approval_rows(seen.path, content.digest, by, now)
         if not seen.bound:
             rows = (*rows, drop_approval(seen.path))
         await self._store.change(rows)
@@ -187,7 +187,7 @@ class Approving:
 
     def _why_held(self, path: str, marks: Marks, bound: Bound) -> str:
         real = os.path.realpath(path)
-        if bound.differs(real) or bound.differs(path):
+        if bound.is_changed(real) or bound.is_changed(path):
             for each in marks.approvals.values():
                 if _contains(each.path, real, path):
                     at = _format_time(each.at, self._settings)
@@ -204,10 +204,10 @@ class Approving:
             {label.source or "outside" for label in inside if label.integrity == "untrusted"}
         )
         if sources:
-            return f"content from outside: {', '.join(map(shown_name, sources[:3]))}"
+            return f"content from outside: {', '.join(map(display_name, sources[:3]))}"
         people = sorted({each for label in inside for each in label.by})
         if people:
-            return f"written by {', '.join(map(shown_name, people[:3]))}"
+            return f"written by {', '.join(map(display_name, people[:3]))}"
         return "meant for others" if inside else ""
 
     def _resolve(self, path: str, agent: str) -> tuple[str, str, bool]:
@@ -268,8 +268,8 @@ def _why_not_approvable(path: str) -> str:
     if Path(path).is_symlink():
         return "it is a link; approve the file to which it leads, or put the file itself there"
     return (
-        f"it holds links or what is no file, or more than {MOST_FILES} files or "
-        f"{MOST_BYTES >> 20} MB, or it is being"
+        f"it holds links or what is no file, or more than {MAX_FILES} files or "
+        f"{MAX_BYTES >> 20} MB, or it is being"
         " changed just now"
     )
 
@@ -280,7 +280,7 @@ def _render_content(path: str, content: Content) -> str:
     shown = list[str]()
     for inner in sorted(content.files):
         if inner:
-            shown.append(f"--- {'/'.join(map(shown_name, inner.split('/')))}")
+            shown.append(f"--- {'/'.join(map(display_name, inner.split('/')))}")
         try:
             data = Path(path, inner).read_bytes()
         except OSError:
@@ -298,8 +298,8 @@ def _render_bytes(data: bytes) -> str:
     except UnicodeDecodeError:
         return f"[no text: {len(data):,} bytes, SHA-256 {sha256(data).hexdigest()}]"
     if len(text) <= TEXT_CHARS:
-        return written_out(text)
+        return escape_invisible(text)
     return (
-        f"{written_out(text[:TEXT_CHARS])}\n[{len(text) - TEXT_CHARS:,} more characters: read "
+        f"{escape_invisible(text[:TEXT_CHARS])}\n[{len(text) - TEXT_CHARS:,} more characters: read "
         "them in the file]"
     )

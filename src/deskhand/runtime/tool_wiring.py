@@ -11,7 +11,7 @@ from ..config.config import Config
 from ..secrets.egress_rules import Egress
 from ..secrets.inbound_redaction import redact_message
 from ..secrets.proxy_keys import ProxyKeys
-from ..tools.label_marks import stored_as
+from ..tools.label_marks import encode_path
 from ..tools.queries import set_label
 from ..types.errors import ToolError
 from ..types.labels import Label
@@ -61,7 +61,7 @@ class ToolWiring:
             return message
 
         async def mark(real: str, label: Label) -> None:
-            row = set_label(stored_as(real), label, session, ground.clock.now())
+            row = set_label(encode_path(real), label, session, ground.clock.now())
             await ground.store.change((row,))
 
         return redact_message(

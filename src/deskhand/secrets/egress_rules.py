@@ -23,7 +23,7 @@ from ..net.egress_door import Slots, open_egress_socket
 from ..net.egress_proxy import Use
 from ..net.egress_secrets import HeldSecret, SecretBroker, SecretRule
 from ..store.base import Store
-from ..tools.network import OUTSIDE, PRIVATE, REQUEST, read_so_far
+from ..tools.network import READ_OUTSIDE, READ_PRIVATE, REQUEST_HOST, read_level
 from ..tools.way import Traveller, Way
 from ..types.clock import Clock
 from ..types.errors import AddressRefused, StoreError
@@ -99,8 +99,8 @@ class Egress:
             *_answered_hosts(answers, "always"),
             *(parse_egress_host(grant.host) for grant in grants if not grant.knowing),
         ]
-        tainted = read_so_far(label)
-        enough = (OUTSIDE,) if tainted == OUTSIDE else (OUTSIDE, PRIVATE)
+        tainted = read_level(label)
+        enough = (READ_OUTSIDE,) if tainted == READ_OUTSIDE else (READ_OUTSIDE, READ_PRIVATE)
         knowing = [parse_egress_host(grant.host) for grant in grants if grant.knowing in enough]
         entries = knowing if tainted else [*knowing, *unread]
         problem = find_target_problem(host, port, public=False, entries=entries)
@@ -108,7 +108,7 @@ class Egress:
             return ""
 
         named = host if port in (80, 443) else f"{host}:{port}"
-        ask = f'call {REQUEST}(host="{named}")'
+        ask = f'call {REQUEST_HOST}(host="{named}")'
         granted = [parse_egress_host(grant.host) for grant in grants]
         if tainted and is_host_covered((*unread, *granted), host, port):
             return f"{_explain_tainted(host, label, traveller)}; {ask}"
@@ -189,7 +189,7 @@ def _count_use(session: str, way: Way, uses: dict[UseKey, HostUse], use: Use) ->
 
 def _explain_tainted(host: str, label: Label, traveller: Traveller) -> str:
     """That an allowed host needs a new question, since something was read meanwhile."""
-    reader = "this conversation" if read_so_far(traveller.label) else "this command"
+    reader = "this conversation" if read_level(traveller.label) else "this command"
     sources = ", ".join(label.source.splitlines()[:3]) or "content from outside"
     return f"{host} is not reached without a question now that {reader} has read {sources}"
 

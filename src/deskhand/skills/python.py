@@ -22,15 +22,15 @@ import msgspec
 from msgspec.structs import replace
 
 from ..sandbox.base import Mount, SandboxCommand
-from ..tools.aliases import TOOLS
-from ..tools.approved import CHANGED, bound_in
+from ..tools.aliases import TOOL_ALIASES
+from ..tools.approved import CHANGED_TEXT, load_bound
 from ..tools.base import Context, Done, Spec, Tool
-from ..tools.define import of_fields
-from ..tools.documents.invisible import written_out
-from ..tools.label_marks import marks_of
+from ..tools.define import make_function_tool
+from ..tools.documents.invisible import escape_invisible
+from ..tools.label_marks import load_marks
 from ..tools.paths import OpenedFile, Place, Workspace
 from ..tools.shell import run_watched
-from ..tools.written import mounts_of
+from ..tools.written import command_mounts
 from ..types.errors import ToolError
 from ..types.messages import clean_text
 
@@ -133,7 +133,7 @@ def _check_name(name: str) -> str:
 
 
 def _describe(node: ast.AsyncFunctionDef) -> str:
-    doc = written_out(clean_text(ast.get_docstring(node) or ""))
+    doc = escape_invisible(clean_text(ast.get_docstring(node) or ""))
     first = next((" ".join(line.split()) for line in doc.splitlines() if line.strip()), node.name)
     return f"[skill] {first[:DOC_CHARS]}"
 
@@ -173,7 +173,7 @@ def _is_valid_default(value: object, kind: str) -> bool:
             return (
                 kind == "str"
                 and len(value) <= DEFAULT_CHARS
-                and written_out(clean_text(value)) == value
+                and escape_invisible(clean_text(value)) == value
             )
         case _:
             return False
@@ -221,7 +221,7 @@ class PythonSkills:
                 if (
                     known is None
                     or known[0] != version
-                    or not all(each.place.still(whole) for each in known[1].skills)
+                    or not all(each.place.is_at(whole) for each in known[1].skills)
                 ):
                     known = version, _read_skills(workspace, path, version[1])
                     self._parsed[path] = known
@@ -271,7 +271,7 @@ def python_tools(
     tools = dict[str, Tool]()
     problems = list(found.problems)
     for skill in found.skills:
-        if skill.name in tools or skill.name in taken or skill.name in TOOLS:
+        if skill.name in tools or skill.name in taken or skill.name in TOOL_ALIASES:
             problems.append(f"{skill.file}: {skill.name} is no tool: another one has this name")
         elif len(tools) >= MOST_TOOLS:
             problems.append(
@@ -299,20 +299,20 @@ def _make_tool(skill: PythonSkill) -> Tool:
 
     fields = [_make_field(each) for each in skill.parameters]
     spec = Spec(skill.name, skill.description, {}, "local_write", "never", timeout_s=TIMEOUT_S + 10)
-    return of_fields(spec, fields, run, ["context"])
+    return make_function_tool(spec, fields, run, ["context"])
 
 
 async def _check_approved(opened: OpenedFile, context: Context) -> None:
     """Raises ToolError where these bytes of a tool's file are held back."""
-    marks = await marks_of(context)
-    bound = await bound_in(context)
+    marks = await load_marks(context)
+    bound = await load_bound(context)
     file = opened.place.asked
     real = opened.place.real
     if not all(
-        bound.allows(each, sha256(opened.data).digest()) for each in (real, marks.real(file))
+        bound.allows(each, sha256(opened.data).digest()) for each in (real, marks.real_path(file))
     ):
-        raise ToolError(CHANGED.format(what=file))
-    label = marks.of(opened.place)
+        raise ToolError(CHANGED_TEXT.format(what=file))
+    label = marks.file_label(opened.place)
     if bound.covers(real) or not (label.integrity == "untrusted" or label.by):
         return
     whose = (
@@ -345,7 +345,7 @@ def _make_command(
     reach = context.reach
     python = f"{base}/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
     shown = () if base.is_relative_to("/usr") else (Mount(str(base)),)
-    mounts = (*mounts_of(context), *shown)
+    mounts = (*command_mounts(context), *shown)
     argv = (python, "-I", "-B", "-c", _RUNNER, str(reach.folder / skill.file), skill.name)
     told = msgspec.json.encode({"source": source.decode("latin-1"), "given": given})
     return SandboxCommand(argv, str(reach.folder), mounts, stdin=told, timeout_s=TIMEOUT_S)

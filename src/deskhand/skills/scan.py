@@ -22,7 +22,7 @@ from typing import Literal
 import msgspec
 import yaml
 
-from ..tools.documents.invisible import without_invisible
+from ..tools.documents.invisible import strip_invisible
 from .skill import DESCRIPTION_CHARS, NAME_CHARS
 
 LONGEST_CHARS = 24_000
@@ -177,7 +177,7 @@ def generate_readings(text: str) -> Iterator[str]:
 def to_plain_text(text: str) -> str:
     """The text as one reads it: no case, no fullwidth or styled letters, nothing invisible, no
     emphasis inside of words, commands on one line that go on over several."""
-    text = unicodedata.normalize("NFKC", without_invisible(text)[0]).casefold()
+    text = unicodedata.normalize("NFKC", strip_invisible(text)[0]).casefold()
     text = text.replace("\u2019", "'").replace("\\\n", " ")
     text = re.sub(r"\*\*|(?<=\w)(?:__|\*|``|\"\"|'')(?=\w)", "", text)
     return re.sub(r"[^\S\n]+", " ", text)
@@ -252,7 +252,7 @@ def _check_name(name: str, taken: frozenset[str]) -> Iterator[ScanFinding]:
 
 
 def _check_letters(name: str, description: str, body: str) -> Iterator[ScanFinding]:
-    hidden = without_invisible(f"{name}{description}{body}")[1]
+    hidden = strip_invisible(f"{name}{description}{body}")[1]
     if hidden:
         yield ScanFinding("bad", "invisible", f"it has {hidden} characters that nobody sees")
     for word in re.findall(r"\w{3,}", f"{description} {body}"):

@@ -20,9 +20,9 @@ import yaml
 from msgspec.structs import replace
 
 from ..tools import tree
-from ..tools.approved import CHANGED, UNBOUND, Bound
-from ..tools.documents.invisible import written_out
-from ..tools.names import alike, shown_name
+from ..tools.approved import CHANGED_TEXT, NO_APPROVALS, Bound
+from ..tools.documents.invisible import escape_invisible
+from ..tools.names import describe_lookalikes, display_name
 from ..tools.paths import OpenedFile, Place, Workspace
 from ..types.errors import ToolError
 from ..types.messages import clean_text
@@ -98,7 +98,7 @@ class Skills:
         for source in self._sources:
             folder = str(source.root / source.inner)
             yield folder
-            with suppress(OSError), tree.scanned(folder) as inside:
+            with suppress(OSError), tree.scan_folder(folder) as inside:
                 for entry in inside:
                     yield f"{folder}/{entry.name}"
                     yield f"{folder}/{entry.name}/{FILE_NAME}"
@@ -111,7 +111,7 @@ class Skills:
                     fnmatchcase(skill.name, pattern) for pattern in self._allowed
                 ) and not _is_shadowed(skill, found):
                     found[skill.name] = skill
-        for name, note in alike(found).items():
+        for name, note in describe_lookalikes(found).items():
             found[name] = replace(found[name], problem=note.strip("()"))
         return dict(sorted(found.items()))
 
@@ -176,7 +176,9 @@ def _parse_skill(text: str, source: str, root: Path, inner: str) -> Skill | None
         name = folder
     if len(name) > NAME_CHARS or not _USABLE.fullmatch(name):
         return None
-    description = " ".join(written_out(front.get("description", "")).split())[:DESCRIPTION_CHARS]
+    description = " ".join(escape_invisible(front.get("description", "")).split())[
+        :DESCRIPTION_CHARS
+    ]
     if not _NAME.fullmatch(name):
         problem = problem or f"its name {name!r} is not in lower case, digits and single hyphens"
     if name != folder and inner != ".":
@@ -230,7 +232,7 @@ def parse_front_matter(text: str) -> tuple[dict[str, str], str]:
     return {key.strip(): clean_text(value.strip().strip("\"'")) for key, _, value in pairs}, problem
 
 
-def read_skill(skill: Skill, path: str = "", bound: Bound = UNBOUND) -> str:
+def read_skill(skill: Skill, path: str = "", bound: Bound = NO_APPROVALS) -> str:
     """The instructions, with what else there is to read, or a file of the skill. Raises ToolError;
     also for what is not as it was approved."""
     return load_skill(skill, path, bound).text
@@ -244,7 +246,7 @@ class LoadedSkill(msgspec.Struct, frozen=True):
     named_places: tuple[Place, ...] = ()
 
 
-def load_skill(skill: Skill, path: str = "", bound: Bound = UNBOUND) -> LoadedSkill:
+def load_skill(skill: Skill, path: str = "", bound: Bound = NO_APPROVALS) -> LoadedSkill:
     """The same, with where it was read."""
     with Workspace(str(skill.root)) as files:
         if path:
@@ -253,10 +255,12 @@ def load_skill(skill: Skill, path: str = "", bound: Bound = UNBOUND) -> LoadedSk
                 raise ToolError(f"{path!r} does not lie in the skill {skill.name!r}")
             further = _read_approved(files, skill, path, FURTHER_BYTES, bound)
             return LoadedSkill(
-                written_out(further.data.decode("utf-8-sig", "replace")), further.place
+                escape_invisible(further.data.decode("utf-8-sig", "replace")), further.place
             )
         read = _read_approved(files, skill, FILE_NAME, FILE_BYTES, bound)
-        body = written_out(split_front_matter(read.data.decode("utf-8-sig", "replace"))[1].strip())
+        body = escape_invisible(
+            split_front_matter(read.data.decode("utf-8-sig", "replace"))[1].strip()
+        )
         others = [
             (name, place) for name, place in _list_files(files, skill.inner) if name != FILE_NAME
         ]
@@ -276,20 +280,20 @@ def _read_approved(
         bound.allows(real, sha256(read.data).digest())
         for real in (place.real, os.path.realpath(place.asked))
     ):
-        raise ToolError(CHANGED.format(what=f"the skill {skill.name!r}"))
+        raise ToolError(CHANGED_TEXT.format(what=f"the skill {skill.name!r}"))
     return replace(read, place=place)
 
 
 def _list_files(files: Workspace, inner: str, deeper: bool = True) -> list[tuple[str, Place]]:
     """The files beneath, two levels deep."""
     found: list[tuple[str, Place]] = []
-    listed = files.listed(inner, 100)
+    listed = files.list_folder(inner, 100)
     for entry in listed.entries:
         if entry.kind == "folder" and deeper and entry.name.isprintable():
             beneath = _list_files(files, f"{inner}/{entry.name}", deeper=False)
-            found += [(f"{shown_name(entry.name)}/{name}", place) for name, place in beneath]
+            found += [(f"{display_name(entry.name)}/{name}", place) for name, place in beneath]
         elif entry.kind == "file":
-            found.append((shown_name(entry.name), listed.place_of(entry)))
+            found.append((display_name(entry.name), listed.place_of(entry)))
     return found
 
 
@@ -302,12 +306,12 @@ def render_skill_index(skills: dict[str, Skill]) -> str:
         "Before you do something that one of these is for, read it with read_skill.",
     ]
     size = 0
-    twins = alike(skills)
+    twins = describe_lookalikes(skills)
     for number, skill in enumerate(skills.values()):
         size += len(skill.name) + len(skill.description)
         if size > INDEX_CHARS:
             lines.append(f"[and {len(skills) - number} more: list_skills]")
             break
         twin = f" {twins[skill.name]}" if skill.name in twins else ""
-        lines.append(f"- {shown_name(skill.name)}: {skill.description}{twin}")
+        lines.append(f"- {display_name(skill.name)}: {skill.description}{twin}")
     return "\n".join(lines)

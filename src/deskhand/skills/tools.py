@@ -5,12 +5,12 @@ from __future__ import annotations
 import anyio.to_thread
 
 from ..policy.gate import list_other_authors
-from ..tools.approved import CHANGED, Bound, bound_in
+from ..tools.approved import CHANGED_TEXT, Bound, load_bound
 from ..tools.base import Context, Done, Tool
 from ..tools.define import tool
-from ..tools.label_marks import LabelMarks, label_of, marks_of
-from ..tools.names import shown_name
-from ..tools.output import shown
+from ..tools.label_marks import LabelMarks, listing_label, load_marks
+from ..tools.names import display_name
+from ..tools.output import make_bounded_result
 from ..tools.paths import Place
 from ..types.errors import ToolError
 from ..types.identity import Principal
@@ -26,8 +26,8 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
     async def list_skills(context: Context) -> Done:
         """The skills that there are, and what each is for."""
         found = await anyio.to_thread.run_sync(skills.find)
-        marks = await marks_of(context)
-        bound = await bound_in(context)
+        marks = await load_marks(context)
+        bound = await load_bound(context)
         found = {
             name: each
             for name, each in found.items()
@@ -37,11 +37,11 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
             (LOCAL, *(_file_label(each.place, marks, bound) for each in found.values()))
         )
         lines = [
-            f"{shown_name(each.name)}: {each.description}"
+            f"{display_name(each.name)}: {each.description}"
             + (f" [{each.problem}]" if each.problem else "")
             for each in found.values()
         ]
-        return await shown("\n".join(lines) or "there are no skills", context, label)
+        return await make_bounded_result("\n".join(lines) or "there are no skills", context, label)
 
     @tool
     async def read_skill(skill: str, context: Context, path: str = "") -> Done:
@@ -51,8 +51,8 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
         path: a file of the skill that its instructions name; empty for the instructions
         """
         found = await anyio.to_thread.run_sync(skills.find)
-        marks = await marks_of(context)
-        bound = await bound_in(context)
+        marks = await load_marks(context)
+        bound = await load_bound(context)
         if skill not in found:
             others = {
                 name: each
@@ -60,17 +60,19 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
                 if not why_held(each, marks, bound, context.principal)
             }
             said = f"there is no skill {skill!r}; there are: {', '.join(others) or 'none'}"
-            raise ToolError(said, marks.told(each.place for each in others.values()))
+            raise ToolError(said, marks.listing_label(each.place for each in others.values()))
         if why := why_held(found[skill], marks, bound, context.principal):
             raise ToolError(why)
         loaded = await anyio.to_thread.run_sync(skill_files.load_skill, found[skill], path, bound)
         read = _file_label(
-            loaded.place, await marks_of(context), bound
+            loaded.place, await load_marks(context), bound
         )  # asked for when it was read
         if why := _why_foreign(skill, read, context.principal):
             raise ToolError(why)
-        return await shown(
-            loaded.text, context, join_labels((read, await label_of(loaded.named_places, context)))
+        return await make_bounded_result(
+            loaded.text,
+            context,
+            join_labels((read, await listing_label(loaded.named_places, context))),
         )
 
     return (list_skills, read_skill)
@@ -79,13 +81,15 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
 def why_held(skill: Skill, marks: LabelMarks, bound: Bound, principal: Principal) -> str:
     """Why it is no instruction for who speaks here; '' where it is one: it was changed since it was
     approved, or a file of it was written on the word of somebody else."""
-    folder = marks.real(str(skill.folder))
-    if bound.differs(folder):
-        return CHANGED.format(what=f"the skill {skill.name!r}")
+    folder = marks.real_path(str(skill.folder))
+    if bound.is_changed(folder):
+        return CHANGED_TEXT.format(what=f"the skill {skill.name!r}")
     if bound.covers(folder):
         return ""
     inside = (label for path, label in marks.stored.items() if path.startswith(f"{folder}/"))
-    return _why_foreign(skill.name, join_labels((marks.of(skill.place), *inside)), principal)
+    return _why_foreign(
+        skill.name, join_labels((marks.file_label(skill.place), *inside)), principal
+    )
 
 
 def _why_foreign(name: str, label: Label, principal: Principal) -> str:
@@ -105,6 +109,6 @@ def _file_label(place: Place, marks: LabelMarks, bound: Bound) -> Label:
     own."""
     return (
         LOCAL
-        if bound.covers(place.real) and not marks.private(place.real)
-        else marks.told((place,))
+        if bound.covers(place.real) and not marks.is_private_file(place.real)
+        else marks.listing_label((place,))
     )

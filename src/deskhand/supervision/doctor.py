@@ -32,11 +32,11 @@ from ..secrets.proxy_keys import HAS_CRYPTOGRAPHY
 from ..secrets.redaction import open_secrets
 from ..secrets.secrets import SecretEntry
 from ..store.sqlite import SqliteStore
-from ..tools.convert import INSTALL as WEB
+from ..tools.convert import INSTALL_COMMAND as WEB
 from ..tools.convert import LIBRARIES
 from ..tools.engines import ENGINES
-from ..tools.render import INSTALL as CHROMIUM
-from ..tools.render import browser_here
+from ..tools.render import INSTALL_COMMAND as CHROMIUM
+from ..tools.render import find_browser
 from ..types.errors import ConfigError, DeskhandError, SandboxUnavailable
 from ..types.folders import make_private_folder
 from ..users.users import open_people
@@ -393,7 +393,7 @@ async def _probe_documents(settings: Settings) -> list[DoctorFinding]:
         found = [DoctorFinding("note", said, WEB)]
     else:
         found = [DoctorFinding("good", "PDF files, office documents and web pages are read")]
-    if program := browser_here():
+    if program := find_browser():
         return [*found, DoctorFinding("good", f"pages that scripts make are rendered by {program}")]
     return [
         *found,

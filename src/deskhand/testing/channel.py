@@ -112,7 +112,7 @@ class MemoryEditor(MemoryChannel):
         self._fuse.tick("after send")
         return name
 
-    def edits_at(self, address: Address) -> float:
+    def edit_interval_s(self, address: Address) -> float:
         return 0.01
 
     async def edit(self, platform_id: str, outgoing: Outgoing, mark: str) -> str:

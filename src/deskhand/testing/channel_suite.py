@@ -239,13 +239,13 @@ async def a_message_is_changed_in_place(stage: Stage) -> None:
         assert list(stage.said()) == ["a whole sentence"]
         await channel.edit(name, saying(here, " ".join(f"word{i}" for i in range(3000))), "")
         assert " ".join(stage.said()).split() == [f"word{i}" for i in range(3000)]
-        assert channel.edits_at(here) > 0
+        assert channel.edit_interval_s(here) > 0
 
 
 async def that_it_is_typing_is_no_message(stage: Stage) -> None:
     channel, here = await _place(stage)
     if isinstance(channel, Typing):
-        await channel.typing(here)
+        await channel.show_typing(here)
         assert list(stage.said()) == []
 
 

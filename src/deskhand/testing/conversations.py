@@ -18,7 +18,7 @@ from ..models.base import Request
 from ..net.client import Net
 from ..runtime.app import OWNER, App, Parts, open_app
 from ..sandbox.probes import Proven, open_sandbox
-from ..tools.base import Tool, judged_by
+from ..tools.base import Tool, get_effect_function
 from ..types.commit import Change, Outgoing
 from ..types.effects import Effect
 from ..types.identity import Address
@@ -84,7 +84,7 @@ class Conversations:
             lambda name: self.model,
             tools=self.tools,
             channels=self.channels,
-            authorise=lambda inbound: OWNER,
+            authorize=lambda inbound: OWNER,
             sandbox=self._sandbox,
             net=self._net,
         )
@@ -118,7 +118,7 @@ class Conversations:
     def effect(self, call: ToolCall, chat: str) -> Effect:
         """What this call does, made in this conversation."""
         tool = self.tools[call.name]
-        judged = judged_by(tool)
+        judged = get_effect_function(tool)
         return judged(call.arguments, Address(HERE, chat=chat)) if judged else tool.spec.effect
 
     async def settled(self) -> None:

@@ -26,7 +26,7 @@ from ..config.statements import load_statements
 from ..runtime.app import App, Parts, open_app
 from ..store.schema import connect
 from ..store.sqlite import SqliteStore
-from ..tools.task_rows import read
+from ..tools.task_rows import parse_graph
 from ..types import events as e
 from ..types.errors import StoreError
 from ..types.identity import Address, Answer, Inbound, Principal, Said
@@ -84,7 +84,7 @@ async def live(home: Path, steps: int) -> None:
     effects = (Effect(home / "done.txt"), Effect(home / "done.txt", check=True))
     every = (*builtin_tools(settings, "default", skills_of(settings, "default")), *effects)
     tools = {tool.spec.name: tool for tool in every}
-    parts = Parts(lambda name: model, tools, authorise=lambda inbound: ANN)
+    parts = Parts(lambda name: model, tools, authorize=lambda inbound: ANN)
     async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)
         await _person(app)
@@ -191,7 +191,7 @@ class Torture:
         store = SqliteStore(self._home / "state" / "deskhand.db", load_statements())
         try:
             log = [recorded.event for recorded in await store.events(SESSION)]
-            graph = read(await store.query("task_of", (SESSION,)))
+            graph = parse_graph(await store.query("task_of", (SESSION,)))
             _, breaks = await store.audit()
             report.faults += [f"chain: {broken}" for broken in breaks]
             report.faults += [

@@ -10,7 +10,7 @@ import anyio
 import msgspec
 
 from ..assembly.tools import make_tools, skills_of
-from ..cli.demo import settings_at
+from ..cli.demo import make_demo_settings
 from ..config.config import Settings
 from ..models.base import Request
 from ..runtime.app import Parts, open_app
@@ -94,7 +94,7 @@ def parts_of(settings: Settings) -> Parts:
 
 async def live(home: Path) -> None:
     """Drive until killed."""
-    settings = settings_at(home)
+    settings = make_demo_settings(home)
     async with open_app(settings, parts_of(settings)) as app:
         await app.run()
 

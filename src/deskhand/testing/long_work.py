@@ -16,7 +16,7 @@ from ..config.config import Config, Home, Settings
 from ..runtime.app import App, Parts, open_app
 from ..store.base import Store
 from ..store.sqlite import SqliteStore
-from ..tools.deferred import deferring
+from ..tools.deferred import defer_tools
 from ..types import events as e
 from ..types.identity import Principal
 from ..types.messages import Text
@@ -55,7 +55,7 @@ class House:
         none."""
         every = builtin_tools(self.settings, "default", skills_of(self.settings, "default"))
         effects = (Effect(self.done), Effect(self.done, check=True))
-        tools = deferring(
+        tools = defer_tools(
             {tool.spec.name: tool for tool in (*every, *effects)}, frozenset({"manage_tasks"})
         )
         who = (lambda inbound: BOB if inbound.sender == BOB.id else ANN) if known else None
@@ -63,7 +63,7 @@ class House:
             lambda name: self.model,
             tools,
             channels=(self.channel,),
-            authorise=who,
+            authorize=who,
             store=self.store,
             clock=self.clock,
         )

@@ -27,8 +27,8 @@ import anyio
 import msgspec
 from msgspec.structs import replace
 
-from ..cli.run import service_settings
-from ..cli.worker import live
+from ..cli.run import load_service_settings
+from ..cli.worker import run_worker_process
 from ..config.config import worker_environment
 from ..net.client import Net
 from ..runtime.app import Parts
@@ -177,8 +177,8 @@ def main() -> None:
     if worker:
         Said(Path(says)).begin()
         sys.exit(
-            live(
-                service_settings(None, quiet=True),
+            run_worker_process(
+                load_service_settings(None, quiet=True),
                 int(worker[0]),
                 partial(changed, Path(shift), site),
             )

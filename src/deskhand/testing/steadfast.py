@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from ..models.base import Request
-from ..tools.base import Context, Outcome, Spec, done, own
+from ..tools.base import Context, Outcome, Spec, call_label, make_result
 from ..types.messages import Message, ToolCall, ToolResult
 from .scripted import say
 from .tools import SCHEMA, Note
@@ -41,10 +41,12 @@ class Effect:
         step = msgspec.json.decode(arguments, type=Note).text
         if self._check:
             lines = self._path.read_text().splitlines() if self._path.exists() else []
-            return done("it is done" if step in lines else "it is not done", own(context))
+            return make_result(
+                "it is done" if step in lines else "it is not done", call_label(context)
+            )
         with self._path.open("a") as file:
             file.write(f"{step}\n")
-        return done(f"did {step}", own(context))
+        return make_result(f"did {step}", call_label(context))
 
 
 class Steadfast:

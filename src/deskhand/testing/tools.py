@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from ..tools.base import Context, Done, Outcome, Spec, done, own
+from ..tools.base import Context, Done, Outcome, Spec, call_label, make_result
 from ..types.commit import Change
 from ..types.effects import Effect, Replay
 from .crash import Fuse
@@ -38,7 +38,7 @@ class FileTool:
         with self._path.open("a") as file:
             file.write(f"{context.key} {note.text}\n")
         self._fuse.tick(f"after {self.spec.name}")
-        return done("noted", own(context))
+        return make_result("noted", call_label(context))
 
 
 class ChangeTool:
@@ -50,7 +50,7 @@ class ChangeTool:
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         note = msgspec.json.decode(arguments, type=Note)
         change = Change("test_append", (context.agent, "test", context.key, note.text, None))
-        return Done(done("remembered", own(context)).parts, changes=(change,))
+        return Done(make_result("remembered", call_label(context)).parts, changes=(change,))
 
 
 STATEMENTS = {

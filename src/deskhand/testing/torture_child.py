@@ -16,7 +16,7 @@ from ..config.config import Config, Home, Settings
 from ..runtime.app import App, Parts, open_app
 from ..runtime.http_server import Site
 from ..store.sqlite import SqliteStore
-from ..tools.base import Context, Outcome, Spec, done, own
+from ..tools.base import Context, Outcome, Spec, call_label, make_result
 from ..types.clock import Clock
 from ..types.commit import Commit
 from ..types.identity import Inbound, Principal
@@ -42,7 +42,7 @@ class Effect:
         note = msgspec.json.decode(arguments, type=Note)
         async with self._session.post(self._url + "/effect", json={"key": note.text}) as response:
             await response.read()
-        return done(f"did {note.text}", own(context))
+        return make_result(f"did {note.text}", call_label(context))
 
 
 class EagerStore(SqliteStore):

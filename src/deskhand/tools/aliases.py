@@ -15,7 +15,7 @@ import msgspec
 
 from .base import Context, Outcome, Spec, Tool, Tools
 
-TOOLS = {
+TOOL_ALIASES = {
     "bash": "shell",
     "run_shell": "shell",
     "terminal": "shell",
@@ -49,14 +49,19 @@ TOOLS = {
 }
 """Names of tools elsewhere -> ours."""
 
-_FILE = dict.fromkeys(("file_path", "filepath", "filename", "file"), "path")
-_FOLDER = dict.fromkeys(("directory", "dir", "folder", "dir_path"), "path")
-_OLD = dict.fromkeys(("old_text", "old_content", "old_string", "old_str", "search"), "old")
-_NEW = dict.fromkeys(("new_text", "new_content", "new_string", "new_str", "replace"), "new")
+_FILE_ALIASES = dict.fromkeys(("file_path", "filepath", "filename", "file"), "path")
+_FOLDER_ALIASES = dict.fromkeys(("directory", "dir", "folder", "dir_path"), "path")
+_OLD_ALIASES = dict.fromkeys(("old_text", "old_content", "old_string", "old_str", "search"), "old")
+_NEW_ALIASES = dict.fromkeys(("new_text", "new_content", "new_string", "new_str", "replace"), "new")
 
-_TASK = {"taskId": "task_id", "id": "task_id", "title": "subject", "activeForm": "active_form"}
+_TASK_ALIASES = {
+    "taskId": "task_id",
+    "id": "task_id",
+    "title": "subject",
+    "activeForm": "active_form",
+}
 
-PARAMETERS: dict[str, dict[str, str]] = {
+PARAMETER_ALIASES: dict[str, dict[str, str]] = {
     "shell": {
         "cmd": "command",
         "script": "command",
@@ -74,30 +79,30 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "timeout": "wait_s",
     },
     "read_file": {
-        **_FILE,
+        **_FILE_ALIASES,
         "start": "start_line",
         "end": "end_line",
         "line_start": "start_line",
         "line_end": "end_line",
     },
-    "write_file": {**_FILE, "text": "content", "contents": "content"},
+    "write_file": {**_FILE_ALIASES, "text": "content", "contents": "content"},
     "edit_file": {
-        **_FILE,
+        **_FILE_ALIASES,
         "diff": "patch",
         "unified_diff": "patch",
         "replacements": "edits",
-        **_OLD,
-        **_NEW,
+        **_OLD_ALIASES,
+        **_NEW_ALIASES,
     },
-    "list_files": {**_FOLDER, "max_depth": "depth"},
-    "search_files": {**_FOLDER, **dict.fromkeys(("query", "pattern", "q"), "text")},
+    "list_files": {**_FOLDER_ALIASES, "max_depth": "depth"},
+    "search_files": {**_FOLDER_ALIASES, **dict.fromkeys(("query", "pattern", "q"), "text")},
     "send_message": {
         **dict.fromkeys(("content", "message"), "text"),
         "thread": "thread_id",
         "chat_id": "chat",
     },
     "send_file": {
-        **_FILE,
+        **_FILE_ALIASES,
         **dict.fromkeys(("caption", "message"), "text"),
         "thread": "thread_id",
         "chat_id": "chat",
@@ -131,29 +136,37 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "dependencies": "depends_on",
         "type": "node_type",
     },
-    "task_create": _TASK,
-    "task_get": _TASK,
-    "task_update": {**_TASK, "addBlockedBy": "add_blocked_by", "addBlocks": "add_blocks"},
+    "task_create": _TASK_ALIASES,
+    "task_get": _TASK_ALIASES,
+    "task_update": {**_TASK_ALIASES, "addBlockedBy": "add_blocked_by", "addBlocks": "add_blocks"},
     "todo_write": {"todos": "items"},
     "todo_add": {"activeForm": "active_form"},
 }
 """tool -> names of its parameters elsewhere -> ours."""
-_ACTIONS = {"spawn": "start", "input": "write", "send": "write", "stop": "kill", "read": "poll"}
+_ACTION_ALIASES = {
+    "spawn": "start",
+    "input": "write",
+    "send": "write",
+    "stop": "kill",
+    "read": "poll",
+}
 
 
-MEANT: dict[str, dict[str, Any]] = {
+IMPLIED_ARGUMENTS: dict[str, dict[str, Any]] = {
     "web_fetch_js": {"tier": "rendered"},
     "web_fetch_stealth": {"tier": "rendered"},
 }
 """Names that say more than which tool: the arguments that they stand for."""
 
 
-def called(name: str, tools: Tools) -> Tool | None:
+def find_tool(name: str, tools: Tools) -> Tool | None:
     """The tool that a model calls by this name, ours or one from elsewhere; None where there is
     none."""
-    tool = tools.get(name) or tools.get(TOOLS.get(name, ""))
+    tool = tools.get(name) or tools.get(TOOL_ALIASES.get(name, ""))
     return (
-        tool if tool is None or name in tools or name not in MEANT else _Meaning(tool, MEANT[name])
+        tool
+        if tool is None or name in tools or name not in IMPLIED_ARGUMENTS
+        else _Meaning(tool, IMPLIED_ARGUMENTS[name])
     )
 
 
@@ -163,7 +176,7 @@ class _Meaning:
 
     def __init__(self, tool: Tool, meant: Mapping[str, Any]) -> None:
         self._tool = tool
-        self._meant = meant
+        self._implied = meant
 
     @property
     def spec(self) -> Spec:
@@ -174,8 +187,8 @@ class _Meaning:
             given = msgspec.json.decode(arguments)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             given = None  # the tool says what is wrong with it
-        if isinstance(given, dict) and self._meant.keys().isdisjoint(given):
-            meant = msgspec.json.encode(self._meant)[1:-1]
+        if isinstance(given, dict) and self._implied.keys().isdisjoint(given):
+            meant = msgspec.json.encode(self._implied)[1:-1]
             written = bytes(arguments).lstrip()[1:]
             arguments = msgspec.Raw(
                 b"{" + meant + (b"," if given else b"") + written
@@ -183,52 +196,52 @@ class _Meaning:
         return await self._tool.run(arguments, context)
 
 
-def canonical(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def normalize_arguments(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments under our names. A name that stands beside its alias is left, and then refused
     as unknown."""
-    names = PARAMETERS.get(tool, {})
+    names = PARAMETER_ALIASES.get(tool, {})
     ours: dict[str, Any] = {}
     for name, value in arguments.items():
         known = names.get(name, name)
         ours[name if known in arguments or known in ours else known] = value
     match tool:
         case "read_file":
-            _count_to_end(ours)
+            _limit_to_end_line(ours)
         case "write_file" if isinstance(ours.get("overwrite"), bool) and "mode" not in ours:
             ours["mode"] = "overwrite" if ours.pop("overwrite") else "create"
         case "edit_file":
-            _one_list_of_edits(ours)
+            _normalize_edits(ours)
         case "manage_tasks" | "task_get" | "task_update":
-            _bare_ids(ours)
+            _strip_id_prefixes(ours)
         case "process" if isinstance(action := ours.get("action"), str):
-            ours["action"] = _ACTIONS.get(action, action)
+            ours["action"] = _ACTION_ALIASES.get(action, action)
     return ours
 
 
-def _bare_ids(arguments: dict[str, Any]) -> None:
+def _strip_id_prefixes(arguments: dict[str, Any]) -> None:
     """`#3` and `task_3` as 3."""
     for name, value in arguments.items():
         if name in ("task_id", "parent_id") and isinstance(value, str):
-            arguments[name] = _bare(value)
+            arguments[name] = _strip_id_prefix(value)
         elif name in ("depends_on", "add_blocks", "add_blocked_by"):
             listed = (
                 value
                 if isinstance(value, list)
-                else unquoted(value)
+                else decode_if_json(value)
                 if isinstance(value, str)
                 else value
             )
             if isinstance(listed, list):
                 arguments[name] = [
-                    _bare(each) if isinstance(each, str) else each for each in listed
+                    _strip_id_prefix(each) if isinstance(each, str) else each for each in listed
                 ]
 
 
-def _bare(id_: str) -> str:
+def _strip_id_prefix(id_: str) -> str:
     return id_.strip().removeprefix("#").removeprefix("task_")
 
 
-def _count_to_end(arguments: dict[str, Any]) -> None:
+def _limit_to_end_line(arguments: dict[str, Any]) -> None:
     """A number of lines as the last line."""
     name = next((name for name in ("limit", "max_lines") if name in arguments), "")
     try:
@@ -240,18 +253,18 @@ def _count_to_end(arguments: dict[str, Any]) -> None:
         pass  # what is no number is refused by its name
 
 
-def _one_list_of_edits(arguments: dict[str, Any]) -> None:
+def _normalize_edits(arguments: dict[str, Any]) -> None:
     """A single replacement beside the path, or a list written as text, as a list under our
     names."""
     if "old" in arguments and "edits" not in arguments:
         arguments["edits"] = [{"old": arguments.pop("old"), "new": arguments.pop("new", "")}]
     edits = arguments.get("edits")
     if isinstance(edits, str):
-        edits = unquoted(edits)
+        edits = decode_if_json(edits)
     if isinstance(edits, dict):
         edits = [edits]
     if isinstance(edits, list):
-        names = _OLD | _NEW
+        names = _OLD_ALIASES | _NEW_ALIASES
         arguments["edits"] = [
             {names.get(key, key): value for key, value in edit.items()}
             if isinstance(edit, dict)
@@ -260,7 +273,7 @@ def _one_list_of_edits(arguments: dict[str, Any]) -> None:
         ]
 
 
-def unquoted(text: str) -> Any:
+def decode_if_json(text: str) -> Any:
     """What JSON in a text stands for, or the text itself; an empty text stands for nothing."""
     if not text.strip():
         return None

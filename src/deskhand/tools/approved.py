@@ -18,22 +18,22 @@ import msgspec
 from ..store.sql import load_sql
 from ..types.commit import Change
 from .base import Context
-from .paths import leave_no_trace
+from .paths import set_noatime
 
 STATEMENTS = load_sql(__package__, "approved.sql")
-MOST_FILES = 200
-MOST_BYTES = 4 << 20
-DEEPEST = 8
+MAX_FILES = 200
+MAX_BYTES = 4 << 20
+MAX_DEPTH = 8
 SETTLED_NS = 60_000_000_000
 """What was changed less than this ago is read again at every look: the kernel notes no second
 change within one tick of its clock, and of memory that is mapped none until it was written back."""
 
-CHANGED = (
+CHANGED_TEXT = (
     "{what} was changed since it was approved, so it is held back: an owner can look at it with "
     "`deskhand held`"
 )
 
-Look = tuple[str, int, int, int, int, int]
+FileStamp = tuple[str, int, int, int, int, int]
 """A file or folder beneath ('' for the top): its path, mode, inode, size, and when it and what is
 known of it were changed, the last of which nobody can set."""
 
@@ -56,21 +56,21 @@ class Bound(msgspec.Struct, frozen=True):
 
     def covers(self, path: str) -> bool:
         """Whether this real path lies in something that is as it was approved."""
-        return bool(self.kept) and not self.kept.isdisjoint(_above(path))
+        return bool(self.kept) and not self.kept.isdisjoint(_iter_ancestors(path))
 
-    def differs(self, path: str) -> bool:
+    def is_changed(self, path: str) -> bool:
         """Whether this real path lies in something that was changed since it was approved."""
-        return bool(self.changed) and not self.changed.isdisjoint(_above(path))
+        return bool(self.changed) and not self.changed.isdisjoint(_iter_ancestors(path))
 
     def allows(self, path: str, digest: bytes) -> bool:
         """Whether bytes of this SHA-256, read at this real path, are what was approved; yes where
         nothing was."""
-        if self.differs(path):
+        if self.is_changed(path):
             return False
         return not self.covers(path) or self.files.get(path) == digest
 
 
-UNBOUND = Bound()
+NO_APPROVALS = Bound()
 
 
 class Approvals:
@@ -78,16 +78,16 @@ class Approvals:
 
     def __init__(self, settled_ns: int = SETTLED_NS) -> None:
         self._settled_ns = settled_ns
-        self._seen: dict[str, tuple[tuple[Look, ...], Content | None, int]] = {}
+        self._seen: dict[str, tuple[tuple[FileStamp, ...], Content | None, int]] = {}
 
-    def look(self, approved: Mapping[str, bytes]) -> Bound:
+    def check_files(self, approved: Mapping[str, bytes]) -> Bound:
         """How these are now, by path and digest."""
         kept = set[str]()
         changed = set[str]()
         files = dict[str, bytes]()
         for path, digest in approved.items():
             real = os.path.realpath(path)
-            content = self._content(path)
+            content = self._read_content(path)
             if content is not None and content.digest == digest:
                 kept |= {path, real}
                 files |= {
@@ -99,45 +99,45 @@ class Approvals:
         self._seen = {path: seen for path, seen in self._seen.items() if path in approved}
         return Bound(frozenset(kept), frozenset(changed), files)
 
-    def _content(self, path: str) -> Content | None:
-        looks = looks_of(path)
+    def _read_content(self, path: str) -> Content | None:
+        looks = stat_tree(path)
         known = self._seen.get(path)
         if known is not None and known[0] == looks and known[2] > self._settled_ns:
             return known[1]
-        content = content_of(path)
+        content = read_content(path)
         age = time.time_ns() - max((each[5] for each in looks), default=0)
         self._seen[path] = looks, content, age
         return content
 
 
-async def bound_in(context: Context) -> Bound:
+async def load_bound(context: Context) -> Bound:
     """How what is approved is now, for this call."""
     rows = await context.reach.rows("approved_files", ())
-    return await anyio.to_thread.run_sync(bound_of, {row[0]: row[1] for row in rows})
+    return await anyio.to_thread.run_sync(bound_from_rows, {row[0]: row[1] for row in rows})
 
 
-def bound_of(approved: Mapping[str, bytes]) -> Bound:
+def bound_from_rows(approved: Mapping[str, bytes]) -> Bound:
     """How what is approved is now, by real path and the SHA-256 that was approved. It blocks."""
-    return Approvals().look(approved) if approved else UNBOUND
+    return Approvals().check_files(approved) if approved else NO_APPROVALS
 
 
-def content_of(path: str) -> Content | None:
+def read_content(path: str) -> Content | None:
     """What lies there now; None where that cannot be approved: it is not there, holds links or
     other things, or too much, or was being changed just then."""
-    looks = looks_of(path)
+    looks = stat_tree(path)
     if not looks or not all(stat.S_ISREG(mode) or stat.S_ISDIR(mode) for _, mode, *_ in looks):
         return None
-    if sum(size for _, mode, _, size, *_ in looks if stat.S_ISREG(mode)) > MOST_BYTES:
+    if sum(size for _, mode, _, size, *_ in looks if stat.S_ISREG(mode)) > MAX_BYTES:
         return None
     files = dict[str, bytes]()
     for each in looks:
         inner = each[0]
         if stat.S_ISREG(each[1]):
-            data = _read(f"{path}/{inner}" if inner else path, each)
+            data = _read_unchanged(f"{path}/{inner}" if inner else path, each)
             if data is None:
                 return None
             files[inner] = sha256(data).digest()
-    if looks_of(path) != looks:
+    if stat_tree(path) != looks:
         return None
     return Content(files[""] if "" in files else digest_of_files(files), files)
 
@@ -152,21 +152,21 @@ def digest_of_files(files: Mapping[str, bytes]) -> bytes:
     return whole.digest()
 
 
-def looks_of(path: str) -> tuple[Look, ...]:
+def stat_tree(path: str) -> tuple[FileStamp, ...]:
     """What changes whenever something there does, without reading it; empty where nothing is there,
     or too much."""
-    found = list[Look]()
+    found = list[FileStamp]()
     try:
-        for look in _looks(path, "", DEEPEST):
+        for look in _iter_stamps(path, "", MAX_DEPTH):
             found.append(look)
-            if len(found) > MOST_FILES:
+            if len(found) > MAX_FILES:
                 return ()
     except OSError:
         return ()
     return tuple(found)
 
 
-def _looks(path: str, inner: str, deeper: int) -> Iterator[Look]:
+def _iter_stamps(path: str, inner: str, deeper: int) -> Iterator[FileStamp]:
     """Raises OSError; also where it is too deep."""
     status = os.lstat(f"{path}/{inner}" if inner else path)
     times = status.st_mtime_ns, status.st_ctime_ns
@@ -175,41 +175,41 @@ def _looks(path: str, inner: str, deeper: int) -> Iterator[Look]:
         return
     if not deeper:
         raise OSError(f"{inner!r} lies too deep")
-    for name in _names(f"{path}/{inner}"):
-        yield from _looks(path, f"{inner}/{name}" if inner else name, deeper - 1)
+    for name in _list_names(f"{path}/{inner}"):
+        yield from _iter_stamps(path, f"{inner}/{name}" if inner else name, deeper - 1)
 
 
-def _names(path: str) -> list[str]:
+def _list_names(path: str) -> list[str]:
     """What is in a folder, which is no link. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        leave_no_trace(descriptor)
+        set_noatime(descriptor)
         with os.scandir(descriptor) as found:
             return sorted(each.name for each in found)
     finally:
         os.close(descriptor)
 
 
-def _read(path: str, look: Look) -> bytes | None:
+def _read_unchanged(path: str, look: FileStamp) -> bytes | None:
     """The bytes of the file that was looked at; None where it is another one now."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        leave_no_trace(descriptor)
+        set_noatime(descriptor)
         with os.fdopen(descriptor, "rb") as file:
             same = os.fstat(descriptor).st_ino == look[2]
-            return file.read(MOST_BYTES + 1) if same else None
+            return file.read(MAX_BYTES + 1) if same else None
     except OSError:
         return None
 
 
-def _above(path: str) -> Iterator[str]:
+def _iter_ancestors(path: str) -> Iterator[str]:
     """The path and the folders around it."""
     while path and path != "/":
         yield path
         path = path.rpartition("/")[0]
 
 
-def approve_rows(path: str, digest: bytes, by: str, at: float) -> tuple[Change, ...]:
+def approval_rows(path: str, digest: bytes, by: str, at: float) -> tuple[Change, ...]:
     """The rows of a real path whose content is approved: what it was marked with does not count any
     more."""
     return Change("approved_file_set", (path, digest, by, at)), Change(

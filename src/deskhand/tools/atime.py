@@ -15,10 +15,10 @@ def was_accessed(path: str, *, gone: bool = True) -> bool:
         status = os.lstat(path)
     except OSError:
         return gone
-    return is_content(status) and status.st_atime_ns != LONG_AGO_NS
+    return has_content(status) and status.st_atime_ns != LONG_AGO_NS
 
 
-def is_content(status: os.stat_result) -> bool:
+def has_content(status: os.stat_result) -> bool:
     """Whether there is more to read than its name and where it leads: who looks at those reads the
     folder around it."""
     return stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)

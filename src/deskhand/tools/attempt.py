@@ -15,13 +15,13 @@ from ..types.labels import UNTRUSTED, Label, join_labels
 from ..types.messages import Text, clean_text
 from ..types.secrets import HANDLE_PATTERN
 from ..types.turn import OpenCall
-from .base import Context, Done, PersonQuestion, Tool, own
-from .label_marks import marks_of
+from .base import Context, Done, PersonQuestion, Tool, call_label
+from .label_marks import load_marks
 
-RUNS = frozenset({"shell", "background_run", "process"})
+COMMAND_TOOLS = frozenset({"shell", "background_run", "process"})
 """Tools whose words are run: a request in them may name a secret, which the broker puts in."""
-PATH_CHARS = 4096
-_SAYS: frozenset[Effect] = frozenset({"none", "fetch", "send_owner", "send_other"})
+MAX_PATH_CHARS = 4096
+_TRANSIENT_EFFECTS: frozenset[Effect] = frozenset({"none", "fetch", "send_owner", "send_other"})
 
 
 class ReadyCall(msgspec.Struct, frozen=True):
@@ -32,7 +32,7 @@ class ReadyCall(msgspec.Struct, frozen=True):
     why: str
 
 
-async def attempt(
+async def run_tool(
     tool: Tool, arguments: msgspec.Raw, context: Callable[[], Awaitable[Context]]
 ) -> Done | PersonQuestion:
     """What came of it; an error where it raised, took too long or returned what is no outcome."""
@@ -42,7 +42,7 @@ async def attempt(
     try:
         with anyio.fail_after(limit_s):
             given = await context()
-            _keeps_no_handle(tool, arguments)
+            _reject_handles(tool, arguments)
             outcome = await tool.run(arguments, given)
         if not isinstance(
             outcome, (Done, PersonQuestion)
@@ -50,25 +50,27 @@ async def attempt(
             raise TypeError(f"it returned {outcome!r}")
         return outcome
     except ToolError as error:
-        return _error(str(error), join_labels((error.label, await _of_files(arguments, given))))
+        return _error_result(
+            str(error), join_labels((error.label, await _error_label(arguments, given)))
+        )
     except TimeoutError:
-        return _error(
+        return _error_result(
             f"{name} took longer than {limit_s:.0f} s and was stopped",
-            UNTRUSTED if given is None else own(given),
+            UNTRUSTED if given is None else call_label(given),
         )
     except Exception as error:  # noqa: BLE001 -- the model, not the operator, decides what a broken tool means
         broke = Label(source=f"an error of {name}")  # it may quote anything, and nobody says what
-        return _error(
+        return _error_result(
             f"{name} broke: {type(error).__name__}: {error}",
-            join_labels((broke, await _of_files(arguments, given))),
+            join_labels((broke, await _error_label(arguments, given))),
         )
 
 
-def _keeps_no_handle(tool: Tool, arguments: msgspec.Raw) -> None:
+def _reject_handles(tool: Tool, arguments: msgspec.Raw) -> None:
     """Raises ToolError where a file, or anything else that lasts, would have a handle in place of a
     secret."""
     spec = tool.spec
-    if spec.effect in _SAYS or spec.name in RUNS:
+    if spec.effect in _TRANSIENT_EFFECTS or spec.name in COMMAND_TOOLS:
         return
     if found := HANDLE_PATTERN.search(bytes(arguments).decode(errors="replace")):
         raise ToolError(
@@ -79,41 +81,44 @@ def _keeps_no_handle(tool: Tool, arguments: msgspec.Raw) -> None:
         )
 
 
-async def _of_files(arguments: msgspec.Raw, context: Context | None) -> Label:
+async def _error_label(arguments: msgspec.Raw, context: Context | None) -> Label:
     """The label of the call, and of the files that it names: what went wrong with them may quote
     them, or tell where they lead."""
     named = [
         each
-        for each in _texts(_decoded(arguments))
-        if len(each) <= PATH_CHARS and each.isprintable()
+        for each in _iter_strings(_decode_arguments(arguments))
+        if len(each) <= MAX_PATH_CHARS and each.isprintable()
     ]
     if context is None:
         return UNTRUSTED
     if not named:
-        return own(context)
+        return call_label(context)
     try:
-        marks = await marks_of(context)
+        marks = await load_marks(context)
         return join_labels(
-            (own(context), await anyio.to_thread.run_sync(marks.told_by_name, named))
+            (
+                call_label(context),
+                await anyio.to_thread.run_sync(marks.listing_label_by_name, named),
+            )
         )
     except (StoreError, OSError):
         return UNTRUSTED
 
 
-def _decoded(arguments: msgspec.Raw) -> Any:
+def _decode_arguments(arguments: msgspec.Raw) -> Any:
     try:
         return msgspec.json.decode(arguments)
     except (ValueError, RecursionError):
         return None
 
 
-def _texts(given: Any) -> Iterator[str]:
+def _iter_strings(given: Any) -> Iterator[str]:
     if isinstance(given, str) and given:
         yield given
     elif isinstance(given, dict | list):
         for each in given.values() if isinstance(given, dict) else given:
-            yield from _texts(each)
+            yield from _iter_strings(each)
 
 
-def _error(text: str, label: Label) -> Done:
+def _error_result(text: str, label: Label) -> Done:
     return Done((Text(clean_text(text), label),), "error")

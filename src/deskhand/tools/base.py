@@ -24,7 +24,7 @@ from ..types.options import SessionOptions
 from ..types.process import Process
 from .file_snapshots import FileSnapshots
 from .paths import Allowed, Workspace
-from .way import Ways, no_way
+from .way import OpenWay, no_network
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -45,11 +45,11 @@ class Spec(msgspec.Struct, frozen=True):
     mode: str = ""
 
     @property
-    def parallel(self) -> bool:
+    def is_parallel(self) -> bool:
         return self.effect in ("none", "fetch") and self.replay == "again"
 
 
-class PendingApproval(msgspec.Struct, frozen=True):
+class CommandRequest(msgspec.Struct, frozen=True):
     """A command that is to run beside the conversation; with `columns` and `rows` in a terminal of
     that size."""
 
@@ -77,13 +77,13 @@ class Processes(Protocol):
     ToolError."""
 
     async def queue_background(
-        self, wanted: PendingApproval, context: Context
+        self, wanted: CommandRequest, context: Context
     ) -> tuple[str, Change]:
         """Its id, and the row to be committed with the result of the call: with that it is started,
         once."""
         ...
 
-    async def start(self, wanted: PendingApproval, context: Context) -> str:
+    async def start(self, wanted: CommandRequest, context: Context) -> str:
         """Start it in a terminal, now. Returns its id."""
         ...
 
@@ -149,13 +149,13 @@ class ToolScope(msgspec.Struct, frozen=True):
     seen: dict[tuple[str, str], str]
     net: Net = msgspec.field(default_factory=_no_net)
     shadow: FileSnapshots | None = None
-    ways: Ways = no_way
+    ways: OpenWay = no_network
     processes: Callable[[], Processes] = no_processes
     owned: tuple[Allowed, ...] = ()
     untold: set[str] = msgspec.field(default_factory=set)
 
 
-async def nobody(aside: Aside) -> str:
+async def no_model(aside: Aside) -> str:
     """Where there is no model to ask."""
     raise ToolError("there is no model here that could be asked")
 
@@ -183,7 +183,7 @@ class Context(msgspec.Struct, frozen=True):
     emit: Callable[[str], None]
     key: str
     label: Label = UNTRUSTED
-    ask: Callable[[Aside], Awaitable[str]] = nobody
+    ask: Callable[[Aside], Awaitable[str]] = no_model
     audience: tuple[str, ...] = ()
     approved: bool = False
     person: str = EVERYBODY
@@ -235,12 +235,12 @@ class JudgedCall(Protocol):
     def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect: ...
 
 
-def judged_by(tool: Tool | JudgedCall) -> Callable[[msgspec.Raw, Address], Effect] | None:
+def get_effect_function(tool: Tool | JudgedCall) -> Callable[[msgspec.Raw, Address], Effect] | None:
     """How the tool's effect follows from its arguments; None where its spec says all."""
     return getattr(tool, "effect_of", None)
 
 
-def offered(spec: Spec, options: SessionOptions) -> bool:
+def is_offered(spec: Spec, options: SessionOptions) -> bool:
     """Whether a conversation that is held so may have this tool: in plan mode only what looks."""
     return is_read_only(spec.effect) or not options.plan_mode
 
@@ -248,20 +248,20 @@ def offered(spec: Spec, options: SessionOptions) -> bool:
 Tools = Mapping[str, Tool]
 
 
-def done(text: str, label: Label) -> Done:
+def make_result(text: str, label: Label) -> Done:
     """A result that is text; nothing said is `[no output]`. `label` is whose word it is: `own` for
     what repeats at most the call, else that of all that it quotes."""
     return Done((Text(text or "[no output]", label),))
 
 
-def own(context: Context) -> Label:
+def call_label(context: Context) -> Label:
     """The label of a result that repeats at most what the call has said: whoever made the call had
     read all that the conversation has."""
     return join_labels((LOCAL, context.label))
 
 
 @contextmanager
-def quoting(*labels: Label) -> Iterator[None]:
+def label_errors(*labels: Label) -> Iterator[None]:
     """Errors that are raised here quote what has these labels."""
     try:
         yield

@@ -5,17 +5,17 @@ from __future__ import annotations
 
 import msgspec
 
-from .aliases import canonical
+from .aliases import normalize_arguments
 
 SHELL = "shell"
-RUNS = frozenset({SHELL, "background_run", "process"})
+COMMAND_TOOLS = frozenset({SHELL, "background_run", "process"})
 """The tools that run commands."""
 
 
-def command_of(tool: str, arguments: bytes) -> str | None:
+def get_command_line(tool: str, arguments: bytes) -> str | None:
     """What this call would run, or type to a program that runs; None where it runs nothing, or
     would be refused."""
-    if tool not in RUNS:
+    if tool not in COMMAND_TOOLS:
         return None
     try:
         given = msgspec.json.decode(arguments)
@@ -23,7 +23,7 @@ def command_of(tool: str, arguments: bytes) -> str | None:
         return None  # the tool refuses it
     if not isinstance(given, dict):
         return None
-    given = canonical(tool, given)
+    given = normalize_arguments(tool, given)
     if tool != "process":
         return str(given.get("command", ""))
     match given.get("action"):

@@ -13,17 +13,17 @@ import msgspec
 
 from ..sandbox.base import Exit, Mount, Sandbox, SandboxCommand
 from ..types.errors import SandboxError, ToolError
-from .documents.found import TEXT_CHARS
-from .documents.kinds import NAMES, Kind, kind_of
+from .documents.found import MAX_TEXT_CHARS
+from .documents.kinds import KIND_NAMES, DocumentKind, detect_kind
 
-LIMIT_BYTES = 20 << 20
+MAX_DOCUMENT_BYTES = 20 << 20
 """A larger document is not read."""
-TIME_S = 20.0
+TIMEOUT_S = 20.0
 MEMORY_BYTES = 512 << 20
-ANSWER_BYTES = 4 * TEXT_CHARS + (1 << 16)
+MAX_ANSWER_BYTES = 4 * MAX_TEXT_CHARS + (1 << 16)
 LIBRARIES = ("pypdfium2", "selectolax")
 MODULE = "deskhand.tools.documents.main"
-INSTALL = "pip install 'deskhand[web]'"
+INSTALL_COMMAND = "pip install 'deskhand[web]'"
 
 
 class ConversionRequest(msgspec.Struct, frozen=True):
@@ -46,7 +46,7 @@ class Converted(msgspec.Struct, frozen=True):
 
     text: str
     title: str = ""
-    kind: Kind = "text"
+    kind: DocumentKind = "text"
     hidden: dict[str, int] = {}
     notes: tuple[str, ...] = ()
 
@@ -73,22 +73,23 @@ class _Answer(msgspec.Struct, frozen=True):
     missing: str = ""
 
 
-async def convert(
+async def convert_document(
     data: bytes,
     sandbox: Callable[[], Awaitable[Sandbox]],
     wanted: ConversionRequest = ConversionRequest(),  # noqa: B008  it is frozen
-    time_s: float = TIME_S,
+    time_s: float = TIMEOUT_S,
 ) -> Converted:
     """The text of a document. Raises ToolError with a sentence that says why there is none."""
     subject = repr(wanted.name) if wanted.name else "the document"
-    if len(data) > LIMIT_BYTES:
+    if len(data) > MAX_DOCUMENT_BYTES:
         raise ToolError(
-            f"{subject} is larger than {LIMIT_BYTES >> 20} MB, the most that is read of a document"
+            f"{subject} is larger than {MAX_DOCUMENT_BYTES >> 20} MB, the most that is read "
+            "of a document"
         )
-    kind = kind_of(data, wanted.declared, wanted.name)
+    kind = detect_kind(data, wanted.declared, wanted.name)
     if wanted.selector and kind != "html":
         raise ToolError(
-            f"{subject} is no web page but {NAMES.get(kind, 'something else')}: leave the "
+            f"{subject} is no web page but {KIND_NAMES.get(kind, 'something else')}: leave the "
             "selector out"
         )
     charset = wanted.declared.lower().partition("charset=")[2].partition(";")[0].strip(" \"'")
@@ -101,18 +102,18 @@ async def convert(
     said, complained = bytearray(), bytearray()
     with anyio.CancelScope() as enough:
 
-        def output(piece: bytes, is_error: bool) -> None:
+        def on_output(piece: bytes, is_error: bool) -> None:
             if is_error:
                 complained.extend(piece[: 2000 - len(complained)])
-            elif len(said) + len(piece) > ANSWER_BYTES:
+            elif len(said) + len(piece) > MAX_ANSWER_BYTES:
                 enough.cancel()
             else:
                 said.extend(piece)
 
         try:
-            command = python_command(MODULE, msgspec.json.encode(asked) + b"\n" + data)
+            command = make_python_command(MODULE, msgspec.json.encode(asked) + b"\n" + data)
             ended = await (await sandbox()).run(
-                msgspec.structs.replace(command, timeout_s=time_s), output
+                msgspec.structs.replace(command, timeout_s=time_s), on_output
             )
         except SandboxError as error:
             raise ToolError(
@@ -120,24 +121,26 @@ async def convert(
             ) from error
     if enough.cancelled_caught:
         raise ToolError(
-            f"{subject} makes the program that reads it say more than {ANSWER_BYTES >> 20} "
+            f"{subject} makes the program that reads it say more than {MAX_ANSWER_BYTES >> 20} "
             "MB; it was stopped"
         )
     try:
         answer = msgspec.json.decode(bytes(said), type=_Answer)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise ToolError(f"{subject} {_how_it_broke(ended, bytes(complained), time_s)}") from None
+        raise ToolError(
+            f"{subject} {_describe_failure(ended, bytes(complained), time_s)}"
+        ) from None
     if answer.missing:
         raise ToolError(
-            f"{subject} is a {NAMES.get(kind, kind)}, and what reads those is not "
-            f"installed: {INSTALL}"
+            f"{subject} is a {KIND_NAMES.get(kind, kind)}, and what reads those is not "
+            f"installed: {INSTALL_COMMAND}"
         )
     if answer.unreadable:
         raise ToolError(f"{subject} {answer.unreadable[:500]}")
     return Converted(answer.text, answer.title[:300], kind, answer.hidden, tuple(answer.notes))
 
 
-def python_command(module: str, stdin: bytes) -> SandboxCommand:
+def make_python_command(module: str, stdin: bytes) -> SandboxCommand:
     """Runs `main` of one of our modules with the interpreter that runs us. It sees itself, its
     libraries and our package, and nothing else of the machine."""
     ours = Path(__file__).resolve().parents[2]  # what Python lists to find our package
@@ -158,14 +161,14 @@ def python_command(module: str, stdin: bytes) -> SandboxCommand:
         cwd=str(ours),
         mounts=tuple(Mount(path) for path in shown),
         stdin=stdin,
-        timeout_s=TIME_S,
+        timeout_s=TIMEOUT_S,
         memory_bytes=MEMORY_BYTES,
         file_bytes=1 << 20,
         processes=16,
     )
 
 
-def _how_it_broke(ended: Exit, complained: bytes, time_s: float) -> str:
+def _describe_failure(ended: Exit, complained: bytes, time_s: float) -> str:
     if ended.timeout:
         return (
             f"took longer than {time_s:.0f} s to read, and was given up: it is built to be "

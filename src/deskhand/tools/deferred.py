@@ -17,19 +17,19 @@ from ..models.base import ToolSchema, make_tool_schema
 from ..models.tokens import CHARS_PER_TOKEN
 from ..types.errors import ToolError
 from ..types.options import SessionOptions
-from .base import Context, Outcome, Spec, Tool, Tools, done, offered, own
-from .define import decode_arguments, schema
-from .documents.invisible import written_out
+from .base import Context, Outcome, Spec, Tool, Tools, call_label, is_offered, make_result
+from .define import decode_arguments, make_schema
+from .documents.invisible import escape_invisible
 
-SEARCH = "tool_search"
-MOST_FOUND = 5
-MOST_NAMED = 20
-LINE_CHARS = 72
-LISTED_CHARS = 3_000
+TOOL_SEARCH = "tool_search"
+MAX_FOUND = 5
+MAX_NAMED = 20
+MAX_LINE_CHARS = 72
+MAX_LIST_CHARS = 3_000
 """The first words of what a tool does; and all that is said of deferred ones. Beyond it they are
 named alone."""
-LEAST = 2
-_WORDS = frozenset({"description", "title", "$comment"})
+MIN_SCORE = 2
+_TEXT_KEYS = frozenset({"description", "title", "$comment"})
 """What a schema says to whoever reads it."""
 _WORD = re.compile(r"[^\W_]{3,}")
 
@@ -43,41 +43,43 @@ class ToolSearch:
 
     def __init__(self, deferred: Mapping[str, Spec]) -> None:
         self.deferred = deferred
-        parameters = schema(DeferredArguments)
+        parameters = make_schema(DeferredArguments)
         parameters["properties"]["query"]["description"] = (
             "their names with commas between, or words for what you need"
         )
         description = (
             "Load more tools: you can call them from your next reply on. Load together what "
             "you will need, and none"
-            f" that you will not. There are:\n{listed(tuple(deferred.values()))}"
+            f" that you will not. There are:\n{render_tool_list(tuple(deferred.values()))}"
         )
-        self.spec = Spec(SEARCH, description, parameters)
+        self.spec = Spec(TOOL_SEARCH, description, parameters)
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
-        query = decode_arguments(arguments, DeferredArguments, SEARCH).query
-        now = [spec for spec in self.deferred.values() if offered(spec, context.options)]
-        found = found_by(query, now)
+        query = decode_arguments(arguments, DeferredArguments, TOOL_SEARCH).query
+        now = [spec for spec in self.deferred.values() if is_offered(spec, context.options)]
+        found = search_specs(query, now)
         if not found:
-            held = found_by(query, tuple(self.deferred.values()))
+            held = search_specs(query, tuple(self.deferred.values()))
             why = (
                 "they are there once the plan is approved"
                 if held
-                else f"there are: {_names(now) or 'none now'}"
+                else f"there are: {_join_names(now) or 'none now'}"
             )
             raise ToolError(f"no tool that you may use now fits {query[:100]!r}; {why}")
-        lines = "\n".join(f"- {line(spec)}" for spec in found)
+        lines = "\n".join(f"- {render_tool_line(spec)}" for spec in found)
         loaded = SessionOptions(loaded_tools=tuple(spec.name for spec in found))
-        told = done(f"You can call these from your next reply on:\n{lines}", own(context))
+        told = make_result(
+            f"You can call these from your next reply on:\n{lines}", call_label(context)
+        )
         return msgspec.structs.replace(told, options=loaded)
 
 
-def offering(tools: Tools, options: SessionOptions) -> list[Spec]:
+def list_offered_specs(tools: Tools, options: SessionOptions) -> list[Spec]:
     """What a conversation that is held so is offered, in this order: first what is never deferred,
     then what it has loaded. A deferred tool of a mode is offered in that mode."""
-    search = tools.get(SEARCH)
+    search = tools.get(TOOL_SEARCH)
     later = search.deferred if isinstance(search, ToolSearch) else {}
-    specs = {name: tool.spec for name, tool in tools.items() if offered(tool.spec, options)}
+    specs = {name: tool.spec for name, tool in tools.items() if is_offered(tool.spec, options)}
     first = {
         name
         for name, spec in specs.items()
@@ -93,97 +95,105 @@ def offering(tools: Tools, options: SessionOptions) -> list[Spec]:
     ]
 
 
-def schemas_of(tools: Tools) -> tuple[ToolSchema, ...]:
+def make_schemas(tools: Tools) -> tuple[ToolSchema, ...]:
     """What models are told of these tools."""
     specs = [tool.spec for tool in tools.values()]
     return tuple(
-        make_tool_schema(spec.name, written_out(spec.description), _seen(spec.parameters))
+        make_tool_schema(
+            spec.name, escape_invisible(spec.description), _escape_schema(spec.parameters)
+        )
         for spec in specs
     )
 
 
-def _seen(schema: dict[str, Any]) -> dict[str, Any]:
+def _escape_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema with what nobody sees written out in its words for people. It is walked only where
     it has such."""
     text = msgspec.json.encode(schema).decode()
-    if text.isascii() or written_out(text) == text:
+    if text.isascii() or escape_invisible(text) == text:
         return schema
-    return {key: _seen_value(key, value) for key, value in schema.items()}
+    return {key: _escape_value(key, value) for key, value in schema.items()}
 
 
-def _seen_value(key: str, value: Any) -> Any:
+def _escape_value(key: str, value: Any) -> Any:
     match value:
-        case str() if key in _WORDS:
-            return written_out(value)
+        case str() if key in _TEXT_KEYS:
+            return escape_invisible(value)
         case dict():
-            return {inner: _seen_value(inner, each) for inner, each in value.items()}
+            return {inner: _escape_value(inner, each) for inner, each in value.items()}
         case list():
-            return [_seen_value("", each) for each in value]
+            return [_escape_value("", each) for each in value]
         case _:
             return value
 
 
-def told_of(
+def select_schemas(
     schemas: Sequence[ToolSchema], tools: Tools, options: SessionOptions
 ) -> tuple[ToolSchema, ...]:
     """Those of the schemas whose tools are offered, in the order in which they are."""
     known = {schema.name: schema for schema in schemas}
-    return tuple(known[spec.name] for spec in offering(tools, options) if spec.name in known)
+    return tuple(
+        known[spec.name] for spec in list_offered_specs(tools, options) if spec.name in known
+    )
 
 
-def tokens_of(schema: ToolSchema) -> int:
+def estimate_schema_tokens(schema: ToolSchema) -> int:
     """About how many tokens it takes in a request."""
     return int(schema.size / CHARS_PER_TOKEN)
 
 
-def deferring(tools: Mapping[str, Tool], names: frozenset[str]) -> dict[str, Tool]:
+def defer_tools(tools: Mapping[str, Tool], names: frozenset[str]) -> dict[str, Tool]:
     """These tools, some of them deferred."""
     later = {name: tool.spec for name, tool in tools.items() if name in names}
-    return {**tools, SEARCH: ToolSearch(later)} if later else dict(tools)
+    return {**tools, TOOL_SEARCH: ToolSearch(later)} if later else dict(tools)
 
 
-def narrowed(tools: Tools, names: Sequence[str]) -> dict[str, Tool]:
+def restrict_tools(tools: Tools, names: Sequence[str]) -> dict[str, Tool]:
     """Only these tools. Who names them has all of them from the first request on."""
     kept = {name: tool for name, tool in tools.items() if name in names}
     if len(kept) < len(tools):
-        kept.pop(SEARCH, None)
+        kept.pop(TOOL_SEARCH, None)
     return kept
 
 
-def listed(specs: Sequence[Spec]) -> str:
+def render_tool_list(specs: Sequence[Spec]) -> str:
     """All of them: with what each does, or only their names where that would be too long."""
-    lines = "\n".join(f"- {line(spec)}" for spec in specs)
-    if len(lines) <= LISTED_CHARS:
+    lines = "\n".join(f"- {render_tool_line(spec)}" for spec in specs)
+    if len(lines) <= MAX_LIST_CHARS:
         return lines
-    return _names(specs)
+    return _join_names(specs)
 
 
-def line(spec: Spec) -> str:
+def render_tool_line(spec: Spec) -> str:
     """A tool in a line: its name, and the beginning of what it does."""
-    said = re.split(r"[.:;](?:\s|$)", " ".join(written_out(spec.description).split()), maxsplit=1)[
-        0
-    ]
-    if len(said) > LINE_CHARS:
-        said = f"{said[:LINE_CHARS].rpartition(' ')[0].rstrip(',')} …"
+    said = re.split(
+        r"[.:;](?:\s|$)", " ".join(escape_invisible(spec.description).split()), maxsplit=1
+    )[0]
+    if len(said) > MAX_LINE_CHARS:
+        said = f"{said[:MAX_LINE_CHARS].rpartition(' ')[0].rstrip(',')} …"
     return f"{spec.name}: {said}"
 
 
-def found_by(query: str, specs: Sequence[Spec]) -> list[Spec]:
+def search_specs(query: str, specs: Sequence[Spec]) -> list[Spec]:
     """Those whose names stand in the query; else those that its words fit best."""
     asked = {each.strip("`'\"") for each in re.split(r"[\s,;]+", query.removeprefix("select:"))}
-    if named := [spec for spec in specs if spec.name in asked][:MOST_NAMED]:
+    if named := [spec for spec in specs if spec.name in asked][:MAX_NAMED]:
         return named
-    words = _words(query) - _DULL
-    ranked = sorted(((_fits(words, spec), -i) for i, spec in enumerate(specs)), reverse=True)
+    words = _extract_words(query) - _STOP_WORDS
+    ranked = sorted(((_score(words, spec), -i) for i, spec in enumerate(specs)), reverse=True)
     best = ranked[0][0] if ranked else 0
-    return [specs[-i] for fits, i in ranked[:MOST_FOUND] if fits * 2 >= best >= LEAST]
+    return [specs[-i] for fits, i in ranked[:MAX_FOUND] if fits * 2 >= best >= MIN_SCORE]
 
 
-def _fits(words: set[str], spec: Spec) -> int:
+def _score(words: set[str], spec: Spec) -> int:
     """A word in the name counts four times, one in what it does twice, one in what its arguments
     are once."""
     told = msgspec.json.encode(spec.parameters).decode()
-    weighed = ((4, _words(spec.name), 3), (2, _words(spec.description), 4), (1, _words(told), 4))
+    weighed = (
+        (4, _extract_words(spec.name), 3),
+        (2, _extract_words(spec.description), 4),
+        (1, _extract_words(told), 4),
+    )
     return sum(
         weight
         for word in words
@@ -195,20 +205,20 @@ def _fits(words: set[str], spec: Spec) -> int:
     )
 
 
-def _words(text: str) -> set[str]:
+def _extract_words(text: str) -> set[str]:
     return {word.lower() for word in _WORD.findall(text)}
 
 
-_DULL = _words(
+_STOP_WORDS = _extract_words(
     "all and any are can for from have here how into need not one some that the them this "
     "tool tools use what when"
     " where which who will with you your"
 )
 
 
-def _names(specs: Sequence[Spec]) -> str:
+def _join_names(specs: Sequence[Spec]) -> str:
     names = ", ".join(spec.name for spec in specs)
-    if len(names) <= LISTED_CHARS:
+    if len(names) <= MAX_LIST_CHARS:
         return names
-    cut = names[:LISTED_CHARS].rpartition(",")[0]
+    cut = names[:MAX_LIST_CHARS].rpartition(",")[0]
     return f"{cut}, and {len(specs) - cut.count(',') - 1} more: search for them by words"

@@ -16,9 +16,9 @@ import msgspec
 from ..types.effects import Effect, Replay
 from ..types.errors import ToolError
 from ..types.labels import UNTRUSTED, Label
-from .aliases import canonical, unquoted
+from .aliases import decode_if_json, normalize_arguments
 from .base import Context, Done, Outcome, PersonQuestion, Spec
-from .output import shown
+from .output import make_bounded_result
 
 Function = Callable[..., Awaitable[Any]]
 _PARAMETER = re.compile(r"^\s*(\w+): (.+)$")
@@ -46,30 +46,30 @@ class FunctionTool:
 
     def with_effect(self, effect: Effect) -> FunctionTool:
         """The same tool where it does more than usual."""
-        return self._with(msgspec.structs.replace(self._spec, effect=effect))
+        return self._with_spec(msgspec.structs.replace(self._spec, effect=effect))
 
-    def within(self, mode: str) -> FunctionTool:
+    def with_mode(self, mode: str) -> FunctionTool:
         """The same tool, offered only where a conversation is in this mode."""
-        return self._with(msgspec.structs.replace(self._spec, mode=mode))
+        return self._with_spec(msgspec.structs.replace(self._spec, mode=mode))
 
-    def _with(self, spec: Spec) -> FunctionTool:
+    def _with_spec(self, spec: Spec) -> FunctionTool:
         return FunctionTool(spec, self._arguments, self._function, self._context)
 
-    def values(self, arguments: msgspec.Raw) -> dict[str, Any]:
+    def decode_values(self, arguments: msgspec.Raw) -> dict[str, Any]:
         """What the function is given for these arguments, but for the Context. Raises ToolError."""
         values = decode_arguments(arguments, self._arguments, self._spec.name)
         return {name: getattr(values, name) for name in values.__struct_fields__}
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
-        given = self.values(arguments)
+        given = self.decode_values(arguments)
         given.update(dict.fromkeys(self._context, context))
         outcome = await self._function(**given)
         if isinstance(outcome, (Done, PersonQuestion)):
             return outcome
-        return await shown(_text(outcome), context, self._spec.reads)
+        return await make_bounded_result(_render_value(outcome), context, self._spec.reads)
 
 
-def _text(outcome: Any) -> str:
+def _render_value(outcome: Any) -> str:
     """What a function returned, as the model reads it: other values than text as JSON, None as
     nothing."""
     if outcome is None:
@@ -87,9 +87,9 @@ def decode_arguments(arguments: msgspec.Raw, into: type[S], tool: str = "") -> S
     Raises ToolError saying what is wrong and what would be right.
     """
     try:
-        given = decoded(bytes(arguments))
+        given = decode_json(bytes(arguments))
         if isinstance(given, dict):
-            given = _without_nulls(canonical(tool, given), into)
+            given = _drop_nulls(normalize_arguments(tool, given), into)
         return msgspec.convert(given, into, strict=False)
     except (ValueError, RecursionError) as error:
         what = "nested too deeply" if isinstance(error, RecursionError) else str(error)
@@ -101,49 +101,53 @@ def decode_arguments(arguments: msgspec.Raw, into: type[S], tool: str = "") -> S
         ) from error
 
 
-def decoded(arguments: bytes) -> Any:
+def decode_json(arguments: bytes) -> Any:
     """The arguments as Python has them. Raises ValueError, RecursionError.
 
     Of a name that stands twice a person who approves may read the first, and the last would count:
     it is refused.
     """
 
-    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) != len(pairs):
             twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
             raise ValueError(f"the name {twice!r} stands twice")
         return found
 
-    def number(text: str) -> float:
+    def parse_number(text: str) -> float:
         value = float(text)
         if not math.isfinite(value):
             raise ValueError(f"{text[:20]} is no number that can be used")
         return value
 
     text = arguments.decode(errors="replace")
-    given = json.loads(text, object_pairs_hook=members, parse_float=number, parse_constant=number)
+    given = json.loads(
+        text, object_pairs_hook=make_object, parse_float=parse_number, parse_constant=parse_number
+    )
     if isinstance(given, str):
-        given = unquoted(given)  # some models quote the whole object
+        given = decode_if_json(given)  # some models quote the whole object
     if "\\ud" in text.lower():
-        given = _without_halves(given)
+        given = _replace_surrogates(given)
     return {} if given is None else given
 
 
-def _without_halves(value: Any) -> Any:
+def _replace_surrogates(value: Any) -> Any:
     """The value with halves of surrogate pairs replaced: no file and no database can hold them."""
     match value:
         case str():
             return value.encode("utf-8", "replace").decode()
         case dict():
-            return {_without_halves(key): _without_halves(each) for key, each in value.items()}
+            return {
+                _replace_surrogates(key): _replace_surrogates(each) for key, each in value.items()
+            }
         case list():
-            return [_without_halves(each) for each in value]
+            return [_replace_surrogates(each) for each in value]
         case _:
             return value
 
 
-def _without_nulls(given: dict[str, Any], into: type[msgspec.Struct]) -> dict[str, Any]:
+def _drop_nulls(given: dict[str, Any], into: type[msgspec.Struct]) -> dict[str, Any]:
     """Without those that say nothing: null for what may be left out. A list written as text becomes
     a list, and what is not a finite number is refused."""
     fields = {field.name: field for field in msgspec.structs.fields(into)}
@@ -153,16 +157,16 @@ def _without_nulls(given: dict[str, Any], into: type[msgspec.Struct]) -> dict[st
         if field is not None and value is None and not field.required:
             continue
         if field is not None and isinstance(value, str):
-            kind = _plain(field.type)
+            kind = _strip_annotation(field.type)
             if get_origin(kind) in (list, tuple, dict):
-                value = unquoted(value)
+                value = decode_if_json(value)
             elif kind is float and value.strip().lower().lstrip("+-") in ("nan", "inf", "infinity"):
                 raise ValueError(f"{value!r} is no number that can be used - at `$.{name}`")
         kept[name] = value
     return kept
 
 
-def _plain(kind: Any) -> Any:
+def _strip_annotation(kind: Any) -> Any:
     """A type without its description."""
     return get_args(kind)[0] if get_origin(kind) is Annotated else kind
 
@@ -211,60 +215,67 @@ def tool(
                 (parameter.name, kind) if required else (parameter.name, kind, parameter.default)
             )
         spec = Spec(name or function.__name__, description, {}, effect, replay, reads, timeout_s)
-        return of_fields(spec, fields, function, context)
+        return make_function_tool(spec, fields, function, context)
 
     return make if function is None else make(function)
 
 
-def of_fields(
+def make_function_tool(
     spec: Spec, fields: Sequence[Any], function: Function, context: Sequence[str] = ()
 ) -> FunctionTool:
     """A tool with these parameters: (name, type) or (name, type, default) each. Its schema is made
     of them. Those in `context` get the Context, and are not shown to the model."""
     try:
-        arguments = _struct_once(spec.name, tuple(fields), repr([field[2:] for field in fields]))
+        arguments = _make_struct_cached(
+            spec.name, tuple(fields), repr([field[2:] for field in fields])
+        )
     except (
         TypeError
     ):  # a type or a default that cannot be looked up, or one that is wrong: then this says so
-        arguments = _struct(spec.name, fields)
+        arguments = _make_struct(spec.name, fields)
     return FunctionTool(
-        msgspec.structs.replace(spec, parameters=schema(arguments)), arguments, function, context
+        msgspec.structs.replace(spec, parameters=make_schema(arguments)),
+        arguments,
+        function,
+        context,
     )
 
 
-def _struct(name: str, fields: Sequence[Any]) -> type[msgspec.Struct]:
+def _make_struct(name: str, fields: Sequence[Any]) -> type[msgspec.Struct]:
     return msgspec.defstruct(name, fields, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 @functools.lru_cache(maxsize=256)
-def _struct_once(name: str, fields: tuple[Any, ...], defaults: str) -> type[msgspec.Struct]:
+def _make_struct_cached(name: str, fields: tuple[Any, ...], defaults: str) -> type[msgspec.Struct]:
     """The same for the same fields, as the tools are made for each agent anew. `defaults` tells 1
     from True."""
-    return _struct(name, fields)
+    return _make_struct(name, fields)
 
 
 def _is_context(name: str, hints: Mapping[str, Any]) -> bool:
     return name == "context" or hints.get(name) is Context
 
 
-def schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
+def make_schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
     """The JSON schema of a struct, with the top `$ref` put in place: providers want an object at
     the top. It is as short as it can be, since every request has it, and the caller's own."""
-    found: dict[str, Any] = msgspec.json.decode(_schema(arguments))
+    found: dict[str, Any] = msgspec.json.decode(_encode_schema(arguments))
     return found
 
 
 @functools.lru_cache(maxsize=256)
-def _schema(arguments: type[msgspec.Struct]) -> bytes:
+def _encode_schema(arguments: type[msgspec.Struct]) -> bytes:
     whole = msgspec.json.schema(arguments)
     definitions: dict[str, Any] = whole.pop("$defs", {})
     name = whole["$ref"].rpartition("/")[2]
     top: dict[str, Any] = definitions.pop(name)
     top.pop("description", None)  # of the struct, for who reads our source
-    return msgspec.json.encode(_short(top | ({"$defs": definitions} if definitions else {})))
+    return msgspec.json.encode(
+        _shorten_schema(top | ({"$defs": definitions} if definitions else {}))
+    )
 
 
-def _short(node: dict[str, Any]) -> dict[str, Any]:
+def _shorten_schema(node: dict[str, Any]) -> dict[str, Any]:
     """Without what a model has no use for: that it may leave out what it may leave out, and names
     that nobody calls. Arguments are checked when they come; nothing that is missing here is allowed
     by that."""
@@ -273,14 +284,14 @@ def _short(node: dict[str, Any]) -> dict[str, Any]:
         if key == "title" or (key in ("default", "additionalProperties", "required") and not value):
             continue
         if key in ("properties", "$defs"):
-            value = {name: _short(each) for name, each in value.items()}
+            value = {name: _shorten_schema(each) for name, each in value.items()}
         elif key in ("items", "additionalProperties") and isinstance(value, dict):
-            value = _short(value)
+            value = _shorten_schema(value)
         elif (
             key == "anyOf"
             and len(others := [each for each in value if each != {"type": "null"}]) == 1
         ):
-            kept |= _short(others[0])
+            kept |= _shorten_schema(others[0])
             continue
         kept[key] = value
     return kept

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-TEXT_BYTES = 1 << 20
+MAX_TEXT_BYTES = 1 << 20
 """A larger file has no diff."""
-SMALL = 40_000
+MAX_DIRECT_PAIRS = 40_000
 """So many pairs of lines are compared one by one; what is larger is first split at lines that stand
 once in both."""
-WORK = 4_000_000
+MAX_PAIRS = 4_000_000
 NOTE_CHARS = 40
 
 
@@ -25,7 +25,7 @@ class _Same(NamedTuple):
     size: int
 
 
-def diff_of(
+def unified_diff(
     path: str, old: bytes | None, new: bytes | None, *, lines: int, chars: int, around: int = 3
 ) -> str:
     """A unified diff of at most so many lines and characters, which says how many lines it leaves
@@ -35,35 +35,35 @@ def diff_of(
     The time that it takes grows with the files, whatever stands in them: where they are alike in
     too many ways, what lies between two safe places counts as replaced.
     """
-    before = text_of(old)
-    after = text_of(new)
+    before = decode_text(old)
+    after = decode_text(new)
     if before is None or after is None:
         return f"{len(old or b''):,} bytes before, {len(new or b''):,} after"
-    was = _lines(before)
-    now = _lines(after)
+    was = _split_lines(before)
+    now = _split_lines(after)
     ends = ("/dev/null" if old is None else path, "/dev/null" if new is None else path)
-    found = [line for hunk in _hunks(was, now, around) for line in hunk]
-    return _cut([f"--- {ends[0]}", f"+++ {ends[1]}", *found], lines, chars) if found else ""
+    found = [line for hunk in _iter_hunks(was, now, around) for line in hunk]
+    return _truncate([f"--- {ends[0]}", f"+++ {ends[1]}", *found], lines, chars) if found else ""
 
 
-def text_of(data: bytes | None) -> str | None:
+def decode_text(data: bytes | None) -> str | None:
     """What the bytes say; None where they are no text, or too much. No file says nothing."""
     if data is None:
         return ""
     try:
-        return data.decode() if len(data) <= TEXT_BYTES and b"\0" not in data else None
+        return data.decode() if len(data) <= MAX_TEXT_BYTES and b"\0" not in data else None
     except UnicodeDecodeError:
         return None
 
 
-def _lines(text: str) -> list[str]:
+def _split_lines(text: str) -> list[str]:
     """The lines with their ends. Only LF ends one: what else may end a line is to be seen in it."""
     lines = [f"{line}\n" for line in text.split("\n")]
     last = lines.pop()[:-1]
     return [*lines, last] if last else lines
 
 
-def _cut(lines: Sequence[str], most: int, chars: int) -> str:
+def _truncate(lines: Sequence[str], most: int, chars: int) -> str:
     kept: list[str] = []
     room = chars - NOTE_CHARS
     for line in lines[:most]:
@@ -75,9 +75,9 @@ def _cut(lines: Sequence[str], most: int, chars: int) -> str:
     return "\n".join([*kept, *([f"… {left_out:,} more lines"] if left_out else [])])
 
 
-def _hunks(old: Sequence[str], new: Sequence[str], around: int) -> Iterator[list[str]]:
+def _iter_hunks(old: Sequence[str], new: Sequence[str], around: int) -> Iterator[list[str]]:
     """Each change with the lines around it; changes that are near each other are one."""
-    same = _same(old, new)
+    same = _matching_blocks(old, new)
     groups: list[list[tuple[int, int, int, int]]] = []
     at_old = at_new = 0
     for each in same:
@@ -90,10 +90,10 @@ def _hunks(old: Sequence[str], new: Sequence[str], around: int) -> Iterator[list
         at_old = each.old + each.size
         at_new = each.new + each.size
     for group in groups:
-        yield _hunk(old, new, group, around)
+        yield _render_hunk(old, new, group, around)
 
 
-def _hunk(
+def _render_hunk(
     old: Sequence[str], new: Sequence[str], group: Sequence[tuple[int, int, int, int]], around: int
 ) -> list[str]:
     before = min(around, group[0][0])
@@ -105,22 +105,25 @@ def _hunk(
     body: list[str] = []
     at = first_old
     for from_old, to_old, from_new, to_new in group:
-        body += _signed(" ", old[at:from_old])
-        body += _signed("-", old[from_old:to_old])
-        body += _signed("+", new[from_new:to_new])
+        body += _prefix_lines(" ", old[at:from_old])
+        body += _prefix_lines("-", old[from_old:to_old])
+        body += _prefix_lines("+", new[from_new:to_new])
         at = to_old
-    body += _signed(" ", old[at:last_old])
-    return [f"@@ -{_range(first_old, last_old)} +{_range(first_new, last_new)} @@", *body]
+    body += _prefix_lines(" ", old[at:last_old])
+    return [
+        f"@@ -{_format_range(first_old, last_old)} +{_format_range(first_new, last_new)} @@",
+        *body,
+    ]
 
 
-def _signed(sign: str, lines: Sequence[str]) -> Iterator[str]:
+def _prefix_lines(sign: str, lines: Sequence[str]) -> Iterator[str]:
     for line in lines:
         yield sign + line.removesuffix("\n")
         if not line.endswith("\n"):
             yield "\\ No newline at end of file"
 
 
-def _range(first: int, last: int) -> str:
+def _format_range(first: int, last: int) -> str:
     count = last - first
     return f"{first + (count > 0)}" + (f",{count}" if count != 1 else "")
 
@@ -128,14 +131,14 @@ def _range(first: int, last: int) -> str:
 # ------------------------------------------------------------------ what is the same
 
 
-def _same(old: Sequence[str], new: Sequence[str]) -> list[_Same]:
+def _matching_blocks(old: Sequence[str], new: Sequence[str]) -> list[_Same]:
     """Runs of lines that are the same, in order; the last is empty, at the end of both."""
     found: list[_Same] = []
-    left = WORK
+    left = MAX_PAIRS
     at_old = at_new = 0
     for each in [*_anchors(old, new), _Same(len(old), len(new), 0)]:
         size = (each.old - at_old) * (each.new - at_new)
-        if 0 < size <= min(SMALL, left):
+        if 0 < size <= min(MAX_DIRECT_PAIRS, left):
             left -= size
             matcher = SequenceMatcher(
                 None, old[at_old : each.old], new[at_new : each.new], autojunk=False
@@ -157,12 +160,12 @@ def _anchors(old: Sequence[str], new: Sequence[str]) -> list[_Same]:
     tail = next((n for n in range(most - head) if old[-1 - n] != new[-1 - n]), most - head)
     inner = (head, len(old) - tail), (head, len(new) - tail)
     found = [_Same(0, 0, head)]
-    if (inner[0][1] - head) * (inner[1][1] - head) > SMALL:
-        found += _series(_once(old, *inner[0]), _once(new, *inner[1]))
+    if (inner[0][1] - head) * (inner[1][1] - head) > MAX_DIRECT_PAIRS:
+        found += _longest_series(_unique_lines(old, *inner[0]), _unique_lines(new, *inner[1]))
     return [*found, _Same(inner[0][1], inner[1][1], tail)]
 
 
-def _once(lines: Sequence[str], first: int, last: int) -> dict[str, int]:
+def _unique_lines(lines: Sequence[str], first: int, last: int) -> dict[str, int]:
     """Where each line stands that stands once between these."""
     found: dict[str, int] = {}
     twice: set[str] = set()
@@ -172,7 +175,7 @@ def _once(lines: Sequence[str], first: int, last: int) -> dict[str, int]:
     return {line: at for line, at in found.items() if line not in twice}
 
 
-def _series(old: dict[str, int], new: dict[str, int]) -> list[_Same]:
+def _longest_series(old: dict[str, int], new: dict[str, int]) -> list[_Same]:
     """The longest that is in order in both (patience sorting)."""
     tops: list[int] = []
     piles: list[tuple[int, int, int]] = []

@@ -22,7 +22,7 @@ class Replacement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     replace_all: bool = False
 
 
-def ending_of(text: str) -> str:
+def detect_line_ending(text: str) -> str:
     """What most lines of the text end with."""
     return "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
 
@@ -31,18 +31,18 @@ def apply_edits(text: str, edits: Sequence[Replacement]) -> str:
     """The text with every replacement made, one after the other. Lines are matched whether they end
     with CRLF or LF, and what is new gets the endings of the text. Raises ToolError naming the edit
     whose old text is not there once."""
-    ending = ending_of(text)
+    ending = detect_line_ending(text)
     for number, edit in enumerate(edits, 1):
         new = edit.new.replace("\r\n", "\n").replace("\n", ending)
         if edit.replace_all:
-            text = _everywhere(text, edit.old, new, number)
+            text = _replace_all(text, edit.old, new, number)
         else:
-            start, end = _place(text, edit.old, number)
+            start, end = _find_once(text, edit.old, number)
             text = text[:start] + new + text[end:]
     return text
 
 
-def _everywhere(text: str, old: str, new: str, number: int) -> str:
+def _replace_all(text: str, old: str, new: str, number: int) -> str:
     """The text with `new` wherever `old` stood."""
     if not old:
         raise ToolError(
@@ -50,7 +50,7 @@ def _everywhere(text: str, old: str, new: str, number: int) -> str:
         )
     plain = text.replace("\r\n", "\n")
     wanted = old.replace("\r\n", "\n")
-    dropped = _dropped(text)
+    dropped = _crlf_offsets(text)
     pieces = list[str]()
     over = 0
     found = plain.find(wanted)
@@ -66,7 +66,7 @@ def _everywhere(text: str, old: str, new: str, number: int) -> str:
     return "".join([*pieces, text[over:]])
 
 
-def _place(text: str, old: str, number: int) -> tuple[int, int]:
+def _find_once(text: str, old: str, number: int) -> tuple[int, int]:
     """Where `old` stands."""
     if not old:
         raise ToolError(
@@ -85,11 +85,11 @@ def _place(text: str, old: str, number: int) -> tuple[int, int]:
         raise ToolError(
             f"edit {number}: the old text {what}; copy exactly one passage from the file"
         )
-    dropped = _dropped(text)
+    dropped = _crlf_offsets(text)
     end = found + len(wanted)
     return found + bisect_left(dropped, found), end + bisect_left(dropped, end)
 
 
-def _dropped(text: str) -> list[int]:
+def _crlf_offsets(text: str) -> list[int]:
     """Where a line ends in the text without the CR of its CRLFs, for each of them."""
     return [match.start() - i for i, match in enumerate(re.finditer("\r\n", text))]

@@ -15,13 +15,13 @@ import msgspec
 from ..net.client import Fetched, OutboundRequest
 from ..net.url import parse_url
 from ..types.errors import NetError
-from .documents.invisible import without_invisible
+from .documents.invisible import strip_invisible
 
 EngineName = Literal["duckduckgo", "brave", "tavily", "exa", "searxng"]
-TITLE_CHARS = 200
-SNIPPET_CHARS = 500
-URL_CHARS = 1000
-QUERY_CHARS = 400
+MAX_TITLE_CHARS = 200
+MAX_SNIPPET_CHARS = 500
+MAX_URL_CHARS = 1000
+MAX_QUERY_CHARS = 400
 """What every engine takes: Brave's limit, and DuckDuckGo's is 499."""
 _TAG = re.compile(r"<[^<>]*>")
 
@@ -55,7 +55,7 @@ class SearchEngine(msgspec.Struct, frozen=True):
     forbidden: str
 
 
-def _duckduckgo(asked: EngineQuery) -> OutboundRequest:
+def _request_duckduckgo(asked: EngineQuery) -> OutboundRequest:
     """The form of the page without scripts; `b` is empty for the first page of results. A word with
     a `!` at an end would lead to another site, so it is quoted. There is no official description:
     https://html.duckduckgo.com/html/, and searx/engines/duckduckgo.py of SearXNG."""
@@ -71,30 +71,30 @@ def _duckduckgo(asked: EngineQuery) -> OutboundRequest:
 def _read_duckduckgo(fetched: Fetched) -> list[SearchHit]:
     page = fetched.body[:2_000_000].decode("utf-8", "replace")
     if fetched.status == 202 or "anomaly-modal" in page or 'id="challenge-form"' in page:
-        raise NetError(_ROBOT)
+        raise NetError(_ROBOT_TEXT)
     parser = _Results()
-    parser.feed(_closed(page))
+    parser.feed(_clean_markup(page))
     parser.close()
-    return [hit for hit in map(_from_duckduckgo, parser.found) if hit is not None]
+    return [hit for hit in map(_make_duckduckgo_hit, parser.found) if hit is not None]
 
 
-def _from_duckduckgo(found: dict[str, str]) -> SearchHit | None:
+def _make_duckduckgo_hit(found: dict[str, str]) -> SearchHit | None:
     """Results lead through //duckduckgo.com/l/?uddg=ADDRESS; advertisements through y.js."""
     url = found.get("url", "")
     parts = urlsplit(f"https:{url}" if url.startswith("//") else url)
     if (parts.hostname or "").endswith("duckduckgo.com"):
         url = parse_qs(parts.query).get("uddg", [""])[0] if parts.path == "/l/" else ""
-    return _hit(found.get("title", ""), url, found.get("snippet", ""))
+    return _make_hit(found.get("title", ""), url, found.get("snippet", ""))
 
 
-def _closed(page: str) -> str:
+def _clean_markup(page: str) -> str:
     """The page without comments, and with `<` as a sign where no `>` follows it: the parser would
     look for that to the end of the page, from each of them."""
     first, *rest = page.split("<!--")
-    return _OPEN.sub("&lt;", first + "".join(each.partition("-->")[2] for each in rest))
+    return _UNCLOSED_TAG.sub("&lt;", first + "".join(each.partition("-->")[2] for each in rest))
 
 
-_OPEN = re.compile(r"<(?![^<>]*>)")
+_UNCLOSED_TAG = re.compile(r"<(?![^<>]*>)")
 
 
 class _Results(HTMLParser):
@@ -104,7 +104,7 @@ class _Results(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.found: list[dict[str, str]] = []
-        self._into = ""
+        self._field = ""
         self._is_ad = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -116,21 +116,21 @@ class _Results(HTMLParser):
             return
         if "result__a" in classes:
             self.found.append({"url": given.get("href", "")})
-            self._into = "title"
+            self._field = "title"
         elif "result__snippet" in classes and self.found:
-            self._into = "snippet"
+            self._field = "snippet"
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "a":
-            self._into = ""
+            self._field = ""
 
     def handle_data(self, data: str) -> None:
-        if self._into:
+        if self._field:
             last = self.found[-1]
-            last[self._into] = (last.get(self._into, "") + data)[: 2 * SNIPPET_CHARS]
+            last[self._field] = (last.get(self._field, "") + data)[: 2 * MAX_SNIPPET_CHARS]
 
 
-def _brave(asked: EngineQuery) -> OutboundRequest:
+def _request_brave(asked: EngineQuery) -> OutboundRequest:
     """https://api-dashboard.search.brave.com/app/documentation/web-search/get-started: at most 20
     results, the key in X-Subscription-Token; `text_decorations` would mark the words that fit."""
     query = urlencode(
@@ -141,10 +141,10 @@ def _brave(asked: EngineQuery) -> OutboundRequest:
 
 
 def _read_brave(fetched: Fetched) -> list[SearchHit]:
-    return _hits(_at(_json(fetched), "web", "results"), "description")
+    return _make_hits(_get_list(_decode_json(fetched), "web", "results"), "description")
 
 
-def _tavily(asked: EngineQuery) -> OutboundRequest:
+def _request_tavily(asked: EngineQuery) -> OutboundRequest:
     """https://docs.tavily.com/documentation/api-reference/endpoint/search: at most 20 results, the
     key as Bearer."""
     body = {"query": asked.query, "max_results": min(asked.count, 20), "search_depth": "basic"}
@@ -153,10 +153,10 @@ def _tavily(asked: EngineQuery) -> OutboundRequest:
 
 
 def _read_tavily(fetched: Fetched) -> list[SearchHit]:
-    return _hits(_at(_json(fetched), "results"), "content")
+    return _make_hits(_get_list(_decode_json(fetched), "results"), "content")
 
 
-def _exa(asked: EngineQuery) -> OutboundRequest:
+def _request_exa(asked: EngineQuery) -> OutboundRequest:
     """https://docs.exa.ai/reference/search: the key in x-api-key, excerpts that fit as
     `highlights`."""
     body = {
@@ -170,10 +170,10 @@ def _exa(asked: EngineQuery) -> OutboundRequest:
 
 
 def _read_exa(fetched: Fetched) -> list[SearchHit]:
-    return _hits(_at(_json(fetched), "results"), "highlights", "text")
+    return _make_hits(_get_list(_decode_json(fetched), "results"), "highlights", "text")
 
 
-def _searxng(asked: EngineQuery) -> OutboundRequest:
+def _request_searxng(asked: EngineQuery) -> OutboundRequest:
     """https://docs.searxng.org/dev/search_api.html: `format=json`, where the instance allows it
     (`search.formats`)."""
     base = parse_url(asked.base)
@@ -185,28 +185,47 @@ def _searxng(asked: EngineQuery) -> OutboundRequest:
 
 
 def _read_searxng(fetched: Fetched) -> list[SearchHit]:
-    return _hits(_at(_json(fetched), "results"), "content")
+    return _make_hits(_get_list(_decode_json(fetched), "results"), "content")
 
 
-def _refused(title: str) -> str:
+def _key_refused_text(title: str) -> str:
     return f"{title} refuses its key: put a valid one into the variable that holds it."
 
 
-_ROBOT = "DuckDuckGo takes us for a robot and wants a person to solve a puzzle."
-_NO_JSON = "this SearXNG gives no JSON: add `json` to `search.formats` in its settings.yml."
-_BRAVE = "https://api.search.brave.com/res/v1/web/search"
-_TAVILY = "https://api.tavily.com/search"
-_EXA = "https://api.exa.ai/search"
+_ROBOT_TEXT = "DuckDuckGo takes us for a robot and wants a person to solve a puzzle."
+_NO_JSON_TEXT = "this SearXNG gives no JSON: add `json` to `search.formats` in its settings.yml."
+_BRAVE_URL = "https://api.search.brave.com/res/v1/web/search"
+_TAVILY_URL = "https://api.tavily.com/search"
+_EXA_URL = "https://api.exa.ai/search"
 ENGINES: Mapping[EngineName, SearchEngine] = {
     "duckduckgo": SearchEngine(
-        "DuckDuckGo", "https://html.duckduckgo.com/html/", "", _duckduckgo, _read_duckduckgo, _ROBOT
+        "DuckDuckGo",
+        "https://html.duckduckgo.com/html/",
+        "",
+        _request_duckduckgo,
+        _read_duckduckgo,
+        _ROBOT_TEXT,
     ),
-    "brave": SearchEngine("Brave", _BRAVE, "BRAVE_API_KEY", _brave, _read_brave, _refused("Brave")),
+    "brave": SearchEngine(
+        "Brave",
+        _BRAVE_URL,
+        "BRAVE_API_KEY",
+        _request_brave,
+        _read_brave,
+        _key_refused_text("Brave"),
+    ),
     "tavily": SearchEngine(
-        "Tavily", _TAVILY, "TAVILY_API_KEY", _tavily, _read_tavily, _refused("Tavily")
+        "Tavily",
+        _TAVILY_URL,
+        "TAVILY_API_KEY",
+        _request_tavily,
+        _read_tavily,
+        _key_refused_text("Tavily"),
     ),
-    "exa": SearchEngine("Exa", _EXA, "EXA_API_KEY", _exa, _read_exa, _refused("Exa")),
-    "searxng": SearchEngine("SearXNG", "", "", _searxng, _read_searxng, _NO_JSON),
+    "exa": SearchEngine(
+        "Exa", _EXA_URL, "EXA_API_KEY", _request_exa, _read_exa, _key_refused_text("Exa")
+    ),
+    "searxng": SearchEngine("SearXNG", "", "", _request_searxng, _read_searxng, _NO_JSON_TEXT),
 }
 
 
@@ -230,46 +249,50 @@ def read_hits(engine: SearchEngine, fetched: Fetched, count: int) -> list[Search
     return list(once.values())[:count]
 
 
-def _json(fetched: Fetched) -> Any:
+def _decode_json(fetched: Fetched) -> Any:
     try:
         return msgspec.json.decode(fetched.body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise NetError("the search engine's answer could not be understood.") from None
 
 
-def _at(value: Any, *names: str) -> list[Any]:
+def _get_list(value: Any, *names: str) -> list[Any]:
     """The list at a path, or an empty one."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value if isinstance(value, list) else []
 
 
-def _hits(results: list[Any], *snippets: str) -> list[SearchHit]:
+def _make_hits(results: list[Any], *snippets: str) -> list[SearchHit]:
     found = []
     for result in results[:100]:
         if isinstance(result, dict):
             said = next((result[name] for name in snippets if result.get(name)), "")
             said = " … ".join(str(each) for each in said) if isinstance(said, list) else str(said)
             if (
-                hit := _hit(str(result.get("title") or ""), str(result.get("url") or ""), said)
+                hit := _make_hit(str(result.get("title") or ""), str(result.get("url") or ""), said)
             ) is not None:
                 found.append(hit)
     return found
 
 
-def _hit(title: str, url: str, snippet: str) -> SearchHit | None:
+def _make_hit(title: str, url: str, snippet: str) -> SearchHit | None:
     """A result as plain text; None for one whose address is none that could be fetched."""
     try:
         address = str(parse_url(url))
     except NetError:
         return None
-    if len(address) > URL_CHARS:
+    if len(address) > MAX_URL_CHARS:
         return None
-    return SearchHit(_line(title, TITLE_CHARS) or address, address, _line(snippet, SNIPPET_CHARS))
+    return SearchHit(
+        _clean_line(title, MAX_TITLE_CHARS) or address,
+        address,
+        _clean_line(snippet, MAX_SNIPPET_CHARS),
+    )
 
 
-def _line(text: str, limit: int) -> str:
+def _clean_line(text: str, limit: int) -> str:
     """One line of text without markup, and without what nobody sees."""
     text = html.unescape(_TAG.sub("", text[: 4 * limit]))
-    text = " ".join(without_invisible(text)[0].split())
+    text = " ".join(strip_invisible(text)[0].split())
     return text if len(text) <= limit else f"{text[:limit]}…"

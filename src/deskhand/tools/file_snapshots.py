@@ -27,21 +27,21 @@ from ..types.commit import Change
 from ..types.errors import BlobMissing, StoreFull
 from ..types.folders import make_private_folder
 from . import tree
-from .heavy import is_heavy
+from .heavy import is_generated_folder
 from .notes import RunningEffect, RunningNotes
 from .protected import why_protected
-from .states import ChangedPath, digest_of, state_of
+from .states import ChangedPath, encode_state, parse_digest
 
 SETTLED_NS = 50_000_000
 """A file that was changed this short before it was read may be changed again without a new time: it
 is read again."""
-MOST_NAMES = 200_000
+MAX_NAMES = 200_000
 DAY_NS = 86_400_000_000_000
-FEW_NAMES = 200
+MAX_INLINE_NAMES = 200
 SLOW_NS = 3_000_000
 """So few names are looked at without a thread, as long as that does not take longer: it costs half
 of the look."""
-_CLONE = 0x40049409  # FICLONE, <linux/fs.h>
+_FICLONE = 0x40049409  # FICLONE, <linux/fs.h>
 _CLONED_FROM_BYTES = 1 << 16
 
 
@@ -92,14 +92,14 @@ class FileSnapshots:
         self.commit = commit
         self._blobs = blobs
         self._limits = limits
-        self.seen: dict[str, FileSnapshot] = {}
-        self.unlooked: tuple[str, ...] = ()
+        self.entries: dict[str, FileSnapshot] = {}
+        self.skipped_folders: tuple[str, ...] = ()
         """The folders into which the last look did not go."""
         self.running: list[RunningEffect] = []
         self.armed: dict[str, tuple[int, int]] = {}
         self.notes = RunningNotes(folder / "running")
         self.whole = True
-        self.looked_back, self._beside = False, dict[str, FileSnapshots]()
+        self.is_recovered, self._beside = False, dict[str, FileSnapshots]()
         self.lock = threading.RLock()
         self.cut = False
         self._loaded = self._stale = False
@@ -111,12 +111,12 @@ class FileSnapshots:
     def limits(self) -> UndoConfig:
         return self._limits()
 
-    def stood(self, path: str) -> int:
+    def inode_at(self, path: str) -> int:
         """The inode of what lay there at the last look; 0 for nothing."""
-        seen = self.seen.get(path)
+        seen = self.entries.get(path)
         return seen.inode if seen is not None else 0
 
-    def beside(self, real: str) -> FileSnapshots:
+    def for_folder(self, real: str) -> FileSnapshots:
         """The shadow of another folder, of which only files are looked at by their names."""
         if real not in self._beside:
             name = sha256(real.encode(errors="surrogateescape")).hexdigest()[:16]
@@ -128,34 +128,34 @@ class FileSnapshots:
 
     # ------------------------------------------------------------------ looking
 
-    def look(self, root: int) -> list[ChangedPath]:
+    def scan(self, root: int) -> list[ChangedPath]:
         """What has changed since the last look, in no order; it is remembered and copied."""
         with self.lock:
             self._load()
             walk = _Walk(self, root)
             walk.run()
-            self.unlooked = tuple(walk.unlooked)
+            self.skipped_folders = tuple(walk.unlooked)
             gone = (
-                self.seen.keys() - walk.found
-                if len(walk.found) != len(self.seen) or walk.fresh
+                self.entries.keys() - walk.found
+                if len(walk.found) != len(self.entries) or walk.fresh
                 else ()
             )
-            changed = [ChangedPath(path, self.seen[path].state, None) for path in gone]
+            changed = [ChangedPath(path, self.entries[path].state, None) for path in gone]
             for path, now in walk.fresh:
-                was = self.seen.get(path)
+                was = self.entries.get(path)
                 if was is None or was.state != now.state:
                     changed.append(ChangedPath(path, was.state if was else None, now.state))
-            self._note(dict(walk.fresh), gone)
+            self._update_entries(dict(walk.fresh), gone)
             return changed
 
-    def same(self, root: int) -> bool:
+    def is_unchanged(self, root: int) -> bool:
         """Whether all is as at the last look, as far as that can be told at once, without a thread:
         the workspace is small, its disk quick, and nobody else looks."""
         self._slow -= self._slow > 0  # a disk that was slow once is tried again, after ten looks
         if (
             not self._loaded
             or self._slow
-            or len(self.seen) > FEW_NAMES
+            or len(self.entries) > MAX_INLINE_NAMES
             or not self.lock.acquire(blocking=False)
         ):
             return False
@@ -163,11 +163,11 @@ class FileSnapshots:
             began, walk = time.monotonic_ns(), _Walk(self, root, peek=True)
             walk.run()
             self._slow = 10 * (time.monotonic_ns() - began > SLOW_NS)
-            return not walk.differs and len(walk.found) == len(self.seen)
+            return not walk.differs and len(walk.found) == len(self.entries)
         finally:
             self.lock.release()
 
-    def look_at(self, root: int, paths: Sequence[str]) -> list[ChangedPath]:
+    def scan_paths(self, root: int, paths: Sequence[str]) -> list[ChangedPath]:
         """The same for these paths alone."""
         with self.lock:
             self._load()
@@ -175,47 +175,51 @@ class FileSnapshots:
             gone = list[str]()
             changed = list[ChangedPath]()
             for path in paths:
-                status = tree.status(root, path)
-                was = self.seen.get(path)
+                status = tree.stat_path(root, path)
+                was = self.entries.get(path)
                 if status is None:
                     gone += [path] * (was is not None)
                     now = None
-                elif was is not None and was.settled and _same(was, status):
+                elif was is not None and was.settled and _is_same(was, status):
                     continue
                 else:
                     try:
-                        with tree.parent(root, path) as (above, name):
-                            now = fresh[path] = self.read(above, name, status, path)
+                        with tree.open_parent(root, path) as (above, name):
+                            now = fresh[path] = self.take_snapshot(above, name, status, path)
                     except OSError:  # its folder went, or became a link, just now
                         continue
                 if (was.state if was else None) != (now.state if now else None):
                     changed.append(
                         ChangedPath(path, was.state if was else None, now.state if now else None)
                     )
-            self._note(fresh, gone)
+            self._update_entries(fresh, gone)
             return changed
 
-    def _note(self, fresh: Mapping[str, FileSnapshot], gone: Sequence[str] | set[str]) -> None:
+    def _update_entries(
+        self, fresh: Mapping[str, FileSnapshot], gone: Sequence[str] | set[str]
+    ) -> None:
         for path in gone:
-            self._files -= self.seen.pop(path).state[0] == "f"
+            self._files -= self.entries.pop(path).state[0] == "f"
         for path, now in fresh.items():
-            was = self.seen.get(path)
+            was = self.entries.get(path)
             self._files += (now.state[0] == "f") - (was is not None and was.state[0] == "f")
-            self.seen[path] = now
+            self.entries[path] = now
         self._taken = 0
         self._stale |= bool(fresh or gone)
 
-    def read(self, above: int, name: str, status: os.stat_result, path: str) -> FileSnapshot:
+    def take_snapshot(
+        self, above: int, name: str, status: os.stat_result, path: str
+    ) -> FileSnapshot:
         """What stands there now; a file is copied."""
         what = ""
         settled = True
         if stat.S_ISDIR(status.st_mode):
-            what = "h" if is_heavy(path) else ""
+            what = "h" if is_generated_folder(path) else ""
         elif stat.S_ISLNK(status.st_mode):
             with suppress(OSError):
                 what = os.fsencode(os.readlink(name, dir_fd=above)).hex()
         elif stat.S_ISREG(status.st_mode):
-            what, status, settled = self._copied(above, name, status, path)
+            what, status, settled = self._copy_file(above, name, status, path)
         fields = (
             status.st_mode,
             status.st_size,
@@ -223,15 +227,15 @@ class FileSnapshots:
             status.st_ctime_ns,
             status.st_ino,
         )
-        return FileSnapshot(*fields, state_of(status, what), settled)
+        return FileSnapshot(*fields, encode_state(status, what), settled)
 
-    def _copied(
+    def _copy_file(
         self, above: int, name: str, status: os.stat_result, path: str
     ) -> tuple[str, os.stat_result, bool]:
         """(digest, status, settled) of a file; no digest where it is too large, or there are too
         many."""
         limits = self._limits()
-        was = self.seen.get(path)
+        was = self.entries.get(path)
         new = was is None or was.state[0] != "f"
         room = self._files + self._taken < limits.files + (not new) and (
             self._bytes + status.st_size <= limits.workspace_mb << 20
@@ -239,13 +243,13 @@ class FileSnapshots:
         if status.st_size > limits.file_mb << 20 or not (room or why_protected(path.split("/"))):
             return "", status, True
         try:
-            descriptor = tree.opened(above, name)
+            descriptor = tree.open_file(above, name)
         except OSError:
             return "", status, False
         with os.fdopen(descriptor, "rb", buffering=0) as file:
             before = os.fstat(descriptor)
             try:
-                digest = self._keep(file, before.st_size)
+                digest = self._store_copy(file, before.st_size)
             except OSError:
                 return "", status, False
             self._taken += new
@@ -253,21 +257,21 @@ class FileSnapshots:
         quiet = after.st_ctime_ns == before.st_ctime_ns and after.st_size == before.st_size
         return digest, after, quiet and _now_ns() - after.st_ctime_ns > SETTLED_NS
 
-    def _keep(self, file: IO[bytes], size: int) -> str:
+    def _store_copy(self, file: IO[bytes], size: int) -> str:
         """Copy what is read; returns its digest. Raises OSError."""
         if size <= tree.BLOCK_BYTES:
             data = file.read(size + 1)
             digest = sha256(data).hexdigest()
-            path = self.path(digest)
+            path = self.copy_path(digest)
             try:
                 os.utime(path)  # the hour of `prune` begins anew
             except FileNotFoundError:
-                self._put(path, data)
+                self._write_copy(path, data)
             return digest
         part = self.folder / f"{os.getpid()}-{threading.get_ident()}.part"
         make_private_folder(self.folder)
         with part.open("w+b", buffering=0) as copy:
-            whole = self._clone(file, copy)
+            whole = self._try_clone(file, copy)
             hashed = sha256()
             copied = 0
             source = copy if whole else file
@@ -277,7 +281,7 @@ class FileSnapshots:
                 if not whole:
                     copy.write(block)
         digest = hashed.hexdigest()
-        path = self.path(digest)
+        path = self.copy_path(digest)
         if path.exists():
             os.utime(path)
             part.unlink()
@@ -287,7 +291,7 @@ class FileSnapshots:
             self._bytes += copied
         return digest
 
-    def _put(self, path: Path, data: bytes) -> None:
+    def _write_copy(self, path: Path, data: bytes) -> None:
         part = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.part")
         try:
             file = part.open("wb", buffering=0)
@@ -299,31 +303,31 @@ class FileSnapshots:
         part.replace(path)
         self._bytes += len(data)
 
-    def add(self, data: bytes, mode: str) -> str:
+    def add_bytes(self, data: bytes, mode: str) -> str:
         """Keep these bytes; returns the state of a file that holds them. Raises OSError."""
         digest = sha256(data).hexdigest()
-        if not self.path(digest).exists():
-            self._put(self.path(digest), data)
+        if not self.copy_path(digest).exists():
+            self._write_copy(self.copy_path(digest), data)
         return f"f{mode} {digest}"
 
-    def _clone(self, file: IO[bytes], copy: IO[bytes]) -> bool:
+    def _try_clone(self, file: IO[bytes], copy: IO[bytes]) -> bool:
         """Share the blocks of the file, where the file system can: then the copy costs nothing."""
         if self._clones:
             try:
-                fcntl.ioctl(copy.fileno(), _CLONE, file.fileno())
+                fcntl.ioctl(copy.fileno(), _FICLONE, file.fileno())
             except OSError:
                 self._clones = False
         return self._clones
 
     # ------------------------------------------------------------------ keeping
 
-    def path(self, digest: str) -> Path:
+    def copy_path(self, digest: str) -> Path:
         """Where the copy of these bytes is."""
         return self.folder / digest[:2] / digest
 
     def open(self, digest: str) -> IO[bytes]:
         """The bytes of a digest, from here or from the blobs. Raises OSError."""
-        for path in (self.path(digest), self._blobs.path(DIGEST_PREFIX + digest)):
+        for path in (self.copy_path(digest), self._blobs.path(DIGEST_PREFIX + digest)):
             if path.exists():
                 with path.open("rb") as file:
                     whole = sha256()
@@ -333,17 +337,17 @@ class FileSnapshots:
                     return path.open("rb")
         raise FileNotFoundError("the bytes that were kept are gone")
 
-    def into_blobs(self, digests: Sequence[str]) -> None:
+    def move_to_blobs(self, digests: Sequence[str]) -> None:
         """Make blobs of these copies, which are safe on disk then. What cannot be is not
         undoable."""
         with suppress(StoreFull):
             for digest in dict.fromkeys(digests):
                 with suppress(BlobMissing):
-                    self._blobs.adopt(self.path(digest), DIGEST_PREFIX + digest)
+                    self._blobs.adopt(self.copy_path(digest), DIGEST_PREFIX + digest)
             if digests:
                 self._blobs.sync()
 
-    def has(self, digest: str) -> bool:
+    def has_blob(self, digest: str) -> bool:
         """Whether these bytes are a blob."""
         return self._blobs.path(DIGEST_PREFIX + digest).exists()
 
@@ -352,7 +356,7 @@ class FileSnapshots:
         may have made."""
         with self.lock:
             self._load()
-            wanted = {digest_of(each.state) for each in self.seen.values()}
+            wanted = {parse_digest(each.state) for each in self.entries.values()}
             self._bytes = 0
             for path in self.folder.glob("??/*"):
                 status = path.stat()
@@ -360,7 +364,7 @@ class FileSnapshots:
                     self._bytes += status.st_size
                 else:
                     path.unlink()
-            for path in self.put_aside.glob("*"):
+            for path in self.aside_folder.glob("*"):
                 if _now_ns() - path.stat().st_mtime_ns > self._limits().days * DAY_NS:
                     path.unlink()
             for other in self._beside.values():
@@ -368,15 +372,18 @@ class FileSnapshots:
 
     def set_aside(self, path: str, digest: str) -> None:
         """Keep these bytes, which stood at `path`, as a file for people. Raises OSError."""
-        make_private_folder(self.put_aside)
+        make_private_folder(self.aside_folder)
         name = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in path)[
             -100:
         ]
-        with self.open(digest) as kept, (self.put_aside / f"{_now_ns()}-{name}").open("wb") as file:
+        with (
+            self.open(digest) as kept,
+            (self.aside_folder / f"{_now_ns()}-{name}").open("wb") as file,
+        ):
             shutil.copyfileobj(kept, file)
 
     @property
-    def put_aside(self) -> Path:
+    def aside_folder(self) -> Path:
         """Where that lies."""
         return self.folder / "put-back"
 
@@ -388,7 +395,7 @@ class FileSnapshots:
         with self.lock:
             if not self._stale:
                 return
-            known = {os.fsencode(path): each for path, each in self.seen.items()}
+            known = {os.fsencode(path): each for path, each in self.entries.items()}
             make_private_folder(self.folder)
             part = self.folder / f"index.{os.getpid()}.part"
             part.write_bytes(msgspec.msgpack.encode(known))
@@ -406,8 +413,8 @@ class FileSnapshots:
             )
         except (OSError, ValueError):
             known = {}
-        self.seen = {os.fsdecode(path): each for path, each in known.items()}
-        self._files = sum(each.state[0] == "f" for each in self.seen.values())
+        self.entries = {os.fsdecode(path): each for path, each in known.items()}
+        self._files = sum(each.state[0] == "f" for each in self.entries.values())
         self.prune()
 
 
@@ -416,7 +423,7 @@ def _now_ns() -> int:
     return time.clock_gettime_ns(time.CLOCK_REALTIME)
 
 
-def _same(was: FileSnapshot, status: os.stat_result) -> bool:
+def _is_same(was: FileSnapshot, status: os.stat_result) -> bool:
     return (
         was.ctime_ns == status.st_ctime_ns
         and was.inode == status.st_ino
@@ -443,26 +450,26 @@ class _Walk:
         for folder in self._todo:
             if self.differs:
                 return
-            if len(self.found) > MOST_NAMES:
+            if len(self.found) > MAX_NAMES:
                 self._shadow.cut = True
-                self._unseen(folder)
+                self._skip_folder(folder)
                 continue
             try:
-                descriptor = tree.folder(self._root, folder)
+                descriptor = tree.open_folder(self._root, folder)
             except FileNotFoundError:
                 continue
             except OSError:
-                self._unseen(folder)
+                self._skip_folder(folder)
                 continue
             try:
-                self._names(descriptor, f"{folder}/" if folder else "")
+                self._scan_folder(descriptor, f"{folder}/" if folder else "")
             except OSError:
-                self._unseen(folder)
+                self._skip_folder(folder)
             finally:
                 os.close(descriptor)
 
-    def _names(self, descriptor: int, prefix: str) -> None:
-        known = self._shadow.seen
+    def _scan_folder(self, descriptor: int, prefix: str) -> None:
+        known = self._shadow.entries
         found = self.found
         device = self._device
         is_folder = stat.S_IFDIR
@@ -476,7 +483,7 @@ class _Walk:
                 found.add(path)
                 was = known.get(path)
                 if status.st_mode & 0o170000 == is_folder:
-                    if status.st_dev == device and not is_heavy(path):
+                    if status.st_dev == device and not is_generated_folder(path):
                         self._todo.append(path)
                     else:
                         self.unlooked.append(path)
@@ -494,11 +501,13 @@ class _Walk:
                 if self._peek:
                     self.differs = True
                     return
-                self.fresh.append((path, self._shadow.read(descriptor, entry.name, status, path)))
+                self.fresh.append(
+                    (path, self._shadow.take_snapshot(descriptor, entry.name, status, path))
+                )
 
-    def _unseen(self, folder: str) -> None:
+    def _skip_folder(self, folder: str) -> None:
         """What cannot be looked at is taken to be as it was."""
         self.unlooked.append(folder)
         self.found |= {
-            path for path in self._shadow.seen if path.startswith(f"{folder}/") or not folder
+            path for path in self._shadow.entries if path.startswith(f"{folder}/") or not folder
         }

@@ -17,25 +17,25 @@ from msgspec.structs import replace
 from ..types.commit import Change
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label, join_labels
-from .aliases import TOOLS as TOOLS_ELSEWHERE
-from .base import Context, Done, done, own
-from .convert import LIMIT_BYTES, ConversionRequest, convert
+from .aliases import TOOL_ALIASES as TOOLS_ELSEWHERE
+from .base import Context, Done, call_label, make_result
+from .convert import MAX_DOCUMENT_BYTES, ConversionRequest, convert_document
 from .define import tool
-from .documents.kinds import NAMES, kind_of
+from .documents.kinds import KIND_NAMES, detect_kind
 from .edits import BOM, Replacement, apply_edits
-from .label_marks import label_of, marks_of
-from .output import shown
+from .label_marks import listing_label, load_marks
+from .output import make_bounded_result
 from .patch import apply_patch
 from .paths import OpenedFile, Place, Workspace
-from .watch import changing
+from .watch import change_file
 
-READ_BYTES = 10 << 20
-READ_LINES = 200_000
-DOCUMENT_BYTES = LIMIT_BYTES
-DOCUMENTS = ("pdf", "docx", "xlsx", "pptx", "odf", "epub")
+MAX_READ_BYTES = 10 << 20
+MAX_LINES = 200_000
+DOCUMENT_BYTES = MAX_DOCUMENT_BYTES
+DOCUMENT_KINDS = ("pdf", "docx", "xlsx", "pptx", "odf", "epub")
 """What read_file gives the text of. Everything else is as it is: source, or refused."""
-BINARY_LOOK_BYTES = 1024
-REMEMBERED = 2000
+BINARY_CHECK_BYTES = 1024
+MAX_REMEMBERED = 2000
 """Files of which the version that a model has read is remembered, over all sessions of an agent."""
 
 
@@ -48,21 +48,23 @@ async def read_file(path: str, context: Context, start_line: int = 0, end_line: 
     start_line: first line to show, from 1
     end_line: last line to show; 0 for the end
     """
-    opened = await _opened(path, context, DOCUMENT_BYTES + 1)
+    opened = await _read_or_none(path, context, DOCUMENT_BYTES + 1)
     remarks = ""
-    if opened is not None and (kind := kind_of(opened.data, name=path)) in DOCUMENTS:
-        label = await _label_of(opened, context)
-        with _said_of(label):
-            found = await convert(opened.data, context.reach.sandbox, ConversionRequest(name=path))
+    if opened is not None and (kind := detect_kind(opened.data, name=path)) in DOCUMENT_KINDS:
+        label = await _opened_label(opened, context)
+        with _label_errors(label):
+            found = await convert_document(
+                opened.data, context.reach.sandbox, ConversionRequest(name=path)
+            )
         data = found.text.encode()
-        remarks = f"\n[the text of a {NAMES[kind]}]\n{found.remarks}".rstrip()
+        remarks = f"\n[the text of a {KIND_NAMES[kind]}]\n{found.remarks}".rstrip()
     else:
-        opened = await _checked(path, opened, context)
-        label = await _label_of(opened, context)
+        opened = await _require_text_file(path, opened, context)
+        label = await _opened_label(opened, context)
         data = opened.data
-        _remember(path, data, context)
-    numbered, note = await anyio.to_thread.run_sync(_numbered, path, data, start_line, end_line)
-    return await shown(numbered, context, label, note + remarks)
+        _remember_version(path, data, context)
+    numbered, note = await anyio.to_thread.run_sync(_number_lines, path, data, start_line, end_line)
+    return await make_bounded_result(numbered, context, label, note + remarks)
 
 
 @tool(effect="local_write", replay="never")
@@ -83,21 +85,22 @@ async def write_file(
     """
     if not content and not empty:
         raise ToolError("the content is empty; say empty=true if that is meant")
-    before = await _opened(path, context, to_write=True)
+    before = await _read_or_none(path, context, to_write=True)
     if before is not None and mode == "create":
         raise ToolError(f"{path!r} exists already; use another name, or mode overwrite")
-    if before is not None and len(before.data) > READ_BYTES:
+    if before is not None and len(before.data) > MAX_READ_BYTES:
         raise ToolError(
-            f"{path!r} is larger than {READ_BYTES >> 20} MB, too large to be kept for undo; "
+            f"{path!r} is larger than {MAX_READ_BYTES >> 20} MB, too large to be kept for undo; "
             "use shell"
         )
-    data = _written(before.data if before is not None else None, content, mode)
-    label = await _label(before if mode == "append" else None, context)
-    rows = await _replace("write_file", path, data, context, label)
+    data = _new_content(before.data if before is not None else None, content, mode)
+    label = await _written_label(before if mode == "append" else None, context)
+    rows = await _write_undoable("write_file", path, data, context, label)
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
     verb = "created" if before is None else "added to" if mode == "append" else "replaced"
-    result = done(
-        f"ok, {verb} {path}: {lines} lines, {len(data)} bytes", join_labels((own(context), label))
+    result = make_result(
+        f"ok, {verb} {path}: {lines} lines, {len(data)} bytes",
+        join_labels((call_label(context), label)),
     )
     return msgspec.structs.replace(result, changes=rows)
 
@@ -115,24 +118,24 @@ async def edit_file(
     edits: exact replacements, made one after the other
     patch: a unified diff of this one file, instead of edits
     """
-    opened = await _opened(path, context, to_write=True)
-    await _open_to_readers(path, opened, context)
-    before = await _checked(path, opened, context)
-    known = context.reach.seen.get(_seen_as(path, context))
+    opened = await _read_or_none(path, context, to_write=True)
+    await _check_readers(path, opened, context)
+    before = await _require_text_file(path, opened, context)
+    known = context.reach.seen.get(_version_key(path, context))
     if known is not None and known != sha256(before.data).hexdigest():
         raise ToolError(f"{path!r} has changed since you read it; read it again first")
-    with _said_of(await _label_of(before, context)):
-        after = await anyio.to_thread.run_sync(_changed, path, before.data, edits, patch)
+    with _label_errors(await _opened_label(before, context)):
+        after = await anyio.to_thread.run_sync(_apply_change, path, before.data, edits, patch)
     if after == before.data:
         raise ToolError(f"that would change nothing in {path!r}")
-    label = await _label(before, context)
-    rows = await _replace("edit_file", path, after, context, label)
+    label = await _written_label(before, context)
+    rows = await _write_undoable("edit_file", path, after, context, label)
     places = f" in {len(edits)} places" if len(edits) > 1 else ""
-    result = done(f"ok, {path} changed{places}", join_labels((own(context), label)))
+    result = make_result(f"ok, {path} changed{places}", join_labels((call_label(context), label)))
     return msgspec.structs.replace(result, changes=rows)
 
 
-def _numbered(path: str, data: bytes, start_line: int, end_line: int) -> tuple[str, str]:
+def _number_lines(path: str, data: bytes, start_line: int, end_line: int) -> tuple[str, str]:
     """The lines with their numbers, and a note when they are not all. Only LF and CRLF end a line,
     as in editors."""
     lines = data.decode("utf-8-sig", "replace").split("\n")
@@ -146,7 +149,7 @@ def _numbered(path: str, data: bytes, start_line: int, end_line: int) -> tuple[s
         raise ToolError(f"{path!r} has only {len(lines)} lines")
     if last < first:
         raise ToolError(f"end_line {end_line} comes before start_line {start_line}")
-    last = min(last, first + READ_LINES - 1)
+    last = min(last, first + MAX_LINES - 1)
     numbered = "\n".join(
         f"{n} | {lines[n - 1].removesuffix(chr(13))}" for n in range(first, last + 1)
     )
@@ -156,7 +159,7 @@ def _numbered(path: str, data: bytes, start_line: int, end_line: int) -> tuple[s
     ) else f"\n[lines {first}-{last} of {len(lines)}]"
 
 
-def _changed(path: str, before: bytes, edits: list[Replacement], patch: str) -> bytes:
+def _apply_change(path: str, before: bytes, edits: list[Replacement], patch: str) -> bytes:
     """The file's bytes with the change made; a byte order mark and line endings stay. Raises
     ToolError."""
     if bool(edits) == bool(patch.strip()):
@@ -174,7 +177,7 @@ def _changed(path: str, before: bytes, edits: list[Replacement], patch: str) -> 
     ).encode()
 
 
-def _written(before: bytes | None, content: str, mode: str) -> bytes:
+def _new_content(before: bytes | None, content: str, mode: str) -> bytes:
     """The bytes of a file that is written."""
     data = content.encode()
     if mode == "append" and before:
@@ -199,51 +202,51 @@ class Rewrite(msgspec.Struct, frozen=True):
     after: bytes
 
 
-def plan_of(name: str, arguments: msgspec.Raw, files: Workspace) -> Plan | None:
+def plan_rewrite(name: str, arguments: msgspec.Raw, files: Workspace) -> Plan | None:
     """What a call of write_file or edit_file is to make, with its file as it is now; None for other
     tools. It blocks. Raises ToolError where the call would fail, or the file is too large to look
     at."""
     tool = {"write_file": write_file, "edit_file": edit_file}.get(TOOLS_ELSEWHERE.get(name, name))
     if tool is None:
         return None
-    given = tool.values(arguments)
-    before = _read_now(given["path"], files)
+    given = tool.decode_values(arguments)
+    before = _read_current(given["path"], files)
     return Plan(given["path"], given, before, tool is edit_file)
 
 
-def rewrite_of(plan: Plan) -> Rewrite:
+def make_rewrite(plan: Plan) -> Rewrite:
     """What comes of it; nothing is written. It blocks. Raises ToolError where the call would fail,
     with words that may quote the file."""
     path = plan.path
     given = plan.given
     before = plan.before.data if plan.before is not None else None
     if not plan.edits:
-        return Rewrite(path, before, _written(before, given["content"], given["mode"]))
+        return Rewrite(path, before, _new_content(before, given["content"], given["mode"]))
     if before is None:
         raise ToolError(f"there is no file {path!r}")
-    return Rewrite(path, before, _changed(path, before, given["edits"], given["patch"]))
+    return Rewrite(path, before, _apply_change(path, before, given["edits"], given["patch"]))
 
 
-def _read_now(path: str, files: Workspace) -> OpenedFile | None:
+def _read_current(path: str, files: Workspace) -> OpenedFile | None:
     try:
-        before = files.read_opened(path, READ_BYTES + 1, to_write=True)
+        before = files.read_opened(path, MAX_READ_BYTES + 1, to_write=True)
     except ToolError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             return None
         raise
-    if len(before.data) > READ_BYTES:
-        raise ToolError(f"{path!r} is larger than {READ_BYTES >> 20} MB")
+    if len(before.data) > MAX_READ_BYTES:
+        raise ToolError(f"{path!r} is larger than {MAX_READ_BYTES >> 20} MB")
     return before
 
 
-async def _label_of(opened: OpenedFile, context: Context) -> Label:
+async def _opened_label(opened: OpenedFile, context: Context) -> Label:
     """The label of what was read, asked for when it was."""
-    marks = await marks_of(context)
-    return await anyio.to_thread.run_sync(marks.of, opened.place)
+    marks = await load_marks(context)
+    return await anyio.to_thread.run_sync(marks.file_label, opened.place)
 
 
 @contextmanager
-def _said_of(label: Label) -> Iterator[None]:
+def _label_errors(label: Label) -> Iterator[None]:
     """What goes wrong with what was read may quote it, so that it has its label."""
     try:
         yield
@@ -251,41 +254,49 @@ def _said_of(label: Label) -> Iterator[None]:
         raise ToolError(str(error), join_labels((label, error.label))) from error
 
 
-async def _open_to_readers(path: str, opened: OpenedFile | None, context: Context) -> None:
+async def _check_readers(path: str, opened: OpenedFile | None, context: Context) -> None:
     """Raises ToolError, in the same words whatever stands there, or would, for a file that is not
     for all who read this conversation: whether a change can be made tells what is in it."""
-    marks = await marks_of(context)
+    marks = await load_marks(context)
     place = (
-        opened.place if opened is not None else await anyio.to_thread.run_sync(marks.by_name, path)
+        opened.place
+        if opened is not None
+        else await anyio.to_thread.run_sync(marks.resolve_place, path)
     )
-    if await anyio.to_thread.run_sync(marks.closed, place, context):
+    if await anyio.to_thread.run_sync(marks.is_hidden_from, place, context):
         raise ToolError(f"{path!r} is for its owner alone, and others read this conversation")
 
 
-async def _checked(path: str, opened: OpenedFile | None, context: Context) -> OpenedFile:
+async def _require_text_file(path: str, opened: OpenedFile | None, context: Context) -> OpenedFile:
     """The text file that was read. Raises ToolError where there is none, or it is no text, or too
     much."""
     if opened is None:
-        near = await anyio.to_thread.run_sync(_similar, path, context)
+        near = await anyio.to_thread.run_sync(_find_similar, path, context)
         name = near.real.rpartition("/")[2] if near is not None else ""
         hint = f"; did you mean {name!r}?" if name else ""
         raise ToolError(
             f"there is no file {path!r}{hint}",
-            await label_of((near,) if near is not None else (), context),
+            await listing_label((near,) if near is not None else (), context),
         )
     data = opened.data
-    if b"\0" in data[:BINARY_LOOK_BYTES]:
-        size = f"over {READ_BYTES >> 20} MB" if len(data) > READ_BYTES else f"{len(data)} bytes"
-        raise ToolError(f"{path!r} is not a text file ({size})", await _label_of(opened, context))
-    if len(data) > READ_BYTES:
+    if b"\0" in data[:BINARY_CHECK_BYTES]:
+        size = (
+            f"over {MAX_READ_BYTES >> 20} MB"
+            if len(data) > MAX_READ_BYTES
+            else f"{len(data)} bytes"
+        )
         raise ToolError(
-            f"{path!r} is larger than {READ_BYTES >> 20} MB; read it with shell, in pieces"
+            f"{path!r} is not a text file ({size})", await _opened_label(opened, context)
+        )
+    if len(data) > MAX_READ_BYTES:
+        raise ToolError(
+            f"{path!r} is larger than {MAX_READ_BYTES >> 20} MB; read it with shell, in pieces"
         )
     return opened
 
 
-async def _opened(
-    path: str, context: Context, most: int = READ_BYTES + 1, *, to_write: bool = False
+async def _read_or_none(
+    path: str, context: Context, most: int = MAX_READ_BYTES + 1, *, to_write: bool = False
 ) -> OpenedFile | None:
     """The file with `most` of its bytes, or None where there is none. Raises ToolError where it may
     not be read, or not written where it is `to_write`."""
@@ -299,11 +310,11 @@ async def _opened(
         raise
 
 
-def _similar(path: str, context: Context) -> Place | None:
+def _find_similar(path: str, context: Context) -> Place | None:
     """What lies beside it and is called nearly so; None for nothing."""
     folder, _, name = path.rpartition("/")
     try:
-        listed = context.reach.files.listed(folder or ".")
+        listed = context.reach.files.list_folder(folder or ".")
     except ToolError:
         return None
     plain = {entry.name.casefold(): entry for entry in listed.entries if entry.name.isprintable()}
@@ -311,39 +322,41 @@ def _similar(path: str, context: Context) -> Place | None:
     return listed.place_of(plain[near[0]]) if near else None
 
 
-async def _replace(
+async def _write_undoable(
     tool: str, path: str, data: bytes, context: Context, label: Label
 ) -> tuple[Change, ...]:
     """Write the file, which has this label then; returns the rows that undo it. What was there is
     on disk before it is touched."""
-    rows = await changing(context, tool, path, lambda: context.reach.files.write(path, data), label)
-    _remember(path, data, context)
+    rows = await change_file(
+        context, tool, path, lambda: context.reach.files.write(path, data), label
+    )
+    _remember_version(path, data, context)
     return rows
 
 
-def _remember(path: str, data: bytes, context: Context) -> None:
+def _remember_version(path: str, data: bytes, context: Context) -> None:
     """Note which version of a file the model knows."""
     seen = context.reach.seen
-    key = _seen_as(path, context)
+    key = _version_key(path, context)
     seen.pop(key, None)
     seen[key] = sha256(data).hexdigest()
-    while len(seen) > REMEMBERED:
+    while len(seen) > MAX_REMEMBERED:
         del seen[next(iter(seen))]
 
 
-def _seen_as(path: str, context: Context) -> tuple[str, str]:
+def _version_key(path: str, context: Context) -> tuple[str, str]:
     """One name for a file, however the path to it is written."""
     return context.session, os.path.realpath(context.reach.folder / path)
 
 
-async def _label(kept: OpenedFile | None, context: Context) -> Label:
+async def _written_label(kept: OpenedFile | None, context: Context) -> Label:
     """Whose word the file will be. What a person has seen and allowed as it is, is as good as
     theirs; what is `kept` of what was there is also still what it was."""
     label = context.label
     if context.approved:
         label = LOCAL if "owner" in context.principal.roles else replace(LOCAL, by=label.by)
     if kept is not None:
-        label = join_labels((label, (await marks_of(context)).marked(kept.place)))
+        label = join_labels((label, (await load_marks(context)).marked_label(kept.place)))
     return label
 
 

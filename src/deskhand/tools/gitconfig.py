@@ -16,13 +16,13 @@ import msgspec
 
 from ..types.errors import ToolError
 
-LARGEST_BYTES = 1 << 20
+MAX_CONFIG_BYTES = 1 << 20
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b", "\\": "\\", '"': '"'}
 _BLANK = " \t\n\r"
 _HEADER = re.compile(r'\[([A-Za-z0-9.-]*)(?:[ \t]+"((?:[^"\\\n]|\\.)*)")?\]')
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 
-HARMLESS = (
+HARMLESS_KEYS = (
     *(
         f"core.{key}"
         for key in ("repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase")
@@ -128,10 +128,10 @@ HARMLESS = (
     "lfs.repositoryformatversion",
 )
 """What a command may set. Others are not known to be harmless."""
-AIMED = ("remote.*.url", "branch.*.remote", "branch.*.merge", "submodule.*.url", "user.*")
+ADD_ONLY_KEYS = ("remote.*.url", "branch.*.remote", "branch.*.merge", "submodule.*.url", "user.*")
 """Of these a command may set new ones. To aim what a person has set elsewhere is the person's to
 do."""
-STEERING = ("core.hookspath", "include.path", "includeif.*.path")
+STEERING_KEYS = ("core.hookspath", "include.path", "includeif.*.path")
 """These name files that git obeys, too."""
 
 
@@ -149,9 +149,9 @@ class GitSetting(msgspec.Struct, frozen=True, gc=False):
         return f"{self.section}.{middle}{self.name}"
 
 
-def parse(data: bytes) -> list[GitSetting]:
+def parse_config(data: bytes) -> list[GitSetting]:
     """The settings in their order. Raises ToolError for what git does not read either."""
-    if len(data) > LARGEST_BYTES:
+    if len(data) > MAX_CONFIG_BYTES:
         raise ToolError("it is too large")
     text = data.decode("utf-8", "surrogateescape").removeprefix("\ufeff").replace("\r\n", "\n")
     if not text.endswith("\n"):
@@ -178,14 +178,14 @@ def parse(data: bytes) -> list[GitSetting]:
                 subsection = re.sub(r"\\(.)", r"\1", header[2])
             at = header.end()
         elif (name := _NAME.match(text, at)) is not None and section:
-            value, at = _value(text, name.end())
+            value, at = _parse_value(text, name.end())
             entries.append(GitSetting(section, subsection, name[0].lower(), value))
         else:
             raise ToolError(f"git could not read it at {at}")
     return entries
 
 
-def _value(text: str, at: int) -> tuple[str | None, int]:
+def _parse_value(text: str, at: int) -> tuple[str | None, int]:
     """The value behind a name, and where it ends."""
     while text[at] in " \t":
         at += 1
@@ -211,7 +211,7 @@ def _value(text: str, at: int) -> tuple[str | None, int]:
             value = value + blanks
             blanks = ""
             if char == "\\":
-                char = _escaped(text, at)
+                char = _decode_escape(text, at)
                 at = at + 1
             value += char
     if quoted:
@@ -219,7 +219,7 @@ def _value(text: str, at: int) -> tuple[str | None, int]:
     return value, at + 1
 
 
-def _escaped(text: str, at: int) -> str:
+def _decode_escape(text: str, at: int) -> str:
     """What a backslash before this stands for: a line that goes on is nothing."""
     if text[at] == "\n" and at + 1 < len(text):
         return ""
@@ -228,7 +228,7 @@ def _escaped(text: str, at: int) -> str:
     return _ESCAPES[text[at]]
 
 
-def written(entries: Sequence[GitSetting]) -> bytes:
+def render_config(entries: Sequence[GitSetting]) -> bytes:
     """The settings as a file that git reads as just these."""
     lines = list[str]()
     last = ("", None)
@@ -240,11 +240,13 @@ def written(entries: Sequence[GitSetting]) -> bytes:
             )
             lines.append(f"[{each.section}{quoted}]")
             last = place  # type: ignore[assignment]
-        lines.append(f"\t{each.name}" + ("" if each.value is None else f" = {_quoted(each.value)}"))
+        lines.append(
+            f"\t{each.name}" + ("" if each.value is None else f" = {_quote_value(each.value)}")
+        )
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
 
 
-def _quoted(value: str) -> str:
+def _quote_value(value: str) -> str:
     plain = (
         value.replace("\\", "\\\\")
         .replace('"', '\\"')
@@ -255,11 +257,11 @@ def _quoted(value: str) -> str:
     return f'"{plain}"' if value != value.strip(_BLANK) or set(value) & set("#;\r") else plain
 
 
-def _matches(key: str, patterns: Sequence[str]) -> bool:
+def _matches_any(key: str, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(key, pattern) for pattern in patterns)
 
 
-def allowed(entry: GitSetting, before: Sequence[GitSetting], inside: str) -> bool:
+def is_allowed_setting(entry: GitSetting, before: Sequence[GitSetting], inside: str) -> bool:
     """Whether a command may leave this setting, where `before` stood there. `inside` is the git
     folder, relative to the workspace: what leads to a folder must stay in the workspace."""
     if entry in before:
@@ -267,9 +269,9 @@ def allowed(entry: GitSetting, before: Sequence[GitSetting], inside: str) -> boo
     key = entry.key
     value = entry.value or ""
     folded = f"{entry.section}.{'*.' if entry.subsection is not None else ''}{entry.name}"
-    if not _matches(folded, HARMLESS):
+    if not _matches_any(folded, HARMLESS_KEYS):
         return False
-    if _matches(folded, AIMED) and any(each.key == key for each in before):
+    if _matches_any(folded, ADD_ONLY_KEYS) and any(each.key == key for each in before):
         return False
     match folded:
         case "remote.*.mirror":
@@ -277,7 +279,7 @@ def allowed(entry: GitSetting, before: Sequence[GitSetting], inside: str) -> boo
                 (each.section, each.subsection) == ("remote", entry.subsection) for each in before
             )
         case "core.worktree":
-            return stays(f"{inside}/{value}" if not value.startswith("/") else value)
+            return is_inside_workspace(f"{inside}/{value}" if not value.startswith("/") else value)
         case "submodule.*.update":
             return value in ("checkout", "rebase", "merge", "none")
         case "remote.*.url" | "submodule.*.url":
@@ -288,33 +290,33 @@ def allowed(entry: GitSetting, before: Sequence[GitSetting], inside: str) -> boo
             return True
 
 
-def stays(path: str) -> bool:
+def is_inside_workspace(path: str) -> bool:
     """Whether a path that is relative to the workspace stays in it."""
     whole = posixpath.normpath(path)
     return not whole.startswith(("/", "../")) and whole != ".."
 
 
-def cleaned(before: bytes | None, after: bytes, inside: str) -> tuple[bytes, list[str]]:
+def clean_config(before: bytes | None, after: bytes, inside: str) -> tuple[bytes, list[str]]:
     """What may stay of a file that a command has written, and the keys of what was taken out or put
     back. Raises ToolError where git could not read it."""
     try:
-        old = parse(before or b"")
+        old = parse_config(before or b"")
     except ToolError:
         old = []
-    new = parse(after)
-    bad = [each for each in new if not allowed(each, old, inside)]
-    lost = [each for each in old if each not in new and not _may_go(each, new)]
+    new = parse_config(after)
+    bad = [each for each in new if not is_allowed_setting(each, old, inside)]
+    lost = [each for each in old if each not in new and not _may_remove(each, new)]
     if not bad and not lost:
         return after, []
     keys = list(dict.fromkeys(each.key for each in (*bad, *lost)))
     kept = [each for each in new if each not in bad and each.key not in keys]
-    return written([*kept, *(each for each in old if each.key in keys)]), keys
+    return render_config([*kept, *(each for each in old if each.key in keys)]), keys
 
 
-def _may_go(entry: GitSetting, new: Sequence[GitSetting]) -> bool:
+def _may_remove(entry: GitSetting, new: Sequence[GitSetting]) -> bool:
     """Whether a command may take this setting away. What is aimed may go whole, as by `git remote
     remove`."""
     folded = f"{entry.section}.{'*.' if entry.subsection is not None else ''}{entry.name}"
-    return _matches(folded, HARMLESS) and not (
-        _matches(folded, AIMED) and any(each.key == entry.key for each in new)
+    return _matches_any(folded, HARMLESS_KEYS) and not (
+        _matches_any(folded, ADD_ONLY_KEYS) and any(each.key == entry.key for each in new)
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-HEAVY = frozenset(
+GENERATED_FOLDERS = frozenset(
     {
         *(
             "node_modules",
@@ -19,10 +19,10 @@ HEAVY = frozenset(
 )
 
 
-def is_heavy(path: str) -> bool:
+def is_generated_folder(path: str) -> bool:
     """Whether the folder at `path` is one of them. What git keeps of its history is only ever added
     to."""
     above, _, name = path.rpartition("/")
-    return name in HEAVY or (
+    return name in GENERATED_FOLDERS or (
         name == "objects" and (above == ".git" or above.endswith("/.git") or ".git/" in above)
     )

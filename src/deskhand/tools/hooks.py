@@ -112,9 +112,9 @@ class PluginHooks:
         """Make the call, with the messages that the handlers leave. The first of a turn is its
         start."""
         if turn.steps == 0 and not turn.failures:
-            await self._fire("before_agent_start", self._context(session, turn))
-            await self._fire("after_agent_start", self._context(session, turn))
-        context = replace(self._context(session, turn), model=request.model)
+            await self._fire("before_agent_start", self._make_context(session, turn))
+            await self._fire("after_agent_start", self._make_context(session, turn))
+        context = replace(self._make_context(session, turn), model=request.model)
         before = replace(context, messages=[shown.message for shown in request.messages])
         after = await self._fire("before_llm_call", before)
         if (
@@ -138,7 +138,7 @@ class PluginHooks:
     ) -> Done | PersonQuestion:
         """Run the tool, unless a handler skips it. Policy has allowed exactly this call, so that it
         cannot be changed any more."""
-        context = replace(self._context(session, turn), call=call)
+        context = replace(self._make_context(session, turn), call=call)
         asked = await self._fire("before_tool_call", replace(context, label=spec.reads))
         if asked.skip:
             label = asked.label if asked.result else LOCAL
@@ -151,18 +151,18 @@ class PluginHooks:
             await self._fire("after_tool_call", replace(context, result=result, status=status))
         return outcome
 
-    async def ending(self, session: str, turn: OpenHooks, response: str, reason: str) -> str:
+    async def before_end(self, session: str, turn: OpenHooks, response: str, reason: str) -> str:
         """What is said at the end of the turn."""
-        context = replace(self._context(session, turn), response=response, reason=reason)
+        context = replace(self._make_context(session, turn), response=response, reason=reason)
         said = clean_text((await self._fire("before_agent_end", context)).response)
         return said if said.strip() else response
 
-    async def ended(self, session: str, turn: OpenHooks, response: str, reason: str) -> None:
+    async def after_end(self, session: str, turn: OpenHooks, response: str, reason: str) -> None:
         """The end of the turn is on disk."""
-        context = replace(self._context(session, turn), response=response, reason=reason)
+        context = replace(self._make_context(session, turn), response=response, reason=reason)
         await self._fire("after_agent_end", context)
 
-    def _context(self, session: str, turn: OpenHooks) -> HookContext:
+    def _make_context(self, session: str, turn: OpenHooks) -> HookContext:
         return HookContext(session, self._agent, turn.principal, turn.address, tuple(turn.said))
 
     async def _fire(self, name: HookName, context: HookContext) -> HookContext:
@@ -172,7 +172,7 @@ class PluginHooks:
             try:
                 with anyio.fail_after(self._handler_s):
                     await handler(given)
-                _check(given)
+                _check_context(given)
             except Exception:
                 log.exception(
                     "the hook %s of %r failed; the turn goes on without it", name, handler
@@ -182,7 +182,7 @@ class PluginHooks:
         return context
 
 
-def _check(context: HookContext) -> None:
+def _check_context(context: HookContext) -> None:
     """Raises TypeError, ValueError for what nobody could go on with: a plugin is not
     type-checked."""
     if not (isinstance(context.response, str) and isinstance(context.result, str)):

@@ -29,37 +29,37 @@ from .notes import PendingLabel, RunningEffect
 from .paths import Place
 
 STATEMENTS = load_sql(__package__, "label_marks.sql")
-PRIVATE = ("user.md", "memory.md", "memory")
+PRIVATE_NAMES = ("user.md", "memory.md", "memory")
 """Beneath a workspace: what only its owner reads, case apart."""
-OWNERS = ("role:owner",)
-_decode = msgspec.json.Decoder(Label).decode
+OWNER_READERS = ("role:owner",)
+_decode_label = msgspec.json.Decoder(Label).decode
 
 
-PATH_CHARS = 4_096
-DEEPEST = 120
+MAX_PATH_CHARS = 4_096
+MAX_DEPTH = 120
 """Of a path that is looked at: each folder on the way may be a link, and leads to where all of it
 is walked again."""
-TOO_LONG = Label("untrusted", source="a file whose path is too long to be looked at")
+TOO_LONG_LABEL = Label("untrusted", source="a file whose path is too long to be looked at")
 
 
-NOWHERE: Mapping[int, Sequence[str]] = {}
+NO_PATHS: Mapping[int, Sequence[str]] = {}
 
 
 def _is_too_long(path: str) -> bool:
-    return len(path) > PATH_CHARS or path.count("/") > DEEPEST
+    return len(path) > MAX_PATH_CHARS or path.count("/") > MAX_DEPTH
 
 
-def _cannot_be(path: str) -> bool:
+def _is_unusable(path: str) -> bool:
     """Whether nothing is called so, or nobody looks."""
     return "\0" in path or _is_too_long(path)
 
 
-def lasting(label: Label) -> bool:
+def needs_mark(label: Label) -> bool:
     """Whether what is written under this label has to be marked."""
-    return tainted(label) or bool(label.by)
+    return is_tainted(label) or bool(label.by)
 
 
-def tainted(label: Label) -> bool:
+def is_tainted(label: Label) -> bool:
     """Whether it is not this house's own word, or not for everybody in it."""
     return label.integrity == "untrusted" or label.readers is not None
 
@@ -68,32 +68,34 @@ def is_private(folder: str, real: str) -> bool:
     """Whether this file of a workspace is about the owner."""
     if not real.startswith(f"{folder}/"):
         return False
-    return PurePosixPath(real[len(folder) + 1 :]).parts[0].casefold().rstrip(". ") in PRIVATE
+    return PurePosixPath(real[len(folder) + 1 :]).parts[0].casefold().rstrip(". ") in PRIVATE_NAMES
 
 
-def _owners(folder: str, name: str) -> Label:
-    return Label("tool_local", OWNERS, f"file {name.removeprefix(folder).lstrip('/')}")
+def _owner_label(folder: str, name: str) -> Label:
+    return Label("tool_local", OWNER_READERS, f"file {name.removeprefix(folder).lstrip('/')}")
 
 
-def by_either_name(folder: str, path: str, label: Label) -> Label:
+def join_private_label(folder: str, path: str, label: Label) -> Label:
     """The label of what is written to a path of the workspace `folder`: where that is in what is
     about the owner, it is for the owner also where a link leads elsewhere from there."""
     name = os.path.normpath(path if path.startswith("/") else f"{folder}/{path}")
-    return join_labels((label, _owners(folder, name))) if is_private(folder, name) else label
+    return join_labels((label, _owner_label(folder, name))) if is_private(folder, name) else label
 
 
-def private_in(folder: str) -> Iterator[str]:
+def iter_private_files(folder: str) -> Iterator[str]:
     """The files about the owner in a workspace."""
     try:
-        with tree.scanned(folder) as entries:
-            found = [entry for entry in entries if entry.name.casefold().rstrip(". ") in PRIVATE]
+        with tree.scan_folder(folder) as entries:
+            found = [
+                entry for entry in entries if entry.name.casefold().rstrip(". ") in PRIVATE_NAMES
+            ]
     except OSError:
         return
     for entry in found:
         if entry.is_file(follow_symlinks=False):
             yield f"{folder}/{entry.name}"
         elif entry.is_dir(follow_symlinks=False):
-            inside = tree.beneath(f"{folder}/{entry.name}")
+            inside = tree.walk_tree(f"{folder}/{entry.name}")
             yield from (path for path, status in inside if not stat.S_ISDIR(status.st_mode))
 
 
@@ -113,157 +115,162 @@ class LabelMarks:
         folder: str,
         stored: Mapping[str, Label],
         words: Sequence[PendingLabel] = (),
-        stood: Mapping[int, Sequence[str]] = NOWHERE,
+        stood: Mapping[int, Sequence[str]] = NO_PATHS,
     ) -> None:
         self._folder = folder
         self.stored = stored
-        self._words = words
-        self._stood = stood
+        self._pending_labels = words
+        self._paths_by_inode = stood
 
-    def real(self, path: str) -> str:
+    def real_path(self, path: str) -> str:
         """The one name of a file, however it is written."""
-        return os.path.realpath(self._whole(path))
+        return os.path.realpath(self._absolute_path(path))
 
-    def own(self, path: str) -> str:
+    def entry_path(self, path: str) -> str:
         """The one name of what lies there itself: of a link, and not of what it leads to."""
-        folder, _, name = self._whole(path).rpartition("/")
+        folder, _, name = self._absolute_path(path).rpartition("/")
         return (
             f"{os.path.realpath(folder or '/')}/{name}"
             if name not in ("", ".", "..")
-            else self.real(path)
+            else self.real_path(path)
         )
 
-    def _whole(self, path: str) -> str:
+    def _absolute_path(self, path: str) -> str:
         return path if path.startswith("/") else f"{self._folder}/{path}"
 
-    def by_name(self, path: str) -> Place:
+    def resolve_place(self, path: str) -> Place:
         """What this name leads to just now."""
-        return Place(path if _cannot_be(path) else self.real(path), path)
+        return Place(path if _is_unusable(path) else self.real_path(path), path)
 
-    def of(self, place: Place) -> Label:
+    def file_label(self, place: Place) -> Label:
         """The label of what stands in this file, and of the link to it."""
         if "\0" in place.real:
             return LOCAL  # nothing is called so
         if _is_too_long(place.real) or _is_too_long(place.asked):
-            return TOO_LONG
-        found = self.marked(place)
-        private = next((each for each in self._names(place) if self.private(each)), "")
-        return join_labels((found, _owners(self._folder, private))) if private else found
+            return TOO_LONG_LABEL
+        found = self.marked_label(place)
+        private = next(
+            (each for each in self._possible_paths(place) if self.is_private_file(each)), ""
+        )
+        return join_labels((found, _owner_label(self._folder, private))) if private else found
 
-    def marked(self, place: Place) -> Label:
+    def marked_label(self, place: Place) -> Label:
         """The same as far as marks tell, or will."""
-        labels = [self._at(each) for each in (place.real, *self._stood.get(place.inode, ()))]
-        own = self.own(place.asked) if place.asked else place.real
+        labels = [
+            self._stored_label(each)
+            for each in (place.real, *self._paths_by_inode.get(place.inode, ()))
+        ]
+        own = self.entry_path(place.asked) if place.asked else place.real
         if own != place.real:
-            labels += (self._at(own), self._links(place.asked, place.real))
-        for word in self._words:
-            if word.at(place.real, place.changed_ns) or any(
-                map(word.of, dict.fromkeys((own, place.real)))
+            labels += (self._stored_label(own), self._links_label(place.asked, place.real))
+        for word in self._pending_labels:
+            if word.covers_read(place.real, place.changed_ns) or any(
+                map(word.covers_path, dict.fromkeys((own, place.real)))
             ):
                 labels.append(word.label)
         return join_labels((LOCAL, *labels))
 
-    def _names(self, place: Place) -> Iterator[str]:
+    def _possible_paths(self, place: Place) -> Iterator[str]:
         """By which it may be about the owner: by where it lies, by where it lay, or as it was asked
         for."""
         yield place.real
-        yield from self._stood.get(place.inode, ())
+        yield from self._paths_by_inode.get(place.inode, ())
         if place.asked:
-            yield os.path.normpath(self._whole(place.asked))
+            yield os.path.normpath(self._absolute_path(place.asked))
 
-    def _at(self, name: str) -> Label:
-        return self.stored.get(stored_as(name), LOCAL)
+    def _stored_label(self, name: str) -> Label:
+        return self.stored.get(encode_path(name), LOCAL)
 
-    def _links(self, path: str, real: str) -> Label:
+    def _links_label(self, path: str, real: str) -> Label:
         """The label of the links over which a path leads to what really lies there."""
-        at = self._whole(path)
+        at = self._absolute_path(path)
         found = LOCAL
         while at not in ("", self._folder) and self.stored:
-            own = self.own(at)
+            own = self.entry_path(at)
             if own != real:
-                found = join_labels((found, self._at(own)))
+                found = join_labels((found, self._stored_label(own)))
             at = at.rpartition("/")[0]
         return found
 
-    def told(self, places: Iterable[Place]) -> Label:
+    def listing_label(self, places: Iterable[Place]) -> Label:
         """The label of what is told of these files by their paths: of what stands in them, and of
         the names of the folders in which they lie."""
-        if not self.stored and not self._words:
-            return join_labels((LOCAL, *map(self.of, places)))
+        if not self.stored and not self._pending_labels:
+            return join_labels((LOCAL, *map(self.file_label, places)))
         labels = list[Label]()
         around = set[str]()
         for place in places:
-            labels.append(self.of(place))
-            if _cannot_be(place.real) or _cannot_be(place.asked):
+            labels.append(self.file_label(place))
+            if _is_unusable(place.real) or _is_unusable(place.asked):
                 continue
             for own in dict.fromkeys(
-                (place.real, self.own(place.asked) if place.asked else place.real)
+                (place.real, self.entry_path(place.asked) if place.asked else place.real)
             ):
                 at = own.rpartition("/")[0]
                 while at.startswith(f"{self._folder}/") and at not in around:
                     around.add(at)
                     at = at.rpartition("/")[0]
         for each in around:
-            labels.append(self._at(each))
+            labels.append(self._stored_label(each))
             with suppress(OSError):
-                labels += [word.label for word in self._words if word.named(each)]
+                labels += [word.label for word in self._pending_labels if word.covers_name(each)]
         return join_labels((LOCAL, *labels))
 
-    def told_by_name(self, paths: Iterable[str]) -> Label:
+    def listing_label_by_name(self, paths: Iterable[str]) -> Label:
         """The same, of what these names lead to just now."""
-        return self.told([self.by_name(path) for path in paths])
+        return self.listing_label([self.resolve_place(path) for path in paths])
 
-    def private(self, real: str) -> bool:
+    def is_private_file(self, real: str) -> bool:
         """Whether this is a file about the owner."""
         return is_private(self._folder, real)
 
-    def joined(self, paths: Iterable[str]) -> Label:
+    def join_labels(self, paths: Iterable[str]) -> Label:
         """The label of content from all these files, which lie there just now."""
-        return join_labels((LOCAL, *(self.of(self.by_name(path)) for path in paths)))
+        return join_labels((LOCAL, *(self.file_label(self.resolve_place(path)) for path in paths)))
 
-    def closed(self, place: Place, context: Context) -> bool:
+    def is_hidden_from(self, place: Place, context: Context) -> bool:
         """Whether those who read this conversation may not all see the file."""
-        return not may_see(self.of(place), context.audience)
+        return not may_see(self.file_label(place), context.audience)
 
-    def written(self, path: str, label: Label, context: Context) -> tuple[Change, ...]:
+    def mark_content(self, path: str, label: Label, context: Context) -> tuple[Change, ...]:
         """The rows of a file whose content now has this label."""
-        return self._rows(self.real(path), label, context)
+        return self._mark_path(self.real_path(path), label, context)
 
-    def named(self, path: str, label: Label, context: Context) -> tuple[Change, ...]:
+    def mark_entry(self, path: str, label: Label, context: Context) -> tuple[Change, ...]:
         """The rows of a name whose words have this label: of a link, with where it leads to, or of
         what is no file."""
-        return self._rows(self.own(path), label, context)
+        return self._mark_path(self.entry_path(path), label, context)
 
-    def _rows(self, name: str, label: Label, context: Context) -> tuple[Change, ...]:
-        return self.rows_of(name, label, (context.session, context.clock.now()))
+    def _mark_path(self, name: str, label: Label, context: Context) -> tuple[Change, ...]:
+        return self.update_mark(name, label, (context.session, context.clock.now()))
 
-    def rows_of(self, name: str, label: Label, noted: tuple[str, float]) -> tuple[Change, ...]:
+    def update_mark(self, name: str, label: Label, noted: tuple[str, float]) -> tuple[Change, ...]:
         """The rows of a name that has this label now, lasting or not: in which session, and since
         when."""
-        if not lasting(label):
+        if not needs_mark(label):
             return (
-                (Change("file_label_drop", (stored_as(name),)),)
-                if stored_as(name) in self.stored
+                (Change("file_label_drop", (encode_path(name),)),)
+                if encode_path(name) in self.stored
                 else ()
             )
-        return self.rows(name, label, noted)
+        return self.set_mark(name, label, noted)
 
-    def rows(self, name: str, label: Label, noted: tuple[str, float]) -> tuple[Change, ...]:
+    def set_mark(self, name: str, label: Label, noted: tuple[str, float]) -> tuple[Change, ...]:
         """The rows of a name that has this label from now on: in which session, and since when."""
-        return (Change("file_label_set", (stored_as(name), msgspec.json.encode(label), *noted)),)
+        return (Change("file_label_set", (encode_path(name), msgspec.json.encode(label), *noted)),)
 
 
-def stored_as(name: str) -> str:
+def encode_path(name: str) -> str:
     """A path as the database has it: bytes that are no UTF-8 are written as escapes."""
     return name if name.isascii() else os.fsencode(name).decode(errors="backslashreplace")
 
 
-async def marks_of(context: Context) -> LabelMarks:
+async def load_marks(context: Context) -> LabelMarks:
     """The marks as they are now, for this call."""
-    return await marks_in(context.reach, context.key)
+    return await load_scope_marks(context.reach, context.key)
 
 
-async def marks_in(reach: ToolScope, but: str = "", *, others: bool = True) -> LabelMarks:
+async def load_scope_marks(reach: ToolScope, but: str = "", *, others: bool = True) -> LabelMarks:
     """The marks as they are now, with what is being written by others than the call `but`, and with
     `others` by what other processes have noted: also where one of them was killed, and nobody has
     made up for it yet."""
@@ -271,36 +278,36 @@ async def marks_in(reach: ToolScope, but: str = "", *, others: bool = True) -> L
     shadow = reach.shadow
     runs = shadow is not None and any(one.by.key != but for one in shadow.running)
     words = (
-        await anyio.to_thread.run_sync(words_in, shadow, root, but)
+        await anyio.to_thread.run_sync(list_pending_labels, shadow, root, but)
         if shadow is not None and runs
         else []
     )
-    noted = shadow.notes.others() if shadow is not None and others else []
+    noted = shadow.notes.read_others() if shadow is not None and others else []
     rows = await reach.rows(
         "file_labels", ()
     )  # after that: what is over by now has its marks written
-    stored = {path: _decode(label) for path, label in rows}
+    stored = {path: _decode_label(label) for path, label in rows}
     if shadow is None or not (runs or noted):
         return LabelMarks(root, stored, words)
     if noted:
         words = [
             *words,
             *await anyio.to_thread.run_sync(
-                _words_of_others, noted, LabelMarks(root, stored), root
+                _pending_labels_of_others, noted, LabelMarks(root, stored), root
             ),
         ]
-    stood = await anyio.to_thread.run_sync(stood_in, shadow, root, stored)
+    stood = await anyio.to_thread.run_sync(marked_paths_by_inode, shadow, root, stored)
     return LabelMarks(root, stored, words, stood)
 
 
-def _words_of_others(
+def _pending_labels_of_others(
     noted: Sequence[RunningEffect], marks: LabelMarks, root: str
 ) -> list[PendingLabel]:
     """Whose words those may be that other processes have noted: of what cannot be asked any more,
     nothing is known but what was read since."""
     labels = {id(one): one.label for one in noted if not one.marked}
     if any(one.over_at is None for one in noted):
-        read = read_since(marks, root)
+        read = accessed_label(marks, root)
         labels |= {
             id(one): join_labels((one.label, read))
             for one in noted
@@ -311,54 +318,59 @@ def _words_of_others(
         for one in noted
         if id(one) in labels
     ]
-    return [word for word in words if lasting(word.label)]
+    return [word for word in words if needs_mark(word.label)]
 
 
-async def label_of(places: Iterable[Place], context: Context) -> Label:
+async def listing_label(places: Iterable[Place], context: Context) -> Label:
     """The label of what was told of these files just now, by their paths and by what stands in
     them."""
-    marks = await marks_of(context)
+    marks = await load_marks(context)
     given = list(places)
-    return await anyio.to_thread.run_sync(marks.told, given)
+    return await anyio.to_thread.run_sync(marks.listing_label, given)
 
 
-def read_since(marks: LabelMarks, root: str) -> Label:
+def accessed_label(marks: LabelMarks, root: str) -> Label:
     """The label of the marked files beneath `root` that were read since a command began there that
     cannot be asked any more, as nothing is known of it but that."""
-    paths = [*(path for path in marks.stored if path.startswith(f"{root}/")), *private_in(root)]
+    paths = [
+        *(path for path in marks.stored if path.startswith(f"{root}/")),
+        *iter_private_files(root),
+    ]
     around = {os.path.dirname(path) for path in marks.stored if was_accessed(os.path.dirname(path))}  # noqa: PTH120
     named = (path for path in marks.stored if os.path.dirname(path) in around)  # noqa: PTH120
-    return marks.joined({*(path for path in paths if was_accessed(path)), *named})
+    return marks.join_labels({*(path for path in paths if was_accessed(path)), *named})
 
 
-def stood_in(shadow: FileSnapshots, root: str, stored: Collection[str]) -> dict[int, list[str]]:
+def marked_paths_by_inode(
+    shadow: FileSnapshots, root: str, stored: Collection[str]
+) -> dict[int, list[str]]:
     """Where what is marked, or about the owner, lay in the workspace `root` at the last look, by
     its inode."""
     found = dict[int, list[str]]()
-    for inner, seen in list(shadow.seen.items()):
+    for inner, seen in list(shadow.entries.items()):
         path = f"{root}/{inner}"
-        if is_private(root, path) or stored_as(path) in stored:
+        if is_private(root, path) or encode_path(path) in stored:
             found.setdefault(seen.inode, []).append(path)
     return found
 
 
-def words_in(shadow: FileSnapshots, root: str, but: str = "") -> list[PendingLabel]:
+def list_pending_labels(shadow: FileSnapshots, root: str, but: str = "") -> list[PendingLabel]:
     """Whose words may just now be written in the workspace `root`, and are not marked yet: of all
     that runs but the call `but`. It blocks."""
     others = [one for one in list(shadow.running) if not one.marked and one.by.key != but]
-    words = [word for one in others for word in one.words() if lasting(word.label)]
-    return [replace(word, root=root, stood=shadow.stood, armed=shadow.armed) for word in words]
+    words = [word for one in others for word in one.pending_labels() if needs_mark(word.label)]
+    return [replace(word, root=root, stood=shadow.inode_at, armed=shadow.armed) for word in words]
 
 
-async def label_of_blob(digest: str, context: Context) -> Label:
+async def load_blob_label(digest: str, context: Context) -> Label:
     """The label of bytes that were kept under this name."""
     rows = await context.reach.rows("file_label_get", (f"blob:{digest}",))
-    return _decode(rows[0][0]) if rows else LOCAL
+    return _decode_label(rows[0][0]) if rows else LOCAL
 
 
 def mark_blob(digest: str, label: Label, context: Context) -> tuple[Change, ...]:
     """The row that remembers whose word these bytes are."""
-    if not lasting(label):
+    if not needs_mark(label):
         return ()
     row = (f"blob:{digest}", msgspec.json.encode(label), context.session, context.clock.now())
     return (Change("file_label_set", row),)

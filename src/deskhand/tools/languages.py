@@ -15,7 +15,7 @@ import msgspec
 
 from ..types.python_source import parse_python
 
-LINE_CHARS = 500
+MAX_LINE_CHARS = 500
 """A longer line is generated; nothing is defined there that anybody looks for."""
 
 _LANGUAGES = {
@@ -26,44 +26,46 @@ _LANGUAGES = {
     "rust": "rs",
     "java": "java",
 }
-_BY_ENDING = {ending: name for name, endings in _LANGUAGES.items() for ending in endings.split()}
+_LANGUAGE_BY_EXTENSION = {
+    ending: name for name, endings in _LANGUAGES.items() for ending in endings.split()
+}
 
-_W = r"[A-Za-z_$][\w$]*"
+_IDENTIFIER = r"[A-Za-z_$][\w$]*"
 _SCRIPT = r"\s*(?:export\s+)?(?:default\s+)?(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?"
 _PUB = r"\s*(?:pub(?:\([^()]*\))?\s+)?"
 _RUST = r"(?:(?:async|const|unsafe|default|extern(?:\s+\"[^\"]*\")?)\s+)*"
 _LINES = {
-    "python": (rf"\s*(?:async\s+)?(def|class)\s+({_W})",),
+    "python": (rf"\s*(?:async\s+)?(def|class)\s+({_IDENTIFIER})",),
     "c": (
-        rf"\s*(?:typedef\s+)?(struct|class|enum|union|namespace)\s+(?:class\s+)?({_W})(?=\s*(?:\{{|$|:(?!:)|final\b))",
-        rf"#\s*(define)\s+({_W})",
+        rf"\s*(?:typedef\s+)?(struct|class|enum|union|namespace)\s+(?:class\s+)?({_IDENTIFIER})(?=\s*(?:\{{|$|:(?!:)|final\b))",
+        rf"#\s*(define)\s+({_IDENTIFIER})",
     ),
     "script": (
-        rf"{_SCRIPT}(function)\s*\*?\s*({_W})",
-        rf"{_SCRIPT}(class|interface|enum|namespace)\s+({_W})",
-        rf"{_SCRIPT}(type)\s+({_W})\s*[<=]",
-        rf"(?:export\s+)?(const|let|var)\s+({_W})\s*[:=]",
+        rf"{_SCRIPT}(function)\s*\*?\s*({_IDENTIFIER})",
+        rf"{_SCRIPT}(class|interface|enum|namespace)\s+({_IDENTIFIER})",
+        rf"{_SCRIPT}(type)\s+({_IDENTIFIER})\s*[<=]",
+        rf"(?:export\s+)?(const|let|var)\s+({_IDENTIFIER})\s*[:=]",
     ),
-    "go": (rf"(func)\s+(?:\([^()]*\)\s*)?({_W})", rf"(type|var|const)\s+({_W})"),
+    "go": (rf"(func)\s+(?:\([^()]*\)\s*)?({_IDENTIFIER})", rf"(type|var|const)\s+({_IDENTIFIER})"),
     "rust": (
-        rf"{_PUB}{_RUST}(fn|struct|enum|trait|mod|type|union|static)\s+(?:mut\s+)?({_W})",
-        rf"{_PUB}(const)\s+({_W})\s*:",
-        rf"\s*(macro_rules!)\s*({_W})",
+        rf"{_PUB}{_RUST}(fn|struct|enum|trait|mod|type|union|static)\s+(?:mut\s+)?({_IDENTIFIER})",
+        rf"{_PUB}(const)\s+({_IDENTIFIER})\s*:",
+        rf"\s*(macro_rules!)\s*({_IDENTIFIER})",
     ),
-    "java": (rf"[\w\s@]*\b(class|interface|enum|record)\s+({_W})",),
+    "java": (rf"[\w\s@]*\b(class|interface|enum|record)\s+({_IDENTIFIER})",),
 }
 _PATTERNS = {
     language: [re.compile(pattern) for pattern in patterns] for language, patterns in _LINES.items()
 }
-_TYPED = {
+_FUNCTION_PREFIXES = {
     "c": re.compile(r"[\w\s*&:<>,~\[\]]+"),
     "java": re.compile(r"[\w\s<>,.?@\[\]&]+"),
     "script": re.compile(r"[\w\s*]*"),
 }
 """What may stand before the name of a function."""
-_WORDS = """if else for while do switch case return new throw catch try sizeof defined delete await yield typeof with
+_KEYWORD_TEXT = """if else for while do switch case return new throw catch try sizeof defined delete await yield typeof with
     super this function synchronized assert using import package"""  # noqa: E501
-_NO_NAMES = frozenset(re.findall(r"\w+", _WORDS))
+_KEYWORDS = frozenset(re.findall(r"\w+", _KEYWORD_TEXT))
 
 
 class Symbol(msgspec.Struct, frozen=True):
@@ -74,53 +76,55 @@ class Symbol(msgspec.Struct, frozen=True):
     kind: str = ""
 
 
-def language_of(path: str) -> str:
+def detect_language(path: str) -> str:
     """The language by the file's ending; '' for no code that we read."""
     name = path.rpartition("/")[2]
-    return _BY_ENDING.get(name.rpartition(".")[2].lower(), "") if "." in name else ""
+    return _LANGUAGE_BY_EXTENSION.get(name.rpartition(".")[2].lower(), "") if "." in name else ""
 
 
-def definitions(path: str, text: str) -> Iterator[Symbol]:
+def find_definitions(path: str, text: str) -> Iterator[Symbol]:
     """What a file defines, in the order of its lines."""
-    language = language_of(path)
+    language = detect_language(path)
     if language == "python":
-        tree = _parsed(text)
+        tree = _parse_python(text)
         if tree is not None:
-            return iter(sorted(_of_python(tree), key=lambda symbol: symbol.line))
-    return _of_lines(language, text) if language else iter(())
+            return iter(sorted(_find_in_python(tree), key=lambda symbol: symbol.line))
+    return _find_in_lines(language, text) if language else iter(())
 
 
-def uses(path: str, text: str, name: str) -> Iterator[Symbol]:
+def find_uses(path: str, text: str, name: str) -> Iterator[Symbol]:
     """The lines in which the name stands as a whole word, in Python only where it is a name.
     Definitions are marked."""
-    if len(name) > LINE_CHARS or name not in text:
+    if len(name) > MAX_LINE_CHARS or name not in text:
         return
-    language = language_of(path)
+    language = detect_language(path)
     lines = text.split("\n")
-    tree = _parsed(text) if language == "python" else None
+    tree = _parse_python(text) if language == "python" else None
     if tree is not None:
-        numbers = sorted({line for line in _used_in(tree, name) if line <= len(lines)})
+        numbers = sorted({line for line in _find_uses_in_python(tree, name) if line <= len(lines)})
     else:
         word = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
         numbers = [
             number for number, line in enumerate(lines, 1) if name in line and word.search(line)
         ]
     defined = {
-        symbol.line for symbol in definitions(path, text) if symbol.name.rpartition(".")[2] == name
+        symbol.line
+        for symbol in find_definitions(path, text)
+        if symbol.name.rpartition(".")[2] == name
     }
     for number in numbers:
         line = lines[number - 1].strip()
         yield Symbol(number, line, "[definition]" if number in defined else "")
 
 
-def _parsed(text: str) -> ast.Module | None:
+def _parse_python(text: str) -> ast.Module | None:
     try:
         return parse_python(text)
     except SyntaxError:
         return None
 
 
-def _of_python(tree: ast.Module) -> Iterator[Symbol]:
+def _find_in_python(tree: ast.Module) -> Iterator[Symbol]:
     """Classes, functions and what is assigned at the top of the module or of a class."""
     todo: list[tuple[str, ast.stmt]] = [("", node) for node in tree.body]
     while todo:
@@ -150,7 +154,7 @@ def _of_python(tree: ast.Module) -> Iterator[Symbol]:
                 pass
 
 
-def _used_in(tree: ast.Module, name: str) -> Iterator[int]:
+def _find_uses_in_python(tree: ast.Module, name: str) -> Iterator[int]:
     for node in ast.walk(tree):
         match node:
             case ast.Name(id=found) | ast.Attribute(attr=found) if found == name:
@@ -172,10 +176,10 @@ def _used_in(tree: ast.Module, name: str) -> Iterator[int]:
                 pass
 
 
-def _of_lines(language: str, text: str) -> Iterator[Symbol]:
+def _find_in_lines(language: str, text: str) -> Iterator[Symbol]:
     for number, line in enumerate(text.split("\n"), 1):
         if (
-            len(line) > LINE_CHARS
+            len(line) > MAX_LINE_CHARS
             or not line.strip()
             or line.lstrip().startswith(("//", "*", "/*"))
         ):
@@ -185,11 +189,11 @@ def _of_lines(language: str, text: str) -> Iterator[Symbol]:
         )
         if found is not None:
             yield Symbol(number, found[2], found[1])
-        elif language in _TYPED and (name := _called(language, line)):
+        elif language in _FUNCTION_PREFIXES and (name := _function_name(language, line)):
             yield Symbol(number, name, "function" if language == "c" else "method")
 
 
-def _called(language: str, line: str) -> str:
+def _function_name(language: str, line: str) -> str:
     """The name before the first bracket, if the line looks like the head of a function that has a
     body."""
     head, bracket, rest = line.partition("(")
@@ -202,11 +206,11 @@ def _called(language: str, line: str) -> str:
     while before and (before[-1].isalnum() or before[-1] in "_$"):
         before = before[:-1]
     name = head[len(before) :].rstrip()
-    if not name or name[0].isdigit() or name in _NO_NAMES:
+    if not name or name[0].isdigit() or name in _KEYWORDS:
         return ""
     words = before.split()
     if language != "script" and not words:
         return ""
-    if words and (words[0] in _NO_NAMES or not _TYPED[language].fullmatch(before)):
+    if words and (words[0] in _KEYWORDS or not _FUNCTION_PREFIXES[language].fullmatch(before)):
         return ""
     return name

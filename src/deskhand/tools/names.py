@@ -9,12 +9,12 @@ from functools import lru_cache
 from unicodedata import normalize
 
 from ..policy.visible import escape_invisible
-from .documents.invisible import without_invisible
+from .documents.invisible import strip_invisible
 
 _ESCAPE = re.compile(r"\\(?=[uU][0-9a-fA-F]{4})")
 
 
-def shown_name(name: str) -> str:
+def display_name(name: str) -> str:
     """A name in one line in which all is seen. Two names never become the same: a backslash that
     would read as the begin of an escape is written out too."""
     if name.isascii() and name.isprintable() and "\\" not in name:
@@ -22,30 +22,33 @@ def shown_name(name: str) -> str:
     return escape_invisible(_ESCAPE.sub(r"\\u005c", name))
 
 
-def alike(names: Iterable[str]) -> dict[str, str]:
+def describe_lookalikes(names: Iterable[str]) -> dict[str, str]:
     """What to say beside each of these names that looks like another one of them: the two differ by
     case, by normal form or by what is not seen."""
     groups = dict[str, list[str]]()
     for name in dict.fromkeys(names):
-        groups.setdefault(likeness(name), []).append(name)
+        groups.setdefault(lookalike_key(name), []).append(name)
     return {
-        name: _note(name, group) for group in groups.values() if len(group) > 1 for name in group
+        name: _lookalike_note(name, group)
+        for group in groups.values()
+        if len(group) > 1
+        for name in group
     }
 
 
-def likeness(name: str) -> str:
+def lookalike_key(name: str) -> str:
     """The same for all names that look alike, by the compatibility caseless matching of Unicode
     (section 3.13, D146), without what is not seen."""
     if name.isascii() and name.isprintable():
         return name.casefold()
-    folded = normalize("NFKC", normalize("NFKD", _bare(name)).casefold())
-    return _bare(folded)
+    folded = normalize("NFKC", normalize("NFKD", _strip_hidden(name)).casefold())
+    return _strip_hidden(folded)
 
 
-def _bare(name: str) -> str:
+def _strip_hidden(name: str) -> str:
     """Without what is not seen."""
     return "".join(
-        char for char in without_invisible(name)[0] if char.isascii() or not _is_hidden(char)
+        char for char in strip_invisible(name)[0] if char.isascii() or not _is_hidden(char)
     )
 
 
@@ -55,13 +58,13 @@ def _is_hidden(char: str) -> bool:
     return escape_invisible(char) != char and normalize("NFKC", char) == char
 
 
-def _note(name: str, group: list[str]) -> str:
+def _lookalike_note(name: str, group: list[str]) -> str:
     other = next(each for each in group if each != name)
     more = f" and {len(group) - 2} more" if len(group) > 2 else ""
-    return f"(another name differs only by {_difference(name, other)}: '{shown_name(other)}'{more})"
+    return f"(another name differs only by {_describe_difference(name, other)}: '{display_name(other)}'{more})"  # noqa: E501
 
 
-def _difference(one: str, other: str) -> str:
+def _describe_difference(one: str, other: str) -> str:
     one = normalize("NFKC", one)
     other = normalize("NFKC", other)
     if one == other:

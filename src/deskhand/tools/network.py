@@ -6,22 +6,22 @@ from ..net.egress import is_ip_address, parse_egress_host
 from ..types.commit import Change
 from ..types.errors import AddressRefused, ToolError
 from ..types.labels import Label
-from .base import Context, Done, Tool, done, own
+from .base import Context, Done, Tool, call_label, make_result
 from .define import tool
 
-REQUEST = "request_host"
-OUTSIDE = 1
-PRIVATE = 2
+REQUEST_HOST = "request_host"
+READ_OUTSIDE = 1
+READ_PRIVATE = 2
 """What a person knew who allowed a host: that something from outside had been read, which covers
 all; or only what is private."""
 
 
-def read_so_far(label: Label) -> int:
+def read_level(label: Label) -> int:
     """What the person who says yes knows that the conversation has read: OUTSIDE, PRIVATE, or 0 for
     nothing of that."""
     if label.integrity == "untrusted":
-        return OUTSIDE
-    return PRIVATE if label.readers is not None else 0
+        return READ_OUTSIDE
+    return READ_PRIVATE if label.readers is not None else 0
 
 
 def grant_host(host: str, *, agent: str, session: str, knowing: int, at: float, by: str) -> Change:
@@ -30,7 +30,7 @@ def grant_host(host: str, *, agent: str, session: str, knowing: int, at: float, 
     return Change("egress_grant_set", (agent, session, host, knowing, at, by))
 
 
-@tool(effect="network", replay="commit", name=REQUEST)
+@tool(effect="network", replay="commit", name=REQUEST_HOST)
 async def request_host(host: str, context: Context) -> Done:
     """Ask a person to let commands of this conversation reach a host over http and https, say
     pypi.org. Call it when a command's result says that a host is not reachable.
@@ -50,12 +50,13 @@ async def request_host(host: str, context: Context) -> Done:
         str(entry),
         agent=context.agent,
         session=context.session,
-        knowing=read_so_far(context.label),
+        knowing=read_level(context.label),
         at=context.clock.now(),
         by=context.principal.id,
     )
-    told = done(
-        f"Commands of this conversation may reach {entry} now. Run the command again.", own(context)
+    told = make_result(
+        f"Commands of this conversation may reach {entry} now. Run the command again.",
+        call_label(context),
     )
     return Done(told.parts, changes=(grant,))
 

@@ -49,19 +49,19 @@ class RunningEffect:
         self.label = label
         self.begun_ns = begun_ns
         self.whole = whole
-        self.noted: dict[str, str | None] = {}
+        self.noted_for_review: dict[str, str | None] = {}
         self.over_ns: int | None = None
         self.marked = False
-        self.beside: dict[Label, int] = {}
-        self.arm: Callable[[str, Label], None] = lambda path, label: None
-        self.noticed: Callable[[Collection[str]], None] = lambda paths: None
-        self.heard: Callable[[], Label] = lambda: LOCAL
+        self.concurrent_labels: dict[Label, int] = {}
+        self.arm_file: Callable[[str, Label], None] = lambda path, label: None
+        self.note_reads: Callable[[Collection[str]], None] = lambda paths: None
+        self.current_label: Callable[[], Label] = lambda: LOCAL
         self.items: dict[str, ChangedPath] = {}
         self.touched: set[str] = set()
         self.over_at: float | None = None
 
     @property
-    def is_cut(self) -> bool:
+    def is_interrupted(self) -> bool:
         """Whether it did not come to its end, and is no undo, which is brought about again."""
         return self.over_at is None and self.by.undoes is None
 
@@ -74,31 +74,34 @@ class RunningEffect:
             )
 
     @property
-    def rows(self) -> tuple[ChangedPath, ...]:
+    def net_changes(self) -> tuple[ChangedPath, ...]:
         """What it comes to."""
         return tuple(each for each in list(self.items.values()) if each.before != each.after)
 
-    def words(self) -> list[PendingLabel]:
+    def pending_labels(self) -> list[PendingLabel]:
         """Whose word is in what was changed while it ran."""
         touched = frozenset(self.touched)
         beside = [
             PendingLabel(since_ns, self.over_ns, label, touched)
-            for label, since_ns in list(self.beside.items())
+            for label, since_ns in list(self.concurrent_labels.items())
         ]
         return [
             PendingLabel(
-                self.begun_ns, self.over_ns, join_labels((self.label, self.heard())), touched
+                self.begun_ns,
+                self.over_ns,
+                join_labels((self.label, self.current_label())),
+                touched,
             ),
             *beside,
         ]
 
 
-Armed = Mapping[str, tuple[int, int]]
+ArmedFiles = Mapping[str, tuple[int, int]]
 """Files whose readers are wanted, by their real paths: when it was changed by that, and when it was
 before."""
 
 
-def changed_at(path: str, changed_ns: int, armed: Armed) -> int:
+def external_change_ns(path: str, changed_ns: int, armed: ArmedFiles) -> int:
     """When it was changed by others than us, who have only wanted to know who reads it."""
     by_us, before = armed.get(path, (0, 0))
     return before if changed_ns == by_us else changed_ns
@@ -116,55 +119,65 @@ class PendingLabel(msgspec.Struct, frozen=True):
     touched: frozenset[str] = frozenset()
     root: str = ""
     stood: Callable[[str], int] | None = None
-    armed: Armed = {}
+    armed: ArmedFiles = {}
 
-    def of(self, path: str) -> bool:
+    def covers_path(self, path: str) -> bool:
         """Whether what lies there, or what it leads to, was changed or brought there then; what
         cannot be looked at may have been."""
         try:
-            return any(self._of(each) for each in dict.fromkeys((path, os.path.realpath(path))))
+            return any(
+                self._covers_entry(each) for each in dict.fromkeys((path, os.path.realpath(path)))
+            )
         except FileNotFoundError:
             return False
         except OSError:
             return True
 
-    def at(self, path: str, changed_ns: int) -> bool:
+    def covers_read(self, path: str, changed_ns: int) -> bool:
         """Whether what was read there when it had been changed last at this time may have been
         changed then; 0: nobody knows."""
-        return changed_ns != 0 and self._in(changed_at(path, changed_ns, self.armed))
+        return changed_ns != 0 and self._covers_time(
+            external_change_ns(path, changed_ns, self.armed)
+        )
 
-    def _of(self, path: str) -> bool:
-        return self._at(path, os.lstat(path)) or self._brought(path)
+    def _covers_entry(self, path: str) -> bool:
+        return self._covers_status(path, os.lstat(path)) or self._was_moved_in(path)
 
-    def named(self, path: str) -> bool:
+    def covers_name(self, path: str) -> bool:
         """Whether the name of what lies there may have come there then: it was made, or moved."""
         if not path.startswith(f"{self.root}/"):
-            return self._at(path, os.lstat(path))
+            return self._covers_status(path, os.lstat(path))
         inner = path[len(self.root) + 1 :]
         status = os.lstat(path)
         if inner in self.touched:
             return True
-        return self._at(path, status) and (self.stood is None or self.stood(inner) != status.st_ino)
+        return self._covers_status(path, status) and (
+            self.stood is None or self.stood(inner) != status.st_ino
+        )
 
-    def _brought(self, path: str) -> bool:
+    def _was_moved_in(self, path: str) -> bool:
         """Whether it came there with a folder around it, which changes nothing of itself."""
         if not path.startswith(f"{self.root}/"):
             return False
         parts = path[len(self.root) + 1 :].split("/")
         if "/".join(parts) in self.touched:
             return True
-        return any(self.named(f"{self.root}/{'/'.join(parts[:n])}") for n in range(1, len(parts)))
+        return any(
+            self.covers_name(f"{self.root}/{'/'.join(parts[:n])}") for n in range(1, len(parts))
+        )
 
-    def _in(self, changed_ns: int) -> bool:
+    def _covers_time(self, changed_ns: int) -> bool:
         return self.begun_ns <= changed_ns and (self.over_ns is None or changed_ns <= self.over_ns)
 
-    def _at(self, path: str, status: os.stat_result) -> bool:
-        return self._in(changed_at(path, status.st_ctime_ns, self.armed))
+    def _covers_status(self, path: str, status: os.stat_result) -> bool:
+        return self._covers_time(external_change_ns(path, status.st_ctime_ns, self.armed))
 
-    def anywhere(self, folders: Iterable[str]) -> bool:
+    def covers_any_in(self, folders: Iterable[str]) -> bool:
         """Whether anything beneath these folders was changed then, or came or went. It blocks."""
         return any(
-            self._at(path, status) for folder in folders for path, status in tree.beneath(folder)
+            self._covers_status(path, status)
+            for folder in folders
+            for path, status in tree.walk_tree(folder)
         )
 
 
@@ -189,21 +202,21 @@ class RunningNotes:
     """The notes of this process on a workspace. Their lock tells others that we live."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder, self._held, self._read = folder, -1, list[tuple[int, Path]]()
+        self._folder, self._descriptor, self._leftover = folder, -1, list[tuple[int, Path]]()
 
     def write(self, running: Iterable[RunningEffect]) -> None:
         """Note these, and no others, in one write that a kill does not cut. Raises OSError."""
-        notes = [_note(each) for each in running]
-        if self._held < 0:
+        notes = [_make_note(each) for each in running]
+        if self._descriptor < 0:
             if not notes:
                 return
             make_private_folder(self._folder)
-            self._held = _own_file(self._folder)
+            self._descriptor = _create_locked_file(self._folder)
         os.pwrite(
-            self._held, _encode(notes) + b"\n", 0
+            self._descriptor, _encode(notes) + b"\n", 0
         )  # what a longer one leaves behind it is not read
 
-    def left(self) -> list[RunningEffect]:
+    def read_leftover(self) -> list[RunningEffect]:
         """What processes that are gone have noted. It is theirs until `forget`."""
         found = list[RunningEffect]()
         for path in sorted(self._folder.glob("*")):
@@ -214,11 +227,11 @@ class RunningNotes:
                 except OSError:
                     os.close(held)
                     continue
-                self._read.append((held, path))
-                found += _noted(path.read_bytes().partition(b"\n")[0])
+                self._leftover.append((held, path))
+                found += _decode_notes(path.read_bytes().partition(b"\n")[0])
         return found
 
-    def others(self) -> list[RunningEffect]:
+    def read_others(self) -> list[RunningEffect]:
         """What other processes have noted, whether they live or are gone, and which is not in the
         database yet."""
         found = list[RunningEffect]()
@@ -227,28 +240,28 @@ class RunningNotes:
                 paths = [entry.path for entry in entries]
         except OSError:
             return found
-        own = os.fstat(self._held).st_ino if self._held >= 0 else 0
+        own = os.fstat(self._descriptor).st_ino if self._descriptor >= 0 else 0
         for path in sorted(paths):
             with suppress(OSError, ValueError, RecursionError), open(path, "rb") as file:  # noqa: PTH123 -- asked often
                 if os.fstat(file.fileno()).st_ino != own:
-                    found += _noted(file.readline())
+                    found += _decode_notes(file.readline())
         return found
 
-    def forget(self) -> None:
+    def delete_leftover(self) -> None:
         """What they noted is in the database now."""
-        while self._read:
-            held, path = self._read.pop()
+        while self._leftover:
+            held, path = self._leftover.pop()
             path.unlink(missing_ok=True)
             os.close(held)
 
     def close(self) -> None:
         """Nothing runs any more."""
-        if self._held >= 0:
-            os.close(self._held)
-            self._held = -1
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
 
 
-def _own_file(folder: Path) -> int:
+def _create_locked_file(folder: Path) -> int:
     """A new file there, locked by us and by nobody before us: who takes it for one that was left
     removes it."""
     while True:
@@ -259,24 +272,31 @@ def _own_file(folder: Path) -> int:
         os.close(held)
 
 
-def _items(one: RunningEffect) -> list[tuple[str, str | None, str | None]]:
+def _encode_items(one: RunningEffect) -> list[tuple[str, str | None, str | None]]:
     return [(os.fsencode(each.path).hex(), each.before, each.after) for each in one.items.values()]
 
 
-def _note(one: RunningEffect) -> _Note:
-    label = one.label if one.marked else join_labels((one.label, one.heard(), *one.beside))
+def _make_note(one: RunningEffect) -> _Note:
+    label = (
+        one.label
+        if one.marked
+        else join_labels((one.label, one.current_label(), *one.concurrent_labels))
+    )
     touched = [] if one.marked else [os.fsencode(path).hex() for path in one.touched]
     over = one.over_at is not None
     times = (one.begun_ns, one.over_ns, one.marked)
-    return _Note(one.by, _items(one), over, label, *times, touched, one.whole)
+    return _Note(one.by, _encode_items(one), over, label, *times, touched, one.whole)
 
 
-def _noted(line: bytes) -> list[RunningEffect]:
+def _decode_notes(line: bytes) -> list[RunningEffect]:
     """What stands in the line of a file of notes. Raises ValueError, RecursionError."""
-    return [_running(note) for note in msgspec.json.decode(line.strip() or b"[]", type=list[_Note])]
+    return [
+        _to_running_effect(note)
+        for note in msgspec.json.decode(line.strip() or b"[]", type=list[_Note])
+    ]
 
 
-def _running(note: _Note) -> RunningEffect:
+def _to_running_effect(note: _Note) -> RunningEffect:
     one = RunningEffect(note.by, note.label, note.begun_ns, whole=note.whole)
     one.over_ns = note.over_ns
     one.marked = note.marked

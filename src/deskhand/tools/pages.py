@@ -12,15 +12,15 @@ import msgspec
 
 from ..net.client import Fetched
 from .base import Context
-from .convert import ConversionRequest, convert
-from .documents.found import TEXT_CHARS
-from .documents.invisible import without_invisible
+from .convert import ConversionRequest, convert_document
+from .documents.found import MAX_TEXT_CHARS
+from .documents.invisible import strip_invisible
 
-_PLAIN = frozenset(
+_PLAIN_TYPES = frozenset(
     ("application/json", "application/x-ndjson", "application/yaml", "application/toml")
 )
-_MARKUP = frozenset(("text/html", "text/xml", "text/rtf"))
-_OTHER = (b"%PDF-", b"PK\x03\x04", b"{\\rtf", b"\xd0\xcf\x11\xe0")
+_MARKUP_TYPES = frozenset(("text/html", "text/xml", "text/rtf"))
+_DOCUMENT_SIGNATURES = (b"%PDF-", b"PK\x03\x04", b"{\\rtf", b"\xd0\xcf\x11\xe0")
 _MAX_AGE = re.compile(r"(?:^|,)\s*(?:s-maxage|max-age)\s*=\s*\"?(\d{1,9})", re.IGNORECASE)
 _PRIVATE = re.compile(r"(?:^|,)\s*(?:no-store|no-cache)\b", re.IGNORECASE)
 
@@ -42,37 +42,37 @@ async def read_page(fetched: Fetched, selector: str, context: Context) -> Fetche
     would see.
     """
     url = str(fetched.url)
-    if not selector and _is_plain(fetched):
-        text, *notes = await anyio.to_thread.run_sync(_plain_text, fetched)
+    if not selector and _is_plain_text(fetched):
+        text, *notes = await anyio.to_thread.run_sync(_read_plain_text, fetched)
         return FetchedPage(url, text, notes="\n".join(notes))
     name = fetched.url.target.partition("?")[0].rpartition("/")[2]
     wanted = ConversionRequest(fetched.headers.get("content-type", ""), name[:200], url, selector)
-    read = await convert(fetched.body, context.reach.sandbox, wanted)
+    read = await convert_document(fetched.body, context.reach.sandbox, wanted)
     return FetchedPage(url, read.text, read.title, read.remarks)
 
 
-def _plain_text(fetched: Fetched) -> list[str]:
+def _read_plain_text(fetched: Fetched) -> list[str]:
     """The text, and a line for each thing that is not in it."""
-    whole = _decoded(fetched)
-    text, hidden = without_invisible(whole[:TEXT_CHARS])
+    whole = _decode_body(fetched)
+    text, hidden = strip_invisible(whole[:MAX_TEXT_CHARS])
     notes = [f"[taken out because nobody would see it: {hidden:,} characters]"] if hidden else []
-    if len(whole) > TEXT_CHARS:
-        notes.append(f"[only the first {TEXT_CHARS:,} characters of {len(whole):,} are given]")
+    if len(whole) > MAX_TEXT_CHARS:
+        notes.append(f"[only the first {MAX_TEXT_CHARS:,} characters of {len(whole):,} are given]")
     return [text, *notes]
 
 
-def _is_plain(fetched: Fetched) -> bool:
+def _is_plain_text(fetched: Fetched) -> bool:
     kind = fetched.media_type
     start = fetched.body[:1024]
     text = (
-        (kind.startswith("text/") and kind not in _MARKUP)
-        or kind in _PLAIN
+        (kind.startswith("text/") and kind not in _MARKUP_TYPES)
+        or kind in _PLAIN_TYPES
         or kind.endswith("+json")
     )
-    return text and b"\0" not in start and not start.startswith(_OTHER)
+    return text and b"\0" not in start and not start.startswith(_DOCUMENT_SIGNATURES)
 
 
-def _decoded(fetched: Fetched) -> str:
+def _decode_body(fetched: Fetched) -> str:
     """The text in the charset that its server says, or in UTF-8; what does not fit is replaced."""
     body = fetched.body
     said = fetched.headers.get("content-type", "").lower().partition("charset=")[2]

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import msgspec
 
 from ..types.errors import ToolError
-from .edits import ending_of
+from .edits import detect_line_ending
 
-MOST_HUNKS = 500
+MAX_HUNKS = 500
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d{1,9})? \+\d{1,9}(?:,\d{1,9})? @@|@@(?: .*)?$")
 
 
@@ -36,18 +36,18 @@ def apply_patch(text: str, patch: str) -> str:
 
     Raises ToolError naming the hunk that fits nowhere.
     """
-    ending = ending_of(text)
+    ending = detect_line_ending(text)
     lines = text.split("\n")
     bare = bool(lines.pop()) and text != ""
     if bare:
         lines = text.split("\n")
-    hunks = _hunks(patch)
+    hunks = _parse_hunks(patch)
     search = _Search(lines)
     done: list[str] = []
     next_line = drift = 0
     for number, hunk in enumerate(hunks, 1):
         old = hunk.old
-        place = search.nearest(
+        place = search.find_nearest(
             old, next_line, None if hunk.at is None else hunk.at - bool(old) + drift
         )
         if place is None:
@@ -73,7 +73,7 @@ def apply_patch(text: str, patch: str) -> str:
     return "\n".join(done) + ("\n" if done and not bare else "")
 
 
-def _hunks(patch: str) -> list[_Hunk]:
+def _parse_hunks(patch: str) -> list[_Hunk]:
     hunks: list[_Hunk] = []
     written = re.split(r"\r?\n", patch.rstrip("\r\n"))
     for number, line in enumerate(written):
@@ -96,8 +96,8 @@ def _hunks(patch: str) -> list[_Hunk]:
     hunks = [hunk for hunk in hunks if hunk.steps]
     if not hunks:
         raise ToolError("the patch has no hunk; a hunk begins with @@ -line,count +line,count @@")
-    if len(hunks) > MOST_HUNKS:
-        raise ToolError(f"the patch has {len(hunks)} hunks; at most {MOST_HUNKS} are taken at once")
+    if len(hunks) > MAX_HUNKS:
+        raise ToolError(f"the patch has {len(hunks)} hunks; at most {MAX_HUNKS} are taken at once")
     return hunks
 
 
@@ -114,7 +114,7 @@ class _Search:
         self._starts: list[int] = []
         self._text = self._backward = ""
 
-    def nearest(self, old: list[str], first: int, wanted: int | None) -> int | None:
+    def find_nearest(self, old: list[str], first: int, wanted: int | None) -> int | None:
         """The line, not before line `first`, where `old` stands nearest to `wanted` (None: the
         first place)."""
         if not old:
@@ -122,26 +122,26 @@ class _Search:
         wanted = first if wanted is None else max(wanted, first)
         if self._lines[wanted : wanted + len(old)] == old:
             return wanted
-        self._index()
+        self._build_index()
         needle = "\n" + "\n".join(old) + "\n"
         at = self._starts[min(wanted, len(self._lines))]
         after = self._text.find(needle, at)
         # Backwards by a search in the reversed text: rfind takes quadratic time where lines repeat.
         end = len(self._text) - (at + len(needle) - 1)
         before = self._backward.find(needle[::-1], max(end, 0))
-        places = [self._line(after)] if after >= 0 else []
+        places = [self._line_at(after)] if after >= 0 else []
         if before >= 0:
             places += [
                 line
-                for line in [self._line(len(self._text) - before - len(needle))]
+                for line in [self._line_at(len(self._text) - before - len(needle))]
                 if line >= first
             ]
         return min(places, key=lambda line: abs(line - wanted), default=None)
 
-    def _line(self, offset: int) -> int:
+    def _line_at(self, offset: int) -> int:
         return bisect_left(self._starts, offset)
 
-    def _index(self) -> None:
+    def _build_index(self) -> None:
         if self._text:
             return
         self._text = "\n" + "".join(f"{line}\n" for line in self._lines)

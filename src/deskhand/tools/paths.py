@@ -31,11 +31,11 @@ _BENEATH = 0x08
 _NO_MAGICLINKS = 0x02
 _NO_XDEV = 0x01
 _NO_LINKS = 0x04
-_MOVED_UNDER_US = 64  # tries: a rename elsewhere may make the kernel unsure (EAGAIN)
+_MAX_TRIES = 64  # tries: a rename elsewhere may make the kernel unsure (EAGAIN)
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _BLOCK_BYTES = 1 << 20
-_LONGEST = 4000
-_DEEPEST = 100
+_MAX_PATH_CHARS = 4000
+_MAX_FOLDERS = 100
 
 T = TypeVar("T")
 Opener = Callable[[int, str, int], int]
@@ -80,7 +80,7 @@ class Place(msgspec.Struct, frozen=True, gc=False):
     inode: int = 0
     changed_ns: int = 0
 
-    def still(self, path: str) -> bool:
+    def is_at(self, path: str) -> bool:
         """Whether this name leads to it just now: then what is known of the name is known of it."""
         try:
             return os.stat(path).st_ino == self.inode  # noqa: PTH116 -- of each skill, before many a model call
@@ -120,7 +120,7 @@ def openat2_beneath(directory: int, path: str, flags: int, links: bool = True) -
     resolve = _BENEATH | _NO_MAGICLINKS | _NO_XDEV | (0 if links else _NO_LINKS)
     how = struct.pack("<QQQ", flags, 0, resolve)
     name = os.fsencode(path)
-    for _ in range(_MOVED_UNDER_US):
+    for _ in range(_MAX_TRIES):
         descriptor: int = _syscall(
             _SYS_OPENAT2, ctypes.c_int(directory), name, how, ctypes.c_size_t(len(how))
         )
@@ -162,7 +162,7 @@ def walk_beneath(directory: int, path: str, flags: int) -> int:
             os.close(each)
 
 
-def _best_opener(directory: int) -> Opener:
+def _choose_opener(directory: int) -> Opener:
     try:
         os.close(openat2_beneath(directory, ".", _DIRECTORY))
     except OSError as error:
@@ -195,14 +195,14 @@ class Workspace:
                         f"the workspace {folder!r} cannot be opened: {error.strerror}"
                     ) from error
                 continue
-            real = where_is(descriptor)
+            real = descriptor_path(descriptor)
             if self._roots and real != each.path:
                 os.close(
                     descriptor
                 )  # a link stands where the allowed folder was: it may lead anywhere
                 continue
             self._roots.append(_Root(str(Path(each.path).absolute()), real, descriptor, each.write))
-        self._open = opener or _best_opener(self._roots[0].descriptor)
+        self._open = opener or _choose_opener(self._roots[0].descriptor)
 
     def __enter__(self) -> Self:
         return self
@@ -214,7 +214,7 @@ class Workspace:
         self.close()  # a tool may still hold it when a grant has made another take its place
 
     @property
-    def fresh(self) -> bool:
+    def is_current(self) -> bool:
         """Whether the paths still name the folders that are held open."""
         try:
             return all(
@@ -230,19 +230,19 @@ class Workspace:
         it may be written."""
         return [(root.real, root.descriptor, root.write) for root in self._roots]
 
-    def place(self, path: str) -> str:
+    def target_path(self, path: str) -> str:
         """The real path of what `path` would be written to, whether it is there or not."""
-        _must_be_a_name(path)
+        _check_path(path)
         asked = PurePosixPath(path)
         for parent in asked.parents:
             try:
-                descriptor = self._reach(str(parent), _DIRECTORY, write=True)
+                descriptor = self._open_path(str(parent), _DIRECTORY, write=True)
             except ToolError as error:
                 if not isinstance(error.__cause__, FileNotFoundError):
                     raise
                 continue
             try:
-                return f"{where_is(descriptor)}/{asked.relative_to(parent)}"
+                return f"{descriptor_path(descriptor)}/{asked.relative_to(parent)}"
             finally:
                 os.close(descriptor)
         raise ToolError(f"{path!r} names no file: end it with the name")
@@ -255,7 +255,7 @@ class Workspace:
     def open_beneath(self, path: str, flags: int = os.O_RDONLY) -> int:
         """A descriptor for `path`, which cannot lie outside. It neither waits for a FIFO nor
         creates anything."""
-        return self._reach(path, flags, write=False)
+        return self._open_path(path, flags, write=False)
 
     def read(
         self, path: str, limit_bytes: int = 10 << 20, offset: int = 0, *, to_write: bool = False
@@ -269,17 +269,17 @@ class Workspace:
     ) -> OpenedFile:
         """The same, with what it was that the kernel has opened."""
 
-        def once() -> OpenedFile | None:
-            descriptor = self._reach(path, os.O_RDONLY, write=to_write)
-            leave_no_trace(descriptor)
+        def read_once() -> OpenedFile | None:
+            descriptor = self._open_path(path, os.O_RDONLY, write=to_write)
+            set_noatime(descriptor)
             try:
                 status = os.fstat(descriptor)
                 if not stat.S_ISREG(status.st_mode):
                     raise ToolError(
-                        f"{path!r} is not a file that can be read: {_kind(status.st_mode)}"
+                        f"{path!r} is not a file that can be read: {_describe_kind(status.st_mode)}"
                     )
                 pieces = bytearray()
-                with _explained(path):
+                with _translate_errors(path):
                     os.lseek(descriptor, offset, os.SEEK_SET)
                     while piece := os.read(
                         descriptor, min(_BLOCK_BYTES, limit_bytes - len(pieces))
@@ -290,7 +290,7 @@ class Workspace:
                 os.close(descriptor)
             return OpenedFile(place, status.st_size, bytes(pieces)) if place is not None else None
 
-        return _in_peace(path, once)
+        return _retry_until_stable(path, read_once)
 
     def write(
         self,
@@ -305,15 +305,18 @@ class Workspace:
         `approved`: a person agreed to write this protected file. `judge` is told the real path
         before anything is written; what it raises ends it.
         """
-        with self._parent(path, approved, make=True) as (folder, name), _explained(path):
-            real = f"{where_is(folder)}/{name}"
+        with (
+            self._open_parent(path, approved, make=True) as (folder, name),
+            _translate_errors(path),
+        ):
+            real = f"{descriptor_path(folder)}/{name}"
             judge(real)
             try:
                 before = os.stat(name, dir_fd=folder, follow_symlinks=False)
             except FileNotFoundError:
                 before = None
             if before is not None:
-                _must_be_replaceable(path, before)
+                _check_replaceable(path, before)
             temporary = f".deskhand-{secrets.token_hex(8)}"
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(temporary, flags, 0o666, dir_fd=folder)
@@ -334,53 +337,53 @@ class Workspace:
 
     def make_folder(self, path: str) -> None:
         """Make the folder and its parents, where they are missing."""
-        with self._parent(f"{path.rstrip('/')}/.", approved=False, make=True):
+        with self._open_parent(f"{path.rstrip('/')}/.", approved=False, make=True):
             pass
 
     def list(self, path: str = ".", limit: int = 1000) -> list[Entry]:
         """The first `limit` names in a folder, in order. Links are not followed."""
-        return self.listed(path, limit).entries
+        return self.list_folder(path, limit).entries
 
-    def listed(self, path: str = ".", limit: int = 1000) -> Listed:
+    def list_folder(self, path: str = ".", limit: int = 1000) -> Listed:
         """The same, with what it was that the kernel has opened."""
 
-        def once() -> Listed | None:
+        def list_once() -> Listed | None:
             descriptor = self.open_beneath(path, os.O_RDONLY | os.O_DIRECTORY)
-            leave_no_trace(descriptor)
+            set_noatime(descriptor)
             try:
-                with _explained(path), os.scandir(descriptor) as found:
+                with _translate_errors(path), os.scandir(descriptor) as found:
                     names = sorted(each.name for each in found)[:limit]
                 entries = [
-                    entry for name in names if (entry := _entry(name, descriptor)) is not None
+                    entry for name in names if (entry := _stat_entry(name, descriptor)) is not None
                 ]
                 place = place_of(descriptor, path)
             finally:
                 os.close(descriptor)
             return Listed(place, entries) if place is not None else None
 
-        return _in_peace(path, once)
+        return _retry_until_stable(path, list_once)
 
-    def real(self, path: str) -> str:
+    def real_path(self, path: str) -> str:
         """The real path of what the kernel opens there; a link inside the workspace is followed."""
         descriptor = self.open_beneath(path, os.O_PATH)
         try:
-            return where_is(descriptor)
+            return descriptor_path(descriptor)
         finally:
             os.close(descriptor)
 
-    def found(self, path: str) -> Place:
+    def find_place(self, path: str) -> Place:
         """The place of what the kernel opens there."""
 
-        def once() -> Place | None:
+        def find_once() -> Place | None:
             descriptor = self.open_beneath(path, os.O_PATH)
             try:
                 return place_of(descriptor, path)
             finally:
                 os.close(descriptor)
 
-        return _in_peace(path, once)
+        return _retry_until_stable(path, find_once)
 
-    def inside(self, real: str) -> str:
+    def relative_path(self, real: str) -> str:
         """The way to a real path from the folder in which it lies."""
         tops = [root.real for root in self._roots if PurePosixPath(real).is_relative_to(root.real)]
         return str(PurePosixPath(real).relative_to(max(tops, key=len))) if tops else real
@@ -389,24 +392,27 @@ class Workspace:
         """What is there; a link inside the workspace is followed."""
         descriptor = self.open_beneath(path, os.O_PATH)
         try:
-            return _as_entry(PurePosixPath(path).name, os.fstat(descriptor))
+            return _make_entry(PurePosixPath(path).name, os.fstat(descriptor))
         finally:
             os.close(descriptor)
 
     def remove(self, path: str, approved: bool = False) -> None:
         """Delete a file, a link (not what it points to) or an empty folder."""
-        with self._parent(path, approved, make=False) as (folder, name), _explained(path):
+        with (
+            self._open_parent(path, approved, make=False) as (folder, name),
+            _translate_errors(path),
+        ):
             status = os.stat(name, dir_fd=folder, follow_symlinks=False)
             (os.rmdir if stat.S_ISDIR(status.st_mode) else os.unlink)(name, dir_fd=folder)
 
-    def _reach(self, path: str, flags: int, write: bool) -> int:
+    def _open_path(self, path: str, flags: int, write: bool) -> int:
         """Open `path` in the root where it lies; a link into another root is followed there."""
         holder = not flags & (os.O_DIRECTORY | os.O_PATH)
-        root, inner = self._place(path, write, holder=holder)
+        root, inner = self._find_root(path, write, holder=holder)
         flags |= (
             os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK if not flags & os.O_PATH else os.O_CLOEXEC
         )
-        with _explained(path):
+        with _translate_errors(path):
             try:
                 return self._open(root.descriptor, inner, flags)
             except OSError as error:
@@ -419,20 +425,20 @@ class Workspace:
             # Where does it lead? The answer may be stale at once: it only chooses the root to open
             # beneath.
             real = os.path.realpath(f"{root.real}/{inner}")
-            root, inner = self._place(real, write, shown=path, holder=holder)
+            root, inner = self._find_root(real, write, shown=path, holder=holder)
             try:
                 return self._open(root.descriptor, inner, flags)
             except OSError as error:
                 if error.errno == errno.EXDEV:
-                    raise _outside(path, real, write, holder=holder) from error
+                    raise _outside_error(path, real, write, holder=holder) from error
                 raise
 
-    def _place(
+    def _find_root(
         self, path: str, write: bool, shown: str = "", *, holder: bool = False
     ) -> tuple[_Root, str]:
         """The root in which a path lies, and its way from there. `holder`: it names a file, so that
         what can be allowed is the folder that holds it."""
-        _must_be_a_name(path)
+        _check_path(path)
         if not path.startswith("/"):
             path = f"{self._roots[0].real}/{path}"
         inside = [
@@ -444,39 +450,43 @@ class Workspace:
         # The innermost root decides whether writing is allowed there.
         inside.sort(key=lambda found: (len(found[0].real), found[0].write), reverse=True)
         if not inside or (write and not inside[0][0].write):
-            raise _outside(shown or path, os.path.normpath(path), write, holder=holder)
+            raise _outside_error(shown or path, os.path.normpath(path), write, holder=holder)
         return inside[0]
 
     @contextmanager
-    def _parent(self, path: str, approved: bool, make: bool) -> Iterator[tuple[int, str]]:
+    def _open_parent(self, path: str, approved: bool, make: bool) -> Iterator[tuple[int, str]]:
         """The open folder that holds (or will hold) `path`, and its name there. Raises
         ProtectedPath."""
-        _must_be_a_name(path)
+        _check_path(path)
         asked = PurePosixPath(path.removesuffix("/."))
         only_folder = path.endswith("/.")
         if asked.name in ("", ".."):
             raise ToolError(f"{path!r} names no file: end it with the name")
         top = asked if only_folder else asked.parent
-        folder = self._folder(str(top), approved, make)
+        folder = self._open_folder(str(top), approved, make)
         try:
             if not only_folder:
-                self._must_be_free(path, PurePosixPath(where_is(folder), asked.name), approved)
+                self._check_writable(
+                    path, PurePosixPath(descriptor_path(folder), asked.name), approved
+                )
             yield folder, asked.name
         finally:
             os.close(folder)
 
-    def _folder(self, path: str, approved: bool, make: bool) -> int:
+    def _open_folder(self, path: str, approved: bool, make: bool) -> int:
         try:
-            return self._reach(path, _DIRECTORY, write=True)
+            return self._open_path(path, _DIRECTORY, write=True)
         except ToolError as error:
             missing = isinstance(error.__cause__, FileNotFoundError) and make
             parent = PurePosixPath(path)
             if not missing or parent.name in ("", "..") or parent == parent.parent:
                 raise
-            above = self._folder(str(parent.parent), approved, make)
+            above = self._open_folder(str(parent.parent), approved, make)
             try:
-                self._must_be_free(path, PurePosixPath(where_is(above), parent.name), approved)
-                with _explained(path):
+                self._check_writable(
+                    path, PurePosixPath(descriptor_path(above), parent.name), approved
+                )
+                with _translate_errors(path):
                     with suppress(
                         FileExistsError
                     ):  # a dangling link, or another was quicker: the next line tells
@@ -485,12 +495,12 @@ class Workspace:
             finally:
                 os.close(above)
 
-    def _must_be_free(self, shown: str, real: PurePosixPath, approved: bool) -> None:
+    def _check_writable(self, shown: str, real: PurePosixPath, approved: bool) -> None:
         """Raises ProtectedPath or OutsideWorkspace by where the path really lies: links and `..` do
         not help."""
         around = [root for root in self._roots if real.is_relative_to(root.real)]
         if not around or not max(around, key=lambda root: len(root.real)).write:
-            raise _outside(shown, str(real), write=True, holder=True)
+            raise _outside_error(shown, str(real), write=True, holder=True)
         reasons = (why_protected(real.relative_to(root.real).parts) for root in around)
         why = next(filter(None, reasons), "")
         if why and not approved:
@@ -499,7 +509,7 @@ class Workspace:
             )
 
 
-def leave_no_trace(descriptor: int) -> None:
+def set_noatime(descriptor: int) -> None:
     """Have what is read by this descriptor not count as an access: what we read ourselves must not
     be taken for what a command reads meanwhile. Only the owner of a file may do this; of others
     every read counts."""
@@ -513,7 +523,7 @@ def place_of(descriptor: int, asked: str = "") -> Place | None:
     """Where what is open lies just now; None where it has no name any more, or is on its way to
     another."""
     status = os.fstat(descriptor)
-    real = where_is(descriptor)
+    real = descriptor_path(descriptor)
     try:
         there = os.lstat(real)
     except OSError:
@@ -525,29 +535,29 @@ def place_of(descriptor: int, asked: str = "") -> Place | None:
     )
 
 
-def _in_peace(path: str, once: Callable[[], T | None]) -> T:
+def _retry_until_stable(path: str, once: Callable[[], T | None]) -> T:
     """What comes of it when nobody moves the file meanwhile. Raises ToolError where somebody always
     does."""
-    for _ in range(_MOVED_UNDER_US):
+    for _ in range(_MAX_TRIES):
         if (found := once()) is not None:
             return found
     raise ToolError(f"{path!r} is being moved or replaced all the time; try again")
 
 
-def where_is(descriptor: int) -> str:
+def descriptor_path(descriptor: int) -> str:
     """The real path of what is open."""
     return str(Path(f"/proc/self/fd/{descriptor}").readlink())
 
 
-def _must_be_a_name(path: str) -> None:
+def _check_path(path: str) -> None:
     """Raises ToolError for what no file should be called: characters that a reader cannot see, or
     cannot be stored."""
     if not path:
         raise ToolError("an empty path: name a file or folder")
-    if len(path) > _LONGEST or path.count("/") > _DEEPEST:
+    if len(path) > _MAX_PATH_CHARS or path.count("/") > _MAX_FOLDERS:
         raise ToolError(
-            f"the path {path[:60]!r}... is too long: at most {_LONGEST} characters and "
-            f"{_DEEPEST} folders"
+            f"the path {path[:60]!r}... is too long: at most {_MAX_PATH_CHARS} characters and "
+            f"{_MAX_FOLDERS} folders"
         )
     strange = next(
         (each for each in path if not each.isprintable()), ""
@@ -558,7 +568,7 @@ def _must_be_a_name(path: str) -> None:
         )
 
 
-def _outside(path: str, target: str, write: bool, *, holder: bool) -> OutsideWorkspace:
+def _outside_error(path: str, target: str, write: bool, *, holder: bool) -> OutsideWorkspace:
     """What to do about a path outside. Nobody is told what is there: only its name says whether it
     is a folder."""
     holder = holder or bool(PurePosixPath(target).suffix)
@@ -570,9 +580,11 @@ def _outside(path: str, target: str, write: bool, *, holder: bool) -> OutsideWor
     )
 
 
-def _must_be_replaceable(path: str, before: os.stat_result) -> None:
+def _check_replaceable(path: str, before: os.stat_result) -> None:
     if not stat.S_ISREG(before.st_mode):
-        raise ToolError(f"{path!r} is not a file that can be written: {_kind(before.st_mode)}")
+        raise ToolError(
+            f"{path!r} is not a file that can be written: {_describe_kind(before.st_mode)}"
+        )
     if before.st_nlink > 1:
         raise ToolError(
             f"{path!r} has another name elsewhere (a hard link): remove it first, or write "
@@ -580,7 +592,7 @@ def _must_be_replaceable(path: str, before: os.stat_result) -> None:
         )
 
 
-def _kind(mode: int) -> str:
+def _describe_kind(mode: int) -> str:
     names = {
         stat.S_IFDIR: "a folder",
         stat.S_IFLNK: "a symbolic link",
@@ -590,14 +602,14 @@ def _kind(mode: int) -> str:
     return names.get(stat.S_IFMT(mode), "a device")
 
 
-def _entry(name: str, folder: int) -> Entry | None:
+def _stat_entry(name: str, folder: int) -> Entry | None:
     try:
-        return _as_entry(name, os.stat(name, dir_fd=folder, follow_symlinks=False))
+        return _make_entry(name, os.stat(name, dir_fd=folder, follow_symlinks=False))
     except FileNotFoundError:
         return None  # it went away in between
 
 
-def _as_entry(name: str, status: os.stat_result) -> Entry:
+def _make_entry(name: str, status: os.stat_result) -> Entry:
     kinds: dict[int, Literal["file", "folder", "link", "other"]] = {
         stat.S_IFREG: "file",
         stat.S_IFDIR: "folder",
@@ -608,7 +620,7 @@ def _as_entry(name: str, status: os.stat_result) -> Entry:
 
 
 @contextmanager
-def _explained(path: str) -> Iterator[None]:
+def _translate_errors(path: str) -> Iterator[None]:
     """Turn what the kernel says into a sentence for the model."""
     try:
         yield

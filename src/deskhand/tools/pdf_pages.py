@@ -9,12 +9,12 @@ import msgspec
 
 from ..sandbox.base import Exit, Sandbox
 from ..types.errors import SandboxError, ToolError
-from .convert import INSTALL, LIMIT_BYTES, python_command
+from .convert import INSTALL_COMMAND, MAX_DOCUMENT_BYTES, make_python_command
 
 MODULE = "deskhand.tools.documents.draw"
-PAGES = 50
+MAX_PAGES = 50
 """So many are shown of one PDF."""
-PICTURE_BYTES = 16 << 20
+MAX_PICTURE_BYTES = 16 << 20
 PNG = b"\x89PNG\r\n\x1a\n"
 
 OpenSandbox = Callable[[], Awaitable[Sandbox]]
@@ -32,52 +32,52 @@ class _Refusal(msgspec.Struct, frozen=True):
     missing: str = ""
 
 
-async def page_sizes(data: bytes, sandbox: OpenSandbox) -> Sizes:
+async def read_page_sizes(data: bytes, sandbox: OpenSandbox) -> Sizes:
     """Raises ToolError with a sentence that says why it cannot be shown."""
-    said = await _ask(data, sandbox, 0)
+    said = await _run_drawing(data, sandbox, 0)
     try:
         return msgspec.json.decode(said, type=Sizes)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise _refused(said) from None
+        raise _make_error(said) from None
 
 
 async def draw_page(data: bytes, page: int, sandbox: OpenSandbox) -> bytes:
     """That page as PNG; the first is 1. Raises ToolError."""
-    said = await _ask(data, sandbox, page)
+    said = await _run_drawing(data, sandbox, page)
     if not said.startswith(PNG):
-        raise _refused(said)
+        raise _make_error(said)
     return said
 
 
-def _refused(said: bytes) -> ToolError:
+def _make_error(said: bytes) -> ToolError:
     """Why; whoever made the PDF may have had a word in what the process says."""
     try:
         answer = msgspec.json.decode(said, type=_Refusal)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         answer = _Refusal()
     if answer.missing:
-        return ToolError(f"what draws a PDF is not installed: {INSTALL}")
+        return ToolError(f"what draws a PDF is not installed: {INSTALL_COMMAND}")
     return ToolError(f"the PDF {answer.unreadable[:200] or 'could not be drawn'}")
 
 
-async def _ask(data: bytes, sandbox: OpenSandbox, page: int) -> bytes:
-    if len(data) > LIMIT_BYTES:
-        raise ToolError(f"the PDF is larger than {LIMIT_BYTES >> 20} MB")
+async def _run_drawing(data: bytes, sandbox: OpenSandbox, page: int) -> bytes:
+    if len(data) > MAX_DOCUMENT_BYTES:
+        raise ToolError(f"the PDF is larger than {MAX_DOCUMENT_BYTES >> 20} MB")
     said = bytearray()
 
-    def output(piece: bytes, is_error: bool) -> None:
-        if not is_error and len(said) <= PICTURE_BYTES:
+    def on_output(piece: bytes, is_error: bool) -> None:
+        if not is_error and len(said) <= MAX_PICTURE_BYTES:
             said.extend(piece)
 
-    asked = msgspec.json.encode({"page": page, "most": PAGES})
+    asked = msgspec.json.encode({"page": page, "most": MAX_PAGES})
     try:
         ended: Exit = await (await sandbox()).run(
-            python_command(MODULE, asked + b"\n" + data), output
+            make_python_command(MODULE, asked + b"\n" + data), on_output
         )
     except SandboxError as error:
         raise ToolError(
             f"a PDF is drawn in the sandbox alone, and there is none: {error}"
         ) from error
-    if ended.timeout or ended.limit or ended.signal or len(said) > PICTURE_BYTES:
+    if ended.timeout or ended.limit or ended.signal or len(said) > MAX_PICTURE_BYTES:
         raise ToolError("the PDF takes too long or too much memory to draw")
     return bytes(said)

@@ -10,7 +10,7 @@ from ..types.options import SessionOptions
 from .base import Done
 from .define import tool
 
-PLAN_CHARS = 15_000
+MAX_PLAN_CHARS = 15_000
 """More than this nobody reads before they say yes."""
 
 
@@ -30,9 +30,9 @@ async def exit_plan_mode(plan: str) -> Done:
     """
     if not plan.strip():
         raise ToolError("the plan is empty: say what you will do")
-    if len(plan) > PLAN_CHARS:
+    if len(plan) > MAX_PLAN_CHARS:
         raise ToolError(
-            f"the plan has {len(plan):,} characters; at most {PLAN_CHARS:,} can be read "
+            f"the plan has {len(plan):,} characters; at most {MAX_PLAN_CHARS:,} can be read "
             "before a yes"
         )
     return Done(

@@ -15,15 +15,15 @@ from ..types.identity import Address
 from ..types.labels import LOCAL, Label, join_labels
 from ..types.messages import Text, clean_text
 from ..types.process import Process
-from .base import Context, Done, Heard, Outcome, PendingApproval, Spec, Tool, done, own
-from .define import FunctionTool, decode_arguments, schema, tool
+from .base import CommandRequest, Context, Done, Heard, Outcome, Spec, Tool, call_label, make_result
+from .define import FunctionTool, decode_arguments, make_schema, tool
 
 TIMEOUT_S = 300.0
-LONGEST_S = 24 * 3600.0
+MAX_TIMEOUT_S = 24 * 3600.0
 WAIT_S = 5.0
-LONGEST_WAIT_S = 60.0
-LINES = 30
-MOST_LINES = 1000
+MAX_WAIT_S = 60.0
+DEFAULT_LINES = 30
+MAX_LINES = 1000
 LOG_BYTES = 24_000
 STARTED_CHARS = 80
 _ESCAPES = re.compile(
@@ -60,7 +60,9 @@ class ProcessesConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     idle_s: Annotated[float, msgspec.Meta(ge=1, le=7 * 86400)] = 1800.0
 
 
-def background_tool(usual_s: float = TIMEOUT_S, longest_s: float = LONGEST_S) -> FunctionTool:
+def make_background_tool(
+    usual_s: float = TIMEOUT_S, longest_s: float = MAX_TIMEOUT_S
+) -> FunctionTool:
     """`background_run`, whose commands have `usual_s` where the model does not say."""
 
     @tool(effect="local_write", replay="commit")
@@ -77,10 +79,12 @@ def background_tool(usual_s: float = TIMEOUT_S, longest_s: float = LONGEST_S) ->
         """
         if not command.strip():
             raise ToolError("say what to run")
-        wanted = PendingApproval(command, cwd, min(max(timeout_s, 1.0), longest_s))
+        wanted = CommandRequest(command, cwd, min(max(timeout_s, 1.0), longest_s))
         id_, row = await context.reach.processes().queue_background(wanted, context)
         line = " ".join(command.split())[:STARTED_CHARS]
-        return Done((Text(f"Background task {id_} started: {line}", own(context)),), changes=(row,))
+        return Done(
+            (Text(f"Background task {id_} started: {line}", call_label(context)),), changes=(row,)
+        )
 
     return background_run
 
@@ -99,25 +103,30 @@ async def check_background(context: Context, id: str = "") -> Done:
     ]
     if not id.strip():
         now = context.clock.now()
-        lines = "\n".join(line(each, now) for each in found)
-        return done(lines or "No background commands in this conversation.", _label(found))
+        lines = "\n".join(render_process_line(each, now) for each in found)
+        return make_result(
+            lines or "No background commands in this conversation.", _processes_label(found)
+        )
     known = next((each for each in found if each.id == id.strip()), None)
     if known is None:
         raise ToolError(f"there is no background command {id!r} in this conversation")
     if not known.is_live:
         if known.said:
-            return done(known.said, join_labels((known.label, known.began)))
-        return done(line(known, context.clock.now()), _label((known,)))
+            return make_result(known.said, join_labels((known.label, known.began)))
+        return make_result(
+            render_process_line(known, context.clock.now()), _processes_label((known,))
+        )
     if known.state == "wanted":
-        return done(line(known, context.clock.now()), known.began)
+        return make_result(render_process_line(known, context.clock.now()), known.began)
     heard = await processes.read_output(known.id, context.session, None, LOG_BYTES // 3)
     text = clean_text(heard.data.decode(errors="replace")) or "[no output yet]"
-    return done(
-        f"{line(known, context.clock.now())}\n{text}", join_labels((heard.label, known.began))
+    return make_result(
+        f"{render_process_line(known, context.clock.now())}\n{text}",
+        join_labels((heard.label, known.began)),
     )
 
 
-def _label(processes: Sequence[Process]) -> Label:
+def _processes_label(processes: Sequence[Process]) -> Label:
     """The label of lines about these: of their commands, and of how they ended, which may name what
     they read."""
     return join_labels(
@@ -125,7 +134,7 @@ def _label(processes: Sequence[Process]) -> Label:
     )
 
 
-def line(process: Process, now: float) -> str:
+def render_process_line(process: Process, now: float) -> str:
     """One line about it."""
     state = "running" if process.is_live else process.state
     took = timedelta(
@@ -136,11 +145,11 @@ def line(process: Process, now: float) -> str:
     return f"{process.id}{name} {state} {took} `{' '.join(process.command.split())[:120]}`{how}"
 
 
-Action = Literal["list", "start", "poll", "write", "log", "kill", "clear"]
+ProcessAction = Literal["list", "start", "poll", "write", "log", "kill", "clear"]
 
 
 class ProcessArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    action: Annotated[Action, msgspec.Meta(description="what to do")]
+    action: Annotated[ProcessAction, msgspec.Meta(description="what to do")]
     command: Annotated[
         str, msgspec.Meta(description="start: what to run, such as `bash` or `python3 -q`")
     ] = ""
@@ -154,7 +163,9 @@ class ProcessArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     wait_s: Annotated[
         float, msgspec.Meta(description="start, poll, write: how long to wait for output")
     ] = WAIT_S
-    lines: Annotated[int, msgspec.Meta(description="log: how many of the last lines")] = LINES
+    lines: Annotated[int, msgspec.Meta(description="log: how many of the last lines")] = (
+        DEFAULT_LINES
+    )
     offset: Annotated[
         int | None, msgspec.Meta(description="log: page on from this byte instead")
     ] = None
@@ -180,84 +191,96 @@ class ProcessTool:
     """One tool for all that can be done with sessions at a terminal."""
 
     def __init__(self, *, wide: bool = False) -> None:
-        self._does: Effect = "host" if wide else "local_write"
-        self.spec = Spec("process", _DESCRIPTION, schema(ProcessArguments), self._does, "never")
+        self._effect: Effect = "host" if wide else "local_write"
+        self.spec = Spec(
+            "process", _DESCRIPTION, make_schema(ProcessArguments), self._effect, "never"
+        )
 
     def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect:
         """To look is nothing, and to end one's own is nothing either."""
         try:
             wanted = decode_arguments(arguments, ProcessArguments, self.spec.name)
         except ToolError:
-            return self._does  # it will do nothing
-        return self._does if wanted.action in ("start", "write") else "none"
+            return self._effect  # it will do nothing
+        return self._effect if wanted.action in ("start", "write") else "none"
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         wanted = decode_arguments(arguments, ProcessArguments, self.spec.name)
         processes = context.reach.processes()
         session = context.session
-        wait_s = min(max(wanted.wait_s, 0.0), LONGEST_WAIT_S)
+        wait_s = min(max(wanted.wait_s, 0.0), MAX_WAIT_S)
         match wanted.action:
             case "list":
                 now = context.clock.now()
                 found = await processes.list_processes(session)
-                lines = [line(each, now) for each in found]
+                lines = [render_process_line(each, now) for each in found]
                 said = "\n".join(each for each in lines if wanted.filter in each)
-                return done(said or "Nothing runs here.", _label(found))
+                return make_result(said or "Nothing runs here.", _processes_label(found))
             case "start":
-                return await _start(wanted, context, wait_s)
+                return await _start_session(wanted, context, wait_s)
             case "poll":
                 heard = await processes.read_new_output(wanted.id, session, wait_s)
-                return done(shown(heard), await _heard(heard, wanted.id, context))
+                return make_result(
+                    render_output(heard), await _output_label(heard, wanted.id, context)
+                )
             case "write":
-                typed = typed_keys(wanted.input, wanted.keys)
+                typed = encode_keys(wanted.input, wanted.keys)
                 taken = await processes.send_input(wanted.id, session, typed, context.label)
                 note = (
                     "" if taken == len(typed) else f"[it took only {taken} of {len(typed)} bytes]\n"
                 )
                 heard = await processes.read_new_output(wanted.id, session, wait_s)
-                return done(note + shown(heard), await _heard(heard, wanted.id, context))
+                return make_result(
+                    note + render_output(heard), await _output_label(heard, wanted.id, context)
+                )
             case "log":
-                return await _log(wanted, context)
+                return await _read_log(wanted, context)
             case "kill":
                 how = await processes.stop(wanted.id, session, "the agent")
-                return done(f"{wanted.id} has ended: {how}", await _whose(wanted.id, context))
+                return make_result(
+                    f"{wanted.id} has ended: {how}", await _process_label(wanted.id, context)
+                )
             case "clear":
-                return done(
+                return make_result(
                     f"The output of {await processes.drop_ended(session)} that had ended is gone.",
-                    own(context),
+                    call_label(context),
                 )
 
 
-async def _whose(id_: str, context: Context) -> Label:
+async def _process_label(id_: str, context: Context) -> Label:
     """The label of a process: of its command, and of how it ended."""
     found = await context.reach.processes().list_processes(context.session)
-    return join_labels((own(context), _label([each for each in found if each.id == id_])))
+    return join_labels(
+        (call_label(context), _processes_label([each for each in found if each.id == id_]))
+    )
 
 
-async def _heard(heard: Heard, id_: str, context: Context) -> Label:
+async def _output_label(heard: Heard, id_: str, context: Context) -> Label:
     """The label of what it has printed: what it was told to do it may say again."""
-    return join_labels((heard.label, await _whose(id_, context)))
+    return join_labels((heard.label, await _process_label(id_, context)))
 
 
-async def _start(wanted: ProcessArguments, context: Context, wait_s: float) -> Done:
+async def _start_session(wanted: ProcessArguments, context: Context, wait_s: float) -> Done:
     if not wanted.command.strip():
         raise ToolError("say what to run")
     size = (min(max(wanted.columns, 10), 500), min(max(wanted.rows, 2), 200))
     processes = context.reach.processes()
     id_ = await processes.start(
-        PendingApproval(wanted.command, wanted.cwd, LONGEST_S, wanted.name, *size), context
+        CommandRequest(wanted.command, wanted.cwd, MAX_TIMEOUT_S, wanted.name, *size), context
     )
     heard = await processes.read_new_output(id_, context.session, wait_s)
-    return done(f"Session {id_} started.\n{shown(heard)}", await _heard(heard, id_, context))
+    return make_result(
+        f"Session {id_} started.\n{render_output(heard)}", await _output_label(heard, id_, context)
+    )
 
 
-async def _log(wanted: ProcessArguments, context: Context) -> Done:
+async def _read_log(wanted: ProcessArguments, context: Context) -> Done:
     """The last lines of all that it has printed, or a page of it."""
     processes = context.reach.processes()
     heard = await processes.read_output(wanted.id, context.session, wanted.offset, LOG_BYTES)
-    text = plain(heard.data.decode(errors="replace"))
+    text = strip_terminal_codes(heard.data.decode(errors="replace"))
     if wanted.offset is None:
-        text = "\n".join(text.splitlines()[-min(max(wanted.lines, 1), MOST_LINES) :])
+        text = "\n".join(text.splitlines()[-min(max(wanted.lines, 1), MAX_LINES) :])
         where = f"[the last lines of {heard.size:,} bytes; page with offset=0]"
     else:
         end = heard.at + len(heard.data)
@@ -265,12 +288,12 @@ async def _log(wanted: ProcessArguments, context: Context) -> Done:
             f"; go on with offset={end}]" if end < heard.size else "]"
         )
     over = f"\n[ended: {heard.over}]" if heard.over else ""
-    return done(f"{text}\n{where}{over}", await _heard(heard, wanted.id, context))
+    return make_result(f"{text}\n{where}{over}", await _output_label(heard, wanted.id, context))
 
 
-def shown(heard: Heard) -> str:
+def render_output(heard: Heard) -> str:
     """What is new, and whether it still runs."""
-    text = plain(heard.data.decode(errors="replace"))
+    text = strip_terminal_codes(heard.data.decode(errors="replace"))
     left = heard.size - heard.at - len(heard.data)
     more = f"\n[{left:,} bytes more; poll again]" if left else ""
     if heard.over:
@@ -278,7 +301,7 @@ def shown(heard: Heard) -> str:
     return (text or "[nothing new]") + more
 
 
-def plain(text: str) -> str:
+def strip_terminal_codes(text: str) -> str:
     """What a terminal would show of it, roughly: without colours and moves of the cursor, and of a
     line that was written over the last version."""
     text = _ESCAPES.sub("", text).replace("\r\n", "\n")
@@ -286,7 +309,7 @@ def plain(text: str) -> str:
     return clean_text("\n".join(lines).replace("\b", "").replace("\x07", ""))
 
 
-def typed_keys(text: str, keys: list[str]) -> bytes:
+def encode_keys(text: str, keys: list[str]) -> bytes:
     """What a keyboard would send. Raises ToolError for a key that there is not."""
     typed = text.replace("\r\n", "\n").replace("\n", "\r")
     for key in keys:
@@ -304,10 +327,10 @@ def typed_keys(text: str, keys: list[str]) -> bytes:
     return typed.encode(errors="replace")
 
 
-def process_tools(*, wide: bool, usual_s: float, longest_s: float) -> tuple[Tool, ...]:
+def make_process_tools(*, wide: bool, usual_s: float, longest_s: float) -> tuple[Tool, ...]:
     """All of them; with a `wide` reach they touch all of the owner's files, so they are asked
     about."""
-    background = background_tool(usual_s, longest_s)
+    background = make_background_tool(usual_s, longest_s)
     return (
         background.with_effect("host") if wide else background,
         check_background,

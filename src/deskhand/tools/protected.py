@@ -55,8 +55,8 @@ _NAMES = {
         (".mcp.json", "mcp.json", ".cursorrules", ".claude.json", "deskhand.yaml"), _AGENT
     ),
 }
-_AT_THE_TOP = dict.fromkeys(("system.md", "agent.md", "rules.md"), _AGENT)
-_EXAMPLES = {".env.example", ".env.sample", ".env.template", ".env.dist"}
+_TOP_LEVEL_NAMES = dict.fromkeys(("system.md", "agent.md", "rules.md"), _AGENT)
+_ENV_EXAMPLES = {".env.example", ".env.sample", ".env.template", ".env.dist"}
 
 
 def why_protected(parts: Sequence[str]) -> str:
@@ -70,8 +70,8 @@ def why_protected(parts: Sequence[str]) -> str:
         if folder in _FOLDERS:
             return _FOLDERS[folder]
     name = plain[-1] if plain else ""
-    if name == ".env" or (name.startswith(".env.") and name not in _EXAMPLES):
+    if name == ".env" or (name.startswith(".env.") and name not in _ENV_EXAMPLES):
         return _SECRETS
-    if len(plain) == 1 and name in _AT_THE_TOP:
-        return _AT_THE_TOP[name]
+    if len(plain) == 1 and name in _TOP_LEVEL_NAMES:
+        return _TOP_LEVEL_NAMES[name]
     return _NAMES.get(name, "")

@@ -16,24 +16,24 @@ from ..sandbox.base import Exit, Mount, SandboxCommand
 from ..sandbox.supervisor import RELAY_PORT
 from ..types.errors import NetError, SandboxError, ToolError
 from .base import Context
-from .convert import python_command
-from .documents.browser import HTML_CHARS
+from .convert import make_python_command
+from .documents.browser import MAX_HTML_CHARS
 from .way import Traveller
 from .web import Wish
 
-PROGRAMS = (
+BROWSER_PATHS = (
     "/usr/lib/chromium/chromium",
     "/usr/lib/chromium-browser/chromium-browser",
     "/usr/lib64/chromium-browser/chromium-browser",
     "/opt/google/chrome/chrome",
 )
-INSTALL = "sudo apt-get install chromium"
+INSTALL_COMMAND = "sudo apt-get install chromium"
 MEMORY_BYTES = 1_500 << 20
-PROCESSES = 400
+MAX_PROCESSES = 400
 """Threads count, and a browser has many."""
-AT_ONCE = 2
-_OF_THE_PROXY = (400, 403, 502)
-ANSWER_BYTES = 4 * HTML_CHARS + (1 << 16)
+MAX_CONCURRENT = 2
+_PROXY_STATUSES = (400, 403, 502)
+MAX_ANSWER_BYTES = 4 * MAX_HTML_CHARS + (1 << 16)
 
 
 class _Answer(msgspec.Struct, frozen=True):
@@ -47,7 +47,7 @@ class _Answer(msgspec.Struct, frozen=True):
     failed: str = ""
 
 
-def browser_here(programs: Sequence[str] = PROGRAMS) -> str:
+def find_browser(programs: Sequence[str] = BROWSER_PATHS) -> str:
     """The Chromium of this machine; '' for none."""
     return next((each for each in programs if os.access(each, os.X_OK)), "")
 
@@ -56,28 +56,29 @@ class Rendered:
     """A tier of `web_fetch`: for an agent at most AT_ONCE browsers run. Each shows one page, in a
     profile that goes with it."""
 
-    def __init__(self, find: Callable[[], str] = browser_here) -> None:
+    def __init__(self, find: Callable[[], str] = find_browser) -> None:
         self._find = find
-        self._turns = anyio.Semaphore(AT_ONCE)
+        self._slots = anyio.Semaphore(MAX_CONCURRENT)
 
     async def __call__(self, url: Url, wish: Wish, context: Context) -> Fetched:
         """The page as its scripts left it. Raises NetError, ToolError."""
         program = self._find()
         if not program:
             raise ToolError(
-                f"pages are rendered by Chromium, which is not installed on this machine: {INSTALL}"
+                "pages are rendered by Chromium, which is not installed on this machine: "
+                f"{INSTALL_COMMAND}"
             )
         await context.reach.net.resolve_host(
             url.host, url.port
         )  # says why at once, where it may not be reached
-        async with self._turns:
+        async with self._slots:
             answer, refused = await self._render(program, url, wish, context)
         last = parse_url(answer.url) if answer.url else url
-        if last.host in refused and (answer.failed or answer.status in _OF_THE_PROXY):
+        if last.host in refused and (answer.failed or answer.status in _PROXY_STATUSES):
             raise NetError(f"{last.origin} is not fetched: {refused[last.host].rstrip('.')}.")
         if answer.failed:
             raise NetError(f"{url} could not be rendered: {answer.failed[:300]}.")
-        if len(answer.html) > HTML_CHARS or not 100 <= answer.status < 600:
+        if len(answer.html) > MAX_HTML_CHARS or not 100 <= answer.status < 600:
             raise NetError(
                 f"{url} could not be rendered: what the browser says of it makes no sense."
             )
@@ -100,29 +101,33 @@ class Rendered:
         async with context.reach.ways(traveller) as way:
             with anyio.CancelScope() as enough:
 
-                def output(piece: bytes, is_error: bool) -> None:
-                    if not is_error and len(said) + len(piece) > ANSWER_BYTES:
+                def on_output(piece: bytes, is_error: bool) -> None:
+                    if not is_error and len(said) + len(piece) > MAX_ANSWER_BYTES:
                         enough.cancel()
                     elif not is_error:
                         said.extend(piece)
 
                 try:
-                    ended = await sandbox.run(_command(program, url, wish, way.path), output)
+                    ended = await sandbox.run(
+                        _make_command(program, url, wish, way.path), on_output
+                    )
                 except SandboxError as error:
                     raise ToolError(
                         f"{url} was not rendered, because that is only done in the sandbox: {error}"
                     ) from error
         if enough.cancelled_caught:
             raise NetError(
-                f"{url} could not be rendered: it is larger than {HTML_CHARS // 1_000_000} MB."
+                f"{url} could not be rendered: it is larger than {MAX_HTML_CHARS // 1_000_000} MB."
             )
         try:
             return msgspec.json.decode(bytes(said), type=_Answer), way.refused
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise NetError(f"{url} could not be rendered: {_how_it_broke(ended, wish)}.") from None
+            raise NetError(
+                f"{url} could not be rendered: {_describe_failure(ended, wish)}."
+            ) from None
 
 
-def _command(program: str, url: Url, wish: Wish, egress: str) -> SandboxCommand:
+def _make_command(program: str, url: Url, wish: Wish, egress: str) -> SandboxCommand:
     asked = {
         "url": str(url),
         "program": program,
@@ -130,7 +135,9 @@ def _command(program: str, url: Url, wish: Wish, egress: str) -> SandboxCommand:
         "wait_s": wish.wait_s,
         "time_s": wish.timeout_s + wish.wait_s,
     }
-    command = python_command("deskhand.tools.documents.browser", msgspec.json.encode(asked) + b"\n")
+    command = make_python_command(
+        "deskhand.tools.documents.browser", msgspec.json.encode(asked) + b"\n"
+    )
     beside = () if program.startswith("/usr/") else (Mount(str(Path(program).parent)),)
     return msgspec.structs.replace(
         command,
@@ -139,12 +146,12 @@ def _command(program: str, url: Url, wish: Wish, egress: str) -> SandboxCommand:
         timeout_s=wish.timeout_s + wish.wait_s + 5,
         memory_bytes=MEMORY_BYTES,
         file_bytes=64 << 20,
-        processes=PROCESSES,
+        processes=MAX_PROCESSES,
         egress=egress,
     )
 
 
-def _how_it_broke(ended: Exit, wish: Wish) -> str:
+def _describe_failure(ended: Exit, wish: Wish) -> str:
     if ended.limit == "memory":
         return f"the page needs more than {MEMORY_BYTES >> 20} MB of memory"
     if ended.limit == "processes":

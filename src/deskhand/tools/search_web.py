@@ -16,7 +16,7 @@ from .base import Context, Done
 from .define import FunctionTool, tool
 from .engines import (
     ENGINES,
-    QUERY_CHARS,
+    MAX_QUERY_CHARS,
     EngineName,
     EngineQuery,
     SearchEngine,
@@ -24,18 +24,18 @@ from .engines import (
     read_hits,
 )
 
-USUAL_HITS = 8
-MOST_HITS = 20
+DEFAULT_HITS = 8
+MAX_HITS = 20
 LIMITS = NetLimits(body_bytes=4_000_000, total_s=20.0, idle_s=10.0, redirects=0)
 """An engine that leads elsewhere is not followed: a key would go along."""
-_FREE: EngineName = "duckduckgo"
+_FREE_ENGINE: EngineName = "duckduckgo"
 
 
 class WebSearchConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """`engine` is asked; `key_env` names the variable with its key, if not the usual one. `url` is
     where your SearXNG is. With `fallback`, DuckDuckGo is asked when it fails."""
 
-    engine: EngineName = _FREE
+    engine: EngineName = _FREE_ENGINE
     key_env: str = ""
     url: str = ""
     fallback: bool = True
@@ -47,7 +47,7 @@ class _Found(msgspec.Struct, frozen=True):
     hits: list[SearchHit]
 
 
-def web_search_tool(
+def make_web_search_tool(
     config: WebSearchConfig = WebSearchConfig(),  # noqa: B008 -- frozen
     key: Callable[[str], str] = lambda variable: "",
     bases: Mapping[EngineName, str] | None = None,
@@ -58,18 +58,18 @@ def web_search_tool(
     search = _Search(config, key, bases or {})
 
     @tool(effect="fetch", reads=UNTRUSTED, timeout_s=60)
-    async def web_search(query: str, context: Context, max_results: int = USUAL_HITS) -> Done:
+    async def web_search(query: str, context: Context, max_results: int = DEFAULT_HITS) -> Done:
         """Search the web. Gives titles, addresses and excerpts; read a page itself with web_fetch.
 
         query: what to look for, in a few words
         max_results: at most 20
         """
         query = " ".join(query.split())
-        if not query or len(query) > QUERY_CHARS:
+        if not query or len(query) > MAX_QUERY_CHARS:
             raise ToolError(
-                f"a search has 1 to {QUERY_CHARS} characters, and this one has {len(query)}"
+                f"a search has 1 to {MAX_QUERY_CHARS} characters, and this one has {len(query)}"
             )
-        return await search.run(query, min(max(max_results, 1), MOST_HITS), context)
+        return await search.run(query, min(max(max_results, 1), MAX_HITS), context)
 
     return web_search
 
@@ -85,22 +85,28 @@ class _Search:
     async def run(self, query: str, count: int, context: Context) -> Done:
         """Ask the engine, then the free one; say which failed, and what can be done about it."""
         names: list[EngineName] = [self._config.engine]
-        if self._config.fallback and _FREE not in names:
-            names.append(_FREE)
+        if self._config.fallback and _FREE_ENGINE not in names:
+            names.append(_FREE_ENGINE)
         failed: list[str] = []
         for name in names:
             try:
-                return _told(await self._ask(name, query, count, context), failed)
+                return _render_results(
+                    await self._query_engine(name, query, count, context), failed
+                )
             except NetError as error:
-                failed.append(_named(ENGINES[name], str(error)))
+                failed.append(_name_problem(ENGINES[name], str(error)))
         hint = (
             " An engine with a key of yours is steadier: see docs/web.md."
-            if names == [_FREE]
+            if names == [_FREE_ENGINE]
             else ""
         )
-        return _labelled(f"[web_search: no engine answered. {' '.join(failed)}{hint}]", "", "error")
+        return _untrusted_result(
+            f"[web_search: no engine answered. {' '.join(failed)}{hint}]", "", "error"
+        )
 
-    async def _ask(self, name: EngineName, query: str, count: int, context: Context) -> _Found:
+    async def _query_engine(
+        self, name: EngineName, query: str, count: int, context: Context
+    ) -> _Found:
         engine = ENGINES[name]
         own = name == self._config.engine
         base = (self._config.url if own and name == "searxng" else "") or self._bases.get(
@@ -110,11 +116,11 @@ class _Search:
             raise NetError(f"{engine.title} has no address: set web_search.url to yours.")
         variable = (self._config.key_env if own else "") or engine.key_env
         key = self._key(variable).strip() if engine.key_env else ""
-        if engine.key_env and not _sendable(key):
+        if engine.key_env and not _is_sendable(key):
             raise NetError(f"{engine.title} needs a key: put it into {variable}.")
         net = context.reach.net
         if name == "searxng":
-            net = _reaching(net, base)
+            net = _allow_own_engine(net, base)
         request = engine.request(EngineQuery(query, count, base, key))
         net.rate_limiter.check(request.url.authority, context.clock)
         fetched = await net.send(request, LIMITS)
@@ -123,14 +129,14 @@ class _Search:
         return _Found(engine, request.url.origin, hits)
 
 
-def _reaching(net: Net, base: str) -> Net:
+def _allow_own_engine(net: Net, base: str) -> Net:
     """The client that also reaches the engine of a person's own, which may stand on this
     machine."""
     url = parse_url(base)
     return net.with_allowed_host(f"[{url.host}]" if ":" in url.host else url.host, url.port)
 
 
-def _named(engine: SearchEngine, problem: str) -> str:
+def _name_problem(engine: SearchEngine, problem: str) -> str:
     """The problem as a sentence that says whose it is."""
     return (
         f"{problem[:1].upper()}{problem[1:]}"
@@ -139,11 +145,11 @@ def _named(engine: SearchEngine, problem: str) -> str:
     )
 
 
-def _sendable(key: str) -> bool:
+def _is_sendable(key: str) -> bool:
     return bool(key) and key.isascii() and key.isprintable()
 
 
-def _told(found: _Found, failed: list[str]) -> Done:
+def _render_results(found: _Found, failed: list[str]) -> Done:
     """The results as a numbered list, with where they are from, and what failed before. The words
     of the search do not stand in it: an address among the results counts as found, and a model must
     not be able to find its own."""
@@ -159,10 +165,10 @@ def _told(found: _Found, failed: list[str]) -> Done:
             f"   {hit.url}",
             *([f"   {hit.snippet}"] if hit.snippet else []),
         ]
-    return _labelled("\n".join(lines), f"{found.base}/")
+    return _untrusted_result("\n".join(lines), f"{found.base}/")
 
 
-def _labelled(text: str, source: str, status: ResultStatus = "ok") -> Done:
+def _untrusted_result(text: str, source: str, status: ResultStatus = "ok") -> Done:
     """A result that is somebody else's word: whoever writes a page writes its title and its
     excerpt."""
     return Done((Text(clean_text(text), Label("untrusted", None, source)),), status)

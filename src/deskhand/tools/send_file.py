@@ -14,16 +14,16 @@ from ..types.errors import ToolError
 from ..types.identity import Address
 from ..types.labels import LOCAL
 from ..types.messages import File, Image, Text, clean_text
-from .base import Context, Done, Outcome, Spec, own
-from .define import decode_arguments, schema
-from .label_marks import marks_of
+from .base import Context, Done, Outcome, Spec, call_label
+from .define import decode_arguments, make_schema
+from .label_marks import load_marks
 from .paths import OpenedFile, Place
-from .talk import address_of
+from .talk import resolve_address
 
-MOST_BYTES = 50 << 20
-PICTURES = frozenset({"image/png", "image/jpeg", "image/webp"})
+MAX_BYTES = 50 << 20
+PICTURE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp"})
 """What platforms show as a picture; every other file goes as it is."""
-NAME_CHARS = 120
+MAX_NAME_CHARS = 120
 
 
 class SentFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,18 +50,18 @@ class SendFile:
             "Send a file of up to 50 MB now, with a text beside it: here, or to another chat of "
             "a channel."
         )
-        self.spec = Spec("send_file", description, schema(SentFile), "send_owner", "commit")
+        self.spec = Spec("send_file", description, make_schema(SentFile), "send_owner", "commit")
 
     def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect:
         try:
             sent = decode_arguments(arguments, SentFile, self.spec.name)
-            return "send_owner" if address_of(sent, address) == address else "send_other"
+            return "send_owner" if resolve_address(sent, address) == address else "send_other"
         except ToolError:
             return "send_owner"  # it will not be sent
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         sent = decode_arguments(arguments, SentFile, self.spec.name)
-        address = address_of(sent, context.address)
+        address = resolve_address(sent, context.address)
         here = address == context.address
         if address.channel in self._reads_log and not here:
             why = (
@@ -69,37 +69,40 @@ class SendFile:
                 "this one, or to a chat"
             )
             raise ToolError(why)
-        opened = await _whole(sent.path, context)
-        await _may_be_sent(
+        opened = await _read_whole(sent.path, context)
+        await _check_sendable(
             opened.place, here, context
         )  # when it was read: somebody may be writing it
         data = opened.data
         blob = await context.reach.keep(data)
-        name = _name(sent.path)
+        name = _display_name(sent.path)
         mime = mimetypes.guess_type(name)[0] or "application/octet-stream"
         file = File(blob, name, mime, len(data), LOCAL, f"[file sent: {name}, {len(data):,} bytes]")
         if address.channel in self._reads_log:
-            return Done((Text("shown in the conversation\n", own(context)), file))
-        part: SayPart = Image(blob, mime, name) if mime in PICTURES else file
+            return Done((Text("shown in the conversation\n", call_label(context)), file))
+        part: SayPart = Image(blob, mime, name) if mime in PICTURE_TYPES else file
         words = (Text(clean_text(sent.text)),) if sent.text.strip() else ()
         outgoing = Outgoing(f"{context.key}:send", address, (*words, part))
         return Done(
-            (Text(f"on its way, as {outgoing.key}\n", own(context)), file), outbox=(outgoing,)
+            (Text(f"on its way, as {outgoing.key}\n", call_label(context)), file),
+            outbox=(outgoing,),
         )
 
 
-async def _may_be_sent(place: Place, here: bool, context: Context) -> None:
+async def _check_sendable(place: Place, here: bool, context: Context) -> None:
     """Raises ToolError for what is one person's alone and would reach others: no approval of a call
     shows what stands in a file."""
-    marks = await marks_of(context)
-    if marks.closed(place, context) or (not here and marks.of(place).readers is not None):
+    marks = await load_marks(context)
+    if marks.is_hidden_from(place, context) or (
+        not here and marks.file_label(place).readers is not None
+    ):
         raise ToolError(
             f"{place.asked!r} is for its owner alone: put what others may know into another "
             "file and send that"
         )
 
 
-async def _whole(path: str, context: Context) -> OpenedFile:
+async def _read_whole(path: str, context: Context) -> OpenedFile:
     """The file with all its bytes. Raises ToolError."""
     entry = await anyio.to_thread.run_sync(context.reach.files.stat, path)
     if entry.kind != "file":
@@ -107,18 +110,18 @@ async def _whole(path: str, context: Context) -> OpenedFile:
             f"{path!r} is no file but a {entry.kind}; pack what is in it into one file and "
             "send that"
         )
-    opened = await anyio.to_thread.run_sync(context.reach.files.read_opened, path, MOST_BYTES + 1)
-    if len(opened.data) > MOST_BYTES:
+    opened = await anyio.to_thread.run_sync(context.reach.files.read_opened, path, MAX_BYTES + 1)
+    if len(opened.data) > MAX_BYTES:
         raise ToolError(
-            f"{path!r} is larger than {MOST_BYTES >> 20} MB; send a part of it, or make it smaller"
+            f"{path!r} is larger than {MAX_BYTES >> 20} MB; send a part of it, or make it smaller"
         )
     if not opened.data:
         raise ToolError(f"{path!r} is empty: there is nothing to send")
     return opened
 
 
-def _name(path: str) -> str:
+def _display_name(path: str) -> str:
     """Its name as people are shown it; the end of a long one stays, since it says what kind of file
     it is."""
     name = "".join(char for char in PurePosixPath(path).name if char.isprintable())
-    return clean_text(name[-NAME_CHARS:]) or "file"
+    return clean_text(name[-MAX_NAME_CHARS:]) or "file"

@@ -17,17 +17,17 @@ from ..types.labels import LOCAL, join_labels
 from ..types.messages import ResultStatus, Text, clean_text
 from .base import Context, Done, Tool
 from .define import FunctionTool, tool
-from .label_marks import OWNERS, mark_blob
-from .output import EDGE_BYTES, LIMIT_BYTES, ends, whole
+from .label_marks import OWNER_READERS, mark_blob
+from .output import EDGE_BYTES, MAX_OUTPUT_BYTES, join_ends, utf8_boundary
 from .watch import Watch
 from .way import Traveller, Way
-from .written import mounts_of, why_closed
+from .written import command_mounts, explain_read_only
 
 TIMEOUT_S = 120.0
-LONGEST_S = 600.0
-KEPT_BYTES = 32 << 20
+MAX_TIMEOUT_S = 600.0
+MAX_KEPT_BYTES = 32 << 20
 """What is kept of a command's output to be read later; what comes after is counted and dropped."""
-EMIT_BYTES = 4000
+MAX_EMIT_BYTES = 4000
 STDOUT = "[stdout]"
 STDERR = "[stderr]"
 """The lines at which the output goes on from the other stream."""
@@ -46,8 +46,8 @@ class _Output:
         self.tail = bytearray()
         self._on_stderr = False
         self.handle = ""
-        self._live = bool(
-            {*OWNERS} & {*context.audience}
+        self._emits = bool(
+            {*OWNER_READERS} & {*context.audience}
         )  # only afterwards do we know if it is for others
         self._decode = getincrementaldecoder("utf-8")("replace").decode
 
@@ -57,33 +57,37 @@ class _Output:
             fresh = not self.size or self.tail.endswith(b"\n")
             self._add((b"" if fresh else b"\n") + f"{STDERR if stderr else STDOUT}\n".encode())
         self._add(data)
-        if self._live:
-            self._context.emit(self._decode(data[-EMIT_BYTES:]))
+        if self._emits:
+            self._context.emit(self._decode(data[-MAX_EMIT_BYTES:]))
 
     def _add(self, data: bytes) -> None:
         self.size += len(data)
-        room = KEPT_BYTES - self._kept
+        room = MAX_KEPT_BYTES - self._kept
         if room > 0:
             self._file.write(data[:room])
             self._kept += min(room, len(data))
         self.tail += data[-EDGE_BYTES:]
         del self.tail[:-EDGE_BYTES]
 
-    async def shown(self) -> str:
+    async def render(self) -> str:
         """All of it, or its ends and a handle."""
         self._file.seek(0)
-        if self.size <= LIMIT_BYTES:
+        if self.size <= MAX_OUTPUT_BYTES:
             return clean_text(self._file.read().decode(errors="replace"))
         data = await anyio.to_thread.run_sync(self._file.read)
         self.handle = await self._context.reach.keep(data)
-        text = ends(data[: whole(data, EDGE_BYTES)], bytes(self.tail), self.size, self.handle)
+        text = join_ends(
+            data[: utf8_boundary(data, EDGE_BYTES)], bytes(self.tail), self.size, self.handle
+        )
         return text + (
-            f"\n[only its first {KEPT_BYTES >> 20} MB were kept]" if self.size > KEPT_BYTES else ""
+            f"\n[only its first {MAX_KEPT_BYTES >> 20} MB were kept]"
+            if self.size > MAX_KEPT_BYTES
+            else ""
         )
 
 
-def _shell(usual_s: float) -> FunctionTool:
-    @tool(effect="local_write", replay="never", timeout_s=LONGEST_S + 10)
+def _make_shell(usual_s: float) -> FunctionTool:
+    @tool(effect="local_write", replay="never", timeout_s=MAX_TIMEOUT_S + 10)
     async def shell(
         command: str, context: Context, timeout_s: float = usual_s, cwd: str = ""
     ) -> Done:
@@ -94,20 +98,23 @@ def _shell(usual_s: float) -> FunctionTool:
         timeout_s: seconds until it is killed, with everything that it started; at most 600
         cwd: the folder to run it in, if not the workspace
         """
-        return await _run(command, context, min(max(timeout_s, 1.0), LONGEST_S), cwd)
+        return await _run_command(command, context, min(max(timeout_s, 1.0), MAX_TIMEOUT_S), cwd)
 
     return shell
 
 
-shell = _shell(TIMEOUT_S)
+shell = _make_shell(TIMEOUT_S)
 
 
-async def _run(command: str, context: Context, limit_s: float, cwd: str) -> Done:
+async def _run_command(command: str, context: Context, limit_s: float, cwd: str) -> Done:
     if not command.strip():
         raise ToolError("say what to run")
     reach = context.reach
     wanted = SandboxCommand(
-        ("/bin/bash", "-c", command), str(reach.folder / cwd), mounts_of(context), timeout_s=limit_s
+        ("/bin/bash", "-c", command),
+        str(reach.folder / cwd),
+        command_mounts(context),
+        timeout_s=limit_s,
     )
     return await run_watched(wanted, command, context)
 
@@ -117,19 +124,19 @@ async def run_watched(
 ) -> Done:
     """Run a command in the sandbox, and note what it does to the workspace, so that it can be
     undone. `what` is said of it to people. Raises ToolError."""
-    async with await Watch.of(context, what, tool) as watch:
+    async with await Watch.start(context, what, tool) as watch:
         with tempfile.TemporaryFile() as file:
             output = _Output(file, context)
             try:
-                ended, way = await _confined(wanted, context, output, watch)
+                ended, way = await _run_sandboxed(wanted, context, output, watch)
             except SandboxError as error:
                 raise ToolError(str(error)) from error
-            text = await output.shown()
-        watch.hear(way.label(LOCAL))
-        looked = await watch.over()
+            text = await output.render()
+        watch.set_network_label(way.output_label(LOCAL))
+        looked = await watch.finish()
     status: ResultStatus = "ok" if ended.code == 0 else "error"
-    text += how_it_ended(ended, wanted.timeout_s, bool(text)) + way.note() + looked.said
-    if why := why_closed(context):
+    text += describe_exit(ended, wanted.timeout_s, bool(text)) + way.render_note() + looked.said
+    if why := explain_read_only(context):
         text += f"\n[{why}]"
     marks = (
         *looked.rows,
@@ -142,7 +149,7 @@ async def run_watched(
     return Done((Text(text, looked.label),), status, marks)
 
 
-async def _confined(
+async def _run_sandboxed(
     wanted: SandboxCommand, context: Context, output: _Output, watch: Watch
 ) -> tuple[Exit, Way]:
     """Run it in the sandbox, with a way to the network where there can be one."""
@@ -150,13 +157,13 @@ async def _confined(
     if not sandbox.has_egress:
         return await sandbox.run(wanted, output), Way()
     traveller = Traveller(
-        context.session, context.agent, context.principal, context.label, read=watch.read
+        context.session, context.agent, context.principal, context.label, read=watch.read_label
     )
     async with context.reach.ways(traveller) as way:
         return await sandbox.run(replace(wanted, egress=way.path), output), way
 
 
-def how_it_ended(ended: Exit, limit_s: float, said: bool) -> str:
+def describe_exit(ended: Exit, limit_s: float, said: bool) -> str:
     """The last line of a result."""
     if ended.timeout:
         return f"\n[timed out after {limit_s:.0f} s; everything it started was killed]"
@@ -169,7 +176,7 @@ def how_it_ended(ended: Exit, limit_s: float, said: bool) -> str:
     return "" if said else NO_OUTPUT
 
 
-def output_of(text: str, *, good: bool) -> tuple[int, str, str] | None:
+def parse_output(text: str, *, good: bool) -> tuple[int, str, str] | None:
     """The exit code, stdout and stderr of a command, from its result; None for one that was killed
     or not run."""
     code = 0
@@ -190,8 +197,8 @@ def output_of(text: str, *, good: bool) -> tuple[int, str, str] | None:
     return code, "".join(streams[STDOUT]), "".join(streams[STDERR])
 
 
-def shell_tool(*, wide: bool, timeout_s: float = TIMEOUT_S) -> Tool:
+def make_shell_tool(*, wide: bool, timeout_s: float = TIMEOUT_S) -> Tool:
     """The shell, whose commands have `timeout_s` where the model does not say; with a `wide` reach
     it can touch all of the owner's files, so it is asked about."""
-    made = shell if timeout_s == TIMEOUT_S else _shell(timeout_s)
+    made = shell if timeout_s == TIMEOUT_S else _make_shell(timeout_s)
     return made.with_effect("host") if wide else made

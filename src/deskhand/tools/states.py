@@ -16,7 +16,7 @@ class ChangedPath(msgspec.Struct, frozen=True, gc=False):
     after: str | None
 
 
-def state_of(status: os.stat_result, what: str = "") -> str:
+def encode_state(status: os.stat_result, what: str = "") -> str:
     """A state as text: the kind, the mode, and `what` is in it. Equal texts are equal files.
 
     f0644 SHA-256 a file that is kept; u0644 … one that is not; l HEX a link and where it leads;
@@ -35,6 +35,6 @@ def state_of(status: os.stat_result, what: str = "") -> str:
     return f"o{kind:o} {mode:04o} {status.st_rdev}"
 
 
-def digest_of(state: str | None) -> str:
+def parse_digest(state: str | None) -> str:
     """The digest of a file's bytes, with which it can be put back; '' where there is none."""
     return state[6:] if state is not None and state[0] == "f" else ""

@@ -10,10 +10,10 @@ from ..types.clock import Clock
 from ..types.errors import ToolError
 from .base import Context, Done
 from .define import tool
-from .folders import HIT_CHARS, SEARCH_HITS, Look
-from .languages import Symbol, definitions, language_of, uses
-from .names import shown_name
-from .output import shown
+from .folders import MAX_HIT_CHARS, MAX_HITS, Look
+from .languages import Symbol, detect_language, find_definitions, find_uses
+from .names import display_name
+from .output import make_bounded_result
 from .paths import Workspace
 
 _NAME = re.compile(r"[^\W\d][\w$]*|[\w$]+")
@@ -27,14 +27,16 @@ async def list_symbols(context: Context, path: str = ".", name: str = "") -> Don
     name: only names that contain this, without regard to case
     """
 
-    def found(place: str, text: str) -> Iterator[Symbol]:
+    def find_symbols(place: str, text: str) -> Iterator[Symbol]:
         wanted = name.casefold()
-        return (symbol for symbol in definitions(place, text) if wanted in symbol.name.casefold())
+        return (
+            symbol for symbol in find_definitions(place, text) if wanted in symbol.name.casefold()
+        )
 
-    look = _Look(context.reach.files, context.clock, found)
-    label = await look.over(path, context)
+    look = _Look(context.reach.files, context.clock, find_symbols)
+    label = await look.search(path, context)
     nothing = f"nothing there defines a name with {name!r}" if name else "no definitions found"
-    return await shown("\n".join(look.hits) or nothing, context, label, look.note)
+    return await make_bounded_result("\n".join(look.hits) or nothing, context, label, look.note)
 
 
 @tool(effect="none")
@@ -48,10 +50,12 @@ async def find_references(name: str, context: Context, path: str = ".") -> Done:
     if not _NAME.fullmatch(name):
         raise ToolError(f"{name!r} is no name; search_files finds any text")
 
-    look = _Look(context.reach.files, context.clock, lambda place, text: uses(place, text, name))
-    label = await look.over(path, context)
+    look = _Look(
+        context.reach.files, context.clock, lambda place, text: find_uses(place, text, name)
+    )
+    label = await look.search(path, context)
     found = "\n".join(look.hits) or f"no code there uses {name!r}"
-    return await shown(found, context, label, look.note)
+    return await make_bounded_result(found, context, label, look.note)
 
 
 class _Look(Look):
@@ -63,15 +67,15 @@ class _Look(Look):
         super().__init__(files, clock)
         self._find = find
 
-    def wants(self, place: str) -> bool:
-        return bool(language_of(place))
+    def is_searched(self, place: str) -> bool:
+        return bool(detect_language(place))
 
-    def read(self, place: str, text: str) -> None:
+    def add_hits(self, place: str, text: str) -> None:
         for symbol in self._find(place, text):
             said = f"{symbol.kind} {symbol.name}" if symbol.kind else symbol.name
-            cut = "…" if len(said) > HIT_CHARS else ""
-            self.hits.append(f"{shown_name(place)}:{symbol.line}: {said[:HIT_CHARS]}{cut}")
-            if len(self.hits) > SEARCH_HITS:
+            cut = "…" if len(said) > MAX_HIT_CHARS else ""
+            self.hits.append(f"{display_name(place)}:{symbol.line}: {said[:MAX_HIT_CHARS]}{cut}")
+            if len(self.hits) > MAX_HITS:
                 return
 
 

@@ -12,10 +12,10 @@ from ..types.errors import BlobMissing, ToolError
 from ..types.identity import Address
 from ..types.labels import LOCAL, join_labels
 from ..types.messages import Text, clean_text
-from .base import Context, Done, Outcome, PersonQuestion, Spec, done, own
-from .define import decode_arguments, schema, tool
-from .label_marks import label_of_blob
-from .output import PIECE_BYTES, whole
+from .base import Context, Done, Outcome, PersonQuestion, Spec, call_label, make_result
+from .define import decode_arguments, make_schema, tool
+from .label_marks import load_blob_label
+from .output import PIECE_BYTES, utf8_boundary
 
 
 @tool
@@ -24,7 +24,7 @@ async def think(thought: str, context: Context) -> Done:
 
     thought: what you think
     """
-    return done("noted", own(context))
+    return make_result("noted", call_label(context))
 
 
 @tool
@@ -50,10 +50,10 @@ async def read_output(handle: str, context: Context, offset: int = 0) -> Done:
         raise ToolError(f"{error}; run the command or read the file again") from error
     if not 0 <= offset < max(len(data), 1):
         raise ToolError(f"offset {offset} lies outside: there are {len(data)} bytes")
-    end = whole(data, offset + PIECE_BYTES)
+    end = utf8_boundary(data, offset + PIECE_BYTES)
     more = f"; go on with offset={end}" if end < len(data) else ""
     note = f"\n[bytes {offset}-{end} of {len(data)}{more}]"
-    label = join_labels((await label_of_blob(handle.strip("'\" "), context), LOCAL))
+    label = join_labels((await load_blob_label(handle.strip("'\" "), context), LOCAL))
     return Done((Text(clean_text(data[offset:end].decode(errors="replace")) + note, label),))
 
 
@@ -82,13 +82,13 @@ class SendMessage:
             "a channel."
         )
         self.spec = Spec(
-            "send_message", description, schema(OutgoingMessage), "send_owner", "commit"
+            "send_message", description, make_schema(OutgoingMessage), "send_owner", "commit"
         )
 
     def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect:
         try:
             message = decode_arguments(arguments, OutgoingMessage, self.spec.name)
-            return "send_owner" if address_of(message, address) == address else "send_other"
+            return "send_owner" if resolve_address(message, address) == address else "send_other"
         except ToolError:
             return "send_owner"  # it will not be sent
 
@@ -96,16 +96,19 @@ class SendMessage:
         message = decode_arguments(arguments, OutgoingMessage, self.spec.name)
         if not message.text.strip():
             raise ToolError("the text is empty")
-        address = address_of(message, context.address)
+        address = resolve_address(message, context.address)
         if address.channel in self._reads_log:
             if address != context.address:
                 raise ToolError(
                     f"people on {address.channel!r} read only their own conversations; say "
                     "it in the answer"
                 )
-            return done("shown in the conversation", own(context))
+            return make_result("shown in the conversation", call_label(context))
         outgoing = Outgoing(f"{context.key}:send", address, (Text(message.text),))
-        return Done(done(f"on its way, as {outgoing.key}", own(context)).parts, outbox=(outgoing,))
+        return Done(
+            make_result(f"on its way, as {outgoing.key}", call_label(context)).parts,
+            outbox=(outgoing,),
+        )
 
 
 class Addressed(Protocol):
@@ -119,7 +122,7 @@ class Addressed(Protocol):
     def thread_id(self) -> str: ...
 
 
-def address_of(message: Addressed, here: Address) -> Address:
+def resolve_address(message: Addressed, here: Address) -> Address:
     """Where it goes; without channel and chat, here. Raises ToolError where the chat is missing."""
     channel = message.channel or here.channel
     if channel == here.channel and message.chat in ("", here.chat):

@@ -14,13 +14,13 @@ from ..types.tasks import Task, TaskGraph
 from . import task_graph as graphs
 from .base import Context, Done
 from .define import tool
-from .output import shown
-from .task_graph import known, meant, merged, one_line
-from .task_rows import graph_of
-from .task_words import label_of, listed, of_openagent, of_todos, progress
-from .tasks import label_now, manage_tasks, told
+from .output import make_bounded_result
+from .task_graph import merge_changes, parse_status, require_task, to_one_line
+from .task_rows import load_graph
+from .task_words import graph_label, render_progress, render_tasks, to_openagent, to_todos
+from .tasks import make_task_result, manage_tasks, task_label
 
-MOST_TODOS = 20
+MAX_TODOS = 20
 
 
 class Todo(
@@ -42,19 +42,19 @@ async def task_create(
     subject: what is to be done, in a few words
     active_form: what is shown while it is being done: Running the tests
     """
-    graph = await graph_of(context)
-    task = Task(0, subject, description, active=active_form, label=label_now(context))
-    return told(graph, graphs.create(graph, task), context)
+    graph = await load_graph(context)
+    task = Task(0, subject, description, active=active_form, label=task_label(context))
+    return make_task_result(graph, graphs.create(graph, task), context)
 
 
 @tool
 async def task_get(task_id: int, context: Context) -> Done:
     """All that is known of one task, as JSON."""
-    graph = await graph_of(context)
-    known(graph, task_id)
-    found = next(each for each in of_openagent(graph) if each["id"] == str(task_id))
-    return await shown(
-        msgspec.json.encode(found).decode(), context, label_of({task_id: graph[task_id]})
+    graph = await load_graph(context)
+    require_task(graph, task_id)
+    found = next(each for each in to_openagent(graph) if each["id"] == str(task_id))
+    return await make_bounded_result(
+        msgspec.json.encode(found).decode(), context, graph_label({task_id: graph[task_id]})
     )
 
 
@@ -79,11 +79,11 @@ async def task_update(  # noqa: PLR0913 -- one parameter for each argument
     add_blocks: tasks that must wait for it
     metadata: keys to set; null removes one
     """
-    graph = await graph_of(context)
-    label = label_now(context)
-    task = known(graph, task_id)
-    if status and meant(status) == "deleted":
-        return told(graph, graphs.delete(graph, task_id), context)
+    graph = await load_graph(context)
+    label = task_label(context)
+    task = require_task(graph, task_id)
+    if status and parse_status(status) == "deleted":
+        return make_task_result(graph, graphs.delete(graph, task_id), context)
     given: dict[str, Any] = {
         name: value
         for name, value in (
@@ -101,27 +101,27 @@ async def task_update(  # noqa: PLR0913 -- one parameter for each argument
     if add_blocked_by:
         given["depends_on"] = tuple(dict.fromkeys((*task.depends_on, *add_blocked_by)))
     if status:
-        given["status"] = meant(status)
+        given["status"] = parse_status(status)
     changed = (
         {each.id: each for each in graphs.update(graph, task_id, label, **given)} if given else {}
     )
     for blocked in add_blocks:
-        after = merged(graph, changed.values())
+        after = merge_changes(graph, changed.values())
         changed |= {each.id: each for each in graphs.connect(after, blocked, (task_id,), label)}
     if not given and not add_blocks:
         raise ToolError(
             f"say what is to change of #{task_id}: status, subject, description, owner, "
             "add_blocked_by"
         )
-    return told(graph, tuple(changed.values()), context)
+    return make_task_result(graph, tuple(changed.values()), context)
 
 
 @tool
 async def task_list(context: Context) -> Done:
     """All tasks of this conversation: [ ] to be done, [>] being done, [x] done, [!] blocked."""
-    graph = await graph_of(context)
-    text = "\n".join(filter(None, (listed(graph), progress(graph)))) or "no tasks"
-    return await shown(text, context, label_of(graph))
+    graph = await load_graph(context)
+    text = "\n".join(filter(None, (render_tasks(graph), render_progress(graph)))) or "no tasks"
+    return await make_bounded_result(text, context, graph_label(graph))
 
 
 # The flat list
@@ -133,8 +133,10 @@ async def todo_write(items: list[Todo], context: Context) -> Done:
 
     items: each with content, activeForm (what is shown while it is being done) and status
     """
-    graph = await graph_of(context)
-    return told(graph, written(graph, items, label_now(context)), context, todos=True)
+    graph = await load_graph(context)
+    return make_task_result(
+        graph, replace_todos(graph, items, task_label(context)), context, todos=True
+    )
 
 
 @tool(replay="commit")
@@ -143,9 +145,11 @@ async def todo_add(content: str, active_form: str, context: Context) -> Done:
 
     active_form: what is shown while it is being done: Running the tests
     """
-    graph = await graph_of(context)
-    items = [*_items(graph), Todo(content, active_form)]
-    return told(graph, written(graph, items, label_now(context)), context, todos=True)
+    graph = await load_graph(context)
+    items = [*_make_items(graph), Todo(content, active_form)]
+    return make_task_result(
+        graph, replace_todos(graph, items, task_label(context)), context, todos=True
+    )
 
 
 @tool(replay="commit")
@@ -154,21 +158,21 @@ async def todo_complete(content: str, context: Context) -> Done:
 
     content: its words
     """
-    graph = await graph_of(context)
-    wanted = one_line(content)
+    graph = await load_graph(context)
+    wanted = to_one_line(content)
     found = [
         task
         for task in graph.values()
         if task.todo and task.status != "deleted" and task.title == wanted
     ]
     if not found:
-        there = ", ".join(repr(each["content"]) for each in of_todos(graph)) or "none"
-        whose = label_of({task.id: task for task in _todos(graph)})
+        there = ", ".join(repr(each["content"]) for each in to_todos(graph)) or "none"
+        whose = graph_label({task.id: task for task in _list_todos(graph)})
         raise ToolError(f"there is no item {wanted!r} on the to-do list; there are: {there}", whose)
     task = next((each for each in found if not each.is_closed), found[0])
-    return told(
+    return make_task_result(
         graph,
-        graphs.update(graph, task.id, label_now(context), status="completed"),
+        graphs.update(graph, task.id, task_label(context), status="completed"),
         context,
         todos=True,
     )
@@ -177,31 +181,35 @@ async def todo_complete(content: str, context: Context) -> Done:
 @tool
 async def todo_list(context: Context) -> Done:
     """The to-do list: [ ] to be done, [>] being done, [x] done."""
-    graph = await graph_of(context)
-    todos = {task.id: task for task in _todos(graph)}
-    text = "\n".join(filter(None, (listed(todos), progress(todos)))) or "the to-do list is empty"
-    return await shown(text, context, label_of(todos))
+    graph = await load_graph(context)
+    todos = {task.id: task for task in _list_todos(graph)}
+    text = (
+        "\n".join(filter(None, (render_tasks(todos), render_progress(todos))))
+        or "the to-do list is empty"
+    )
+    return await make_bounded_result(text, context, graph_label(todos))
 
 
-def written(graph: TaskGraph, items: list[Todo], label: Label) -> tuple[Task, ...]:
+def replace_todos(graph: TaskGraph, items: list[Todo], label: Label) -> tuple[Task, ...]:
     """What changes when the flat list becomes this. Who is on it already keeps its id; who is not
     any more is gone. Raises ToolError."""
-    if len(items) > MOST_TODOS:
+    if len(items) > MAX_TODOS:
         raise ToolError(
-            f"a to-do list has at most {MOST_TODOS} items, and these are {len(items)}: use "
+            f"a to-do list has at most {MAX_TODOS} items, and these are {len(items)}: use "
             "task_create"
         )
-    if any(not one_line(item.active_form) for item in items):
+    if any(not to_one_line(item.active_form) for item in items):
         raise ToolError(
             "each item needs an activeForm: what is shown while it is being done, as in "
             "Running the tests"
         )
     wanted = [
-        replace(item, status=meant(item.status), content=one_line(item.content)) for item in items
+        replace(item, status=parse_status(item.status), content=to_one_line(item.content))
+        for item in items
     ]
     if sum(item.status == "in_progress" for item in wanted) > 1:
         raise ToolError("only one item may be in_progress")
-    before = _todos(graph)
+    before = _list_todos(graph)
     after = dict(graph)
     spare = {task.id: task for task in before}
     changed: dict[int, Task] = {}
@@ -213,21 +221,21 @@ def written(graph: TaskGraph, items: list[Todo], label: Label) -> tuple[Task, ..
         else:
             del spare[same.id]
             more = graphs.update(after, same.id, label, **fields)
-        after = merged(after, more)
+        after = merge_changes(after, more)
         changed |= {task.id: task for task in more}
     for id_ in spare:
         changed |= {task.id: task for task in graphs.delete(after, id_)}
-        after = merged(after, changed.values())
+        after = merge_changes(after, changed.values())
     return tuple(changed[id_] for id_ in sorted(changed))
 
 
-def _todos(graph: TaskGraph) -> list[Task]:
+def _list_todos(graph: TaskGraph) -> list[Task]:
     found = (task for task in graph.values() if task.todo and task.status != "deleted")
     return sorted(found, key=lambda task: task.todo)
 
 
-def _items(graph: TaskGraph) -> list[Todo]:
-    return [Todo(task.title, task.active or task.title, task.status) for task in _todos(graph)]
+def _make_items(graph: TaskGraph) -> list[Todo]:
+    return [Todo(task.title, task.active or task.title, task.status) for task in _list_todos(graph)]
 
 
 TOOLS = (

@@ -17,9 +17,15 @@ from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label
 from ..types.messages import clean_text
 from ..types.tasks import Task
-from .task_graph import METADATA_BYTES, TEXT_CHARS, TITLE_CHARS, meant, one_line
+from .task_graph import (
+    MAX_METADATA_BYTES,
+    MAX_TEXT_CHARS,
+    MAX_TITLE_CHARS,
+    parse_status,
+    to_one_line,
+)
 
-MOST = 10_000
+MAX_TASKS = 10_000
 """So many tasks of one conversation are taken over."""
 
 
@@ -30,42 +36,44 @@ class ImportedTasks(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def of_computer(data: bytes, label: Label = LOCAL) -> ImportedTasks:
+def parse_computer_tasks(data: bytes, label: Label = LOCAL) -> ImportedTasks:
     """The tasks of a `sessions/NAME.tasks.json`."""
-    found = _json(data)
+    found = _decode_json(data)
     rows = found.get("tasks") if isinstance(found, Mapping) else found
     if not isinstance(rows, list):
         return ImportedTasks((), ("it holds no list of tasks",))
-    return _made([_as_ours(row, _COMPUTER) for row in rows if isinstance(row, Mapping)], label)
+    return _make_tasks(
+        [_rename_fields(row, _COMPUTER_FIELDS) for row in rows if isinstance(row, Mapping)], label
+    )
 
 
-def of_openagent(files: Iterable[bytes], label: Label = LOCAL) -> ImportedTasks:
+def parse_openagent_tasks(files: Iterable[bytes], label: Label = LOCAL) -> ImportedTasks:
     """The tasks of the files `.tasks/task_*.json`. Who is blocked may stand in either of two of
     them."""
     rows = []
     broken = 0
     for data in files:
-        found = _json(data)
+        found = _decode_json(data)
         if isinstance(found, Mapping):
-            rows.append(_as_ours(found, _OPENAGENT))
+            rows.append(_rename_fields(found, _OPENAGENT_FIELDS))
         else:
             broken += 1
     by_id = {str(row.get("id")): row for row in rows}
     for row in rows:
-        for blocked in _names(row.get("blocks")):
+        for blocked in _task_names(row.get("blocks")):
             if blocked in by_id:
                 by_id[blocked]["depends_on"] = [
-                    *_names(by_id[blocked].get("depends_on")),
+                    *_task_names(by_id[blocked].get("depends_on")),
                     str(row.get("id")),
                 ]
-    made = _made(rows, label)
+    made = _make_tasks(rows, label)
     return replace(
         made, notes=(*made.notes, *([f"{broken} files could not be read"] if broken else []))
     )
 
 
-_COMPUTER = {"parent_id": "parent", "node_type": "node"}
-_OPENAGENT = {
+_COMPUTER_FIELDS = {"parent_id": "parent", "node_type": "node"}
+_OPENAGENT_FIELDS = {
     "subject": "title",
     "blockedBy": "depends_on",
     "blocked_by": "depends_on",
@@ -73,41 +81,45 @@ _OPENAGENT = {
 }
 
 
-def _as_ours(row: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def _rename_fields(row: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     return {names.get(str(name), str(name)): value for name, value in row.items()}
 
 
-def _json(data: bytes) -> Any:
+def _decode_json(data: bytes) -> Any:
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return None
 
 
-def _made(rows: list[dict[str, Any]], label: Label) -> ImportedTasks:
+def _make_tasks(rows: list[dict[str, Any]], label: Label) -> ImportedTasks:
     notes = (
-        [f"{len(rows) - MOST:,} of {len(rows):,} tasks were left out"] if len(rows) > MOST else []
+        [f"{len(rows) - MAX_TASKS:,} of {len(rows):,} tasks were left out"]
+        if len(rows) > MAX_TASKS
+        else []
     )
-    rows = rows[:MOST]
-    ids = _ids(rows)
-    tasks = {id_: _task(id_, row, ids, label) for id_, row in zip(ids.values(), rows, strict=True)}
-    lost = sum(len(set(_names(row.get("depends_on"))) - {*ids}) for row in rows)
+    rows = rows[:MAX_TASKS]
+    ids = _assign_ids(rows)
+    tasks = {
+        id_: _make_task(id_, row, ids, label) for id_, row in zip(ids.values(), rows, strict=True)
+    }
+    lost = sum(len(set(_task_names(row.get("depends_on"))) - {*ids}) for row in rows)
     if lost:
         notes.append(f"{lost} dependencies on tasks that are not there were dropped")
-    if cut := _break_circles(tasks):
+    if cut := _break_cycles(tasks):
         notes.append(f"{cut} tasks waited for themselves, which they do no more")
-    if again := _reopen(tasks):
+    if again := _reopen_tasks(tasks):
         notes.append(f"{again} tasks were called done before what they need, and are open again")
     return ImportedTasks(tuple(tasks.values()), tuple(notes))
 
 
-def _ids(rows: list[dict[str, Any]]) -> dict[str, int]:
+def _assign_ids(rows: list[dict[str, Any]]) -> dict[str, int]:
     """Their names of tasks -> our ids: the same number where it is one, and nobody else has it."""
     found: dict[str, int] = {}
     taken: set[int] = set()
     later: list[str] = []
     for place, row in enumerate(rows):
-        name = _name(row.get("id"))
+        name = _task_name(row.get("id"))
         if not name or name in found or name in later:
             name = f"\0{place}"  # nobody can depend on it
         number = int(name) if name.isascii() and name.isdigit() and len(name) < 10 else 0
@@ -124,62 +136,64 @@ def _ids(rows: list[dict[str, Any]]) -> dict[str, int]:
     return found
 
 
-def _task(id_: int, row: dict[str, Any], ids: Mapping[str, int], label: Label) -> Task:
-    said = one_line(_text(row.get("title")))
-    text = clean_text(_text(row.get("description")))
-    if len(said) > TITLE_CHARS:
-        said, text = said[: TITLE_CHARS - 1] + "…", f"{said}\n{text}"
+def _make_task(id_: int, row: dict[str, Any], ids: Mapping[str, int], label: Label) -> Task:
+    said = to_one_line(_to_text(row.get("title")))
+    text = clean_text(_to_text(row.get("description")))
+    if len(said) > MAX_TITLE_CHARS:
+        said, text = said[: MAX_TITLE_CHARS - 1] + "…", f"{said}\n{text}"
     try:
-        status = meant(_text(row.get("status")) or "pending")
+        status = parse_status(_to_text(row.get("status")) or "pending")
     except ToolError:
         status = "pending"
     on = tuple(
         dict.fromkeys(
-            ids[name] for name in _names(row.get("depends_on")) if name in ids and ids[name] != id_
+            ids[name]
+            for name in _task_names(row.get("depends_on"))
+            if name in ids and ids[name] != id_
         )
     )
-    parent = ids.get(_name(row.get("parent")), 0)
+    parent = ids.get(_task_name(row.get("parent")), 0)
     return Task(
         id_,
         said or "(no title)",
-        text[:TEXT_CHARS],
+        text[:MAX_TEXT_CHARS],
         status,
         parent if parent != id_ else 0,
         on,
-        clean_text(_text(row.get("result")))[:TEXT_CHARS],
-        one_line(_text(row.get("node")))[:TITLE_CHARS] or "agent",
-        _small(row.get("config")),
-        owner=one_line(_text(row.get("owner")))[:TITLE_CHARS],
-        active=one_line(_text(row.get("active")))[:TITLE_CHARS],
-        metadata=_small(row.get("metadata")),
+        clean_text(_to_text(row.get("result")))[:MAX_TEXT_CHARS],
+        to_one_line(_to_text(row.get("node")))[:MAX_TITLE_CHARS] or "agent",
+        _small_dict(row.get("config")),
+        owner=to_one_line(_to_text(row.get("owner")))[:MAX_TITLE_CHARS],
+        active=to_one_line(_to_text(row.get("active")))[:MAX_TITLE_CHARS],
+        metadata=_small_dict(row.get("metadata")),
         label=label,
     )
 
 
-def _text(value: Any) -> str:
+def _to_text(value: Any) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _name(value: Any) -> str:
-    return _text(value).strip().removeprefix("#").removeprefix("task_")
+def _task_name(value: Any) -> str:
+    return _to_text(value).strip().removeprefix("#").removeprefix("task_")
 
 
-def _names(value: Any) -> list[str]:
-    return [_name(each) for each in value] if isinstance(value, list) else []
+def _task_names(value: Any) -> list[str]:
+    return [_task_name(each) for each in value] if isinstance(value, list) else []
 
 
-def _small(value: Any) -> dict[str, Any]:
-    good = isinstance(value, dict) and len(msgspec.json.encode(value)) <= METADATA_BYTES
+def _small_dict(value: Any) -> dict[str, Any]:
+    good = isinstance(value, dict) and len(msgspec.json.encode(value)) <= MAX_METADATA_BYTES
     return value if good and isinstance(value, dict) else {}
 
 
-def _needs(task: Task, children: Mapping[int, list[int]]) -> list[int]:
+def _list_prerequisites(task: Task, children: Mapping[int, list[int]]) -> list[int]:
     return [*task.depends_on, *children.get(task.id, ())]
 
 
-def _children(tasks: Mapping[int, Task]) -> dict[int, list[int]]:
+def _map_children(tasks: Mapping[int, Task]) -> dict[int, list[int]]:
     children: dict[int, list[int]] = {}
     for task in tasks.values():
         if task.parent:
@@ -187,14 +201,14 @@ def _children(tasks: Mapping[int, Task]) -> dict[int, list[int]]:
     return children
 
 
-def _break_circles(tasks: dict[int, Task]) -> int:
+def _break_cycles(tasks: dict[int, Task]) -> int:
     """Take out what leads back to where one came from. Returns how many tasks changed."""
-    children = _children(tasks)
+    children = _map_children(tasks)
     done = set[int]()
     changed = set[int]()
     for begin in tasks:
         path: list[tuple[int, list[int]]] = (
-            [] if begin in done else [(begin, _needs(tasks[begin], children))]
+            [] if begin in done else [(begin, _list_prerequisites(tasks[begin], children))]
         )
         on_path = {begin} if path else set()
         while path:
@@ -206,14 +220,16 @@ def _break_circles(tasks: dict[int, Task]) -> int:
                 continue
             following = left.pop()
             if following in on_path:
-                changed.add(_cut(tasks, children, id_, following))
+                changed.add(_cut_dependency(tasks, children, id_, following))
             elif following not in done:
                 on_path.add(following)
-                path.append((following, _needs(tasks[following], children)))
+                path.append((following, _list_prerequisites(tasks[following], children)))
     return len(changed)
 
 
-def _cut(tasks: dict[int, Task], children: dict[int, list[int]], id_: int, before: int) -> int:
+def _cut_dependency(
+    tasks: dict[int, Task], children: dict[int, list[int]], id_: int, before: int
+) -> int:
     """`id_` waits for `before` no more. Returns which task changed."""
     if before in tasks[id_].depends_on:
         tasks[id_] = replace(
@@ -225,12 +241,12 @@ def _cut(tasks: dict[int, Task], children: dict[int, list[int]], id_: int, befor
     return before
 
 
-def _reopen(tasks: dict[int, Task]) -> int:
+def _reopen_tasks(tasks: dict[int, Task]) -> int:
     """Open again what is completed before what it needs, and what needs that in turn."""
-    children = _children(tasks)
+    children = _map_children(tasks)
     needed_by = dict[int, list[int]]()
     for task in tasks.values():
-        for before in _needs(task, children):
+        for before in _list_prerequisites(task, children):
             needed_by.setdefault(before, []).append(task.id)
     left = [task.id for task in tasks.values() if not task.is_closed]
     again = 0

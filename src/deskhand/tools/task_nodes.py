@@ -10,14 +10,14 @@ from typing import Any
 import msgspec
 
 from ..types.tasks import Task, TaskGraph
-from .task_graph import cycle
-from .task_words import there
+from .task_graph import find_cycle
+from .task_words import list_tasks
 
-NODES = ("agent", "tool", "gather")
+NODE_TYPES = ("agent", "tool", "gather")
 TEMPLATE = re.compile(r"\{\{\s*task_(\d{1,9})\.(result|output(?:\.\w+)+)\s*\}\}")
-_OPENED = re.compile(r"\{\{.*?(?:\}\}|$)", re.DOTALL)
-_TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
-RESULT_CHARS = 4_000
+_TEMPLATE_LIKE = re.compile(r"\{\{.*?(?:\}\}|$)", re.DOTALL)
+_JSON_TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
+MAX_RESULT_CHARS = 4_000
 """So much of a result stands where a template was."""
 
 
@@ -30,28 +30,28 @@ class Finding(msgspec.Struct, frozen=True):
     warning: bool = False
 
 
-def validate(graph: TaskGraph) -> tuple[Finding, ...]:
+def validate_graph(graph: TaskGraph) -> tuple[Finding, ...]:
     """What is wrong, the errors first."""
-    tasks = there(graph)
-    found = [finding for task in tasks for finding in _of_task(graph, task)]
-    if circle := cycle(graph):
+    tasks = list_tasks(graph)
+    found = [finding for task in tasks for finding in _validate_task(graph, task)]
+    if circle := find_cycle(graph):
         told = " -> ".join(f"#{id_}" for id_ in circle)
         found.append(Finding("cycle", circle[0], f"these wait for each other: {told}"))
-    parts = _parts(tasks)
+    parts = _count_components(tasks)
     if parts > 1 and any(task.depends_on for task in tasks):
         told = f"the tasks fall into {parts} parts that do not hang together"
         found.append(Finding("disconnected_components", 0, told, warning=True))
     return tuple(sorted(found, key=lambda finding: finding.warning))
 
 
-def _of_task(graph: TaskGraph, task: Task) -> Iterator[Finding]:
+def _validate_task(graph: TaskGraph, task: Task) -> Iterator[Finding]:
     for id_ in task.depends_on:
         if id_ not in graph or graph[id_].status == "deleted":
             yield Finding(
                 "missing_dependency", task.id, f"it depends on #{id_}, which is not there"
             )
-    if task.node not in NODES:
-        known = ", ".join(NODES)
+    if task.node not in NODE_TYPES:
+        known = ", ".join(NODE_TYPES)
         yield Finding(
             "unknown_node_type", task.id, f"{task.node!r} is no kind of node; there are: {known}"
         )
@@ -72,13 +72,13 @@ def _of_task(graph: TaskGraph, task: Task) -> Iterator[Finding]:
     schema = task.config.get("output_schema")
     if schema is not None and not _is_schema(schema):
         yield Finding("invalid_output_schema", task.id, "output_schema is no JSON schema")
-    yield from _of_templates(graph, task)
+    yield from _validate_templates(graph, task)
 
 
-def _of_templates(graph: TaskGraph, task: Task) -> Iterator[Finding]:
-    before = _before(graph, task)
-    for text in _texts(task):
-        for piece in _OPENED.findall(text):
+def _validate_templates(graph: TaskGraph, task: Task) -> Iterator[Finding]:
+    before = _find_dependencies(graph, task)
+    for text in _iter_texts(task):
+        for piece in _TEMPLATE_LIKE.findall(text):
             match = TEMPLATE.fullmatch(piece)
             if match is None:
                 kind = "malformed_template"
@@ -89,25 +89,25 @@ def _of_templates(graph: TaskGraph, task: Task) -> Iterator[Finding]:
             if id_ not in before:
                 told = f"{piece} names a task that it does not depend on"
                 yield Finding("unresolvable_template", task.id, told)
-            elif match[2] != "result" and not _promises(graph[id_], match[2].split(".")[1]):
+            elif match[2] != "result" and not _may_output(graph[id_], match[2].split(".")[1]):
                 told = f"{piece}: the output_schema of #{id_} has no {match[2].split('.')[1]!r}"
                 yield Finding("unresolvable_template", task.id, told)
 
 
-def used(text: str) -> tuple[int, ...]:
+def referenced_ids(text: str) -> tuple[int, ...]:
     """The tasks whose results stand where templates are."""
     return tuple(int(match[1]) for match in TEMPLATE.finditer(text))
 
 
-def resolved(text: str, graph: TaskGraph) -> str:
+def resolve_templates(text: str, graph: TaskGraph) -> str:
     """The text with results in the place of templates, as far as there are any."""
 
-    def put(match: re.Match[str]) -> str:
+    def substitute(match: re.Match[str]) -> str:
         task = graph.get(int(match[1]))
         if task is None or task.status != "completed":
             return match[0]
         if match[2] == "result":
-            return task.result[:RESULT_CHARS]
+            return task.result[:MAX_RESULT_CHARS]
         try:
             value = msgspec.json.decode(task.result)
             for name in match[2].split(".")[1:]:
@@ -115,13 +115,13 @@ def resolved(text: str, graph: TaskGraph) -> str:
         except (msgspec.DecodeError, KeyError, IndexError, TypeError, ValueError, RecursionError):
             return match[0]
         return (value if isinstance(value, str) else msgspec.json.encode(value).decode())[
-            :RESULT_CHARS
+            :MAX_RESULT_CHARS
         ]
 
-    return TEMPLATE.sub(put, text)
+    return TEMPLATE.sub(substitute, text)
 
 
-def _texts(task: Task) -> Iterator[str]:
+def _iter_texts(task: Task) -> Iterator[str]:
     yield from (task.title, task.description)
     waiting: list[Any] = [task.config.get("arguments")]
     while waiting:
@@ -134,7 +134,7 @@ def _texts(task: Task) -> Iterator[str]:
             waiting += value
 
 
-def _before(graph: TaskGraph, task: Task) -> set[int]:
+def _find_dependencies(graph: TaskGraph, task: Task) -> set[int]:
     """All that it depends on, through others too, and its subtasks."""
     children = {each.id for each in graph.values() if each.parent == task.id}
     found = set[int]()
@@ -156,17 +156,17 @@ def _is_schema(schema: object) -> bool:
     named = isinstance(fields, Mapping) and all(
         isinstance(each, Mapping | bool) for each in fields.values()
     )
-    return named and all(each in _TYPES for each in kinds)
+    return named and all(each in _JSON_TYPES for each in kinds)
 
 
-def _promises(task: Task, name: str) -> bool:
+def _may_output(task: Task, name: str) -> bool:
     """Whether its output may have this field; without a schema it may have any."""
     schema = task.config.get("output_schema")
     fields = schema.get("properties") if isinstance(schema, Mapping) else None
     return not isinstance(fields, Mapping) or name in fields
 
 
-def _parts(tasks: list[Task]) -> int:
+def _count_components(tasks: list[Task]) -> int:
     """Into how many parts they fall that neither parents nor dependencies connect."""
     beside: dict[int, set[int]] = {task.id: set() for task in tasks}
     for task in tasks:

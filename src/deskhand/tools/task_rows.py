@@ -15,29 +15,36 @@ from ..types.commit import Change
 from ..types.tasks import Task, TaskGraph
 from .base import Context
 from .notes import By
-from .task_graph import Changed, merged, unsound
-from .task_words import line
-from .undo import TASKS, LeftUndone, UndoItem, UndoneEffect, begun, closing
-from .watched_folder import by, marked
+from .task_graph import ChangedTasks, find_violation, merge_changes
+from .task_words import render_task_line
+from .undo import (
+    TASKS_FOLDER,
+    LeftUndone,
+    UndoItem,
+    UndoneEffect,
+    make_closing_rows,
+    make_effect_row,
+)
+from .watched_folder import make_by, make_undone_rows
 
 STATEMENTS = load_sql(__package__, "tasks.sql")
-_decode = msgspec.json.Decoder(Task).decode
+_decode_task = msgspec.json.Decoder(Task).decode
 
 
-def read(rows: Iterable[Sequence[Any]]) -> dict[int, Task]:
+def parse_graph(rows: Iterable[Sequence[Any]]) -> dict[int, Task]:
     """The graph in the rows of `task_of`."""
-    tasks = (_decode(row[0]) for row in rows)
+    tasks = (_decode_task(row[0]) for row in rows)
     return {task.id: task for task in tasks}
 
 
 def tasks_of(store: Store, session: str) -> dict[int, Task]:
     """All tasks of this session by their id, deleted ones included."""
-    return read(store.query_sync("task_of", (session,)))
+    return parse_graph(store.query_sync("task_of", (session,)))
 
 
-async def graph_of(context: Context) -> dict[int, Task]:
+async def load_graph(context: Context) -> dict[int, Task]:
     """The tasks of the conversation in which a tool is called."""
-    return read(await context.reach.rows("task_of", (context.session,)))
+    return parse_graph(await context.reach.rows("task_of", (context.session,)))
 
 
 async def open_task_lines(store: Store, session: str, limit: int) -> list[str]:
@@ -46,22 +53,26 @@ async def open_task_lines(store: Store, session: str, limit: int) -> list[str]:
     return [text for (text,) in await store.query("ledger_tasks", (session, limit))]
 
 
-def imported(session: str, tasks: Iterable[Task], at: float) -> tuple[Change, ...]:
+def make_import_rows(session: str, tasks: Iterable[Task], at: float) -> tuple[Change, ...]:
     """What writes these tasks; those that are there already stay as they are."""
-    return tuple(_written("task_import", session, task, at) for task in tasks)
+    return tuple(_make_row("task_import", session, task, at) for task in tasks)
 
 
-def changing(graph: TaskGraph, changed: Changed, context: Context) -> tuple[Change, ...]:
+def make_undoable_rows(
+    graph: TaskGraph, changed: ChangedTasks, context: Context
+) -> tuple[Change, ...]:
     """What writes what has changed of this graph, and notes what it was before: /undo of the turn
     brings it back."""
     if not changed:
         return ()
     more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
-    who = by(context, "tasks", line(merged(graph, changed), changed[0]) + more)
-    return (*_noted(who, context.session, changed), *closing(who.key))
+    who = make_by(
+        context, "tasks", render_task_line(merge_changes(graph, changed), changed[0]) + more
+    )
+    return (*_make_effect_rows(who, context.session, changed), *make_closing_rows(who.key))
 
 
-def take_back_tasks(
+def undo_tasks(
     items: Sequence[UndoItem],
     now: Mapping[bytes, str | None],
     graph: TaskGraph,
@@ -74,37 +85,48 @@ def take_back_tasks(
     changed = [each for each in items if now[each.place] not in (each.after, each.before)]
     if changed and not force:
         return UndoneEffect(
-            (), tuple(LeftUndone(each.shown, "changed", now[each.place] or "") for each in changed)
+            (),
+            tuple(
+                LeftUndone(each.display_name, "changed", now[each.place] or "") for each in changed
+            ),
         )
-    wanted = [_before(each, graph) for each in items if now[each.place] is not None]
-    if why := unsound(merged(graph, wanted)):
+    wanted = [_previous_task(each, graph) for each in items if now[each.place] is not None]
+    if why := find_violation(merge_changes(graph, wanted)):
         return UndoneEffect((), (LeftUndone("the tasks", "failed", why),))
-    back = tuple(each.shown for each in items)
-    return UndoneEffect(back, (), (*_noted(by, by.session, wanted), *closing(by.key), *marked(by)))
+    back = tuple(each.display_name for each in items)
+    return UndoneEffect(
+        back,
+        (),
+        (
+            *_make_effect_rows(by, by.session, wanted),
+            *make_closing_rows(by.key),
+            *make_undone_rows(by),
+        ),
+    )
 
 
-def id_of(item: UndoItem) -> int:
+def parse_task_id(item: UndoItem) -> int:
     """Which task it was."""
     return int(msgspec.json.decode(item.place, type=tuple[str, str])[0].removeprefix("task #"))
 
 
-def _before(item: UndoItem, graph: TaskGraph) -> Task:
+def _previous_task(item: UndoItem, graph: TaskGraph) -> Task:
     if item.before is None:
-        return replace(graph[id_of(item)], status="deleted")
-    return _decode(item.before.removeprefix("t "))
+        return replace(graph[parse_task_id(item)], status="deleted")
+    return _decode_task(item.before.removeprefix("t "))
 
 
-def _noted(by: By, session: str, tasks: Iterable[Task]) -> tuple[Change, ...]:
+def _make_effect_rows(by: By, session: str, tasks: Iterable[Task]) -> tuple[Change, ...]:
     """The rows that write them, each between those with which it can be taken back."""
-    rows = [begun(by, TASKS)]
+    rows = [make_effect_row(by, TASKS_FOLDER)]
     for task in tasks:
         place = (by.key, msgspec.json.encode((f"task #{task.id}", "")), task.id)
-        rows += [Change("effect_task_before", place), _written("task_put", session, task, by.at)]
+        rows += [Change("effect_task_before", place), _make_row("task_put", session, task, by.at)]
         rows.append(Change("effect_task_after", place))
     return tuple(rows)
 
 
-def _written(statement: str, session: str, task: Task, at: float) -> Change:
+def _make_row(statement: str, session: str, task: Task, at: float) -> Change:
     return Change(
         statement, (session, task.id, task.status, task.title, msgspec.json.encode(task), at)
     )

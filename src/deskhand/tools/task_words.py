@@ -10,77 +10,79 @@ import msgspec
 
 from ..types.labels import LOCAL, Label, join_labels
 from ..types.tasks import STATUS_MARKS, Task, TaskGraph
-from .task_graph import blockers
+from .task_graph import list_blockers
 
-LINES = 200
-SHORT = 30
+MAX_LINES = 200
+SHORT_LIST_LINES = 30
 """So many lines of the list stand in what the model is told with each message of a long work."""
 
 
-def there(graph: TaskGraph) -> list[Task]:
+def list_tasks(graph: TaskGraph) -> list[Task]:
     """All but those that were deleted."""
     return [task for task in graph.values() if task.status != "deleted"]
 
 
-def left(graph: TaskGraph) -> list[Task]:
+def list_open(graph: TaskGraph) -> list[Task]:
     """All that are not done yet."""
     return [task for task in graph.values() if not task.is_closed]
 
 
-def percent(graph: TaskGraph) -> int:
+def percent_done(graph: TaskGraph) -> int:
     """How much of it is done; 0 without tasks."""
-    tasks = there(graph)
-    return 100 * (len(tasks) - len(left(graph))) // len(tasks) if tasks else 0
+    tasks = list_tasks(graph)
+    return 100 * (len(tasks) - len(list_open(graph))) // len(tasks) if tasks else 0
 
 
-def progress(graph: TaskGraph) -> str:
+def render_progress(graph: TaskGraph) -> str:
     """In a line; '' without tasks."""
-    tasks = there(graph)
-    open_ = left(graph)
+    tasks = list_tasks(graph)
+    open_ = list_open(graph)
     if not tasks:
         return ""
     doing = [task.active or task.title for task in open_ if task.status == "in_progress"]
     now = f"; now: {doing[0]}" if doing else ""
-    return f"{len(tasks) - len(open_)} of {len(tasks)} tasks done ({percent(graph)} %){now}"
+    return f"{len(tasks) - len(open_)} of {len(tasks)} tasks done ({percent_done(graph)} %){now}"
 
 
-def listed(graph: TaskGraph, limit: int = LINES) -> str:
+def render_tasks(graph: TaskGraph, limit: int = MAX_LINES) -> str:
     """All tasks, subtasks beneath their parents; of many, those that are open come first and the
     others are counted."""
-    tasks = there(graph)
+    tasks = list_tasks(graph)
     if len(tasks) <= limit:
-        return "\n".join("  " * depth + line(graph, task) for depth, task in _tree(graph))
+        return "\n".join(
+            "  " * depth + render_task_line(graph, task) for depth, task in _iter_tree(graph)
+        )
     open_ = sorted(
-        left(graph),
+        list_open(graph),
         key=lambda task: (task.status != "in_progress", task.status != "blocked", task.id),
     )
     shown = open_[:limit]
     rest = [f"… and {len(open_) - len(shown)} more open"] if len(open_) > len(shown) else []
     done = [f"… and {len(tasks) - len(open_)} done"] if len(tasks) > len(open_) else []
-    return "\n".join([*(line(graph, task) for task in shown), *rest, *done])
+    return "\n".join([*(render_task_line(graph, task) for task in shown), *rest, *done])
 
 
-def line(graph: TaskGraph, task: Task) -> str:
+def render_task_line(graph: TaskGraph, task: Task) -> str:
     """One task in one line."""
     told = []
     if task.owner:
         told.append(task.owner)
     if task.status == "blocked":
         told.append(f"blocked: {' '.join(task.result.split())[:120]}" if task.result else "blocked")
-    if not task.is_closed and (waits := blockers(graph, task)):
+    if not task.is_closed and (waits := list_blockers(graph, task)):
         told.append(f"waits for {', '.join(f'#{n}' for n in waits[:8])}")
     beside = f" ({'; '.join(told)})" if told else ""
     return f"{STATUS_MARKS.get(task.status, '[-]')} #{task.id} {task.title}{beside}"
 
 
-def label_of(graph: TaskGraph) -> Label:
+def graph_label(graph: TaskGraph) -> Label:
     """Whose words stand in the list."""
     return join_labels((LOCAL, *(task.label for task in graph.values() if task.label != LOCAL)))
 
 
-def _tree(graph: TaskGraph) -> Iterator[tuple[int, Task]]:
+def _iter_tree(graph: TaskGraph) -> Iterator[tuple[int, Task]]:
     """(depth, task), each parent before its children."""
-    tasks = there(graph)
+    tasks = list_tasks(graph)
     ids = {task.id for task in tasks}
     beneath: dict[int, list[Task]] = {}
     for task in tasks:
@@ -95,7 +97,7 @@ def _tree(graph: TaskGraph) -> Iterator[tuple[int, Task]]:
 # As the source systems send them
 
 
-def of_computer(graph: TaskGraph) -> list[dict[str, Any]]:
+def to_computer(graph: TaskGraph) -> list[dict[str, Any]]:
     """As agent_computer has them. When a task was made, and where it stands in a drawing, is not
     kept here."""
     return [
@@ -111,14 +113,14 @@ def of_computer(graph: TaskGraph) -> list[dict[str, Any]]:
             "config": task.config,
             "inputs": task.config.get("arguments", {}),
             "output_schema": task.config.get("output_schema", {}),
-            "output": _output(task.result),
+            "output": _decode_output(task.result),
             "position": None,
         }
-        for task in there(graph)
+        for task in list_tasks(graph)
     ]
 
 
-def _output(result: str) -> dict[str, Any]:
+def _decode_output(result: str) -> dict[str, Any]:
     """A result that is a JSON object, as its fields."""
     try:
         return msgspec.json.decode(result, type=dict[str, Any])
@@ -126,11 +128,11 @@ def _output(result: str) -> dict[str, Any]:
         return {}
 
 
-def of_openagent(graph: TaskGraph) -> list[dict[str, Any]]:
+def to_openagent(graph: TaskGraph) -> list[dict[str, Any]]:
     """As openagent-core has them: who is completed blocks nobody any more."""
     blocks: dict[int, list[str]] = {}
-    for task in left(graph):
-        for id_ in blockers(graph, task):
+    for task in list_open(graph):
+        for id_ in list_blockers(graph, task):
             blocks.setdefault(id_, []).append(str(task.id))
     return [
         {
@@ -138,19 +140,19 @@ def of_openagent(graph: TaskGraph) -> list[dict[str, Any]]:
             "subject": task.title,
             "description": task.description,
             "status": task.status,
-            "blockedBy": [str(n) for n in blockers(graph, task)],
+            "blockedBy": [str(n) for n in list_blockers(graph, task)],
             "blocks": blocks.get(task.id, []),
             "owner": task.owner,
             "activeForm": task.active,
             "metadata": task.metadata,
         }
-        for task in there(graph)
+        for task in list_tasks(graph)
     ]
 
 
-def of_todos(graph: TaskGraph) -> list[dict[str, Any]]:
+def to_todos(graph: TaskGraph) -> list[dict[str, Any]]:
     """The flat list, in its order."""
-    todos = sorted((task for task in there(graph) if task.todo), key=lambda task: task.todo)
+    todos = sorted((task for task in list_tasks(graph) if task.todo), key=lambda task: task.todo)
     return [
         {"content": task.title, "status": task.status, "activeForm": task.active} for task in todos
     ]

@@ -14,26 +14,26 @@ from ..types.tasks import Task, TaskGraph
 from . import task_graph as graphs
 from .base import Context, Done
 from .define import tool
-from .label_marks import lasting
-from .output import shown
-from .task_graph import Changed, known, meant, merged
-from .task_nodes import resolved, used, validate
-from .task_rows import changing, graph_of
-from .task_words import label_of, left, line, listed, progress
+from .label_marks import needs_mark
+from .output import make_bounded_result
+from .task_graph import ChangedTasks, merge_changes, parse_status, require_task
+from .task_nodes import referenced_ids, resolve_templates, validate_graph
+from .task_rows import load_graph, make_undoable_rows
+from .task_words import graph_label, list_open, render_progress, render_task_line, render_tasks
 
-ALL_DONE = (
+ALL_DONE_TEXT = (
     "\nAll tasks are done. Check that the whole request is met; then tell the person what "
     "was done, what came of it"
     " and what is left."
 )
-Action = Literal[
+TaskAction = Literal[
     "create", "list", "get", "update", "complete", "delete", "connect", "disconnect", "validate"
 ]
 
 
 @tool(replay="commit")
 async def manage_tasks(  # noqa: PLR0913 -- one parameter for each argument
-    action: Action,
+    action: TaskAction,
     context: Context,
     task_id: int = 0,
     title: str = "",
@@ -55,9 +55,9 @@ async def manage_tasks(  # noqa: PLR0913 -- one parameter for each argument
     config: of a tool node: {"tool": name, "arguments": {...}}; "output_schema" says what a result
     looks like
     """
-    graph = await graph_of(context)
+    graph = await load_graph(context)
     if action in ("list", "get", "validate"):
-        return await _told(action, graph, task_id, context)
+        return await _show_tasks(action, graph, task_id, context)
     given: dict[str, Any] = {
         name: value
         for name, value in (
@@ -71,16 +71,16 @@ async def manage_tasks(  # noqa: PLR0913 -- one parameter for each argument
     given |= {} if parent_id is None else {"parent": parent_id}
     given |= {} if config is None else {"config": config}
     if status:
-        given["status"] = meant(status)
+        given["status"] = parse_status(status)
     on = tuple(dict.fromkeys(depends_on or ()))
-    label = label_now(context)
+    label = task_label(context)
     match action:
         case "create":
             changed = graphs.create(
                 graph, Task(0, **({"title": ""} | given), depends_on=on, label=label)
             )
         case "update":
-            changed = _updated(
+            changed = _update_task(
                 graph, task_id, given | ({} if depends_on is None else {"depends_on": on}), label
             )
         case "complete":
@@ -92,52 +92,59 @@ async def manage_tasks(  # noqa: PLR0913 -- one parameter for each argument
                 raise ToolError(f"{action} needs depends_on: which tasks #{task_id} waits for")
             change = graphs.connect if action == "connect" else graphs.disconnect
             changed = change(graph, task_id, on, label)
-    return told(graph, changed, context)
+    return make_task_result(graph, changed, context)
 
 
-def label_now(context: Context) -> Label:
+def task_label(context: Context) -> Label:
     """The label of what a model writes into a task now."""
-    return context.label if lasting(context.label) else LOCAL
+    return context.label if needs_mark(context.label) else LOCAL
 
 
-def told(graph: TaskGraph, changed: Changed, context: Context, *, todos: bool = False) -> Done:
+def make_task_result(
+    graph: TaskGraph, changed: ChangedTasks, context: Context, *, todos: bool = False
+) -> Done:
     """What has changed, how far the whole is (with `todos`: the to-do list alone), and the rows of
     it."""
-    after = merged(graph, changed)
+    after = merge_changes(graph, changed)
     if not changed:
         said = "ok, nothing changed"
     elif len(changed) == 1:
-        said = f"ok, {line(after, changed[0])}"
+        said = f"ok, {render_task_line(after, changed[0])}"
     else:
         said = f"ok, {len(changed)} tasks changed"
     counted = {task.id: task for task in after.values() if task.todo} if todos else after
-    said = "\n".join(filter(None, (said, progress(counted))))
+    said = "\n".join(filter(None, (said, render_progress(counted))))
     finished = (
-        bool(changed) and not left(after) and any(task.status == "completed" for task in changed)
+        bool(changed)
+        and not list_open(after)
+        and any(task.status == "completed" for task in changed)
     )
-    said += ALL_DONE if finished else _next(after, changed)
-    words = Text(said, label_of(after))
-    return Done((words,), changes=changing(graph, changed, context))
+    said += ALL_DONE_TEXT if finished else _render_freed(after, changed)
+    words = Text(said, graph_label(after))
+    return Done((words,), changes=make_undoable_rows(graph, changed, context))
 
 
-def _next(graph: TaskGraph, changed: Changed) -> str:
+def _render_freed(graph: TaskGraph, changed: ChangedTasks) -> str:
     """After something was completed, what it has freed, with the results that it may use."""
     done = {task.id for task in changed if task.status == "completed"}
     freed = [
         task
-        for task in left(graph)
-        if done & {*task.depends_on} and not graphs.blockers(graph, task)
+        for task in list_open(graph)
+        if done & {*task.depends_on} and not graphs.list_blockers(graph, task)
     ]
-    lines = [f"\nnow free: {line(graph, task)}{_use(graph, task)}" for task in freed[:5]]
+    lines = [
+        f"\nnow free: {render_task_line(graph, task)}{_render_resolved(graph, task)}"
+        for task in freed[:5]
+    ]
     return "".join(lines)
 
 
-def _use(graph: TaskGraph, task: Task) -> str:
-    text = resolved(task.description, graph)
+def _render_resolved(graph: TaskGraph, task: Task) -> str:
+    text = resolve_templates(task.description, graph)
     return f": {text[:2000]}" if text != task.description else ""
 
 
-def _updated(graph: TaskGraph, id_: int, given: dict[str, Any], label: Label) -> Changed:
+def _update_task(graph: TaskGraph, id_: int, given: dict[str, Any], label: Label) -> ChangedTasks:
     if given.get("status") == "deleted":
         return graphs.delete(graph, id_)
     if not given:
@@ -148,23 +155,27 @@ def _updated(graph: TaskGraph, id_: int, given: dict[str, Any], label: Label) ->
     return graphs.update(graph, id_, label, **given)
 
 
-async def _told(action: Action, graph: TaskGraph, id_: int, context: Context) -> Done:
+async def _show_tasks(action: TaskAction, graph: TaskGraph, id_: int, context: Context) -> Done:
     if action == "validate":
-        found = validate(graph)
+        found = validate_graph(graph)
         lines = [f"{f.kind}{f' in #{f.task}' if f.task else ''}: {f.words}" for f in found]
         good = "" if any(not f.warning for f in found) else "valid: nothing is wrong"
-        return await shown("\n".join(filter(None, (good, *lines))), context, label_of(graph))
+        return await make_bounded_result(
+            "\n".join(filter(None, (good, *lines))), context, graph_label(graph)
+        )
     if action == "list" and not id_:
         text = (
-            "\n".join(filter(None, (listed(graph), progress(graph))))
+            "\n".join(filter(None, (render_tasks(graph), render_progress(graph))))
             or "no tasks yet: create the first one"
         )
-        return await shown(text, context, label_of(graph))
-    task = known(graph, id_)
-    fields = msgspec.to_builtins(task) | {"description": resolved(task.description, graph)}
+        return await make_bounded_result(text, context, graph_label(graph))
+    task = require_task(graph, id_)
+    fields = msgspec.to_builtins(task) | {"description": resolve_templates(task.description, graph)}
     fields.pop("label", None)
-    told = {n: graph[n] for n in (id_, *used(task.description)) if n in graph}
-    return await shown(msgspec.json.encode(fields).decode(), context, label_of(told))
+    told = {n: graph[n] for n in (id_, *referenced_ids(task.description)) if n in graph}
+    return await make_bounded_result(
+        msgspec.json.encode(fields).decode(), context, graph_label(told)
+    )
 
 
-TOOLS = (manage_tasks.within("deep_work"),)
+TOOLS = (manage_tasks.with_mode("deep_work"),)

@@ -13,17 +13,17 @@ from ..net.client import Exchange, Fetched
 from ..net.url import Url
 from ..types.errors import ToolError
 from .base import Context
-from .convert import INSTALL
+from .convert import INSTALL_COMMAND
 from .render import Rendered
 from .web import Tier, TierName, Wish
 
 
-async def as_browser(url: Url, wish: Wish, context: Context) -> Fetched:
+async def fetch_as_browser(url: Url, wish: Wish, context: Context) -> Fetched:
     """A GET with the greeting, the headers and the compression of a browser. Raises NetError,
     ToolError."""
     if find_spec("curl_cffi") is None:
         raise ToolError(
-            f"what speaks as a browser does is not installed on this machine: {INSTALL}"
+            f"what speaks as a browser does is not installed on this machine: {INSTALL_COMMAND}"
         )
     # Loaded by who asks for it: a C library that nothing else needs, and 7 MB of memory.
     module = await anyio.to_thread.run_sync(import_module, "deskhand.net.fingerprint")
@@ -33,6 +33,6 @@ async def as_browser(url: Url, wish: Wish, context: Context) -> Fetched:
     return await net.with_exchange(exchange).get(url, limits=limits)
 
 
-def further_tiers() -> dict[TierName, Tier]:
+def make_further_tiers() -> dict[TierName, Tier]:
     """The tiers of one agent beside the plain one."""
-    return {"browser": as_browser, "rendered": Rendered()}
+    return {"browser": fetch_as_browser, "rendered": Rendered()}

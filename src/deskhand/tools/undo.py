@@ -19,14 +19,14 @@ from ..types.commit import Change
 from ..types.labels import LOCAL, Label
 from . import tree
 from .notes import By, RunningEffect
-from .states import ChangedPath, digest_of
-from .watched_folder import WatchedFolder, marked
-from .written import rows_of_written
+from .states import ChangedPath, parse_digest
+from .watched_folder import WatchedFolder, make_undone_rows
+from .written import make_review_rows
 
-KV = "kv:"
-TASKS = "task:"
+KV_FOLDER = "kv:"
+TASKS_FOLDER = "task:"
 """The `folder` of effects on key-values, and of those on tasks."""
-UNKNOWN = "?"
+UNKNOWN_STATE = "?"
 """The state after a change of which only the state before was noted."""
 
 
@@ -44,7 +44,7 @@ class UndoItem(msgspec.Struct, frozen=True, gc=False):
         return os.fsdecode(self.place)
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         """For people."""
         text = self.place.decode(errors="backslashreplace")
         if text.startswith("["):
@@ -75,11 +75,11 @@ class UndoneEffect(msgspec.Struct, frozen=True):
     running: RunningEffect | None = None
 
     @property
-    def refused(self) -> bool:
+    def is_refused(self) -> bool:
         return not self.rows
 
 
-def take_back(
+def undo_files(
     ground: WatchedFolder, items: Sequence[UndoItem], by: By, force: bool, label: Label = LOCAL
 ) -> UndoneEffect:
     """Make the paths of an effect what they were before it. All or nothing where something was
@@ -88,38 +88,41 @@ def take_back(
     shadow = ground.shadow
     paths = [each.path for each in items]
     with shadow.lock:
-        ground.look_at(paths)
-        now = {path: seen.state for path in paths if (seen := shadow.seen.get(path)) is not None}
+        ground.scan_paths(paths)
+        now = {path: seen.state for path in paths if (seen := shadow.entries.get(path)) is not None}
         changed = [each for each in items if now.get(each.path) not in (each.after, each.before)]
         if changed and not force:
             return UndoneEffect(
                 (),
                 tuple(
-                    LeftUndone(each.shown, "changed", now.get(each.path) or "") for each in changed
+                    LeftUndone(each.display_name, "changed", now.get(each.path) or "")
+                    for each in changed
                 ),
             )
-        wanted, left = _wanted(ground, items, now)
+        wanted, left = _plan_states(ground, items, now)
         planned = [ChangedPath(path, now.get(path), state) for path, state in wanted.items()]
-        shadow.into_blobs([digest for each in planned if (digest := digest_of(each.before))])
-        one = ground.enter(by, label)
+        shadow.move_to_blobs([digest for each in planned if (digest := parse_digest(each.before))])
+        one = ground.register(by, label)
         one.add(planned)
-        failed = ground.bring_about(one)
+        failed = ground.apply_planned(one)
         known = {each.path for each in items}
         left += [
-            LeftUndone(_shown(path), "failed", why) for path, why in failed.items() if path in known
+            LeftUndone(_display_path(path), "failed", why)
+            for path, why in failed.items()
+            if path in known
         ]
-        ground.end(one, by.at)
+        ground.mark_ended(one, by.at)
         missed = {each.place for each in left}
-        back = tuple(each.shown for each in items if each.shown not in missed)
-        rows = ground.rows(one) or marked(by)
+        back = tuple(each.display_name for each in items if each.display_name not in missed)
+        rows = ground.effect_rows(one) or make_undone_rows(by)
         if ground.owned:
-            rows += rows_of_written(
-                by, ground.real, ground.for_review(one), outside=False, has=shadow.has
+            rows += make_review_rows(
+                by, ground.real, ground.list_for_review(one), outside=False, has=shadow.has_blob
             )
         return UndoneEffect(back, tuple(left), rows, one)
 
 
-def _wanted(
+def _plan_states(
     ground: WatchedFolder, items: Sequence[UndoItem], now: Mapping[str, str]
 ) -> tuple[dict[str, str | None], list[LeftUndone]]:
     """What has to be made so, and what cannot be, as it was not kept."""
@@ -129,47 +132,50 @@ def _wanted(
         if now.get(each.path) == each.before:
             continue
         heavy = each.before is None and now[each.path][0] == "h"
-        if heavy or (each.before is not None and not _kept(ground, each)):
-            left.append(LeftUndone(each.shown, "lost"))
+        if heavy or (each.before is not None and not _is_kept(ground, each)):
+            left.append(LeftUndone(each.display_name, "lost"))
         else:
             wanted[each.path] = each.before
     for path in [path for path, state in wanted.items() if state is not None]:
-        for folder in above(path):
-            if folder not in wanted and tree.status(ground.root, folder) is None:
+        for folder in parent_folders(path):
+            if folder not in wanted and tree.stat_path(ground.root, folder) is None:
                 wanted[folder] = "d0755"
     return wanted, left
 
 
-def _kept(ground: WatchedFolder, item: UndoItem) -> bool:
+def _is_kept(ground: WatchedFolder, item: UndoItem) -> bool:
     state = item.before or ""
     if state[:1] == "f":
         try:
-            ground.shadow.open(digest_of(state)).close()
+            ground.shadow.open(parse_digest(state)).close()
         except OSError:
             return False
     return state[:1] in "fld"
 
 
-def above(path: str) -> list[str]:
+def parent_folders(path: str) -> list[str]:
     """The folders around a path, the outermost first."""
     parts = path.split("/")
     return ["/".join(parts[:n]) for n in range(1, len(parts))]
 
 
-def _shown(path: str) -> str:
-    return UndoItem(os.fsencode(path), None, None).shown
+def _display_path(path: str) -> str:
+    return UndoItem(os.fsencode(path), None, None).display_name
 
 
-def take_back_values(
+def undo_values(
     items: Sequence[UndoItem], now: Mapping[bytes, str | None], by: By, force: bool
 ) -> UndoneEffect:
     """The same for key-values, of which `now` holds the states. Pure: the rows do it."""
     changed = [each for each in items if now[each.place] not in (each.after, each.before)]
     if changed and not force:
         return UndoneEffect(
-            (), tuple(LeftUndone(each.shown, "changed", now[each.place] or "") for each in changed)
+            (),
+            tuple(
+                LeftUndone(each.display_name, "changed", now[each.place] or "") for each in changed
+            ),
         )
-    rows = [begun(by, KV)]
+    rows = [make_effect_row(by, KV_FOLDER)]
     for each in items:
         namespace, key = msgspec.json.decode(each.place, type=tuple[str, str])
         place = (by.key, each.place, namespace, key)
@@ -184,11 +190,13 @@ def take_back_values(
             rows.append(Change("effect_kv_put", row))
         rows.append(Change("effect_kv_after", place))
     return UndoneEffect(
-        tuple(each.shown for each in items), (), (*rows, *closing(by.key), *marked(by))
+        tuple(each.display_name for each in items),
+        (),
+        (*rows, *make_closing_rows(by.key), *make_undone_rows(by)),
     )
 
 
-def begun(by: By, folder: str) -> Change:
+def make_effect_row(by: By, folder: str) -> Change:
     """The row of an effect on key-values or tasks; what it changes comes behind it."""
     return Change(
         "effect_add",
@@ -196,6 +204,6 @@ def begun(by: By, folder: str) -> Change:
     )
 
 
-def closing(key: str) -> tuple[Change, ...]:
+def make_closing_rows(key: str) -> tuple[Change, ...]:
     """The rows that drop what an effect did not change."""
     return (Change("effect_same", (key,)), Change("effect_none", (key,)))

@@ -18,92 +18,94 @@ from .base import Context, ToolScope
 from .file_snapshots import FileSnapshot
 from .label_marks import (
     LabelMarks,
-    by_either_name,
-    lasting,
-    marks_in,
-    marks_of,
-    read_since,
-    stored_as,
+    accessed_label,
+    encode_path,
+    join_private_label,
+    load_marks,
+    load_scope_marks,
+    needs_mark,
 )
 from .notes import By, PendingLabel, RunningEffect
-from .read_tracking import AccessTimes, changed_since
-from .states import digest_of
+from .read_tracking import AccessTimes, iter_changed_since
+from .states import parse_digest
 from .watched_folder import (
     FolderLook,
     WatchedFolder,
-    beside_key,
-    by,
-    effect_mark,
-    ground,
+    allowed_folder_key,
+    find_watched_folder,
+    list_owned_folders,
+    make_by,
     mark_effect,
-    owned_grounds,
+    mark_effect_by,
 )
-from .written import closed, rows_of_written, watched, why_closed
+from .written import explain_read_only, list_read_only, list_writable, make_review_rows
 
-NOWHERE: Mapping[str, str] = MappingProxyType({})
+NO_FOLDERS: Mapping[str, str] = MappingProxyType({})
 
 
-async def changing(
+async def change_file(
     context: Context, tool: str, path: str, act: Callable[[], str], label: Label = LOCAL
 ) -> tuple[Change, ...]:
     """Do something to the file at `path`, in a thread, after which it has this label; `act` returns
     the real path of the file. Returns the rows that undo it. The mark is written before anybody is
     told, as others read the file from now on."""
-    shut = {each.path: why_closed(context) for each in closed(context)}
-    return await changed_by(
-        context.reach, by(context, tool, path), path, act, (label, context.label), shut
+    shut = {each.path: explain_read_only(context) for each in list_read_only(context)}
+    return await change_file_as(
+        context.reach, make_by(context, tool, path), path, act, (label, context.label), shut
     )
 
 
-async def changed_by(
+async def change_file_as(
     reach: ToolScope,
     doer: By,
     path: str,
     act: Callable[[], str],
     labels: tuple[Label, Label],
-    shut: Mapping[str, str] = NOWHERE,
+    shut: Mapping[str, str] = NO_FOLDERS,
 ) -> tuple[Change, ...]:
     """The same for somebody. `labels` are that of the file then, and that of the line about it in
     the journal; `shut` are the folders in which nothing may be written, and why."""
     label, told = labels
-    whose = by_either_name(reach.files.roots[0][0], path, label)
+    whose = join_private_label(reach.files.roots[0][0], path, label)
 
-    def do() -> tuple[str, WatchedFolder, FolderLook, RunningEffect]:
-        where, place = ground(reach, path)
+    def run_change() -> tuple[str, WatchedFolder, FolderLook, RunningEffect]:
+        where, place = find_watched_folder(reach, path)
         if why := shut.get(where.real):
             raise ToolError(f"{path!r} is not written, as its folder is {why}")
-        real, looked, one = where.change(doer, place, act, whose)
+        real, looked, one = where.change_file(doer, place, act, whose)
         return real, where, looked, one
 
     try:
-        real, where, looked, one = await anyio.to_thread.run_sync(do)
+        real, where, looked, one = await anyio.to_thread.run_sync(run_change)
     except OSError as error:
         raise ToolError(
             f"{path!r} is not written, as what was there could not be kept: {error.strerror}"
         ) from error
     if reach.shadow is not None:
         with anyio.CancelScope(shield=True):
-            marks = await marks_in(reach, doer.key)
+            marks = await load_scope_marks(reach, doer.key)
             noted = (doer.session, doer.at)
-            marked = marks.rows_of(real, label if marks.private(real) else whose, noted)
-            if rows := (*marked, *effect_mark(doer, told)):
+            marked = marks.update_mark(real, label if marks.is_private_file(real) else whose, noted)
+            if rows := (*marked, *mark_effect_by(doer, told)):
                 await reach.shadow.commit((*looked.rows, *rows))
-    where.leave(one)
-    review = _for_review(where, doer, looked, join_labels((told, label)))
-    _tell_later(reach, doer, review)
+    where.release(one)
+    review = _review_rows(where, doer, looked, join_labels((told, label)))
+    _note_unreported(reach, doer, review)
     return (*looked.rows, *review)
 
 
-def _for_review(
+def _review_rows(
     where: WatchedFolder, by: By, looked: FolderLook, label: Label
 ) -> tuple[Change, ...]:
     """The rows that note for review what was found; `label` is that of all that may have gone into
     it."""
     outside = label.integrity == "untrusted"
-    return rows_of_written(by, where.real, looked.review, outside=outside, has=where.shadow.has)
+    return make_review_rows(
+        by, where.real, looked.review, outside=outside, has=where.shadow.has_blob
+    )
 
 
-def _tell_later(reach: ToolScope, by: By, rows: Sequence[Change]) -> None:
+def _note_unreported(reach: ToolScope, by: By, rows: Sequence[Change]) -> None:
     """Have the conversation tell, at the end of its turn, that there is something to review."""
     if any(row.statement == "written_add" for row in rows):
         reach.untold.add(by.session)
@@ -138,26 +140,28 @@ class Watch:
 
     async def __aexit__(self, *_: object) -> None:
         if not self._ended:
-            await self.cut()
+            await self.abort()
 
     @classmethod
-    async def of(cls, context: Context, what: str, tool: str = "shell") -> Watch:
+    async def start(cls, context: Context, what: str, tool: str = "shell") -> Watch:
         """Look before the command. Raises ToolError."""
-        where, _ = ground(context.reach)
-        owned = owned_grounds(context.reach, watched(context)) if context.reach.owned else []
+        where, _ = find_watched_folder(context.reach)
+        owned = (
+            list_owned_folders(context.reach, list_writable(context)) if context.reach.owned else []
+        )
         for each in (where, *owned):
-            await make_up(context.reach, each, context.clock.now())
-        marks, doer = await marks_of(context), by(context, tool, what)
+            await commit_owed(context.reach, each, context.clock.now())
+        marks, doer = await load_marks(context), make_by(context, tool, what)
 
         def begin() -> tuple[AccessTimes, list[WatchedCommand]]:
-            return AccessTimes.begun(marks, context, where.tell), _begun(
+            return AccessTimes.start_sync(marks, context, where.notify_read), _begin_all(
                 (where, *owned), doer, context.label
             )
 
         try:
-            if not owned and not marks.stored and where.same():
-                reads = AccessTimes.begun(marks, context, where.tell)
-                begun = [WatchedCommand(where, where.enter(doer, context.label))]
+            if not owned and not marks.stored and where.is_unchanged():
+                reads = AccessTimes.start_sync(marks, context, where.notify_read)
+                begun = [WatchedCommand(where, where.register(doer, context.label))]
             else:
                 reads, begun = await anyio.to_thread.run_sync(begin)
         except OSError as error:
@@ -165,67 +169,77 @@ class Watch:
                 f"nothing is run, as what is there could not be kept: {error.strerror}"
             ) from error
         for one in [found.one for found in begun]:
-            one.heard = reads.now
-            one.arm = reads.add
-            one.noticed = reads.note
+            one.current_label = reads.current_label
+            one.arm_file = reads.arm_file
+            one.note_reads = reads.note_reads
         return cls(context, begun[0], begun[1:], reads)
 
-    async def so_far(self) -> FolderLook:
+    async def checkpoint(self) -> FolderLook:
         """Look while it runs, and mark what it has done: its rows may be committed now, and again
         later."""
-        return await self._read(await anyio.to_thread.run_sync(self._changes, None))
+        return await self._merge_looks(await anyio.to_thread.run_sync(self._collect_changes, None))
 
     @property
-    def _all(self) -> tuple[WatchedCommand, ...]:
+    def _folders(self) -> tuple[WatchedCommand, ...]:
         """The workspace, and each folder of the owner."""
         return (self._here, *self._owned)
 
-    def _changes(self, now: float | None) -> list[FolderLook]:
+    def _collect_changes(self, now: float | None) -> list[FolderLook]:
         """What it has done until now, in each of them; at its end, `now`."""
-        return [each.where.look(each.one, now) for each in self._all]
+        return [each.where.collect_changes(each.one, now) for each in self._folders]
 
-    async def read(self) -> Label:
+    async def read_label(self) -> Label:
         """The label of the files that it has read until now, and of what others wrote that it may
         have."""
-        await self._look()
-        return self._reads.files()
+        await self._update_reads()
+        return self._reads.files_label()
 
-    async def _look(self) -> None:
+    async def _update_reads(self) -> None:
         """See what it has read."""
-        found = await anyio.to_thread.run_sync(self._others) if self._crowded else []
-        await self._reads.look(await marks_in(self._context.reach, self._context.key), found)
+        found = await anyio.to_thread.run_sync(self._pending_labels) if self._has_concurrent else []
+        await self._reads.update_reads(
+            await load_scope_marks(self._context.reach, self._context.key), found
+        )
 
-    def _others(self) -> list[PendingLabel]:
+    def _pending_labels(self) -> list[PendingLabel]:
         """Whose words it may have read that nobody has marked. It blocks."""
-        return [word for each in self._all for word in each.where.others(each.one)]
+        return [
+            word for each in self._folders for word in each.where.other_pending_labels(each.one)
+        ]
 
     @property
-    def _crowded(self) -> bool:
+    def _has_concurrent(self) -> bool:
         """Whether anything else ran while it did."""
-        return any(len(each.where.shadow.running) > 1 or each.one.beside for each in self._all)
+        return any(
+            len(each.where.shadow.running) > 1 or each.one.concurrent_labels
+            for each in self._folders
+        )
 
-    def hear(self, label: Label) -> None:
+    def set_network_label(self, label: Label) -> None:
         """The command has heard from elsewhere, by the network."""
-        self._reads.heard = label
+        self._reads.network_label = label
 
-    async def _read(self, looked: Sequence[FolderLook]) -> FolderLook:
+    async def _merge_looks(self, looked: Sequence[FolderLook]) -> FolderLook:
         """All of that together, with whose word it is. The marks are written now."""
-        await self._look()
+        await self._update_reads()
         label = self._reads.label()
         shadow = self._context.reach.shadow
         changed = tuple(path for each in looked for path in each.changed)
         rows = [row for each in looked for row in each.rows]
-        marks = (*self._reads.marks(changed, self._context), *mark_effect(self._context, label))
+        marks = (
+            *self._reads.mark_changed(changed, self._context),
+            *mark_effect(self._context, label),
+        )
         if marks and shadow is not None:
             await shadow.commit((*rows, *marks))
         for each, found in zip(self._owned, looked[1:], strict=True):
-            rows += _for_review(
+            rows += _review_rows(
                 each.where, each.one.by, found, join_labels((self._context.label, label))
             )
-        _tell_later(self._context.reach, self._here.one.by, rows)
+        _note_unreported(self._context.reach, self._here.one.by, rows)
         return FolderLook(changed, tuple(rows), "".join(each.said for each in looked), label)
 
-    async def over(self) -> FolderLook:
+    async def finish(self) -> FolderLook:
         """Look after it, when nothing that it started is left, and mark what it has done."""
         now = self._context.clock.now()
         here = self._here
@@ -234,93 +248,97 @@ class Watch:
                 not self._owned
                 and not here.one.items
                 and not here.one.touched
-                and here.where.same()
+                and here.where.is_unchanged()
             ):
-                here.where.end(here.one, now)
+                here.where.mark_ended(here.one, now)
                 looked = [FolderLook()]
             else:
-                looked = await anyio.to_thread.run_sync(self._changes, now)
+                looked = await anyio.to_thread.run_sync(self._collect_changes, now)
             self._ended = True
-            told = await self._read(looked)
-            for each in self._all:
-                each.where.leave(each.one)
+            told = await self._merge_looks(looked)
+            for each in self._folders:
+                each.where.release(each.one)
         return told
 
-    async def cut(self) -> FolderLook:
+    async def abort(self) -> FolderLook:
         """The same where there will be no result: the rows are committed now."""
         for each in self._owned:
-            each.one.noted.clear()
+            each.one.noted_for_review.clear()
         with anyio.CancelScope(shield=True):
-            looked = await self.over()
+            looked = await self.finish()
             if looked.rows and self._context.reach.shadow is not None:
                 await self._context.reach.shadow.commit(looked.rows)
         return looked
 
 
-def _begun(grounds: Sequence[WatchedFolder], doer: By, label: Label) -> list[WatchedCommand]:
+def _begin_all(grounds: Sequence[WatchedFolder], doer: By, label: Label) -> list[WatchedCommand]:
     """It begins in all these folders, of which the first is the workspace, or nowhere. Raises
     OSError."""
     begun = list[WatchedCommand]()
     try:
         for where in grounds:
-            key = beside_key(doer.key, where.real) if where.owned else doer.key
+            key = allowed_folder_key(doer.key, where.real) if where.owned else doer.key
             begun.append(
                 WatchedCommand(where, where.begin(msgspec.structs.replace(doer, key=key), label))
             )
     except OSError:
         for each in begun:
-            each.where.leave(each.one, doer.at)
+            each.where.release(each.one, doer.at)
         raise
     return begun
 
 
-async def make_up(reach: ToolScope, where: WatchedFolder, now: float | None = None) -> None:
+async def commit_owed(reach: ToolScope, where: WatchedFolder, now: float | None = None) -> None:
     """Commit what is owed: of commands that were killed with their process, and of calls whose
     result was lost by `now`."""
     shadow = where.shadow
     found = list[RunningEffect]()
-    if first := not shadow.looked_back:
-        found += await anyio.to_thread.run_sync(where.lost)
-    found += where.owed(now) if now is not None else ()
+    if first := not shadow.is_recovered:
+        found += await anyio.to_thread.run_sync(where.recover_killed)
+    found += where.list_owed(now) if now is not None else ()
     marks = (
         LabelMarks(where.real, {})
         if not found or where.owned
-        else await marks_in(reach, others=False)
+        else await load_scope_marks(reach, others=False)
     )
     for one in found:
         known = await reach.rows("effect_known", (one.by.key,))
         unmarked = not where.owned and not one.marked and one.by.undoes is None
-        if unmarked and (rows := await anyio.to_thread.run_sync(_marks_of_cut, one, reach, marks)):
+        if unmarked and (
+            rows := await anyio.to_thread.run_sync(_interrupted_mark_rows, one, reach, marks)
+        ):
             await shadow.commit(rows)
-        if not known and (rows := where.rows(one)):
+        if not known and (rows := where.effect_rows(one)):
             await shadow.commit(rows)
-        lost = where.owned and (one.is_cut or not known)
-        if lost and (rows := await anyio.to_thread.run_sync(_review_of_lost, where, one)):
+        lost = where.owned and (one.is_interrupted or not known)
+        if lost and (rows := await anyio.to_thread.run_sync(_lost_review_rows, where, one)):
             reach.untold.add(one.by.session)
             await shadow.commit(rows)
-        where.settled(one)
+        where.mark_committed(one)
     if first:
-        await anyio.to_thread.run_sync(shadow.notes.forget)
-        shadow.looked_back = True
+        await anyio.to_thread.run_sync(shadow.notes.delete_leftover)
+        shadow.is_recovered = True
 
 
-def _review_of_lost(where: WatchedFolder, one: RunningEffect) -> tuple[Change, ...]:
+def _lost_review_rows(where: WatchedFolder, one: RunningEffect) -> tuple[Change, ...]:
     """The rows that note for review what it did. What it had read by then, nobody knows any
     more."""
-    one.noted.clear()
-    return rows_of_written(
-        one.by, where.real, where.for_review(one), outside=True, has=where.shadow.has
+    one.noted_for_review.clear()
+    return make_review_rows(
+        one.by, where.real, where.list_for_review(one), outside=True, has=where.shadow.has_blob
     )
 
 
-def _marks_of_cut(one: RunningEffect, reach: ToolScope, marks: LabelMarks) -> tuple[Change, ...]:
+def _interrupted_mark_rows(
+    one: RunningEffect, reach: ToolScope, marks: LabelMarks
+) -> tuple[Change, ...]:
     """The rows of what a command may have written that was killed with its process: on the word of
     which it began, and of all that was read since."""
     root = reach.files.roots[0][0]
-    label = join_labels((one.label, one.heard(), *one.beside))
+    label = join_labels((one.label, one.current_label(), *one.concurrent_labels))
     if one.over_at is None:
-        label = join_labels((label, read_since(marks, root)))
-    if not lasting(label):
+        label = join_labels((label, accessed_label(marks, root)))
+    if not needs_mark(label):
         return ()
     folders = (
         root,
@@ -334,24 +352,24 @@ def _marks_of_cut(one: RunningEffect, reach: ToolScope, marks: LabelMarks) -> tu
     paths = {
         path
         for folder in folders
-        for path, at in changed_since(folder, one.begun_ns)
+        for path, at in iter_changed_since(folder, one.begun_ns)
         if at <= until_ns
     }
     paths -= {
-        f"{root}/{path}" for path, seen in _kept(reach)
+        f"{root}/{path}" for path, seen in _iter_kept(reach)
     }  # it is as it was, or one of the next
     paths |= {f"{root}/{path}" for path in one.touched}
     noted = (one.by.session, one.by.at)
     rows = (
-        (path, join_labels((label, marks.stored.get(stored_as(path), LOCAL))))
+        (path, join_labels((label, marks.stored.get(encode_path(path), LOCAL))))
         for path in sorted(paths)
     )
-    marked = (change for path, joined in rows for change in marks.rows(path, joined, noted))
-    return (*effect_mark(one.by, label), *marked)
+    marked = (change for path, joined in rows for change in marks.set_mark(path, joined, noted))
+    return (*mark_effect_by(one.by, label), *marked)
 
 
-def _kept(reach: ToolScope) -> Iterator[tuple[str, FileSnapshot]]:
+def _iter_kept(reach: ToolScope) -> Iterator[tuple[str, FileSnapshot]]:
     """The files of which the bytes are known, so that looking has told whether they were
     changed."""
-    seen = reach.shadow.seen if reach.shadow is not None else {}
-    return ((path, each) for path, each in list(seen.items()) if digest_of(each.state))
+    seen = reach.shadow.entries if reach.shadow is not None else {}
+    return ((path, each) for path, each in list(seen.items()) if parse_digest(each.state))

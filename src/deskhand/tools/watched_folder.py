@@ -25,17 +25,17 @@ from ..types.labels import LOCAL, Label, join_labels
 from . import tree
 from .base import Context, ToolScope
 from .file_snapshots import FileSnapshots
-from .guarded import put_back
-from .label_marks import lasting, stored_as, words_in
+from .guarded import restore_protected
+from .label_marks import encode_path, list_pending_labels, needs_mark
 from .notes import By, PendingLabel, RunningEffect
 from .paths import Allowed
-from .read_tracking import COARSE_NS
-from .states import ChangedPath, digest_of
-from .written import newest_below
+from .read_tracking import CLOCK_TICK_NS
+from .states import ChangedPath, parse_digest
+from .written import newest_change_ns
 
 STATEMENTS = load_sql(__package__, "effects.sql")
-WHAT_CHARS = 300
-OWED_S = 5.0
+MAX_WHAT_CHARS = 300
+OWED_AFTER_S = 5.0
 """The rows of a call that is over are committed with its result. After so long we look whether they
 were."""
 
@@ -69,7 +69,7 @@ class WatchedFolder:
         *,
         owned: bool = False,
     ) -> None:
-        self.shadow, self.root, self.real, self.beside, self.owned = (
+        self.shadow, self.root, self.real, self.extra_folders, self.owned = (
             shadow,
             root,
             real,
@@ -81,50 +81,54 @@ class WatchedFolder:
     def _running(self) -> list[RunningEffect]:
         return self.shadow.running
 
-    def same(self) -> bool:
+    def is_unchanged(self) -> bool:
         """Whether nothing has changed, where that can be told at once; then there is nothing to do
         in a thread."""
-        return self.shadow.same(self.root)
+        return self.shadow.is_unchanged(self.root)
 
     def begin(self, by: By, label: Label = LOCAL) -> RunningEffect:
         """Look, and note that it begins, on whose word. What changed before is nobody's, unless
         something runs."""
         with self.shadow.lock:
-            self._found(self.shadow.look(self.root), guard=True)
+            self._attribute_changes(self.shadow.scan(self.root), guard=True)
             self.shadow.save()
-            return self.enter(by, label, whole=True)
+            return self.register(by, label, whole=True)
 
-    def enter(self, by: By, label: Label = LOCAL, *, whole: bool = False) -> RunningEffect:
+    def register(self, by: By, label: Label = LOCAL, *, whole: bool = False) -> RunningEffect:
         """Note that it begins."""
-        one = RunningEffect(by, label, time.time_ns() - COARSE_NS, whole=whole or self.shadow.whole)
+        one = RunningEffect(
+            by, label, time.time_ns() - CLOCK_TICK_NS, whole=whole or self.shadow.whole
+        )
         self._running.append(one)
-        self._write()
+        self._write_notes()
         return one
 
-    def tell(self, paths: Collection[str]) -> None:
+    def notify_read(self, paths: Collection[str]) -> None:
         """Somebody who runs has read these, of which the trace is taken away in a moment."""
         with self.shadow.lock:
             for each in self._running:
-                each.noticed(paths)
-            self._write()
+                each.note_reads(paths)
+            self._write_notes()
 
-    def others(self, one: RunningEffect) -> list[PendingLabel]:
+    def other_pending_labels(self, one: RunningEffect) -> list[PendingLabel]:
         """Whose words what runs may have read that nobody has marked: of what runs beside it. It
         blocks."""
         found = [
-            word for word in words_in(self.shadow, self.real, one.by.key) if lasting(word.label)
+            word
+            for word in list_pending_labels(self.shadow, self.real, one.by.key)
+            if needs_mark(word.label)
         ]
         known = [
             PendingLabel(since_ns, None, label, armed=self.shadow.armed)
-            for label, since_ns in list(one.beside.items())
+            for label, since_ns in list(one.concurrent_labels.items())
         ]
         return [*found, *known]
 
-    def _write(self) -> None:
+    def _write_notes(self) -> None:
         """Note what runs and how far it has come, for the next process if this one is killed."""
         self.shadow.notes.write(self._running)
 
-    def _found(
+    def _attribute_changes(
         self, changes: Sequence[ChangedPath], guard: bool, by: RunningEffect | None = None
     ) -> list[str]:
         """Say whose these changes are, after putting back what is protected. Returns what to say of
@@ -135,76 +139,84 @@ class WatchedFolder:
             return said
         kept = list(changes)
         if guard:
-            kept, said = put_back(self.shadow, self.root, self.real, changes)
+            kept, said = restore_protected(self.shadow, self.root, self.real, changes)
             if self.owned and said:
-                said += self._aside(changes, kept)
+                said += self._keep_aside(changes, kept)
         for each in alive:
             each.touched.update(change.path for change in kept)
         whose = by or alive[0]
         whose.add(kept)
-        self.shadow.into_blobs([digest for each in kept if (digest := digest_of(each.before))])
-        self._write()
+        self.shadow.move_to_blobs(
+            [digest for each in kept if (digest := parse_digest(each.before))]
+        )
+        self._write_notes()
         return said
 
-    def _aside(self, changes: Sequence[ChangedPath], kept: Sequence[ChangedPath]) -> list[str]:
+    def _keep_aside(self, changes: Sequence[ChangedPath], kept: Sequence[ChangedPath]) -> list[str]:
         """Keep what was put back, as a file: it may be what the owner saved just then. Returns what
         to say of that."""
         now = {each.path: each.after for each in kept}
         gone = [
             each
             for each in changes
-            if now.get(each.path, each.before) != each.after and digest_of(each.after)
+            if now.get(each.path, each.before) != each.after and parse_digest(each.after)
         ]
         for each in gone:
             with suppress(OSError):
-                self.shadow.set_aside(each.path, digest_of(each.after))
-        return [f"what stood there is kept in {self.shadow.put_aside}"] if gone else []
+                self.shadow.set_aside(each.path, parse_digest(each.after))
+        return [f"what stood there is kept in {self.shadow.aside_folder}"] if gone else []
 
-    def look_at(self, paths: Sequence[str]) -> None:
+    def scan_paths(self, paths: Sequence[str]) -> None:
         """See what these are now. What has changed is nobody's, unless something runs."""
-        self._found(self.shadow.look_at(self.root, paths), guard=True)
+        self._attribute_changes(self.shadow.scan_paths(self.root, paths), guard=True)
 
-    def look(self, one: RunningEffect, now: float | None = None) -> FolderLook:
+    def collect_changes(self, one: RunningEffect, now: float | None = None) -> FolderLook:
         """What the command has done until now; at its end, `now`."""
         with self.shadow.lock:
             if self.owned and now is not None:
-                self._unsettle(one)
-            said = self._found(self.shadow.look(self.root), guard=True, by=one)
-            looked = self._looked(one, said)
+                self._mark_unsettled(one)
+            said = self._attribute_changes(self.shadow.scan(self.root), guard=True, by=one)
+            looked = self._make_look(one, said)
             self.shadow.save()
             if now is not None:
-                self.end(one, now)
+                self.mark_ended(one, now)
         return looked
 
-    def _unsettle(self, one: RunningEffect) -> None:
+    def _mark_unsettled(self, one: RunningEffect) -> None:
         """Read again at the end what was changed while it ran: what is written through a mapping
         may not tell by its times."""
         for path in one.touched:
-            if (seen := self.shadow.seen.get(path)) is not None:
+            if (seen := self.shadow.entries.get(path)) is not None:
                 seen.settled = False
 
-    def end(self, one: RunningEffect, now: float) -> None:
+    def mark_ended(self, one: RunningEffect, now: float) -> None:
         """It does nothing any more. What others that run may have read of it, they have."""
-        one.over_ns = time.time_ns() + COARSE_NS
+        one.over_ns = time.time_ns() + CLOCK_TICK_NS
         one.over_at = now
-        for word in one.words():
+        for word in one.pending_labels():
             word = msgspec.structs.replace(word, armed=self.shadow.armed)
-            if lasting(word.label) and not one.marked and word.anywhere((self.real, *self.beside)):
+            if (
+                needs_mark(word.label)
+                and not one.marked
+                and word.covers_any_in((self.real, *self.extra_folders))
+            ):
                 for each in self._running:
                     if each is not one and each.over_at is None:
-                        each.beside.setdefault(word.label, one.over_ns - 2 * COARSE_NS)
-        self._write()
+                        each.concurrent_labels.setdefault(
+                            word.label, one.over_ns - 2 * CLOCK_TICK_NS
+                        )
+        self._write_notes()
 
-    def leave(self, one: RunningEffect, now: float = 0.0) -> None:
+    def release(self, one: RunningEffect, now: float = 0.0) -> None:
         """It is over, and the marks are written."""
         if one.over_at is None:
-            self.end(one, now)
+            self.mark_ended(one, now)
         one.marked = True
-        if not one.rows and one in self._running:
+        if not one.net_changes and one in self._running:
             self._running.remove(one)
-        self._write()
+        self._write_notes()
 
-    def change(
+    def change_file(
         self, by: By, place: str, act: Callable[[], T], label: Label = LOCAL
     ) -> tuple[T, FolderLook, RunningEffect]:
         """Do something to one file, on the word of this label, and tell what it came to. It is to
@@ -212,61 +224,68 @@ class WatchedFolder:
         above = place.split("/")
         paths = ["/".join(above[: n + 1]) for n in range(len(above))]
         with self.shadow.lock:
-            self._found(self.shadow.look_at(self.root, paths), guard=True)
-            one = self.enter(by, label)
+            self._attribute_changes(self.shadow.scan_paths(self.root, paths), guard=True)
+            one = self.register(by, label)
             try:
                 done = act()
             except BaseException:
-                self.leave(one, by.at)
+                self.release(one, by.at)
                 raise
             finally:
-                for each in self._running if lasting(label) else ():
+                for each in self._running if needs_mark(label) else ():
                     if each is not one and each.over_at is None:
-                        each.arm(f"{self.real}/{place}", label)
-                changes = self.shadow.look_at(self.root, paths)
+                        each.arm_file(f"{self.real}/{place}", label)
+                changes = self.shadow.scan_paths(self.root, paths)
                 for each in self._running:
                     each.touched.update(change.path for change in changes)
                 one.add(changes)
-                self.shadow.into_blobs(
-                    [digest for each in changes if (digest := digest_of(each.before))]
+                self.shadow.move_to_blobs(
+                    [digest for each in changes if (digest := parse_digest(each.before))]
                 )
                 self.shadow.save()
-                one.over_ns = time.time_ns() + COARSE_NS
+                one.over_ns = time.time_ns() + CLOCK_TICK_NS
                 one.over_at = by.at
-                self._write()
-        return done, self._looked(one, []), one
+                self._write_notes()
+        return done, self._make_look(one, []), one
 
-    def _looked(self, one: RunningEffect, said: Sequence[str]) -> FolderLook:
+    def _make_look(self, one: RunningEffect, said: Sequence[str]) -> FolderLook:
         paths = (
             os.fsencode(f"{self.real}/{path}").decode(errors="backslashreplace")
             for path in sorted(one.touched)
         )
-        lost = [each for each in one.rows if each.before is not None and each.before[0] in "uoh"]
-        words = [*said, *self._lost(lost)]
-        review = self.for_review(one) if self.owned else ()
+        lost = [
+            each for each in one.net_changes if each.before is not None and each.before[0] in "uoh"
+        ]
+        words = [*said, *self._describe_not_undoable(lost)]
+        review = self.list_for_review(one) if self.owned else ()
         return FolderLook(
-            tuple(paths), self.rows(one), "".join(f"\n[{each}]" for each in words), review=review
+            tuple(paths),
+            self.effect_rows(one),
+            "".join(f"\n[{each}]" for each in words),
+            review=review,
         )
 
-    def for_review(self, one: RunningEffect) -> tuple[ChangedPath, ...]:
+    def list_for_review(self, one: RunningEffect) -> tuple[ChangedPath, ...]:
         """What it has changed, and is not noted for review yet. Of folders into which no look goes
         it is told that something in them was changed."""
         found = dict(one.items)
-        for path in self.shadow.unlooked if one.whole else ():
-            if newest := newest_below(f"{self.real}/{path}", one.begun_ns):
-                seen = self.shadow.seen.get(path)
+        for path in self.shadow.skipped_folders if one.whole else ():
+            if newest := newest_change_ns(f"{self.real}/{path}", one.begun_ns):
+                seen = self.shadow.entries.get(path)
                 known = one.items.get(path)
                 state = seen.state if seen is not None else "h"
                 found[path] = ChangedPath(
                     path, known.before if known is not None else state, f"{state} {newest}"
                 )
         fresh = [
-            each for each in found.values() if one.noted.get(each.path, each.before) != each.after
+            each
+            for each in found.values()
+            if one.noted_for_review.get(each.path, each.before) != each.after
         ]
-        one.noted.update((each.path, each.after) for each in fresh)
+        one.noted_for_review.update((each.path, each.after) for each in fresh)
         return tuple(sorted(fresh, key=lambda each: each.path))
 
-    def _lost(self, lost: Sequence[ChangedPath]) -> list[str]:
+    def _describe_not_undoable(self, lost: Sequence[ChangedPath]) -> list[str]:
         """What of it cannot be undone."""
         large = [each for each in lost if (each.before or "")[0] == "u"]
         folders = [
@@ -289,59 +308,59 @@ class WatchedFolder:
             )
         return said
 
-    def rows(self, one: RunningEffect) -> tuple[Change, ...]:
+    def effect_rows(self, one: RunningEffect) -> tuple[Change, ...]:
         """The rows of what it has done; none where that is nothing."""
-        return rows_of(one.by, self.real, one.rows, self.shadow.has)
+        return make_effect_rows(one.by, self.real, one.net_changes, self.shadow.has_blob)
 
-    def lost(self) -> list[RunningEffect]:
+    def recover_killed(self) -> list[RunningEffect]:
         """What was running when a process was killed, with all that has changed since; and what
         ended then."""
         with self.shadow.lock:
-            found = self.shadow.notes.left()
+            found = self.shadow.notes.read_leftover()
             for one in found:
                 if one.over_at is None and one.by.undoes is not None:
-                    self.bring_about(one)
-            cut = [one for one in found if one.is_cut]
+                    self.apply_planned(one)
+            cut = [one for one in found if one.is_interrupted]
             if cut and (self.shadow.whole or any(one.whole for one in cut)):
                 self._running.extend(cut)
-                self._found(self.shadow.look(self.root), guard=True, by=cut[0])
+                self._attribute_changes(self.shadow.scan(self.root), guard=True, by=cut[0])
                 self.shadow.save()
                 self._running[:] = [one for one in self._running if one not in cut]
         return found
 
-    def bring_about(self, one: RunningEffect) -> dict[str, str]:
+    def apply_planned(self, one: RunningEffect) -> dict[str, str]:
         """Do what an undo has noted that it wants, and note what came of it. Returns what failed,
         and why."""
-        self._write()
-        failed = tree.put(
+        self._write_notes()
+        failed = tree.apply_states(
             self.root, {path: each.after for path, each in one.items.items()}, self.shadow.open
         )
-        self.shadow.look_at(self.root, list(one.items))
+        self.shadow.scan_paths(self.root, list(one.items))
         for path, each in one.items.items():
-            seen = self.shadow.seen.get(path)
+            seen = self.shadow.entries.get(path)
             one.items[path] = ChangedPath(
                 path, each.before, seen.state if seen is not None else None
             )
         self.shadow.save()
         return failed
 
-    def owed(self, now: float) -> list[RunningEffect]:
+    def list_owed(self, now: float) -> list[RunningEffect]:
         """What is over, and should have been committed."""
         with self.shadow.lock:
             return [
                 one
                 for one in self._running
-                if one.over_at is not None and abs(now - one.over_at) > OWED_S
+                if one.over_at is not None and abs(now - one.over_at) > OWED_AFTER_S
             ]
 
-    def settled(self, one: RunningEffect) -> None:
+    def mark_committed(self, one: RunningEffect) -> None:
         """Its rows are committed."""
         with self.shadow.lock:
             self._running[:] = [each for each in self._running if each is not one]
-            self._write()
+            self._write_notes()
 
 
-def rows_of(
+def make_effect_rows(
     by: By, folder: str, changes: Sequence[ChangedPath], has: Callable[[str], bool]
 ) -> tuple[Change, ...]:
     """The rows of an effect; none where it changed nothing. `has` tells whether the bytes of a
@@ -355,25 +374,25 @@ def rows_of(
         by.person,
         by.tool,
         folder,
-        by.what[:WHAT_CHARS],
+        by.what[:MAX_WHAT_CHARS],
         by.at,
         by.undoes,
     )
     rows = [Change("effect_add", head)]
     for each in sorted(changes, key=lambda each: each.path):
-        digest = digest_of(each.before)
+        digest = parse_digest(each.before)
         blob = DIGEST_PREFIX + digest if digest and has(digest) else None
-        path = stored_as(f"{folder}/{each.path}")
+        path = encode_path(f"{folder}/{each.path}")
         place = os.fsencode(each.path)
         if blob is not None:
             rows.append(Change("file_label_keep", (path, blob, by.key, place)))
         rows.append(Change("effect_item_add", (by.key, place, each.before, each.after, blob)))
         if by.undoes is not None:
-            rows += _label_again(path, digest_of(each.after), by.at)
-    return (*rows, *marked(by))
+            rows += _restore_label_rows(path, parse_digest(each.after), by.at)
+    return (*rows, *make_undone_rows(by))
 
 
-def _label_again(path: str, digest: str, at: float) -> list[Change]:
+def _restore_label_rows(path: str, digest: str, at: float) -> list[Change]:
     """Whose word these bytes are: what it was when they were there before. What is no file keeps
     its mark: of its name and of where it leads nobody else knows, and what is gone may come
     back."""
@@ -385,7 +404,7 @@ def _label_again(path: str, digest: str, at: float) -> list[Change]:
     ]
 
 
-def marked(by: By) -> tuple[Change, ...]:
+def make_undone_rows(by: By) -> tuple[Change, ...]:
     """The rows that say that an undo has happened."""
     if by.undoes is None:
         return ()
@@ -396,12 +415,12 @@ def marked(by: By) -> tuple[Change, ...]:
 def mark_effect(context: Context, label: Label = LOCAL) -> tuple[Change, ...]:
     """The row that remembers whose word the journal's line about this call is: it names what was
     run, and files."""
-    return effect_mark(by(context, "", ""), join_labels((context.label, label)))
+    return mark_effect_by(make_by(context, "", ""), join_labels((context.label, label)))
 
 
-def effect_mark(doer: By, label: Label) -> tuple[Change, ...]:
+def mark_effect_by(doer: By, label: Label) -> tuple[Change, ...]:
     """The same for somebody; none where that says nothing."""
-    if not lasting(label):
+    if not needs_mark(label):
         return ()
     return (
         Change(
@@ -411,14 +430,14 @@ def effect_mark(doer: By, label: Label) -> tuple[Change, ...]:
     )
 
 
-def by(context: Context, tool: str, what: str) -> By:
+def make_by(context: Context, tool: str, what: str) -> By:
     """The call that a tool is in."""
     who = context.principal.on_behalf_of or context.principal.id
     line = " ".join(what.split())
     return By(context.key, context.agent, context.session, who, tool, line, context.clock.now())
 
 
-def ground(reach: ToolScope, path: str = "") -> tuple[WatchedFolder, str]:
+def find_watched_folder(reach: ToolScope, path: str = "") -> tuple[WatchedFolder, str]:
     """Where a file lies, as (folder that is watched, path in it); without a path, the workspace.
     Raises ToolError."""
     if reach.shadow is None:
@@ -433,37 +452,39 @@ def ground(reach: ToolScope, path: str = "") -> tuple[WatchedFolder, str]:
     ]
     if not path:
         return WatchedFolder(reach.shadow, descriptor, real, beside), ""
-    place = reach.files.place(path)
+    place = reach.files.target_path(path)
     inside = [root for root in reach.files.roots if place.startswith(f"{root[0]}/")]
     if not inside:
         raise ToolError(f"{path!r} is outside the workspace")
     if any(root[0] == real for root in inside):
         return WatchedFolder(reach.shadow, descriptor, real, beside), place[len(real) + 1 :]
     real, descriptor, _ = max(inside, key=lambda root: len(root[0]))
-    return ground_beside(reach, reach.shadow, (real, descriptor)), place[len(real) + 1 :]
+    return make_allowed_folder(reach, reach.shadow, (real, descriptor)), place[len(real) + 1 :]
 
 
-def ground_beside(reach: ToolScope, shadow: FileSnapshots, root: tuple[str, int]) -> WatchedFolder:
+def make_allowed_folder(
+    reach: ToolScope, shadow: FileSnapshots, root: tuple[str, int]
+) -> WatchedFolder:
     """A folder beside the workspace: its real path, and a descriptor."""
     real, descriptor = root
     owned = any(each.path == real for each in reach.owned)
-    return WatchedFolder(shadow.beside(real), descriptor, real, owned=owned)
+    return WatchedFolder(shadow.for_folder(real), descriptor, real, owned=owned)
 
 
-def owned_grounds(reach: ToolScope, folders: Sequence[Allowed]) -> list[WatchedFolder]:
+def list_owned_folders(reach: ToolScope, folders: Sequence[Allowed]) -> list[WatchedFolder]:
     """These folders of the owner, as far as they can be reached."""
     if reach.shadow is None:
         return []
     names = {each.path for each in folders}
     found = [(real, descriptor) for real, descriptor, _ in reach.files.roots[1:] if real in names]
-    return [ground_beside(reach, reach.shadow, each) for each in found]
+    return [make_allowed_folder(reach, reach.shadow, each) for each in found]
 
 
-def beside_key(key: str, folder: str) -> str:
+def allowed_folder_key(key: str, folder: str) -> str:
     """The key of what a call changed in a folder beside the workspace."""
     return f"{key}+{sha256(folder.encode(errors='surrogateescape')).hexdigest()[:8]}"
 
 
-def beside_keys(key: str) -> tuple[str, str]:
+def allowed_folder_key_range(key: str) -> tuple[str, str]:
     """All such keys of a call: from the first one on, and before the second one."""
     return f"{key}+", f"{key},"

@@ -10,10 +10,10 @@ import msgspec
 from ..types.identity import Principal
 from ..types.labels import LOCAL, UNTRUSTED, Label, join_labels
 
-SHOWN = 8
+MAX_LISTED = 8
 
 
-async def nothing_read() -> Label:
+async def read_nothing() -> Label:
     """Of what reads no files."""
     return LOCAL
 
@@ -28,7 +28,7 @@ class Traveller(msgspec.Struct, frozen=True):
     principal: Principal
     label: Label = UNTRUSTED
     public: bool = False
-    read: Callable[[], Awaitable[Label]] = nothing_read
+    read: Callable[[], Awaitable[Label]] = read_nothing
 
 
 class Way(msgspec.Struct):
@@ -39,25 +39,25 @@ class Way(msgspec.Struct):
     reached: dict[str, int] = {}
     refused: dict[str, str] = {}
 
-    def note(self) -> str:
+    def render_note(self) -> str:
         """What the model is told beneath the command's output."""
-        lines = [f"[not reachable: {why}]" for why in list(self.refused.values())[:SHOWN]]
-        if (more := len(self.refused) - SHOWN) > 0:
+        lines = [f"[not reachable: {why}]" for why in list(self.refused.values())[:MAX_LISTED]]
+        if (more := len(self.refused) - MAX_LISTED) > 0:
             lines.append(f"[not reachable: {more} more hosts]")
         return "".join(f"\n{line}" for line in lines)
 
-    def label(self, plain: Label) -> Label:
+    def output_label(self, plain: Label) -> Label:
         """That of what the command said: whoever heard from outside may repeat it."""
         return join_labels(
             [plain, *(Label("untrusted", None, f"https://{host}/") for host in self.reached)]
         )
 
 
-Ways = Callable[[Traveller], AbstractAsyncContextManager[Way]]
+OpenWay = Callable[[Traveller], AbstractAsyncContextManager[Way]]
 """Opens a way for as long as a command runs."""
 
 
 @asynccontextmanager
-async def no_way(traveller: Traveller) -> AsyncIterator[Way]:
+async def no_network(traveller: Traveller) -> AsyncIterator[Way]:
     """Where commands have no network at all."""
     yield Way()

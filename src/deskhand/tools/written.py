@@ -23,10 +23,10 @@ from ..types.commit import Change
 from .base import Context
 from .notes import By
 from .paths import Allowed
-from .states import ChangedPath, digest_of
+from .states import ChangedPath, parse_digest
 
 
-def closed(context: Context) -> tuple[Allowed, ...]:
+def list_read_only(context: Context) -> tuple[Allowed, ...]:
     """The owner's folders that this call may only read: its conversation has read something from
     outside, no person has seen exactly this call, and the owner has not allowed that for good."""
     if context.label.integrity != "untrusted" or context.approved:
@@ -34,20 +34,20 @@ def closed(context: Context) -> tuple[Allowed, ...]:
     return tuple(each for each in context.reach.owned if not each.outside)
 
 
-def watched(context: Context) -> tuple[Allowed, ...]:
+def list_writable(context: Context) -> tuple[Allowed, ...]:
     """The owner's folders in which this call may write, without those that lie in another one of
     them."""
-    shut = closed(context)
+    shut = list_read_only(context)
     free = [each for each in context.reach.owned if each not in shut]
     return tuple(
         each for each in free if not any(each.path.startswith(f"{other.path}/") for other in free)
     )
 
 
-def mounts_of(context: Context) -> tuple[Mount, ...]:
+def command_mounts(context: Context) -> tuple[Mount, ...]:
     """What a command sees of the host: the workspace, and the folders beside it as far as this call
     may write there."""
-    shut = {each.path for each in closed(context)}
+    shut = {each.path for each in list_read_only(context)}
     beside = (
         replace(mount, write=False) if mount.path in shut else mount
         for mount in context.reach.mounts
@@ -55,10 +55,10 @@ def mounts_of(context: Context) -> tuple[Mount, ...]:
     return Mount(str(context.reach.folder), write=True), *beside
 
 
-def why_closed(context: Context) -> str:
+def explain_read_only(context: Context) -> str:
     """A sentence on the folders that this call may only read, and what allows more; '' where there
     are none."""
-    shut = closed(context)
+    shut = list_read_only(context)
     if not shut:
         return ""
     names = ", ".join(each.path for each in shut)
@@ -70,7 +70,7 @@ def why_closed(context: Context) -> str:
     )
 
 
-def rows_of_written(
+def make_review_rows(
     by: By,
     folder: str,
     changes: Iterable[ChangedPath],
@@ -83,7 +83,7 @@ def rows_of_written(
     rows = list[Change]()
     for each in changes:
         place = os.fsencode(f"{folder}/{each.path}")
-        digest = digest_of(each.before)
+        digest = parse_digest(each.before)
         blob = DIGEST_PREFIX + digest if digest and has(digest) else None
         row = (
             place,
@@ -101,7 +101,7 @@ def rows_of_written(
     return tuple(rows)
 
 
-def newest_below(folder: str, since_ns: int) -> int:
+def newest_change_ns(folder: str, since_ns: int) -> int:
     """When something in the folder, or the folder itself, was last changed; 0 where that was before
     `since_ns`."""
     newest = 0

@@ -8,7 +8,7 @@ import msgspec
 
 from ..policy.checks import AgentPolicy
 from ..policy.rules import Case, Decision
-from ..tools.base import Context, Done, Outcome, Spec, Tool, done, own
+from ..tools.base import Context, Done, Outcome, Spec, Tool, call_label, make_result
 from ..tools.define import decode_arguments, tool
 from ..types.effects import Effect
 from ..types.errors import ConfigError, Refused, ToolError
@@ -46,7 +46,7 @@ class ManageUsers:
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         if not _is_acting_owner(context.principal):
-            return Done((Text(REFUSED, own(context)),), "error")
+            return Done((Text(REFUSED, call_label(context)),), "error")
         return await self._inner.run(arguments, context)
 
 
@@ -105,26 +105,30 @@ def _make_tool(people: People | None) -> Tool:
         try:
             match action:
                 case "list":
-                    return done("\n".join(map(_render_user, await acting.users())), own(context))
+                    return make_result(
+                        "\n".join(map(_render_user, await acting.users())), call_label(context)
+                    )
                 case "add":
                     user = await acting.add_user(
                         username, role or "member", identity if transport else None
                     )
                 case "remove":
                     await acting.remove_user(username)
-                    return done(f"ok, removed {username}", own(context))
+                    return make_result(f"ok, removed {username}", call_label(context))
                 case "link":
                     user = await acting.link(username, identity)
                 case "unlink":
                     await acting.unlink(identity)
-                    return done(f"ok, unlinked {format_identity(identity)}", own(context))
+                    return make_result(
+                        f"ok, unlinked {format_identity(identity)}", call_label(context)
+                    )
                 case "add_role":
                     user = await acting.add_role(username, role)
                 case "remove_role":
                     user = await acting.remove_role(username, role)
         except (Refused, ConfigError) as error:
             raise ToolError(str(error)) from error
-        return done(f"ok, {_render_user(user)}", own(context))
+        return make_result(f"ok, {_render_user(user)}", call_label(context))
 
     return manage_users
 

@@ -11,7 +11,7 @@ import msgspec
 from starlette.responses import Response
 
 from ..store.queries import forget_uploads, is_blob_in_session, record_upload
-from ..tools.pdf_pages import PAGES
+from ..tools.pdf_pages import MAX_PAGES
 from ..types.errors import BlobMissing
 from .errors import HttpProblem, bad_request, not_found
 from .media import file_response
@@ -45,7 +45,7 @@ class PageIn(msgspec.Struct, frozen=True):
     """`page` of a PDF that the conversation names; the first is 1."""
 
     session: str
-    page: Annotated[int, msgspec.Meta(ge=1, le=PAGES)] = 1
+    page: Annotated[int, msgspec.Meta(ge=1, le=MAX_PAGES)] = 1
 
 
 class BlobView(msgspec.Struct, frozen=True):

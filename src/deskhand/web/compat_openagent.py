@@ -259,7 +259,7 @@ def _walk(files: Workspace, hidden: Collection[str]) -> list[tuple[WorkspaceFile
     while left and len(found) <= MOST_FILES:
         folder, depth = left.pop()
         try:
-            listed = files.listed(folder or ".", MOST_FILES + 1)
+            listed = files.list_folder(folder or ".", MOST_FILES + 1)
         except ToolError:
             continue  # it went away in between
         for entry in listed.entries:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ..policy.plan import EXIT_PLAN_MODE
-from ..tools.shell import output_of
+from ..tools.shell import parse_output
 from ..tools.task_board import TASK_TOOLS
 from ..types import events as e
 from ..types.door import Progress
@@ -281,7 +281,7 @@ def _next_iteration(state: ComputerDialectState) -> list[Frame]:
 def result_of(tool: str, text: str, status: ResultStatus) -> str:
     """A result as these clients read it: a command as JSON with its exit code, a failure as JSON
     with its error."""
-    if tool == SHELL and (ended := output_of(text, good=status == "ok")) is not None:
+    if tool == SHELL and (ended := parse_output(text, good=status == "ok")) is not None:
         code, stdout, stderr = ended
         return _json(
             {"exit_code": code, "stdout": stdout[:STDOUT_CHARS], "stderr": stderr[:STDERR_CHARS]}

@@ -17,13 +17,13 @@ from starlette.responses import Response
 
 from ..policy.gate import may_see
 from ..sandbox.base import Sandbox
-from ..tools.convert import LIMIT_BYTES
-from ..tools.label_marks import marks_in
-from ..tools.names import alike, shown_name
+from ..tools.convert import MAX_DOCUMENT_BYTES
+from ..tools.label_marks import load_scope_marks
+from ..tools.names import describe_lookalikes, display_name
 from ..tools.notes import By
 from ..tools.paths import Entry, Listed, OpenedFile, Place, Workspace
-from ..tools.pdf_pages import PAGES
-from ..tools.watch import changed_by
+from ..tools.pdf_pages import MAX_PAGES
+from ..tools.watch import change_file_as
 from ..types.errors import OutsideWorkspace, ProtectedPath, ToolError
 from ..types.identity import Principal, list_reader_names, responsible_person
 from ..types.labels import LOCAL, Label
@@ -73,7 +73,7 @@ class PageOf(msgspec.Struct, frozen=True):
 
     agent: str = ""
     path: str = "."
-    page: Annotated[int, msgspec.Meta(ge=1, le=PAGES)] = 1
+    page: Annotated[int, msgspec.Meta(ge=1, le=MAX_PAGES)] = 1
 
 
 class Into(msgspec.Struct, frozen=True):
@@ -130,12 +130,12 @@ async def list_folder(call: Call) -> list[FileView]:
     path = call.query.path or "."
     check_place(call, path)
     found = await anyio.to_thread.run_sync(_read_folder, files, path)
-    check_place(call, files.inside(found.place.real), asked=path)
+    check_place(call, files.relative_path(found.place.real), asked=path)
     places = [found.place_of(entry) for entry in found.entries]
     seen = await which_visible(call.web, call.principal, call.query.agent, places)
     top = PurePosixPath(path)
     shown = [entry for entry, may in zip(found.entries, seen, strict=True) if may]
-    twins = alike(entry.name for entry in shown)
+    twins = describe_lookalikes(entry.name for entry in shown)
     views = [
         _make_view(top, entry, twins.get(entry.name, ""))
         for entry in shown
@@ -146,7 +146,7 @@ async def list_folder(call: Call) -> list[FileView]:
 
 def _read_folder(files: Workspace, path: str) -> Listed:
     try:
-        return files.listed(path)
+        return files.list_folder(path)
     except ToolError as error:
         raise path_problem(error) from error
 
@@ -164,10 +164,10 @@ async def which_visible(
 ) -> list[bool]:
     """Which of these files, and of their names, are for this person. What is known of the owner is
     for owners. It is asked when they were read."""
-    marks = await marks_in(await web.admin.tool_scope(agent or web.admin.agents[0]))
+    marks = await load_scope_marks(await web.admin.tool_scope(agent or web.admin.agents[0]))
     readers = list_reader_names(principal)
     return await anyio.to_thread.run_sync(
-        lambda: [may_see(marks.told((place,)), readers) for place in places]
+        lambda: [may_see(marks.listing_label((place,)), readers) for place in places]
     )
 
 
@@ -179,7 +179,7 @@ def _make_view(folder: PurePosixPath, entry: Entry, note: str) -> FileView:
         entry.kind,
         entry.size_bytes,
         entry.modified_s,
-        shown_name(entry.name),
+        display_name(entry.name),
         note,
     )
 
@@ -196,7 +196,7 @@ async def read_file(call: Call, agent: str, path: str, most: int) -> OpenedFile:
         found = await anyio.to_thread.run_sync(files.read_opened, path, most)
     except ToolError as error:
         raise path_problem(error) from error
-    check_place(call, files.inside(found.place.real), asked=path)
+    check_place(call, files.relative_path(found.place.real), asked=path)
     if not all(await which_visible(call.web, call.principal, agent, (found.place,))):
         await call.web.people.add_audit_note(call.principal, "file refused", path[:200])
         raise HttpProblem(
@@ -211,7 +211,7 @@ async def get_preview(call: Call) -> PreviewView:
     found = await preview_file(call, agent, path)
     if found.kind != "pdf":
         return found
-    data = (await read_file(call, agent, path, LIMIT_BYTES + 1)).data
+    data = (await read_file(call, agent, path, MAX_DOCUMENT_BYTES + 1)).data
     async with call.web.pdf_limiter:
         return await add_pages(found, data, await _sandbox(call, agent))
 
@@ -227,7 +227,7 @@ async def _sandbox(call: Call, agent: str) -> Callable[[], Awaitable[Sandbox]]:
 
 
 async def get_page(call: Call) -> Response:
-    data = (await read_file(call, call.query.agent, call.query.path, LIMIT_BYTES + 1)).data
+    data = (await read_file(call, call.query.agent, call.query.path, MAX_DOCUMENT_BYTES + 1)).data
     async with call.web.pdf_limiter:
         drawn = await render_page(data, call.query.page, await _sandbox(call, call.query.agent))
     return file_response(drawn, f"{call.query.page}.png")
@@ -319,7 +319,7 @@ async def _keep_upload(call: Call, agent: str, path: str, data: bytes) -> str:
         label = Label("untrusted", source=f"file {name}", by=(responsible_person(who),))
 
     def judge(real: str) -> None:
-        check_place(call, reach.files.inside(real), write=True, asked=name)
+        check_place(call, reach.files.relative_path(real), write=True, asked=name)
 
     act = partial(reach.files.write, path, data, judge=judge)
     doer = By(
@@ -332,7 +332,7 @@ async def _keep_upload(call: Call, agent: str, path: str, data: bytes) -> str:
         call.web.clock.now(),
     )
     try:
-        rows = await changed_by(reach, doer, path, act, (label, label))
+        rows = await change_file_as(reach, doer, path, act, (label, label))
     except ToolError as error:
         raise path_problem(error) from error
     if rows and reach.shadow is not None:

@@ -12,8 +12,8 @@ from typing import Literal
 import msgspec
 
 from ..sandbox.base import Sandbox
-from ..tools.documents.kinds import kind_of
-from ..tools.pdf_pages import draw_page, page_sizes
+from ..tools.documents.kinds import detect_kind
+from ..tools.pdf_pages import draw_page, read_page_sizes
 from ..types.errors import ToolError
 from .errors import bad_request, to_sentence
 from .media import picture_type
@@ -119,7 +119,7 @@ def make_preview(data: bytes, size: int, path: str) -> PreviewView:
     )
     if picture_type(data):
         return msgspec.structs.replace(view, kind="picture")
-    if kind_of(data, name=name) == "pdf":
+    if detect_kind(data, name=name) == "pdf":
         return msgspec.structs.replace(view, kind="pdf", content=None, binary=True)
     if view.language == "markdown":
         return msgspec.structs.replace(view, kind="markdown")
@@ -169,7 +169,7 @@ async def add_pages(
 ) -> PreviewView:
     """The view of a PDF with its pages; where they cannot be drawn, with why."""
     try:
-        found = await page_sizes(data, sandbox)
+        found = await read_page_sizes(data, sandbox)
     except ToolError as error:
         return msgspec.structs.replace(view, kind="none", why=to_sentence(str(error)))
     return msgspec.structs.replace(view, pages=found.sizes, page_count=found.count)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ..tools.task_rows import tasks_of
-from ..tools.task_words import of_computer, of_openagent, of_todos, percent, progress
+from ..tools.task_words import percent_done, render_progress, to_computer, to_openagent, to_todos
 from ..types.goals import LongWork
 from ..types.tasks import TaskGraph
 from .dialect_computer import Long, mode_of
@@ -37,18 +37,18 @@ class Board:
         """agent_computer's `task_update`."""
         graph = self()
         return {
-            "tasks": self.redact(of_computer(graph)),
-            "summary": self._web.redact(progress(graph)),
+            "tasks": self.redact(to_computer(graph)),
+            "summary": self._web.redact(render_progress(graph)),
         }
 
     def openagent_update(self, tool: str) -> dict[str, Any]:
         """openagent-core's `task_update`, or its `todo_update` after a tool of the flat list."""
         graph = self()
         if tool.startswith("todo_"):
-            return {"type": "todo_update", "todos": self.redact(of_todos(graph))}
+            return {"type": "todo_update", "todos": self.redact(to_todos(graph))}
         return {
             "type": "task_update",
-            "tasks": self.redact([_with_int_ids(task) for task in of_openagent(graph)]),
+            "tasks": self.redact([_with_int_ids(task) for task in to_openagent(graph)]),
         }
 
 
@@ -93,7 +93,7 @@ async def get_tasks(call: Call) -> Tasks:
             work, session=call.path("name"), doing=hide(work.doing), goal=hide(work.goal)
         )
     return Tasks(
-        call.path("name"), mode, **board.computer_update(), percent=percent(board()), work=work
+        call.path("name"), mode, **board.computer_update(), percent=percent_done(board()), work=work
     )
 
 

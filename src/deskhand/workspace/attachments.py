@@ -13,8 +13,8 @@ import anyio.from_thread
 import anyio.to_thread
 from msgspec.structs import replace
 
-from ..tools.documents.kinds import kind_of
-from ..tools.files import DOCUMENTS
+from ..tools.documents.kinds import detect_kind
+from ..tools.files import DOCUMENT_KINDS
 from ..tools.paths import Workspace
 from ..types.errors import BlobMissing, ToolError
 from ..types.labels import Label, join_labels
@@ -81,7 +81,7 @@ async def _unpack_file(
             )
     except ToolError as error:
         return replace(part, shown=f"[{about} could not be saved: {clean_text(str(error))}]")
-    readable = kind_of(data, name=part.name) in DOCUMENTS
+    readable = detect_kind(data, name=part.name) in DOCUMENT_KINDS
     how = (
         "read_file gives its text."
         if readable

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from ..tools.base import Context, Done, Tool, done
+from ..tools.base import Context, Done, Tool, make_result
 from ..tools.define import tool
 from ..types.errors import Refused, ToolError
 from ..types.labels import LOCAL, join_labels
@@ -28,9 +28,9 @@ def change_tools(effects: UndoJournal, zone: Callable[[], str]) -> Sequence[Tool
             at = datetime.fromtimestamp(effect.at, ZoneInfo(zone()))
             items = await effects.items(effect, MAX_CHANGES)
             labels.append(await effects.label(effect, items))
-            places = format_names([item.shown for item in items]) or effect.what
+            places = format_names([item.display_name for item in items]) or effect.what
             lines.append(f"{at:%H:%M} {places} (by {effect.tool}, change {effect.n})")
-        return done(
+        return make_result(
             "\n".join(lines) or "nothing was changed in this conversation", join_labels(labels)
         )
 
@@ -54,6 +54,8 @@ def change_tools(effects: UndoJournal, zone: Callable[[], str]) -> Sequence[Tool
             raise ToolError(str(error), await effects.label(effect, ())) from error
         if outcome.undo is None:
             raise ToolError(outcome.words, outcome.label)
-        return done(f"{outcome.words} (`deskhand undo --redo` takes that back.)", outcome.label)
+        return make_result(
+            f"{outcome.words} (`deskhand undo --redo` takes that back.)", outcome.label
+        )
 
     return (list_changes, undo_change)

@@ -18,14 +18,14 @@ from ..policy.gate import may_see
 from ..store.base import Store
 from ..store.blobs import DIGEST_PREFIX
 from ..tools.base import ToolScope
-from ..tools.diffs import TEXT_BYTES, diff_of, text_of
+from ..tools.diffs import MAX_TEXT_BYTES, decode_text, unified_diff
 from ..tools.file_snapshots import FileSnapshots
-from ..tools.files import plan_of, rewrite_of
-from ..tools.label_marks import marks_in
-from ..tools.names import alike
+from ..tools.files import make_rewrite, plan_rewrite
+from ..tools.label_marks import load_scope_marks
+from ..tools.names import describe_lookalikes
 from ..tools.queries import find_label
-from ..tools.states import digest_of
-from ..tools.undo import KV, UndoItem
+from ..tools.states import parse_digest
+from ..tools.undo import KV_FOLDER, UndoItem
 from ..types.diffs import CallDiff, FileDiff
 from ..types.errors import ConfigError, Refused, ToolError
 from ..types.events import CallClosed, ModelReplied, Recorded, ToolFinished
@@ -65,15 +65,18 @@ class Diffs:
             return CallDiff(True)
         items = await queries.items_of_entry(self._store, entry.n, MAX_FILES)
         more = max(entry.count - len(items), 0)
-        if entry.folder == KV:
+        if entry.folder == KV_FOLDER:
             return CallDiff(True, tuple(_diff_value(who, each) for each in items), more)
         try:
             reach = await self._reach(entry.agent)
         except (ConfigError, ToolError):
-            named = [each for each in items if each.shown == entry.what]
+            named = [each for each in items if each.display_name == entry.what]
             return CallDiff(
                 True,
-                tuple(FileDiff(each.shown, change_kind(each), why=NOT_KEPT_TEXT) for each in named),
+                tuple(
+                    FileDiff(each.display_name, change_kind(each), why=NOT_KEPT_TEXT)
+                    for each in named
+                ),
                 more,
             )
         seen = await self._visible_places(who, reach, entry.folder, items)
@@ -96,12 +99,12 @@ class Diffs:
         """The items of an entry that this person may see: a name is text too."""
         if not await self.may_see_effect(who, entry):
             return []
-        if entry.folder == KV:
+        if entry.folder == KV_FOLDER:
             return list(items)
         try:
             reach = await self._reach(entry.agent)
         except (ConfigError, ToolError):
-            return [each for each in items if each.shown == entry.what]
+            return [each for each in items if each.display_name == entry.what]
         seen = await self._visible_places(who, reach, entry.folder, items)
         return [each for each in items if _is_visible(each, entry, seen)]
 
@@ -127,20 +130,24 @@ class Diffs:
     async def _diff_proposed(self, who: Principal, agent: str, call: ToolCall) -> CallDiff:
         try:
             reach = await self._reach(agent)
-            marks = await marks_in(reach)
-            if not may_see(marks.of(marks.by_name(_guess_path(call))), list_reader_names(who)):
+            marks = await load_scope_marks(reach)
+            if not may_see(
+                marks.file_label(marks.resolve_place(_guess_path(call))), list_reader_names(who)
+            ):
                 return CallDiff(
                     False, (FileDiff(_guess_path(call), "changed", why=NOT_ALLOWED_TEXT),)
                 )
-            plan = await anyio.to_thread.run_sync(plan_of, call.name, call.arguments, reach.files)
+            plan = await anyio.to_thread.run_sync(
+                plan_rewrite, call.name, call.arguments, reach.files
+            )
             if plan is None:
                 return CallDiff(False)
             did: Literal["made", "changed"] = "made" if plan.before is None else "changed"
-            marks = await marks_in(reach)
-            place = plan.before.place if plan.before is not None else marks.by_name(plan.path)
-            if not may_see(marks.of(place), list_reader_names(who)):
+            marks = await load_scope_marks(reach)
+            place = plan.before.place if plan.before is not None else marks.resolve_place(plan.path)
+            if not may_see(marks.file_label(place), list_reader_names(who)):
                 return CallDiff(False, (FileDiff(plan.path, did, why=NOT_ALLOWED_TEXT),))
-            rewrite = await anyio.to_thread.run_sync(rewrite_of, plan)
+            rewrite = await anyio.to_thread.run_sync(make_rewrite, plan)
         except (ConfigError, ToolError) as error:
             return CallDiff(
                 False, (FileDiff(_guess_path(call), "changed", why=f"This would fail: {error}."),)
@@ -156,12 +163,14 @@ class Diffs:
         self, who: Principal, reach: ToolScope, folder: str, items: Sequence[UndoItem]
     ) -> frozenset[bytes]:
         """The places of which this person may see both the old and the new content."""
-        marks = await marks_in(reach)
+        marks = await load_scope_marks(reach)
         readers = list_reader_names(who)
         seen = set[bytes]()
         for each in items:
-            labels = [marks.told_by_name((f"{folder}/{each.path}" if folder else each.path,))]
-            for digest in filter(None, map(digest_of, (each.before, each.after))):
+            labels = [
+                marks.listing_label_by_name((f"{folder}/{each.path}" if folder else each.path,))
+            ]
+            for digest in filter(None, map(parse_digest, (each.before, each.after))):
                 label = await find_label(self._store, f"blob:{DIGEST_PREFIX}{digest}")
                 if label is not None:
                     labels.append(label)
@@ -173,7 +182,7 @@ class Diffs:
 def _is_visible(item: UndoItem, entry: JournalEntry, seen: frozenset[bytes]) -> bool:
     """Whether somebody who may see these places may see the item. What the call itself named, they
     know."""
-    return item.place in seen or item.shown == entry.what
+    return item.place in seen or item.display_name == entry.what
 
 
 def _lookalike_note(reach: ToolScope, path: str) -> str:
@@ -186,7 +195,7 @@ def _lookalike_note(reach: ToolScope, path: str) -> str:
                 folder or ("/" if path.startswith("/") else "."), MAX_SIBLINGS
             )
         ]
-        note = alike((*beside, name)).get(name, "").strip("()")
+        note = describe_lookalikes((*beside, name)).get(name, "").strip("()")
         return f"{note[:1].upper()}{note[1:]}." if note else ""
     return ""
 
@@ -246,9 +255,11 @@ def _diff_value(who: Principal, item: UndoItem) -> FileDiff:
             continue
         value, _, label = msgspec.json.decode(state[2:], type=tuple[str, float | None, str])
         if label and not may_see(_decode_label(bytes.fromhex(label)), list_reader_names(who)):
-            return FileDiff(item.shown, change_kind(item), why=NOT_ALLOWED_TEXT)
+            return FileDiff(item.display_name, change_kind(item), why=NOT_ALLOWED_TEXT)
         values.append(value.encode())
-    return FileDiff(item.shown, change_kind(item), *diff_bytes(item.shown, values[0], values[1]))
+    return FileDiff(
+        item.display_name, change_kind(item), *diff_bytes(item.display_name, values[0], values[1])
+    )
 
 
 def _diff_files(
@@ -266,7 +277,7 @@ def _diff_files(
         else:
             diff, why = _diff_file(shadow, item, min(room, MAX_CHARS))
         room -= len(diff)
-        found.append(FileDiff(item.shown, change_kind(item), diff, why))
+        found.append(FileDiff(item.display_name, change_kind(item), diff, why))
     return found
 
 
@@ -282,7 +293,7 @@ def _diff_file(shadow: FileSnapshots | None, item: UndoItem, chars: int) -> tupl
         before, after = (None if state is None else _read_bytes(shadow, state) for state in states)
     except OSError:
         return "", NOT_KEPT_TEXT
-    diff, why = diff_bytes(item.shown, before, after, chars)
+    diff, why = diff_bytes(item.display_name, before, after, chars)
     return diff, "Only its mode was changed." if why == UNCHANGED_TEXT else why
 
 
@@ -290,7 +301,7 @@ def _read_bytes(shadow: FileSnapshots, state: str) -> bytes:
     """The content of the file in this state, or nothing when it was no file. Raises OSError."""
     if state[0] != "f":
         return b""
-    with shadow.open(digest_of(state)) as file:
+    with shadow.open(parse_digest(state)) as file:
         return file.read()
 
 
@@ -298,11 +309,11 @@ def diff_bytes(
     path: str, before: bytes | None, after: bytes | None, chars: int = MAX_CHARS
 ) -> tuple[str, str]:
     """The diff, or why there is none."""
-    if text_of(before) is None or text_of(after) is None:
-        large = max(len(before or b""), len(after or b"")) > TEXT_BYTES
+    if decode_text(before) is None or decode_text(after) is None:
+        large = max(len(before or b""), len(after or b"")) > MAX_TEXT_BYTES
         what = "It is too large to compare" if large else "It is no text"
         return "", f"{what}: {len(before or b''):,} bytes before, {len(after or b''):,} after."
-    diff = diff_of(path, before, after, lines=MAX_LINES, chars=chars)
+    diff = unified_diff(path, before, after, lines=MAX_LINES, chars=chars)
     return diff, "" if diff else UNCHANGED_TEXT
 
 
@@ -325,4 +336,4 @@ def _find_snapshots(reach: ToolScope, folder: str) -> FileSnapshots | None:
     if reach.shadow is None:
         return None
     root = reach.files.roots[0][0]
-    return reach.shadow if folder in (root, "") else reach.shadow.beside(folder)
+    return reach.shadow if folder in (root, "") else reach.shadow.for_folder(folder)

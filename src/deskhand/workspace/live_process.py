@@ -12,12 +12,12 @@ import msgspec
 from ..policy.gate import format_sources
 from ..sandbox.base import Exit, SandboxCommand
 from ..sandbox.terminal import Terminal
-from ..tools.base import Context, Heard, PendingApproval
-from ..tools.shell import how_it_ended
+from ..tools.base import CommandRequest, Context, Heard
+from ..tools.shell import describe_exit
 from ..tools.watch import Watch
 from ..tools.watched_folder import FolderLook
 from ..tools.way import Traveller, Way
-from ..tools.written import mounts_of, watched, why_closed
+from ..tools.written import command_mounts, explain_read_only, list_writable
 from ..types.errors import SandboxError, ToolError
 from ..types.labels import LOCAL, OWNER, UNTRUSTED, Label, join_labels
 from ..types.process import ProcessKind, ProcessState
@@ -45,7 +45,7 @@ class Live:
     """One process, while it runs and for some time after. `stopped` says who ended it, and why."""
 
     def __init__(
-        self, id_: str, session: str, kind: ProcessKind, wanted: PendingApproval, path: Path
+        self, id_: str, session: str, kind: ProcessKind, wanted: CommandRequest, path: Path
     ) -> None:
         self.id = id_
         self.session = session
@@ -79,21 +79,23 @@ class Live:
         """Run it to its end. When this is cancelled, everything it started is killed, and its
         changes are still checked."""
         try:
-            async with await Watch.of(context, self.wanted.command, self.kind) as watch:
+            async with await Watch.start(context, self.wanted.command, self.kind) as watch:
                 self._watching = context, watch
                 try:
                     ended = await self._run(context, watch)
                 finally:
                     self._watching = None
-                watch.hear(join_labels((self._way.label(LOCAL), self._input_label)))
-                looked = await watch.over()
+                watch.set_network_label(
+                    join_labels((self._way.output_label(LOCAL), self._input_label))
+                )
+                looked = await watch.finish()
                 self.label = looked.label
-                looked = msgspec.structs.replace(looked, said=self._way.note() + looked.said)
+                looked = msgspec.structs.replace(looked, said=self._way.render_note() + looked.said)
         except (SandboxError, ToolError) as error:
             return ProcessEnd("error", str(error))
         if ended is None:
             return ProcessEnd("error", self.stopped, looked=looked)
-        words = how_it_ended(ended, self.wanted.timeout_s, True).strip().strip("[]")
+        words = describe_exit(ended, self.wanted.timeout_s, True).strip().strip("[]")
         state: ProcessState = "error"
         if ended.timeout:
             state = "timeout"
@@ -104,9 +106,9 @@ class Live:
     async def _run(self, context: Context, watch: Watch) -> Exit | None:
         reach = context.reach
         wanted = self.wanted
-        mounts = mounts_of(context)
-        self._may_write = tuple(each.path for each in watched(context) if not each.outside)
-        if why := why_closed(context):
+        mounts = command_mounts(context)
+        self._may_write = tuple(each.path for each in list_writable(context) if not each.outside)
+        if why := explain_read_only(context):
             self.spool.add(f"[{why}]\n".encode(), False)
         where = str(reach.folder / wanted.cwd)
         argv = ("/bin/bash", "-c", wanted.command)
@@ -134,7 +136,7 @@ class Live:
             return await sandbox.run(command, self.add)
         label = context.label if self.kind == "background" else UNTRUSTED
         traveller = Traveller(
-            context.session, context.agent, context.principal, label, read=watch.read
+            context.session, context.agent, context.principal, label, read=watch.read_label
         )
         async with context.reach.ways(traveller) as way:
             self._way = way
@@ -148,9 +150,9 @@ class Live:
                 await self.ended.wait()  # it has ended, and the last check is under way
             return
         context, watch = watching
-        watch.hear(join_labels((self._way.label(LOCAL), self._input_label)))
+        watch.set_network_label(join_labels((self._way.output_label(LOCAL), self._input_label)))
         try:
-            looked = await watch.so_far()
+            looked = await watch.checkpoint()
             if looked.said:
                 self.spool.add(f"{looked.said}\n".encode(), False)
             if looked.rows and context.reach.shadow is not None:

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..tools import tree
-from ..tools.names import shown_name
-from ..tools.states import digest_of, state_of
+from ..tools.names import display_name
+from ..tools.states import encode_state, parse_digest
 from ..tools.undo import UndoItem, UndoneEffect
 from ..types.clock import Clock
 from ..types.commit import Change
@@ -137,7 +137,7 @@ class Written:
         if one.blob is None:
             raise FileNotFoundError(one.path)
         data = self._blobs.path(one.blob).read_bytes()
-        if sha256(data).hexdigest() != digest_of(one.before):
+        if sha256(data).hexdigest() != parse_digest(one.before):
             raise FileNotFoundError(one.path)
         return data
 
@@ -161,20 +161,20 @@ def _read_state(one: Unreviewed) -> str | None:
     """The state of the path, with no link followed in its folder; '?' where it cannot be looked
     at."""
     try:
-        root = os.open(one.folder, tree.FOLDER)
+        root = os.open(one.folder, tree.FOLDER_FLAGS)
     except FileNotFoundError:
         return None
     except OSError:
         return "?"
     try:
-        status = tree.status(root, one.relative_path)
+        status = tree.stat_path(root, one.relative_path)
         if status is None:
             return None
         if stat.S_ISLNK(status.st_mode):
-            with tree.parent(root, one.relative_path) as (above, name):
-                return state_of(status, os.fsencode(os.readlink(name, dir_fd=above)).hex())
-        kept = any(digest_of(state) for state in (one.before, one.after))
-        return state_of(
+            with tree.open_parent(root, one.relative_path) as (above, name):
+                return encode_state(status, os.fsencode(os.readlink(name, dir_fd=above)).hex())
+        kept = any(parse_digest(state) for state in (one.before, one.after))
+        return encode_state(
             status,
             _hash_file(root, one.relative_path) if kept and stat.S_ISREG(status.st_mode) else "",
         )
@@ -186,8 +186,8 @@ def _read_state(one: Unreviewed) -> str | None:
 
 def _hash_file(root: int, path: str) -> str:
     with (
-        tree.parent(root, path) as (above, name),
-        os.fdopen(tree.opened(above, name), "rb") as file,
+        tree.open_parent(root, path) as (above, name),
+        os.fdopen(tree.open_file(above, name), "rb") as file,
     ):
         whole = sha256()
         while block := file.read(tree.BLOCK_BYTES):
@@ -201,11 +201,11 @@ def _read_bytes(one: Unreviewed) -> bytes | None:
         return None
     if one.now[0] not in "fu":
         return b""
-    root = os.open(one.folder, tree.FOLDER)
+    root = os.open(one.folder, tree.FOLDER_FLAGS)
     try:
         with (
-            tree.parent(root, one.relative_path) as (above, name),
-            os.fdopen(tree.opened(above, name), "rb") as file,
+            tree.open_parent(root, one.relative_path) as (above, name),
+            os.fdopen(tree.open_file(above, name), "rb") as file,
         ):
             return file.read()
     finally:
@@ -253,7 +253,7 @@ def _describe_outcome(folder: str, taken: UndoneEffect, lost: Sequence[str]) -> 
             f"Nothing is put back in {folder}: changed since you looked: {format_names(changed)}."
         )
     said = [f"Put back in {folder}: {len(taken.back)}."]
-    missing = [each.place for each in taken.left] + [shown_name(each) for each in lost]
+    missing = [each.place for each in taken.left] + [display_name(each) for each in lost]
     if missing:
         said.append(f"Not put back, as it was not kept: {format_names(missing)}.")
     return " ".join(said)

@@ -21,9 +21,9 @@ from ..policy.gate import withhold_private_parts
 from ..secrets.redaction import Redactor
 from ..store.base import Store
 from ..store.queries import processes_of
-from ..tools.base import Context, Heard, PendingApproval, Processes, ToolScope
-from ..tools.label_marks import mark_blob, marks_of
-from ..tools.output import EDGE_BYTES, LIMIT_BYTES, ends, whole
+from ..tools.base import CommandRequest, Context, Heard, Processes, ToolScope
+from ..tools.label_marks import load_marks, mark_blob
+from ..tools.output import EDGE_BYTES, MAX_OUTPUT_BYTES, join_ends, utf8_boundary
 from ..tools.process import ProcessesConfig
 from ..tools.watched_folder import FolderLook
 from ..types.clock import Clock, Ids
@@ -292,8 +292,8 @@ class Background:
         its output counts as made of every marked file."""
         context = await self._make_context(owed.session, owed.request)
         data = read_leftover(self._path(owed.id))
-        marks = await marks_of(context)
-        anything = FolderLook(label=marks.joined((*marks.stored, "USER.md")))
+        marks = await load_marks(context)
+        anything = FolderLook(label=marks.join_labels((*marks.stored, "USER.md")))
         ending = ProcessEnd("error", owed.stop or INTERRUPTED, looked=anything)
         output = Output(data, len(data))
         await self._record_end(context, owed.id, ending, owed.request, output)
@@ -333,15 +333,15 @@ class Background:
         """The output without secrets. Of a long one the beginning and the end, and the name of the
         blob that has all of it."""
         text = output.data.decode(errors="replace")
-        if output.size <= LIMIT_BYTES // 2:
+        if output.size <= MAX_OUTPUT_BYTES // 2:
             return ShortOutput(text or "[no output]")
 
         redacted = self._host.redact(text).encode()
         handle = await context.reach.keep(redacted)
         half = EDGE_BYTES // 2
-        head = redacted[: whole(redacted, half)]
-        tail = redacted[whole(redacted, len(redacted) - half) :]
-        shown = ends(head, tail, len(redacted), handle)
+        head = redacted[: utf8_boundary(redacted, half)]
+        tail = redacted[utf8_boundary(redacted, len(redacted) - half) :]
+        shown = join_ends(head, tail, len(redacted), handle)
         if output.size > MAX_FILE_BYTES:
             shown += f"\n[only its first {MAX_FILE_BYTES >> 20} MB were kept]"
         return ShortOutput(shown, mark_blob(handle, label, context))
@@ -409,7 +409,7 @@ class Background:
     # For tools
 
     async def queue_background(
-        self, wanted: PendingApproval, context: Context
+        self, wanted: CommandRequest, context: Context
     ) -> tuple[str, Change]:
         """See Processes."""
         await self._check_capacity(context)
@@ -417,7 +417,7 @@ class Background:
         id_ = _process_id(context)
         return id_, self._make_row(id_, "background", wanted, context)
 
-    async def start(self, wanted: PendingApproval, context: Context) -> str:
+    async def start(self, wanted: CommandRequest, context: Context) -> str:
         """See Processes."""
         await self._check_capacity(context)
         id_ = _process_id(context)
@@ -447,7 +447,7 @@ class Background:
             raise ToolError(_too_many(config.per_agent, "agent"))
 
     def _make_row(
-        self, id_: str, kind: ProcessKind, wanted: PendingApproval, context: Context
+        self, id_: str, kind: ProcessKind, wanted: CommandRequest, context: Context
     ) -> Change:
         request = ProcessRequest(
             principal=context.principal,

@@ -15,8 +15,8 @@ from ..policy.gate import list_other_authors, may_see
 from ..policy.visible import escape_invisible
 from ..store.base import Store
 from ..tools import tree
-from ..tools.approved import UNBOUND, Approvals, Bound
-from ..tools.label_marks import OWNERS, is_private
+from ..tools.approved import NO_APPROVALS, Approvals, Bound
+from ..tools.label_marks import OWNER_READERS, is_private
 from ..tools.notes import PendingLabel
 from ..tools.queries import FileMarks, read_file_marks
 from ..types.identity import Principal, responsible_person
@@ -25,7 +25,7 @@ from ..types.labels import Label
 log = logging.getLogger(__name__)
 
 _decode_label = msgspec.json.Decoder(Label).decode
-_OWNERS = frozenset(OWNERS)
+_OWNERS = frozenset(OWNER_READERS)
 OWNER_PRINCIPAL = Principal("owner", ("owner",))
 
 
@@ -38,11 +38,11 @@ class Held(msgspec.Struct, frozen=True):
     paths: frozenset[str] = frozenset()
     pending_labels: tuple[PendingLabel, ...] = ()
     workspace: str = ""
-    bound: Bound = UNBOUND
+    bound: Bound = NO_APPROVALS
 
     def allows(self, path: str, digest: bytes) -> bool:
         """Whether approvals allow bytes with this SHA-256, read at this path, to be shown."""
-        return self.bound is UNBOUND or self.bound.allows(os.path.realpath(path), digest)
+        return self.bound is NO_APPROVALS or self.bound.allows(os.path.realpath(path), digest)
 
 
 NOTHING_HELD = Held()
@@ -59,7 +59,7 @@ class Quarantine:
         self._labels: dict[str, Label] = {}
         self._approved: dict[str, bytes] = {}
         self._approvals = Approvals()
-        self._bound = UNBOUND
+        self._bound = NO_APPROVALS
         self._held: dict[tuple[tuple[str, ...], str], frozenset[str]] = {}
         self.version = 0
 
@@ -78,12 +78,12 @@ class Quarantine:
         self._approved = marks.approved
         self._held = {}
         if not self._approved:
-            self._bound = UNBOUND
+            self._bound = NO_APPROVALS
         self.version += 1
 
     def _check_approvals(self) -> None:
         """Compare approved files with what was approved, and log once when one has changed."""
-        bound = self._approvals.look(self._approved)
+        bound = self._approvals.check_files(self._approved)
         if bound == self._bound:
             return
         for path in sorted(self._approved):
@@ -97,7 +97,7 @@ class Quarantine:
 
     def find_held(
         self,
-        audience: Collection[str] = OWNERS,
+        audience: Collection[str] = OWNER_READERS,
         principal: Principal = OWNER_PRINCIPAL,
         words: Sequence[PendingLabel] = (),
         workspace: str = "",
@@ -145,8 +145,8 @@ def is_held_back(held: Held, path: str, inode: int = 0) -> bool:
     place = Path(path)
     real = str(place.resolve())
     own = f"{place.parent.resolve()}/{place.name}"
-    if held.bound is not UNBOUND:
-        if held.bound.differs(real) or held.bound.differs(own):
+    if held.bound is not NO_APPROVALS:
+        if held.bound.is_changed(real) or held.bound.is_changed(own):
             return True
         if held.bound.covers(real) and not (held.workspace and is_private(held.workspace, real)):
             return False
@@ -157,7 +157,7 @@ def is_held_back(held: Held, path: str, inode: int = 0) -> bool:
     inside = list(_walk_paths(own))
     if any(_leads_to_held(held, each) for each in inside):
         return True
-    return any(word.of(each) for word in held.pending_labels for each in inside)
+    return any(word.covers_path(each) for word in held.pending_labels for each in inside)
 
 
 def _is_from_held_place(held: Held, inode: int) -> bool:
@@ -181,4 +181,4 @@ def _leads_to_held(held: Held, path: str) -> bool:
 
 def _walk_paths(path: str) -> Iterator[str]:
     yield path
-    yield from (each for each, _ in tree.beneath(path))
+    yield from (each for each, _ in tree.walk_tree(path))

@@ -7,9 +7,9 @@ import os
 import msgspec
 
 from ..store.base import Store
-from ..tools.base import PendingApproval
+from ..tools.base import CommandRequest
 from ..tools.undo import UndoItem
-from ..tools.watched_folder import beside_keys
+from ..tools.watched_folder import allowed_folder_key_range
 from ..types.commit import Change
 from ..types.identity import Address, Principal
 from ..types.labels import Label
@@ -90,7 +90,7 @@ class ProcessRequest(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     label: Label
     audience: tuple[str, ...]
-    wanted: PendingApproval
+    wanted: CommandRequest
 
 
 class OwedProcess(msgspec.Struct, frozen=True):
@@ -163,7 +163,7 @@ async def find_entry_number(store: Store, key: str) -> int | None:
 async def entries_of_call(store: Store, key: str) -> list[JournalEntry]:
     """The entries of the call with this key: one for each folder that it changed."""
     found = []
-    for (n,) in await store.query("effect_of_call", (key, *beside_keys(key))):
+    for (n,) in await store.query("effect_of_call", (key, *allowed_folder_key_range(key))):
         entry = await find_entry(store, n)
         if entry is not None:
             found.append(entry)

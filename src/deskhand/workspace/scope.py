@@ -23,12 +23,12 @@ from ..store.blobs import Blobs
 from ..store.queries import path_grants_of
 from ..tools.base import Processes, ToolScope, no_processes
 from ..tools.file_snapshots import FileSnapshots, UndoConfig
-from ..tools.label_marks import words_in
+from ..tools.label_marks import list_pending_labels
 from ..tools.notes import PendingLabel
 from ..tools.paths import Allowed, Workspace
-from ..tools.watch import make_up
-from ..tools.watched_folder import ground
-from ..tools.way import Ways, no_way
+from ..tools.watch import commit_owed
+from ..tools.watched_folder import find_watched_folder
+from ..tools.way import OpenWay, no_network
 from ..types.errors import SandboxUnavailable
 from ..types.folders import make_private_folder
 from .quarantine import Quarantine
@@ -80,7 +80,7 @@ class Outward(msgspec.Struct, frozen=True):
     `processes` beside conversations. The `redactor` takes secrets out of the output that is
     kept."""
 
-    ways: Ways = no_way
+    ways: OpenWay = no_network
     redactor: Redactor | None = None
     processes: Processes | None = None
 
@@ -131,7 +131,7 @@ class ToolScopes:
         ToolError."""
         allowed = await self._allowed_folders(agent, beside)
         known = self._open.get(agent)
-        if known is not None and known[0] == allowed and known[1].files.fresh:
+        if known is not None and known[0] == allowed and known[1].files.is_current:
             await self._recover(known[1])
             return known[1]
         workspace, mounts = await anyio.to_thread.run_sync(_open_folders, folder, allowed)
@@ -176,17 +176,17 @@ class ToolScopes:
     async def _recover(self, reach: ToolScope) -> None:
         """Label what commands wrote that were killed with their process, before anybody reads
         it."""
-        if reach.shadow is None or reach.shadow.looked_back:
+        if reach.shadow is None or reach.shadow.is_recovered:
             return
         async with self._recovery_lock:
-            if not reach.shadow.looked_back:
-                await make_up(reach, ground(reach)[0])
+            if not reach.shadow.is_recovered:
+                await commit_owed(reach, find_watched_folder(reach)[0])
 
     def require_recovery(self) -> None:
         """Other processes may have ended: look for what they left before the next scope is
         opened."""
         for shadow in self._shadows.values():
-            shadow.looked_back = False
+            shadow.is_recovered = False
 
     def snapshots_of(self, folder: str) -> FileSnapshots:
         """The snapshots of a workspace. Agents that share a workspace share them."""
@@ -205,7 +205,7 @@ class ToolScopes:
         """The labels of what commands are writing there just now, and which is not labelled yet."""
         for root, shadow in self._shadows.items():
             if shadow.running and root == os.path.realpath(folder):
-                return words_in(shadow, root)
+                return list_pending_labels(shadow, root)
         return ()
 
     def prune(self) -> None:

@@ -17,15 +17,28 @@ from ..config.config import Settings, workspace_of
 from ..store.base import Store
 from ..store.blobs import DIGEST_PREFIX, Blobs
 from ..tools.base import ToolScope
-from ..tools.label_marks import marks_in
+from ..tools.label_marks import load_scope_marks
 from ..tools.notes import By
 from ..tools.paths import Allowed
 from ..tools.queries import find_label
-from ..tools.states import digest_of
-from ..tools.task_rows import id_of, take_back_tasks, tasks_of
-from ..tools.undo import KV, TASKS, LeftUndone, UndoItem, UndoneEffect, take_back, take_back_values
-from ..tools.watch import make_up
-from ..tools.watched_folder import WatchedFolder, ground, ground_beside, owned_grounds
+from ..tools.states import parse_digest
+from ..tools.task_rows import parse_task_id, tasks_of, undo_tasks
+from ..tools.undo import (
+    KV_FOLDER,
+    TASKS_FOLDER,
+    LeftUndone,
+    UndoItem,
+    UndoneEffect,
+    undo_files,
+    undo_values,
+)
+from ..tools.watch import commit_owed
+from ..tools.watched_folder import (
+    WatchedFolder,
+    find_watched_folder,
+    list_owned_folders,
+    make_allowed_folder,
+)
 from ..types.clock import Clock, Ids
 from ..types.errors import ConfigError, Refused, ToolError
 from ..types.events import AnyEvent, CommandRun, Undone
@@ -127,9 +140,9 @@ class UndoJournal:
         own = await find_label(self._store, f"effect:{entry.key}")
         if own is not None:
             labels.append(own)
-        if entry.folder == KV:
+        if entry.folder == KV_FOLDER:
             labels += _labels_of_values(items)
-        elif entry.folder != TASKS:
+        elif entry.folder != TASKS_FOLDER:
             labels += await self._labels_of_files(entry, items)
         return join_labels(labels)
 
@@ -137,7 +150,7 @@ class UndoJournal:
         digests: dict[str, None] = {}  # in order, each once
         for item in items:
             for state in (item.before, item.after):
-                if digest := digest_of(state):
+                if digest := parse_digest(state):
                     digests[digest] = None
 
         labels = []
@@ -146,9 +159,9 @@ class UndoJournal:
             if label is not None:
                 labels.append(label)
 
-        marks = await marks_in(await self._open_scope(entry.agent))
+        marks = await load_scope_marks(await self._open_scope(entry.agent))
         paths = [f"{entry.folder}/{item.path}" if entry.folder else item.path for item in items]
-        labels.append(marks.told_by_name(paths))
+        labels.append(marks.listing_label_by_name(paths))
         return labels
 
     # Undoing
@@ -165,7 +178,7 @@ class UndoJournal:
         if force and "owner" not in who.roles:
             raise Refused("only an owner may undo over what was changed since; ask one")
         folder = None
-        if entry.folder not in (KV, TASKS):
+        if entry.folder not in (KV_FOLDER, TASKS_FOLDER):
             folder = await self._open_folder(entry)
         if (await self.get(who, entry.n)).undone_at is not None:
             raise Refused(f"change {entry.n} ({entry.description}) is undone already")
@@ -184,8 +197,8 @@ class UndoJournal:
             revives=entry.undoes,
         )
         if folder is not None:
-            taken = await anyio.to_thread.run_sync(take_back, folder, items, by, force, label)
-        elif entry.folder == TASKS:
+            taken = await anyio.to_thread.run_sync(undo_files, folder, items, by, force, label)
+        elif entry.folder == TASKS_FOLDER:
             taken = await self._undo_tasks(items, by, force)
         else:
             taken = await self._undo_values(items, by, force)
@@ -220,7 +233,7 @@ class UndoJournal:
             at=self._clock.now(),
         )
         with anyio.CancelScope(shield=True):
-            taken = await anyio.to_thread.run_sync(take_back, watched, items, by, False)
+            taken = await anyio.to_thread.run_sync(undo_files, watched, items, by, False)
             await self._commit(taken, watched)
         return taken
 
@@ -230,20 +243,20 @@ class UndoJournal:
             if taken.rows:
                 await self._store.change(taken.rows)
             if taken.running is not None and folder is not None:
-                folder.leave(taken.running)
+                folder.release(taken.running)
 
     async def _undo_values(self, items: Sequence[UndoItem], by: By, force: bool) -> UndoneEffect:
         now: dict[bytes, str | None] = {}
         for item in items:
             namespace, key = msgspec.json.decode(item.place, type=tuple[str, str])
             now[item.place] = await queries.value_state(self._store, by.agent, namespace, key)
-        return take_back_values(items, now, by, force)
+        return undo_values(items, now, by, force)
 
     async def _undo_tasks(self, items: Sequence[UndoItem], by: By, force: bool) -> UndoneEffect:
         now: dict[bytes, str | None] = {}
         for item in items:
-            now[item.place] = await queries.task_state(self._store, by.session, id_of(item))
-        return take_back_tasks(items, now, tasks_of(self._store, by.session), by, force)
+            now[item.place] = await queries.task_state(self._store, by.session, parse_task_id(item))
+        return undo_tasks(items, now, tasks_of(self._store, by.session), by, force)
 
     async def undo_turns(
         self, session: str, who: Principal, events: list[AnyEvent]
@@ -309,7 +322,7 @@ class UndoJournal:
     async def _describe_later_change(
         self, entry: JournalEntry, items: Sequence[UndoItem], left: LeftUndone
     ) -> Text:
-        place = next(item.place for item in items if item.shown == left.place)
+        place = next(item.place for item in items if item.display_name == left.place)
         later = await queries.find_later_change(self._store, entry, place)
         if later is None or later.after != left.words:
             return Text(f"{left.place} was changed since, outside of Deskhand", LOCAL)
@@ -327,7 +340,7 @@ class UndoJournal:
         """The folder of its files, after finishing what was cut off there. Raises Refused."""
         scope = await self._open_scope(entry.agent)
         folder = _find_folder(scope, entry.folder, entry.agent)
-        await make_up(scope, folder, self._clock.now())
+        await commit_owed(scope, folder, self._clock.now())
         return folder
 
     async def _open_scope(self, agent: str) -> ToolScope:
@@ -345,8 +358,11 @@ class UndoJournal:
         for agent in agents:
             try:
                 scope = await self._open_scope(agent)
-                for folder in (ground(scope)[0], *owned_grounds(scope, scope.owned)):
-                    await make_up(scope, folder, self._clock.now())
+                for folder in (
+                    find_watched_folder(scope)[0],
+                    *list_owned_folders(scope, scope.owned),
+                ):
+                    await commit_owed(scope, folder, self._clock.now())
             except (Refused, ToolError) as error:
                 log.warning("The last changes of agent %r cannot be undone: %s", agent, error)
 
@@ -387,7 +403,7 @@ def summarize_outcomes(outcomes: Sequence[Outcome]) -> str:
 
     if not said:
         said.append("No file, key-value or task was changed by it.")
-    elif any(each.back and each.entry.folder != TASKS for each in outcomes):
+    elif any(each.back and each.entry.folder != TASKS_FOLDER for each in outcomes):
         said.append("`deskhand undo --redo` takes that back.")
     said.append("Messages sent stay as they are.")
     return " ".join(said)
@@ -443,7 +459,7 @@ def _find_folder(scope: ToolScope, folder: str, agent: str) -> WatchedFolder:
             continue
         if real == workspace:
             return WatchedFolder(scope.shadow, descriptor, real)
-        return ground_beside(scope, scope.shadow, (real, descriptor))
+        return make_allowed_folder(scope, scope.shadow, (real, descriptor))
     raise Refused(f"{folder!r} is no longer a folder that {agent} may write")
 
 

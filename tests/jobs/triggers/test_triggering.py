@@ -90,7 +90,7 @@ class World:
         marks = LabelMarks(
             str(self.work), {path: msgspec.json.decode(label, type=Label) for path, label in rows}
         )
-        return [marks.told_by_name((path,)) for path in paths]
+        return [marks.listing_label_by_name((path,)) for path in paths]
 
     async def fetch_page(self, job: Job, url: str) -> str:
         self.asked.append(url)

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from deskhand.tools.program.inside.main import outcome
+from deskhand.tools.program.inside.main import run_program
 from deskhand.tools.program.source import Source
 
 TODAY = date(2026, 11, 23)
@@ -54,6 +54,6 @@ def run(
 ) -> Ran:
     """Run a program in the current folder, with these files in it."""
     fill(files or {})
-    came = outcome(program, TODAY, list(answers), io.StringIO())
+    came = run_program(program, TODAY, list(answers), io.StringIO())
     names = ("said", "stopped", "failed", "acts", "needs", "read", "blind")
     return Ran(**{name: came[name] for name in names}, files=texts())

@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from deskhand.tools.program.acts import needed, wanted
-from deskhand.tools.program.inside.assistant import chosen
+from deskhand.tools.program.acts import call_for_act, call_for_need
+from deskhand.tools.program.inside.assistant import choose_line
 from deskhand.tools.program.inside.values import Stop
 from deskhand.types.errors import TimeUnclear
 from deskhand.types.programs import ProgramCall
@@ -57,7 +57,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_the_line_that_is_meant(words: str, line: int) -> None:
     lines = LINES
-    assert chosen(lines, words, "reminder") == lines[line]
+    assert choose_line(lines, words, "reminder") == lines[line]
 
 
 @pytest.mark.parametrize(
@@ -73,12 +73,16 @@ def test_the_line_that_is_meant(words: str, line: int) -> None:
 )
 def test_what_is_not_clear_is_asked_about(lines: list[str], words: str, sentence: str) -> None:
     with pytest.raises(Stop) as stop:
-        chosen(lines, words, "reminder")
+        choose_line(lines, words, "reminder")
     assert str(stop.value).startswith(sentence)
 
 
 def test_the_only_one_needs_no_words() -> None:
-    assert chosen(["j1: tea"], "", "reminder") == chosen(["j1: tea"], "it", "reminder") == "j1: tea"
+    assert (
+        choose_line(["j1: tea"], "", "reminder")
+        == choose_line(["j1: tea"], "it", "reminder")
+        == "j1: tea"
+    )
 
 
 @pytest.mark.parametrize(
@@ -184,13 +188,13 @@ def cron(**given: Any) -> dict[str, Any]:
     ],
 )
 def test_each_wish_is_a_call(act: dict[str, str], call: tuple[str, dict[str, Any]]) -> None:
-    made = wanted(act, NOW)
+    made = call_for_act(act, NOW)
     assert (made.tool, made.arguments) == call
 
 
 @pytest.mark.parametrize("act", ["remind", "every"])
 def test_what_comes_again_and_again_has_a_schedule(act: str) -> None:
-    made = wanted({"act": act, "when": "every monday at 8", "text": "water"}, NOW)
+    made = call_for_act({"act": act, "when": "every monday at 8", "text": "water"}, NOW)
     assert (
         made.tool == "cron"
         and "schedule_mode" not in made.arguments
@@ -200,28 +204,31 @@ def test_what_comes_again_and_again_has_a_schedule(act: str) -> None:
 
 
 def test_the_words_say_what_it_comes_to() -> None:
-    assert wanted({"act": "remember", "text": "tea"}, NOW).words == "I will remember: tea"
-    assert wanted({"act": "forget", "which": FACTS.splitlines()[0]}, NOW).words == (
+    assert call_for_act({"act": "remember", "text": "tea"}, NOW).words == "I will remember: tea"
+    assert call_for_act({"act": "forget", "which": FACTS.splitlines()[0]}, NOW).words == (
         "I forgot this: My sister lives in Rome"
     )
-    assert wanted({"act": "undo"}, NOW).words == "", "the tool says what it put back"
-    assert "tomorrow" in wanted({"act": "remind", "when": "tomorrow at 9", "text": "x"}, NOW).words
+    assert call_for_act({"act": "undo"}, NOW).words == "", "the tool says what it put back"
+    assert (
+        "tomorrow"
+        in call_for_act({"act": "remind", "when": "tomorrow at 9", "text": "x"}, NOW).words
+    )
 
 
 @pytest.mark.parametrize("when", ["soon", "", "yesterday"])
 def test_a_time_that_is_not_clear_is_not_guessed(when: str) -> None:
     with pytest.raises(TimeUnclear):
-        wanted({"act": "remind", "when": when, "text": "x"}, NOW)
+        call_for_act({"act": "remind", "when": when, "text": "x"}, NOW)
 
 
 def test_a_reminder_of_nothing_is_refused() -> None:
     with pytest.raises(TimeUnclear, match="what I am to remind you of"):
-        wanted({"act": "remind", "when": "tomorrow at 9", "text": " "}, NOW)
+        call_for_act({"act": "remind", "when": "tomorrow at 9", "text": " "}, NOW)
 
 
 @pytest.mark.parametrize("act", [{"act": "shell"}, {"act": ""}, {}])
 def test_what_there_is_not_cannot_be_asked_for(act: dict[str, str]) -> None:
-    for make in (needed, lambda given: wanted(given, NOW)):
+    for make in (call_for_need, lambda given: call_for_act(given, NOW)):
         with pytest.raises((ValueError, KeyError)):
             make(act)
 
@@ -237,4 +244,4 @@ def test_what_there_is_not_cannot_be_asked_for(act: dict[str, str]) -> None:
     ],
 )
 def test_what_is_needed_is_a_call(need: dict[str, str], call: ProgramCall) -> None:
-    assert needed(need) == call
+    assert call_for_need(need) == call

@@ -13,16 +13,16 @@ import pytest
 
 from deskhand.tools.program import copying
 from deskhand.tools.program.copying import (
-    DIFF_LINES,
-    MOST_FILES,
+    MAX_DIFF_LINES,
+    MAX_FILES,
     CopiedChanges,
     Copy,
-    copied,
-    found_in,
-    read_in,
-    watched,
+    arm_marked,
+    copy_source,
+    find_changes,
+    find_read_paths,
 )
-from deskhand.tools.program.source import seen
+from deskhand.tools.program.source import is_visible
 from deskhand.types.errors import ToolError
 from deskhand.types.programs import FileChange
 
@@ -45,7 +45,7 @@ def rehearsed(
 ) -> Copy:
     """A copy of a workspace with these files, in which this was done."""
     fill(files)
-    copy = watched(copied(source_of(here), here.parent / "copy"), marked)
+    copy = arm_marked(copy_source(source_of(here), here.parent / "copy"), marked)
     os.chdir(copy.root)
     act()
     os.chdir(here)
@@ -55,7 +55,7 @@ def rehearsed(
 def found(
     here: Path, files: Files, act: Callable[[], object], **beside: tuple[str, ...]
 ) -> CopiedChanges:
-    return found_in(rehearsed(here, files, act), **beside)
+    return find_changes(rehearsed(here, files, act), **beside)
 
 
 def in_turn(*acts: Callable[[], object]) -> Callable[[], object]:
@@ -95,7 +95,7 @@ def digest(text: str) -> str:
     ],
 )
 def test_what_steers_and_what_is_hidden_is_not_seen(path: str, is_seen: bool) -> None:
-    assert seen(path) is is_seen
+    assert is_visible(path) is is_seen
 
 
 def test_links_are_not_followed_and_what_is_no_file_is_left_out(here: Path) -> None:
@@ -107,7 +107,7 @@ def test_links_are_not_followed_and_what_is_no_file_is_left_out(here: Path) -> N
     (here / "to-a").symlink_to("a.txt")
     os.mkfifo(here / "pipe")
     copy = rehearsed(here, {}, lambda: None)
-    assert sorted(each.path for each in source_of(copy.root).names()) == [
+    assert sorted(each.path for each in source_of(copy.root).iter_entries()) == [
         "a.txt",
         "sub",
         "sub/b.txt",
@@ -117,7 +117,7 @@ def test_links_are_not_followed_and_what_is_no_file_is_left_out(here: Path) -> N
         "sub",
         "sub/b.txt",
     ]
-    assert found_in(copy).changes == ()
+    assert find_changes(copy).changes == ()
 
 
 def test_a_link_that_a_program_makes_leads_nowhere(here: Path) -> None:
@@ -138,17 +138,17 @@ def test_a_link_that_a_program_makes_leads_nowhere(here: Path) -> None:
 
 
 def test_too_many_files_are_refused(here: Path) -> None:
-    for n in range(MOST_FILES + 1):
+    for n in range(MAX_FILES + 1):
         (here / f"f{n}").touch()
-    with pytest.raises(ToolError, match=f"more than {MOST_FILES:,} files"):
-        copied(source_of(here), here.parent / "copy")
+    with pytest.raises(ToolError, match=f"more than {MAX_FILES:,} files"):
+        copy_source(source_of(here), here.parent / "copy")
 
 
 def test_too_many_bytes_are_refused(here: Path) -> None:
     (here / "large").touch()
-    os.truncate(here / "large", copying.MOST_BYTES + 1)
+    os.truncate(here / "large", copying.MAX_BYTES + 1)
     with pytest.raises(ToolError, match="or 200 MB"):
-        copied(source_of(here), here.parent / "copy")
+        copy_source(source_of(here), here.parent / "copy")
 
 
 # What is different
@@ -322,10 +322,12 @@ def test_a_long_difference_is_cut_and_its_digest_is_that_of_the_whole(here: Path
     text = "".join(f"line {n}\n" for n in range(500))
     (change,) = found(here, {}, lambda: Path("n").write_text(text)).changes
     assert change.diff.startswith("--- /dev/null\n+++ n\n@@ -0,0 +1,500 @@\n+line 0\n")
-    assert change.diff.splitlines()[-1] == f"… {503 - DIFF_LINES} more lines"
+    assert change.diff.splitlines()[-1] == f"… {503 - MAX_DIFF_LINES} more lines"
     assert change.digest == digest(text)
-    (change,) = found_in(rehearsed_again(here, lambda: Path("w").write_text("x" * 50_000))).changes
-    assert len(change.diff) <= copying.DIFF_CHARS
+    (change,) = find_changes(
+        rehearsed_again(here, lambda: Path("w").write_text("x" * 50_000))
+    ).changes
+    assert len(change.diff) <= copying.MAX_DIFF_CHARS
 
 
 def rehearsed_again(here: Path, act: Callable[[], object]) -> Copy:
@@ -340,8 +342,8 @@ def test_only_the_first_changes_are_shown_in_full(here: Path) -> None:
             Path(f"n{n:02}").write_text("x\n")
 
     came = found(here, {}, act).changes
-    assert [bool(each.diff) for each in came] == [True] * copying.MOST_DIFFS + [False] * (
-        20 - copying.MOST_DIFFS
+    assert [bool(each.diff) for each in came] == [True] * copying.MAX_DIFFS + [False] * (
+        20 - copying.MAX_DIFFS
     )
 
 
@@ -371,4 +373,4 @@ def test_marked_files_count_as_read_only_where_they_were(
     here: Path, act: Callable[[], object], read: list[str]
 ) -> None:
     copy = rehearsed(here, BEFORE, act, ("a.txt", "sub/c.txt", "not-there", ".git/x"))
-    assert read_in(copy) == read
+    assert find_read_paths(copy) == read

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.tools.program.inside.texts import inserted, section_end, ticked
+from deskhand.tools.program.inside.texts import find_section_end, insert_lines, tick_entries
 from deskhand.tools.program.inside.values import Stop, minutes_between, time_of
 
 from .folder import run
@@ -39,7 +39,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_a_part_ends_with_its_last_line(text: str, heading: str, line: int | None) -> None:
-    assert section_end(text, heading) == line
+    assert find_section_end(text, heading) == line
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_part_ends_with_its_last_line(text: str, heading: str, line: int | Non
     ],
 )
 def test_new_lines_look_like_those_around_them(text: str, at: int, whole: str) -> None:
-    assert inserted(text, "new", at) == whole
+    assert insert_lines(text, "new", at) == whole
 
 
 def test_lines_are_added_under_a_heading_and_beside_a_line() -> None:
@@ -79,9 +79,9 @@ def test_a_place_that_is_not_there_stops_the_program(program: str) -> None:
 
 def test_a_box_is_ticked_and_unticked() -> None:
     text = "# Trip\n- [ ] tent\n- [x] map\n- rope\n"
-    assert ticked(text, "Tent", True) == text.replace("[ ] tent", "[x] tent")
-    assert ticked(text, "map", False) == text.replace("[x] map", "[ ] map")
-    assert ticked(text, "rope", True) is None
+    assert tick_entries(text, "Tent", True) == text.replace("[ ] tent", "[x] tent")
+    assert tick_entries(text, "map", False) == text.replace("[x] map", "[ ] map")
+    assert tick_entries(text, "rope", True) is None
     assert run("tick('t.md', 'rope')", {"t.md": text}).stopped == "t.md has no box with 'rope'"
 
 

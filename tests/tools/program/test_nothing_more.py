@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.tools.program.inside.tables import markdown_rows
+from deskhand.tools.program.inside.tables import parse_markdown_rows
 from deskhand.tools.program.inside.values import date_of, dates, minutes_between
 
 from .folder import run
@@ -120,5 +120,5 @@ def test_dates_and_times() -> None:
 
 
 def test_a_long_line_is_no_rule_of_a_table() -> None:
-    assert markdown_rows("| a |\n" + "|" + "-|" * 100_000 + "x") == []
-    assert markdown_rows("a | b\n" + "-:" * 100_000) == []
+    assert parse_markdown_rows("| a |\n" + "|" + "-|" * 100_000 + "x") == []
+    assert parse_markdown_rows("a | b\n" + "-:" * 100_000) == []

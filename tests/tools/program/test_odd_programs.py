@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from deskhand.testing.effort import LoopWatch
-from deskhand.tools.program.inside.values import phones, read_number
+from deskhand.tools.program.inside.values import parse_number, phones
 from deskhand.tools.program.tools import survey_files
 from deskhand.types.commit import Change
 from deskhand.types.errors import ToolError
@@ -58,7 +58,7 @@ def test_lines_of_a_text_are_no_rows(here: Path) -> None:
 
 @pytest.mark.parametrize("text", ["192.168.1.1", "3.5.2025", "2025.05.03", "1,2,3", "0,125"])
 def test_what_is_no_large_number(text: str) -> None:
-    assert (read_number(text) or 0) < 100
+    assert (parse_number(text) or 0) < 100
 
 
 def test_a_telephone_number_behind_a_date() -> None:

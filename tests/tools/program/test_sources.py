@@ -14,9 +14,9 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.tools.program.copying import copied
+from deskhand.tools.program.copying import copy_source
 from deskhand.tools.program.source import Source
-from deskhand.tools.program.survey import survey
+from deskhand.tools.program.survey import survey_source
 from deskhand.tools.watch import Watch
 from deskhand.types.commit import Change
 from deskhand.types.errors import ToolError
@@ -63,11 +63,11 @@ def test_a_folder_that_becomes_a_link_is_not_followed(place: Path) -> None:
     source = source_of(place / "work")
     with exchanging(place / "work" / "d", place / "work" / ".l"):
         for number in range(TRIES):
-            assert WORD not in survey(source, "what is in d/key", "read")[0]
+            assert WORD not in survey_source(source, "what is in d/key", "read")[0]
             copy = place / f"copy{number}"
             copy.mkdir()
             with suppress(ToolError):
-                copied(source, copy)
+                copy_source(source, copy)
             assert all(WORD not in path.read_text() for path in copy.rglob("*") if path.is_file())
 
 
@@ -75,7 +75,7 @@ def test_a_folder_that_becomes_a_link_when_it_was_listed(place: Path) -> None:
     """At the worst moment: it has been listed, and is a link when its files are read."""
     source = source_of(place / "work")
     seen = list[str]()
-    for each in source.names():
+    for each in source.iter_entries():
         if each.path == "d/key":
             (place / "work" / "d").rename(place / "work" / "e")
             (place / "work" / "d").symlink_to(place / "home")
@@ -84,7 +84,7 @@ def test_a_folder_that_becomes_a_link_when_it_was_listed(place: Path) -> None:
             with pytest.raises(OSError, match=r"Not a directory|symbolic links"):
                 source.copy("d/key", place / "key")
             with pytest.raises(OSError, match=r"Not a directory|symbolic links"):
-                source.inside("d")
+                source.list_names("d")
         seen.append(each.path)
     assert seen == ["d", "d/key"] and not (place / "key").exists()
 
@@ -115,7 +115,7 @@ async def test_what_is_being_written_is_judged(programs: Programs, program: str)
     hands.write("in/plain.txt", b"plain\n")
     await anyio.sleep(0.05)
     hands.label = PAGE
-    async with await Watch.of(await hands.context(), "make"):
+    async with await Watch.start(await hands.context(), "make"):
         hands.write("w.txt", f"{WORD}\n".encode())
         hands.write(f"in/{WORD}.txt", b"x\n")
         hands.label = LOCAL

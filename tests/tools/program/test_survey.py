@@ -9,12 +9,12 @@ import msgspec
 import pytest
 
 from deskhand.tools.program.survey import (
-    HEAD_CHARS,
-    HEAD_LINES,
-    MOST_NAMES,
-    WHOLE_BYTES,
-    WHOLE_LINES,
-    survey,
+    MAX_HEAD_CHARS,
+    MAX_HEAD_LINES,
+    MAX_NAMES,
+    MAX_WHOLE_BYTES,
+    MAX_WHOLE_LINES,
+    survey_source,
 )
 from deskhand.tools.program.tools import survey_files
 from deskhand.types.commit import Change
@@ -72,13 +72,15 @@ async def test_how_each_file_is_read(
 
 
 async def test_a_short_text_that_is_named_is_shown_whole(programs: Programs) -> None:
-    programs.hands.write("facts.txt", b"".join(b"fact %d\n" % n for n in range(WHOLE_LINES)))
-    programs.hands.write("other.txt", b"".join(b"fact %d\n" % n for n in range(WHOLE_LINES)))
+    programs.hands.write("facts.txt", b"".join(b"fact %d\n" % n for n in range(MAX_WHOLE_LINES)))
+    programs.hands.write("other.txt", b"".join(b"fact %d\n" % n for n in range(MAX_WHOLE_LINES)))
     said = await programs.survey("write ad.txt from my facts")
-    assert f"fact {WHOLE_LINES - 1}" in said
-    programs.hands.write("facts.txt", b"".join(b"fact %d\n" % n for n in range(WHOLE_LINES + 1)))
+    assert f"fact {MAX_WHOLE_LINES - 1}" in said
+    programs.hands.write(
+        "facts.txt", b"".join(b"fact %d\n" % n for n in range(MAX_WHOLE_LINES + 1))
+    )
     said = await programs.survey("write ad.txt from my facts")
-    assert f"fact {HEAD_LINES - 1}" in said and f"fact {HEAD_LINES}" not in said
+    assert f"fact {MAX_HEAD_LINES - 1}" in said and f"fact {MAX_HEAD_LINES}" not in said
 
 
 async def test_nothing_and_folders(programs: Programs) -> None:
@@ -98,8 +100,8 @@ async def test_what_is_named_comes_first_and_is_shown(programs: Programs) -> Non
     programs.hands.write("sub/zebra list.txt", b"stripes\n" + b"x" * 900)
     lines = (await programs.survey("sort my zebra list")).splitlines()
     assert lines[1:3] == ["- sub/zebra list.txt: 2 lines, begins", "    stripes"]
-    assert max(map(len, lines)) <= HEAD_CHARS + 4
-    assert lines[-1] == f"- and {101 - MOST_NAMES} more files" and "- f000.txt: 1 line" in lines
+    assert max(map(len, lines)) <= MAX_HEAD_CHARS + 4
+    assert lines[-1] == f"- and {101 - MAX_NAMES} more files" and "- f000.txt: 1 line" in lines
     assert "text 5" not in "\n".join(lines)
 
 
@@ -112,9 +114,9 @@ async def test_to_be_read_is_the_whole_text_as_far_as_there_is_room(programs: Pr
     assert await programs.survey("what is on pic.png?", "read") == "--- pic.png is no text"
     # Where nothing is named, and all of it has room, all of it is shown.
     assert "the rent is 900." in await programs.survey("what is the rent?", "read")
-    programs.hands.write("long.txt", b"y" * (WHOLE_BYTES + 1000))
+    programs.hands.write("long.txt", b"y" * (MAX_WHOLE_BYTES + 1000))
     said = await programs.survey("summarise long.txt", "read")
-    assert "… (1,000 more characters)" in said and len(said) < WHOLE_BYTES + 200
+    assert "… (1,000 more characters)" in said and len(said) < MAX_WHOLE_BYTES + 200
 
 
 async def test_whose_word_is_shown(programs: Programs) -> None:
@@ -135,24 +137,27 @@ async def test_whose_word_is_shown(programs: Programs) -> None:
 def test_lines_further_down_that_the_request_speaks_of_are_shown(tmp_path: Path) -> None:
     lines = [f"line {n}" for n in range(20)] + ["ACTION Lena: call the hall", "ACTION Ben: pay"]
     (tmp_path / "minutes.md").write_text("\n".join(lines))
-    said, _ = survey(
+    said, _ = survey_source(
         source_of(tmp_path),
         "what does Lena have to do, see the ACTION lines of minutes.md",
         "change",
     )
     assert "  and has the lines\n    ACTION Lena: call the hall\n    ACTION Ben: pay" in said
-    assert "ACTION" not in survey(source_of(tmp_path), "count the lines of minutes.md", "change")[0]
+    assert (
+        "ACTION"
+        not in survey_source(source_of(tmp_path), "count the lines of minutes.md", "change")[0]
+    )
 
 
 def test_a_row_that_the_request_speaks_of_is_shown(tmp_path: Path) -> None:
     (tmp_path / "orders.csv").write_text(
         "who,land\nAda,Spain\nBen,Portugal\nCid,Peru\nDan,Chile\nEva,Cuba\n"
     )
-    said, _ = survey(source_of(tmp_path), "save the orders from Portugal", "change")
+    said, _ = survey_source(source_of(tmp_path), "save the orders from Portugal", "change")
     assert "another row is {'who': 'Ben', 'land': 'Portugal'}" in said
     assert (
         "another row"
-        not in survey(source_of(tmp_path), "how many rows has orders.csv", "compute")[0]
+        not in survey_source(source_of(tmp_path), "how many rows has orders.csv", "compute")[0]
     )
 
 
@@ -161,9 +166,11 @@ def test_a_file_whose_name_is_just_a_word_is_not_all_that_is_read(tmp_path: Path
     (tmp_path / "notes.txt").write_text("plumber of Jana: 040 1122")
     assert (
         "040 1122"
-        in survey(source_of(tmp_path), "what is the number of the plumber of Jana?", "read")[0]
+        in survey_source(source_of(tmp_path), "what is the number of the plumber of Jana?", "read")[
+            0
+        ]
     )
     assert (
         "040 1122"
-        not in survey(source_of(tmp_path), "what does Jana like, see Jana.txt?", "read")[0]
+        not in survey_source(source_of(tmp_path), "what does Jana like, see Jana.txt?", "read")[0]
     )

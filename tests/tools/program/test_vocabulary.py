@@ -16,8 +16,8 @@ from deskhand.tools.program.inside.values import (
     emails,
     links,
     number,
+    parse_number,
     phones,
-    read_number,
     unique,
 )
 
@@ -415,7 +415,7 @@ def test_a_command_says_what_it_prints_and_has_no_keyboard() -> None:
     ],
 )
 def test_numbers_as_people_write_them(text: object, value: float | None) -> None:
-    assert read_number(text) == value
+    assert parse_number(text) == value
     if value is not None:
         assert number(text) == value
 

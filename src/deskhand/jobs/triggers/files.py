@@ -70,7 +70,7 @@ def _parent_folders(path: str) -> Iterator[str]:
 
 def _walk_folder(here: str, path: str, deep: int) -> Iterator[tuple[str, os.stat_result]]:
     found = list[tuple[str, os.stat_result]]()
-    with suppress(OSError), tree.scanned(here) as entries:
+    with suppress(OSError), tree.scan_folder(here) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
             with suppress(OSError):
                 found.append((entry.name, entry.stat(follow_symlinks=False)))

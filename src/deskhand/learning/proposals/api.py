@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from ...assembly.host import Host
-from ...tools.documents.invisible import written_out
+from ...tools.documents.invisible import escape_invisible
 from ...types.errors import ConfigError, Refused, ToolError
 from ...types.identity import Principal
 from ...types.messages import Usage
@@ -42,7 +42,7 @@ class ProposalsApi:
         spent = card.spent if card is not None else Usage()
         return ProposalDetail(
             proposal=self._make_view(principal, proposal),
-            body=written_out(redact(proposal.body)),
+            body=escape_invisible(redact(proposal.body)),
             file=proposal.file,
             findings=[
                 FindingView(each.severity, each.words, redact(each.excerpt)) for each in findings
@@ -80,7 +80,7 @@ class ProposalsApi:
         return ProposalView(
             id=proposal.id,
             name=proposal.name,
-            description=written_out(redact(proposal.description)),
+            description=escape_invisible(redact(proposal.description)),
             agent=proposal.agent,
             state=proposal.state,
             source=source if proposal.untrusted else "",

@@ -22,7 +22,7 @@ from ...evals.runner import Replayer, ReplayOptions
 from ...gateway.inject import InboundInjector
 from ...skills.settings import SkillsReview
 from ...skills.write import write_skill
-from ...tools.documents.invisible import written_out
+from ...tools.documents.invisible import escape_invisible
 from ...types import events as e
 from ...types.errors import DeskhandError, StoreCorrupt
 from ...types.identity import Inbound, Principal, Result
@@ -430,7 +430,7 @@ def _render_origin(proposal: StoredProposal) -> str:
 def format_inline_code(text: str) -> str:
     """The text as inline code in Markdown. Every character is visible, and nothing in it is
     markup."""
-    said = " ".join(written_out(text).split())
+    said = " ".join(escape_invisible(text).split())
     ticks = "`" * (max(map(len, re.findall("`+", said)), default=0) + 1)
     pad = " " if "`" in (said[:1], said[-1:]) else ""
     return f"{ticks}{pad}{said}{pad}{ticks}" if said else ""
@@ -439,7 +439,7 @@ def format_inline_code(text: str) -> str:
 def format_code_block(text: str) -> str:
     """The text as a code block in Markdown. Every character is visible, and nothing in it is
     markup."""
-    said = written_out(text)
+    said = escape_invisible(text)
     fence = "`" * max(3, max(map(len, re.findall("`+", said)), default=0) + 1)
     return f"{fence}\n{said}\n{fence}"
 

@@ -15,11 +15,11 @@ from ...skills.scan import ScanFinding, has_bad_finding, scan_skill
 from ...skills.skill import FILE_NAME
 from ...skills.write import render_skill_file
 from ...tools.approved import digest_of_files
-from ...tools.base import Context, Done, ToolScope, done, own
+from ...tools.base import Context, Done, ToolScope, call_label, make_result
 from ...tools.define import tool
 from ...tools.notes import By
 from ...tools.queries import approve, drop_approval, drop_label
-from ...tools.watched_folder import ground as where_is
+from ...tools.watched_folder import find_watched_folder as where_is
 from ...types.commit import Change
 from ...types.effects import Effect
 from ...types.errors import ConfigError, DeskhandError, Refused, ToolError
@@ -80,7 +80,7 @@ async def propose_skill(name: str, description: str, body: str, context: Context
         f"ok, {name} is proposed, if it was not turned down before; `deskhand skills proposals` "
         "shows it"
     )
-    said = done(words, own(context))
+    said = make_result(words, call_label(context))
     changes = await anyio.to_thread.run_sync(add_proposal, proposal, context.clock.now())
     return replace(said, changes=changes)
 
@@ -259,8 +259,8 @@ class Proposals:
             )
 
         where, place = where_is(reach, proposal.file)
-        _, looked, one = await anyio.to_thread.run_sync(where.change, by, place, write)
-        where.leave(one)
+        _, looked, one = await anyio.to_thread.run_sync(where.change_file, by, place, write)
+        where.release(one)
         return (*looked.rows, drop_label(f"{where.real}/{place}"))
 
     async def _undo_write(self, proposal: StoredProposal) -> bool:
@@ -305,8 +305,8 @@ class Proposals:
             return there == text
 
         where, place = where_is(reach, proposal.file)
-        removed, looked, one = await anyio.to_thread.run_sync(where.change, by, place, remove)
-        where.leave(one)
+        removed, looked, one = await anyio.to_thread.run_sync(where.change_file, by, place, remove)
+        where.release(one)
         await self._ground.store.change(looked.rows)
         return removed
 

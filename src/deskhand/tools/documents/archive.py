@@ -10,12 +10,12 @@ from xml.parsers import expat
 
 from .found import ExtractedText, Unreadable
 
-MOST_BYTES = 200 << 20
+MAX_UNPACKED_BYTES = 200 << 20
 """What may be unpacked of one archive, in all."""
-RATIO = 200
+MAX_RATIO = 200
 RATIO_FROM_BYTES = 8 << 20
 """How many times larger than packed an entry may become, once it is larger than this."""
-ENTRIES = 20_000
+MAX_ENTRIES = 20_000
 _PIECE_BYTES = 1 << 16
 
 
@@ -29,17 +29,17 @@ class Archive:
         except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
             raise Unreadable(f"is damaged: {error}") from error
         entries = self._zip.infolist()
-        if len(entries) > ENTRIES:
+        if len(entries) > MAX_ENTRIES:
             raise Unreadable(
-                f"holds {len(entries):,} entries, more than the {ENTRIES:,} that are read"
+                f"holds {len(entries):,} entries, more than the {MAX_ENTRIES:,} that are read"
             )
         self.entries = {entry.filename: entry for entry in entries}
-        self._left = MOST_BYTES
+        self._left = MAX_UNPACKED_BYTES
 
     def __contains__(self, name: str) -> bool:
         return name in self.entries
 
-    def pieces(self, name: str) -> Iterator[bytes]:
+    def iter_pieces(self, name: str) -> Iterator[bytes]:
         """The bytes of an entry, bounded as they come."""
         entry = self.entries.get(name)
         if entry is None:
@@ -54,11 +54,13 @@ class Archive:
                     self._left -= len(piece)
                     if self._left < 0:
                         raise Unreadable(
-                            f"unpacks to more than {MOST_BYTES >> 20} MB: a decompression "
+                            f"unpacks to more than {MAX_UNPACKED_BYTES >> 20} MB: a decompression "
                             "bomb, or too large"
                         )
-                    if seen > RATIO_FROM_BYTES and seen > RATIO * max(entry.compress_size, 1):
-                        grows = f"{name!r} grows to over {RATIO} times its size when it is unpacked"
+                    if seen > RATIO_FROM_BYTES and seen > MAX_RATIO * max(entry.compress_size, 1):
+                        grows = (
+                            f"{name!r} grows to over {MAX_RATIO} times its size when it is unpacked"
+                        )
                         raise Unreadable(f"is a decompression bomb: {grows}")
                     yield piece
         except (
@@ -74,7 +76,7 @@ class Archive:
     def read(self, name: str, most_bytes: int = 16 << 20) -> bytes:
         """A whole entry that must fit into memory."""
         whole = bytearray()
-        for piece in self.pieces(name):
+        for piece in self.iter_pieces(name):
             whole += piece
             if len(whole) > most_bytes:
                 raise Unreadable(
@@ -83,7 +85,7 @@ class Archive:
         return bytes(whole)
 
 
-def parse(
+def parse_xml(
     archive: Archive,
     name: str,
     found: ExtractedText,
@@ -101,22 +103,22 @@ def parse(
     parser.StartElementHandler = start
     parser.EndElementHandler = end
     parser.CharacterDataHandler = text
-    parser.EntityDeclHandler = _entity
+    parser.EntityDeclHandler = _reject_entity
     parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
     try:
-        for piece in archive.pieces(name):
+        for piece in archive.iter_pieces(name):
             parser.Parse(piece, False)
-            found.look_at_the_clock()
+            found.check_time()
         parser.Parse(b"", True)
     except expat.ExpatError as error:
         raise Unreadable(f"is damaged: {name!r}: {error}") from error
 
 
-def _entity(*_: object) -> None:
+def _reject_entity(*_: object) -> None:
     raise Unreadable("declares entities of its own, which no office program does and bombs do")
 
 
-def relations(archive: Archive, part: str, found: ExtractedText) -> dict[str, tuple[str, str]]:
+def read_relations(archive: Archive, part: str, found: ExtractedText) -> dict[str, tuple[str, str]]:
     """The relations of an Office Open XML part: by id, the target (a part's name, or an address)
     and its kind."""
     folder, _, file = part.rpartition("/")
@@ -126,15 +128,15 @@ def relations(archive: Archive, part: str, found: ExtractedText) -> dict[str, tu
     def start(_: str, given: dict[str, str]) -> None:
         target = given.get("Target", "")
         if given.get("TargetMode") != "External":
-            target = resolved(folder, target)
+            target = resolve_entry(folder, target)
         known[given.get("Id", "")] = (target, given.get("Type", "").rpartition("/")[2])
 
     if name in archive:
-        parse(archive, name, found, start)
+        parse_xml(archive, name, found, start)
     return known
 
 
-def resolved(folder: str, target: str) -> str:
+def resolve_entry(folder: str, target: str) -> str:
     """A path relative to a folder of the archive, as an entry's name."""
     parts = [] if target.startswith("/") else [each for each in folder.split("/") if each]
     for each in target.split("/"):

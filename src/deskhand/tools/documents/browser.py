@@ -16,7 +16,7 @@ import sys
 import time
 from typing import Any
 
-_UNWANTED = (
+_DISABLED_FEATURES = (
     "Translate,MediaRouter,OptimizationHints,NetworkTimeServiceQuerying,AimServerEligibilityEnabled,"
     "AimServerRequestOnStartupEnabled,PreconnectToSearch,LensOverlay"
 )
@@ -63,7 +63,7 @@ FLAGS = (
     ),
     *(
         "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
-        f"--disable-features={_UNWANTED}",
+        f"--disable-features={_DISABLED_FEATURES}",
     ),
     # What it would ask its maker by itself goes nowhere.
     *(
@@ -77,15 +77,15 @@ FLAGS = (
         "--metrics-recording-only",
     ),
 )
-_SHOWN = ("text/", "application/xhtml+xml", "application/xml", "application/json")
-HTML_CHARS = 5_000_000
-_MESSAGE_BYTES = 40 << 20
-_LOADED_BYTES = 40 << 20
+_PAGE_TYPES = ("text/", "application/xhtml+xml", "application/xml", "application/json")
+MAX_HTML_CHARS = 5_000_000
+_MAX_MESSAGE_BYTES = 40 << 20
+_MAX_LOADED_BYTES = 40 << 20
 _ANSWER_S = 5.0
 _REST_S = 2.0
 # What is not seen, marked for whoever reads the markup. In a world of its own: nothing that it
 # calls is the page's.
-_MARK_UNSEEN = """(() => {
+_MARK_HIDDEN_SCRIPT = """(() => {
   const seen = {checkOpacity: true, checkVisibilityCSS: true, contentVisibilityAuto: false}
   for (const each of document.querySelectorAll('body *')) {
     const words = [...each.childNodes].some(n => n.nodeType === 3 && n.data.trim())
@@ -123,7 +123,7 @@ class Browser:
             os.close(each)
         self._poll = select.poll()
         self._poll.register(self._in, select.POLLIN | select.POLLHUP)
-        self._held = bytearray()
+        self._buffer = bytearray()
         self._number = 0
         self._answers: dict[int, dict[str, Any]] = {}
         self.session = self.frame = ""
@@ -171,19 +171,19 @@ class Browser:
             raise BrowserFailed(
                 "the browser has ended: the page took more memory than it may, or broke it"
             )
-        self._held += piece
-        if len(self._held) > _MESSAGE_BYTES:
+        self._buffer += piece
+        if len(self._buffer) > _MAX_MESSAGE_BYTES:
             raise BrowserFailed("the page is too large")
-        *whole, rest = self._held.split(b"\0")
-        self._held = bytearray(rest)
+        *whole, rest = self._buffer.split(b"\0")
+        self._buffer = bytearray(rest)
         for each in whole:
             message = json.loads(each)
             if "id" in message:
                 self._answers[message["id"]] = message
             else:
-                self._happened(message["method"], message.get("params", {}))
+                self._on_event(message["method"], message.get("params", {}))
 
-    def _happened(self, what: str, said: dict[str, Any]) -> None:
+    def _on_event(self, what: str, said: dict[str, Any]) -> None:
         match what:
             case "Network.responseReceived" if (
                 said.get("type") == "Document" and said.get("frameId") == self.frame
@@ -206,32 +206,32 @@ class Browser:
         self._process.kill()
 
 
-def shown(browser: Browser, url: str, wait_s: float, until: float) -> dict[str, object]:
+def load_page(browser: Browser, url: str, wait_s: float, until: float) -> dict[str, object]:
     """The page at `url`, as it is `wait_s` seconds after it has loaded. Raises Failed,
     TimeoutError."""
-    _open(browser)
+    _open_page(browser)
     begun = browser.call("Page.navigate", {"url": url}, until - time.monotonic())
     if error := begun.get("errorText"):
-        raise BrowserFailed(_why(str(error), browser))
-    notes = _wait(browser, wait_s, until)
+        raise BrowserFailed(_explain_error(str(error), browser))
+    notes = _wait_for_load(browser, wait_s, until)
     address = str(browser.call("Target.getTargetInfo")["targetInfo"]["url"])
     if not address.startswith(("http://", "https://")):
         raise BrowserFailed(
-            _why("", browser)
+            _explain_error("", browser)
             if address.startswith("chrome-error:")
             else f"it led on to {address[:80]!r}"
         )
     media = str(browser.document.get("mimeType", "text/html"))
-    if not media.startswith(_SHOWN):
+    if not media.startswith(_PAGE_TYPES):
         raise BrowserFailed(f"it is no page but {media[:60]}; read it with tier='plain'")
-    html = _markup(browser)
-    if len(html) > HTML_CHARS:
-        notes.append(f"only the first {HTML_CHARS:,} characters of its markup are read")
+    html = _read_markup(browser)
+    if len(html) > MAX_HTML_CHARS:
+        notes.append(f"only the first {MAX_HTML_CHARS:,} characters of its markup are read")
     status = int(browser.document.get("status", 200))
-    return {"url": address, "status": status, "html": html[:HTML_CHARS], "notes": notes}
+    return {"url": address, "status": status, "html": html[:MAX_HTML_CHARS], "notes": notes}
 
 
-def _open(browser: Browser) -> None:
+def _open_page(browser: Browser) -> None:
     made = browser.call("Target.createTarget", {"url": "about:blank"})
     attached = browser.call(
         "Target.attachToTarget", {"targetId": made["targetId"], "flatten": True}
@@ -245,15 +245,15 @@ def _open(browser: Browser) -> None:
     browser.frame = str(browser.call("Page.getFrameTree")["frameTree"]["frame"]["id"])
 
 
-def _wait(browser: Browser, wait_s: float, until: float) -> list[str]:
+def _wait_for_load(browser: Browser, wait_s: float, until: float) -> list[str]:
     """Let it load, and its scripts run. What was not waited for."""
     until -= _ANSWER_S + _REST_S
     while time.monotonic() < until:
         if browser.crashed:
             raise BrowserFailed("the page took more memory than it may, or broke the browser")
-        if browser.loaded_bytes > _LOADED_BYTES:
+        if browser.loaded_bytes > _MAX_LOADED_BYTES:
             browser.call("Page.stopLoading")
-            return [f"it was stopped after {_LOADED_BYTES >> 20} MB"]
+            return [f"it was stopped after {_MAX_LOADED_BYTES >> 20} MB"]
         if browser.loaded_at is not None and time.monotonic() >= browser.loaded_at + wait_s:
             return []
         rest = until if browser.loaded_at is None else min(until, browser.loaded_at + wait_s)
@@ -261,10 +261,10 @@ def _wait(browser: Browser, wait_s: float, until: float) -> list[str]:
     return ["it was still loading, or its scripts still running, when the time was up"]
 
 
-def _markup(browser: Browser) -> str:
+def _read_markup(browser: Browser) -> str:
     """The page's markup now. Scripts that never rest are ended first."""
     try:
-        return _read(browser, _REST_S)
+        return _get_outer_html(browser, _REST_S)
     except TimeoutError:
         for method, params in (
             ("Emulation.setScriptExecutionDisabled", {"value": True}),
@@ -272,24 +272,24 @@ def _markup(browser: Browser) -> str:
         ):
             browser._send(method, params)
     try:
-        return _read(browser, _ANSWER_S)
+        return _get_outer_html(browser, _ANSWER_S)
     except TimeoutError:
         raise BrowserFailed(
             "its scripts never rest, so there is no moment at which it could be read"
         ) from None
 
 
-def _read(browser: Browser, wait_s: float) -> str:
+def _get_outer_html(browser: Browser, wait_s: float) -> str:
     world = browser.call("Page.createIsolatedWorld", {"frameId": browser.frame}, wait_s)[
         "executionContextId"
     ]
-    marking = {"expression": _MARK_UNSEEN, "contextId": world, "timeout": 1500}
+    marking = {"expression": _MARK_HIDDEN_SCRIPT, "contextId": world, "timeout": 1500}
     browser.call("Runtime.evaluate", marking, wait_s)
     root = browser.call("DOM.getDocument", {"depth": 0}, wait_s)["root"]["nodeId"]
     return str(browser.call("DOM.getOuterHTML", {"nodeId": root}, wait_s)["outerHTML"])
 
 
-def _why(error: str, browser: Browser) -> str:
+def _explain_error(error: str, browser: Browser) -> str:
     """What the browser's word for it means,
     https://source.chromium.org/chromium/chromium/src/+/main:net/base/net_error_list.h"""
     if browser.crashed:
@@ -309,7 +309,7 @@ def main() -> None:
     until = time.monotonic() + float(asked["time_s"])
     browser = Browser(asked["program"], asked["proxy"], until)
     try:
-        answer = shown(browser, asked["url"], float(asked["wait_s"]), until)
+        answer = load_page(browser, asked["url"], float(asked["wait_s"]), until)
     except BrowserFailed as error:
         answer = {"failed": str(error)}
     except TimeoutError:

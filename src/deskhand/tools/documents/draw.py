@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 WIDTH = 1400
-PIXELS = 4_000_000
+MAX_PIXELS = 4_000_000
 """How wide a page is drawn, and how large at most."""
 
 
@@ -27,15 +27,15 @@ def main() -> None:
     except ModuleNotFoundError as error:
         answer = json.dumps({"missing": error.name or ""}).encode()
     else:
-        answer = _answered(pdfium, data, asked["page"], asked["most"])
+        answer = _make_answer(pdfium, data, asked["page"], asked["most"])
     sys.stdout.buffer.write(answer)
 
 
-def _answered(pdfium: Any, data: bytes, page: int, most: int) -> bytes:
+def _make_answer(pdfium: Any, data: bytes, page: int, most: int) -> bytes:
     try:
         document = pdfium.PdfDocument(data)
         if page:
-            return _png(document[page - 1])
+            return _render_png(document[page - 1])
         count = len(document)
         sizes = [document.get_page_size(number) for number in range(min(count, most))]
         return json.dumps({"count": count, "sizes": sizes}).encode()
@@ -48,30 +48,32 @@ def _answered(pdfium: Any, data: bytes, page: int, most: int) -> bytes:
         return json.dumps({"unreadable": why}).encode()
 
 
-def _png(page: Any) -> bytes:
+def _render_png(page: Any) -> bytes:
     """The page on white."""
     width, height = page.get_size()
-    scale = min(WIDTH / max(width, 1), (PIXELS / max(width * height, 1)) ** 0.5)
+    scale = min(WIDTH / max(width, 1), (MAX_PIXELS / max(width * height, 1)) ** 0.5)
     bitmap = page.render(scale=scale, rev_byteorder=True)
     pixels = memoryview(bitmap.buffer)
     packer = zlib.compressobj(6)
-    packed = b"".join(packer.compress(row) for row in _rows(pixels, bitmap)) + packer.flush()
+    packed = (
+        b"".join(packer.compress(row) for row in _iter_png_rows(pixels, bitmap)) + packer.flush()
+    )
     head = struct.pack(
         ">IIBBBBB", bitmap.width, bitmap.height, 8, {1: 0, 3: 2, 4: 6}[bitmap.n_channels], 0, 0, 0
     )
     return b"\x89PNG\r\n\x1a\n" + b"".join(
-        map(_chunk, (b"IHDR", b"IDAT", b"IEND"), (head, packed, b""))
+        map(_make_chunk, (b"IHDR", b"IDAT", b"IEND"), (head, packed, b""))
     )
 
 
-def _rows(pixels: memoryview, bitmap: Any) -> Iterator[bytes]:
+def _iter_png_rows(pixels: memoryview, bitmap: Any) -> Iterator[bytes]:
     """Each line of the picture, unfiltered (PNG specification, 7.2)."""
     for at in range(bitmap.height):
         begin = at * bitmap.stride
         yield b"\0" + pixels[begin : begin + bitmap.width * bitmap.n_channels].tobytes()
 
 
-def _chunk(name: bytes, data: bytes) -> bytes:
+def _make_chunk(name: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
 

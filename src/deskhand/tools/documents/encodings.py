@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 
-_LOOK_BYTES = 2048
-_SAID = re.compile(
+_HEAD_BYTES = 2048
+_DECLARED_CHARSET = re.compile(
     rb"<\?xml[^>]{0,200}encoding\s*=\s*[\"']([\w.:-]{1,40})"
     rb"|<meta[^>]{0,400}charset\s*=\s*[\"']?\s*([\w.:-]{1,40})",
     re.I,
 )
-_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+_BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 # The names of https://encoding.spec.whatwg.org/#names-and-labels that pages use. Nothing else is
 # believed: Python also knows utf-7, punycode and others in which text hides.
-_SAFE = {
+_SAFE_ENCODINGS = {
     "ascii": "cp1252", "us-ascii": "cp1252", "iso-8859-1": "cp1252", "latin1": "cp1252", "iso8859-1": "cp1252",
     "iso-8859-2": "iso8859-2", "iso-8859-5": "iso8859-5", "iso-8859-7": "iso8859-7", "iso-8859-8": "iso8859-8",
     "iso-8859-9": "cp1254", "iso-8859-15": "iso8859-15", "macintosh": "mac-roman", "koi8-r": "koi8-r",
@@ -25,21 +25,21 @@ _SAFE = {
 }  # fmt: skip
 
 
-def decoded(data: bytes, declared: str = "") -> str:
+def decode_text(data: bytes, declared: str = "") -> str:
     """The text of `data`. A byte order mark is believed, then that it is UTF-8 where it is valid,
     then what the server (`declared`) and the document itself say; the rest is read as
     Windows-1252."""
-    for mark, name in _MARKS:
+    for mark, name in _BOMS:
         if data.startswith(mark):
             return data[len(mark) :].decode(name, "replace")
-    if (wide := _wide(data)) is not None:
+    if (wide := _detect_utf16(data)) is not None:
         return data.decode(wide, "replace")
-    found = _SAID.search(data[:_LOOK_BYTES])
+    found = _DECLARED_CHARSET.search(data[:_HEAD_BYTES])
     said = [declared, *((each or b"").decode() for each in (found.groups() if found else ()))]
     names = [
-        _SAFE[each]
+        _SAFE_ENCODINGS[each]
         for each in (name.strip().strip("\"'").lower() for name in said)
-        if each in _SAFE
+        if each in _SAFE_ENCODINGS
     ]
     if b"\x1b" not in data:  # ISO-2022 is all ASCII
         try:
@@ -52,12 +52,12 @@ def decoded(data: bytes, declared: str = "") -> str:
             return data.decode(name)
         except UnicodeDecodeError:
             continue
-    if _mostly_utf8(data):
+    if _is_mostly_utf8(data):
         return data.decode("utf-8", "replace")
     return data.decode(names[0] if names else "cp1252", "replace")
 
 
-def _wide(data: bytes) -> str | None:
+def _detect_utf16(data: bytes) -> str | None:
     """UTF-16 without a mark: every second byte of its beginning is zero."""
     head = data[:200]
     if len(head) < 8 or b"\0" not in head:
@@ -69,7 +69,7 @@ def _wide(data: bytes) -> str | None:
     return None
 
 
-def _mostly_utf8(data: bytes) -> bool:
+def _is_mostly_utf8(data: bytes) -> bool:
     """A broken character or two among many good ones."""
     text = data[: 1 << 16].decode("utf-8", "replace")
     beyond = sum(char > "\x7f" for char in text)

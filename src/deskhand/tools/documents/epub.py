@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
-from .archive import Archive, parse, resolved
-from .encodings import decoded
+from .archive import Archive, parse_xml, resolve_entry
+from .encodings import decode_text
 from .found import ExtractedText, Unreadable
 from .html import read_html
 
@@ -13,7 +13,7 @@ from .html import read_html
 def read_epub(archive: Archive, found: ExtractedText) -> None:
     """Every chapter. Raises Unreadable and Full."""
     roots: list[str] = []
-    parse(
+    parse_xml(
         archive,
         "META-INF/container.xml",
         found,
@@ -30,7 +30,7 @@ def read_epub(archive: Archive, found: ExtractedText) -> None:
     def start(name: str, given: dict[str, str]) -> None:
         inside[0] = name.rpartition(" ")[2]
         if inside[0] == "item":
-            files[given.get("id", "")] = resolved(
+            files[given.get("id", "")] = resolve_entry(
                 root.rpartition("/")[0], unquote(given.get("href", ""))
             )
         elif inside[0] == "itemref":
@@ -40,8 +40,8 @@ def read_epub(archive: Archive, found: ExtractedText) -> None:
         if inside[0] == "title":
             title.append(text)
 
-    parse(archive, root, found, start, lambda _: inside.__setitem__(0, ""), text)
+    parse_xml(archive, root, found, start, lambda _: inside.__setitem__(0, ""), text)
     for each in order:
         if files.get(each, "") in archive:
-            read_html(decoded(archive.read(files[each])), "", "", found)
+            read_html(decode_text(archive.read(files[each])), "", "", found)
     found.title = " ".join("".join(title).split())[:300]

@@ -7,9 +7,9 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 
-TEXT_CHARS = 1_000_000
+MAX_TEXT_CHARS = 1_000_000
 """What is given of a document at most."""
-READ_S = 8.0
+MAX_READ_S = 8.0
 """After so many seconds reading stops, and what was read till then is given. The sandbox kills it
 later."""
 
@@ -32,32 +32,34 @@ class ExtractedText:
         self.hidden: Counter[str] = Counter()
         self._pieces: list[str] = []
         self._chars = 0
-        self._until = time.monotonic() + READ_S
+        self._until = time.monotonic() + MAX_READ_S
 
     def add(self, piece: str) -> None:
         """Add a piece as it is. Raises Full."""
         self._pieces.append(piece)
         self._chars += len(piece)
-        if self._chars > TEXT_CHARS:
-            raise Full(f"only the first {TEXT_CHARS:,} characters are given")
-        self.look_at_the_clock()
+        if self._chars > MAX_TEXT_CHARS:
+            raise Full(f"only the first {MAX_TEXT_CHARS:,} characters are given")
+        self.check_time()
 
-    def look_at_the_clock(self) -> None:
+    def check_time(self) -> None:
         """Raises Full when reading has taken long enough."""
         if time.monotonic() > self._until:
-            raise Full(f"reading stopped after {READ_S:.0f} s; what was read until then is given")
+            raise Full(
+                f"reading stopped after {MAX_READ_S:.0f} s; what was read until then is given"
+            )
 
-    def block(self, text: str) -> None:
+    def add_block(self, text: str) -> None:
         """Add a paragraph. Raises Full."""
         if text := text.strip("\n"):
             self.add(text + "\n\n")
 
-    def table(self, rows: Iterable[list[str]]) -> None:
+    def add_table(self, rows: Iterable[list[str]]) -> None:
         """Add a table as Markdown; the first row is its head. Raises Full."""
         wide = 0
         for number, row in enumerate(rows):
             wide = wide or len(row)
-            self.add("| " + " | ".join(cell(each) for each in row) + " |\n")
+            self.add("| " + " | ".join(format_cell(each) for each in row) + " |\n")
             if number == 0:
                 self.add("|" + " --- |" * wide + "\n")
         if wide:
@@ -65,9 +67,9 @@ class ExtractedText:
 
     @property
     def text(self) -> str:
-        return "".join(self._pieces)[:TEXT_CHARS]
+        return "".join(self._pieces)[:MAX_TEXT_CHARS]
 
 
-def cell(text: str) -> str:
+def format_cell(text: str) -> str:
     """Text for one cell of a Markdown table."""
     return " ".join(text.split()).replace("|", "\\|")

@@ -10,13 +10,13 @@ from .found import ExtractedText, Unreadable
 from .markdown import Markdown
 from .unseen import remove_unseen
 
-_BESIDE = (
+_BOILERPLATE = (
     "nav, footer, aside, dialog, [role=navigation], [role=banner], [role=contentinfo], "
     "[role=complementary], "
     "[role=search]"
 )
-_ENOUGH_CHARS = 200
-_TITLE_CHARS = 300
+_MIN_CONTENT_CHARS = 200
+_MAX_TITLE_CHARS = 300
 
 
 def read_html(page: str, url: str, selector: str, found: ExtractedText) -> None:
@@ -27,21 +27,23 @@ def read_html(page: str, url: str, selector: str, found: ExtractedText) -> None:
     """
     tree = LexborHTMLParser(page)
     title = tree.css_first("title")
-    found.title = " ".join((title.text() if title is not None else "").split())[:_TITLE_CHARS]
+    found.title = " ".join((title.text() if title is not None else "").split())[:_MAX_TITLE_CHARS]
     base = tree.css_first("base[href]")
-    address = joined(url, (base.attributes.get("href") or "") if base is not None else "") or url
+    address = (
+        absolute_url(url, (base.attributes.get("href") or "") if base is not None else "") or url
+    )
     if (body := tree.body) is None:
         raise Unreadable("is a web page without content")
     remove_unseen(tree, body, found)
     if selector:
-        for node in _chosen(tree, selector):
+        for node in _select_nodes(tree, selector):
             Markdown(found, address).write(node)
             found.add("\n")
     else:
-        Markdown(found, address).write(_content(body))
+        Markdown(found, address).write(_find_content(body))
 
 
-def joined(base: str, to: str) -> str:
+def absolute_url(base: str, to: str) -> str:
     """`to` as an absolute address; "" for what leads to no page: scripts, data, files."""
     try:
         whole = urljoin(base, to.strip()) if to else ""
@@ -50,7 +52,7 @@ def joined(base: str, to: str) -> str:
     return whole if whole.lower().startswith(("http://", "https://", "mailto:")) else ""
 
 
-def _chosen(tree: LexborHTMLParser, selector: str) -> list[LexborNode]:
+def _select_nodes(tree: LexborHTMLParser, selector: str) -> list[LexborNode]:
     try:
         nodes = tree.css(selector)
     except SelectolaxError:
@@ -73,27 +75,31 @@ def _chosen(tree: LexborHTMLParser, selector: str) -> list[LexborNode]:
     return ordered
 
 
-def _content(body: LexborNode) -> LexborNode:
+def _find_content(body: LexborNode) -> LexborNode:
     """What says itself that it is the content, where that is most of the words; else all but what
     stands beside it."""
     for choice in ("main, [role=main]", "article"):
         nodes = body.css(choice)
-        if len(nodes) == 1 and _words(nodes[0]) >= _ENOUGH_CHARS:
-            _remove(nodes[0], "nav, aside, dialog, [role=navigation], [role=complementary]")
+        if len(nodes) == 1 and _count_text_chars(nodes[0]) >= _MIN_CONTENT_CHARS:
+            _remove_matching(
+                nodes[0], "nav, aside, dialog, [role=navigation], [role=complementary]"
+            )
             return nodes[0]
-    everything = _words(body)
-    beside = [node for node in body.css(f"{_BESIDE}, body > header") if node.parent is not None]
-    if everything - sum(_words(node) for node in beside) >= _ENOUGH_CHARS:
-        _remove(body, f"{_BESIDE}, body > header")
+    everything = _count_text_chars(body)
+    beside = [
+        node for node in body.css(f"{_BOILERPLATE}, body > header") if node.parent is not None
+    ]
+    if everything - sum(_count_text_chars(node) for node in beside) >= _MIN_CONTENT_CHARS:
+        _remove_matching(body, f"{_BOILERPLATE}, body > header")
     return body
 
 
-def _remove(node: LexborNode, selector: str) -> None:
+def _remove_matching(node: LexborNode, selector: str) -> None:
     for each in node.css(selector):
         if each.mem_id != node.mem_id:
             each.remove()
 
 
-def _words(node: LexborNode) -> int:
+def _count_text_chars(node: LexborNode) -> int:
     """The characters of text that lead nowhere else."""
     return len(node.text(deep=True)) - sum(len(link.text(deep=True)) for link in node.css("a"))

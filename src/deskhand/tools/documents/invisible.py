@@ -31,7 +31,7 @@ _HIDDEN = re.compile(
 )
 
 
-def without_invisible(text: str) -> tuple[str, int]:
+def strip_invisible(text: str) -> tuple[str, int]:
     """The text without them, and how many there were. What writes a word or a picture rightly
     stays."""
     if text.isascii() and text.isprintable():
@@ -39,14 +39,14 @@ def without_invisible(text: str) -> tuple[str, int]:
     return _HIDDEN.subn("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def written_out(text: str) -> str:
+def escape_invisible(text: str) -> str:
     """The text with each of them written out, as `\\u202e`, and all else as it is. Two texts that
     differ still do, unless one has such an escape in its letters."""
     if text.isascii() and text.isprintable():
         return text
-    return _HIDDEN.sub(lambda found: escaped(found[0]), text)
+    return _HIDDEN.sub(lambda found: escape_char(found[0]), text)
 
 
-def escaped(char: str) -> str:
+def escape_char(char: str) -> str:
     """A character by its number."""
     return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"

@@ -6,9 +6,11 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-Kind = Literal["html", "pdf", "docx", "xlsx", "pptx", "odf", "epub", "zip", "rtf", "text", ""]
+DocumentKind = Literal[
+    "html", "pdf", "docx", "xlsx", "pptx", "odf", "epub", "zip", "rtf", "text", ""
+]
 
-NAMES: dict[str, str] = {
+KIND_NAMES: dict[str, str] = {
     "html": "web page",
     "pdf": "PDF file",
     "docx": "Word document",
@@ -32,23 +34,23 @@ _BINARY = (
     (b"MZ", "it is a program"),
     (b"SQLite format 3\0", "it is a database; query it with a command"),
 )
-_INSIDE = ((b"word/", "docx"), (b"xl/", "xlsx"), (b"ppt/", "pptx"))
+_OFFICE_FOLDERS = ((b"word/", "docx"), (b"xl/", "xlsx"), (b"ppt/", "pptx"))
 _HTML = re.compile(
     rb"^\s*(?:<!--.{0,2000}?-->\s*)*<(?:!doctype\s+html|html|head|body|title|meta|script|table|div|p|h[1-6]|span|a|b|ul|br)\b",
     re.I | re.S,
 )
-_LOOK_BYTES = 4096
+_HEAD_BYTES = 4096
 
 
-def kind_of(data: bytes, declared: str = "", name: str = "") -> Kind:
+def detect_kind(data: bytes, declared: str = "", name: str = "") -> DocumentKind:
     """The kind; "" where there is no text to be had. `declared`: a media type, `name`: a file's."""
-    head = data[:_LOOK_BYTES]
+    head = data[:_HEAD_BYTES]
     if head.lstrip().startswith(b"%PDF-") or (
         b"%PDF-" in head[:1024] and name.lower().endswith(".pdf")
     ):
         return "pdf"  # readers take some rubbish before it; a program's source may speak of it
     if head.startswith(b"PK\x03\x04") or head.startswith(b"PK\x05\x06"):
-        return _kind_of_zip(data)
+        return _detect_zip_kind(data)
     if head.startswith(b"{\\rtf"):
         return "rtf"
     media = declared.partition(";")[0].strip().lower()
@@ -63,12 +65,12 @@ def kind_of(data: bytes, declared: str = "", name: str = "") -> Kind:
         return "html"
     if media in ("", "application/octet-stream", "text/plain") and not name and _HTML.match(head):
         return "html" if media != "text/plain" else "text"
-    if b"\0" in head and not _wide(head):
+    if b"\0" in head and not _is_utf16(head):
         return ""
     return "text"
 
 
-def why_not(data: bytes) -> str:
+def explain_no_text(data: bytes) -> str:
     """Why there is no text in bytes of no kind, as a clause."""
     for start, why in _BINARY:
         if data.startswith(start):
@@ -76,7 +78,7 @@ def why_not(data: bytes) -> str:
     return "it is neither text nor a document that can be read"
 
 
-def _kind_of_zip(data: bytes) -> Kind:
+def _detect_zip_kind(data: bytes) -> DocumentKind:
     """By its first entries, which each of these formats prescribes or writes in every version."""
     if data[30:38] == b"mimetype":
         said = data[38:120]
@@ -85,13 +87,13 @@ def _kind_of_zip(data: bytes) -> Kind:
         if said.startswith(b"application/vnd.oasis.opendocument."):
             return "odf"
     tail = data[-(1 << 16) :]  # the directory of entries is at the end
-    for start, kind in _INSIDE:
+    for start, kind in _OFFICE_FOLDERS:
         if b"[Content_Types].xml" in tail and start in tail:
             return kind  # type: ignore[return-value]  # one of the three
     return "odf" if b"META-INF/manifest.xml" in tail and b"content.xml" in tail else "zip"
 
 
-def _wide(head: bytes) -> bool:
+def _is_utf16(head: bytes) -> bool:
     return head.startswith((b"\xff\xfe", b"\xfe\xff")) or head[1::2].count(0) > 0.9 * len(
         head[1::2]
     )

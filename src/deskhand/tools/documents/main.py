@@ -9,13 +9,13 @@ import sys
 from importlib import import_module
 
 from .archive import Archive
-from .encodings import decoded
-from .found import TEXT_CHARS, ExtractedText, Full, Unreadable
-from .invisible import without_invisible
-from .kinds import Kind, why_not
+from .encodings import decode_text
+from .found import MAX_TEXT_CHARS, ExtractedText, Full, Unreadable
+from .invisible import strip_invisible
+from .kinds import DocumentKind, explain_no_text
 
 _BLANKS = re.compile(r"\n{3,}")
-LISTED = 300
+MAX_LISTED = 300
 """The names that are given of an archive."""
 
 
@@ -24,7 +24,9 @@ def main() -> None:
     asked = json.loads(sys.stdin.buffer.readline())
     data = sys.stdin.buffer.read()
     try:
-        answer = answered(data, asked["kind"], asked["charset"], asked["url"], asked["selector"])
+        answer = read_document(
+            data, asked["kind"], asked["charset"], asked["url"], asked["selector"]
+        )
     except Unreadable as error:
         answer = {"unreadable": str(error)}
     except MemoryError:
@@ -38,17 +40,17 @@ def main() -> None:
     sys.stdout.buffer.write(json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace"))
 
 
-def answered(
-    data: bytes, kind: Kind, charset: str = "", url: str = "", selector: str = ""
+def read_document(
+    data: bytes, kind: DocumentKind, charset: str = "", url: str = "", selector: str = ""
 ) -> dict[str, object]:
     """What there is to say of the document. Raises Unreadable."""
     found = ExtractedText()
     try:
-        _read(data, kind, charset, url, selector, found)
+        _read_by_kind(data, kind, charset, url, selector, found)
     except Full as full:
         found.notes.append(str(full))
-    text, unseen = without_invisible(_joined(found.text))
-    title, more = without_invisible(_joined(found.title))
+    text, unseen = strip_invisible(_join_surrogates(found.text))
+    title, more = strip_invisible(_join_surrogates(found.title))
     found.hidden["invisible characters"] += unseen + more
     hidden = {name: count for name, count in found.hidden.items() if count > 0}
     return {
@@ -59,13 +61,13 @@ def answered(
     }
 
 
-def _read(
-    data: bytes, kind: Kind, charset: str, url: str, selector: str, found: ExtractedText
+def _read_by_kind(
+    data: bytes, kind: DocumentKind, charset: str, url: str, selector: str, found: ExtractedText
 ) -> None:
     match kind:
         case "html":
             import_module(f"{__package__}.html").read_html(
-                decoded(data, charset), url, selector, found
+                decode_text(data, charset), url, selector, found
             )
         case "pdf":
             import_module(f"{__package__}.pdf").read_pdf(data, found)
@@ -82,26 +84,26 @@ def _read(
         case "rtf":
             import_module(f"{__package__}.rtf").read_rtf(data, found)
         case "zip":
-            _list(Archive(data), found)
+            _list_archive(Archive(data), found)
         case "text":
-            text = decoded(data, charset)
-            found.add(text[:TEXT_CHARS])
-            if len(text) > TEXT_CHARS:
-                raise Full(f"only the first {TEXT_CHARS:,} characters are given")
+            text = decode_text(data, charset)
+            found.add(text[:MAX_TEXT_CHARS])
+            if len(text) > MAX_TEXT_CHARS:
+                raise Full(f"only the first {MAX_TEXT_CHARS:,} characters are given")
         case _:
-            raise Unreadable(why_not(data).removeprefix("it "))
+            raise Unreadable(explain_no_text(data).removeprefix("it "))
 
 
-def _list(archive: Archive, found: ExtractedText) -> None:
+def _list_archive(archive: Archive, found: ExtractedText) -> None:
     """An archive is not unpacked: what is in it may be another."""
-    found.block("A zip archive. It was not unpacked; these are the names in it:")
+    found.add_block("A zip archive. It was not unpacked; these are the names in it:")
     for number, entry in enumerate(archive.entries.values()):
-        if number == LISTED:
-            raise Full(f"only {LISTED} of {len(archive.entries):,} names are given")
+        if number == MAX_LISTED:
+            raise Full(f"only {MAX_LISTED} of {len(archive.entries):,} names are given")
         found.add(f"- {' '.join(entry.filename.split())[:200]} ({entry.file_size:,} bytes)\n")
 
 
-def _joined(text: str) -> str:
+def _join_surrogates(text: str) -> str:
     """Halves of surrogate pairs put together, or replaced."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 

@@ -7,15 +7,15 @@ from urllib.parse import urljoin
 
 from selectolax.lexbor import LexborNode
 
-from .found import ExtractedText, cell
+from .found import ExtractedText, format_cell
 
 _SPACE = re.compile(r"[ \t\n\r\f\xa0]+")
-_WORDS = """
+_BLOCK_TAGS = """
 address article aside blockquote body caption center details dialog dd div dl dt fieldset figcaption figure footer form
 h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol optgroup option p pre search section summary table
 tbody td tfoot th thead tr ul
 """  # noqa: E501
-_BLOCKS = frozenset(_WORDS.split())
+_BLOCKS = frozenset(_BLOCK_TAGS.split())
 _MARKS = {
     "b": "**",
     "strong": "**",
@@ -27,10 +27,10 @@ _MARKS = {
     "kbd": "`",
     "samp": "`",
 }
-_DEEP = 200
+_MAX_DEPTH = 200
 """Deeper than this, elements are only looked through for their text."""
-_COLUMNS = 60
-_CELLS = 50_000
+_MAX_COLUMNS = 60
+_MAX_CELLS = 50_000
 
 
 class Markdown:
@@ -66,7 +66,7 @@ class Markdown:
             while True:
                 self._leave(node, depth)
                 if node.mem_id == root.mem_id:
-                    self._end_of_block()
+                    self._flush_block()
                     return
                 following = node.next
                 above = node.parent
@@ -74,7 +74,7 @@ class Markdown:
                     node = following
                     break
                 if above is None:
-                    self._end_of_block()
+                    self._flush_block()
                     return
                 node = above
                 depth = depth - 1
@@ -83,19 +83,19 @@ class Markdown:
         """Begin a node; what to go on with inside it."""
         tag = node.tag or ""
         if tag == "-text":
-            self._text(node.text_content or "")
+            self._add_text(node.text_content or "")
             return None
-        if tag.startswith("-") or depth > _DEEP:
+        if tag.startswith("-") or depth > _MAX_DEPTH:
             return node.child
         if tag in _BLOCKS:
             self._begin_block(tag, node)
         elif tag == "br":
             self._line.append("\n" if not self._in_table else " ")
         elif tag == "img":
-            self._picture(node)
+            self._add_picture(node)
         elif tag == "a":
             self._open.append(
-                (tag, len(self._line), self._absolute(node.attributes.get("href") or ""))
+                (tag, len(self._line), self._absolute_url(node.attributes.get("href") or ""))
             )
         elif tag in _MARKS and not self._raw and not self._heading:
             self._open.append((tag, len(self._line), ""))
@@ -103,33 +103,35 @@ class Markdown:
 
     def _leave(self, node: LexborNode, depth: int) -> None:
         tag = node.tag or ""
-        if depth > _DEEP or tag.startswith("-"):
+        if depth > _MAX_DEPTH or tag.startswith("-"):
             return
         if tag in _BLOCKS:
             self._finish_block(tag)
         elif self._open and self._open[-1][0] == tag:
-            self._close(*self._open.pop())
+            self._close_mark(*self._open.pop())
 
-    def _text(self, text: str) -> None:
+    def _add_text(self, text: str) -> None:
         self._line.append(text if self._raw else _SPACE.sub(" ", text))
 
-    def _picture(self, node: LexborNode) -> None:
+    def _add_picture(self, node: LexborNode) -> None:
         words = " ".join((node.attributes.get("alt") or "").split())
         if words:
-            source = self._absolute(node.attributes.get("src") or "")
+            source = self._absolute_url(node.attributes.get("src") or "")
             in_link = any(tag == "a" for tag, _, _ in self._open)
             self._line.append(
-                f"![{_label(words)}]({source})" if source and not in_link else f"[picture: {words}]"
+                f"![{_escape_link_text(words)}]({source})"
+                if source and not in_link
+                else f"[picture: {words}]"
             )
 
-    def _close(self, tag: str, begin: int, address: str) -> None:
+    def _close_mark(self, tag: str, begin: int, address: str) -> None:
         """Put what came since `begin` into its marks; spaces at its ends stay outside."""
         inner = "".join(self._line[begin:])
         words = inner.strip()
         if not words or (tag == "a" and not address):
             return
         if tag == "a":
-            marked = f"[{_label(words)}]({address})"
+            marked = f"[{_escape_link_text(words)}]({address})"
         else:
             sign = _MARKS[tag]
             marked = f"{sign}{words}{sign}" if sign != "`" or "`" not in words else words
@@ -138,13 +140,13 @@ class Markdown:
         self._line[begin:] = [lead, marked, tail]
 
     def _begin_block(self, tag: str, node: LexborNode) -> None:
-        if tag == "table" and self._rows is None and self._is_data(node):
-            self._end_of_block()
+        if tag == "table" and self._rows is None and self._is_data_table(node):
+            self._flush_block()
             self._rows = []
         if self._rows is not None:
             self._begin_in_table(tag)
             return
-        self._end_of_block()
+        self._flush_block()
         if tag[0] == "h" and tag[1:].isdigit():
             self._heading = "#" * int(tag[1:]) + " "
         elif tag == "pre":
@@ -171,7 +173,7 @@ class Markdown:
         if self._rows is not None:
             self._finish_in_table(tag)
             return
-        self._end_of_block()
+        self._flush_block()
         if tag == "pre":
             self._raw -= 1
         elif tag in ("blockquote", "li", "dd") and self._before:
@@ -183,12 +185,12 @@ class Markdown:
                 self._found.add("\n")
         self._heading = ""
 
-    def _end_of_block(self) -> None:
+    def _flush_block(self) -> None:
         """Write the line that was gathered, and go on with an empty one."""
         if not self._line:
             return
         for at, (tag, begin, address) in enumerate(reversed(self._open)):
-            self._close(tag, begin, address)
+            self._close_mark(tag, begin, address)
             self._open[-1 - at] = (tag, 0, "")  # it goes on in the next block, without marks
         text = "".join(self._line)
         self._line = []
@@ -210,7 +212,7 @@ class Markdown:
         whole = first + lines[0] + "".join(f"\n{before}{line}" for line in lines[1:])
         self._found.add(whole + ("\n" if self._lists else "\n\n"))
 
-    def _is_data(self, node: LexborNode) -> bool:
+    def _is_data_table(self, node: LexborNode) -> bool:
         """A table of values, rather than one that lays out a page."""
         cells = node.css("td, th")
         rows = len(node.css("tr"))
@@ -219,8 +221,8 @@ class Markdown:
         )
         return (
             rows > 0
-            and rows < len(cells) <= _CELLS
-            and len(cells) <= rows * _COLUMNS
+            and rows < len(cells) <= _MAX_CELLS
+            and len(cells) <= rows * _MAX_COLUMNS
             and blocks is None
         )
 
@@ -245,15 +247,15 @@ class Markdown:
         elif tag == "caption":
             caption = "".join(self._line)
             self._line = []
-            self._found.block("".join(self._before) + cell(caption))
+            self._found.add_block("".join(self._before) + format_cell(caption))
         elif tag == "table":
             self._in_table -= 1
             if not self._in_table:
                 self._rows = None
                 self._line = []
-                self._found.table(row for row in rows if any(row))
+                self._found.add_table(row for row in rows if any(row))
 
-    def _absolute(self, to: str) -> str:
+    def _absolute_url(self, to: str) -> str:
         """See html.joined; fragments of this page lead nowhere else."""
         to = to.strip()
         if not to or to.startswith("#"):
@@ -267,7 +269,7 @@ class Markdown:
         return re.sub(r"[\s()<>\x00-\x1f]", lambda found: f"%{ord(found[0]):02X}", whole)
 
 
-def _label(words: str) -> str:
+def _escape_link_text(words: str) -> str:
     """The words of a link, on one line, that end where they should."""
     plain = " ".join(words.split())
     return plain if plain.startswith("![") else plain.replace("[", "\\[").replace("]", "\\]")

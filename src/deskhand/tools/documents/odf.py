@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .archive import Archive, parse
-from .found import ExtractedText, Unreadable, cell
+from .archive import Archive, parse_xml
+from .found import ExtractedText, Unreadable, format_cell
 
-_REPEATED = 200
+_MAX_REPEATED = 200
 """How often a cell may be written again: files repeat the empty end of a sheet a million times."""
 
 
@@ -14,7 +14,7 @@ def read_odf(archive: Archive, found: ExtractedText) -> None:
     if "content.xml" not in archive:
         raise Unreadable("is damaged: its text is missing")
     body = _Body(found)
-    parse(archive, "content.xml", found, body.start, body.end, body.text)
+    parse_xml(archive, "content.xml", found, body.start, body.end, body.text)
 
 
 class _Body:
@@ -50,10 +50,10 @@ class _Body:
                 self._lines.append(("- " if self._lists and self._cell is None else "", []))
             case "h":
                 self._lines.append(
-                    ("#" * min(max(_number(said.get("outline-level")), 1), 6) + " ", [])
+                    ("#" * min(max(_parse_int(said.get("outline-level")), 1), 6) + " ", [])
                 )
             case "s":
-                self.text(" " * min(max(_number(said.get("c")), 1), 80))
+                self.text(" " * min(max(_parse_int(said.get("c")), 1), 80))
             case "tab" | "line-break":
                 self.text(" ")
             case "a":
@@ -63,7 +63,7 @@ class _Body:
             case "list":
                 self._lists += 1
             case "page" if said.get("name"):
-                self._found.block(f"## {cell(said['name'])}")
+                self._found.add_block(f"## {format_cell(said['name'])}")
             case _ if "table" in tag:
                 self._begin_in_table(tag, said)
 
@@ -76,18 +76,18 @@ class _Body:
                 self._skipped = 1
             case "table":
                 self._head = True
-                self._found.block(f"## {cell(said['name'])}" if said.get("name") else "")
+                self._found.add_block(f"## {format_cell(said['name'])}" if said.get("name") else "")
             case "table-row":
                 self._row, self._row_times = (
                     [],
-                    min(max(_number(said.get("number-rows-repeated")), 1), _REPEATED),
+                    min(max(_parse_int(said.get("number-rows-repeated")), 1), _MAX_REPEATED),
                 )
                 if said.get("visibility") in ("collapse", "filter"):
                     self._row_times = 0
             case "table-cell" | "covered-table-cell" if self._row is not None:
                 self._cell, self._cell_times = (
                     [],
-                    max(_number(said.get("number-columns-repeated")), 1),
+                    max(_parse_int(said.get("number-columns-repeated")), 1),
                 )
 
     def text(self, text: str) -> None:
@@ -102,7 +102,7 @@ class _Body:
             return
         match name.rpartition(" ")[2]:
             case "p" | "h" if self._lines:
-                self._paragraph(*self._lines.pop())
+                self._end_paragraph(*self._lines.pop())
             case "a" if self._links:
                 to = self._links.pop()
                 self.text(f"]({to})" if to else "")
@@ -112,24 +112,24 @@ class _Body:
                 self._cell is not None and self._row is not None
             ):
                 text = " ".join(self._cell)
-                room = _REPEATED - len(self._row)
+                room = _MAX_REPEATED - len(self._row)
                 self._row += [text] * min(self._cell_times, room)
                 self._cell = None
             case "table-row" if self._row is not None:
-                self._end_of_row(self._row)
+                self._end_row(self._row)
             case "table":
                 self._found.add("\n")
 
-    def _paragraph(self, before: str, line: list[str]) -> None:
+    def _end_paragraph(self, before: str, line: list[str]) -> None:
         text = "".join(line).strip()
         if self._cell is not None:
             self._cell.append(text)
         elif text:
             if before.startswith("#") and not self._found.title:
                 self._found.title = text[:200]
-            self._found.block(before + text)
+            self._found.add_block(before + text)
 
-    def _end_of_row(self, row: list[str]) -> None:
+    def _end_row(self, row: list[str]) -> None:
         self._row = None
         while row and not row[-1]:
             row.pop()
@@ -138,13 +138,13 @@ class _Body:
         if not self._row_times:
             self._found.hidden["hidden rows"] += 1
         for _ in range(self._row_times):
-            self._found.add("| " + " | ".join(cell(each) for each in row) + " |\n")
+            self._found.add("| " + " | ".join(format_cell(each) for each in row) + " |\n")
             if self._head:
                 self._found.add("|" + " --- |" * len(row) + "\n")
                 self._head = False
 
 
-def _number(text: str | None) -> int:
+def _parse_int(text: str | None) -> int:
     try:
         return int((text or "")[:12])
     except ValueError:

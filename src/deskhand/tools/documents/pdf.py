@@ -7,11 +7,11 @@ from pypdfium2 import raw
 
 from .found import ExtractedText, Full, Unreadable
 
-PAGES = 2_000
+MAX_PAGES = 2_000
 _INVISIBLE = 3  # ISO 32000-1, table 106: neither fill nor stroke
-_SMALL = 1.0
+_MIN_POINTS = 1.0
 """Letters of fewer points than this are read by no person."""
-_OBJECTS = 20_000
+_MAX_OBJECTS = 20_000
 
 
 def read_pdf(data: bytes, found: ExtractedText) -> None:
@@ -28,10 +28,10 @@ def read_pdf(data: bytes, found: ExtractedText) -> None:
     count = len(document)
     found.title = " ".join(document.get_metadata_value("Title").split())[:300]
     without = 0
-    for number in range(min(count, PAGES)):
+    for number in range(min(count, MAX_PAGES)):
         try:
             page = document[number]
-            text = _text(page, found)
+            text = _extract_text(page, found)
             page.close()
         except pypdfium2.PdfiumError:
             found.notes.append(f"page {number + 1} is damaged")
@@ -39,29 +39,29 @@ def read_pdf(data: bytes, found: ExtractedText) -> None:
         without += not text.strip()
         try:
             found.add(f"[page {number + 1} of {count}]\n")
-            found.block(text.replace("\r\n", "\n").replace("\ufffe", "-"))
+            found.add_block(text.replace("\r\n", "\n").replace("\ufffe", "-"))
         except Full as full:
             raise Full(f"{full}: pages 1-{number + 1} of {count}") from None
     if without:
         found.notes.append(
-            f"{without} of {min(count, PAGES)} pages have no text: pictures or scans"
+            f"{without} of {min(count, MAX_PAGES)} pages have no text: pictures or scans"
         )
-    if count > PAGES:
-        raise Full(f"only the first {PAGES:,} of its {count:,} pages are given")
+    if count > MAX_PAGES:
+        raise Full(f"only the first {MAX_PAGES:,} of its {count:,} pages are given")
 
 
-def _text(page: pypdfium2.PdfPage, found: ExtractedText) -> str:
+def _extract_text(page: pypdfium2.PdfPage, found: ExtractedText) -> str:
     """What stands within the page. Invisible letters are taken away, but for a scan, whose only
     text they are."""
     texts = []
     for number, each in enumerate(page.get_objects(filter=[raw.FPDF_PAGEOBJ_TEXT], max_depth=1)):
-        if number >= _OBJECTS:
+        if number >= _MAX_OBJECTS:
             break
         texts.append(each)
     unseen = [
         each
         for each in texts
-        if raw.FPDFTextObj_GetTextRenderMode(each) == _INVISIBLE or _tiny(each)
+        if raw.FPDFTextObj_GetTextRenderMode(each) == _INVISIBLE or _is_tiny(each)
     ]
     if unseen and len(unseen) < len(texts):
         for each in unseen:
@@ -76,6 +76,6 @@ def _text(page: pypdfium2.PdfPage, found: ExtractedText) -> str:
     return str(inside)
 
 
-def _tiny(text: pypdfium2.PdfObject) -> bool:
+def _is_tiny(text: pypdfium2.PdfObject) -> bool:
     left, bottom, right, top = text.get_bounds()
-    return bool(0 < top - bottom < _SMALL and right > left)
+    return bool(0 < top - bottom < _MIN_POINTS and right > left)

@@ -11,14 +11,14 @@ _TOKEN = re.compile(
     rb"?|\\'(?P<byte>[0-9a-fA-F]{2})|\\(?P<sign>[^a-zA-Z])"
     rb"|(?P<brace>[{}])|(?P<plain>[^\\{}\r\n]+)|[\r\n]+|\\"
 )
-_SILENT = frozenset(
+_SILENT_GROUPS = frozenset(
     b"fonttbl colortbl stylesheet listtable listoverridetable info pict object header "
     b"headerl headerr headerf footer "
     b"footerl footerr footerf themedata colorschememapping latentstyles datastore xmlnstbl "
     b"rsidtbl generator fldinst "
     b"bkmkstart bkmkend annotation atnid atnauthor filetbl revtbl private".split()
 )
-_SIGNS = {
+_SYMBOLS = {
     **{
         b"par": "\n\n",
         b"sect": "\n\n",
@@ -45,7 +45,7 @@ _SIGNS = {
     },
     **{b"\\": "\\", b"{": "{", b"}": "}"},
 }
-_PAGES = {437, 850, 866, 874, 932, 936, 949, 950, *range(1250, 1259)}
+_CODE_PAGES = {437, 850, 866, 874, 932, 936, 949, 950, *range(1250, 1259)}
 
 
 def read_rtf(data: bytes, found: ExtractedText) -> None:
@@ -53,13 +53,13 @@ def read_rtf(data: bytes, found: ExtractedText) -> None:
     state = _State(found)
     for token in _TOKEN.finditer(data):
         if token["brace"]:
-            state.brace(token["brace"])
+            state.handle_brace(token["brace"])
         elif token["word"]:
-            state.word(token["word"], int(token["number"]) if token["number"] else 1)
+            state.handle_word(token["word"], int(token["number"]) if token["number"] else 1)
         elif token["sign"] == b"*":
             state.silent = True
         elif token["sign"]:
-            state.say(_SIGNS.get(token["sign"], ""))
+            state.add_text(_SYMBOLS.get(token["sign"], ""))
         elif token["byte"]:
             state.write(bytes.fromhex(token["byte"].decode()))
         elif token["plain"]:
@@ -78,33 +78,33 @@ class _State:
         self._page = "cp1252"
         self._outer: list[tuple[bool, bool, int]] = []
 
-    def brace(self, sign: bytes) -> None:
+    def handle_brace(self, sign: bytes) -> None:
         if sign == b"{":
             self._outer.append((self.silent, self._hidden, self._each_skips))
         elif self._outer:
             self.silent, self._hidden, self._each_skips = self._outer.pop()
 
-    def word(self, word: bytes, number: int) -> None:
-        if word in _SILENT:
+    def handle_word(self, word: bytes, number: int) -> None:
+        if word in _SILENT_GROUPS:
             self.silent = True
         elif word == b"v":
             self._hidden = number != 0
         elif word == b"uc":
             self._each_skips = min(max(number, 0), 8)
-        elif word == b"ansicpg" and number in _PAGES:
+        elif word == b"ansicpg" and number in _CODE_PAGES:
             self._page = f"cp{number}"
         elif word == b"u":
-            self.say(chr(number & 0xFFFF))
+            self.add_text(chr(number & 0xFFFF))
             self._skip = self._each_skips
         else:
-            self.say(_SIGNS.get(word, ""))
+            self.add_text(_SYMBOLS.get(word, ""))
 
     def write(self, text: bytes) -> None:
         said = text[self._skip :].decode(self._page, "replace")
         self._skip = max(0, self._skip - len(text))
-        self.say(said)
+        self.add_text(said)
 
-    def say(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         if self.silent or not text:
             return
         if self._hidden:

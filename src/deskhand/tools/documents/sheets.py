@@ -6,23 +6,23 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta
 
-from .archive import Archive, parse, relations
-from .found import ExtractedText, Full, Unreadable, cell
+from .archive import Archive, parse_xml, read_relations
+from .found import ExtractedText, Full, Unreadable, format_cell
 
-_MAIN = "xl/workbook.xml"
-_COLUMNS = 200
-_DATES = {*range(14, 23), *range(45, 48)}
+_WORKBOOK_PART = "xl/workbook.xml"
+_MAX_COLUMNS = 200
+_DATE_FORMATS = {*range(14, 23), *range(45, 48)}
 """The built-in formats that show a date or a time, 18.8.30."""
 _DATE = re.compile(r"[ymdhs]", re.I)
 _NOT_DATE = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
-_SHARED_CHARS = 20_000_000
+_MAX_SHARED_CHARS = 20_000_000
 
 
 def read_sheets(archive: Archive, found: ExtractedText) -> None:
     """Every sheet that is shown, in its order. Raises Unreadable and Full."""
-    if _MAIN not in archive:
+    if _WORKBOOK_PART not in archive:
         raise Unreadable("is damaged: its list of sheets is missing")
-    known = relations(archive, _MAIN, found)
+    known = read_relations(archive, _WORKBOOK_PART, found)
     sheets: list[tuple[str, str, bool]] = []
     day_one = [datetime(1899, 12, 30)]
 
@@ -41,20 +41,20 @@ def read_sheets(archive: Archive, found: ExtractedText) -> None:
         elif name.endswith(" workbookPr") and given.get("date1904") in ("1", "true"):
             day_one[0] = datetime(1904, 1, 1)
 
-    parse(archive, _MAIN, found, start)
-    strings = _strings(archive, found)
-    dates = _date_styles(archive, found)
+    parse_xml(archive, _WORKBOOK_PART, found, start)
+    strings = _read_shared_strings(archive, found)
+    dates = _read_date_styles(archive, found)
     for name, part, hidden in sheets:
         if hidden:
             found.hidden["hidden sheets"] += 1
         elif part in archive:
-            found.add(f"## {cell(name)}\n\n")
+            found.add(f"## {format_cell(name)}\n\n")
             sheet = _Sheet(found, strings, dates, day_one[0])
-            parse(archive, part, found, sheet.start, sheet.end, sheet.text)
+            parse_xml(archive, part, found, sheet.start, sheet.end, sheet.text)
             found.add("\n" if sheet.rows else "(empty)\n\n")
 
 
-def _strings(archive: Archive, found: ExtractedText) -> list[str]:
+def _read_shared_strings(archive: Archive, found: ExtractedText) -> list[str]:
     """The strings that cells name by number. Phonetic hints are left out."""
     strings: list[str] = []
     state = {"reading": False, "phonetic": False}
@@ -72,7 +72,7 @@ def _strings(archive: Archive, found: ExtractedText) -> list[str]:
         if state["reading"] and not state["phonetic"]:
             line.append(text)
             seen[0] += len(text)
-            if seen[0] > _SHARED_CHARS:
+            if seen[0] > _MAX_SHARED_CHARS:
                 raise Full("it has more text than is read")
 
     def end(name: str) -> None:
@@ -83,24 +83,24 @@ def _strings(archive: Archive, found: ExtractedText) -> list[str]:
             state["reading" if tag == "t" else "phonetic"] = False
 
     if "xl/sharedStrings.xml" in archive:
-        parse(archive, "xl/sharedStrings.xml", found, start, end, text)
+        parse_xml(archive, "xl/sharedStrings.xml", found, start, end, text)
     return strings
 
 
-def _date_styles(archive: Archive, found: ExtractedText) -> set[int]:
+def _read_date_styles(archive: Archive, found: ExtractedText) -> set[int]:
     """The numbers of the cell styles that show a date."""
-    formats: set[int] = set(_DATES)
+    formats: set[int] = set(_DATE_FORMATS)
     styles: set[int] = set()
     state = {"in": False, "number": 0}
 
     def start(name: str, given: dict[str, str]) -> None:
         tag = name.rpartition(" ")[2]
         if tag == "numFmt" and _DATE.search(_NOT_DATE.sub("", given.get("formatCode", ""))):
-            formats.add(_number(given.get("numFmtId")))
+            formats.add(_parse_int(given.get("numFmtId")))
         elif tag == "cellXfs":
             state["in"] = True
         elif tag == "xf" and state["in"]:
-            if _number(given.get("numFmtId")) in formats:
+            if _parse_int(given.get("numFmtId")) in formats:
                 styles.add(state["number"])
             state["number"] += 1
 
@@ -109,7 +109,7 @@ def _date_styles(archive: Archive, found: ExtractedText) -> set[int]:
             state["in"] = False
 
     if "xl/styles.xml" in archive:
-        parse(archive, "xl/styles.xml", found, start, end)
+        parse_xml(archive, "xl/styles.xml", found, start, end)
     return styles
 
 
@@ -134,15 +134,17 @@ class _Sheet:
     def start(self, name: str, given: dict[str, str]) -> None:
         match name.rpartition(" ")[2]:
             case "col" if given.get("hidden") in ("1", "true"):
-                first = _number(given.get("min"))
-                last = _number(given.get("max"))
-                self._hidden_columns.update(range(first - 1, min(last, _COLUMNS)))
+                first = _parse_int(given.get("min"))
+                last = _parse_int(given.get("max"))
+                self._hidden_columns.update(range(first - 1, min(last, _MAX_COLUMNS)))
             case "row":
                 self._row = {}
                 self._column = -1
                 self._hidden = given.get("hidden") in ("1", "true")
             case "c":
-                self._column = _column(given.get("r", "")) if given.get("r") else self._column + 1
+                self._column = (
+                    _column_index(given.get("r", "")) if given.get("r") else self._column + 1
+                )
                 self._kind, self._style, self._value = given.get("t", "n"), given.get("s", ""), []
             case "v" | "t":
                 self._reading = True
@@ -155,12 +157,12 @@ class _Sheet:
         match name.rpartition(" ")[2]:
             case "v" | "t":
                 self._reading = False
-            case "c" if self._value and self._column < _COLUMNS:
-                self._row[self._column] = self._shown("".join(self._value))
+            case "c" if self._value and self._column < _MAX_COLUMNS:
+                self._row[self._column] = self._format_value("".join(self._value))
             case "row" if self._row:
-                self._end_of_row()
+                self._end_row()
 
-    def _end_of_row(self) -> None:
+    def _end_row(self) -> None:
         if self._hidden:
             self._found.hidden["hidden rows"] += 1
             return
@@ -174,23 +176,23 @@ class _Sheet:
             for at in range(max(self._wide, max(seen) + 1))
             if at not in self._hidden_columns
         ]
-        self._found.add("| " + " | ".join(cell(each) for each in row) + " |\n")
+        self._found.add("| " + " | ".join(format_cell(each) for each in row) + " |\n")
         if self.rows == 0:
             self._found.add("|" + " --- |" * len(row) + "\n")
         self.rows += 1
 
-    def _shown(self, value: str) -> str:
+    def _format_value(self, value: str) -> str:
         match self._kind:
             case "s":
-                at = _number(value)
+                at = _parse_int(value)
                 return self._strings[at] if 0 <= at < len(self._strings) else ""
             case "b":
                 return "TRUE" if value.strip() == "1" else "FALSE"
-            case "n" if self._style and _number(self._style) in self._dates:
-                return self._date(value)
+            case "n" if self._style and _parse_int(self._style) in self._dates:
+                return self._format_date(value)
         return value
 
-    def _date(self, value: str) -> str:
+    def _format_date(self, value: str) -> str:
         try:
             when = self._day_one + timedelta(days=float(value))
         except (ValueError, OverflowError):
@@ -202,14 +204,14 @@ class _Sheet:
         )
 
 
-def _number(text: str | None) -> int:
+def _parse_int(text: str | None) -> int:
     try:
         return int((text or "")[:12])
     except ValueError:
         return -1
 
 
-def _column(reference: str) -> int:
+def _column_index(reference: str) -> int:
     """`B7` is column 1."""
     number = 0
     for char in reference[:8]:

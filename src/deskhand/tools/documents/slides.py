@@ -3,17 +3,17 @@ speaker noted."""
 
 from __future__ import annotations
 
-from .archive import Archive, parse, relations
+from .archive import Archive, parse_xml, read_relations
 from .found import ExtractedText, Unreadable
 
-_MAIN = "ppt/presentation.xml"
+_PRESENTATION_PART = "ppt/presentation.xml"
 
 
 def read_slides(archive: Archive, found: ExtractedText) -> None:
     """Every slide that is shown, in its order. Raises Unreadable and Full."""
-    if _MAIN not in archive:
+    if _PRESENTATION_PART not in archive:
         raise Unreadable("is damaged: its list of slides is missing")
-    known = relations(archive, _MAIN, found)
+    known = read_relations(archive, _PRESENTATION_PART, found)
     order: list[str] = []
 
     def start(name: str, given: dict[str, str]) -> None:
@@ -23,22 +23,24 @@ def read_slides(archive: Archive, found: ExtractedText) -> None:
             )
             order.append(known.get(key, ("", ""))[0])
 
-    parse(archive, _MAIN, found, start)
+    parse_xml(archive, _PRESENTATION_PART, found, start)
     for number, part in enumerate(order, 1):
         if part not in archive:
             continue
-        slide = _read(archive, part, found)
+        slide = _read_part(archive, part, found)
         if slide.hidden:
             found.hidden["hidden slides"] += 1
             continue
         found.add(f"## Slide {number}\n\n")
         for line in slide.lines:
-            found.block(line)
-        for notes, kind in relations(archive, part, found).values():
+            found.add_block(line)
+        for notes, kind in read_relations(archive, part, found).values():
             if kind == "notesSlide" and notes in archive:
-                said = [line for line in _read(archive, notes, found).lines if not line.isdigit()]
+                said = [
+                    line for line in _read_part(archive, notes, found).lines if not line.isdigit()
+                ]
                 if said:
-                    found.block("Notes: " + " ".join(said))
+                    found.add_block("Notes: " + " ".join(said))
 
 
 class _Slide:
@@ -71,7 +73,7 @@ class _Slide:
                 self.lines.append(line)
 
 
-def _read(archive: Archive, part: str, found: ExtractedText) -> _Slide:
+def _read_part(archive: Archive, part: str, found: ExtractedText) -> _Slide:
     slide = _Slide()
-    parse(archive, part, found, slide.start, slide.end, slide.text)
+    parse_xml(archive, part, found, slide.start, slide.end, slide.text)
     return slide

@@ -9,13 +9,13 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from .found import ExtractedText
 
-_NO_TEXT = (
+_TEXTLESS_TAGS = (
     "script, style, noscript, template, iframe, object, embed, svg, canvas, audio, video, map, "
     "datalist, input, head"
 )
-_RULES = 3000
+_MAX_RULES = 3000
 _RULE = re.compile(r"([^{}@;]{1,300})\{([^{}]{0,2000})\}")
-_NOTE = re.compile(r"/\*.*?\*/", re.S)
+_CSS_COMMENT = re.compile(r"/\*.*?\*/", re.S)
 _MEDIA = re.compile(r"@[^{};]*(?:;|\{(?:[^{}]*\{[^{}]*\})*[^{}]*\})", re.S)
 _DECLARED = re.compile(r"([a-z-]+)\s*:\s*([^;]+)")
 _LENGTH = re.compile(r"^(-?[\d.]+)(px|pt|em|rem|%|vw|vh|ch|in|cm)?$")
@@ -26,9 +26,9 @@ _WHITE = frozenset(
 
 def remove_unseen(tree: LexborHTMLParser, body: LexborNode, found: ExtractedText) -> None:
     """Remove it, and count what had words in it."""
-    rules = _hiding_rules(tree)
+    rules = _find_hiding_rules(tree)
     styled = bool(rules) or tree.css_first("style, link[rel~=stylesheet]") is not None
-    for node in body.css(_NO_TEXT):
+    for node in body.css(_TEXTLESS_TAGS):
         node.remove()
     for selector in rules:
         try:
@@ -36,32 +36,32 @@ def remove_unseen(tree: LexborHTMLParser, body: LexborNode, found: ExtractedText
         except SelectolaxError:
             continue  # newer CSS than is known here
         for node in nodes:
-            _remove(node, found)
+            _remove_hidden(node, found)
     for node in body.css("[hidden]:not([hidden=until-found]), [type=hidden]"):
-        _remove(node, found)
+        _remove_hidden(node, found)
     for node in body.css("[style]"):
-        declared = _declared(node.attributes.get("style") or "")
-        if hides(declared) or (not styled and _white_on_white(node, declared)):
-            _remove(node, found)
+        declared = _parse_style(node.attributes.get("style") or "")
+        if is_hidden_style(declared) or (not styled and _is_white_on_white(node, declared)):
+            _remove_hidden(node, found)
     for node in body.css("font[color]"):
         if (
             not styled
-            and _plain(node.attributes.get("color") or "") in _WHITE
-            and not _has_ground(node)
+            and _normalize_value(node.attributes.get("color") or "") in _WHITE
+            and not _has_background(node)
         ):
-            _remove(node, found)
+            _remove_hidden(node, found)
     _remove_comments(body, found)
 
 
-def hides(declared: dict[str, str]) -> bool:
+def is_hidden_style(declared: dict[str, str]) -> bool:
     """Whether somebody who looks at the page sees nothing of what is declared so."""
     value = declared.get
     return (
         value("display") == "none"
         or value("visibility") in ("hidden", "collapse")
         or value("content-visibility") == "hidden"
-        or _near_zero(value("opacity"), 0.05)
-        or _near_zero(value("font-size"), 1.0)
+        or _is_near_zero(value("opacity"), 0.05)
+        or _is_near_zero(value("font-size"), 1.0)
         or value("color") == "transparent"
         or (
             "color" in declared
@@ -69,10 +69,10 @@ def hides(declared: dict[str, str]) -> bool:
         )
         or (
             value("overflow", "").startswith("hidden")
-            and any(_near_zero(value(side), 1) for side in _SIDES)
+            and any(_is_near_zero(value(side), 1) for side in _SIDES)
         )
         or any(
-            _far_away(value(way))
+            _is_far_away(value(way))
             for way in (
                 "left",
                 "top",
@@ -92,35 +92,35 @@ def hides(declared: dict[str, str]) -> bool:
 _SIDES = ("width", "height", "max-width", "max-height")
 
 
-def _hiding_rules(tree: LexborHTMLParser) -> list[str]:
+def _find_hiding_rules(tree: LexborHTMLParser) -> list[str]:
     """The selectors of the page's own style sheets that hide, but for those of one medium or size
     of screen."""
     sheets = "\n".join(node.text() for node in tree.css("style"))[: 1 << 20]
-    plain = _MEDIA.sub(" ", _NOTE.sub(" ", sheets))
+    plain = _MEDIA.sub(" ", _CSS_COMMENT.sub(" ", sheets))
     rules = []
     for number, rule in enumerate(_RULE.finditer(plain)):
-        if number > _RULES:
+        if number > _MAX_RULES:
             break
         selector = rule[1].strip()
         if (
             ":" not in selector
             and selector.lower() not in ("html", "body", "*")
-            and hides(_declared(rule[2]))
+            and is_hidden_style(_parse_style(rule[2]))
         ):
             rules.append(selector)
     return rules
 
 
-def _declared(style: str) -> dict[str, str]:
+def _parse_style(style: str) -> dict[str, str]:
     lowered = style[:4000].lower().replace("!important", "")
-    return {name: _plain(value) for name, value in _DECLARED.findall(lowered)}
+    return {name: _normalize_value(value) for name, value in _DECLARED.findall(lowered)}
 
 
-def _plain(value: str) -> str:
+def _normalize_value(value: str) -> str:
     return "".join(value.lower().split())
 
 
-def _near_zero(value: str | None, bound: float) -> bool:
+def _is_near_zero(value: str | None, bound: float) -> bool:
     match = _LENGTH.match(value or "")
     try:
         return match is not None and abs(float(match[1])) <= (
@@ -130,7 +130,7 @@ def _near_zero(value: str | None, bound: float) -> bool:
         return False
 
 
-def _far_away(value: str | None) -> bool:
+def _is_far_away(value: str | None) -> bool:
     match = _LENGTH.match(value or "")
     try:
         return match is not None and float(match[1]) <= (
@@ -140,11 +140,11 @@ def _far_away(value: str | None) -> bool:
         return False
 
 
-def _white_on_white(node: LexborNode, declared: dict[str, str]) -> bool:
-    return declared.get("color") in _WHITE and not _has_ground(node)
+def _is_white_on_white(node: LexborNode, declared: dict[str, str]) -> bool:
+    return declared.get("color") in _WHITE and not _has_background(node)
 
 
-def _has_ground(node: LexborNode) -> bool:
+def _has_background(node: LexborNode) -> bool:
     """Whether it, or what it lies in, has a colour behind it."""
     at: LexborNode | None = node
     for _ in range(200):
@@ -157,7 +157,7 @@ def _has_ground(node: LexborNode) -> bool:
     return True
 
 
-def _remove(node: LexborNode, found: ExtractedText) -> None:
+def _remove_hidden(node: LexborNode, found: ExtractedText) -> None:
     if node.tag in ("html", "body") or node.parent is None:
         return
     if node.text(deep=True).strip():

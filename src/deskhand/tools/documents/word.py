@@ -5,18 +5,23 @@ from __future__ import annotations
 
 import re
 
-from .archive import Archive, parse, relations
-from .found import ExtractedText, Unreadable, cell
+from .archive import Archive, parse_xml, read_relations
+from .found import ExtractedText, Unreadable, format_cell
 
 _HEADING = re.compile(r"(?:heading|berschrift|titre|ttulo|titolo|kop)\s*([1-6])$", re.I)
-_TABLES = 20
+_MAX_NESTED_TABLES = 20
 """Tables within tables that are told apart; deeper ones run together."""
 
 
 def read_word(archive: Archive, found: ExtractedText) -> None:
     """The text of the document's body, in its order. Raises Unreadable and Full."""
     main = next(
-        (to for to, kind in relations(archive, "", found).values() if kind == "officeDocument"), ""
+        (
+            to
+            for to, kind in read_relations(archive, "", found).values()
+            if kind == "officeDocument"
+        ),
+        "",
     )
     main = main or "word/document.xml"
     if main not in archive:
@@ -25,11 +30,11 @@ def read_word(archive: Archive, found: ExtractedText) -> None:
         found,
         {
             name: to
-            for name, (to, kind) in relations(archive, main, found).items()
+            for name, (to, kind) in read_relations(archive, main, found).items()
             if kind == "hyperlink"
         },
     )
-    parse(archive, main, found, body.start, body.end, body.text)
+    parse_xml(archive, main, found, body.start, body.end, body.text)
 
 
 class _Body:
@@ -51,7 +56,7 @@ class _Body:
                 self._line = []
                 self._before = ""
             case "pStyle" | "numPr":
-                self._before = self._sign(tag, value) or self._before
+                self._before = self._markdown_prefix(tag, value) or self._before
             case "r":
                 self._hidden = False
             case "vanish":
@@ -69,7 +74,7 @@ class _Body:
             case "tbl" | "tr" | "tc":
                 self._begin_in_table(tag)
 
-    def _sign(self, tag: str, style: str) -> str:
+    def _markdown_prefix(self, tag: str, style: str) -> str:
         """What Markdown writes before a paragraph of this kind."""
         if heading := _HEADING.search(style):
             return "#" * int(heading[1]) + " "
@@ -78,7 +83,7 @@ class _Body:
         return "- " if style.startswith("List") or (tag == "numPr" and not self._before) else ""
 
     def _begin_in_table(self, tag: str) -> None:
-        if tag == "tbl" and len(self._tables) < _TABLES:
+        if tag == "tbl" and len(self._tables) < _MAX_NESTED_TABLES:
             self._tables.append([])
         elif tag == "tr" and self._tables:
             self._tables[-1].append([])
@@ -99,11 +104,11 @@ class _Body:
                 self._line.append(f"]({self._link})")
                 self._link = ""
             case "p":
-                self._paragraph("".join(self._line).strip())
+                self._end_paragraph("".join(self._line).strip())
             case "tbl" if self._tables:
-                self._end_of_table([row for row in self._tables.pop() if row])
+                self._end_table([row for row in self._tables.pop() if row])
 
-    def _paragraph(self, text: str) -> None:
+    def _end_paragraph(self, text: str) -> None:
         self._line = []
         if not text:
             return
@@ -112,14 +117,14 @@ class _Body:
             row[-1] = f"{row[-1]} {text}" if row[-1] else text
         elif self._before.startswith("#") and not self._found.title:
             self._found.title = text[:200]
-            self._found.block(self._before + text)
+            self._found.add_block(self._before + text)
         else:
-            self._found.block(self._before + text)
+            self._found.add_block(self._before + text)
 
-    def _end_of_table(self, rows: list[list[str]]) -> None:
+    def _end_table(self, rows: list[list[str]]) -> None:
         if self._tables and self._tables[-1] and self._tables[-1][-1]:  # within a cell: one line
             self._tables[-1][-1][-1] += " " + "; ".join(
-                ", ".join(cell(each) for each in row) for row in rows
+                ", ".join(format_cell(each) for each in row) for row in rows
             )
         else:
-            self._found.table(rows)
+            self._found.add_table(rows)

@@ -12,10 +12,10 @@ from ...types.programs import ProgramCall
 from ...types.spoken_schedules import format_spoken_schedule, parse_spoken_schedule
 from ...types.spoken_times import format_spoken_moment, is_recurring, parse_spoken_moment
 
-NAME_CHARS = 40
+MAX_NAME_CHARS = 40
 
 
-def needed(need: Mapping[str, Any]) -> ProgramCall:
+def call_for_need(need: Mapping[str, Any]) -> ProgramCall:
     """The call whose result a program waits for."""
     match need["act"]:
         case "reminders":
@@ -32,12 +32,12 @@ def needed(need: Mapping[str, Any]) -> ProgramCall:
             raise ValueError(other)
 
 
-def wanted(act: Mapping[str, Any], now: datetime) -> ProgramCall:
+def call_for_act(act: Mapping[str, Any], now: datetime) -> ProgramCall:
     """The call that does this. Raises TimeUnclear with a sentence for the person."""
     match act["act"]:
         case "remind" | "every":
-            return _later(
-                str(act["when"]), _said(str(act["text"])), now, again=act["act"] == "every"
+            return _make_reminder_call(
+                str(act["when"]), _reminder_text(str(act["text"])), now, again=act["act"] == "every"
             )
         case "cancel":
             name = str(act["which"]).split(":", 1)[0].split()[0]
@@ -64,10 +64,10 @@ def wanted(act: Mapping[str, Any], now: datetime) -> ProgramCall:
             raise ValueError(other)
 
 
-def _later(when: str, text: str, now: datetime, *, again: bool) -> ProgramCall:
+def _make_reminder_call(when: str, text: str, now: datetime, *, again: bool) -> ProgramCall:
     if not text.strip():
         raise TimeUnclear("say what I am to remind you of")
-    given = {"mode": "add", "name": text[:NAME_CHARS], "message": text, "deliver": True}
+    given = {"mode": "add", "name": text[:MAX_NAME_CHARS], "message": text, "deliver": True}
     if again and not is_recurring(when):
         when = f"every {when}"
     if again or is_recurring(when):
@@ -83,7 +83,7 @@ def _later(when: str, text: str, now: datetime, *, again: bool) -> ProgramCall:
     return ProgramCall("cron", {**given, "schedule_mode": "at", "schedule_expr": expr}, words)
 
 
-def _said(text: str) -> str:
+def _reminder_text(text: str) -> str:
     """What is said then: not that it is to be said."""
     for start in ("remind me to ", "tell me to ", "remind me of ", "remind me about ", "to "):
         if text.lower().startswith(start):

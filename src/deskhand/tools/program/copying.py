@@ -14,17 +14,17 @@ from ...types.errors import ToolError
 from ...types.programs import ChangeKind, FileChange
 from .. import tree
 from ..atime import LONG_AGO_NS
-from ..diffs import diff_of, text_of
+from ..diffs import decode_text, unified_diff
 from ..paths import Place
-from ..read_tracking import keeps_times
+from ..read_tracking import keeps_access_times
 from .source import NamedFile, Source
 
-MOST_FILES = 5_000
-MOST_BYTES = 200 << 20
-MOST_MADE = 50 << 20
-DIFF_LINES = 40
-DIFF_CHARS = 2_000
-MOST_DIFFS = 12
+MAX_FILES = 5_000
+MAX_BYTES = 200 << 20
+MAX_MADE_BYTES = 50 << 20
+MAX_DIFF_LINES = 40
+MAX_DIFF_CHARS = 2_000
+MAX_DIFFS = 12
 
 
 class Was(msgspec.Struct, frozen=True, gc=False):
@@ -51,7 +51,7 @@ class Copy(msgspec.Struct, frozen=True):
     armed: Mapping[str, int | None] = {}
 
 
-def copied(source: Source, root: Path) -> Copy:
+def copy_source(source: Source, root: Path) -> Copy:
     """Copy what programs see of `source` into `root`. Raises ToolError where it is too much, or
     changes meanwhile."""
     times = dict[str, int]()
@@ -59,48 +59,53 @@ def copied(source: Source, root: Path) -> Copy:
     size = 0
     places = dict[str, Place]()
     try:
-        for each in source.names():
+        for each in source.iter_entries():
             places[each.path] = each.place
             if each.folder:
                 folders.add(each.path)
                 (root / each.path).mkdir()
                 continue
             size += each.size
-            if len(times) >= MOST_FILES or size > MOST_BYTES:
+            if len(times) >= MAX_FILES or size > MAX_BYTES:
                 raise ToolError(
-                    f"this folder holds more than {MOST_FILES:,} files or "
-                    f"{MOST_BYTES >> 20} MB: too much to rehearse "
+                    f"this folder holds more than {MAX_FILES:,} files or "
+                    f"{MAX_BYTES >> 20} MB: too much to rehearse "
                     "in. Name a smaller workspace for the agent, or choose a bigger model."
                 )
             places[each.path], times[each.path] = source.copy(each.path, root / each.path)
     except OSError as error:
         raise ToolError(f"the folder cannot be copied: {error.strerror}") from error
     return Copy(
-        source, root, {path: _was(root / path) for path in times}, times, frozenset(folders), places
+        source,
+        root,
+        {path: _stat_copied(root / path) for path in times},
+        times,
+        frozenset(folders),
+        places,
     )
 
 
-def watched(copy: Copy, marked: Collection[str]) -> Copy:
+def arm_marked(copy: Copy, marked: Collection[str]) -> Copy:
     """The same, with `marked` as the paths whose readers matter."""
-    armed = {path: _arm(copy.root / path) for path in marked if path in copy.files}
+    armed = {path: _arm_file(copy.root / path) for path in marked if path in copy.files}
     around = {
         path.rpartition("/")[0] for path in marked if path in copy.files or path in copy.folders
     }
-    armed |= {path: _arm(copy.root / path) for path in around}
-    was = {path: _was(copy.root / path) for path in armed if path in copy.files}
+    armed |= {path: _arm_file(copy.root / path) for path in around}
+    was = {path: _stat_copied(copy.root / path) for path in armed if path in copy.files}
     return msgspec.structs.replace(copy, files={**copy.files, **was}, armed=armed)
 
 
-def _was(path: Path) -> Was:
+def _stat_copied(path: Path) -> Was:
     status = path.lstat()
     return Was(status.st_size, status.st_ctime_ns, status.st_ino)
 
 
-def _arm(path: Path) -> int | None:
+def _arm_file(path: Path) -> int | None:
     """Give it a last access long ago; its change time then, None where reads leave no trace."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        if not keeps_times(descriptor, path.lstat()):
+        if not keeps_access_times(descriptor, path.lstat()):
             return None
     finally:
         os.close(descriptor)
@@ -108,11 +113,11 @@ def _arm(path: Path) -> int | None:
     return path.lstat().st_ctime_ns
 
 
-def read_in(copy: Copy) -> list[str]:
+def find_read_paths(copy: Copy) -> list[str]:
     """The marked files that were read, or may have been, and the folders around them of which the
     names were."""
 
-    def untouched(path: str, changed_ns: int | None) -> bool:
+    def is_untouched(path: str, changed_ns: int | None) -> bool:
         try:
             now = (copy.root / path).lstat()
         except OSError:
@@ -120,7 +125,7 @@ def read_in(copy: Copy) -> list[str]:
         same = now.st_ctime_ns == changed_ns or path in copy.folders or not path
         return changed_ns is not None and now.st_atime_ns == LONG_AGO_NS and same
 
-    return [path for path, changed_ns in copy.armed.items() if not untouched(path, changed_ns)]
+    return [path for path, changed_ns in copy.armed.items() if not is_untouched(path, changed_ns)]
 
 
 class CopiedChanges(msgspec.Struct, frozen=True):
@@ -132,18 +137,18 @@ class CopiedChanges(msgspec.Struct, frozen=True):
     before: Mapping[str, str]
 
 
-def found_in(
+def find_changes(
     copy: Copy, read: Collection[str] = (), blind: Collection[str] = (), made: Collection[str] = ()
 ) -> CopiedChanges:
     """What is different in the copy now. `read` are files that were read by our functions, `blind`
     those that were written over by them without that, `made` those that the agent itself has made
     in this conversation. Raises ToolError where it cannot be told, or must not be done."""
     try:
-        now, fresh = _now(copy)
+        now, fresh = _read_current(copy)
         files = {path for path, each in now.items() if not each.folder}
         gone = [path for path in copy.files if path not in files]
         before = {
-            path: _as_it_was(copy, path) for path in copy.files if path in fresh or path in gone
+            path: _read_original(copy, path) for path in copy.files if path in fresh or path in gone
         }
     except OSError as error:
         raise ToolError(f"what the program has made cannot be read: {error.strerror}") from error
@@ -155,53 +160,57 @@ def found_in(
         for path in sorted(folders - copy.folders)
         if not any(other.startswith(f"{path}/") for other in content)
     ]
-    moved = _moved(
+    moved = _find_moves(
         gone, before, {path: data for path, data in content.items() if path not in copy.files}
     )
     for path in sorted({*gone, *content} - set(moved.values())):
         if path in moved:
-            changes.append(FileChange(path, "moved", _digest(content[moved[path]]), to=moved[path]))
+            changes.append(
+                FileChange(path, "moved", _hash_bytes(content[moved[path]]), to=moved[path])
+            )
             continue
         old = before.get(path)
         new = content.get(path)
         diff = ""
-        if len(changes) < MOST_DIFFS:
-            diff = diff_of(path, old, new, lines=DIFF_LINES, chars=DIFF_CHARS, around=2)
+        if len(changes) < MAX_DIFFS:
+            diff = unified_diff(
+                path, old, new, lines=MAX_DIFF_LINES, chars=MAX_DIFF_CHARS, around=2
+            )
         lost = (
             ""
             if path in made or old is None
-            else _lost(path, old, new, blind=path in blind, read=path in read)
+            else _describe_loss(path, old, new, blind=path in blind, read=path in read)
         )
         kind: ChangeKind = "new" if old is None else "deleted" if new is None else "changed"
         changes.append(
-            FileChange(path, kind, "" if new is None else _digest(new), diff, loses=lost)
+            FileChange(path, kind, "" if new is None else _hash_bytes(new), diff, loses=lost)
         )
     changes += [
         FileChange(path, "deleted") for path in sorted(copy.folders - folders, reverse=True)
     ]
     return CopiedChanges(
-        tuple(changes), content, {path: _digest(data) for path, data in before.items()}
+        tuple(changes), content, {path: _hash_bytes(data) for path, data in before.items()}
     )
 
 
-def _now(copy: Copy) -> tuple[dict[str, NamedFile], dict[str, bytes]]:
+def _read_current(copy: Copy) -> tuple[dict[str, NamedFile], dict[str, bytes]]:
     """What is in the copy, and the bytes of the files that are not as they were copied."""
-    root = os.open(copy.root, tree.FOLDER)
+    root = os.open(copy.root, tree.FOLDER_FLAGS)
     try:
         here = Source(root)
-        now = {each.path: each for each in here.names()}
+        now = {each.path: each for each in here.iter_entries()}
         files = [path for path, each in now.items() if not each.folder]
-        fresh = [path for path in files if _was(copy.root / path) != copy.files.get(path)]
-        if sum(now[path].size for path in fresh) > MOST_MADE:
-            raise ToolError(f"it makes more than {MOST_MADE >> 20} MB")
+        fresh = [path for path in files if _stat_copied(copy.root / path) != copy.files.get(path)]
+        if sum(now[path].size for path in fresh) > MAX_MADE_BYTES:
+            raise ToolError(f"it makes more than {MAX_MADE_BYTES >> 20} MB")
         return now, {path: here.read(path).data for path in fresh}
     finally:
         os.close(root)
 
 
-def _as_it_was(copy: Copy, path: str) -> bytes:
+def _read_original(copy: Copy, path: str) -> bytes:
     data = copy.source.read(path).data
-    if copy.source.changed_ns(path) != copy.times[path]:
+    if copy.source.modified_ns(path) != copy.times[path]:
         raise ToolError(f"{path} was changed by somebody else meanwhile: try again")
     return data
 
@@ -212,7 +221,7 @@ def _check_folders(copy: Copy, folders: Collection[str], gone: Sequence[str]) ->
     if became := [path for path in gone if path in folders]:
         raise ToolError(f"it makes a folder of the file {became[0]}")
     for path in copy.folders - set(folders):
-        names = copy.source.inside(path)
+        names = copy.source.list_names(path)
         unseen = [name for name in names if f"{path}/{name}" not in (*copy.files, *copy.folders)]
         if unseen:
             raise ToolError(
@@ -220,7 +229,7 @@ def _check_folders(copy: Copy, folders: Collection[str], gone: Sequence[str]) ->
             )
 
 
-def _moved(
+def _find_moves(
     gone: Sequence[str], before: Mapping[str, bytes], new: Mapping[str, bytes]
 ) -> dict[str, str]:
     """Where each file went that is elsewhere with the same bytes."""
@@ -235,13 +244,13 @@ def _moved(
     return moved
 
 
-def _lost(path: str, old: bytes, new: bytes | None, *, blind: bool, read: bool) -> str:
+def _describe_loss(path: str, old: bytes, new: bytes | None, *, blind: bool, read: bool) -> str:
     if not old.strip():
         return ""
     lines = old.count(b"\n") + (not old.endswith(b"\n"))
     many = (
         f"its {lines} line{'' if lines == 1 else 's'}"
-        if text_of(old) is not None
+        if decode_text(old) is not None
         else f"its {len(old):,} bytes"
     )
     if new is None:
@@ -253,5 +262,5 @@ def _lost(path: str, old: bytes, new: bytes | None, *, blind: bool, read: bool) 
     return f"overwrites {path} and {many}" if over else ""
 
 
-def _digest(data: bytes) -> str:
+def _hash_bytes(data: bytes) -> str:
     return sha256(data).hexdigest()

@@ -13,23 +13,23 @@ from pathlib import Path
 from ...types.losses import is_file_mentioned
 from ...types.programs import Purpose
 from ..paths import Place
-from .inside.tables import markdown_rows, separator
+from .inside.tables import detect_delimiter, parse_markdown_rows
 from .source import Source
 
-MOST_NAMES = 40
-MOST_HEADS = 6
-HEAD_LINES = 6
-HEAD_CHARS = 90
-WHOLE_LINES = 14
+MAX_NAMES = 40
+MAX_HEADS = 6
+MAX_HEAD_LINES = 6
+MAX_HEAD_CHARS = 90
+MAX_WHOLE_LINES = 14
 """A text that is named is shown whole where it has no more lines."""
-MOST_HITS = 4
+MAX_HITS = 4
 """So many lines are shown besides because words of the request stand in them."""
-FEW = 3
+MIN_TABLE_LINES = 3
 """So many lines make a table."""
-MOST_VALUES = 5
-VALUE_CHARS = 20
+MAX_VALUES = 5
+MAX_VALUE_CHARS = 20
 PEEK_BYTES = 256 << 10
-WHOLE_BYTES = 6_000
+MAX_WHOLE_BYTES = 6_000
 """Of a file that is to be understood so much is shown."""
 
 
@@ -38,7 +38,7 @@ class SurveyedFile:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._named = {each.path: each for each in source.names()}
+        self._named = {each.path: each for each in source.iter_entries()}
         self._places: dict[str, list[Place]] = {
             path: [each.place] for path, each in self._named.items()
         }
@@ -54,7 +54,7 @@ class SurveyedFile:
     def size(self, path: str) -> int:
         return self._named[path].size
 
-    def peek(self, path: str) -> str | None:
+    def read_head(self, path: str) -> str | None:
         """The beginning of a text; None for what is none."""
         try:
             found = self._source.read(path, PEEK_BYTES)
@@ -76,32 +76,32 @@ class SurveyedFile:
         return [place for path in paths for place in dict.fromkeys(self._places[path])]
 
 
-def survey(source: Source, request: str, purpose: Purpose) -> tuple[str, list[Place]]:
+def survey_source(source: Source, request: str, purpose: Purpose) -> tuple[str, list[Place]]:
     """The listing, with the files that the request names first; and the places of those whose words
     or names are in it."""
     seen = SurveyedFile(source)
-    said, shown = _surveyed(seen, request, purpose)
+    said, shown = _render_survey(seen, request, purpose)
     return said, seen.places(shown)
 
 
-def _surveyed(seen: SurveyedFile, request: str, purpose: Purpose) -> tuple[str, list[str]]:
+def _render_survey(seen: SurveyedFile, request: str, purpose: Purpose) -> tuple[str, list[str]]:
     paths = seen.files
     called = [path for path in paths if is_file_mentioned(path, request)]
     others = [path for path in paths if path not in called]
-    if purpose == "read" and (texts := _to_read(seen, paths, called, request)):
-        return _texts(seen, texts)
-    heads = [*called, *([] if called else _likely(others, request))][:MOST_HEADS]
-    lines = [_head(seen, path, request) for path in heads]
+    if purpose == "read" and (texts := _select_to_read(seen, paths, called, request)):
+        return _render_texts(seen, texts)
+    heads = [*called, *([] if called else _select_likely(others, request))][:MAX_HEADS]
+    lines = [_render_head(seen, path, request) for path in heads]
     rest = [path for path in paths if path not in heads]
     if heads and all(Path(path).name.lower() in request.lower() for path in heads):
         # A small model works on whatever it is shown: other files are told where the request may
         # mean them.
-        rest = rest[:MOST_NAMES] if _OTHERS.search(request) else []
+        rest = rest[:MAX_NAMES] if _MENTIONS_OTHERS.search(request) else []
         lines += ["- also here: " + ", ".join(rest)] * bool(rest)
     else:
-        lines += [_head(seen, path) for path in rest]
-    more = len(lines) - MOST_NAMES
-    said = lines[:MOST_NAMES] + ([f"- and {more} more files"] if more > 0 else [])
+        lines += [_render_head(seen, path) for path in rest]
+    more = len(lines) - MAX_NAMES
+    said = lines[:MAX_NAMES] + ([f"- and {more} more files"] if more > 0 else [])
     empty = [path for path in seen.folders if not any(p.startswith(f"{path}/") for p in paths)]
     said += [f"- {path}/ is an empty folder" for path in empty]
     return "Files here:\n" + "\n".join(said) if said else "Files here: none", [
@@ -111,7 +111,7 @@ def _surveyed(seen: SurveyedFile, request: str, purpose: Purpose) -> tuple[str, 
     ]
 
 
-_OTHERS = re.compile(
+_MENTIONS_OTHERS = re.compile(
     (
         r"\b(files?|folders?|others?|rest|everything|anything|documents?|pictures|photos|same "
         r"name|both)\b"
@@ -120,41 +120,41 @@ _OTHERS = re.compile(
 )
 
 
-def _to_read(
+def _select_to_read(
     seen: SurveyedFile, paths: Sequence[str], called: list[str], request: str
 ) -> list[str]:
     """The files that are to be read: those that are named, with their endings or else before all
     others."""
     if any(Path(path).name.lower() in request.lower() for path in called):
         return called
-    others = [path for path in _all_texts(seen, paths) if path not in called]
-    room = WHOLE_BYTES - sum(seen.size(path) for path in called)
+    others = [path for path in _find_small_texts(seen, paths) if path not in called]
+    room = MAX_WHOLE_BYTES - sum(seen.size(path) for path in called)
     fits = (
-        len(called) + len(others) <= MOST_HEADS and sum(seen.size(path) for path in others) <= room
+        len(called) + len(others) <= MAX_HEADS and sum(seen.size(path) for path in others) <= room
     )
     return [*called, *others] if fits or not called else called
 
 
-def _all_texts(seen: SurveyedFile, paths: Sequence[str]) -> list[str]:
+def _find_small_texts(seen: SurveyedFile, paths: Sequence[str]) -> list[str]:
     """The texts that there are, where there is room for all of them."""
     sizes = {path: seen.size(path) for path in paths}
-    small = [path for path, size in sizes.items() if 0 < size <= WHOLE_BYTES]
-    if len(small) > 2 * MOST_HEADS:
+    small = [path for path, size in sizes.items() if 0 < size <= MAX_WHOLE_BYTES]
+    if len(small) > 2 * MAX_HEADS:
         return []
-    texts = [path for path in small if seen.peek(path)]
+    texts = [path for path in small if seen.read_head(path)]
     return (
         texts
-        if len(texts) <= MOST_HEADS and sum(sizes[path] for path in texts) <= WHOLE_BYTES
+        if len(texts) <= MAX_HEADS and sum(sizes[path] for path in texts) <= MAX_WHOLE_BYTES
         else []
     )
 
 
-def _texts(seen: SurveyedFile, paths: Sequence[str]) -> tuple[str, list[str]]:
+def _render_texts(seen: SurveyedFile, paths: Sequence[str]) -> tuple[str, list[str]]:
     """The words of these files, as many as there is room for."""
     said = list[str]()
-    room = WHOLE_BYTES
-    for path in paths[:MOST_HEADS]:
-        text = seen.peek(path)
+    room = MAX_WHOLE_BYTES
+    for path in paths[:MAX_HEADS]:
+        text = seen.read_head(path)
         if text is None:
             said.append(f"--- {path} is no text")
             continue
@@ -162,12 +162,12 @@ def _texts(seen: SurveyedFile, paths: Sequence[str]) -> tuple[str, list[str]]:
         room -= len(cut)
         end = "" if cut == text else f"\n… ({len(text) - len(cut):,} more characters)"
         said.append(f"--- {path}\n{cut.rstrip()}{end}\n--- end of {path}")
-    return "\n".join(said), list(paths[:MOST_HEADS])
+    return "\n".join(said), list(paths[:MAX_HEADS])
 
 
-def _likely(paths: Sequence[str], request: str) -> list[str]:
+def _select_likely(paths: Sequence[str], request: str) -> list[str]:
     """The few files that there are, or those whose names share a word with the request."""
-    if len(paths) <= MOST_HEADS // 2:
+    if len(paths) <= MAX_HEADS // 2:
         return list(paths)
     words = {word[:4] for word in re.findall(r"[a-z]{4,}", request.lower())}
     found = [
@@ -175,13 +175,13 @@ def _likely(paths: Sequence[str], request: str) -> list[str]:
         for path in paths
         if words & {word[:4] for word in re.findall(r"[a-z]{4,}", path.lower())}
     ]
-    return found or [path for path in paths if "/" not in path][: MOST_HEADS // 2]
+    return found or [path for path in paths if "/" not in path][: MAX_HEADS // 2]
 
 
-def _head(seen: SurveyedFile, path: str, request: str | None = None) -> str:
+def _render_head(seen: SurveyedFile, path: str, request: str | None = None) -> str:
     """A line about the file, and with a request how it begins and where it speaks of that: its
     words, which have the label of the file."""
-    text = seen.peek(path)
+    text = seen.read_head(path)
     if text is None:
         return f"- {path}: {seen.size(path):,} bytes"
     lines = text.splitlines()
@@ -190,54 +190,58 @@ def _head(seen: SurveyedFile, path: str, request: str | None = None) -> str:
         return f"- {path}: {count}"
     with suppress(csv.Error, ValueError, RecursionError):
         if path.lower().endswith((".csv", ".tsv")):
-            return _table_head(path, lines, request)
+            return _render_table_head(path, lines, request)
         if path.lower().endswith(".json"):
-            return _json_head(path, json.loads(text))
-        if rows := markdown_rows(text):
+            return _render_json_head(path, json.loads(text))
+        if rows := parse_markdown_rows(text):
             return (
                 f"- {path}: {count} with a table of {len(rows)} rows; rows({path!r})[0] is "
                 f"{rows[0]}"
             )
-        if cells := _cells(lines):
+        if cells := _first_cells(lines):
             return f"- {path}: {count} of a table without a header; cells({path!r})[0] is {cells}"
     most = (
-        WHOLE_LINES
-        if len(lines) <= WHOLE_LINES and is_file_mentioned(path, request)
-        else HEAD_LINES
+        MAX_WHOLE_LINES
+        if len(lines) <= MAX_WHOLE_LINES and is_file_mentioned(path, request)
+        else MAX_HEAD_LINES
     )
-    shown = "\n".join(f"    {line[:HEAD_CHARS]}" for line in lines[:most])
-    hits = _spoken_of(lines[most:], request)
-    more = "".join(f"\n    {line[:HEAD_CHARS]}" for line in hits)
+    shown = "\n".join(f"    {line[:MAX_HEAD_CHARS]}" for line in lines[:most])
+    hits = _find_matching_lines(lines[most:], request)
+    more = "".join(f"\n    {line[:MAX_HEAD_CHARS]}" for line in hits)
     return f"- {path}: {count}, begins\n{shown}" + (f"\n  and has the lines{more}" if more else "")
 
 
-def _spoken_of(lines: Sequence[str], request: str) -> list[str]:
+def _find_matching_lines(lines: Sequence[str], request: str) -> list[str]:
     """The lines that have most of the telling words of a request, in their order."""
-    words = sorted(_telling(request))[:MOST_WORDS]
-    low = [line[:LINE_CHARS].lower() for line in lines]
+    words = sorted(_extract_keywords(request))[:MAX_WORDS]
+    low = [line[:MAX_LINE_CHARS].lower() for line in lines]
     scores = [sum(word in line for word in words) for line in low]
     best = sorted((n for n, score in enumerate(scores) if score), key=lambda n: (-scores[n], n))[
-        :MOST_HITS
+        :MAX_HITS
     ]
     return [lines[n] for n in sorted(best)]
 
 
-def _telling(request: str) -> set[str]:
+def _extract_keywords(request: str) -> set[str]:
     """The words of a request that can stand in a file: long ones, those with capitals and those
     with digits."""
     words = re.findall(r"[^\W_][\w.:-]*\w", request)
     return {
         word.lower()
         for n, word in enumerate(words)
-        if word.lower() not in _DULL
-        and (len(word) >= LONG_WORD or any(c.isdigit() for c in word) or (n and word[0].isupper()))
+        if word.lower() not in _STOP_WORDS
+        and (
+            len(word) >= MIN_WORD_CHARS
+            or any(c.isdigit() for c in word)
+            or (n and word[0].isupper())
+        )
     }
 
 
-LONG_WORD = 5
-MOST_WORDS = 40
-LINE_CHARS = 400
-_DULL = frozenset(
+MIN_WORD_CHARS = 5
+MAX_WORDS = 40
+MAX_LINE_CHARS = 400
+_STOP_WORDS = frozenset(
     {
         *(
             "please",
@@ -309,41 +313,45 @@ _DULL = frozenset(
 """Words of requests that say nothing of what stands in a file."""
 
 
-def _cells(lines: Sequence[str]) -> dict[int, str]:
+def _first_cells(lines: Sequence[str]) -> dict[int, str]:
     """The cells of the first line by their places, where all lines have as many, with a sign
     between that is no part of a sentence."""
     filled = [line for line in lines if line.strip()]
-    sign = separator(lines[0])
+    sign = detect_delimiter(lines[0])
     counts = {line.count(sign) for line in filled}
     if (
-        len(filled) < FEW
+        len(filled) < MIN_TABLE_LINES
         or counts != {max(counts)}
         or not max(counts)
         or (sign == "," and max(counts) == 1)
     ):
         return {}
-    return {place: cell.strip()[:HEAD_CHARS] for place, cell in enumerate(filled[0].split(sign))}
+    return {
+        place: cell.strip()[:MAX_HEAD_CHARS] for place, cell in enumerate(filled[0].split(sign))
+    }
 
 
-def _table_head(path: str, lines: Sequence[str], request: str) -> str:
-    sign = separator(lines[0])
+def _render_table_head(path: str, lines: Sequence[str], request: str) -> str:
+    sign = detect_delimiter(lines[0])
     rows = list(csv.DictReader(lines, delimiter=sign, skipinitialspace=True, restkey=""))
     columns = [name for name in rows[0] if name] if rows else lines[0].split(sign)
     line = f"- {path}: a CSV with {len(rows)} rows and the columns {', '.join(columns)}"
     if not rows:
         return line
-    first = {name: str(rows[0][name])[:HEAD_CHARS] for name in columns}
+    first = {name: str(rows[0][name])[:MAX_HEAD_CHARS] for name in columns}
     kinds = [
-        f"{name} is {' or '.join(values)}" for name in first if (values := _few_values(name, rows))
+        f"{name} is {' or '.join(values)}"
+        for name in first
+        if (values := _list_few_values(name, rows))
     ]
     known = f"{first} {kinds}".lower()
-    words = {word for word in _telling(request) if word not in known}
+    words = {word for word in _extract_keywords(request) if word not in known}
     hit = next(
         (row for row in rows[1:] if any(word in str(list(row.values())).lower() for word in words)),
         None,
     )
     more = (
-        f"; another row is { ({name: str(hit[name])[:HEAD_CHARS] for name in columns}) }"
+        f"; another row is { ({name: str(hit[name])[:MAX_HEAD_CHARS] for name in columns}) }"
         if hit
         else ""
     )
@@ -352,18 +360,19 @@ def _table_head(path: str, lines: Sequence[str], request: str) -> str:
     )
 
 
-def _few_values(name: str, rows: Sequence[dict[str, str]]) -> list[str]:
+def _list_few_values(name: str, rows: Sequence[dict[str, str]]) -> list[str]:
     """The words that stand in a column, where it is always one of a few."""
     values = sorted({str(row.get(name) or "").strip() for row in rows})
-    few = 1 < len(values) <= len(rows) // 2 and len(values) <= MOST_VALUES
+    few = 1 < len(values) <= len(rows) // 2 and len(values) <= MAX_VALUES
     return (
         values
-        if few and not any(re.search(r"\d", value) or len(value) > VALUE_CHARS for value in values)
+        if few
+        and not any(re.search(r"\d", value) or len(value) > MAX_VALUE_CHARS for value in values)
         else []
     )
 
 
-def _json_head(path: str, data: object) -> str:
+def _render_json_head(path: str, data: object) -> str:
     if isinstance(data, list) and data:
         shown = f"a list of {len(data)}, the first {json.dumps(data[0], ensure_ascii=False)[:200]}"
     else:

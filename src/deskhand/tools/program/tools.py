@@ -33,27 +33,27 @@ from ...types.programs import (
     RunArguments,
 )
 from ..base import Context, Done, Outcome, Spec, Tool
-from ..convert import python_command
-from ..define import decode_arguments, schema, tool
-from ..label_marks import LabelMarks, label_of, lasting, marks_of
+from ..convert import make_python_command
+from ..define import decode_arguments, make_schema, tool
+from ..label_marks import LabelMarks, listing_label, load_marks, needs_mark
 from ..notes import By, RunningEffect
-from ..states import ChangedPath, digest_of
-from ..undo import above
-from ..watch import make_up
-from ..watched_folder import WatchedFolder, by, ground, mark_effect
+from ..states import ChangedPath, parse_digest
+from ..undo import parent_folders
+from ..watch import commit_owed
+from ..watched_folder import WatchedFolder, find_watched_folder, make_by, mark_effect
 from . import acts
-from .copying import CopiedChanges, Copy, copied, found_in, read_in, watched
+from .copying import CopiedChanges, Copy, arm_marked, copy_source, find_changes, find_read_paths
 from .source import Source
-from .survey import survey
+from .survey import survey_source
 
 MODULE = "deskhand.tools.program.inside.main"
-TIME_S = 20.0
+TIMEOUT_S = 20.0
 MEMORY_BYTES = 1 << 30
 FILE_BYTES = 64 << 20
-PROCESSES = 64
-ANSWER_BYTES = 1 << 20
-SAID_CHARS = 6_000
-MOST_CHANGES = 200
+MAX_PROCESSES = 64
+MAX_ANSWER_BYTES = 1 << 20
+MAX_SAID_CHARS = 6_000
+MAX_CHANGES = 200
 
 
 @tool(effect="none", name=SURVEY_FILES)
@@ -66,10 +66,10 @@ async def survey_files(about: str, context: Context, purpose: Purpose = "change"
     """
     source = Source(context.reach.files.roots[0][1])
     try:
-        said, shown = await anyio.to_thread.run_sync(survey, source, about, purpose)
+        said, shown = await anyio.to_thread.run_sync(survey_source, source, about, purpose)
     except OSError as error:
         raise ToolError(f"the workspace cannot be read: {error.strerror}") from error
-    return Done((Text(clean_text(said), await label_of(shown, context)),))
+    return Done((Text(clean_text(said), await listing_label(shown, context)),))
 
 
 class _Program:
@@ -78,24 +78,24 @@ class _Program:
     def __init__(self, zone: str) -> None:
         self._zone = ZoneInfo(zone)
 
-    async def _tried(self, given: RunArguments, context: Context) -> _Tried:
+    async def _try_program(self, given: RunArguments, context: Context) -> _Tried:
         if not given.program.strip():
             raise ToolError("the program is empty")
-        where, _ = ground(context.reach)
-        await make_up(context.reach, where, context.clock.now())
+        where, _ = find_watched_folder(context.reach)
+        await commit_owed(context.reach, where, context.clock.now())
         with tempfile.TemporaryDirectory(prefix="deskhand-program-") as place:
-            copy = await anyio.to_thread.run_sync(copied, Source(where.root), Path(place))
-            marks = await marks_of(context)  # when all of it was read
-            labels = await anyio.to_thread.run_sync(_labels, copy, marks)
-            copy = await anyio.to_thread.run_sync(watched, copy, labels)
-            ended = await self._ended(given, copy, context)
-            read = await anyio.to_thread.run_sync(read_in, copy)  # before we look ourselves
-            made = await _made_here(context)
+            copy = await anyio.to_thread.run_sync(copy_source, Source(where.root), Path(place))
+            marks = await load_marks(context)  # when all of it was read
+            labels = await anyio.to_thread.run_sync(_find_labels, copy, marks)
+            copy = await anyio.to_thread.run_sync(arm_marked, copy, labels)
+            ended = await self._run_on_copy(given, copy, context)
+            read = await anyio.to_thread.run_sync(find_read_paths, copy)  # before we look ourselves
+            made = await _list_own_files(context)
             try:
                 found = await anyio.to_thread.run_sync(
-                    found_in, copy, ended.read, ended.blind, made
+                    find_changes, copy, ended.read, ended.blind, made
                 )
-                rehearsed = self._rehearsed(ended, found, context)
+                rehearsed = self._make_rehearsed(ended, found, context)
             except ToolError as error:
                 found = CopiedChanges((), {}, {})
                 rehearsed = Rehearsed(stopped=str(error))
@@ -107,12 +107,12 @@ class _Program:
             label = join_labels((LOCAL, *told.values()))
         return _Tried(where, marks, label, found, rehearsed)
 
-    async def _ended(self, given: RunArguments, copy: Copy, context: Context) -> _Ended:
+    async def _run_on_copy(self, given: RunArguments, copy: Copy, context: Context) -> _Ended:
         """What the program said of itself. It may be under somebody else's control, so its shape is
         checked."""
         today = datetime.fromtimestamp(context.clock.now(), self._zone).date().isoformat()
         asked = {"program": given.program, "today": today, "answers": given.answers}
-        command = python_command(MODULE, msgspec.json.encode(asked) + b"\n")
+        command = make_python_command(MODULE, msgspec.json.encode(asked) + b"\n")
         # Sets come in the same order each time, so that a program comes out as it was rehearsed:
         # not with -I.
         python, _, *rest = command.argv
@@ -122,42 +122,42 @@ class _Program:
             env=(("PYTHONHASHSEED", "0"),),
             cwd=str(copy.root),
             mounts=(*command.mounts, Mount(str(copy.root), write=True)),
-            timeout_s=TIME_S,
+            timeout_s=TIMEOUT_S,
             memory_bytes=MEMORY_BYTES,
             file_bytes=FILE_BYTES,
-            processes=PROCESSES,
+            processes=MAX_PROCESSES,
         )
         said, complained = bytearray(), bytearray()
 
-        def output(piece: bytes, is_error: bool) -> None:
-            into, most = (complained, 2_000) if is_error else (said, ANSWER_BYTES)
+        def on_output(piece: bytes, is_error: bool) -> None:
+            into, most = (complained, 2_000) if is_error else (said, MAX_ANSWER_BYTES)
             into.extend(piece[: most - len(into)])
 
         try:
-            ended = await (await context.reach.sandbox()).run(command, output)
+            ended = await (await context.reach.sandbox()).run(command, on_output)
         except SandboxError as error:
             raise ToolError(f"programs run only in the sandbox: {error}") from error
         with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return msgspec.json.decode(bytes(said), type=_Ended)
-        return _Ended(failed=_how_it_broke(ended, bytes(complained)))
+        return _Ended(failed=_describe_failure(ended, bytes(complained)))
 
-    def _rehearsed(self, ended: _Ended, found: CopiedChanges, context: Context) -> Rehearsed:
+    def _make_rehearsed(self, ended: _Ended, found: CopiedChanges, context: Context) -> Rehearsed:
         now = datetime.fromtimestamp(context.clock.now(), self._zone)
-        stopped = clean_text(ended.stopped)[:SAID_CHARS]
-        said = clean_text(ended.said)[:SAID_CHARS]
-        if len(found.changes) > MOST_CHANGES:
-            stopped = f"it would change {len(found.changes)} files, more than {MOST_CHANGES}"
+        stopped = clean_text(ended.stopped)[:MAX_SAID_CHARS]
+        said = clean_text(ended.said)[:MAX_SAID_CHARS]
+        if len(found.changes) > MAX_CHANGES:
+            stopped = f"it would change {len(found.changes)} files, more than {MAX_CHANGES}"
         if stopped or ended.failed:
-            return Rehearsed(said, stopped, clean_text(ended.failed)[:SAID_CHARS])
+            return Rehearsed(said, stopped, clean_text(ended.failed)[:MAX_SAID_CHARS])
         try:
-            calls = tuple(acts.wanted(act, now) for act in ended.acts)
-            needs = acts.needed(ended.needs) if ended.needs else None
+            calls = tuple(acts.call_for_act(act, now) for act in ended.acts)
+            needs = acts.call_for_need(ended.needs) if ended.needs else None
         except TimeUnclear as error:
             return Rehearsed(said, stopped=str(error))
         except (KeyError, ValueError, IndexError):
             return Rehearsed(said, failed="it asks for something that there is not")
         return Rehearsed(
-            said, "", "", found.changes, calls, needs, tuple(ended.read)[:MOST_CHANGES], ended.ran
+            said, "", "", found.changes, calls, needs, tuple(ended.read)[:MAX_CHANGES], ended.ran
         )
 
 
@@ -166,7 +166,7 @@ class RehearseProgram(_Program):
 
     def __init__(self, zone: str) -> None:
         super().__init__(zone)
-        described = schema(RunArguments)
+        described = make_schema(RunArguments)
         del described["properties"]["changes"]
         described["properties"]["program"]["description"] = (
             "Python; it has functions for files (read, lines, rows, write, append, replace, "
@@ -182,10 +182,10 @@ class RehearseProgram(_Program):
             "what it says and what it "
             "would change; nothing is changed."
         )
-        self.spec = Spec(REHEARSE_PROGRAM, description, described, timeout_s=3 * TIME_S)
+        self.spec = Spec(REHEARSE_PROGRAM, description, described, timeout_s=3 * TIMEOUT_S)
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
-        tried = await self._tried(
+        tried = await self._try_program(
             decode_arguments(arguments, RunArguments, REHEARSE_PROGRAM), context
         )
         return Done((Text(msgspec.json.encode(tried.rehearsed).decode(), tried.label),))
@@ -196,7 +196,7 @@ class RunProgram(_Program):
 
     def __init__(self, zone: str) -> None:
         super().__init__(zone)
-        described = schema(RunArguments)
+        described = make_schema(RunArguments)
         described["properties"]["changes"]["description"] = (
             "as its rehearsal has told them: nothing else is done"
         )
@@ -206,12 +206,12 @@ class RunProgram(_Program):
             "again, and where it comes out differently nothing is changed."
         )
         self.spec = Spec(
-            RUN_PROGRAM, description, described, "local_write", "never", timeout_s=3 * TIME_S
+            RUN_PROGRAM, description, described, "local_write", "never", timeout_s=3 * TIMEOUT_S
         )
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         given = decode_arguments(arguments, RunArguments, RUN_PROGRAM)
-        tried = await self._tried(given, context)
+        tried = await self._try_program(given, context)
         if why := tried.rehearsed.stopped or tried.rehearsed.failed:
             raise ToolError(f"{why.rstrip('.')}. Nothing was changed.")
         if tried.rehearsed.needs is not None:
@@ -223,7 +223,7 @@ class RunProgram(_Program):
                 "it came out differently than it was rehearsed, so nothing was changed: "
                 "rehearse it again"
             )
-        rows = await _brought_about(tried, context) if given.changes else ()
+        rows = await _apply_changes(tried, context) if given.changes else ()
         return Done(
             (Text(tried.rehearsed.said or "[no output]", join_labels((LOCAL, tried.label))),),
             changes=rows,
@@ -253,9 +253,9 @@ class _Ended(msgspec.Struct):
     acts: list[dict[str, str]] = []
 
 
-def _how_it_broke(ended: Exit, complained: bytes) -> str:
+def _describe_failure(ended: Exit, complained: bytes) -> str:
     if ended.timeout:
-        return f"it ran longer than {TIME_S:.0f} s"
+        return f"it ran longer than {TIMEOUT_S:.0f} s"
     if ended.limit:
         return f"it went over its limit of {ended.limit}"
     return (
@@ -264,14 +264,14 @@ def _how_it_broke(ended: Exit, complained: bytes) -> str:
     )
 
 
-def _labels(copy: Copy, marks: LabelMarks) -> dict[str, Label]:
+def _find_labels(copy: Copy, marks: LabelMarks) -> dict[str, Label]:
     """Whose word that is in the copy, names included, which is not this house's own for all. It
     blocks."""
-    found = ((path, marks.of(place)) for path, place in copy.places.items())
-    return {path: label for path, label in found if lasting(label)}
+    found = ((path, marks.file_label(place)) for path, place in copy.places.items())
+    return {path: label for path, label in found if needs_mark(label)}
 
 
-async def _made_here(context: Context) -> list[str]:
+async def _list_own_files(context: Context) -> list[str]:
     """The files that the agent has made in this conversation."""
     rows = await context.reach.rows(
         "effect_made_here", (context.session, context.reach.files.roots[0][0])
@@ -279,24 +279,26 @@ async def _made_here(context: Context) -> list[str]:
     return [os.fsdecode(path) for (path,) in rows]
 
 
-async def _brought_about(tried: _Tried, context: Context) -> tuple[Change, ...]:
+async def _apply_changes(tried: _Tried, context: Context) -> tuple[Change, ...]:
     """Do what the program came to. Returns the rows of it, and of whose word the files are now."""
-    doer = by(context, RUN_PROGRAM, ", ".join(change.path for change in tried.found.changes))
+    doer = make_by(context, RUN_PROGRAM, ", ".join(change.path for change in tried.found.changes))
     label = join_labels((context.label, tried.label))
-    one, rows = await anyio.to_thread.run_sync(_applied, tried.where, doer, label, tried.found)
-    marks = await marks_of(context)
+    one, rows = await anyio.to_thread.run_sync(
+        _write_changes, tried.where, doer, label, tried.found
+    )
+    marks = await load_marks(context)
     marked = list[Change]()
     for path in sorted(one.touched):
-        marked += marks.named(f"{tried.where.real}/{path}", label, context)
+        marked += marks.mark_entry(f"{tried.where.real}/{path}", label, context)
     marked += mark_effect(context, tried.label)
     if marked:
         with anyio.CancelScope(shield=True):
             await tried.where.shadow.commit((*rows, *marked))
-    tried.where.leave(one)
+    tried.where.release(one)
     return rows
 
 
-def _applied(
+def _write_changes(
     where: WatchedFolder, doer: By, label: Label, found: CopiedChanges
 ) -> tuple[RunningEffect, tuple[Change, ...]]:
     """Bring the change about as one, on the word of this label. Returns it, and its rows. Raises
@@ -306,29 +308,32 @@ def _applied(
         # It looks at everything: what was there before is nobody's, even if we are killed.
         one = where.begin(doer, label)
         try:
-            wanted = _wanted(where, found)
+            wanted = _target_states(where, found)
             one.add(
-                [ChangedPath(path, _state(where, path), state) for path, state in wanted.items()]
+                [
+                    ChangedPath(path, _last_state(where, path), state)
+                    for path, state in wanted.items()
+                ]
             )
-            shadow.into_blobs(
-                [digest for path in wanted if (digest := digest_of(_state(where, path)))]
+            shadow.move_to_blobs(
+                [digest for path in wanted if (digest := parse_digest(_last_state(where, path)))]
             )
-            failed = where.bring_about(one)
+            failed = where.apply_planned(one)
             one.touched.update(wanted)
         except BaseException:
-            where.leave(one, doer.at)
+            where.release(one, doer.at)
             raise
-        where.end(one, doer.at)
+        where.mark_ended(one, doer.at)
         if failed:
             raise ToolError("; ".join(f"{path}: {why}" for path, why in failed.items()))
-        return one, where.rows(one)
+        return one, where.effect_rows(one)
 
 
-def _wanted(where: WatchedFolder, found: CopiedChanges) -> dict[str, str | None]:
+def _target_states(where: WatchedFolder, found: CopiedChanges) -> dict[str, str | None]:
     """What each path is to be. Raises ToolError where it is not as the program has found it."""
     wanted = dict[str, str | None]()
     for path in [path for change in found.changes for path in (change.path, change.to) if path]:
-        if digest_of(_state(where, path)) != found.before.get(path, ""):
+        if parse_digest(_last_state(where, path)) != found.before.get(path, ""):
             raise ToolError(
                 f"{path} was changed by somebody else meanwhile, so nothing was changed: try again"
             )
@@ -340,22 +345,24 @@ def _wanted(where: WatchedFolder, found: CopiedChanges) -> dict[str, str | None]
         if change.kind in ("deleted", "moved"):
             wanted[change.path] = None
         if change.kind != "deleted":
-            mode = (_state(where, change.path) or "f0644 ")[1:5]
-            wanted[target] = where.shadow.add(found.content[target], mode)
+            mode = (_last_state(where, change.path) or "f0644 ")[1:5]
+            wanted[target] = where.shadow.add_bytes(found.content[target], mode)
     for path in [path for path, state in wanted.items() if state is not None]:
         around = [
-            each for each in above(path) if _state(where, each) is None and each not in wanted
+            each
+            for each in parent_folders(path)
+            if _last_state(where, each) is None and each not in wanted
         ]
         wanted.update(dict.fromkeys(around, "d0755"))
     return wanted
 
 
-def _state(where: WatchedFolder, path: str) -> str | None:
+def _last_state(where: WatchedFolder, path: str) -> str | None:
     """What a path was when it was looked at last."""
-    seen = where.shadow.seen.get(path)
+    seen = where.shadow.entries.get(path)
     return seen.state if seen is not None else None
 
 
-def program_tools(zone: str) -> Sequence[Tool]:
+def make_program_tools(zone: str) -> Sequence[Tool]:
     """All of them, for people in this zone."""
     return (survey_files, RehearseProgram(zone), RunProgram(zone))

@@ -43,11 +43,11 @@ class Assistant:
     def reminders(self) -> list[str]:
         """What will be said later: a line for each, `name: what (when)`."""
         jobs = re.split(r"^- ", self._need("reminders"), flags=re.MULTILINE)[1:]
-        return [_in_a_line(job) for job in jobs]
+        return [_render_reminder(job) for job in jobs]
 
     def cancel(self, text: str = "") -> None:
         """Cancel the reminder in which these words occur; the only one where nothing is said."""
-        found = chosen(self.reminders(), text, "reminder")
+        found = choose_line(self.reminders(), text, "reminder")
         self._act("cancel", which=found)
 
     def remember(self, text: str) -> None:
@@ -66,7 +66,7 @@ class Assistant:
             for line in self._need("recall", text=str(text)).splitlines()
             if line.startswith("#")
         ]
-        self._act("forget", which=chosen(lines, text, "memory"))
+        self._act("forget", which=choose_line(lines, text, "memory"))
 
     def changes(self) -> list[str]:
         """What was changed lately: a line for each, the latest first."""
@@ -103,13 +103,13 @@ class Assistant:
         return self._known[key]
 
 
-def _in_a_line(job: str) -> str:
+def _render_reminder(job: str) -> str:
     told = dict(line.strip().split(": ", 1) for line in job.splitlines()[1:] if ": " in line)
     name = job.split(" ", 1)[0].strip()
     return f"{name}: {told.get('what', '')} ({told.get('when', '')})"
 
 
-_DULL = frozenset(
+_STOP_WORDS = frozenset(
     {
         *("the", "a", "an", "my", "me", "to", "of", "about", "for", "that", "this", "it", "please"),
         *(
@@ -146,19 +146,19 @@ _DULL = frozenset(
 )
 
 
-def chosen(lines: Sequence[str], text: str, what: str) -> str:
+def choose_line(lines: Sequence[str], text: str, what: str) -> str:
     """The line that is meant: the only one, or the one with most of the words. Raises Stop where
     that is not clear."""
     if not lines:
         raise Stop(f"there is no {what}" + (f" about {text}" if text else ""))
-    wanted = {word for word in re.findall(r"\w+", str(text).lower()) if word not in _DULL}
+    wanted = {word for word in re.findall(r"\w+", str(text).lower()) if word not in _STOP_WORDS}
     if not wanted:
         if len(lines) == 1:
             return lines[0]
         raise Stop(
             f"there are {len(lines)} of them; say which {what} you mean: " + "; ".join(lines)
         )
-    hits = [(sum(_alike(word, line) for word in wanted), line) for line in lines]
+    hits = [(sum(_is_similar(word, line) for word in wanted), line) for line in lines]
     most = max(count for count, _ in hits)
     best = [line for count, line in hits if count == most]
     if not most:
@@ -168,14 +168,14 @@ def chosen(lines: Sequence[str], text: str, what: str) -> str:
     return best[0]
 
 
-def _alike(word: str, line: str) -> bool:
+def _is_similar(word: str, line: str) -> bool:
     """Whether the word occurs, in its form or a little longer or shorter one."""
-    stem = word[: max(WHOLE_WORD, len(word) - 2)]
+    stem = word[: max(MIN_STEM_CHARS, len(word) - 2)]
     others = re.findall(r"\w+", line.lower())
     return word in others or (
-        len(word) >= WHOLE_WORD and any(other.startswith(stem) for other in others)
+        len(word) >= MIN_STEM_CHARS and any(other.startswith(stem) for other in others)
     )
 
 
-WHOLE_WORD = 4
+MIN_STEM_CHARS = 4
 """A shorter word occurs as it is, or not at all."""

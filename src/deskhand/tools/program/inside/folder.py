@@ -22,38 +22,38 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from .packing import pack_into
+from .packing import pack_files
 from .tables import (
     Record,
     Rows,
-    markdown_rows,
-    plain_cell,
-    plain_numbers,
-    row_of,
-    rows_of,
-    separator,
+    detect_delimiter,
+    parse_markdown_rows,
+    parse_rows,
+    replace_table,
     table,
-    with_table,
+    to_cell,
+    to_csv_line,
+    to_json_value,
 )
 from .texts import (
     HEADING,
     Line,
-    as_text,
-    in_style,
-    inserted,
-    lines_of,
-    replaced,
-    section_end,
-    ticked,
-    with_text,
+    find_lines,
+    find_section_end,
+    insert_lines,
+    match_list_style,
+    replace_text,
+    split_lines,
+    tick_entries,
+    to_text,
 )
 from .values import Cell, Stop, TextValue
 
-NOTHING_FOR = "nothing was found for"
-RUN_S = 10
+NOTHING_FOUND_TEXT = "nothing was found for"
+RUN_TIMEOUT_S = 10
 PATH = "/usr/local/bin:/usr/bin:/bin"
-SHOWN_CHARS = 4000
-_SIGNS = "*?["
+HEAD_BYTES = 4000
+_GLOB_CHARS = "*?["
 
 
 class Folder:
@@ -83,7 +83,7 @@ class Folder:
 
     def lines(self, path: str) -> list[str]:
         """The lines of a file."""
-        return [Line(line) for line in lines_of(self.read(path))]
+        return [Line(line) for line in split_lines(self.read(path))]
 
     def rows(self, path: str, column: str = "", value: object = None) -> list[Any]:
         """The rows of a CSV, or of the table in a Markdown file, each a dict by the names of its
@@ -91,7 +91,7 @@ class Folder:
         rows each time, until they are saved."""
         known = str(self._there(path))
         if known not in self._rows:
-            self._rows[known] = Rows(rows_of(known, self.read(path)))
+            self._rows[known] = Rows(parse_rows(known, self.read(path)))
             self._tables.add(known)
         found: list[Any] = self._rows[known]
         if not column:
@@ -108,7 +108,9 @@ class Folder:
         """The lines of a table without a header, each as the list of its cells; all as long as the
         longest."""
         text = self.read(path)
-        lines = csv.reader(io.StringIO(text), delimiter=separator(text), skipinitialspace=True)
+        lines = csv.reader(
+            io.StringIO(text), delimiter=detect_delimiter(text), skipinitialspace=True
+        )
         found = [
             [cell.strip() for cell in line] for line in lines if any(cell.strip() for cell in line)
         ]
@@ -133,10 +135,10 @@ class Folder:
         if Path(pattern).is_dir():
             base = base / pattern
             pattern = "*"
-        if not any(sign in pattern for sign in _SIGNS) and not Path(pattern).suffix:
+        if not any(sign in pattern for sign in _GLOB_CHARS) and not Path(pattern).suffix:
             pattern = f"*{pattern}*"
         found = sorted(
-            str(path) for path in _glob(base, pattern) if path.is_file() and not _hidden(path)
+            str(path) for path in _glob(base, pattern) if path.is_file() and not _is_hidden(path)
         )
         if not found:
             raise Stop(f"there are no files {pattern}" + ("" if folder == "." else f" in {folder}"))
@@ -145,7 +147,7 @@ class Folder:
     def folders(self, folder: str = ".") -> list[str]:
         """The paths of all folders."""
         return sorted(
-            str(path) for path in Path(folder).rglob("*") if path.is_dir() and not _hidden(path)
+            str(path) for path in Path(folder).rglob("*") if path.is_dir() and not _is_hidden(path)
         )
 
     def search(self, text: str, *where: str) -> list[tuple[str, str]]:
@@ -156,7 +158,7 @@ class Folder:
             [path for each in where for path in self._below(each)] if where else Path().rglob("*")
         )
         for path in sorted(places):
-            if path.is_file() and not _hidden(path):
+            if path.is_file() and not _is_hidden(path):
                 try:
                     lines = path.read_text("utf-8-sig").splitlines()
                 except UnicodeDecodeError:
@@ -166,7 +168,7 @@ class Folder:
                 found += hits
         if not found:
             raise Stop(f"no file contains {text!r}")
-        whole = set(with_text([line for _, line in found], str(text)))
+        whole = set(find_lines([line for _, line in found], str(text)))
         return [hit for hit in found if hit[1] in whole]
 
     def exists(self, path: str) -> bool:
@@ -200,11 +202,11 @@ class Folder:
             self.save_rows(path, text)
             return
         target = self._target(path)
-        new = as_text(text)
+        new = to_text(text)
         if target.is_dir():
             raise Stop(f"{target} is a folder")
         if not isinstance(text, str) and not new.strip():
-            raise LookupError(f"{NOTHING_FOR} {target}")
+            raise LookupError(f"{NOTHING_FOUND_TEXT} {target}")
         known = str(target)
         if (
             target.is_file()
@@ -221,12 +223,12 @@ class Folder:
         found = self._maybe(path, elsewhere=False)
         before = self.read(str(found)) if found is not None else ""
         if under:
-            self._put_in(path, as_text(text), section_end(before, str(under)), under)
+            self._put_in(path, to_text(text), find_section_end(before, str(under)), under)
             return
         if isinstance(text, list | tuple) and str(found).lower().endswith((".csv", ".tsv")):
-            text = row_of(before, text)
+            text = to_csv_line(before, text)
         between = "\n" if before and not before.endswith("\n") else ""
-        new = in_style(before, as_text(text))
+        new = match_list_style(before, to_text(text))
         self._save(
             found or self._target(path),
             before + between + new + ("" if new.endswith("\n") else "\n"),
@@ -237,7 +239,7 @@ class Folder:
         list."""
         path = str(self._own(path))
         before = self.read(path)
-        new = in_style(before, as_text(text), top=True)
+        new = match_list_style(before, to_text(text), top=True)
         head = HEADING.match(before)
         heading = head[0] if head else ""
         end = "" if new.endswith("\n") else "\n"
@@ -251,12 +253,12 @@ class Folder:
         path = str(self._own(path))
         lines = self.lines(path)
         at = next((n for n, line in enumerate(lines) if wanted in line.casefold()), None)
-        self._put_in(path, as_text(text), None if at is None else at + bool(after), after or before)
+        self._put_in(path, to_text(text), None if at is None else at + bool(after), after or before)
 
     def _put_in(self, path: str, new: str, at: int | None, beside: str) -> None:
         if at is None:
             raise Stop(f"{self._there(path)} has no line with {beside!r}")
-        self._save(self._there(path), inserted(self.read(path), new, at))
+        self._save(self._there(path), insert_lines(self.read(path), new, at))
 
     def tick(self, path: str, text: str, done: bool = True) -> None:
         """Tick the box of the entries in which a text occurs, or with done=False take the tick
@@ -264,7 +266,7 @@ class Folder:
         if not str(text).strip():
             raise Stop("say which entry is meant")
         path = str(self._own(path))
-        after = ticked(self.read(path), str(text), done)
+        after = tick_entries(self.read(path), str(text), done)
         if after is None:
             raise Stop(f"{self._there(path)} has no box with {text!r}")
         self._save(self._there(path), after)
@@ -282,7 +284,7 @@ class Folder:
         new = str(new)
         if not old:
             raise Stop("the text that is to be replaced is empty")
-        after = replaced(before, old, new)
+        after = replace_text(before, old, new)
         if after is None:
             self._missed.setdefault((old, new), str(self._there(path)))
             return
@@ -303,7 +305,7 @@ class Folder:
         path = str(self._own(path))
         lines = self.lines(path)
         for text in given:
-            found = with_text(lines, str(text))
+            found = find_lines(lines, str(text))
             kept = [line for line in lines if line not in found]
             if len(kept) == len(lines):
                 raise Stop(f"{self._there(path)} has no line with {text!r}")
@@ -325,7 +327,7 @@ class Folder:
     ) -> None:
         """Write a CSV: rows are dicts, or lists with `columns` in front. The delimiter is else that
         of the file."""
-        found = markdown_rows(rows) if isinstance(rows, str) else list(rows)
+        found = parse_markdown_rows(rows) if isinstance(rows, str) else list(rows)
         target = self._target(path)
         if not found:
             raise Stop(f"no rows are left for {target}")
@@ -338,7 +340,7 @@ class Folder:
         if (
             kept
             and isinstance(found[0], dict)
-            and (text_with := with_table(before, table(found, columns)))
+            and (text_with := replace_table(before, table(found, columns)))
         ):
             self._save(target, text_with)
             return
@@ -351,7 +353,7 @@ class Folder:
         ):
             self.blind.append(str(target))
         sign = delimiter or (
-            separator(before) if before else "\t" if target.suffix.lower() == ".tsv" else ","
+            detect_delimiter(before) if before else "\t" if target.suffix.lower() == ".tsv" else ","
         )
         text = io.StringIO()
         if isinstance(found[0], dict):
@@ -360,14 +362,12 @@ class Folder:
                 text, names, lineterminator="\n", extrasaction="ignore", delimiter=sign
             )
             writer.writeheader()
-            writer.writerows(
-                {name: plain_cell(row.get(name, "")) for name in names} for row in found
-            )
+            writer.writerows({name: to_cell(row.get(name, "")) for name in names} for row in found)
         elif isinstance(found[0], list | tuple):
             plain = csv.writer(text, lineterminator="\n", delimiter=sign)
             plain.writerows(
                 ([columns] if columns else [])
-                + [[plain_cell(value) for value in row] for row in found]
+                + [[to_cell(value) for value in row] for row in found]
             )
         else:
             text.write("\n".join(map(str, found)) + "\n")
@@ -375,7 +375,7 @@ class Folder:
 
     def save_json(self, path: str, data: Any) -> None:
         """Write a JSON file."""
-        self.write(path, json.dumps(plain_numbers(data), indent=2, ensure_ascii=False, default=str))
+        self.write(path, json.dumps(to_json_value(data), indent=2, ensure_ascii=False, default=str))
 
     def move(self, old: str, new: str) -> None:
         """Move or rename a file or a folder."""
@@ -445,7 +445,7 @@ class Folder:
             for path in inside
             if path.is_file()
         }
-        pack_into(target, times)
+        pack_files(target, times)
 
     def run(self, command: str) -> str:
         """Run a command, and give what it prints. One that fails stops the program."""
@@ -461,13 +461,13 @@ class Folder:
                 capture_output=True,
                 text=True,
                 errors="replace",
-                timeout=RUN_S,
+                timeout=RUN_TIMEOUT_S,
                 stdin=subprocess.DEVNULL,
                 env=environment,
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise Stop(f"{command!r} ran longer than {RUN_S} s and was stopped") from None
+            raise Stop(f"{command!r} ran longer than {RUN_TIMEOUT_S} s and was stopped") from None
         said = (ended.stdout + ended.stderr).strip()
         if ended.returncode:
             last = said.splitlines()[-1][:200] if said else "it printed nothing"
@@ -521,7 +521,9 @@ class Folder:
             raise Stop(f"{asked} is a folder")
         name, folder = asked.name.casefold(), str(asked.parent).casefold()
         here = [
-            each for each in Path().rglob("*") if (each.is_file() or folders) and not _hidden(each)
+            each
+            for each in Path().rglob("*")
+            if (each.is_file() or folders) and not _is_hidden(each)
         ]
         if not elsewhere:
             here = [each for each in here if folder in (".", str(each.parent).casefold())]
@@ -563,7 +565,7 @@ class Folder:
 
     def _save(self, target: Path, text: str) -> None:
         self._rows.pop(str(target), None)
-        before = target.read_bytes()[:SHOWN_CHARS] if target.is_file() else b""
+        before = target.read_bytes()[:HEAD_BYTES] if target.is_file() else b""
         target.parent.mkdir(parents=True, exist_ok=True)
         self._made.add(str(target))
         marked = "utf-8-sig" if before.startswith(b"\xef\xbb\xbf") else "utf-8"
@@ -580,5 +582,5 @@ def _glob(base: Path, pattern: str) -> Iterable[Path]:
     return (path for path in base.rglob("*") if fnmatchcase(path.name.lower(), pattern.lower()))
 
 
-def _hidden(path: Path) -> bool:
+def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts if part not in (".", ".."))

@@ -23,7 +23,7 @@ from typing import Any
 
 from .assistant import Assistant, Needs
 from .folder import Folder
-from .tables import in_order, is_empty, table
+from .tables import is_empty, sort_items, table
 from .values import (
     Cell,
     Number,
@@ -36,12 +36,12 @@ from .values import (
     next_day,
     number,
     phones,
-    tidy,
+    round_number,
     time_of,
     unique,
 )
 
-SAID_CHARS = 8000
+MAX_SAID_CHARS = 8000
 MODULES = {
     **{
         module.__name__: module
@@ -63,20 +63,22 @@ def main() -> None:
     answer = sys.stdout
     sys.stdout = said = io.StringIO()
     sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115, PTH123 -- for as long as the program runs
-    found = outcome(asked["program"], date.fromisoformat(asked["today"]), asked["answers"], said)
+    found = run_program(
+        asked["program"], date.fromisoformat(asked["today"]), asked["answers"], said
+    )
     answer.write(json.dumps(found, ensure_ascii=True))
     answer.flush()
 
 
-def outcome(program: str, today: date, answers: list[str], said: io.StringIO) -> dict[str, Any]:
+def run_program(program: str, today: date, answers: list[str], said: io.StringIO) -> dict[str, Any]:
     """What came of running it here. `stopped` is a sentence for the person, `failed` one for who
     wrote the program."""
     folder = Folder()
     assistant = Assistant(answers)
     ended: dict[str, Any] = {"stopped": "", "failed": "", "needs": None}
     try:
-        names = vocabulary(folder, assistant, today, said)
-        exec(compile(without_shadows(program, names), "program", "exec"), names)
+        names = make_vocabulary(folder, assistant, today, said)
+        exec(compile(rename_shadows(program, names), "program", "exec"), names)
         ended["stopped"] = folder.owed()
     except Stop as stop:
         ended["stopped"] = str(stop)
@@ -85,16 +87,16 @@ def outcome(program: str, today: date, answers: list[str], said: io.StringIO) ->
     except SystemExit:
         pass
     except BaseException as error:  # noqa: BLE001 -- whatever a program raises is told to who wrote it
-        ended["failed"] = _told(error, program)
+        ended["failed"] = _describe_error(error, program)
     own = {"read": unique(folder.read_paths), "blind": unique(folder.blind)}
     did = {"ran": folder.ran, "acts": assistant.acts}
-    return {**ended, **own, **did, "said": said.getvalue().strip()[:SAID_CHARS]}
+    return {**ended, **own, **did, "said": said.getvalue().strip()[:MAX_SAID_CHARS]}
 
 
-def without_shadows(program: str, names: Collection[str]) -> ast.Module:
+def rename_shadows(program: str, names: Collection[str]) -> ast.Module:
     """The program with other names for variables that are called as our functions are: `rows =
     rows("a.csv")`. Raises SyntaxError."""
-    tree = _parsed(program)
+    tree = _parse_program(program)
     stored = {
         node.id
         for node in ast.walk(tree)
@@ -135,13 +137,13 @@ class _Quoted(ast.NodeTransformer):
         return self.generic_visit(node)
 
 
-def _parsed(program: str) -> ast.Module:
+def _parse_program(program: str) -> ast.Module:
     """The program; what is said in it may have an apostrophe, or quotes in quotes. Raises
     SyntaxError."""
     try:
         return ast.parse(program, "program")
     except SyntaxError:
-        mended = _SAID.sub(lambda found: f'{found[1]}say({found[2]}"""{found[3]}""")', program)
+        mended = _SAY_CALL.sub(lambda found: f'{found[1]}say({found[2]}"""{found[3]}""")', program)
         try:
             return ast.parse(mended, "program")
         except SyntaxError:
@@ -149,16 +151,16 @@ def _parsed(program: str) -> ast.Module:
         raise
 
 
-_SAID = re.compile(r"""^([ \t]*)say\((f?)'([^\\\n]*[^"\\\n])'\)[ \t]*$""", re.MULTILINE)
+_SAY_CALL = re.compile(r"""^([ \t]*)say\((f?)'([^\\\n]*[^"\\\n])'\)[ \t]*$""", re.MULTILINE)
 
 
-def vocabulary(
+def make_vocabulary(
     folder: Folder, assistant: Assistant, today: date, said: io.StringIO
 ) -> dict[str, Any]:
     """The names that a program may use without making them."""
 
     def say(*words: object) -> None:
-        print(*map(_plain, words), file=said)
+        print(*map(_to_plain, words), file=said)
 
     own = [
         getattr(folder, name) for name in dir(Folder) if not name.startswith("_") and name != "owed"
@@ -184,10 +186,10 @@ def vocabulary(
         **{each.__name__: each for each in (*own, *asked, *values)},
         "today": lambda: today,
         "name": lambda path: Path(str(path)).name,
-        "weekday": lambda day: _day(day, today).strftime("%A"),
-        "sorted": in_order,
-        "max": lambda *items, **how: _most(max, items, how),
-        "min": lambda *items, **how: _most(min, items, how),
+        "weekday": lambda day: _to_date(day, today).strftime("%A"),
+        "sorted": sort_items,
+        "max": lambda *items, **how: _extreme(max, items, how),
+        "min": lambda *items, **how: _extreme(min, items, how),
         "days": lambda count: timedelta(days=int(count)),
         "weeks": lambda count: timedelta(weeks=int(count)),
         "say": say,
@@ -203,7 +205,7 @@ def _sum(items: Any, start: Any = 0) -> Any:
     return Number(round(total, 10)) if isinstance(total, float) else total
 
 
-def _most(which: Any, items: tuple[Any, ...], how: dict[str, Any]) -> Any:
+def _extreme(which: Any, items: tuple[Any, ...], how: dict[str, Any]) -> Any:
     """The greatest or the least, where what is empty does not count."""
     found = list(items[0] if len(items) == 1 else items)
     key = how.get("key") or (lambda item: item)
@@ -211,20 +213,20 @@ def _most(which: Any, items: tuple[Any, ...], how: dict[str, Any]) -> Any:
     return which(filled or found, **how)
 
 
-def _day(value: object, today: date) -> date:
+def _to_date(value: object, today: date) -> date:
     """A date, of this year where none is told."""
     return date_of(value if dates(str(value)) else f"{value} {today.year}")
 
 
-def _plain(word: object) -> object:
+def _to_plain(word: object) -> object:
     if isinstance(word, float):
-        return tidy(word) if math.isfinite(word) else "nan"
+        return round_number(word) if math.isfinite(word) else "nan"
     if isinstance(word, list | tuple | set):
-        return ", ".join(str(_plain(each)) for each in word)
+        return ", ".join(str(_to_plain(each)) for each in word)
     return word
 
 
-def _told(error: BaseException, program: str) -> str:
+def _describe_error(error: BaseException, program: str) -> str:
     """What went wrong, and in which line of the program."""
     lines = program.splitlines()
     frames = traceback.extract_tb(error.__traceback__)

@@ -12,14 +12,14 @@ from pathlib import Path
 from .values import Stop
 
 
-def pack_into(target: Path, times: dict[Path, int]) -> None:
+def pack_files(target: Path, times: dict[Path, int]) -> None:
     """A .zip, .tar or .tar.gz of these files, each with its time."""
     if not target.name.lower().endswith((".zip", ".tar", ".tar.gz", ".tgz")):
         raise Stop(f"{target.name}: I can pack .zip, .tar and .tar.gz")
     if target.suffix == ".zip":
         with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as zipped:
             for path, at in times.items():
-                stamp = time.gmtime(max(at, _FIRST_ZIP))[:6]
+                stamp = time.gmtime(max(at, _MIN_ZIP_TIME))[:6]
                 info = zipfile.ZipInfo(str(path), stamp)
                 info.compress_type = zipfile.ZIP_DEFLATED
                 info.external_attr = 0o644 << 16
@@ -38,5 +38,5 @@ def pack_into(target: Path, times: dict[Path, int]) -> None:
     target.write_bytes(gzip.compress(whole, mtime=0) if target.name.endswith("gz") else whole)
 
 
-_FIRST_ZIP = 315_532_800
+_MIN_ZIP_TIME = 315_532_800
 """1980: a zip knows no time before it."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from .values import Cell, Stop, read_number, tidy
+from .values import Cell, Stop, parse_number, round_number
 
 
 def is_empty(key: object) -> bool:
@@ -18,7 +18,7 @@ def is_empty(key: object) -> bool:
     return isinstance(key, float) and math.isnan(key)
 
 
-def in_order(
+def sort_items(
     items: Iterable[Any], *, key: Callable[[Any], Any] | None = None, reverse: bool = False
 ) -> list[Any]:
     """As `sorted`; items whose key is an empty cell come last."""
@@ -36,7 +36,7 @@ class Rows(list[dict[str, Any]]):
 
     def sort(self, *, key: Callable[[Any], Any] | None = None, reverse: bool = False) -> None:
         """See `in_order`."""
-        self[:] = in_order(self, key=key, reverse=reverse)
+        self[:] = sort_items(self, key=key, reverse=reverse)
 
 
 class Record(dict[str, Any]):
@@ -50,16 +50,16 @@ class Record(dict[str, Any]):
         raise KeyError(f"{key!r}: there are only {', '.join(map(repr, self))}")
 
 
-def separator(text: str) -> str:
+def detect_delimiter(text: str) -> str:
     """What separates the cells of a CSV: what its first line has most of."""
     first = text.split("\n", 1)[0]
     return max(",;\t|", key=first.count) if first else ","
 
 
-def plain_numbers(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """The same for JSON: cells that are numbers become numbers."""
     if isinstance(value, Cell):
-        found = read_number(value) if re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", value) else None
+        found = parse_number(value) if re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", value) else None
         return (
             str(value)
             if found is None
@@ -68,21 +68,21 @@ def plain_numbers(value: Any) -> Any:
             else found
         )
     if isinstance(value, float) and math.isfinite(value):
-        return tidy(value)
+        return round_number(value)
     if isinstance(value, dict):
-        return {str(key): plain_numbers(each) for key, each in value.items()}
+        return {str(key): to_json_value(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [plain_numbers(each) for each in value]
+        return [to_json_value(each) for each in value]
     return value
 
 
-def rows_of(path: str, text: str) -> list[dict[str, Any]]:
+def parse_rows(path: str, text: str) -> list[dict[str, Any]]:
     """The rows of a table, which is CSV or stands in Markdown. Raises ValueError for none, Stop for
     a broken one."""
-    if marked := markdown_rows(text):
+    if marked := parse_markdown_rows(text):
         return [Record({name: Cell(value) for name, value in row.items()}) for row in marked]
     first = text.split("\n", 1)[0]
-    sign = separator(text)
+    sign = detect_delimiter(text)
     table = path.lower().endswith((".csv", ".tsv"))
     prose = not table and any(line.strip() and sign not in line for line in text.splitlines())
     if prose or (first and sign not in first and not table):
@@ -113,24 +113,24 @@ def rows_of(path: str, text: str) -> list[dict[str, Any]]:
     ]
 
 
-def markdown_rows(text: str) -> list[dict[str, str]]:
+def parse_markdown_rows(text: str) -> list[dict[str, str]]:
     """The rows of the first table in a Markdown text, by the names of its columns; none where there
     is none."""
     lines = text.splitlines()
-    at = _rule_in(lines)
+    at = _find_rule(lines)
     if not at:
         return []
-    names = _marked_cells(lines[at - 1])
+    names = _split_cells(lines[at - 1])
     found = list[dict[str, str]]()
     for line in lines[at + 1 :]:
         if "|" not in line:
             break
-        cells = _marked_cells(line)
+        cells = _split_cells(line)
         found.append(dict(zip(names, cells + [""] * len(names), strict=False)))
     return found
 
 
-def _rule_in(lines: Sequence[str]) -> int:
+def _find_rule(lines: Sequence[str]) -> int:
     """The number of the line that rules off the head of the first table; 0 for none."""
     return next(
         (n for n, line in enumerate(lines) if n and "|" in lines[n - 1] and _is_rule(line)), 0
@@ -138,24 +138,26 @@ def _rule_in(lines: Sequence[str]) -> int:
 
 
 def _is_rule(line: str) -> bool:
-    return "|" in line and all(re.fullmatch(r":?-+:?", cell) for cell in _marked_cells(line))
+    return "|" in line and all(re.fullmatch(r":?-+:?", cell) for cell in _split_cells(line))
 
 
-def with_table(text: str, new: str) -> str:
+def replace_table(text: str, new: str) -> str:
     """A Markdown text with another table in the place of its only one; '' where it has none, or
     several."""
     lines = text.split("\n")
-    at = _rule_in(lines)
+    at = _find_rule(lines)
     end = next((n for n in range(at, len(lines)) if "|" not in lines[n]), len(lines))
     return (
-        "" if not at or _rule_in(lines[end:]) else "\n".join([*lines[: at - 1], new, *lines[end:]])
+        ""
+        if not at or _find_rule(lines[end:])
+        else "\n".join([*lines[: at - 1], new, *lines[end:]])
     )
 
 
-def row_of(text: str, cells: Sequence[Any]) -> Any:
+def to_csv_line(text: str, cells: Sequence[Any]) -> Any:
     """Cells as a line of a CSV, where there are as many as columns; else as they were, to be
     lines."""
-    sign = separator(text)
+    sign = detect_delimiter(text)
     first = text.split("\n", 1)[0]
     if (
         len(cells) == 1
@@ -164,13 +166,11 @@ def row_of(text: str, cells: Sequence[Any]) -> Any:
     ):
         return cells
     line = io.StringIO()
-    csv.writer(line, delimiter=sign, lineterminator="").writerow(
-        [plain_cell(cell) for cell in cells]
-    )
+    csv.writer(line, delimiter=sign, lineterminator="").writerow([to_cell(cell) for cell in cells])
     return line.getvalue()
 
 
-def _marked_cells(line: str) -> list[str]:
+def _split_cells(line: str) -> list[str]:
     inner = line.strip().removeprefix("|").removesuffix("|")
     return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", inner)]
 
@@ -191,6 +191,10 @@ def table(rows: Iterable[Any], columns: list[str] | None = None) -> str:
     )
 
 
-def plain_cell(value: Any) -> Any:
+def to_cell(value: Any) -> Any:
     """A value as it is written into a table: nothing for what is no number."""
-    return (str(tidy(value)) if math.isfinite(value) else "") if isinstance(value, float) else value
+    return (
+        (str(round_number(value)) if math.isfinite(value) else "")
+        if isinstance(value, float)
+        else value
+    )

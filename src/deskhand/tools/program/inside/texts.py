@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from .tables import plain_numbers
+from .tables import to_json_value
 from .values import TextValue
 
 HEADING = re.compile(r"(?:#+ .*\n(?:[ \t]*\n)*)?")
@@ -28,7 +28,7 @@ class Line(TextValue):
         )
 
 
-def in_style(before: str, new: str, *, top: bool = False) -> str:
+def match_list_style(before: str, new: str, *, top: bool = False) -> str:
     """New lines in the style of the list that a file ends with, or with `top` begins with: bullets,
     boxes, numbers."""
     entries = [line for line in before.splitlines() if line.strip() and not line.startswith("#")]
@@ -50,20 +50,20 @@ def in_style(before: str, new: str, *, top: bool = False) -> str:
     return "\n".join(f"{like[1]}{like[2]} {box}{line}" for line in lines)
 
 
-def as_text(value: Any) -> str:
+def to_text(value: Any) -> str:
     """A value as the text of a file: the lines of a list, JSON for a dict."""
     if isinstance(value, dict):
-        return json.dumps(plain_numbers(value), indent=2, ensure_ascii=False, default=str)
+        return json.dumps(to_json_value(value), indent=2, ensure_ascii=False, default=str)
     if isinstance(value, set | frozenset):
         value = sorted(value, key=str)
     if isinstance(value, list | tuple):
         return "\n".join(
-            as_text(each) if isinstance(each, dict) else str(each).rstrip("\n") for each in value
+            to_text(each) if isinstance(each, dict) else str(each).rstrip("\n") for each in value
         )
     return str(value)
 
 
-def loosely(text: str) -> str:
+def loose_pattern(text: str) -> str:
     """The text whatever its case and its blanks, as whole words; '' where it is nothing but
     blanks."""
     parts = [part for part in re.split(r"\s*([=:])\s*", text) if part.strip()]
@@ -71,7 +71,7 @@ def loosely(text: str) -> str:
     return rf"(?<!\w){inner}(?!\w)" if inner else ""
 
 
-def replaced(text: str, old: str, new: str) -> str | None:
+def replace_text(text: str, old: str, new: str) -> str | None:
     """The text with `new` for `old`: where that stands as a whole, else within words, else as a
     setting that is written otherwise (`port: 80` for `port = 80`), else in another case or with
     other blanks. None where it stands nowhere."""
@@ -79,15 +79,15 @@ def replaced(text: str, old: str, new: str) -> str | None:
     for pattern in (f"{ends[0]}{re.escape(old)}{ends[1]}", re.escape(old)):
         if re.search(pattern, text):
             return re.sub(pattern, lambda _: new, text)
-    if (after := _set_otherwise(text, old, new)) is not None:
+    if (after := _replace_setting(text, old, new)) is not None:
         return after
-    loose = loosely(old)
+    loose = loose_pattern(old)
     if loose and re.search(loose, text, re.IGNORECASE):
         return re.sub(loose, lambda _: new, text, flags=re.IGNORECASE)
     return None
 
 
-def _set_otherwise(text: str, old: str, new: str) -> str | None:
+def _replace_setting(text: str, old: str, new: str) -> str | None:
     """The text with the value of a setting changed, whichever of `=`, `:` and quotes it is written
     with."""
     before = _SETTING.fullmatch(old)
@@ -102,14 +102,14 @@ def _set_otherwise(text: str, old: str, new: str) -> str | None:
     return changed if times else None
 
 
-def lines_of(text: str) -> list[str]:
+def split_lines(text: str) -> list[str]:
     """The lines of a text. A form feed, and what else `splitlines` takes for an end, belongs to its
     line."""
     lines = text.split("\n")
     return lines[:-1] if not lines[-1] else lines
 
 
-def with_text(lines: list[str], text: str) -> list[str]:
+def find_lines(lines: list[str], text: str) -> list[str]:
     """The lines in which a text occurs, whatever its case: as a whole word, or where there are none
     within words; the empty lines for an empty text."""
     if not text.strip():
@@ -120,11 +120,11 @@ def with_text(lines: list[str], text: str) -> list[str]:
     ]
 
 
-def section_end(text: str, heading: str) -> int | None:
+def find_section_end(text: str, heading: str) -> int | None:
     """The number of the line behind the last one that stands under a heading; None where there is
     no such heading. A heading begins with `#`, ends with a colon, or stands alone between blank
     lines."""
-    lines = lines_of(text)
+    lines = split_lines(text)
     wanted = heading.strip("#: \t*_").casefold()
     at = next(
         (n for n, line in enumerate(lines) if line.strip("#: \t*_").casefold() == wanted), None
@@ -142,25 +142,25 @@ def section_end(text: str, heading: str) -> int | None:
     return end
 
 
-def inserted(text: str, new: str, at: int) -> str:
+def insert_lines(text: str, new: str, at: int) -> str:
     """The text with new lines before the line of this number, in the style of the entries
     around."""
-    lines = lines_of(text)
+    lines = split_lines(text)
     around = [
         line
         for line in (*reversed(lines[:at]), *lines[at:])
         if line.strip() and not line.startswith("#")
     ]
     like = around[0] if around else ""
-    return "\n".join([*lines[:at], *in_style(like, new).splitlines(), *lines[at:]]) + "\n"
+    return "\n".join([*lines[:at], *match_list_style(like, new).splitlines(), *lines[at:]]) + "\n"
 
 
-def ticked(text: str, words: str, done: bool) -> str | None:
+def tick_entries(text: str, words: str, done: bool) -> str | None:
     """The text with the boxes of the entries ticked in which these words occur; None where there is
     none."""
     box = re.compile(r"^(\s*[-*+] \[)[ xX](\] .*)$")
     lines = text.split("\n")
-    meant = with_text([line for line in lines if box.match(line)], words.strip())
+    meant = find_lines([line for line in lines if box.match(line)], words.strip())
     for n, line in enumerate(lines):
         if line in meant:
             lines[n] = box.sub(rf"\g<1>{'x' if done else ' '}\g<2>", line)

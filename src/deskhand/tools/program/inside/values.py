@@ -9,8 +9,8 @@ from collections.abc import Callable
 from datetime import date, datetime
 from typing import Any
 
-_DECIMALS = 2
-_DIGITS = 7
+_SHORT_YEAR_DIGITS = 2
+_MIN_PHONE_DIGITS = 7
 
 
 class Stop(Exception):
@@ -23,7 +23,7 @@ class Number(float):
 
     __slots__ = ()
 
-    def _with(self, other: Any, act: Callable[[float, float], float]) -> Any:
+    def _calculate(self, other: Any, act: Callable[[float, float], float]) -> Any:
         return (
             Number(round(act(float(self), float(other)), 10))
             if isinstance(other, int | float)
@@ -31,30 +31,30 @@ class Number(float):
         )
 
     def __add__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a + b)
+        return self._calculate(other, lambda a, b: a + b)
 
     def __radd__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: b + a)
+        return self._calculate(other, lambda a, b: b + a)
 
     def __sub__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a - b)
+        return self._calculate(other, lambda a, b: a - b)
 
     def __rsub__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: b - a)
+        return self._calculate(other, lambda a, b: b - a)
 
     def __mul__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a * b)
+        return self._calculate(other, lambda a, b: a * b)
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a / b)
+        return self._calculate(other, lambda a, b: a / b)
 
     def __floordiv__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a // b)
+        return self._calculate(other, lambda a, b: a // b)
 
     def __mod__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a % b)
+        return self._calculate(other, lambda a, b: a % b)
 
     def __neg__(self) -> Number:
         return Number(-float(self))
@@ -63,7 +63,7 @@ class Number(float):
         return Number(abs(float(self)))
 
     def __str__(self) -> str:
-        return str(tidy(self)) if math.isfinite(self) else "nan"
+        return str(round_number(self)) if math.isfinite(self) else "nan"
 
     def __repr__(self) -> str:
         return str(self)
@@ -79,13 +79,13 @@ def number(value: object) -> Number:
     (NaN). Raises ValueError where there is none."""
     if not str(value).strip(" -\u2013"):
         return Number(math.nan)
-    found = read_number(value)
+    found = parse_number(value)
     if found is None:
         raise ValueError(f"{str(value)!r} is no number")
     return Number(found)
 
 
-def read_number(value: object) -> float | None:
+def parse_number(value: object) -> float | None:
     """The number that a text is, with its sign, thousands and a unit behind or in front; None for
     anything else."""
     if isinstance(value, bool) or value is None:
@@ -122,7 +122,7 @@ def read_number(value: object) -> float | None:
 _PLAIN = re.compile(r"[-+]?\d+(?:\.\d+)?|[-+]?(?:\d+,\d{1,2}|0,\d+|\d+,\d{4,})")
 
 
-def tidy(value: float) -> float | int:
+def round_number(value: float) -> float | int:
     """A sum without what binary fractions add to it."""
     rounded = round(float(value), 10)
     return int(rounded) if rounded == int(rounded) else rounded
@@ -143,10 +143,10 @@ class Cell(TextValue):
 
     __slots__ = ()
 
-    def _pair(self, other: object) -> tuple[Any, Any] | None:
+    def _comparable_pair(self, other: object) -> tuple[Any, Any] | None:
         """Both as numbers, as dates or as texts; None where they cannot be compared."""
-        mine = read_number(self)
-        theirs = read_number(other)
+        mine = parse_number(self)
+        theirs = parse_number(other)
         if mine is not None and theirs is not None:
             return mine, theirs
         if not isinstance(other, str):
@@ -154,19 +154,19 @@ class Cell(TextValue):
         days = dates(self), dates(other)
         return (days[0][0], days[1][0]) if days[0] and days[1] else (str(self), str(other))
 
-    def _with(self, other: object, act: Callable[[float, float], float]) -> Any:
-        mine = read_number(self)
-        theirs = read_number(other)
+    def _calculate(self, other: object, act: Callable[[float, float], float]) -> Any:
+        mine = parse_number(self)
+        theirs = parse_number(other)
         if mine is None or theirs is None:
             raise ValueError(f"{str(self) if mine is None else str(other)!r} is no number")
-        return tidy(act(mine, theirs))
+        return round_number(act(mine, theirs))
 
     def __lt__(self, other: object) -> bool:
-        pair = self._pair(other)
+        pair = self._comparable_pair(other)
         return pair is not None and bool(pair[0] < pair[1])
 
     def __gt__(self, other: object) -> bool:
-        pair = self._pair(other)
+        pair = self._comparable_pair(other)
         return pair is not None and bool(pair[0] > pair[1])
 
     def __le__(self, other: object) -> bool:
@@ -178,7 +178,7 @@ class Cell(TextValue):
     def __eq__(self, other: object) -> bool:
         if isinstance(other, str):
             return str(self) == str(other)
-        return other is not None and read_number(self) == other
+        return other is not None and parse_number(self) == other
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -187,31 +187,31 @@ class Cell(TextValue):
         return str.__hash__(self)
 
     def __add__(self, other: object) -> Any:
-        if isinstance(other, str) and (read_number(self) is None or read_number(other) is None):
+        if isinstance(other, str) and (parse_number(self) is None or parse_number(other) is None):
             return str(self) + str(other)
-        return self._with(other, lambda a, b: a + b)
+        return self._calculate(other, lambda a, b: a + b)
 
     def __radd__(self, other: object) -> Any:
         if isinstance(other, str):
             return str(other) + str(self)
-        return self._with(other, lambda a, b: b + a)
+        return self._calculate(other, lambda a, b: b + a)
 
     def __sub__(self, other: object) -> Any:
-        return self._with(other, lambda a, b: a - b)
+        return self._calculate(other, lambda a, b: a - b)
 
     def __rsub__(self, other: object) -> Any:
-        return self._with(other, lambda a, b: b - a)
+        return self._calculate(other, lambda a, b: b - a)
 
     def __mul__(self, other: object) -> Any:
-        return self._with(other, lambda a, b: a * b)
+        return self._calculate(other, lambda a, b: a * b)
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: object) -> Any:
-        return self._with(other, lambda a, b: a / b)
+        return self._calculate(other, lambda a, b: a / b)
 
     def __float__(self) -> float:
-        found = read_number(self)
+        found = parse_number(self)
         if found is None:
             raise ValueError(
                 f"{str(self)!r} is no number"
@@ -290,8 +290,8 @@ def dates(text: str) -> list[date]:
     ):
         for match in pattern.finditer(text):
             given = dict(zip(order, match.groups(), strict=True))
-            month = given["m"] if given["m"].isdigit() else str(_month(given["m"]))
-            year = int(given["y"]) + (2000 if len(given["y"]) == _DECIMALS else 0)
+            month = given["m"] if given["m"].isdigit() else str(_month_number(given["m"]))
+            year = int(given["y"]) + (2000 if len(given["y"]) == _SHORT_YEAR_DIGITS else 0)
             try:
                 found.append((match.start(), date(year, int(month), int(given["d"]))))
             except ValueError:
@@ -332,7 +332,7 @@ def minutes_between(start: object, end: object) -> Number:
     return Number(passed + 1440 if passed < 0 else passed)
 
 
-def _month(name: str) -> int:
+def _month_number(name: str) -> int:
     short = name[:3].lower()
     return _MONTHS.index(short) + 1 if short in _MONTHS else 0
 
@@ -356,7 +356,11 @@ def phones(text: str) -> list[str]:
     """The telephone numbers in a text, each once; dates are none."""
     without = _DOTTED.sub("|", _ISO.sub("|", text))
     return unique(
-        [each.strip() for each in _PHONE.findall(without) if sum(map(str.isdigit, each)) >= _DIGITS]
+        [
+            each.strip()
+            for each in _PHONE.findall(without)
+            if sum(map(str.isdigit, each)) >= _MIN_PHONE_DIGITS
+        ]
     )
 
 
