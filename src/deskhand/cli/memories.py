@@ -13,7 +13,7 @@ from ..config.clock import SystemClock
 from ..config.config import Settings
 from ..memory.facts import (
     Fact,
-    Some,
+    FactChoice,
     Writer,
     close_fact,
     erase_fact,
@@ -300,7 +300,7 @@ def undo(
     if since is not None:
         if number is not None:
             fail("say a number, or --since: not both", USAGE)
-        _put_back(settings, since, Some("", owner, writer or ""), yes)
+        _put_back(settings, since, FactChoice("", owner, writer or ""), yes)
         return
     if writer or owner or yes:
         fail(
@@ -327,7 +327,7 @@ def undo(
         click.echo(f"#{before.superseded_by}, which had come in its place, is taken back.")
 
 
-def _put_back(settings: Settings, since: str, some: Some, yes: bool) -> None:
+def _put_back(settings: Settings, since: str, some: FactChoice, yes: bool) -> None:
     """Put memory back to how it was then."""
     now, zone = SystemClock().now(), ZoneInfo(settings.config.timezone)
     then = moment(since, now, zone)
