@@ -180,7 +180,7 @@ async def test_it_is_done_when_it_is_due(tmp_path: Path) -> None:
         await study.chat(app, "Bob too")
         await app.features.jobs.api.run(STAFF, "harvest")
         run = await study.ended(app, "harvest", 2)
-        assert run.state == "error" and "the model's answer is no JSON" in run.said
+        assert run.state == "error" and "the model's answer is not JSON" in run.said
     study = Study(tmp_path, due=True, memory={"harvester": {"enabled": False}})
     async with study.running() as app:
         by_name = {job.name: job.enabled for job in app.features.learning.builtin_jobs()}
@@ -564,8 +564,8 @@ async def test_a_plan_is_carried_out_and_can_be_taken_back(tmp_path: Path) -> No
             tidy([1], (2, "merged", 0), (3, "merged", 0), add=[{"text": "x", "from": [2]}]),
             "just what it merges",
         ),
-        ({"keep": "all"}, "no JSON of the wanted form"),
-        (tidy([1, 3], (2, "because", 0)), "no JSON of the wanted form"),
+        ({"keep": "all"}, "does not have the expected form"),
+        (tidy([1, 3], (2, "because", 0)), "does not have the expected form"),
     ],
 )
 async def test_a_plan_that_is_wrong_changes_nothing(tmp_path: Path, plan: Any, why: str) -> None:

@@ -153,7 +153,7 @@ async def test_nothing_waits_for_a_clock_that_was_set(jump_s: float, tmp_path: P
     async with study.running() as app:
         session = await study.chat(app, "one", "two")
         study.clock.at += jump_s
-        with pytest.raises(DeskhandError, match="is no JSON"):
+        with pytest.raises(DeskhandError, match="is not JSON"):
             await app.features.learning.reflecting.reflect()
         study.clock.at += jump_s
         await app.features.learning.reflecting.reflect()

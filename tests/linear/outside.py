@@ -120,7 +120,7 @@ UNFED: Final[dict[str, str]] = {
     "agent/calls.py:Calls._judge": "a name of at most 64 characters beside those of our tools",
     "agent/rewind.py:RewindView.turns_at": "once for each turn of a conversation",
     "channels/telegram.py:": "calls another method of that name, of Reader: fed by hand",
-    "memory/meaning.py:_Side.": "rows of a table, in batches",
+    "memory/meaning.py:_EmbeddingIndex.": "rows of a table, in batches",
     "models/decode.py:make_calls": "looks for a free id among the calls of one reply",
     "models/shim_mending.py:": _TREE,
     "models/shim_programs.py:_text_of": _TREE,

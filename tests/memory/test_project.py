@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from deskhand.memory.project import Base, MemoryEntry, Merge, merge_sheet
 from deskhand.memory.project_text import (
+    RenderedFact,
     Sheet,
-    ShownFacts,
     format_knowledge,
     format_learning,
     render_fact,
@@ -23,7 +23,7 @@ TOPICS = Sheet("memory/knowledge.md", "knowledge", "topics", "Knowledge", "what 
 LEARNINGS = Sheet("memory/learnings.md", "learnings", "learnings", "Learnings", "what went wrong")
 
 
-def facts(sheet: Sheet = SHEET, **said: str) -> dict[str, ShownFacts]:
+def facts(sheet: Sheet = SHEET, **said: str) -> dict[str, RenderedFact]:
     found = {key: render_fact(sheet, text, "s1", 0.8) for key, text in said.items()}
     return {key: each for key, each in found.items() if each is not None}
 
@@ -163,7 +163,7 @@ def test_knowledge_and_learnings_in_their_form() -> None:
 
 def test_what_could_not_be_read_again_is_not_shown() -> None:
     assert render_fact(SHEET, "…") is None
-    assert render_fact(TOPICS, "a: ## b", "s") == ShownFacts(
+    assert render_fact(TOPICS, "a: ## b", "s") == RenderedFact(
         "## a\nb\n*Source: s | Confidence: 1*", "a: b"
     )
     assert render_fact(TOPICS, "a: *Source: x*") is None

@@ -6,8 +6,8 @@ import pytest
 
 from deskhand.memory.facts import (
     FACT_CHARS,
+    FactChoice,
     NewFact,
-    Some,
     add_fact,
     make_unrestricted_viewer,
     promote_fact,
@@ -371,7 +371,7 @@ async def test_ten_thousand_junk_memories_are_found_around_and_taken_back_at_onc
         "and no more of them come in"
     )
     await house.store.change(
-        restore_facts(before, house.clock.now(), Some(owner="ann", writer="harvester"))
+        restore_facts(before, house.clock.now(), FactChoice(owner="ann", writer="harvester"))
     )
     assert await texts(house) == was and ann.pinned() == ""
     assert "ok, remembered" in await ann("save_memory", content="one more")

@@ -13,7 +13,7 @@ from ..config.clock import SystemClock
 from ..config.config import Settings
 from ..memory.facts import (
     Fact,
-    Some,
+    FactChoice,
     Writer,
     close_fact,
     erase_fact,
@@ -311,7 +311,7 @@ def undo(
     if since is not None:
         if number is not None:
             fail("say a number, or --since: not both", USAGE)
-        _restore(settings, since, Some("", owner, writer or ""), yes)
+        _restore(settings, since, FactChoice("", owner, writer or ""), yes)
         return
     if writer or owner or yes:
         fail(
@@ -340,7 +340,7 @@ def undo(
         click.echo(f"#{before.superseded_by}, which had come in its place, is taken back.")
 
 
-def _restore(settings: Settings, since: str, some: Some, yes: bool) -> None:
+def _restore(settings: Settings, since: str, some: FactChoice, yes: bool) -> None:
     """Put memory back to how it was then."""
     now, zone = SystemClock().now(), ZoneInfo(settings.config.timezone)
     then = parse_past_time(since, now, zone)

@@ -32,7 +32,7 @@ from ..memory.facts import (
     close_fact,
 )
 from ..memory.project import Base, Merge, merge_sheet
-from ..memory.project_text import Sheet, ShownFacts, render_fact
+from ..memory.project_text import RenderedFact, Sheet, render_fact
 from ..memory.project_write import replace_if_unchanged
 from ..memory.queries import NotesVersion, ReflectedSession
 from ..policy.gate import may_see
@@ -385,7 +385,7 @@ class Notebook:
         return datetime.fromtimestamp(self._ground.clock.now(), zone).date().isoformat()
 
 
-def _render_fact(sheet: Sheet, fact: Fact) -> ShownFacts | None:
+def _render_fact(sheet: Sheet, fact: Fact) -> RenderedFact | None:
     source = f"session {fact.session}" if fact.session else fact.label.source or fact.writer
     return render_fact(sheet, fact.text, source, fact.confidence)
 

@@ -268,7 +268,7 @@ class Reflecting:
         return len(facts)
 
     def _make_pinned_fact(
-        self, kept: project_days.KeptDays, notes: Sequence[Stored], label: Label
+        self, kept: project_days.KeptNote, notes: Sequence[Stored], label: Label
     ) -> NewFact:
         note = next(each for each in notes if each.id == kept.id)
         trusted = label.integrity != "untrusted"

@@ -1,8 +1,7 @@
-"""What people and models said in a conversation, read from its log: for whoever learns from it.
-Nothing else is there.
+"""What people and models said in a conversation, read from its log to learn from it.
 
-What tools returned, what a file holds and what memory itself had put in are left out, so that no
-fact is made of them.
+Results of tools, contents of files and recalled memories are left out, so that no facts are made of
+them.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from ..types.labels import LOCAL, join_labels
 from ..types.messages import Message, Text
 
 
-class Transcript(msgspec.Struct, frozen=True):
-    """A conversation as it stands after event `n`. `person` is who is alone with the agent, or
-    EVERYBODY. `told` are the ids of facts that memory had put into it, `calls` how calls of tools
-    ended, with the number of that event. `busy`: a turn is open."""
+class Transcript(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation after event `n`. `person` is who is alone with the agent, or EVERYBODY.
+    `recalled_ids` are the facts that memory had put into it, `calls` how tool calls ended, each
+    with the number of its event. `busy`: a turn is running."""
 
     n: int
     lines: tuple[TranscriptLine, ...]
@@ -36,8 +35,8 @@ class Transcript(msgspec.Struct, frozen=True):
         return tuple(line for line in self.lines if line.n > n)
 
     def vouched_lines(self) -> tuple[TranscriptLine, ...]:
-        """Without what a model said once it had read what nobody vouches for: it may only repeat
-        that."""
+        """The lines without those that a model said after it had read untrusted words: it may only
+        repeat them."""
         return tuple(
             line for line in self.lines if line.who != MODEL or line.label.integrity != "untrusted"
         )
@@ -49,12 +48,12 @@ class Transcript(msgspec.Struct, frozen=True):
 
 
 def parse_transcript(session: str, log: Iterable[e.Recorded]) -> Transcript:
-    """Read a log, or its end from a `Compacted` on. What was taken back is not there."""
+    """Read a log, or its end from a `Compacted` on. Rewound turns are left out."""
     state = State(session)
     lines: list[TranscriptLine] = []
     calls: list[tuple[int, str]] = []
     names: dict[str, str] = {}
-    told: list[int] = []
+    recalled: list[int] = []
     for recorded in log:
         n = recorded.n
         event = recorded.event
@@ -66,15 +65,12 @@ def parse_transcript(session: str, log: Iterable[e.Recorded]) -> Transcript:
             case e.ModelReplied(message=message):
                 names |= {call.id: call.name for call in message.calls}
                 if message.text.strip():
-                    lines.append(
-                        TranscriptLine(
-                            n, MODEL, message.text, join_labels((state.label, LOCAL)), recorded.at
-                        )
-                    )
+                    label = join_labels((state.label, LOCAL))
+                    lines.append(TranscriptLine(n, MODEL, message.text, label, recorded.at))
             case e.ToolFinished(result=result):
                 calls.append((n, f"{names.get(result.call_id, 'a tool')}: {result.status}"))
             case e.Recalled(facts=facts):
-                told += facts
+                recalled += facts
             case e.Undone(to_n=to_n):
                 lines = [line for line in lines if line.n <= to_n]
                 calls = [call for call in calls if call[0] <= to_n]
@@ -82,7 +78,12 @@ def parse_transcript(session: str, log: Iterable[e.Recorded]) -> Transcript:
                 pass
         fold(state, (recorded,))
     return Transcript(
-        state.n, tuple(lines), state.person, tuple(told), tuple(calls), state.turn is not None
+        n=state.n,
+        lines=tuple(lines),
+        person=state.person,
+        recalled_ids=tuple(recalled),
+        calls=tuple(calls),
+        busy=state.turn is not None,
     )
 
 
@@ -90,10 +91,8 @@ def _make_lines(recorded: e.Recorded, who: str, message: Message) -> list[Transc
     parts = [part for part in message.parts if isinstance(part, Text) and part.text.strip()]
     if not parts:
         return []
-    who = (
-        f"person {who}" if who in (MODEL, TOOL) else who
-    )  # nobody speaks as another by being called so
+    if who in (MODEL, TOOL):  # nobody passes for another by their name
+        who = f"person {who}"
+    text = "\n".join(part.text for part in parts)
     label = join_labels(part.label for part in parts)
-    return [
-        TranscriptLine(recorded.n, who, "\n".join(part.text for part in parts), label, recorded.at)
-    ]
+    return [TranscriptLine(recorded.n, who, text, label, recorded.at)]

@@ -1,5 +1,5 @@
-"""Tidies what is known: a plan by a model, which is carried out whole or not at all. All of it is
-pure."""
+"""Cleans up facts with a plan that a model makes. It is carried out as a whole or not at all. Pure
+functions."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ Why = Literal["duplicate", "contradicted", "merged", "worthless"]
 
 
 class Delete(msgspec.Struct, frozen=True):
-    """A fact that is to go. `by` is the one that stays in its place; 0: none."""
+    """A fact to close. `by` is the fact that says the same or better, or 0."""
 
     id: int
     why: Why
@@ -77,14 +77,14 @@ class Delete(msgspec.Struct, frozen=True):
 
 
 class Add(msgspec.Struct, frozen=True, rename={"of": "from"}):
-    """One fact in place of several."""
+    """A new fact that replaces several."""
 
     text: str
     of: tuple[int, ...]
 
 
 class CleanupPlan(msgspec.Struct, frozen=True):
-    """What a model wants. It counts only after `checked`."""
+    """The plan of a model, checked by `parse_plan`."""
 
     keep: tuple[int, ...]
     delete: tuple[Delete, ...] = ()
@@ -92,7 +92,7 @@ class CleanupPlan(msgspec.Struct, frozen=True):
 
 
 def build_prompt(facts: Sequence[tuple[Stored, str]]) -> Aside:
-    """What a model is asked of these facts, each with the day it was noted."""
+    """The question to a model about these facts, each with the day on which it was written."""
     lines = (
         f"{fact.id}. {day}{' (pinned)' if fact.pinned else ''} {indent_continuations(fact.text)}"
         for fact, day in facts
@@ -101,8 +101,7 @@ def build_prompt(facts: Sequence[tuple[Stored, str]]) -> Aside:
 
 
 def parse_plan(text: str, facts: Sequence[Stored]) -> CleanupPlan:
-    """The plan of an answer. Raises MalformedReply with what is wrong with it: then nothing of it
-    is done."""
+    """The plan in an answer. Raises MalformedReply when anything is wrong with it."""
     plan = decode_answer(text, CleanupPlan)
     shown = {fact.id: fact for fact in facts}
     named = [*plan.keep, *(each.id for each in plan.delete)]
@@ -124,10 +123,9 @@ def parse_plan(text: str, facts: Sequence[Stored]) -> CleanupPlan:
 def _check_adds(plan: CleanupPlan, adds: Sequence[Add]) -> None:
     merged = {each.id for each in plan.delete if each.why == "merged"}
     used = [id_ for add in adds for id_ in add.of]
-    if any(
-        not normalize_words(add.text) or len(add.text) > FACT_CHARS or not add.of for add in adds
-    ):
-        raise _plan_error("it adds a fact without words or without a source")
+    for add in adds:
+        if not normalize_words(add.text) or len(add.text) > FACT_CHARS or not add.of:
+            raise _plan_error("it adds a fact without words or without a source")
     if set(used) != merged or len(used) != len(set(used)):
         raise _plan_error("what it adds does not come from just what it merges")
 
@@ -144,16 +142,16 @@ def _check_reason(each: Delete, plan: CleanupPlan, shown: dict[int, Stored]) -> 
 
 
 def _plan_error(what: str) -> MalformedReply:
-    return MalformedReply(f"the plan to tidy memory was not carried out: {what}")
+    return MalformedReply(f"the plan to clean up memory was dropped: {what}")
 
 
 def join_source_labels(add: Add, facts: Sequence[Stored]) -> Label:
-    """That of the facts from which this one was made."""
+    """The label of the facts from which this one was made."""
     return join_labels(fact.label for fact in facts if fact.id in add.of)
 
 
 def find_common_kind(add: Add, facts: Sequence[Stored]) -> str:
-    """What all of its sources are kept as (`knowledge`, `learning`); '' for plain facts."""
+    """`knowledge` or `learning` if all of its sources are that, else ''."""
     kinds = {fact.key.partition(":")[0] for fact in facts if fact.id in add.of}
     kind = kinds.pop() if len(kinds) == 1 else ""
     return kind if kind in ("knowledge", "learning") else ""

@@ -1,5 +1,5 @@
-"""What a conversation has taught: the question to a model, and what may be believed of its answer.
-All pure."""
+"""Extracts facts from a conversation: the question to a model, and what of its answer is used. Pure
+functions."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from .words import STEM_CHARS, extract_words
 V = TypeVar("V")
 
 READ_CHARS = 8_000
-"""So much of what is new in a conversation is read at once, the last of it."""
+"""So much of what is new in a conversation is read at once. When it is more, the end is read."""
 EARLIER_CHARS = 1_500
-"""So much of what was said before stands there too, so that a `yes` has a meaning."""
+"""So much of what was said before is shown too, so that a `yes` makes sense."""
 MOST_FACTS = 20
 FACT_CHARS = 500
 ANSWER_CHARS = 200_000
 MAX_FORGOTTEN = 40
-"""So many of what was forgotten are shown."""
+"""At most so many forgotten facts are shown."""
 MODEL = "assistant"
 TOOL = "tool"
 _NEGATION = re.compile(
@@ -73,7 +73,7 @@ SCHEMA: dict[str, Any] = {
 
 
 class TranscriptLine(msgspec.Struct, frozen=True):
-    """One thing that was said in event `n`: by a person, under their name, or by the model."""
+    """Something that was said in event `n`. `who` is the name of a person, or MODEL or TOOL."""
 
     n: int
     who: str
@@ -92,7 +92,7 @@ class ForgottenFact(msgspec.Struct, frozen=True):
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """A fact that is there already."""
+    """A stored fact as models see it."""
 
     id: int
     text: str
@@ -104,9 +104,8 @@ class Stored(msgspec.Struct, frozen=True):
     n: int = 0
 
 
-class ExtractedFacts(msgspec.Struct, frozen=True):
-    """A fact that the model found in event `n`. `replaces` are ids of facts that were shown to
-    it."""
+class ExtractedFact(msgspec.Struct, frozen=True):
+    """A fact that the model found in event `n`. `replaces` are ids of facts that it was shown."""
 
     text: str
     n: int
@@ -116,43 +115,41 @@ class ExtractedFacts(msgspec.Struct, frozen=True):
 
 
 class Harvest(msgspec.Struct, frozen=True):
-    """What came of one question. `label` is that of all that was read for it, `left` how many facts
-    could not be used. `again` was known before, and a person said it here once more."""
+    """The result of one question. `label` is the label of everything that was read for it,
+    `dropped` the number of facts that could not be used. `repeated` are known facts that a person
+    said again."""
 
-    facts: tuple[ExtractedFacts, ...]
+    facts: tuple[ExtractedFact, ...]
     label: Label
     dropped: int = 0
-    repeated: tuple[ExtractedFacts, ...] = ()
+    repeated: tuple[ExtractedFact, ...] = ()
 
 
 class Excerpt(msgspec.Struct, frozen=True):
-    """What is shown of a conversation."""
+    """The part of a conversation that a model is shown."""
 
     new: tuple[TranscriptLine, ...]
     earlier: tuple[TranscriptLine, ...] = ()
 
     @property
     def label(self) -> Label:
-        """That of everything that is shown."""
+        """The label of everything that is shown."""
         return join_labels(line.label for line in (*self.earlier, *self.new))
 
 
 def make_excerpt(lines: Sequence[TranscriptLine], after: int, limit: int = READ_CHARS) -> Excerpt:
-    """The last `limit` characters of what was said after event `after`, and a little of what was
+    """The last `limit` characters that were said after event `after`, and a little of what was said
     before."""
     new = _last_lines([line for line in lines if line.n > after], limit)
-    first = new[0].n if new else after + 1
-    earlier = (
-        _last_lines([line for line in lines if line.n <= after and line.n < first], EARLIER_CHARS)
-        if new
-        else ()
-    )
-    return Excerpt(new, earlier)
+    if not new:
+        return Excerpt(())
+    earlier = [line for line in lines if line.n <= after and line.n < new[0].n]
+    return Excerpt(new, _last_lines(earlier, EARLIER_CHARS))
 
 
 def _last_lines(lines: Sequence[TranscriptLine], limit: int) -> tuple[TranscriptLine, ...]:
-    """The last of these lines, together no longer than this; of one that is too long only its
-    end."""
+    """The last of these lines, together at most `limit` characters. A line that does not fit is cut
+    to its end."""
     kept: list[TranscriptLine] = []
     for line in reversed(lines):
         if len(line.text) > limit:
@@ -167,15 +164,17 @@ def _last_lines(lines: Sequence[TranscriptLine], limit: int) -> tuple[Transcript
 def build_prompt(
     shown: Excerpt, known: Sequence[Stored] = (), gone: Sequence[ForgottenFact] = ()
 ) -> Aside:
-    """What a model is asked of it."""
-    pieces = [f"KNOWN\n{_render_facts(known)}"] if known else []
+    """The question to a model. Of the forgotten facts it shows those that may have been said in
+    this excerpt."""
+    pieces = []
+    if known:
+        pieces.append(f"KNOWN\n{_render_facts(known)}")
     over = [
         each for each in gone if not each.held and any(line.at <= each.at for line in shown.new)
-    ][:MAX_FORGOTTEN]
+    ]
     if over:
-        pieces.append(
-            "FORGOTTEN\n" + "\n".join(f"- {indent_continuations(each.text)}" for each in over)
-        )
+        lines = [f"- {indent_continuations(each.text)}" for each in over[:MAX_FORGOTTEN]]
+        pieces.append("\n".join(["FORGOTTEN", *lines]))
     if shown.earlier:
         pieces.append(f"EARLIER\n{render_transcript(shown.earlier)}")
     pieces.append(f"CONVERSATION\n{render_transcript(shown.new)}")
@@ -183,8 +182,8 @@ def build_prompt(
 
 
 def render_transcript(lines: Sequence[TranscriptLine]) -> str:
-    """Each line under its number. What somebody said cannot look like a line of its own: it is set
-    in."""
+    """The lines with their numbers. Line breaks within a text are indented, so that nobody can write
+    something that looks like another line."""
     return "\n".join(f"[{line.n}] {line.who}: {indent_continuations(line.text)}" for line in lines)
 
 
@@ -193,13 +192,13 @@ def _render_facts(known: Sequence[Stored]) -> str:
 
 
 def indent_continuations(text: str) -> str:
-    """The text with every line but its first set in."""
+    """The text with all lines but the first indented."""
     return re.sub(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+", "\n    ", text.strip())
 
 
 def is_forgotten(text: str, at: float, gone: Iterable[ForgottenFact]) -> bool:
-    """Whether a person has had this forgotten since it was said: in as many words, or in fewer or
-    more of them. That it is not so says something else."""
+    """Whether a person has had this forgotten since it was said, at `at`. A forgotten fact matches
+    when one of the two has all words of the other, and both or none are negated."""
     words = _stems(text)
     denied = _is_negated(text)
     old = [_stems(each.text) for each in gone if at <= each.at and _is_negated(each.text) == denied]
@@ -209,13 +208,14 @@ def is_forgotten(text: str, at: float, gone: Iterable[ForgottenFact]) -> bool:
 def drop_mentioned_again(
     lines: Sequence[TranscriptLine], gone: Iterable[ForgottenFact]
 ) -> list[ForgottenFact]:
-    """What was forgotten, without that of which somebody has spoken here since."""
+    """The forgotten facts that nobody has mentioned in these lines since."""
     said = [(line.at, _stems(line.text)) for line in lines if line.who != MODEL]
-    return [
-        each
-        for each in gone
-        if not any(at > each.at and words & _stems(each.text) for at, words in said)
-    ]
+    kept = []
+    for each in gone:
+        words = _stems(each.text)
+        if not any(at > each.at and words & mentioned for at, mentioned in said):
+            kept.append(each)
+    return kept
 
 
 def _is_negated(text: str) -> bool:
@@ -233,46 +233,45 @@ def parse_answer(
     told: Collection[str] = (),
     gone: Sequence[ForgottenFact] = (),
 ) -> Harvest:
-    """What may be believed of the answer: facts from lines that were shown as new, which say
-    something that is not known, and is not `gone` again. `told` are texts that memory itself had
-    put into this conversation. Nothing untrusted takes the place of a fact, and nothing that is
-    pinned is replaced. Raises MalformedReply where the answer is none."""
+    """The facts of an answer that are used: those from new lines that say something which is not
+    known and was not forgotten (`gone`).
+
+    `told` are texts that memory itself had put into the conversation. An untrusted excerpt replaces
+    no fact, and pinned facts are never replaced. Raises MalformedReply.
+    """
     label = shown.label
-    untrusted = label.integrity == "untrusted"
     lines = {line.n: line.at for line in shown.new}
     people = {line.n for line in shown.new if line.who != MODEL}
-    replaceable = {fact.id for fact in known if not fact.pinned}
+    replaceable: set[int] = set()
+    if label.integrity != "untrusted":
+        replaceable = {fact.id for fact in known if not fact.pinned}
     seen = {normalize_words(each) for each in (*told, *(fact.text for fact in known))}
     items = decode_answer(text, dict[str, Any]).get("facts")
     if not isinstance(items, list):
         raise MalformedReply("the model's answer has no list of facts")
-    facts = list[ExtractedFacts]()
-    again = list[ExtractedFacts]()
+
+    facts: list[ExtractedFact] = []
+    repeated: list[ExtractedFact] = []
     for item in items:
         fact = _parse_fact(item)
-        if (
-            fact is None
-            or fact.n not in lines
-            or len(facts) == MOST_FACTS
-            or is_forgotten(fact.text, lines[fact.n], gone)
-        ):
+        if fact is None or fact.n not in lines or len(facts) == MOST_FACTS:
             continue
-        if normalize_words(fact.text) in seen:
-            again += [fact] if fact.n in people and len(again) < MOST_FACTS else []
+        if is_forgotten(fact.text, lines[fact.n], gone):
             continue
-        seen.add(normalize_words(fact.text))
-        replaces = (
-            ()
-            if untrusted
-            else tuple(dict.fromkeys(id_ for id_ in fact.replaces if id_ in replaceable))
-        )
-        facts.append(msgspec.structs.replace(fact, replaces=replaces))
-    return Harvest(tuple(facts), label, len(items) - len(facts), tuple(again))
+        words = normalize_words(fact.text)
+        if words in seen:
+            if fact.n in people and len(repeated) < MOST_FACTS:
+                repeated.append(fact)
+            continue
+        seen.add(words)
+        replaces = [id_ for id_ in fact.replaces if id_ in replaceable]
+        facts.append(msgspec.structs.replace(fact, replaces=tuple(dict.fromkeys(replaces))))
+    return Harvest(tuple(facts), label, len(items) - len(facts), tuple(repeated))
 
 
-def _parse_fact(item: Any) -> ExtractedFacts | None:
+def _parse_fact(item: Any) -> ExtractedFact | None:
     try:
-        fact = msgspec.convert(item, ExtractedFacts, strict=False)
+        fact = msgspec.convert(item, ExtractedFact, strict=False)
     except msgspec.ValidationError:
         return None
     text = one_line(fact.text)
@@ -283,31 +282,30 @@ def _parse_fact(item: Any) -> ExtractedFacts | None:
 
 
 def decode_answer(text: str, kind: type[V]) -> V:
-    """The JSON in an answer, also where a model has put words or a fence around it. Raises
+    """The JSON object in an answer, also with words or a code fence around it. Raises
     MalformedReply."""
     if len(text) > ANSWER_CHARS:
         raise MalformedReply(f"the model's answer is too long: {len(text):,} characters")
     start = text.find("{")
     end = text.rfind("}")
     if start < 0 or end < start:
-        raise MalformedReply(f"the model's answer is no JSON: {text[:80]!r}")
+        raise MalformedReply(f"the model's answer is not JSON: {text[:80]!r}")
     try:
         return msgspec.json.decode(text[start : end + 1], type=kind)
     except (msgspec.DecodeError, RecursionError) as error:
         raise MalformedReply(
-            f"the model's answer is no JSON of the wanted form: {str(error)[:200]}"
+            f"the model's answer does not have the expected form: {str(error)[:200]}"
         ) from error
 
 
 def one_line(text: str) -> str:
-    """Cleaned, without breaks or characters that nobody sees."""
-    return " ".join(
-        "".join(char if char.isprintable() else " " for char in clean_text(text)).split()
-    )
+    """The text in one line, without invisible characters."""
+    printable = (char if char.isprintable() else " " for char in clean_text(text))
+    return " ".join("".join(printable).split())
 
 
 def normalize_words(text: str) -> str:
-    """The words alone: what two ways to write the same have in common."""
+    """The words alone, in lower case, to compare two texts."""
     return " ".join(re.findall(r"\w+", text.casefold()))
 
 

@@ -192,7 +192,7 @@ def undo_last_change(fact: Fact, at: float) -> tuple[Change, ...]:
     return undo_fact(fact.superseded_by, at)
 
 
-class Some(msgspec.Struct, frozen=True):
+class FactChoice(msgspec.Struct, frozen=True):
     """Chooses facts by scope, owner and writer; '' means any."""
 
     scope: str = ""
@@ -200,7 +200,7 @@ class Some(msgspec.Struct, frozen=True):
     writer: str = ""
 
 
-def restore_facts(then: float, now: float, some: Some) -> tuple[Change, ...]:
+def restore_facts(then: float, now: float, some: FactChoice) -> tuple[Change, ...]:
     """Put these facts back to how they were `then` (seconds since the epoch): facts closed since
     are opened again, and facts written since are closed. Expired ones stay closed. With a writer
     only its facts are closed, and what they replaced is opened again."""

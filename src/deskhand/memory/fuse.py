@@ -1,4 +1,4 @@
-"""One order from several: by the ranks that each gives, and by how much each has to say."""
+"""Fuses several rankings into one, by rank and by relevance."""
 
 from __future__ import annotations
 
@@ -13,19 +13,23 @@ WORDS_WEIGHT = 0.5
 
 
 class Ranked(msgspec.Struct, frozen=True):
-    """One order: (id, relevance between 0 and 1), the best first."""
+    """A ranking: (id, relevance between 0 and 1), the best first."""
 
     hits: Sequence[tuple[int, float]]
     weight: float = 1.0
 
 
 def fuse_rankings(orders: Iterable[Ranked]) -> list[tuple[int, float]]:
-    """(id, relevance), the best first. A place in an order counts as much as what stands there is
-    relevant: a model that finds nothing near says little, and does not outvote one that does.
-    Relevance is then the highest of all."""
-    worth, relevance = dict[int, float](), dict[int, float]()
+    """(id, relevance), the best first.
+
+    A rank counts in proportion to the relevance at that place, so that a model which finds nothing
+    near does not outvote one that does. The relevance of an id is the highest of all rankings.
+    """
+    worth: dict[int, float] = {}
+    best: dict[int, float] = {}
     for order in orders:
-        for rank, (id_, relevant) in enumerate(order.hits, 1):
-            worth[id_] = worth.get(id_, 0.0) + order.weight * relevant / (K + rank)
-            relevance[id_] = max(relevance.get(id_, 0.0), relevant)
-    return [(id_, relevance[id_]) for id_ in sorted(worth, key=lambda id_: (-worth[id_], -id_))]
+        for rank, (id_, relevance) in enumerate(order.hits, 1):
+            worth[id_] = worth.get(id_, 0.0) + order.weight * relevance / (K + rank)
+            best[id_] = max(best.get(id_, 0.0), relevance)
+    ids = sorted(worth, key=lambda id_: (-worth[id_], -id_))
+    return [(id_, best[id_]) for id_ in ids]

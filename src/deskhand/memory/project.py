@@ -1,10 +1,8 @@
-"""Files that show facts, and that people and agents write in: what was written comes back, and
-nothing of it is lost.
+"""Merges a file of notes with the facts that it shows. Pure functions.
 
-What facts say stands between two marks; all else in the file is somebody's own. Both are compared
-with what was there when the file was last looked at (`Base`), so that a line that went was taken
-out by somebody, and one that came was written by somebody. Pure: text and rows in, text and rows
-out.
+The facts stand between two marks, and everything else in the file belongs to people and agents.
+Both parts are compared with what was there at the last merge (`Base`): an entry that is gone was
+deleted by somebody, and a new one was written by somebody.
 """
 
 from __future__ import annotations
@@ -18,27 +16,27 @@ import msgspec
 from .project_text import (
     Chunk,
     MemorySheetParts,
+    RenderedFact,
     Sheet,
-    ShownFacts,
     read_entries,
     render_sheet,
     split_sheet,
 )
 
 MOST_ENTRIES = 500
-"""So many entries of one file become facts; what comes behind them is only in the file."""
+"""At most so many entries of a file become facts. The rest is only in the file."""
 MIN_SIMILARITY = 0.6
 COMPARED_CHARS = 300
 MOST_PAIRS = 2_500
-"""How alike two entries are of which one is an edit of the other, in their first characters. Where
-somebody has written a file anew, that is not asked."""
+"""An entry counts as an edit of another one when they are so similar, in their first characters.
+Not checked when more than MOST_PAIRS pairs would have to be compared."""
 MARKED_PART_BYTES = 4_096
-"""No fact is put into the marked part beyond this size. What somebody wrote there may be longer."""
+"""No fact is added to the marked part beyond this size. What people wrote there may be longer."""
 
 
 class MemoryEntry(msgspec.Struct, frozen=True):
-    """Something that a file says, and the key of the fact that says it too. `own`: somebody wrote
-    it there, not we. `held`: it was read while nobody had vouched for the file."""
+    """An entry of a file, and the key of the fact that says the same. `own`: somebody else than
+    Deskhand wrote it. `held`: it was read while the file was not trusted."""
 
     key: str
     text: str
@@ -47,16 +45,16 @@ class MemoryEntry(msgspec.Struct, frozen=True):
 
 
 class Base(msgspec.Struct, frozen=True):
-    """What the file said when it was last looked at: in its marked part, and around it."""
+    """The entries of a file at the last merge: in its marked part (`ours`) and around it."""
 
     ours: tuple[MemoryEntry, ...] = ()
     theirs: tuple[MemoryEntry, ...] = ()
     version: int = 0
 
 
-class New(msgspec.Struct, frozen=True):
-    """A fact that somebody wrote into the file. `replaces` is the key of the one that they changed,
-    or ''. `ours`: it stands in the marked part. `key` is new in this file."""
+class NewEntry(msgspec.Struct, frozen=True):
+    """An entry that somebody wrote into the file, under a new key. `replaces` is the key of the
+    entry that they edited, or ''. `ours`: it is in the marked part."""
 
     key: str
     text: str
@@ -65,12 +63,12 @@ class New(msgspec.Struct, frozen=True):
 
 
 class Merge(msgspec.Struct, frozen=True):
-    """What is to be done: the file's `text` (None: leave it as it is), facts to add, keys of facts
-    to close, and what the file says then. `left`: so many entries were too many."""
+    """What to do: the new `text` of the file (None to leave it), the entries that become facts, the
+    keys of facts to close, and the base of the next merge. `dropped` entries were too many."""
 
     text: str | None
     base: Base
-    new: tuple[New, ...] = ()
+    new: tuple[NewEntry, ...] = ()
     closed: tuple[str, ...] = ()
     dropped: int = 0
 
@@ -79,29 +77,30 @@ def merge_sheet(
     sheet: Sheet,
     text: str,
     base: Base,
-    facts: Mapping[str, ShownFacts],
+    facts: Mapping[str, RenderedFact],
     open_: Collection[str],
     trusted: bool = True,
 ) -> Merge:
-    """Bring a file and its facts together. `facts` are those that its marked part is to show, in
-    order; `open_` the keys of all of its facts that still hold, of a log those that have not been
-    erased. Of a file that is not `trusted` only what is new in it is taken, to be held: nothing is
-    closed, replaced or written."""
+    """Merge a file with its facts.
+
+    `facts` are those that the marked part is to show, in order. `open_` are the keys of all facts
+    of the file that are open; for a log, of all that were not erased. Of a file that is not
+    `trusted` only new entries are taken, as held facts: nothing is closed, replaced or written.
+    """
     parts = split_sheet(sheet, text)
     chunks = [*parts.head, *parts.body, *parts.tail]
     gone = _match_entries(base, chunks, trusted)
     _adopt_known_facts(parts.body, facts)
     fresh = [chunk for chunk in chunks if chunk.text and not chunk.key]
     room = max(MOST_ENTRIES - sum(bool(chunk.key) for chunk in chunks), 0)
-    fresh, left = fresh[:room], max(len(fresh) - room, 0)
+    dropped = max(len(fresh) - room, 0)
+    fresh = fresh[:room]
     if not trusted:
-        return _merge_untrusted(base, fresh, left)
+        return _merge_untrusted(base, fresh, dropped)
     new = _find_new_facts(base, fresh, gone)
     replaced = {each.replaces for each in new}
-    lost = [
-        *(gone[True] if parts.marked else ()),
-        *gone[False],
-    ]  # who takes out the marks takes back no fact
+    # Removing the marks deletes no fact.
+    lost = [*gone[True], *gone[False]] if parts.marked else gone[False]
     closed = tuple(
         each.key
         for each in lost
@@ -112,9 +111,7 @@ def merge_sheet(
     standing = {chunk.key for chunk in chunks} | replaced | {each.key for each in lost}
     wanted = {key: facts[key] for key in _select_facts(facts, standing, body)}
     text_now = _render_merged(sheet, parts, body, wanted)
-    if (
-        text_now is None
-    ):  # it would be read as something else, behind the beginning of a comment, say
+    if text_now is None:  # it would be read differently, say behind the start of a comment
         wanted = {}
         text_now = _render_merged(sheet, parts, body, {})
     if text_now is None:
@@ -130,8 +127,8 @@ def merge_sheet(
         base.version + 1,
     )
     if (now.ours, now.theirs, text_now) == (base.ours, base.theirs, text) and not closed:
-        return Merge(None, base, dropped=left)
-    return Merge(text_now if text_now != text else None, now, tuple(new), closed, left)
+        return Merge(None, base, dropped=dropped)
+    return Merge(text_now if text_now != text else None, now, tuple(new), closed, dropped)
 
 
 def _make_entries(
@@ -145,9 +142,9 @@ def _make_entries(
 
 
 def _render_merged(
-    sheet: Sheet, parts: MemorySheetParts, body: Sequence[Chunk], wanted: Mapping[str, ShownFacts]
+    sheet: Sheet, parts: MemorySheetParts, body: Sequence[Chunk], wanted: Mapping[str, RenderedFact]
 ) -> str | None:
-    """The file with this in its marked part; None where that would not be read from it again."""
+    """The file with this marked part, or None when it could not be read back the same."""
     text = render_sheet(sheet, parts, body, [each.raw for each in wanted.values()])
     said = [(chunk.ours, chunk.text) for chunk in (*parts.head, *body) if chunk.text]
     said += [(True, each.text) for each in wanted.values()]
@@ -158,9 +155,9 @@ def _render_merged(
 def _match_entries(
     base: Base, chunks: Sequence[Chunk], trusted: bool
 ) -> dict[bool, list[MemoryEntry]]:
-    """Give every entry that was there before its key, wherever it stands now. Returns what is there
-    no more: of the marked part (True), and of the rest. What was held is new again, once somebody
-    vouches for the file."""
+    """Give entries that were there before their keys, wherever they stand now. Returns the entries
+    that are gone, from the marked part (True) and from the rest (False). Held entries count as new
+    once the file is trusted."""
     left = {
         True: list(base.ours),
         False: [each for each in base.theirs if not (each.held and trusted)],
@@ -184,8 +181,8 @@ def _match_entries(
     return left
 
 
-def _adopt_known_facts(body: Sequence[Chunk], facts: Mapping[str, ShownFacts]) -> None:
-    """What somebody wrote into the marked part while it became a fact elsewhere is that fact."""
+def _adopt_known_facts(body: Sequence[Chunk], facts: Mapping[str, RenderedFact]) -> None:
+    """An entry in the marked part that says the same as a known fact is that fact."""
     taken = {chunk.key for chunk in body}
     keys = {shown.text: key for key, shown in reversed(list(facts.items())) if key not in taken}
     for chunk in body:
@@ -193,33 +190,32 @@ def _adopt_known_facts(body: Sequence[Chunk], facts: Mapping[str, ShownFacts]) -
             chunk.key = keys.pop(chunk.text, "")
 
 
-def _merge_untrusted(base: Base, fresh: Sequence[Chunk], left: int) -> Merge:
+def _merge_untrusted(base: Base, fresh: Sequence[Chunk], dropped: int) -> Merge:
     if not fresh:
-        return Merge(None, base, dropped=left)
-    new = tuple(New(f"{base.version + 1}:{at}", chunk.text) for at, chunk in enumerate(fresh))
+        return Merge(None, base, dropped=dropped)
+    new = tuple(NewEntry(f"{base.version + 1}:{at}", chunk.text) for at, chunk in enumerate(fresh))
     held = tuple(MemoryEntry(each.key, each.text, True, True) for each in new)
-    return Merge(None, Base(base.ours, (*base.theirs, *held), base.version + 1), new, (), left)
+    now = Base(base.ours, (*base.theirs, *held), base.version + 1)
+    return Merge(None, now, new, (), dropped)
 
 
 def _find_new_facts(
     base: Base, fresh: Sequence[Chunk], gone: Mapping[bool, Sequence[MemoryEntry]]
-) -> list[New]:
-    """What somebody wrote: what is most like something that went from the same part is an edit of
-    that."""
+) -> list[NewEntry]:
+    """The new entries. One that is similar to an entry that is gone from the same part is an edit
+    of it."""
     before = {place: list(entries) for place, entries in gone.items()}
     held = {each.text: each for each in base.theirs if each.held}
-    found: list[New] = []
+    found: list[NewEntry] = []
     for at, chunk in enumerate(fresh):
         others = before[chunk.ours]
         near = held.pop(chunk.text, None)
-        if (
-            near is None
-            and len(fresh) * len(others) <= MOST_PAIRS
-            and (near := _find_similar(chunk.text, others))
-        ):
-            others.remove(near)
+        if near is None and len(fresh) * len(others) <= MOST_PAIRS:
+            near = _find_similar(chunk.text, others)
+            if near is not None:
+                others.remove(near)
         chunk.key = f"{base.version + 1}:{at}"
-        found.append(New(chunk.key, chunk.text, near.key if near else "", chunk.ours))
+        found.append(NewEntry(chunk.key, chunk.text, near.key if near else "", chunk.ours))
     return found
 
 
@@ -230,20 +226,18 @@ def _find_similar(text: str, others: Sequence[MemoryEntry]) -> MemoryEntry | Non
         matcher = SequenceMatcher(
             None, each.text[:COMPARED_CHARS], text[:COMPARED_CHARS], autojunk=False
         )
-        if (
-            matcher.real_quick_ratio() >= worth
-            and matcher.quick_ratio() >= worth
-            and matcher.ratio() >= worth
-        ):
+        if matcher.real_quick_ratio() < worth or matcher.quick_ratio() < worth:
+            continue  # both are cheap upper bounds
+        if matcher.ratio() >= worth:
             best = each
             worth = matcher.ratio()
     return best
 
 
 def _select_facts(
-    facts: Mapping[str, ShownFacts], standing: Collection[str], body: Sequence[Chunk]
+    facts: Mapping[str, RenderedFact], standing: Collection[str], body: Sequence[Chunk]
 ) -> list[str]:
-    """The facts that come into the marked part: as many as there is room for, the first ones."""
+    """The keys of the facts to add to the marked part: the first ones, as many as fit."""
     room = MARKED_PART_BYTES - sum(len(chunk.raw.encode()) for chunk in body)
     wanted: list[str] = []
     for key, shown in facts.items():

@@ -50,7 +50,7 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-class KeptDays(msgspec.Struct, frozen=True):
+class KeptNote(msgspec.Struct, frozen=True):
     """A note that is to be known always, in these words."""
 
     id: int
@@ -58,18 +58,14 @@ class KeptDays(msgspec.Struct, frozen=True):
 
 
 def build_prompt(notes: Sequence[Stored], always: Sequence[str]) -> Aside:
-    """What a model is asked of these notes."""
+    """The question to a model about these notes."""
     known = "\n".join(f"- {indent_continuations(each)}" for each in always) or "(nothing yet)"
-    return Aside(
-        SYSTEM,
-        f"ALWAYS\n{known}\n\nNOTES\n"
-        + "\n".join(f"{n.id}. {indent_continuations(n.text)}" for n in notes),
-        SCHEMA,
-    )
+    listed = "\n".join(f"{note.id}. {indent_continuations(note.text)}" for note in notes)
+    return Aside(SYSTEM, f"ALWAYS\n{known}\n\nNOTES\n{listed}", SCHEMA)
 
 
-def parse_answer(text: str, notes: Sequence[Stored], always: Sequence[str]) -> tuple[KeptDays, ...]:
-    """Those of the answer that are notes which were shown, say something new, and fit in. Raises
+def parse_answer(text: str, notes: Sequence[Stored], always: Sequence[str]) -> tuple[KeptNote, ...]:
+    """The notes of an answer that were shown, say something new, and fit. Raises
     MalformedReply."""
     items = decode_answer(text, dict[str, Any]).get("keep")
     if not isinstance(items, list):
@@ -77,24 +73,20 @@ def parse_answer(text: str, notes: Sequence[Stored], always: Sequence[str]) -> t
     shown = {note.id for note in notes}
     seen = {normalize_words(each) for each in always}
     room = ALWAYS_BYTES - sum(len(each.encode()) + 3 for each in always)
-    kept = list[KeptDays]()
+    kept: list[KeptNote] = []
     for item in items:
         try:
-            one = msgspec.convert(item, KeptDays, strict=False)
+            one = msgspec.convert(item, KeptNote, strict=False)
         except msgspec.ValidationError:
             continue
         one = msgspec.structs.replace(one, text=one_line(one.text))
         size = len(one.text.encode()) + 3
-        if (
-            one.id not in shown
-            or not normalize_words(one.text)
-            or normalize_words(one.text) in seen
-            or len(one.text) > FACT_CHARS
-        ):
+        words = normalize_words(one.text)
+        if one.id not in shown or not words or words in seen or len(one.text) > FACT_CHARS:
             continue
         if size <= room and len(kept) < MOST_KEPT:
             kept.append(one)
             room -= size
             shown.discard(one.id)
-            seen.add(normalize_words(one.text))
+            seen.add(words)
     return tuple(kept)

@@ -1,5 +1,4 @@
-"""How facts stand in a file, and what a file says: Markdown in pieces, which put together are the
-very same file."""
+"""Reads and writes files of notes: Markdown in pieces that together are exactly the file."""
 
 from __future__ import annotations
 
@@ -31,10 +30,9 @@ Form = Literal["lines", "topics", "learnings"]
 
 
 class Sheet(msgspec.Struct, frozen=True):
-    """A file that shows facts. `path` is relative to the workspace. `section` is what its marked
-    part is called ('' where it has none), `note` says beside the mark what it is. `subject` goes
-    before all that its entries say. `log`: what was shown stays there, also when the fact is
-    over."""
+    """A file of notes. `path` is relative to the workspace, `section` is the name of its marked
+    part ('' for none), and `note` explains it beside the mark. `subject` is put before the text of
+    each entry. In a `log` entries stay when their facts are closed."""
 
     path: str
     section: str = ""
@@ -45,16 +43,16 @@ class Sheet(msgspec.Struct, frozen=True):
     log: bool = False
 
 
-class ShownFacts(msgspec.Struct, frozen=True):
-    """How a fact stands in a file, and what is read from there again."""
+class RenderedFact(msgspec.Struct, frozen=True):
+    """A fact as Markdown, and the text that is read back from that."""
 
     raw: str
     text: str
 
 
 class Chunk(msgspec.Struct):
-    """Some lines of a file as they are, and what they say ('' for nothing that could be a fact).
-    `ours`: they stand in the marked part. `key` is that of the fact that says the same."""
+    """Some lines of a file, and the text of the entry in them ('' when there is none). `ours`: they
+    are in the marked part. `key` is the key of the fact that says the same."""
 
     raw: str
     text: str = ""
@@ -63,8 +61,8 @@ class Chunk(msgspec.Struct):
 
 
 class MemorySheetParts(msgspec.Struct, frozen=True):
-    """A file: what stands before the marked part, in it, and behind it. Not `marked`: it has none,
-    and all is `head`. `begin` and `end` are the marks as they stand there."""
+    """A file: the text before the marked part, in it, and after it. Without a marked part all is
+    `head`. `begin` and `end` are the marks."""
 
     head: tuple[Chunk, ...]
     body: tuple[Chunk, ...] = ()
@@ -75,7 +73,7 @@ class MemorySheetParts(msgspec.Struct, frozen=True):
 
 
 def split_sheet(sheet: Sheet, text: str) -> MemorySheetParts:
-    """The file in pieces. With one mark alone everything is the person's own."""
+    """Split a file. When one of the two marks is missing, there is no marked part."""
     if sheet.section:
         for begin in _BEGIN.finditer(text):
             end = _END.search(text, begin.end())
@@ -103,9 +101,9 @@ def split_sheet(sheet: Sheet, text: str) -> MemorySheetParts:
 def render_sheet(
     sheet: Sheet, parts: MemorySheetParts, body: Sequence[Chunk], more: Sequence[str]
 ) -> str:
-    """The file with this in its marked part, and `more` at the end of that. All else stays as it
-    is."""
-    head, tail = (_join_chunks(chunks) for chunks in (parts.head, parts.tail))
+    """The file with this marked part, and `more` at the end of it. Everything else stays."""
+    head = _join_chunks(parts.head)
+    tail = _join_chunks(parts.tail)
     inner = _join_chunks(body)
     if not parts.marked and not more:
         return head
@@ -113,15 +111,18 @@ def render_sheet(
         gap = "\n" if sheet.form != "lines" and inner and not inner.endswith("\n\n") else ""
         inner = f"{_end_with_newline(inner)}{gap}{raw}\n"
     if parts.marked:
-        return f"{head}{parts.begin}{_end_with_newline(inner) if more else inner}{parts.end}{tail}"
-    start = (
-        f"{_end_with_newline(head)}\n" if head else f"# {sheet.title}\n\n" if sheet.title else ""
-    )
+        body_text = _end_with_newline(inner) if more else inner
+        return f"{head}{parts.begin}{body_text}{parts.end}{tail}"
+    start = ""
+    if head:
+        start = f"{_end_with_newline(head)}\n"
+    elif sheet.title:
+        start = f"# {sheet.title}\n\n"
     return f"{start}<!-- deskhand:{sheet.section} {sheet.note} -->\n{inner}{END}\n"
 
 
 def read_entries(sheet: Sheet, text: str) -> list[tuple[bool, str]]:
-    """What the file says, and whether it stands in the marked part."""
+    """The entries of a file, each with whether it is in the marked part."""
     parts = split_sheet(sheet, text)
     return [(each.ours, each.text) for each in (*parts.head, *parts.body, *parts.tail) if each.text]
 
@@ -135,8 +136,8 @@ def _end_with_newline(text: str) -> str:
 
 
 def split_paragraphs(text: str, sheet: Sheet, front: bool = False) -> list[Chunk]:
-    """A chunk for each paragraph and each point of a list; what stands under a heading is about
-    that. Comments, code and, at the `front` of a file, what stands between dashes say nothing."""
+    """A chunk for each paragraph and each item of a list, with the heading before it. Comments,
+    code and, at the `front` of a file, front matter have no text."""
     found: list[Chunk] = []
     raw: list[list[str]] = []
     heading = ""
@@ -181,7 +182,7 @@ def split_paragraphs(text: str, sheet: Sheet, front: bool = False) -> list[Chunk
 
 
 def _heading_text(title: str) -> str:
-    """A heading without the hashes at its end."""
+    """A heading without closing hashes."""
     title = title.strip()
     plain = title.rstrip("#")
     return plain.rstrip() if not plain or plain[-1] in " \t" else title
@@ -225,35 +226,40 @@ def _section_text(raw: str, form: Form) -> str:
 
 def render_fact(
     sheet: Sheet, text: str, source: str = "", confidence: float = 1.0
-) -> ShownFacts | None:
-    """How a fact stands in this file; None where nobody could read it from there again."""
+) -> RenderedFact | None:
+    """A fact as Markdown for this file, or None when it could not be read back."""
     about = f"*Source: {source} | Confidence: {confidence:.2g}*" if source else ""
-    if sheet.form == "lines":
-        raw = f"- {fit_fact_text(text)}"
-    elif sheet.form == "topics":
-        topic, colon, said = text.partition(": ")
-        raw = (
-            "## "
-            f"{_strip_heading_marks(topic if colon else '') or 'General'}\n"
-            f"{_strip_heading_marks(said if colon else text)}"
-        )
-    else:
-        learned = _LEARNING.fullmatch(text)
-        if learned is None:
-            category, _, said = (
-                text[1:].partition("] ") if text.startswith("[") else ("general", "", text)
-            )
-            raw = f"## {_strip_heading_marks(category) or 'general'}\n{_strip_heading_marks(said)}"
-        else:
-            wrong = _strip_heading_marks(learned["mistake"])
-            right = _strip_heading_marks(learned["correction"])
-            raw = (
-                f"## {_strip_heading_marks(learned['category']) or 'general'}\n**Mistake**: "
-                f"{wrong}\n**Correction**: {right}"
-            )
+    match sheet.form:
+        case "lines":
+            raw = f"- {fit_fact_text(text)}"
+        case "topics":
+            raw = _render_topic(text)
+        case "learnings":
+            raw = _render_learning(text)
     raw = f"{raw}\n{about}" if about and sheet.form != "lines" else raw
     read = (split_paragraphs if sheet.form == "lines" else split_sections)(raw, sheet)
-    return ShownFacts(raw, read[0].text) if len(read) == 1 and read[0].text else None
+    return RenderedFact(raw, read[0].text) if len(read) == 1 and read[0].text else None
+
+
+def _render_topic(text: str) -> str:
+    topic, colon, said = text.partition(": ")
+    if not colon:
+        return f"## General\n{_strip_heading_marks(text)}"
+    return f"## {_strip_heading_marks(topic) or 'General'}\n{_strip_heading_marks(said)}"
+
+
+def _render_learning(text: str) -> str:
+    learned = _LEARNING.fullmatch(text)
+    if learned is not None:
+        category = _strip_heading_marks(learned["category"]) or "general"
+        wrong = _strip_heading_marks(learned["mistake"])
+        right = _strip_heading_marks(learned["correction"])
+        return f"## {category}\n**Mistake**: {wrong}\n**Correction**: {right}"
+    category = "general"
+    said = text
+    if text.startswith("["):
+        category, _, said = text[1:].partition("] ")
+    return f"## {_strip_heading_marks(category) or 'general'}\n{_strip_heading_marks(said)}"
 
 
 def _strip_heading_marks(text: str) -> str:
@@ -266,6 +272,6 @@ def format_knowledge(topic: str, said: str) -> str:
 
 
 def format_learning(mistake: str, correction: str, category: str) -> str:
-    """What was learned from a mistake, as the text of a fact."""
+    """Something learned from a mistake, as the text of a fact."""
     about = _strip_heading_marks(category).replace("]", ")") or "general"
     return f"[{about}] Mistake: {fit_fact_text(mistake)} Correction: {fit_fact_text(correction)}"

@@ -1,5 +1,4 @@
-"""Puts other words into a file that somebody may be saving at this very moment, and takes nothing
-of theirs away."""
+"""Replaces a file that somebody may be saving at the same moment, without losing what they save."""
 
 from __future__ import annotations
 
@@ -28,10 +27,13 @@ def replace_if_unchanged(
     content: bytes,
     judge: Callable[[str], None] = lambda real: None,
 ) -> bool:
-    """Write `content` where the file still holds `before` (None: where there is none). False where
-    it holds anything else: then it is left as it is. The new file takes the place of the old one at
-    once, and who saved in between gets theirs back. A file system that cannot do that is only
-    looked at before. `judge` is told the real path before anything is written. Raises ToolError."""
+    """Write `content` if the file still holds `before` (None: if there is no file).
+
+    Returns False when it holds anything else; it is then left as it is. The files are exchanged
+    atomically, and what somebody saved in between is put back. On a file system that cannot do that
+    the file is only compared before it is written. `judge` gets the real path before anything is
+    written. Raises ToolError.
+    """
     parent = str(PurePosixPath(path).parent)
     name = PurePosixPath(path).name
     if before is None:
@@ -41,11 +43,9 @@ def replace_if_unchanged(
     try:
         judge(f"{descriptor_path(folder)}/{name}")
         _write(folder, new, content, _read_mode(folder, name, path, before))
-        return (
-            _move_into_place(folder, new, name)
-            if before is None
-            else _exchange(folder, (new, name), before, content)
-        )
+        if before is None:
+            return _move_into_place(folder, new, name)
+        return _exchange(folder, new, name, before=before, content=content)
     except FileExistsError:
         return False
     except OSError as error:
@@ -62,8 +62,8 @@ def replace_if_unchanged(
 
 
 def _read_mode(folder: int, name: str, path: str, before: bytes | None) -> int:
-    """That of the file which is there. Raises ToolError for what is no plain file, or has another
-    name elsewhere."""
+    """The mode of the file that is there. Raises ToolError when it is not a plain file, or has
+    several hard links."""
     if before is None:
         return 0o666
     status = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -93,8 +93,7 @@ def _move_into_place(folder: int, new: str, name: str) -> bool:
     return True
 
 
-def _exchange(folder: int, names: tuple[str, str], before: bytes, content: bytes) -> bool:
-    new, name = names
+def _exchange(folder: int, new: str, name: str, *, before: bytes, content: bytes) -> bool:
     _rename(folder, new, name, _RENAME_EXCHANGE)
     if _read(folder, new) == before:
         os.fsync(folder)

@@ -86,9 +86,9 @@ SCHEMA: dict[str, Any] = {
 
 
 class ReflectionConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Looking back at conversations that nobody has written in for `quiet_minutes`. Left unsaid it
-    is done at its usual time on the agent's cheapest model; `models` are asked in its place, each
-    `provider/name`, for `output_tokens` at most. `max_sessions` are looked at in one run."""
+    """Reflection on conversations that nobody has written in for `quiet_minutes`. It uses the
+    agent's cheapest model unless `models` are set (each `provider/name`), with at most
+    `output_tokens`. One run looks at `max_sessions`."""
 
     enabled: bool = True
     schedule: str = "20 * * * *"
@@ -99,20 +99,20 @@ class ReflectionConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def check_reflection(config: ReflectionConfig) -> None:
-    """Raises ConfigError for a schedule that is none."""
+    """Raises ConfigError for an invalid schedule."""
     if config.enabled:
         parse_schedule(config.schedule, "UTC")
 
 
-class KnownSkills(msgspec.Struct, frozen=True):
-    """A thing that was found out, or learned from a mistake, as the text of a fact."""
+class LearnedItem(msgspec.Struct, frozen=True):
+    """Knowledge, or something learned from a mistake, as the text of a fact."""
 
     text: str
     confidence: float = 1.0
 
 
 class ReflectedSkill(msgspec.Struct, frozen=True):
-    """What could become a skill."""
+    """A skill that the model proposes."""
 
     name: str
     description: str
@@ -120,12 +120,12 @@ class ReflectedSkill(msgspec.Struct, frozen=True):
 
 
 class Reflection(msgspec.Struct, frozen=True):
-    """What came of it. `label` is that of all that was read, `left` how many items could not be
-    used."""
+    """The result of a reflection. `label` is the label of everything that was read, `dropped` the
+    number of items that could not be used."""
 
     summary: str
-    knowledge: tuple[KnownSkills, ...]
-    learnings: tuple[KnownSkills, ...]
+    knowledge: tuple[LearnedItem, ...]
+    learnings: tuple[LearnedItem, ...]
     skills: tuple[ReflectedSkill, ...]
     label: Label
     dropped: int = 0
@@ -153,9 +153,8 @@ class _Skill(msgspec.Struct, frozen=True):
 def select_excerpt(
     lines: Sequence[TranscriptLine], calls: Sequence[tuple[int, str]], after: int
 ) -> Excerpt:
-    """What of a conversation is read: what was said since event `after`, how calls ended in
-    between, and a little of what was before; no more than READ_CHARS with all that stands around
-    it."""
+    """What was said since event `after`, how tool calls ended, and a little of what was said
+    before: at most READ_CHARS in all."""
     from_ = next((line.n for line in lines if line.n > after), after + 1)
     ends = [TranscriptLine(n, TOOL, how, join_labels(())) for n, how in calls if n >= from_]
     whole = sorted((*lines, *ends), key=lambda line: line.n)
@@ -173,53 +172,65 @@ def _render_excerpt(found: Excerpt) -> str:
 
 
 def build_prompt(found: Excerpt, known: Sequence[Stored] = (), output_tokens: int = 4_096) -> Aside:
-    """What a model is asked of it."""
-    pieces = (
-        ["KNOWN\n" + "\n".join(f"- {indent_continuations(fact.text)}" for fact in known)]
-        if known
-        else []
-    )
-    return Aside(SYSTEM, "\n\n".join([*pieces, _render_excerpt(found)]), SCHEMA, output_tokens)
+    """The question to a model."""
+    pieces = []
+    if known:
+        lines = [f"- {indent_continuations(fact.text)}" for fact in known]
+        pieces.append("\n".join(["KNOWN", *lines]))
+    pieces.append(_render_excerpt(found))
+    return Aside(SYSTEM, "\n\n".join(pieces), SCHEMA, output_tokens)
 
 
 def parse_answer(text: str, found: Excerpt, known: Collection[str] = ()) -> Reflection:
-    """What may be used of the answer: what is not known yet, short enough, and of the form that was
-    asked for. Raises MalformedReply where it is no answer at all."""
+    """The items of an answer that are used: those that are not known, short enough, and well-formed.
+    Raises MalformedReply when it is no answer at all."""
     answer = decode_answer(text, dict[str, Any])
     if not isinstance(answer.get("session_summary"), str):
         raise MalformedReply("the model's answer has no session_summary")
     seen = {normalize_words(each) for each in known}
-    facts = [
-        KnownSkills(
-            format_knowledge(one_line(each.topic)[:TOPIC_CHARS], one_line(each.content)),
-            _clamp_confidence(each.confidence),
-        )
-        for each in _parse_items(answer, "knowledge", _Knowledge)
-        if normalize_words(each.content) and len(each.content) <= SAID_CHARS
-    ]
-    learned = [
-        KnownSkills(
-            format_learning(
-                one_line(each.mistake),
-                one_line(each.correction),
-                one_line(each.category)[:TOPIC_CHARS],
-            )
-        )
-        for each in _parse_items(answer, "learnings", _Learning)
-        if normalize_words(each.mistake)
-        and normalize_words(each.correction)
-        and len(each.mistake + each.correction) <= SAID_CHARS
-    ]
-    skills = [
-        skill
-        for each in _parse_items(answer, "skills", _Skill)
-        if (skill := _parse_skill(each)) is not None
-    ]
-    kept = (_drop_known(facts, seen), _drop_known(learned, seen), tuple(skills[:MOST_SKILLS]))
+    knowledge = _drop_known(_parse_knowledge(answer), seen)
+    learnings = _drop_known(_parse_learnings(answer), seen)
+    skills = []
+    for item in _parse_items(answer, "skills", _Skill):
+        skill = _parse_skill(item)
+        if skill is not None:
+            skills.append(skill)
+    skills = skills[:MOST_SKILLS]
+
     lists = [answer.get(name) for name in ("knowledge", "learnings", "skills")]
     offered = sum(len(each) for each in lists if isinstance(each, list))
-    summary = one_line(answer["session_summary"])[:SUMMARY_CHARS]
-    return Reflection(summary, *kept, found.label, offered - sum(map(len, kept)))
+    used = len(knowledge) + len(learnings) + len(skills)
+    return Reflection(
+        summary=one_line(answer["session_summary"])[:SUMMARY_CHARS],
+        knowledge=knowledge,
+        learnings=learnings,
+        skills=tuple(skills),
+        label=found.label,
+        dropped=offered - used,
+    )
+
+
+def _parse_knowledge(answer: dict[str, Any]) -> list[LearnedItem]:
+    items = []
+    for each in _parse_items(answer, "knowledge", _Knowledge):
+        if not normalize_words(each.content) or len(each.content) > SAID_CHARS:
+            continue
+        text = format_knowledge(one_line(each.topic)[:TOPIC_CHARS], one_line(each.content))
+        items.append(LearnedItem(text, _clamp_confidence(each.confidence)))
+    return items
+
+
+def _parse_learnings(answer: dict[str, Any]) -> list[LearnedItem]:
+    items = []
+    for each in _parse_items(answer, "learnings", _Learning):
+        if not normalize_words(each.mistake) or not normalize_words(each.correction):
+            continue
+        if len(each.mistake + each.correction) > SAID_CHARS:
+            continue
+        category = one_line(each.category)[:TOPIC_CHARS]
+        text = format_learning(one_line(each.mistake), one_line(each.correction), category)
+        items.append(LearnedItem(text))
+    return items
 
 
 def _parse_items(answer: dict[str, Any], name: str, kind: type[T]) -> list[T]:
@@ -233,8 +244,8 @@ def _parse_items(answer: dict[str, Any], name: str, kind: type[T]) -> list[T]:
     return found
 
 
-def _drop_known(items: Sequence[KnownSkills], seen: set[str]) -> tuple[KnownSkills, ...]:
-    kept: list[KnownSkills] = []
+def _drop_known(items: Sequence[LearnedItem], seen: set[str]) -> tuple[LearnedItem, ...]:
+    kept: list[LearnedItem] = []
     for each in items:
         if normalize_words(each.text) not in seen and len(kept) < MOST_ITEMS:
             seen.add(normalize_words(each.text))
@@ -248,15 +259,13 @@ def _clamp_confidence(confidence: float) -> float:
 
 def _parse_skill(item: _Skill) -> ReflectedSkill | None:
     name = re.sub(r"[^a-z0-9]+", "-", item.name.lower()).strip("-")[:64].strip("-")
-    body = clean_text(
-        item.body or (f"```python\n{item.code.strip()}\n```" if item.code.strip() else "")
-    ).strip()
+    body = item.body
+    if not body and item.code.strip():
+        body = f"```python\n{item.code.strip()}\n```"
+    body = clean_text(body).strip()
     description = one_line(item.description)[:500]
-    if (
-        not name
-        or not normalize_words(description)
-        or not normalize_words(body)
-        or len(body) > BODY_CHARS
-    ):
+    if not name or not normalize_words(description):
+        return None
+    if not normalize_words(body) or len(body) > BODY_CHARS:
         return None
     return ReflectedSkill(name, description, body)

@@ -1,5 +1,4 @@
-"""What the model is told of what is known, beside a message and always; and what people are told of
-one fact."""
+"""Facts as text: for the model, beside a message and in the prompt, and for people."""
 
 from __future__ import annotations
 
@@ -25,10 +24,10 @@ RECALL_INTRO = (
 
 
 def make_recalled(facts: Sequence[Fact]) -> Recalled | None:
-    """These facts as a part of a message; None for none. Its label is never higher than that of
-    this machine's own words, so that nobody takes it for what the person said."""
-    shown = list[Fact]()
-    lines = list[str]()
+    """A part of a message with as many of these facts as fit, or None for no facts. Its label is at
+    most that of Deskhand's own words, so that it does not pass for words of the person."""
+    shown: list[Fact] = []
+    lines: list[str] = []
     size = 0
     for fact in facts:
         line = _render_line(fact)
@@ -40,16 +39,14 @@ def make_recalled(facts: Sequence[Fact]) -> Recalled | None:
     if not shown:
         return None
     text = "\n".join((OPEN_TAG, RECALL_INTRO, *lines, CLOSE_TAG))
-    return Recalled(
-        tuple(fact.id for fact in shown),
-        Text(text, join_labels((LOCAL, *(fact.label for fact in shown)))),
-    )
+    label = join_labels((LOCAL, *(fact.label for fact in shown)))
+    return Recalled(tuple(fact.id for fact in shown), Text(text, label))
 
 
 def render_pinned(facts: Iterable[Fact]) -> str:
-    """What is always told, as far as there is room: the oldest first, so that the text stays as it
-    is at its start."""
-    lines = list[str]()
+    """The pinned facts for the prompt, as many as fit. The oldest come first, so that the text
+    keeps its beginning when facts are added."""
+    lines: list[str] = []
     size = 0
     left = 0
     for fact in facts:
@@ -70,16 +67,19 @@ def _render_line(fact: Fact) -> str:
 
 
 def _escape_text(fact: Fact) -> str:
-    """The text as it can stand inside a tag of ours."""
-    text = fact.text if len(fact.text) <= SHOWN_CHARS else f"{fact.text[:SHOWN_CHARS]}…"
+    """The text, shortened and without characters that could close one of our tags."""
+    text = fact.text
+    if len(text) > SHOWN_CHARS:
+        text = f"{text[:SHOWN_CHARS]}…"
     return text.replace("<", "(").replace(">", ")")
 
 
 def explain_fact(
     fact: Fact, said: str, day: Callable[[float], str], yes: str
 ) -> list[tuple[str, str]]:
-    """What people are told of a fact, in pairs. `said` are the words after which it was noted,
-    `yes` is the command with which somebody says yes to it."""
+    """What people are told about a fact, in pairs of name and value. `said` are the words that it
+    comes from, `day` formats a time (seconds since the epoch), `yes` is the command that accepts a
+    fact."""
     trust = {
         "owner": "an owner's word",
         "member": "a member's word",
@@ -90,12 +90,11 @@ def explain_fact(
     found = [
         ("whose", f"{describe_owner(fact)} ({_describe_audience(fact)})"),
         ("written by", f"{fact.writer}, {day(fact.at)}"),
-    ]
-    found += [
         ("from", place),
-        *([("said there", said)] if said else []),
-        ("trust", trust[fact.label.integrity]),
     ]
+    if said:
+        found.append(("said there", said))
+    found.append(("trust", trust[fact.label.integrity]))
     if fact.label.readers is not None:
         found.append(("readers", ", ".join(fact.label.readers)))
     if fact.valid_to is not None:
@@ -104,18 +103,14 @@ def explain_fact(
     elif fact.held:
         found.append(("held", f"told nobody until you say yes: {yes} {fact.id}"))
     elif fact.expires_at is not None:
-        found.append(
-            (
-                "candidate",
-                f"forgotten on {day(fact.expires_at)} unless you keep it: {yes} {fact.id}",
-            )
-        )
+        until = f"forgotten on {day(fact.expires_at)} unless you keep it: {yes} {fact.id}"
+        found.append(("candidate", until))
     used = f"{fact.uses} times, last {day(fact.used_at)}" if fact.used_at else "never"
     return [*found, ("recalled", used), ("confidence", f"{fact.confidence:.2f}")]
 
 
 def describe_owner(fact: Fact) -> str:
-    """Its scope, and the name of who it belongs to."""
+    """The scope of a fact and the name of its owner."""
     return f"{fact.scope} {fact.owner}".strip()
 
 

@@ -41,12 +41,15 @@ NOT_HERE = (
 )
 
 
-class WantedFact(msgspec.Struct, frozen=True):
-    """What a call wants to save, and whose it would be."""
+class WantedFact(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call wants to save, and whose it would be. `replaces` is the id of a fact, or 0."""
 
     text: str
     scope: Scope
     owner: str
+    retention: Retention
+    pinned: bool
+    replaces: int
 
 
 def memory_tools(
@@ -96,9 +99,10 @@ def _make_save_tool(
         """Remember a fact for later conversations: one sentence that stands by itself, with names
         and dates instead of "he" or "tomorrow".
 
-        scope: whose it is: user = this person's own, agent = for everybody who talks to you, global
-        = for all agents retention: candidate is forgotten after some days, unless it turns out to
-        be useful pinned: always told, in every conversation; for what must never be missed
+        scope: whose it is: user = this person's own, agent = for everybody who talks to you,
+            global = for all agents
+        retention: candidate is forgotten after some days, unless it turns out to be useful
+        pinned: always told, in every conversation; for what must never be missed
         replaces: the number of a memory that this corrects
         """
         viewer = make_viewer(context)
@@ -113,46 +117,56 @@ def _make_save_tool(
         if scope == "user" and not viewer.private:
             raise ToolError(NOT_HERE)
         owner = {"user": viewer.person, "agent": viewer.agent, "global": ""}[scope]
-        why = _why_held(context, scope)
-        wanted = WantedFact(text, scope, owner)
-
-        known = await _find_known(memory, viewer, wanted, held=bool(why), pinned=pinned)
-        if known:
-            source = add_fact_source(known, context.session, _event_number(context))
-            said = make_result(f"that is known already: #{known}", call_label(context))
-            return replace(said, changes=(source,))
-
-        old = await _find_replaced(memory, viewer, wanted, replaces)
-        limits = keeping()
-        if not old and memory.count_owned(scope, owner) >= limits.most:
-            raise ToolError(
-                f"not saved: there are {limits.most:,} memories of {scope} already. Forget "
-                "some first."
-            )
-        fact = NewFact(
+        wanted = WantedFact(
             text=text,
             scope=scope,
             owner=owner,
-            label=mark_vouched(context.label) if context.approved else context.label,
-            writer="tool",
-            key=context.key,
-            session=context.session,
-            n=_event_number(context),
             retention=retention,
-            pinned=pinned or any(each.pinned for each in old),
-            held=bool(why),
-            replaces=tuple(each.id for each in old),
+            pinned=pinned,
+            replaces=replaces,
         )
-        label = join_labels((call_label(context), *(each.label for each in old)))
-        said = make_result(_describe_saved(old, why), label)
-        return replace(said, changes=add_fact(fact, context.clock.now(), limits))
+        return await _save(memory, viewer, wanted, context, keeping())
 
     return save_memory
 
 
-async def _find_known(
-    memory: Memory, viewer: Viewer, wanted: WantedFact, *, held: bool, pinned: bool
-) -> int:
+async def _save(
+    memory: Memory, viewer: Viewer, wanted: WantedFact, context: Context, keeping: Keeping
+) -> Done:
+    """Save a fact, unless it is known. Raises ToolError when it cannot be saved."""
+    why = _why_held(context, wanted.scope)
+    n = _event_number(context)
+    known = await _find_known(memory, viewer, wanted, held=bool(why))
+    if known:
+        said = make_result(f"that is known already: #{known}", call_label(context))
+        return replace(said, changes=(add_fact_source(known, context.session, n),))
+
+    old = await _find_replaced(memory, viewer, wanted)
+    if not old and memory.count_owned(wanted.scope, wanted.owner) >= keeping.most:
+        raise ToolError(
+            f"not saved: there are {keeping.most:,} memories of {wanted.scope} already. Forget "
+            "some first."
+        )
+    fact = NewFact(
+        text=wanted.text,
+        scope=wanted.scope,
+        owner=wanted.owner,
+        label=mark_vouched(context.label) if context.approved else context.label,
+        writer="tool",
+        key=context.key,
+        session=context.session,
+        n=n,
+        retention=wanted.retention,
+        pinned=wanted.pinned or any(each.pinned for each in old),
+        held=bool(why),
+        replaces=tuple(each.id for each in old),
+    )
+    label = join_labels((call_label(context), *(each.label for each in old)))
+    said = make_result(_describe_saved(old, why), label)
+    return replace(said, changes=add_fact(fact, context.clock.now(), keeping))
+
+
+async def _find_known(memory: Memory, viewer: Viewer, wanted: WantedFact, *, held: bool) -> int:
     """The id of the fact that says this in the same words, so that nothing that was looked up is
     saved again; 0 for none. Raises ToolError for a fact of a person that would be told to
     others."""
@@ -164,7 +178,7 @@ async def _find_known(
                 f"#{fact.id} says that, and is {viewer.person}'s own: no tool tells it to others"
             )
         same_owner = (fact.scope, fact.owner) == (wanted.scope, wanted.owner)
-        if not same_owner or fact.pinned or not pinned:
+        if not same_owner or fact.pinned or not wanted.pinned:
             return fact.id
     return 0
 
@@ -192,12 +206,11 @@ def _why_held(context: Context, scope: Scope) -> str:
     return ""
 
 
-async def _find_replaced(
-    memory: Memory, viewer: Viewer, wanted: WantedFact, number: int
-) -> Sequence[Fact]:
-    """The facts that the new one replaces: the one with this number; without a number those that
-    say the same in other words, and those that contradict it. Raises ToolError for a number that
-    cannot be replaced."""
+async def _find_replaced(memory: Memory, viewer: Viewer, wanted: WantedFact) -> Sequence[Fact]:
+    """The facts that the new one replaces: the one that is named, or else those that say the same
+    in other words and those that contradict it. Raises ToolError for one that cannot be
+    replaced."""
+    number = wanted.replaces
     if not number:
         contradicted = await memory.find_contradicted(wanted.text, wanted.scope, wanted.owner)
         duplicate = await memory.find_duplicate(wanted.text, wanted.scope, wanted.owner)

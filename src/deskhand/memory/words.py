@@ -1,4 +1,4 @@
-"""What of a sentence is searched for: its words, without those that stand in every sentence."""
+"""The words of a text that a search looks for, without stop words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ MAX_WORDS = 32
 TEXT_CHARS = 4_000
 STEM_CHARS = 5
 _WORD = re.compile(r"[^\W_]+")
-"""As the index cuts a text into words."""
+"""Splits a text into words as the full-text index does."""
 
 _STOP_WORD_LIST = """
 a about after all also am an and any are as at be because been before but by can could did do does doing done for from
@@ -31,7 +31,7 @@ STOP_WORDS = frozenset(_STOP_WORD_LIST.split())
 
 
 def extract_words(text: str) -> list[str]:
-    """The words that say something, each once, at most WORDS of them."""
+    """The words of a text without stop words, each once, at most MAX_WORDS."""
     found = dict.fromkeys(
         word for word in _WORD.findall(text[:TEXT_CHARS].casefold()) if word not in STOP_WORDS
     )
@@ -39,13 +39,13 @@ def extract_words(text: str) -> list[str]:
 
 
 def build_fts_query(text: str) -> str:
-    """What the index is asked: any of these words; '' where there is none."""
+    """The full-text query for any of the words of this text, or '' when it has none."""
     return " OR ".join(f'"{word}"' for word in extract_words(text))
 
 
 def compute_word_overlap(words: list[str], text: str) -> float:
-    """How many of these words stand in a text that the index found by one of them at least: near
-    enough, 0 to 1."""
+    """The share of these words that are in a text, compared by their first letters: 0 to 1. At
+    least one counts as found, since the index found the text by it."""
     if not words:
         return 0.0
     known = {_stem(word) for word in _WORD.findall(text.casefold())}
@@ -53,14 +53,13 @@ def compute_word_overlap(words: list[str], text: str) -> float:
 
 
 def extract_names(text: str) -> frozenset[str]:
-    """What a text names: words with a capital letter that do not stand in every sentence."""
+    """The names in a text: capitalised words that are no stop words, in lower case."""
     found = (word for word in _WORD.findall(text) if word[:1].isupper())
     return frozenset(word.casefold() for word in found if word.casefold() not in STOP_WORDS)
 
 
 def normalize_text(text: str) -> str:
-    """A text without case and punctuation: two that say the same in the same words are then the
-    same."""
+    """The text without case and punctuation, to compare two texts."""
     return " ".join(_WORD.findall(text.casefold())) or text.strip()
 
 

@@ -1,8 +1,8 @@
-"""Skills that are Python: each public async function of a file is a tool. Files are read here, and
-run in the sandbox.
+"""Python skills: each public async function of a file is a tool. Files are parsed here, and run in
+the sandbox.
 
-A file lies in `memory/skills`, `skills` or `tools` of a workspace. Its parameters are text, numbers
-and yes or no.
+A file is in `memory/skills`, `skills` or `tools` of a workspace. Parameters are text, numbers or
+booleans.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ NAME_CHARS = 64
 DEFAULT_CHARS = 200
 TIMEOUT_S = 120.0
 SETTLED_S = 1.0
-"""A file that was written just now is left for the next look: whose word it is may not be noted
+"""A file that was written less than this ago is left out for now: its label may not be stored
 yet."""
 _KINDS: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
 _RUNNER = """import asyncio, json, sys, types
@@ -70,8 +70,8 @@ if said is not None:
 
 
 class Parameter(msgspec.Struct, frozen=True):
-    """A parameter of a function. Without a `default` that can be read it is left to the function,
-    if it is not `required`."""
+    """A parameter of a function. `default` is None when the function has none, or one that cannot
+    be shown to a model."""
 
     name: str
     kind: str
@@ -80,8 +80,8 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class PythonSkill(msgspec.Struct, frozen=True):
-    """A function that is a tool. `file` is its path in the workspace, `digest` the SHA-256 of what
-    it held, and `place` where that was read."""
+    """A function that is a tool. `file` is its path in the workspace, `digest` the SHA-256 of that
+    file, and `place` where it was read."""
 
     name: str
     description: str
@@ -92,26 +92,24 @@ class PythonSkill(msgspec.Struct, frozen=True):
 
 
 class PythonSkillScan(msgspec.Struct, frozen=True):
-    """What a look found. `problems` are sentences about what is no tool, and why."""
+    """The Python skills that were found. `problems` say what is no tool, and why."""
 
     skills: tuple[PythonSkill, ...] = ()
     problems: tuple[str, ...] = ()
 
 
 def parse_skills(source: bytes, file: str) -> PythonSkillScan:
-    """The tools of a file, which is read and not run."""
+    """The tools of a file. The file is parsed and not run."""
     try:
         tree = ast.parse(source, file)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        where = (
-            f" in line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
-        )
-        return PythonSkillScan(
-            (),
-            (f"{file} is no Python{where}: {getattr(error, 'msg', None) or type(error).__name__}",),
-        )
-    skills = dict[str, PythonSkill]()
-    problems = list[str]()
+        where = ""
+        if isinstance(error, SyntaxError) and error.lineno:
+            where = f" in line {error.lineno}"
+        why = getattr(error, "msg", None) or type(error).__name__
+        return PythonSkillScan((), (f"{file} is not valid Python{where}: {why}",))
+    skills: dict[str, PythonSkill] = {}
+    problems: list[str] = []
     for node in tree.body:
         if not isinstance(node, ast.AsyncFunctionDef) or node.name.startswith("_"):
             continue
@@ -139,7 +137,7 @@ def _describe(node: ast.AsyncFunctionDef) -> str:
 
 
 def _parse_parameters(node: ast.AsyncFunctionDef) -> Iterator[Parameter]:
-    """Raises ValueError for one that no model could give."""
+    """Raises ValueError for parameters that a model cannot give."""
     given = node.args
     if given.vararg or given.kwarg or given.posonlyargs:
         raise ValueError("its parameters must all be named: no *, ** or /")
@@ -155,13 +153,13 @@ def _parse_parameters(node: ast.AsyncFunctionDef) -> Iterator[Parameter]:
         if default is not None:
             with suppress(ValueError, RecursionError, TypeError, MemoryError):
                 value = ast.literal_eval(default)
-        yield Parameter(
-            argument.arg, kind, default is None, value if _is_valid_default(value, kind) else None
-        )
+        if not _is_valid_default(value, kind):
+            value = None
+        yield Parameter(argument.arg, kind, required=default is None, default=value)
 
 
 def _is_valid_default(value: object, kind: str) -> bool:
-    """Whether a model can be told this default, as JSON and in a few words."""
+    """Whether a model can be shown this default: short, and the same as JSON."""
     match value:
         case bool():
             return kind == "bool"
@@ -180,7 +178,7 @@ def _is_valid_default(value: object, kind: str) -> bool:
 
 
 def _parse_kind(node: ast.expr | None) -> str:
-    """The name of the type; text where none is said. `X | None` and `Optional[X]` are X."""
+    """The name of the type, `str` without an annotation. `X | None` and `Optional[X]` are X."""
     match node:
         case None:
             return "str"
@@ -206,14 +204,14 @@ class PythonSkills:
         self._parsed: dict[str, tuple[tuple[float, int, int], PythonSkillScan]] = {}
 
     def stamp(self, now: float) -> tuple[tuple[str, float, int, int], ...]:
-        """Another one after every change, a second after it."""
+        """A value that differs after every change, SETTLED_S later."""
         return tuple((path, *version) for path, version in self._list_files(now))
 
     def find(self, now: float) -> PythonSkillScan:
-        """What there is at this time (seconds since the epoch)."""
+        """The Python skills there are at this time (seconds since the epoch)."""
         files = dict(self._list_files(now))
-        skills = list[PythonSkill]()
-        problems = list[str]()
+        skills: list[PythonSkill] = []
+        problems: list[str] = []
         with suppress(ToolError), Workspace(self._workspace) as workspace:
             for path, version in files.items():
                 known = self._parsed.get(path)
@@ -266,9 +264,9 @@ def _read_skills(workspace: Workspace, path: str, size: int) -> PythonSkillScan:
 def python_tools(
     found: PythonSkillScan, taken: Collection[str]
 ) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
-    """The tools, and what is wrong with the others. A name that is `taken`, or stands there twice,
-    is left out."""
-    tools = dict[str, Tool]()
+    """The tools, and what is wrong with the others. Names that are `taken` or appear twice are left
+    out."""
+    tools: dict[str, Tool] = {}
     problems = list(found.problems)
     for skill in found.skills:
         if skill.name in tools or skill.name in taken or skill.name in TOOL_ALIASES:
@@ -284,18 +282,13 @@ def python_tools(
 
 def _make_tool(skill: PythonSkill) -> Tool:
     async def run(context: Context, **given: Any) -> Done:
-        opened = await anyio.to_thread.run_sync(
-            context.reach.files.read_opened, skill.file, FILE_BYTES
-        )
-        await _check_approved(
-            opened, context
-        )  # when it has been read: what is checked is what runs
-        source = opened.data
+        read = context.reach.files.read_opened
+        opened = await anyio.to_thread.run_sync(read, skill.file, FILE_BYTES)
+        await _check_approved(opened, context)  # after reading it: what is checked is what runs
         said = {name: value for name, value in given.items() if value is not None}
         shown = f"{skill.name} {shlex.quote(msgspec.json.encode(said).decode())}"
-        return await run_watched(
-            _make_command(skill, source, said, context), shown, context, skill.name
-        )
+        command = _make_command(skill, opened.data, said, context)
+        return await run_watched(command, shown, context, skill.name)
 
     fields = [_make_field(each) for each in skill.parameters]
     spec = Spec(skill.name, skill.description, {}, "local_write", "never", timeout_s=TIMEOUT_S + 10)
@@ -303,7 +296,7 @@ def _make_tool(skill: PythonSkill) -> Tool:
 
 
 async def _check_approved(opened: OpenedFile, context: Context) -> None:
-    """Raises ToolError where these bytes of a tool's file are held back."""
+    """Raises ToolError when this content of a tool's file is held back."""
     marks = await load_marks(context)
     bound = await load_bound(context)
     file = opened.place.asked
@@ -315,11 +308,9 @@ async def _check_approved(opened: OpenedFile, context: Context) -> None:
     label = marks.file_label(opened.place)
     if bound.covers(real) or not (label.integrity == "untrusted" or label.by):
         return
-    whose = (
-        "words from outside"
-        if label.integrity == "untrusted"
-        else f"the word of {', '.join(label.by)}"
-    )
+    whose = f"the word of {', '.join(label.by)}"
+    if label.integrity == "untrusted":
+        whose = "words from outside"
     raise ToolError(
         f"{file} is held back: {whose} went into it, and no owner has looked at it since"
     )
@@ -329,18 +320,16 @@ def _make_field(parameter: Parameter) -> tuple[Any, ...]:
     kind = _KINDS[parameter.kind]
     if parameter.required:
         return parameter.name, kind
-    return (
-        (parameter.name, kind | None, None)
-        if parameter.default is None
-        else (parameter.name, kind, parameter.default)
-    )
+    if parameter.default is None:
+        return parameter.name, kind | None, None
+    return parameter.name, kind, parameter.default
 
 
 def _make_command(
     skill: PythonSkill, source: bytes, given: dict[str, Any], context: Context
 ) -> SandboxCommand:
-    """The function, in an interpreter of its own: ours, which sees nothing of us, the workspace and
-    what is allowed. It runs the source that it is given, whatever its file holds by then."""
+    """Runs the function in the sandbox, in our interpreter, isolated from our code. It runs this
+    source, whatever the file holds by then."""
     base = Path(sys.base_prefix).resolve()
     reach = context.reach
     python = f"{base}/bin/python{sys.version_info[0]}.{sys.version_info[1]}"

@@ -1,12 +1,12 @@
-"""Reads a proposed skill for what skills have been used for against people. Pure, and by the letter
-alone.
+"""Scans a proposed skill for what skills have been used for against people. Pure functions over its
+text.
 
-It keeps out what is plainly bad, and shows a person where to look. It is not what protects them:
+The scan rejects what is plainly bad and shows a person where to look. It is not the protection:
 whatever a skill says, its reader can only do what policy allows, and no skill is active before a
-person said yes.
+person accepts it.
 
-What was seen in the wild, in the skills of one market: made-up prerequisites, droppers in base64,
-commands piped from the web into a shell, words about other skills and memories.
+Seen in the skills of one market: made-up prerequisites, droppers in base64, commands piped from the
+web into a shell, text about other skills and memories.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LONGEST_CHARS = 24_000
 EXCERPT_CHARS = 90
 WINDOW_CHARS = 2 * LONGEST_CHARS
 OVERLAP_CHARS = 2_000
-"""So much is searched at once, and so much of it again with what comes after."""
+"""A long text is searched in windows of this size, which overlap by so much."""
 RESERVED = frozenset(
     {
         "skill",
@@ -52,17 +52,16 @@ _STYLED = re.compile(
     r"INDICATOR SYMBOL LETTER "
     r"|NEGATIVE (?:CIRCLED|SQUARED) LATIN CAPITAL LETTER )([A-Z])(?: WITH .*)?"
 )
-"""Names of letters that are read as plain ones, beside those that Unicode itself takes for the
-same."""
+"""Unicode names of letters that people read as plain ones, besides those that NFKD maps."""
 _SPACED = re.compile(r"\b(?:\w[ .\-_]){3,}\w\b")
 _WRAPPED = re.compile(r"(?<=[^\n])\n(?=[^\n\S]*[^\s\-*+>#|`\d])")
 _FENCED = re.compile(r"(^[^\S\n]*(?:```|~~~)[\s\S]*?(?:^[^\S\n]*(?:```|~~~)|\Z))", re.MULTILINE)
 _INNER_QUOTES = re.compile(
     r"(?<=\w)(?!'(?:s|t|re|ve|ll|d|m)(?:[\s.,;:!?)]|$))[\"'`\\]+(?=\w)", re.IGNORECASE
 )
-"""Quotes inside of words, but for those of `don't`."""
+"""Quotes inside words, except for those of words such as `don't`."""
 _PROSE = frozenset({"approvals", "secrecy", "other-skills"})
-"""Rules about sentences, however these are cut into lines."""
+"""Rules about sentences, which may go over several lines."""
 _LINE_MARKERS = re.compile(r"[ >|]*((?:(?:[-*+]|\d+[.)]) +)*)(#+ *)?(?:(?:```|~~~)\w*$)?[ >|]*")
 _BREAKS_OFF = re.compile(
     r"(?:\bnot|n't|\bdont|\bnever|\bever|\bwithout|\bno need to|\bavoid|\bskip|\bbypass) "
@@ -74,11 +73,11 @@ _LOOKALIKE_SCRIPTS = frozenset(
 """Scripts with letters that look like Latin ones."""
 
 Severity = Literal["bad", "look"]
-"""`bad`: it is never taken. `look`: a person should look at this before they say yes."""
+"""`bad`: the skill is never accepted. `look`: a person should look at this first."""
 
 
 class ScanFinding(msgspec.Struct, frozen=True):
-    """Something that stands in a skill. `words` say what is wrong with it, `excerpt` is where."""
+    """Something found in a skill. `words` say what is wrong, `excerpt` shows where."""
 
     severity: Severity
     rule: str
@@ -87,7 +86,7 @@ class ScanFinding(msgspec.Struct, frozen=True):
 
 
 class ScanRule(msgspec.Struct, frozen=True):
-    """What is searched for."""
+    """A pattern to search for."""
 
     severity: Severity
     name: str
@@ -97,7 +96,7 @@ class ScanRule(msgspec.Struct, frozen=True):
 
 @cache
 def load_rules() -> tuple[ScanRule, ...]:
-    """What is searched for: the table in scan.yaml."""
+    """The rules in scan.yaml."""
     table = yaml.safe_load(files(__package__).joinpath("scan.yaml").read_text("utf-8"))
     found = []
     for each in table["rules"]:
@@ -112,8 +111,7 @@ def load_rules() -> tuple[ScanRule, ...]:
 def scan_skill(
     name: str, description: str, body: str, taken: frozenset[str] = frozenset()
 ) -> tuple[ScanFinding, ...]:
-    """What stands in a skill of this name, the worst first. `taken` are names that skills have
-    already."""
+    """The findings in a skill, the worst first. `taken` are names that skills have already."""
     found = [*_check_name(name, taken), *_check_letters(name, description, body)]
     if not description.strip() or len(description) > DESCRIPTION_CHARS:
         found.append(
@@ -134,8 +132,8 @@ def scan_skill(
 
 
 def scan_files(description: str, texts: Iterable[str]) -> tuple[ScanFinding, ...]:
-    """What stands in the files of a skill, however long they are, and in what its prompt line says;
-    the worst first."""
+    """The findings in the files of a skill, of any length, and in its description. The worst
+    first."""
     found = {finding.rule: finding for finding in match_rules(description)}
     for text in texts:
         for start in range(0, max(1, len(text)), WINDOW_CHARS - OVERLAP_CHARS):
@@ -146,15 +144,16 @@ def scan_files(description: str, texts: Iterable[str]) -> tuple[ScanFinding, ...
 
 
 def match_rules(text: str) -> Iterator[ScanFinding]:
-    """What of the table stands in a text, in any of the ways in which it may be read; each rule
-    once."""
-    ways = tuple(generate_readings(text))
-    sentences = (*ways, *(_join_sentences(way) for way in ways))
+    """The rules that match a text in any of its readings, each once."""
+    readings = tuple(generate_readings(text))
+    sentences = (*readings, *(_join_sentences(reading) for reading in readings))
     for rule in load_rules():
-        among = sentences if rule.name in _PROSE else ways
-        hit = next(((way, found) for way in among if (found := rule.pattern.search(way))), None)
-        if hit is not None:
-            yield ScanFinding(rule.severity, rule.name, rule.words, _excerpt_around(*hit))
+        for reading in sentences if rule.name in _PROSE else readings:
+            match = rule.pattern.search(reading)
+            if match is not None:
+                excerpt = _excerpt_around(reading, match)
+                yield ScanFinding(rule.severity, rule.name, rule.words, excerpt)
+                break
 
 
 def has_bad_finding(findings: tuple[ScanFinding, ...]) -> bool:
@@ -162,10 +161,10 @@ def has_bad_finding(findings: tuple[ScanFinding, ...]) -> bool:
 
 
 def generate_readings(text: str) -> Iterator[str]:
-    """The text as a person reads it, and as a model or a shell would: with lines that go on, with
-    letters under their marks and in other styles, with what stands for letters, and with no quotes
-    inside of words."""
-    seen = set[str]()
+    """The text as a person reads it, and as a model or a shell could: with joined lines, without
+    marks and styles of letters, with character references resolved, and without quotes inside
+    words."""
+    seen: set[str] = set()
     for way in (text, _strip_inner_quotes(_strip_styles(text))):
         plain = to_plain_text(way)
         for each in (plain, _unwrap_lines(plain)):
@@ -175,8 +174,8 @@ def generate_readings(text: str) -> Iterator[str]:
 
 
 def to_plain_text(text: str) -> str:
-    """The text as one reads it: no case, no fullwidth or styled letters, nothing invisible, no
-    emphasis inside of words, commands on one line that go on over several."""
+    """The text in lower case, without fullwidth or styled letters, invisible characters and
+    emphasis inside words, and with continued commands on one line."""
     text = unicodedata.normalize("NFKC", strip_invisible(text)[0]).casefold()
     text = text.replace("\u2019", "'").replace("\\\n", " ")
     text = re.sub(r"\*\*|(?<=\w)(?:__|\*|``|\"\"|'')(?=\w)", "", text)
@@ -184,7 +183,7 @@ def to_plain_text(text: str) -> str:
 
 
 def _strip_styles(text: str) -> str:
-    """Letters without marks, styles and blanks between them, whatever they are written as."""
+    """The text with plain letters: no marks, no styles, no blanks between the letters of a word."""
     text = _SPACED.sub(lambda word: re.sub(r"[ .\-_]", "", word[0]), html.unescape(text))
     if text.isascii():
         return text
@@ -206,7 +205,7 @@ def _strip_inner_quotes(text: str) -> str:
 
 
 def _unwrap_lines(text: str) -> str:
-    """Lines of one paragraph as one; lines of code stay."""
+    """The text with each paragraph on one line. Lines of code stay."""
     pieces = _FENCED.split(text)
     return "".join(
         piece if number % 2 else _WRAPPED.sub(" ", piece) for number, piece in enumerate(pieces)
@@ -214,10 +213,10 @@ def _unwrap_lines(text: str) -> str:
 
 
 def _join_sentences(text: str) -> str:
-    """Sentences that go on over lines of quotes, lists, headings and code, without what marks
-    these. Items of a list, headings and paragraphs stay apart, but for one that breaks off:
-    "never"."""
-    pieces = list[str]()
+    """The text with sentences joined that go over lines of quotes, lists, headings and code,
+    without the markers of these. Items of a list, headings and paragraphs stay apart, unless one
+    breaks off, as after "never"."""
+    pieces: list[str] = []
     last = ""
     apart = False
     item = False

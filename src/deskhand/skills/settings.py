@@ -1,4 +1,4 @@
-"""How proposed skills are looked at."""
+"""Settings for reviewing proposed skills."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ _Count = Annotated[int, msgspec.Meta(ge=1, le=50)]
 
 
 class SkillsReview(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`replay`: proposals are tried on recorded turns by themselves, each on so many `turns` and
-    with so many `tokens` at most. `revert`: a skill that was taken in and does worse than before is
-    taken out again."""
+    """`replay` tries each proposal on recorded turns: at most `turns` of them, with at most
+    `tokens`. `revert` removes an accepted skill that does worse than before."""
 
     replay: bool = True
     turns: _Count = 2

@@ -1,8 +1,8 @@
 """Finds skills: folders with a SKILL.md, by the public specification at
 https://agentskills.io/specification.
 
-Only name and description are in the prompt; the body is read when the skill is used. A file is
-parsed again when its time or size has changed, so a skill is there as soon as its file is.
+Only the name and the description are in the prompt. The body is read when the skill is used. A file
+is parsed again when it has changed, so a new skill can be used at once.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _USABLE = re.compile(r"\w[\w.-]*")
 
 
 class SkillSource(msgspec.Struct, frozen=True):
-    """Where skills lie: in `inner` beneath `root`, which nothing read there can leave. `links`: the
-    owner alone writes there, so a link to a folder elsewhere is meant."""
+    """A folder of skills: `inner` beneath `root`. Nothing outside `root` is read, unless `links` is
+    set: then only the owner writes there, and links to other folders are followed."""
 
     name: str
     root: Path
@@ -52,10 +52,9 @@ class SkillSource(msgspec.Struct, frozen=True):
 
 
 class Skill(msgspec.Struct, frozen=True):
-    """A skill that was found, in `inner` beneath `root`. `source` says where: bundled, shared or
-    agent; a later source hides an earlier one of the same name. `problem` is a sentence when it is
-    not quite as the specification wants, `digest` the SHA-256 of its SKILL.md, and `place` where
-    that was read."""
+    """A skill in `inner` beneath `root`. `source` is bundled, shared or agent; a later source hides
+    skills of the same name. `problem` says what differs from the specification, or is ''. `digest`
+    is the SHA-256 of its SKILL.md, and `place` where that was read."""
 
     name: str
     description: str
@@ -72,8 +71,8 @@ class Skill(msgspec.Struct, frozen=True):
 
 
 class Skills:
-    """The skills of these sources, the strongest last, whose names one of the patterns of `allowed`
-    covers."""
+    """The skills of these sources whose names match one of the patterns in `allowed`. A later
+    source wins over an earlier one."""
 
     def __init__(self, sources: Sequence[SkillSource], allowed: Sequence[str] = ("*",)) -> None:
         self._sources = sources
@@ -83,18 +82,16 @@ class Skills:
         self._found: dict[str, Skill] = {}
 
     def find(self) -> dict[str, Skill]:
-        """What there is now, by name in order. A file that cannot be read is left out."""
-        if (
-            not self._watched
-            or {path: _stat_version(path) for path in self._watched} != self._watched
-        ):
+        """The skills there are now, sorted by name. A file that cannot be read is left out."""
+        now = {path: _stat_version(path) for path in self._watched}
+        if not self._watched or now != self._watched:
             self._watched = {path: _stat_version(path) for path in self._watched_paths()}
             self._found = self._scan_sources()
         return self._found
 
     def _watched_paths(self) -> Iterator[str]:
-        """Whatever changes when a skill comes, goes or is edited. Looking at these is all that most
-        calls cost."""
+        """The paths that change when a skill is added, removed or edited. Most calls only check
+        these."""
         for source in self._sources:
             folder = str(source.root / source.inner)
             yield folder
@@ -107,9 +104,8 @@ class Skills:
         found: dict[str, Skill] = {}
         for source in self._sources:
             for skill in self._find_in(source):
-                if any(
-                    fnmatchcase(skill.name, pattern) for pattern in self._allowed
-                ) and not _is_shadowed(skill, found):
+                allowed = any(fnmatchcase(skill.name, pattern) for pattern in self._allowed)
+                if allowed and not _is_shadowed(skill, found):
                     found[skill.name] = skill
         for name, note in describe_lookalikes(found).items():
             found[name] = replace(found[name], problem=note.strip("()"))
@@ -137,7 +133,7 @@ class Skills:
             if known is None or known[0] != version:
                 read = files.read_opened(f"{inner}/{FILE_NAME}", FILE_BYTES)
                 if read.place.inode != entry.inode:
-                    self._watched = {}  # it changed places with another one meanwhile: look again
+                    self._watched = {}  # another file took its place: look again next time
                     return None
                 made = _parse_skill(read.data.decode("utf-8-sig", "replace"), source, root, inner)
                 place = replace(read.place, asked=f"{root / inner}/{FILE_NAME}")
@@ -151,8 +147,8 @@ class Skills:
 
 
 def _is_shadowed(skill: Skill, found: Mapping[str, Skill]) -> bool:
-    """Whether one of the same source has its name already, and it is that of its folder: none takes
-    it from there."""
+    """Whether the same source has a skill of this name in a folder of this name: no other folder
+    can take the name."""
     other = found.get(skill.name)
     return other is not None and other.source == skill.source and other.folder.name == other.name
 
@@ -166,8 +162,8 @@ def _stat_version(path: str) -> tuple[int, ...]:
 
 
 def _parse_skill(text: str, source: str, root: Path, inner: str) -> Skill | None:
-    """The skill that a SKILL.md describes; lenient: without a name that can be used it is called
-    like its folder."""
+    """The skill of a SKILL.md. Without a usable name it is called like its folder; None when that
+    is not usable either."""
     front, problem = parse_front_matter(text)
     folder = (root / inner).name
     name = front.get("name", "")
@@ -189,7 +185,7 @@ def _parse_skill(text: str, source: str, root: Path, inner: str) -> Skill | None
 
 
 def split_front_matter(text: str) -> tuple[list[str] | None, str]:
-    """The lines of the front matter (None: there is none) and the rest."""
+    """The lines of the front matter (None when there is none), and the rest."""
     lines = text.replace("\r\n", "\n").split("\n")
     if lines[0].rstrip() != "---":
         return None, text
@@ -198,7 +194,7 @@ def split_front_matter(text: str) -> tuple[list[str] | None, str]:
 
 
 def parse_front_matter(text: str) -> tuple[dict[str, str], str]:
-    """The keys of the front matter that have plain text, and what is wrong with it ('' for
+    """The keys of the front matter whose values are text, and what is wrong with it ('' for
     nothing)."""
     lines, _ = split_front_matter(text)
     if lines is None:
@@ -208,21 +204,16 @@ def parse_front_matter(text: str) -> tuple[dict[str, str], str]:
     if len(front) > FRONT_CHARS:
         front = front[:FRONT_CHARS]
         problem = f"its front matter is longer than {FRONT_CHARS} characters"
-    elif (
-        front.count("[") + front.count("{") > MOST_BRACKETS
-    ):  # the parser takes quadratic time for nested ones
+    elif front.count("[") + front.count("{") > MOST_BRACKETS:
+        # The parser takes quadratic time for nested brackets.
         problem = "its front matter has too many brackets"
     else:
         try:
-            # Scalars only, as text: no dates, no numbers, no objects; nested values, and what they
-            # multiply, are left.
+            # Reads scalars as text only. Nested values, which aliases could multiply, are dropped.
             data = yaml.load(front, yaml.BaseLoader)
             if isinstance(data, dict):
-                return {
-                    k: clean_text(v)
-                    for k, v in data.items()
-                    if isinstance(k, str) and isinstance(v, str)
-                }, ""
+                texts = {k: v for k, v in data.items() if isinstance(k, str) and isinstance(v, str)}
+                return {key: clean_text(value) for key, value in texts.items()}, ""
             problem = "its front matter holds no keys"
         except (yaml.YAMLError, RecursionError):
             problem = "its front matter is not valid YAML"
@@ -233,13 +224,13 @@ def parse_front_matter(text: str) -> tuple[dict[str, str], str]:
 
 
 def read_skill(skill: Skill, path: str = "", bound: Bound = NO_APPROVALS) -> str:
-    """The instructions, with what else there is to read, or a file of the skill. Raises ToolError;
-    also for what is not as it was approved."""
+    """The instructions of a skill with a list of its other files, or one of its files. Raises
+    ToolError, also for a skill that was changed since it was approved."""
     return load_skill(skill, path, bound).text
 
 
 class LoadedSkill(msgspec.Struct, frozen=True):
-    """What a skill says, where it was read, and what is `named` in it."""
+    """The text of a skill, where it was read, and the places of the files that it lists."""
 
     text: str
     place: Place
@@ -247,26 +238,24 @@ class LoadedSkill(msgspec.Struct, frozen=True):
 
 
 def load_skill(skill: Skill, path: str = "", bound: Bound = NO_APPROVALS) -> LoadedSkill:
-    """The same, with where it was read."""
+    """As `read_skill`, with where it was read."""
     with Workspace(str(skill.root)) as files:
         if path:
             asked = PurePosixPath(path)
             if asked.is_absolute() or ".." in asked.parts:
                 raise ToolError(f"{path!r} does not lie in the skill {skill.name!r}")
             further = _read_approved(files, skill, path, FURTHER_BYTES, bound)
-            return LoadedSkill(
-                escape_invisible(further.data.decode("utf-8-sig", "replace")), further.place
-            )
+            text = escape_invisible(further.data.decode("utf-8-sig", "replace"))
+            return LoadedSkill(text, further.place)
         read = _read_approved(files, skill, FILE_NAME, FILE_BYTES, bound)
         body = escape_invisible(
             split_front_matter(read.data.decode("utf-8-sig", "replace"))[1].strip()
         )
-        others = [
-            (name, place) for name, place in _list_files(files, skill.inner) if name != FILE_NAME
-        ]
-    more = (
-        f"\n\n[files, in {skill.folder}: {', '.join(name for name, _ in others)}]" if others else ""
-    )
+        others = [each for each in _list_files(files, skill.inner) if each[0] != FILE_NAME]
+    more = ""
+    if others:
+        names = ", ".join(name for name, _ in others)
+        more = f"\n\n[files, in {skill.folder}: {names}]"
     text = f'<skill-loaded name="{skill.name}">\n{body}{more}\n</skill-loaded>'
     return LoadedSkill(text, read.place, tuple(place for _, place in others))
 
@@ -285,7 +274,7 @@ def _read_approved(
 
 
 def _list_files(files: Workspace, inner: str, deeper: bool = True) -> list[tuple[str, Place]]:
-    """The files beneath, two levels deep."""
+    """The files of a folder, two levels deep, by their paths."""
     found: list[tuple[str, Place]] = []
     listed = files.list_folder(inner, 100)
     for entry in listed.entries:
@@ -298,7 +287,7 @@ def _list_files(files: Workspace, inner: str, deeper: bool = True) -> list[tuple
 
 
 def render_skill_index(skills: dict[str, Skill]) -> str:
-    """The lines for the prompt; '' without any skill."""
+    """The list of skills for the prompt; '' without skills."""
     if not skills:
         return ""
     lines = [

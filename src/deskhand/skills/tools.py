@@ -20,7 +20,7 @@ from .skill import Skill, Skills
 
 
 def skill_tools(skills: Skills) -> tuple[Tool, ...]:
-    """`list_skills` and `read_skill` over what there is at each call."""
+    """The tools `list_skills` and `read_skill`. They see the skills that there are at each call."""
 
     @tool
     async def list_skills(context: Context) -> Done:
@@ -28,19 +28,15 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
         found = await anyio.to_thread.run_sync(skills.find)
         marks = await load_marks(context)
         bound = await load_bound(context)
-        found = {
-            name: each
-            for name, each in found.items()
-            if not why_held(each, marks, bound, context.principal)
-        }
-        label = join_labels(
-            (LOCAL, *(_file_label(each.place, marks, bound) for each in found.values()))
-        )
-        lines = [
-            f"{display_name(each.name)}: {each.description}"
-            + (f" [{each.problem}]" if each.problem else "")
-            for each in found.values()
-        ]
+        labels = [LOCAL]
+        lines = []
+        for each in found.values():
+            if why_held(each, marks, bound, context.principal):
+                continue
+            labels.append(_file_label(each.place, marks, bound))
+            problem = f" [{each.problem}]" if each.problem else ""
+            lines.append(f"{display_name(each.name)}: {each.description}{problem}")
+        label = join_labels(labels)
         return await make_bounded_result("\n".join(lines) or "there are no skills", context, label)
 
     @tool
@@ -64,23 +60,19 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
         if why := why_held(found[skill], marks, bound, context.principal):
             raise ToolError(why)
         loaded = await anyio.to_thread.run_sync(skill_files.load_skill, found[skill], path, bound)
-        read = _file_label(
-            loaded.place, await load_marks(context), bound
-        )  # asked for when it was read
+        # The labels as they are now that the file has been read.
+        read = _file_label(loaded.place, await load_marks(context), bound)
         if why := _why_foreign(skill, read, context.principal):
             raise ToolError(why)
-        return await make_bounded_result(
-            loaded.text,
-            context,
-            join_labels((read, await listing_label(loaded.named_places, context))),
-        )
+        label = join_labels((read, await listing_label(loaded.named_places, context)))
+        return await make_bounded_result(loaded.text, context, label)
 
     return (list_skills, read_skill)
 
 
 def why_held(skill: Skill, marks: LabelMarks, bound: Bound, principal: Principal) -> str:
-    """Why it is no instruction for who speaks here; '' where it is one: it was changed since it was
-    approved, or a file of it was written on the word of somebody else."""
+    """Why a skill is held back from this principal, or '' when it is not: it was changed since it
+    was approved, or one of its files was written on the word of somebody else."""
     folder = marks.real_path(str(skill.folder))
     if bound.is_changed(folder):
         return CHANGED_TEXT.format(what=f"the skill {skill.name!r}")
@@ -93,7 +85,7 @@ def why_held(skill: Skill, marks: LabelMarks, bound: Bound, principal: Principal
 
 
 def _why_foreign(name: str, label: Label, principal: Principal) -> str:
-    """Why words of this label are no instruction for who speaks here; '' where they are one."""
+    """Why words with this label are no instructions for this principal, or ''."""
     people = list_other_authors(label, principal)
     if not people:
         return ""
@@ -105,10 +97,7 @@ def _why_foreign(name: str, label: Label, principal: Principal) -> str:
 
 
 def _file_label(place: Place, marks: LabelMarks, bound: Bound) -> Label:
-    """Whose word a file of a skill is that was read there: of what an owner approved this house's
-    own."""
-    return (
-        LOCAL
-        if bound.covers(place.real) and not marks.is_private_file(place.real)
-        else marks.listing_label((place,))
-    )
+    """The label of a skill's file. One that an owner approved counts as Deskhand's own words."""
+    if bound.covers(place.real) and not marks.is_private_file(place.real):
+        return LOCAL
+    return marks.listing_label((place,))

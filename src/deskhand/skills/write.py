@@ -1,5 +1,4 @@
-"""Writes a skill that a person hands in, so that every agent which may use it finds it at its next
-step."""
+"""Writes a skill that a person hands in. Agents that may use it find it at their next step."""
 
 from __future__ import annotations
 
@@ -18,13 +17,12 @@ _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 def render_skill_file(name: str, description: str, body: str) -> bytes:
-    """The SKILL.md of this skill. Raises ConfigError for what would be none by the
-    specification."""
+    """The SKILL.md of this skill. Raises ConfigError when it would not match the specification."""
     description = " ".join(clean_text(description).split())
     if not _NAME.fullmatch(name) or len(name) > NAME_CHARS:
         raise ConfigError(
-            f"{name[:80]!r} is no name of a skill: lower case, digits and single hyphens, "
-            "such as my-skill"
+            f"{name[:80]!r} cannot be the name of a skill: use lower case, digits and single "
+            "hyphens, such as my-skill"
         )
     if not description or len(description) > DESCRIPTION_CHARS:
         raise ConfigError(
@@ -45,8 +43,8 @@ def render_skill_file(name: str, description: str, body: str) -> bytes:
 
 
 def write_skill(folder: Path, name: str, description: str, body: str) -> None:
-    """Make `folder/name/SKILL.md`. Raises ConfigError for what would be no skill by the
-    specification, or is one already, and ToolError where it cannot be written."""
+    """Write `folder/name/SKILL.md`. Raises ConfigError when it would not match the specification or
+    exists already, ToolError when it cannot be written."""
     text = render_skill_file(name, description, body)
     make_private_folder(folder)
     with Workspace(str(folder)) as files:

@@ -36,7 +36,7 @@ async def request_host(host: str, context: Context) -> Done:
     pypi.org. Call it when a command's result says that a host is not reachable.
 
     host: its name, as in example.org; example.org:8443 for another port, *.example.org for all
-    names below it
+        names below it
     """
     try:
         entry = parse_egress_host(host)

@@ -48,12 +48,15 @@ async def manage_tasks(  # noqa: PLR0913 -- one parameter for each argument
     """The task list of a larger work. Break the request into tasks, set one in_progress when you
     begin it, complete it with its result when it is done; subtasks first, then their parent.
 
-    task_id: which task; create gives the new one's status: pending, in_progress, completed or
-    blocked (then result says what you need) parent_id: the task that this one is a part of result:
-    what came of it, in a sentence depends_on: tasks that must be completed before it;
-    {{task_3.result}} in a description is their result node_type: agent (you do it), tool or gather
+    task_id: which task; create gives the new one's
+    status: pending, in_progress, completed or blocked (then result says what you need)
+    parent_id: the task that this one is a part of
+    result: what came of it, in a sentence
+    depends_on: tasks that must be completed before it; {{task_3.result}} in a description is their
+        result
+    node_type: agent (you do it), tool or gather
     config: of a tool node: {"tool": name, "arguments": {...}}; "output_schema" says what a result
-    looks like
+        looks like
     """
     graph = await load_graph(context)
     if action in ("list", "get", "validate"):
