@@ -148,13 +148,13 @@ def test_what_is_erased_is_gone_from_the_case_too(env: dict[str, str], tmp_path:
     ("args", "code", "said"),
     [
         (("replay", "nowhere"), 1, "no turn of this conversation"),
-        (("replay", "talk", "9"), 1, "this conversation has 1"),
-        (("replay", "talk", "--save", "../up"), 1, "is no name of a case"),
-        (("replay", "talk", "--skill", "."), 2, "there is no SKILL.md in it"),
+        (("replay", "talk", "9"), 1, "this conversation has turns 1 to 1"),
+        (("replay", "talk", "--save", "../up"), 1, "cannot be the name of a case"),
+        (("replay", "talk", "--skill", "."), 2, "it has no SKILL.md"),
         (("replay", "talk", "--model", "nobody/at-all"), 0, "nobody answered"),
         (("cases", "run"), 2, "deskhand replay SESSION --save NAME"),
-        (("cases", "run", "none"), 2, "there is no case 'none'"),
-        (("cases", "remove", "none"), 2, "there is no case 'none'"),
+        (("cases", "run", "none"), 2, "no case 'none'"),
+        (("cases", "remove", "none"), 2, "no case 'none'"),
         (("cases", "run", "broken"), 2, "unknown field `nonsense`"),
     ],
 )

@@ -469,7 +469,7 @@ async def test_which_turn(recorded: tuple[Bench, Recording]) -> None:
     log = await bench.store.events(SESSION)
     assert select_recording(SESSION, log, 1) == turn and turn.asked == "Count the things."
     for number in (-1, 2):
-        with pytest.raises(Refused, match="this conversation has 1"):
+        with pytest.raises(Refused, match="this conversation has turns 1 to 1"):
             select_recording(SESSION, log, number)
     with pytest.raises(Refused, match="nothing was said"):
         select_recording(SESSION, ())

@@ -22,7 +22,7 @@ from deskhand.assembly.models import Models
 from deskhand.assembly.tools import make_tools, skills_of
 from deskhand.cli.worker import make_page_server
 from deskhand.config.config import read_settings
-from deskhand.learning.proposals.queries import Card, Proposal, Score, Side
+from deskhand.learning.proposals.queries import Card, Proposal, Score, Side, set_card
 from deskhand.learning.proposals.store import add_proposal
 from deskhand.models.base import Item, Reply, Request, TextDelta, ThinkingDelta
 from deskhand.runtime.app import App, Parts, open_app
@@ -30,7 +30,7 @@ from deskhand.testing.scripted import say
 from deskhand.tools import task_board
 from deskhand.tools.base import Context, Outcome, PersonQuestion
 from deskhand.tools.define import tool
-from deskhand.types.commit import Change, Commit
+from deskhand.types.commit import Commit
 from deskhand.types.errors import ModelError, ModelOverloaded
 from deskhand.types.events import (
     AnyEvent,
@@ -382,6 +382,11 @@ async def propose(app: App) -> None:
     )
     for each in given:
         await app.store.change(add_proposal(each, 1_760_000_000.0))
+    await app.store.change([set_card(1, make_card(session))])
+
+
+def make_card(session: str) -> Card:
+    """How the first proposal did on two turns."""
     sides = Side(True, 5, 4_210, 3), Side(True, 3, 2_950, 2)
     scores = (
         Score(
@@ -403,8 +408,7 @@ async def propose(app: App) -> None:
             unknown=2,
         ),
     )
-    card = msgspec.json.encode(Card(1_760_000_100.0, scores, Usage(8_000, 600)))
-    await app.store.change([Change("proposal_card", (1, card))])
+    return Card(1_760_000_100.0, scores, Usage(8_000, 600))
 
 
 async def lengthen(app: App) -> None:

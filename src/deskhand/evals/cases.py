@@ -1,8 +1,6 @@
-"""Cases: recorded turns as tests. A case says where its turn stands in the log, and what is
-expected of it.
+"""Cases: recorded turns as tests, with what is expected of each.
 
-The words of the conversation stay in the log alone: what is erased there is gone, and its case says
-so.
+A case only names its turn in the log. When the conversation is erased there, the case says so.
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ class ExpectedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Expect(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What is expected of a turn. `ended` is why it is to end."""
+    """What is expected of a turn. `ended` is the reason with which it must end."""
 
     ended: str = "done"
     calls: tuple[ExpectedCall | str, ...] = ()
@@ -56,9 +54,9 @@ class Expect(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
 
 class SavedCase(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A recorded turn and what is expected. `began` is the event that opened it; `prompt` stands
-    for what the model was to be asked when the case was made: as long as that is so, its reply is
-    the recorded one."""
+    """A recorded turn and what is expected of it. `began` is the event that opened it, `prompt` a
+    fingerprint of what the model was asked when the case was made. While that is the same, its
+    reply is the recorded one."""
 
     session: str
     turn: int
@@ -69,8 +67,7 @@ class SavedCase(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """How a case did. `wrong` are sentences, none where all is as expected; `spent` is what models
-    used for it."""
+    """The result of a case. `wrong` says what is not as expected, `spent` is what models used."""
 
     name: str
     wrong: tuple[str, ...]
@@ -79,8 +76,8 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def derive_expectations(was: Course, redact: Callable[[str], str]) -> Expect:
-    """What this turn lets one expect of another: the tools that worked, and the figures, paths and
-    names in code that stand in its answer."""
+    """What a recorded turn lets one expect: the tools that worked, and the figures, paths and code
+    in its answer."""
     tools = dict.fromkeys(call.tool for call in was.calls if call.status == "ok")
     words = dict.fromkeys("".join(groups) for groups in _SALIENT.findall(redact(was.answer)))
     return Expect("done", tuple(tools), tuple(words)[:MAX_WORDS])
@@ -88,34 +85,30 @@ def derive_expectations(was: Course, redact: Callable[[str], str]) -> Expect:
 
 def find_failures(expect: Expect, course: Course) -> tuple[str, ...]:
     """What is not as expected, in sentences."""
-    wrong = (
-        []
-        if course.reason == expect.ended
-        else [f"it ended with {course.reason}, not {expect.ended}"]
-    )
+    wrong = []
+    if course.reason != expect.ended:
+        wrong.append(f"it ended with {course.reason}, not {expect.ended}")
     for each in expect.calls:
         call = ExpectedCall(each) if isinstance(each, str) else each
         if not any(_matches_call(made, call) for made in course.calls):
-            arguments = (
-                f" with {msgspec.json.encode(call.arguments).decode()}" if call.arguments else ""
-            )
+            arguments = ""
+            if call.arguments:
+                arguments = f" with {msgspec.json.encode(call.arguments).decode()}"
             wrong.append(f"{call.tool} was not called{arguments}")
-    answer = " ".join(course.answer.split()).casefold()
+    answer = _fold_case(course.answer)
     wrong += [
-        f"the answer lacks {word!r}"
-        for word in expect.words
-        if " ".join(word.split()).casefold() not in answer
+        f"the answer lacks {word!r}" for word in expect.words if _fold_case(word) not in answer
     ]
-    wrong += [
-        f"the answer has {word!r}"
-        for word in expect.absent
-        if " ".join(word.split()).casefold() in answer
-    ]
+    wrong += [f"the answer has {word!r}" for word in expect.absent if _fold_case(word) in answer]
     if expect.steps is not None and course.steps > expect.steps:
         wrong.append(f"it took {course.steps} steps, more than {expect.steps}")
     if expect.tokens is not None and course.tokens > expect.tokens:
         wrong.append(f"it used {course.tokens} tokens, more than {expect.tokens}")
     return tuple(wrong)
+
+
+def _fold_case(text: str) -> str:
+    return " ".join(text.split()).casefold()
 
 
 def _matches_call(made: Made, call: ExpectedCall) -> bool:
@@ -129,8 +122,8 @@ def _matches_call(made: Made, call: ExpectedCall) -> bool:
 
 
 def fingerprint_request(request: Request, model: str) -> str:
-    """What a model would be asked, in few letters."""
-    told = (
+    """A short digest of what a model would be asked."""
+    asked = (
         model,
         request.system,
         request.messages,
@@ -138,74 +131,71 @@ def fingerprint_request(request: Request, model: str) -> str:
         request.thinking,
         request.temperature,
     )
-    return hashlib.sha256(msgspec.json.encode(told)).hexdigest()[:24]
+    return hashlib.sha256(msgspec.json.encode(asked)).hexdigest()[:24]
 
 
 class Cases:
-    """The cases in a folder, which only its owner reads."""
+    """The cases in a private folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def list_names(self) -> list[str]:
-        return (
-            sorted(file.stem for file in self._folder.glob("*.yaml"))
-            if self._folder.is_dir()
-            else []
-        )
+        if not self._folder.is_dir():
+            return []
+        return sorted(file.stem for file in self._folder.glob("*.yaml"))
 
     def path(self, name: str) -> Path:
-        """Raises ConfigError for what is no name."""
+        """Raises ConfigError for an invalid name."""
         if not NAME.fullmatch(name):
             raise ConfigError(
-                f"{name[:80]!r} is no name of a case: lower case, digits and hyphens, such "
-                "as disk-check"
+                f"{name[:80]!r} cannot be the name of a case: use lower case, digits and hyphens, "
+                "such as disk-check"
             )
         return self._folder / f"{name}.yaml"
 
     def read(self, name: str) -> SavedCase:
-        """Raises ConfigError that names the file."""
+        """Raises ConfigError when there is none, or it is not valid."""
         path = self.path(name)
         try:
             return msgspec.convert(read_data(path), SavedCase, strict=False)
         except FileNotFoundError:
             raise ConfigError(
-                f"there is no case {name!r}; `deskhand cases list` shows what there is"
+                f"no case {name!r}; list the cases with: deskhand cases list"
             ) from None
         except msgspec.ValidationError as error:
             raise ConfigError(f"{str(path)!r}: {error}") from error
 
     def write(self, name: str, case: SavedCase) -> Path:
-        """Raises ConfigError where there is one of this name, OSError."""
+        """Raises ConfigError when there is one of this name, OSError."""
         path = self.path(name)
         if path.exists():
             raise ConfigError(
-                f"there is a case {name!r} already; choose another name, or: deskhand cases "
-                f"remove {name}"
+                f"there is a case {name!r} already; choose another name, or remove it with: "
+                f"deskhand cases remove {name}"
             )
         write_private_file(path, HEADING.format(name=name) + dump_yaml(msgspec.to_builtins(case)))
         return path
 
     def remove(self, name: str) -> None:
-        """Raises ConfigError where there is none."""
+        """Raises ConfigError when there is none."""
         try:
             self.path(name).unlink()
         except FileNotFoundError:
             raise ConfigError(
-                f"there is no case {name!r}; `deskhand cases list` shows what there is"
+                f"no case {name!r}; list the cases with: deskhand cases list"
             ) from None
 
 
 def make_case(
     found: Replayed, model: str, redact: Callable[[str], str], words: Iterable[str] = ()
 ) -> SavedCase:
-    """The case that this turn makes, as its agent answers with `model` now. `words` must stand in
-    the answer. Raises Refused for a turn that is not over, or from which no model was asked
-    anything."""
+    """Make a case of a turn, for an agent that answers with `model`. The answer must have `words`.
+    Raises Refused for a turn that is not over, or in which no model was asked."""
     recorded = found.recording
     if found.was.reason == "open" or not found.requests:
         raise Refused(
-            "only a turn that is over, and in which a model was asked, can be made a case"
+            "a case can only be made of a turn that is over and in which a model was asked"
         )
     expect = derive_expectations(found.was, redact)
     expect = replace(
@@ -213,15 +203,21 @@ def make_case(
     )
     asked = redact(" ".join(recorded.asked.split()))[:ASKED_CHARS]
     prompt = fingerprint_request(found.requests[0], model)
-    return SavedCase(recorded.session, recorded.number, recorded.tape[0].n, asked, prompt, expect)
+    return SavedCase(
+        session=recorded.session,
+        turn=recorded.number,
+        began=recorded.tape[0].n,
+        asked=asked,
+        prompt=prompt,
+        expect=expect,
+    )
 
 
 async def run_case(
     name: str, case: SavedCase, replayer: Replayer, wanted: ReplayOptions, *, again: bool = False
 ) -> Verdict:
-    """Replay a case. Where a model would be asked what it was asked when the case was made, nothing
-    is spent; else, or to have it asked `again`, it is asked for real, by default the first model of
-    the agent."""
+    """Replay a case. Nothing is spent while a model would be asked what it was asked when the case
+    was made. Otherwise, or with `again`, it is really asked: by default the agent's first model."""
     try:
         recorded = await replayer.load_recording_at(case.session, case.began)
     except Refused as error:

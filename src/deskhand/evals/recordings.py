@@ -1,5 +1,4 @@
-"""The turns of a log, and how each of them went. The log itself is the recording: nothing else is
-kept."""
+"""The turns of a log, and how each of them went. The log itself is the recording."""
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from ..tools.aliases import TOOL_ALIASES, normalize_arguments
+from ..tools.aliases import normalize_arguments
 from ..tools.define import decode_json
 from ..types import events as e
 from ..types.errors import Refused
@@ -16,8 +15,8 @@ from ..types.messages import ToolCall, ToolResult, Usage
 
 
 class Recording(msgspec.Struct, frozen=True):
-    """A turn of the log: the `number`th of its session, from 1 on. `before` are the events up to
-    it, `tape` its own. `rewound`: it ended because somebody went back."""
+    """A turn of the log, by its number in the session from 1 on. `before` are the events before it,
+    `tape` its own. `rewound`: it ended because somebody rewound the session."""
 
     session: str
     number: int
@@ -27,14 +26,14 @@ class Recording(msgspec.Struct, frozen=True):
 
     @property
     def asked(self) -> str:
-        """What opened it."""
+        """The text of the message that opened it."""
         event = self.tape[0].event
         return event.message.text if isinstance(event, e.MessageReceived) else ""
 
 
 class Made(msgspec.Struct, frozen=True):
-    """A call of a tool: its arguments as JSON in one form for all spellings, and what came of it.
-    `known`: the recorded turn has a result for it."""
+    """A tool call: its arguments as JSON, the same for all spellings, and its status. `known`: the
+    recorded turn has a result for it."""
 
     tool: str
     arguments: str
@@ -42,8 +41,8 @@ class Made(msgspec.Struct, frozen=True):
     known: bool = True
 
 
-class Course(msgspec.Struct, frozen=True):
-    """How a turn went. `reason` is why it ended; `open`: it has not."""
+class Course(msgspec.Struct, frozen=True, kw_only=True):
+    """How a turn went. `reason` is why it ended, or `open` while it has not."""
 
     answer: str
     reason: str
@@ -58,7 +57,7 @@ class Course(msgspec.Struct, frozen=True):
 
 
 def split_recordings(session: str, log: Sequence[e.Recorded]) -> Iterator[Recording]:
-    """The turns of a log, in order. What has been erased is none."""
+    """The turns of a log, in order. Erased turns are left out."""
     start = -1
     number = 0
     for i, recorded in enumerate(log):
@@ -74,37 +73,35 @@ def split_recordings(session: str, log: Sequence[e.Recorded]) -> Iterator[Record
 
 
 def select_recording(session: str, log: Sequence[e.Recorded], number: int = 0) -> Recording:
-    """The turn of this number; 0 is the last. Raises Refused."""
+    """The turn with this number; 0 is the last. Raises Refused."""
     found = list(split_recordings(session, log))
     if not found:
         raise Refused(
             "no turn of this conversation can be replayed: nothing was said, or it has been erased"
         )
     if not 0 <= number <= len(found):
-        raise Refused(
-            f"there is no turn {number}: this conversation has {len(found)}, counted from 1"
-        )
+        raise Refused(f"there is no turn {number}: this conversation has turns 1 to {len(found)}")
     return found[number - 1]
 
 
 def make_course(events: Sequence[e.AnyEvent], known: set[tuple[str, str]] | None = None) -> Course:
-    """How a turn of these events went. `known` are the calls that have a recorded result; None:
-    all."""
-    pieces = list[str]()
+    """How a turn with these events went. `known` are the calls that have a recorded result; None
+    means all."""
+    pieces: list[str] = []
     said = ""
     reason = "open"
     steps = 0
     usage = Usage()
-    models = dict[str, None]()
-    calls = dict[tuple[int, str], Made]()
+    models: dict[str, None] = {}
+    calls: dict[tuple[int, str], Made] = {}
     for event in events:
         match event:
             case e.MessageReceived():
                 pieces = []
             case e.ModelReplied(message=message, model=model):
-                steps = steps + 1
-                usage = usage + event.usage
-                models = models | {model: None}
+                steps += 1
+                usage += event.usage
+                models[model] = None
                 pieces = [] if message.calls else [*pieces, message.text]
                 for call in message.calls:
                     key = make_call_key(call)
@@ -121,13 +118,18 @@ def make_course(events: Sequence[e.AnyEvent], known: set[tuple[str, str]] | None
             case _:
                 pass
     return Course(
-        said or "".join(pieces), reason, tuple(models), tuple(calls.values()), steps, usage
+        answer=said or "".join(pieces),
+        reason=reason,
+        models=tuple(models),
+        calls=tuple(calls.values()),
+        steps=steps,
+        usage=usage,
     )
 
 
 def make_call_key(call: ToolCall) -> tuple[str, str]:
-    """By what two calls are the same: our name of the tool, and the arguments under our names, in
-    order."""
+    """Two calls with the same key are the same: our name of the tool, and its arguments as JSON
+    under our names, sorted."""
     name = TOOL_ALIASES.get(call.name, call.name)
     try:
         given = decode_json(bytes(call.arguments))

@@ -1,5 +1,4 @@
-"""What would be taken over from a home, and what has been before: decided before anything is
-written."""
+"""Plans an import: what is new in another home. Decided before anything is written."""
 
 from __future__ import annotations
 
@@ -58,7 +57,7 @@ OTHERS_COULD_WRITE = "others could write that home"
 
 
 class NewPerson(msgspec.Struct, frozen=True):
-    """A user who comes in, under this name and with these roles; without roles they are there
+    """A user to import under the name `here`, with these roles. Without roles the user exists
     already."""
 
     person: ImportedPerson
@@ -67,8 +66,8 @@ class NewPerson(msgspec.Struct, frozen=True):
 
 
 class NewTalk(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation, or what is new in it: its lines from `first` on, in this session. `options`
-    is how it is held; None for as usual."""
+    """A conversation, or what is new in it: its lines from `first` on go into this session.
+    `options` are None for a conversation without any."""
 
     conversation: ImportedConversation
     key: str
@@ -78,10 +77,10 @@ class NewTalk(msgspec.Struct, frozen=True, kw_only=True):
     options: SessionOptions | None = None
 
 
-class ImportPlan(msgspec.Struct, frozen=True):
-    """All of it. `agents` and `people` are their names there -> here. `sessions` the conversations
-    by theirs. `channels` are those that there will be. `secrets` go to `.env`. `known` counts what
-    was taken before."""
+class ImportPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What to import. `agents` and `people` map names there to names here, `sessions` maps the keys
+    of conversations to sessions. `channels` are all channels after the import. `secrets` go to
+    `.env`. `taken_before` counts what was imported earlier."""
 
     found: ImportedHome
     agents: Mapping[str, str]
@@ -105,7 +104,7 @@ class ImportPlan(msgspec.Struct, frozen=True):
     taken_before: int = 0
 
     def counts(self) -> list[tuple[int, str]]:
-        """How many of each are new, with its name."""
+        """How many things of each kind are new. Kinds without any are left out."""
         every = (
             (len(self.new_agents), "agent"),
             (len(self.new_people), "user"),
@@ -124,16 +123,18 @@ class ImportPlan(msgspec.Struct, frozen=True):
 async def make_plan(
     found: ImportedHome, settings: Settings, store: Store, me: str = ""
 ) -> ImportPlan:
-    """What is new in this home. `me` is the user there who is the owner here."""
+    """The plan for what is new in another home. `me` is the user there who is the owner here."""
     known = await load_ledger(store, found.system)
     notes = ImportNotes()
     agents = {each.name: agent_name(each.name) for each in found.agents}
     users_here = {str(row[0]) for row in await store.query("user_role_all", ())}
-    people, new_people = _people(found, settings, known, (me, users_here), notes)
+    people, new_people = _people(found, settings, known, me=me, taken=users_here, notes=notes)
     new_presets = _presets(found, settings, known, notes)
     preset_names = {each.name for each in list_presets(settings.home.root / "prompts")}
     preset_names |= {each.name for each in new_presets}
-    talks, sessions = await _plan_conversations(found, agents, known, store, (preset_names, notes))
+    talks, sessions = await _plan_conversations(
+        found, agents, known, store, preset_names=preset_names, notes=notes
+    )
     skills = _skills(found, settings, agents, known, notes)
     new_agents = tuple(each for each in found.agents if ("agent", each.name) not in known)
     incoming = Incoming(
@@ -144,20 +145,20 @@ async def make_plan(
         presets=preset_names,
     )
     whole = ImportPlan(
-        found,
-        agents,
-        people,
-        new_agents,
-        tuple(SettingsPlan(incoming, settings, notes).keys()),
-        new_people,
-        talks,
-        _select_new("fact", found.memories, fact_key, known),
-        _select_new("value", found.values, value_key, known),
-        _jobs(found, settings, known, notes),
-        skills,
-        tuple(each for each in found.tasks if ("tasks", tasks_key(each)) not in known),
-        new_presets,
-        _notes(found, known, notes),
+        found=found,
+        agents=agents,
+        people=people,
+        new_agents=new_agents,
+        keys=tuple(SettingsPlan(incoming, settings, notes).keys()),
+        new_people=new_people,
+        conversations=talks,
+        memories=_select_new("fact", found.memories, fact_key, known),
+        values=_select_new("value", found.values, value_key, known),
+        jobs=_jobs(found, settings, known, notes),
+        skills=skills,
+        tasks=tuple(each for each in found.tasks if ("tasks", tasks_key(each)) not in known),
+        presets=new_presets,
+        notes=_notes(found, known, notes),
         sessions=sessions,
         channels=(*settings.config.channels, *found.config.get("channels", {})),
         secrets=plan_secrets(found, settings, notes),
@@ -172,10 +173,12 @@ async def make_plan(
 
 
 def _note_changes(plan: ImportPlan, notes: ImportNotes) -> None:
-    """Note what comes in otherwise than it was there, as a whole."""
-    for theirs in (each.name for each in plan.new_agents):
-        if (here := plan.agents[theirs]) != theirs:
-            notes.change(f"agent {theirs}", f"it is called {here}: names have a-z, 0-9, - and _")
+    """Note what will differ from how it was there."""
+    for agent in plan.new_agents:
+        here = plan.agents[agent.name]
+        if here != agent.name:
+            why = f"it is called {here}: names have a-z, 0-9, - and _"
+            notes.change(f"agent {agent.name}", why)
     for new in plan.new_people:
         if new.here not in (new.person.name, OWNER_NAME):
             notes.change(
@@ -197,13 +200,11 @@ def _note_changes(plan: ImportPlan, notes: ImportNotes) -> None:
 
 
 def agent_name(theirs: str) -> str:
-    """What an agent is called here."""
+    """The name of an agent here."""
     plain = re.sub(r"[^a-z0-9_-]+", "-", theirs.lower()).strip("-_")[:40]
-    return (
-        plain
-        if plain and plain[0].isalpha() and plain not in ("list", "defaults")
-        else f"agent-{plain or 'one'}"
-    )
+    if plain and plain[0].isalpha() and plain not in ("list", "defaults"):
+        return plain
+    return f"agent-{plain or 'one'}"
 
 
 def _select_new(kind: str, given: Sequence[Any], key: Any, known: Ledger) -> tuple[Any, ...]:
@@ -220,10 +221,12 @@ def _people(
     found: ImportedHome,
     settings: Settings,
     known: Ledger,
-    among: tuple[str, set[str]],
+    *,
+    me: str,
+    taken: set[str],
     notes: ImportNotes,
 ) -> tuple[dict[str, str], tuple[NewPerson, ...]]:
-    me, taken = among
+    """The names here by the names there, and the users to add. Adds their names to `taken`."""
     people: dict[str, str] = {}
     new: list[NewPerson] = []
     theirs = find_imported_roles(
@@ -234,13 +237,12 @@ def _people(
         if moved is not None and moved.mark != BEGUN_MARK:
             people[person.name] = moved.here
             continue
-        here = (
-            moved.here
-            if moved
-            else OWNER_NAME
-            if me == person.name
-            else _free_user_name(person.name, taken)
-        )
+        if moved is not None:
+            here = moved.here
+        elif me == person.name:
+            here = OWNER_NAME
+        else:
+            here = _free_user_name(person.name, taken)
         people[person.name] = here
         taken.add(here)
         roles = tuple(role for role in person.roles if role in theirs) or ("member",)
@@ -253,7 +255,7 @@ def _people(
 def _note_roles(
     person: ImportedPerson, settings: Settings, theirs: Collection[str], notes: ImportNotes
 ) -> None:
-    """Note what this person may do there, and not here."""
+    """Note which roles this person has there and not here."""
     known_here = {*settings.config.roles, *ROLE_SCOPES} - {"member", *theirs}
     for role in person.roles:
         if role in known_here:
@@ -275,14 +277,15 @@ def _note_roles(
 
 
 def _free_user_name(name: str, taken: Collection[str]) -> str:
-    """A name that is nobody's here: whoever is called the same there need not be the same."""
+    """A user name that nobody has here. Users with the same name need not be the same person."""
     plain = re.sub(r"[^a-z0-9.-]+", "-", name.lower()).strip(".-")[:60] or "somebody"
-    every = (
-        plain if n == 1 else f"{plain}-{n}" for n in range(1, len(taken) + len(RESERVED_NAMES) + 3)
-    )
-    return next(
-        one for one in every if one not in taken and one not in RESERVED_NAMES and one != OWNER_NAME
-    )
+    unavailable = {*taken, *RESERVED_NAMES, OWNER_NAME}
+    free = plain
+    number = 1
+    while free in unavailable:
+        number += 1
+        free = f"{plain}-{number}"
+    return free
 
 
 # ---------------------------------------------------------------------- conversations
@@ -293,10 +296,11 @@ async def _plan_conversations(
     agents: Mapping[str, str],
     known: Ledger,
     store: Store,
-    beside: tuple[Collection[str], ImportNotes],
+    *,
+    preset_names: Collection[str],
+    notes: ImportNotes,
 ) -> tuple[tuple[NewTalk, ...], dict[str, str]]:
-    """What is new of conversations, and the session of each by its key there."""
-    preset_names, notes = beside
+    """What is new in conversations, and the session of each by its key there."""
     new: list[NewTalk] = []
     sessions: dict[str, str] = {}
     going_on = {each.session for each in await store.open_sessions()}
@@ -307,11 +311,8 @@ async def _plan_conversations(
         agent = agents.get(talk.agent) or (agent_name(talk.agent) if talk.agent else first)
         place = talk.place or _archive_address(found, talk, key)
         session = moved.here if moved else session_key(agent, place)
-        if (
-            moved is None
-            and talk.place
-            and (session in sessions.values() or await store.events(session, 0, 1))
-        ):
+        is_new_chat = moved is None and talk.place is not None
+        if is_new_chat and (session in sessions.values() or await store.events(session, 0, 1)):
             notes.change(talk.key, "that chat goes on here already; its past stands beside it")
             place = _archive_address(found, talk, key)
             session = session_key(agent, place)
@@ -344,8 +345,8 @@ async def _plan_conversations(
 
 
 def _archive_address(found: ImportedHome, talk: ImportedConversation, key: str) -> Address:
-    """Where a conversation lies that no channel leads to: the terminal and the page can go on with
-    it."""
+    """The address of a conversation without a channel here: the terminal and the page can go on
+    with it."""
     plain = re.sub(r"[^A-Za-z0-9]+", "-", talk.key).strip("-")[:40]
     return Address("terminal", chat=f"{found.system}-{plain or 'talk'}-{key[:6]}", group=talk.group)
 
@@ -356,8 +357,8 @@ def _options(
     preset_names: Collection[str],
     notes: ImportNotes,
 ) -> SessionOptions | None:
-    """How this conversation is held here; None for as usual. What others could have written steers
-    nobody."""
+    """The options of this conversation here, or None. A system prompt that others could have
+    written is left out."""
     options = talk.options
     if options is None:
         return None
@@ -434,7 +435,7 @@ def _skills(
 
 
 def skill_path(skill: ImportedFolder, settings: Settings, agents: Mapping[str, str]) -> Path:
-    """Where a skill lies here: its folder, or the file that is a tool of one agent."""
+    """The path of a skill here: its folder, or its file when it is a Python tool of one agent."""
     if not skill.agent:
         return settings.skills_folder / skill.name
     return settings.home.workspace(agents[skill.agent]) / "memory" / "skills" / f"{skill.name}.py"
@@ -443,7 +444,7 @@ def skill_path(skill: ImportedFolder, settings: Settings, agents: Mapping[str, s
 def _presets(
     found: ImportedHome, settings: Settings, known: Ledger, notes: ImportNotes
 ) -> tuple[ImportedFolder, ...]:
-    """The presets that come in: prompts that people choose by name."""
+    """The prompt presets to import."""
     new = []
     for each in found.presets:
         if _is_taken(known, "preset", each.name):
@@ -474,7 +475,7 @@ def _presets(
 
 
 def _notes(found: ImportedHome, known: Ledger, notes: ImportNotes) -> tuple[ImportNote, ...]:
-    """The files that agents have written down, and that were not taken before."""
+    """The notes of agents that were not imported before."""
     every = [
         ImportNote(each.name, path, data)
         for each in found.agents
