@@ -9,7 +9,7 @@ import pytest
 
 from deskhand.agent.state import _FOLDS, State, fold
 from deskhand.agent.step import answer_text, next_step
-from deskhand.policy.guard import detect_loop
+from deskhand.policy.loop_guard import detect_loop
 from deskhand.testing.shorten import compact
 from deskhand.types import events as e
 from deskhand.types.identity import Address, Principal

@@ -17,7 +17,7 @@ import h11
 import telegram
 
 from deskhand.channels.telegram_in import Reader
-from deskhand.models.echo import AnswerCleaner
+from deskhand.models.answer_cleaner import AnswerCleaner
 from deskhand.net.framing import make_strict
 from deskhand.tools.label_marks import LabelMarks
 from deskhand.types.labels import Label
@@ -167,7 +167,7 @@ def drivers() -> dict[str, Feed]:
     """What is fed by hand, since it needs more than text."""
     return {
         "channels/telegram_in.py:Reader": _telegram,
-        "models/echo.py:AnswerCleaner": _answer,
+        "models/answer_cleaner.py:AnswerCleaner": _answer,
         "tools/label_marks.py:LabelMarks": _marked,
         "net/framing.py:make_strict": _http,
         "types/secret_search.py:SecretSearch": _searched,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.models import parts
+from deskhand.models import weight_packages as parts
 from deskhand.models.weights import Mirror, Weights, WeightsFolder, read_free_memory, read_weights
 from deskhand.net.download import DownloadTarget, ignore_progress
 from deskhand.testing.files import FileServer

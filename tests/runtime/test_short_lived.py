@@ -13,7 +13,7 @@ from pathlib import Path
 import anyio
 import msgspec
 
-from deskhand.cli.live import is_terminal_session
+from deskhand.cli.temporary_app import is_terminal_session
 from deskhand.config.config import Config, Home, Settings
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.testing.channel import MemoryChannel

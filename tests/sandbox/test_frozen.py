@@ -12,7 +12,7 @@ import pytest
 
 from deskhand.sandbox.base import Exit, Mount, SandboxCommand
 from deskhand.sandbox.launcher import Launch, Python, launch, make_orders
-from deskhand.sandbox.probes import open_sandbox
+from deskhand.sandbox.self_test import open_sandbox
 from deskhand.testing.beside import processes_with
 from deskhand.types.errors import SandboxUnavailable
 

@@ -11,7 +11,7 @@ from deskhand.sandbox.base import Mount, SandboxCommand
 from deskhand.sandbox.bubblewrap import Bubblewrap
 from deskhand.sandbox.landlocked import Landlocked
 from deskhand.sandbox.launcher import Python
-from deskhand.sandbox.probes import Proven, open_sandbox, probe_sandbox
+from deskhand.sandbox.self_test import Proven, open_sandbox, probe_sandbox
 from deskhand.types.errors import SandboxUnavailable
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskhand.sandbox.probes import Proven, open_sandbox
+from deskhand.sandbox.self_test import Proven, open_sandbox
 from deskhand.testing.effort import LoopWatch
 from deskhand.tools.base import Done
 from deskhand.tools.shell import MAX_KEPT_BYTES, make_shell_tool, shell

@@ -19,7 +19,7 @@ from deskhand.types.errors import ModelKeyRefused
 from deskhand.types.events import Finish
 from deskhand.types.messages import Message, Text, ToolResult, Usage
 from deskhand.types.people import SCOPES
-from deskhand.web.openai.answer import Answer
+from deskhand.web.openai.turn_answer import Answer
 
 from .served import Served, serving
 from .test_sockets import act, acting

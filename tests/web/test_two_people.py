@@ -26,7 +26,7 @@ from hypothesis import example, given, note, settings
 from hypothesis import strategies as st
 
 from deskhand.models.base import Request
-from deskhand.sandbox.probes import Proven
+from deskhand.sandbox.self_test import Proven
 from deskhand.testing.beside import at_rest, script
 from deskhand.testing.scripted import ScriptedModel
 from deskhand.types.messages import Text, ToolResult

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from deskhand.sandbox.probes import Proven
+from deskhand.sandbox.self_test import Proven
 
 from .served import Client
 from .test_files import form

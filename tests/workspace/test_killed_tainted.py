@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from deskhand.config.home import Home
 from deskhand.config.statements import load_statements
-from deskhand.sandbox.probes import Proven, open_sandbox
+from deskhand.sandbox.self_test import Proven, open_sandbox
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.beside import wait_for
 from deskhand.testing.conversations import ELSEWHERE, Conversations

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from deskhand.runtime.app import App
-from deskhand.sandbox.probes import Proven, open_sandbox
+from deskhand.sandbox.self_test import Proven, open_sandbox
 from deskhand.testing.beside import Desk, heard, processes_with, wait_for
 from deskhand.testing.crash import Crash, Fuse, fused
 from deskhand.types.events import ToolFinished

@@ -30,7 +30,7 @@ from ..types.messages import Text
 from ..types.steps import AskModel, Compact, Condensed, EndTurn, RunTools, Step, Wait
 from ..types.turn import make_call_closed, make_refusal
 from .admit import admit_next
-from .asking import Asking
+from .ask_model import Asking
 from .calls import Calls
 from .compact import make_compaction
 from .journal import Journal

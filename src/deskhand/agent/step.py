@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..models.window import estimate_fresh_tokens, is_worth_compacting
-from ..policy.guard import detect_loop, make_hints
+from ..policy.loop_guard import detect_loop, make_hints
 from ..types.client import ClientRequest
 from ..types.events import Turn
 from ..types.limits import Limits

@@ -14,11 +14,11 @@ from ..store.sqlite import SqliteStore
 from ..types.errors import Refused
 from .asks import has_driver, resume_command, submit_answer
 from .encoded import to_json
-from .live import with_app
 from .plain import escape_control
 from .run import FAILED, ME, Listing, config_option, fail, limit_option, load_settings, with_store
 from .sessions import format_local_time
 from .table import print_table
+from .temporary_app import with_app
 
 
 @click.group(cls=Listing)

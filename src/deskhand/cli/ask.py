@@ -35,7 +35,6 @@ from .asks import resume_command, submit_answer
 from .diffs import DIFF_HEADING, color_line, render_diff
 from .edits import Edits
 from .encoded import to_json
-from .live import with_app
 from .plain import Pieces, escape_control, shorten_line
 from .rehearsals import describe_arguments
 from .run import (
@@ -49,6 +48,7 @@ from .run import (
     load_settings,
     resolve_agent,
 )
+from .temporary_app import with_app
 
 MAX_STDIN_BYTES = 4_000_000
 """More cannot be one message anyway, whatever the letters; the Door says how many characters

@@ -17,10 +17,10 @@ from ..workspace.erase import erase_session as erase_it
 from .ask import Question, run_question
 from .asks import session_name
 from .encoded import to_json
-from .live import with_app
 from .plain import escape_control
 from .run import ME, config_option, fail, limit_option, load_settings, with_store
 from .sessions import format_local_time, load_events, resolve_session_key, sessions
+from .temporary_app import with_app
 
 __all__ = ["sessions"]
 

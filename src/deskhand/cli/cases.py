@@ -13,10 +13,10 @@ from ..evals.replay import REPLAY_TOKENS
 from ..evals.runner import ReplayOptions
 from ..runtime.app import App
 from ..types.errors import ConfigError
-from .live import with_app
 from .plain import escape_control, shorten_line
 from .run import FAILED, USAGE, Listing, config_option, fail, limit_option, load_settings
 from .table import print_table
+from .temporary_app import with_app
 
 
 @click.group(cls=Listing)

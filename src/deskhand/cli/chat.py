@@ -29,13 +29,13 @@ from .ask import Question, run_line_chat, set_session_model
 from .asks import resume_command, session_name, submit_answer
 from .edits import Edits
 from .keys import Keys
-from .live import with_app
 from .mentions import attach_mentions, find_paths
 from .model import set_model as keep
 from .paint import Paint
 from .plain import escape_control
 from .run import ME, USAGE, fail, load_settings, resolve_agent, run
 from .screen import Screen, detect_color_system, open_history
+from .temporary_app import with_app
 from .view import View
 from .welcome import choose_model, list_offers
 

@@ -15,11 +15,11 @@ from ..types.events import MessageReceived, TurnEnded
 from ..types.identity import Inbound, Receipt, Said
 from .asks import has_driver, resume_command, session_name
 from .encoded import to_json
-from .live import with_app
 from .plain import escape_control, shorten_line
 from .run import USAGE, Listing, config_option, fail, limit_option, load_settings, with_store
 from .sessions import format_local_time
 from .table import print_table
+from .temporary_app import with_app
 
 
 class Letter(msgspec.Struct, frozen=True):

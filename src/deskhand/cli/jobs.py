@@ -18,10 +18,10 @@ from ..runtime.app import App
 from ..web.job_views import JobDetail, JobDraft, JobRowView, Preview
 from .encoded import to_json
 from .jobs_running import COMMANDS, json_option, warn_if_no_driver, with_jobs
-from .live import with_app
 from .plain import escape_control, shorten_line
 from .run import ME, USAGE, Listing, config_option, fail, limit_option, load_settings
 from .table import print_table
+from .temporary_app import with_app
 
 COMMAND_ALIASES = {
     "info": "show",

@@ -24,10 +24,10 @@ from ..types.jobs import OPEN_STATES, Job, Run, RunState
 from .ask import PlainText, Question, ask_person
 from .asks import has_driver
 from .encoded import to_json
-from .live import with_app
 from .plain import escape_control
 from .run import FAILED, ME, NEEDS_APPROVAL, config_option, fail, limit_option, load_settings
 from .table import print_table
+from .temporary_app import with_app
 
 T = TypeVar("T")
 RUN_POLL_S = 0.2

@@ -13,11 +13,11 @@ from ..learning.proposals.queries import StoredProposal
 from ..learning.proposals.review import render_verdict
 from ..runtime.app import App
 from ..skills.scan import ScanFinding
-from .live import with_app
 from .plain import escape_control, shorten_line
 from .run import ME, config_option, fail, limit_option, load_settings
 from .sessions import format_local_time
 from .table import print_table
+from .temporary_app import with_app
 
 COLORS = {"bad": "red", "look": "yellow"}
 

@@ -19,11 +19,11 @@ from ..evals.runner import ReplayOptions, open_isolated_skill
 from ..runtime.app import App
 from ..types.errors import ConfigError
 from .encoded import to_json
-from .live import with_app
 from .plain import escape_control, shorten_line
 from .run import FAILED, USAGE, config_option, fail, load_settings
 from .sessions import format_local_time, resolve_session_key
 from .table import print_table
+from .temporary_app import with_app
 
 COLORS = {"+": "green", "-": "red", "!": "yellow"}
 

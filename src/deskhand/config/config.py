@@ -23,8 +23,8 @@ from ..net.egress import EgressConfig, check_egress
 from ..policy.postures import Posture
 from ..policy.profiles import Offered, Profile
 from ..policy.roles import ROLE_ALIASES, RoleConfig, check_roles
+from ..policy.rule_validation import KnownNames, check_rules
 from ..policy.rules import Rule
-from ..policy.validity import KnownNames, check_rules
 from ..skills.settings import SkillsReview
 from ..tools.aliases import TOOL_ALIASES
 from ..tools.file_snapshots import UndoConfig

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from ..tools.aliases import normalize_arguments
+from ..tools.aliases import TOOL_ALIASES, normalize_arguments
 from ..tools.define import decode_json
 from ..types import events as e
 from ..types.errors import Refused

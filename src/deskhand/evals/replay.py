@@ -14,7 +14,7 @@ from typing import Literal, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from ..agent.asking import build_request
+from ..agent.ask_model import build_request
 from ..agent.compact import make_compaction
 from ..agent.profile import Agent, with_options
 from ..agent.state import State, fold

@@ -16,8 +16,8 @@ from ..memory.reflect import ReflectionConfig
 from ..memory.settings import MemoryConfig
 from ..policy.profiles import is_offered
 from ..policy.roles import RoleConfig
+from ..policy.rule_validation import check_rules
 from ..policy.rules import Rule
-from ..policy.validity import check_rules
 from ..skills.python import parse_skills
 from ..types.errors import ConfigError
 from ..types.people import ROLE_SCOPES

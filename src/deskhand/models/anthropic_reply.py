@@ -10,9 +10,9 @@ import msgspec
 from ..types.events import Finish
 from ..types.messages import Message, Part, Text, Thinking, ToolCall, Usage, clean_text
 from . import faults
+from .answer_cleaner import AnswerCleaner
 from .base import Reply, Request, TextDelta, ThinkingDelta
 from .decode import TextCleaner, encode_object, make_calls, make_event_decoder, normalize_arguments
-from .echo import AnswerCleaner
 from .faults import FailedCall
 
 

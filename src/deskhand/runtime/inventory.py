@@ -26,7 +26,7 @@ from ..gateway.dispatch import Dispatch
 from ..gateway.machine_rounds import MachineRounds
 from ..net.client import Net
 from ..policy.profiles import is_offered
-from ..sandbox.probes import open_sandbox
+from ..sandbox.self_test import open_sandbox
 from ..secrets.redaction import Redactor, open_secrets
 from ..skills.python import PythonSkills, python_tools
 from ..store.blobs import Blobs

@@ -27,7 +27,7 @@ from ..config.config import Settings
 from ..config.statements import load_statements
 from ..gateway.audit_anchor import read_anchors
 from ..models.catalogue import parse_model_name
-from ..sandbox.probes import open_sandbox
+from ..sandbox.self_test import open_sandbox
 from ..secrets.proxy_keys import HAS_CRYPTOGRAPHY
 from ..secrets.redaction import open_secrets
 from ..secrets.secrets import SecretEntry

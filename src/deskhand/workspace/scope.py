@@ -16,7 +16,7 @@ from ..config.config import Settings
 from ..config.home import SHARED
 from ..net.client import Net
 from ..sandbox.base import Mount, Sandbox
-from ..sandbox.probes import Proven, open_sandbox
+from ..sandbox.self_test import Proven, open_sandbox
 from ..secrets.redaction import Redactor
 from ..store.base import Store
 from ..store.blobs import Blobs

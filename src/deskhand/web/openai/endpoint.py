@@ -10,12 +10,12 @@ from starlette.responses import Response
 from ..errors import HttpProblem, bad_request
 from ..routing import Call, Endpoint
 from ..stream import EventStream, make_standing
-from .answer import Answer, to_usage_view
 from .history import parse_history
 from .parameters import parse_request, wants_thinking
 from .pictures import Pictures
 from .schema import ChatBody, Choice, Completion, ModelCard, ModelCards
 from .stream import Head, Streaming, stream_chunks
+from .turn_answer import Answer, to_usage_view
 from .turns import SESSION_HEADER, Opened, begin_turn, follow_to_end, resume_turn
 
 PREFIX = "deskhand/"

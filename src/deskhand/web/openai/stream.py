@@ -11,8 +11,8 @@ import msgspec
 from ...types.errors import DeskhandError
 from ..errors import HttpProblem, to_sentence
 from ..routing import Call
-from .answer import Answer, End, to_usage_view
 from .schema import ToolCallItem
+from .turn_answer import Answer, End, to_usage_view
 from .turns import Opened, follow_turn
 
 

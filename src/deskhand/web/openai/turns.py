@@ -19,8 +19,8 @@ from ..errors import HttpProblem, bad_request, to_sentence
 from ..names import address_of, format_session_name, parse_session_name
 from ..routing import Call
 from ..visible_sessions import require_session
-from .answer import Answer, End
 from .history import ClientHistory
+from .turn_answer import Answer, End
 
 SESSION_HEADER = "x-deskhand-session"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from deskhand.policy.rule_validation import KnownNames, check_rules
 from deskhand.policy.rules import Rule
-from deskhand.policy.validity import KnownNames, check_rules
 from deskhand.types.errors import ConfigError
 
 KNOWN = KnownNames(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand.models.echo import Echoes
+from deskhand.models.answer_cleaner import Echoes
 
 CASES = [
     ("Hello", "Hello"),
