@@ -11,6 +11,7 @@ import pytest
 
 from deskhand.config.config import Settings, read_settings
 from deskhand.gateway.audit_anchor import append_anchors, read_anchors
+from deskhand.models.weights import WeightsFolder
 from deskhand.supervision.doctor import PROBES, DoctorFinding, DoctorProbe, run_probes
 from deskhand.testing.llm import FakeLLM
 from deskhand.types.errors import StoreCorrupt
@@ -76,6 +77,20 @@ async def test_models(tmp_path: Path) -> None:
         settings_of(tmp_path, "defaults: {models: [openai/x]}"), "models"
     )
     assert (level, "set OPENAI_API_KEY" in text, remedy) == ("bad", True, "deskhand model list")
+
+
+async def test_an_embedded_model_with_and_without_its_weights(tmp_path: Path) -> None:
+    config = "defaults: {models: [embedded/qwen2.5-coder-0.5b]}"
+    settings = settings_of(tmp_path / "home", config, DESKHAND_CACHE=str(tmp_path))
+    ((level, text, _),) = await findings(settings, "models")
+    assert (level, "deskhand model pull qwen2.5-coder-0.5b" in text) == ("bad", True)
+    folder = WeightsFolder(tmp_path / "models")
+    folder.folder.mkdir()
+    with folder.path("qwen2.5-coder-0.5b").open("wb") as file:
+        file.truncate(folder.find("qwen2.5-coder-0.5b").size_bytes)
+    assert await findings(settings, "models") == [
+        ("good", "embedded/qwen2.5-coder-0.5b: its weights are here", "")
+    ]
 
 
 def test_a_log_that_was_changed(tmp_path: Path) -> None:

@@ -159,18 +159,14 @@ class Models:
             self.open(name)
             return ""
         self._shelf.find(model)
-        return (
-            ""
-            if self._shelf.has(model)
-            else f"its weights are not here yet: deskhand model pull {model}"
-        )
+        _require_engine()
+        if self._shelf.has(model):
+            return ""
+        return f"its weights are not here yet: deskhand model pull {model}"
 
     def _open_embedded(self, name: str) -> Model:
         """An embedded model. Its engine starts with the first request, or when it is warmed."""
-        if not is_installed():
-            raise ModelUnknown(
-                "the engine for embedded models is not installed: pip install 'deskhand[local]'."
-            )
+        _require_engine()
         if not self._shelf.has(name):
             raise ModelUnknown(
                 f"the weights of {name!r} are not here yet: deskhand model pull {name}"
@@ -286,3 +282,11 @@ def is_small(settings: Settings, model: str) -> bool:
     provider = model.partition("/")[0]
     own = settings.config.providers.get(provider)
     return provider == PROVIDER or (own is not None and own.tools != "native")
+
+
+def _require_engine() -> None:
+    """Raises ModelUnknown when the engine for embedded models is not installed."""
+    if not is_installed():
+        raise ModelUnknown(
+            "the engine for embedded models is not installed: pip install 'deskhand[local]'."
+        )

@@ -27,6 +27,7 @@ from ..config.config import Settings
 from ..config.statements import load_statements
 from ..gateway.audit_anchor import read_anchors
 from ..models.catalogue import parse_model_name
+from ..models.weights import PROVIDER as EMBEDDED
 from ..sandbox.self_test import open_sandbox
 from ..secrets.proxy_keys import HAS_CRYPTOGRAPHY
 from ..secrets.redaction import open_secrets
@@ -216,10 +217,14 @@ async def _probe_model(settings: Settings, name: str) -> DoctorFinding:
     be right."""
     models = Models(settings)
     try:
-        models.open(name)
+        missing = models.check(name)
         provider, _ = parse_model_name(name)
     except DeskhandError as error:
         return DoctorFinding("bad", f"{name}: {error}", "deskhand model list")
+    if missing:
+        return DoctorFinding("bad", f"{name}: {missing}", "deskhand model list")
+    if provider == EMBEDDED:
+        return DoctorFinding("good", f"{name}: its weights are here")
     catalogue = build_catalogue(settings)
     own = settings.config.providers.get(provider)
     if provider not in catalogue.providers:
