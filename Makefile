@@ -56,7 +56,7 @@ test: check $(VENV)/.tests ## Set up, check, and run the tests that take minutes
 	@$(BIN)/python -m pytest
 
 test-all: check $(VENV)/.tests ## The same with the slow tests and all examples of properties; takes half an hour
-	@DESKHAND_TESTS=all $(BIN)/python -m pytest --durations=25
+	@TESTS=all $(BIN)/python -m pytest --durations=25
 
 $(VENV)/.tests: $(VENV)/.dev $(CLIENTS)/.ready
 	@bash scripts/deps.sh $(TEST_PACKAGES)

@@ -1,6 +1,6 @@
 """Writes tests/slow.txt, the tests that only `make test-all` runs, from the times of a whole run.
 
-Run `DESKHAND_TESTS=all python -m pytest --junitxml=times.xml`, then this with times.xml.
+Run `TESTS=all python -m pytest --junitxml=times.xml`, then this with times.xml.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-ALL = os.environ.get("DESKHAND_TESTS") == "all"
+ALL = os.environ.get("TESTS") == "all"
 """`make test-all` sets it: slow tests run too, and properties get all of their examples."""
-TIMES = int(os.environ.get("DESKHAND_EXAMPLES", "1"))
+TIMES = int(os.environ.get("EXAMPLES", "1"))
 """So many times as many examples, for who hunts a fault."""
 QUICK_EXAMPLES = 25
 

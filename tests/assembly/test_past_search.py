@@ -56,7 +56,7 @@ class Town(Desk):
         def authorise(inbound: Inbound) -> Principal:
             return Principal(inbound.sender, ROLES[inbound.sender])
 
-        async with self.running(channels=(MemoryChannel("memory"),), authorise=authorise) as app:
+        async with self.running(channels=(MemoryChannel("memory"),), authorize=authorise) as app:
             yield app
 
     async def tell(

@@ -138,7 +138,7 @@ async def test_what_is_being_sent_is_sent_before_it_ends(tmp_path: Path, asked_b
     duplicate."""
     desk = Desk(tmp_path, **ALLOWED)
     channel = SlowChannel()
-    parts = desk.parts(channels=(channel,), authorise=lambda inbound: OWNER)
+    parts = desk.parts(channels=(channel,), authorize=lambda inbound: OWNER)
     if asked_by == "the tool":
         channel.write('[["restart", {}]]')
     else:
@@ -147,7 +147,7 @@ async def test_what_is_being_sent_is_sent_before_it_ends(tmp_path: Path, asked_b
     async with open_app(desk.settings, parts) as app:
         with anyio.fail_after(30):
             assert await run_worker(app, lambda: None) == RESTART
-    async with desk.running(channels=(channel,), authorise=lambda inbound: OWNER):
+    async with desk.running(channels=(channel,), authorize=lambda inbound: OWNER):
         await wait_for(partial(_sent, channel, 2))
     said = [
         "".join(part.text for part in out.parts if isinstance(part, Text))

@@ -88,8 +88,8 @@ SHORT: Final[dict[str, tuple[int, str]]] = {
 }
 """The same of regular expressions alone, by the beginning of their file and name."""
 MADE: Final[dict[str, str]] = {
-    "channels/telegram_in.py:_is_meant": "the bot's own name; fed below",
-    "channels/telegram_in.py:_text": "the bot's own name; fed below",
+    "channels/telegram_in.py:_is_addressed": "the bot's own name; fed below",
+    "channels/telegram_in.py:_read_text": "the bot's own name; fed below",
     "models/shim_correcting.py:_correct_fact": "a word of a request of at most 160 characters",
     "models/shim_library.py:has_example_shape": "a number or a text, escaped; one word",
     "models/shim_mending.py:make_swap_program": "a word, escaped",
@@ -104,7 +104,9 @@ TOO_DEEP: Final[dict[str, str]] = {
     "agent/tracing.py:read_request": "what our own journal has shown",
     "memory/queries.py:source_text": "our own log",
     "jobs/text.py:": "a zone that was checked when the job was written",
+    "store/queries.py:tool_of_call": "our own log",
     "store/sql.py:load_sql": "names of packages of ours",
+    "store/sqlite.py:_decode_waiting": "rows that we wrote",
     "tools/kv.py:_decode_label": "rows that we wrote",
     "tools/program/tools.py:make_program_tools": "a zone that was checked when the settings were read",  # noqa: E501
     "tools/task_rows.py:": "rows that we wrote",
@@ -113,7 +115,7 @@ TOO_DEEP: Final[dict[str, str]] = {
 it."""
 
 _DISK = "reads and writes a file piece by piece"
-_TREE = "a program of at most 8,000 characters whose tree is at most 100 deep: see tree_of"
+_TREE = "a program of at most 8,000 characters whose tree is at most 100 deep: see parse_python"
 _PATH = "a path that the kernel took, or the parts of one"
 UNFED: Final[dict[str, str]] = {
     "tools/names.py:_is_hidden": "one character",
@@ -142,11 +144,12 @@ UNFED: Final[dict[str, str]] = {
     "skills/skill.py:_list_files": "folders, to a depth of three",
     "store/blobs.py:Blobs.adopt": _DISK,
     "store/writer.py:": "a queue",
+    "tools/program/copying.py:find_changes": "the files of a copy, each once",
     "tools/program/source.py:Source.iter_entries": "names of folders, each once",
     "tools/files.py:_find_similar": "a name of at most 255 characters beside those of a folder",
     "tools/files.py:_remember_version": "a table with a fixed number of rows",
     "tools/folders.py:iter_files": _PATH,
-    "tools/languages.py:_find_in_python": "a file of at most 128 kB: see tree_of",
+    "tools/languages.py:_find_in_python": "a file of at most 128 kB: see parse_python",
     "tools/label_marks.py:LabelMarks._links_label": "at most 120 folders",
     "tools/notes.py:": "files of a folder of ours",
     "tools/pages.py:Pages.put": "drops the oldest pages",

@@ -293,7 +293,7 @@ def test_a_setting_says_what_it_does_and_what_holds_without_it(page: Page) -> No
     page.goto("/#/house/settings")
     page.get_by_label("Find a setting").fill("model calls in one turn")
     row = page.get_by_role("listitem").filter(has_text="defaults.steps")
-    expect(row).to_contain_text("Model calls in one turn.")
+    expect(row).to_contain_text("The most model calls in one turn.")
     field = row.get_by_label("defaults.steps")
     expect(field).to_have_attribute("placeholder", "default: 50")
     field.fill("60")

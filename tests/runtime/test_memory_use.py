@@ -92,7 +92,7 @@ async def test_nothing_grows_with_the_conversations_there_have_been(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module, name in (
-        (budgets, "MAX_PLACES"),
+        (budgets, "MAX_ADDRESSES"),
         (drafts, "MAX_PLACES"),
         (remembering, "PEOPLE_KNOWN"),
     ):

@@ -271,14 +271,15 @@ BY_NAME = {
 }
 TOLD_BY_NAME = {
     "tools/attempt.py": "the names in a call that failed; what was read has said its own label",
-    "jobs/wiring.py": "names that were seen when something changed",
+    "jobs/sources.py": "names that were seen when something changed",
     "workspace/undo_journal.py": "names in the journal, of which the bytes are blobs with labels of their own",  # noqa: E501
     "workspace/diffs.py": "names in the journal, of which the bytes are blobs with labels of their own",  # noqa: E501
 }
 
 
 @pytest.mark.parametrize(
-    ("method", "known"), [("by_name", BY_NAME), ("told_by_name", TOLD_BY_NAME)]
+    ("method", "known"),
+    [("resolve_place", BY_NAME), ("listing_label_by_name", TOLD_BY_NAME)],
 )
 def test_nobody_judges_by_name_what_was_read(method: str, known: dict[str, str]) -> None:
     """`Marks` takes the place of what was read, which only whoever opened it has. Names are asked

@@ -138,14 +138,14 @@ from deskhand.tools.watch import Watch
 async def main():
     hands = Hands(Path(sys.argv[1]), SandboxProvider())
     context = await hands.context()
-    async with await Watch.of(context, "make things") as watch:
+    async with await Watch.start(context, "make things") as watch:
         (hands.folder / "a").write_text("after")
         (hands.folder / "RULES.md").write_text("evil")
         (hands.folder / "gone").unlink()
         if sys.argv[2] == "over":
-            await watch.over()  # and its rows are never committed
+            await watch.finish()  # and its rows are never committed
         elif sys.argv[2] == "so_far":
-            await watch.so_far()
+            await watch.checkpoint()
             (hands.folder / "later").write_text("x")
         os.kill(os.getpid(), signal.SIGKILL)
 

@@ -144,6 +144,6 @@ async def test_a_channel_speaks_for_no_other(tmp_path: Path) -> None:
         await until(lambda: len(channel.sent) == 1)
         assert [row.session for row in await app.store.sessions(ANN)] == ["default/memory:2"]
     for name in ("terminal", "web", "api", "door"):
-        with pytest.raises(ConfigError, match="a surface of our own"):
+        with pytest.raises(ConfigError, match="uses that name itself"):
             async with running(tmp_path, MemoryChannel(name), SetClock(1e9), "auto"):
                 raise AssertionError("it was opened")

@@ -1,4 +1,4 @@
-"""The one way in: it authorises, routes and stores what comes from a surface, and then confirms
+"""The one way in: it authorizes, routes and stores what comes from a surface, and then confirms
 it."""
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from .tool_wiring import ToolWiring
 
 
 class LocalAccess:
-    """Implements `gateway.door.Access`. Without `authorise` the users in the store are asked;
+    """Implements `gateway.door.Access`. Without `authorize` the users in the store are asked;
     `model` opens `provider/name`."""
 
     def __init__(

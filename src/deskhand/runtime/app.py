@@ -138,7 +138,7 @@ class SettingsListener(Protocol):
 
 class Parts(msgspec.Struct, frozen=True):
     """What a test or another program may replace. Without `tools` each agent has those that its
-    settings allow; without `authorise` the users in the store are asked. `renew` is told of changed
+    settings allow; without `authorize` the users in the store are asked. `renew` is told of changed
     settings, `meaning` opens what compares the meanings of memories, `net` reaches the public
     web."""
 

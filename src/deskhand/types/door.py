@@ -53,7 +53,7 @@ class Progress(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Door(Protocol):
-    """How a surface acts. Nothing passes it unauthorised, and what `submit` accepted is durable."""
+    """How a surface acts. Nothing passes it unauthorized, and what `submit` accepted is durable."""
 
     async def submit(self, inbound: Inbound) -> Receipt:
         """Authorise, route and store. Returns once the row is on disk (or refused); raises

@@ -62,7 +62,7 @@ class Grant(msgspec.Struct, frozen=True):
     @property
     def sender(self) -> str:
         """What stands as `Inbound.sender` on the channels `web` and `api`: the user, and where this
-        credential may do less than they, the most that it may, as in `ann/member`. `authorise`
+        credential may do less than they, the most that it may, as in `ann/member`. `authorize`
         makes the same principal of it."""
         name = self.principal.id
         if "admin" in self.scopes:
