@@ -142,4 +142,4 @@ async def test_nobody_sees_jobs_that_are_not_theirs(tmp_path: Path) -> None:
         assert "theirs (on)" in alone
         assert "brief" not in alone
         assert asked(Address("memory", chat="1"), "brief") == "You have no job 'brief'."
-        assert "alone with me" in asked(Address("memory", chat="1", group=True))
+        assert "with me alone" in asked(Address("memory", chat="1", group=True))

@@ -577,7 +577,7 @@ def test_plugins(desk: Desk) -> None:
     assert desk("plugins", "list") == (
         f"No plugins yet. A plugin is a Python file in {folder}, or an installed package.\n"
     )
-    assert "there is no games.py there" in desk("plugins", "enable", "games", code=2)
+    assert "there is no file games.py" in desk("plugins", "enable", "games", code=2)
     folder.mkdir(parents=True, mode=0o700)
     (folder / "games.py").write_text(PLUGIN)
     (folder / "games.py").chmod(0o600)

@@ -514,12 +514,12 @@ class App:
                     f"channel {channel.name}", report.ok_at, report.error_at, report.error
                 )
 
-        facts = {fact.name: fact for fact in self.vitals.facts()}
         found = [
             await self._checkup.check_store(),
             await self._checkup.check_outbox(),
             sandbox_fact(self.sandbox),
         ]
+        facts = {fact.name: fact for fact in self.vitals.facts()}  # as they are after the checks
         if "driver" not in facts:
             found.append(driver_fact(read_holder(self.settings.home.lock)))
         found.append(self.current.health_fact())
