@@ -16,6 +16,7 @@ from deskhand.models.window import (
     estimate_request_tokens,
     fit_messages,
     fit_request,
+    message_budget,
     request_room,
 )
 from deskhand.types.errors import ContextOverflow
@@ -177,3 +178,17 @@ def test_how_a_model_counts_is_learned() -> None:
     meter.learn("m", asked, 0)
     meter.learn("m", asked, 10**9)
     assert meter.scale("m") == 4.0
+
+
+@pytest.mark.parametrize("times", [1, 2, 4, 10])
+def test_what_is_full_by_the_providers_count_is_shortened_for_good(times: int) -> None:
+    """Also where it counts far more than we estimate: else each turn would shorten it in vain, and
+    write all that stays once more."""
+    limits = Limits(window=100_000)
+    messages = [each for n in range(800) for each in (person(f"{n} " + "w" * 400), *step(n, "ok"))]
+    while sum(map(estimate_tokens, messages)) * times > 0.82 * limits.window:
+        messages = messages[3:]
+    before = sum(map(estimate_tokens, messages))
+    budget = message_budget(messages, limits.window * 2 // 5, before * times, limits)
+    kept = [message for _, message in fit_messages(messages, budget).kept]
+    assert sum(map(estimate_tokens, kept)) <= max(0.6 * before, 300)

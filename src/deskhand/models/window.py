@@ -119,13 +119,16 @@ def message_budget(
 ) -> int:
     """How many tokens, by our count, messages may keep so that about `wanted` are used in all: what
     the model counted beyond them is the prompt. Where that leaves too little, half of what is
-    free."""
-    beside = max(0, context_tokens - int(limits.scale * sum(map(estimate_tokens, messages))))
+    free, or half of what they are now if that is less."""
+    estimated = int(limits.scale * sum(map(estimate_tokens, messages)))
+    beside = max(0, context_tokens - estimated)
     free = request_room(limits.model_window or limits.window, limits.output_tokens) - beside
-    return max(
-        MIN_TOKENS,
-        int((wanted - beside if wanted - beside >= free // 4 else free // 2) / limits.scale),
-    )
+    left = wanted - beside
+    if left < free // 4:
+        # At most half of what there is: where the provider counts far more than we estimate, all
+        # would stay otherwise, and each turn would shorten it again in vain.
+        left = min(free // 2, estimated // 2)
+    return max(MIN_TOKENS, int(left / limits.scale))
 
 
 def is_worth_compacting(messages: Sequence[ContextMessage], limits: Limits) -> bool:
