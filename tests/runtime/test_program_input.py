@@ -7,7 +7,7 @@ from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deskhand.gateway.inbound_body import (
@@ -103,6 +103,8 @@ def filled(kind: Any, deep: int = 0) -> st.SearchStrategy[Any]:
     return st.from_type(kind)
 
 
+@example(Said(Message("user", (Text("hunter2", Label(source="hunter2")),))))
+@example(Said(Message("user", (Text("a"), Text("b", Label(by=("hunter2",)))))))
 @given(filled(Body))
 def test_no_string_of_what_is_handed_in_keeps_a_secret(body: Any) -> None:
     """Whatever is added to a body: fields, and what lies in them."""

@@ -21,7 +21,7 @@ from ..types import events as e
 from ..types.commit import Choices, Outgoing, SayPart
 from ..types.errors import Refused
 from ..types.identity import Body, Said
-from ..types.labels import join_labels
+from ..types.labels import Label, join_labels
 from ..types.messages import (
     File,
     Image,
@@ -101,9 +101,18 @@ def _redact_result(result: ToolResult, redact: Redact) -> ToolResult:
 def redact_body(body: Body, redact: Redact) -> Body:
     """What a person or a program hands in, before it is stored: without secrets in any string of
     it."""
-    if isinstance(body, Said) and not body.earlier and body.request is None:  # as nearly always
-        return replace(body, message=redact_message(body.message, redact))
-    return redact_value(body, redact)
+    match body:
+        # Nearly always: one text, on the word of one person, whom no secret names.
+        case Said(
+            message=Message(
+                parts=(Text(label=Label(source=source, by=(), readers=None)),)
+            ) as message,
+            earlier=(),
+            request=None,
+        ) if not source or redact(source) == source:
+            return replace(body, message=redact_message(message, redact))
+        case _:
+            return redact_value(body, redact)
 
 
 T = TypeVar("T")
