@@ -14,6 +14,7 @@ from ..assembly.host import Host
 from ..assembly.side_queries import SideQueries
 from ..config.sections import DeepWorkConfig
 from ..gateway.inject import InboundInjector
+from ..store.queries import was_accepted
 from ..tools.task_rows import tasks_of
 from ..tools.task_words import SHORT_LIST_LINES, graph_label, list_tasks, percent_done, render_tasks
 from ..types.budget import Charge
@@ -220,7 +221,7 @@ class Deep:
         session = run.session
         goal = run.goal
         judged_at = (run.end_n, run.goal_n)
-        if await queries.was_handed_in(store, run.address, key):
+        if await was_accepted(store, run.address, key):
             return
         state = fold(State(session), await store.history(session))
         person = responsible_person(run.goal_by) if run.goal_by else ""

@@ -89,8 +89,3 @@ async def is_long_work(store: Store, session: str) -> bool:
 async def long_work_sessions(store: Store) -> list[str]:
     """The sessions that are in deep work or have a goal."""
     return [session for (session,) in await store.query("long_work_all", ())]
-
-
-async def was_handed_in(store: Store, address: Address, key: str) -> bool:
-    """Whether a message was accepted under this key before."""
-    return bool(await store.query("inbox_find", (address.channel, address.account, key)))

@@ -246,7 +246,7 @@ class LocalDoor:
         message = body.message if isinstance(body, Said | Rewind) else None
         if message is None or not any(isinstance(part, File) for part in message.parts):
             return inbound
-        if await was_accepted(self._store, inbound):
+        if await was_accepted(self._store, inbound.address, inbound.external_id):
             return inbound  # its files were opened then, and the agent may have changed them
         opened = await self._access.unpack_message(session, message)
         return replace(inbound, body=replace(body, message=opened))

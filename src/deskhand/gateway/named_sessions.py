@@ -40,7 +40,7 @@ class NamedSessions:
         place = inbound.address
         if not isinstance(body, Command) or body.name != "start" or place.channel in OWN_SURFACES:
             return None
-        if await was_accepted(self._store, inbound):
+        if await was_accepted(self._store, inbound.address, inbound.external_id):
             return None
         name = body.args.strip().lower()
         if not _NAME.fullmatch(name):

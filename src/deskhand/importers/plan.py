@@ -18,6 +18,7 @@ from ..store.base import Store
 from ..types.identity import Address, session_key
 from ..types.options import SYSTEM_PROMPT_CHARS, SessionOptions
 from ..types.people import OWNER_NAME, ROLE_SCOPES
+from ..users.queries import read_users
 from .ledger import (
     BEGUN_MARK,
     Ledger,
@@ -127,7 +128,7 @@ async def make_plan(
     known = await load_ledger(store, found.system)
     notes = ImportNotes()
     agents = {each.name: agent_name(each.name) for each in found.agents}
-    users_here = {str(row[0]) for row in await store.query("user_role_all", ())}
+    users_here = {*read_users(store)}
     people, new_people = _people(found, settings, known, me=me, taken=users_here, notes=notes)
     new_presets = _presets(found, settings, known, notes)
     preset_names = {each.name for each in list_presets(settings.home.root / "prompts")}

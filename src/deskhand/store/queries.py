@@ -8,7 +8,7 @@ import msgspec
 
 from ..types.commit import Change
 from ..types.events import ModelReplied, decode_event
-from ..types.identity import Inbound, Principal
+from ..types.identity import Address, Principal
 from ..types.process import Process, parse_process_row
 from .base import SessionRow, Store
 
@@ -163,10 +163,9 @@ def _json_list(values: Sequence[str]) -> str:
 # The inbox and the outbox
 
 
-async def was_accepted(store: Store, inbound: Inbound) -> bool:
+async def was_accepted(store: Store, address: Address, external_id: str) -> bool:
     """Whether this event of its platform was accepted before."""
-    place = inbound.address
-    event = (place.channel, place.account, inbound.external_id)
+    event = (address.channel, address.account, external_id)
     return bool(await store.query("inbox_find", event))
 
 

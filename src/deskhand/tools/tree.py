@@ -50,14 +50,6 @@ def scan_folder(path: str) -> Iterator[Iterator[os.DirEntry[str]]]:
         os.close(descriptor)
 
 
-def open_noatime(path: str) -> IO[bytes]:
-    """The file, open to be read without a trace. Raises OSError."""
-    try:
-        return os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | _NOATIME), "rb")
-    except PermissionError:
-        return os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW), "rb")
-
-
 def walk_tree(top: str) -> Iterator[tuple[str, os.stat_result]]:
     """All that lies beneath a folder, and the folder itself, each by its path and as itself. No
     link is followed, and looking leaves no trace. What cannot be looked at is passed over."""

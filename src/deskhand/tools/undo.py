@@ -26,8 +26,6 @@ from .written import make_review_rows
 KV_FOLDER = "kv:"
 TASKS_FOLDER = "task:"
 """The `folder` of effects on key-values, and of those on tasks."""
-UNKNOWN_STATE = "?"
-"""The state after a change of which only the state before was noted."""
 
 
 class UndoItem(msgspec.Struct, frozen=True, gc=False):

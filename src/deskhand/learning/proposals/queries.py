@@ -253,16 +253,6 @@ def mark_uses_undone(session: str, n: int) -> Change:
     return Change("skill_use_undone", (session, n))
 
 
-# The undo journal
-
-
-async def find_entry_number(store: Store, key: str) -> int | None:
-    """The number of the entry of the undo journal that was written under this key."""
-    for (n,) in await store.query("effect_known", (key,)):
-        return int(n)
-    return None
-
-
 def _parse(row: tuple[Any, ...]) -> StoredProposal:
     """A proposal from the columns that proposals.sql reads."""
     values = dict(zip(StoredProposal.__struct_fields__, row, strict=True))

@@ -26,6 +26,7 @@ from ...types.errors import ConfigError, DeskhandError, Refused, ToolError
 from ...types.events import AnyEvent, TurnEnded
 from ...types.identity import Principal
 from ...types.messages import clean_text
+from ...workspace.queries import find_entry_number
 from ...workspace.undo_journal import UndoJournal
 from . import queries
 from .queries import Card, Decision, Proposal, State, StoredProposal
@@ -219,7 +220,7 @@ class Proposals:
         for proposal in await queries.list_accepted(store):
             if proposal.turns_before or (proposal.decided_at or now) > now - CUT_OFF_S:
                 continue
-            if await queries.find_entry_number(store, proposal.key) is not None:
+            if await find_entry_number(store, proposal.key) is not None:
                 continue
             if not await self._is_written(proposal):
                 gone = await self._drop_approval(proposal)
@@ -274,7 +275,7 @@ class Proposals:
             ground.ids,
         )
         system = Principal("deskhand", ("owner",), "system")
-        number = await queries.find_entry_number(ground.store, proposal.key)
+        number = await find_entry_number(ground.store, proposal.key)
         if number is None:  # the journal does not keep entries for ever
             return await self._remove_file(proposal)
         effect = await effects.get(system, number)
