@@ -209,5 +209,5 @@ def test_files_are_attached_and_pictures_pasted(page: Page) -> None:
     expect(answer(page, "You said: see these")).to_be_visible()
     picture = page.get_by_role("img", name="dot.png")
     expect(picture).to_be_visible()
-    assert picture.evaluate("image => image.complete && image.naturalWidth") == 1
+    expect(picture).to_have_js_property("naturalWidth", 1)  # once its bytes have come
     expect(page.locator(".bubble .file-card")).to_contain_text("list.txt")
