@@ -25,7 +25,7 @@ from gateway_clients import Counted, Seen, Wanted
 from deskhand.assembly.models import Models
 from deskhand.config.config import Config, Home, Settings
 from deskhand.runtime.app import App, Parts, open_app
-from deskhand.runtime.http_server import Site
+from deskhand.runtime.http_server import AppServer
 from deskhand.types.door import Progress
 from deskhand.types.events import Recorded, TurnEnded
 
@@ -58,7 +58,7 @@ async def served(home: Path, url: str) -> AsyncIterator[tuple[App, str]]:
     async with Models(settings) as models:
 
         async def page(app: App) -> None:
-            await Site(app, models).run()
+            await AppServer(app, models).run()
 
         async with (
             open_app(settings, Parts(models.open, {}, serve=page)) as app,

@@ -18,7 +18,7 @@ from deskhand.policy.rules import Case, decide
 from deskhand.store.blobs import Blobs
 from deskhand.store.sqlite import SqliteStore
 from deskhand.tools.base import Context
-from deskhand.tools.watch import Watch
+from deskhand.tools.watch import FileWatch
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import OWNER
 from deskhand.workspace.scope import SandboxProvider, ToolScopes
@@ -56,7 +56,7 @@ async def figures() -> tuple[float, float]:
 
         async def once(n: int) -> None:
             decide(rules, case)
-            watch = await Watch.start(msgspec.structs.replace(context, key=f"call{n}"), "true")
+            watch = await FileWatch.start(msgspec.structs.replace(context, key=f"call{n}"), "true")
             await watch.finish()
 
         cpu = list[float]()

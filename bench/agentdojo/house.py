@@ -20,7 +20,7 @@ from deskhand.config.config import Config, Home, Settings
 from deskhand.models.base import Request
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.testing.obedient import Obedient, says
-from deskhand.testing.person import Consent, Talk, talk
+from deskhand.testing.person import Consent, PersonTalk, talk
 from deskhand.testing.scripted import ScriptedModel
 from deskhand.tools.base import Context, Outcome, Spec, Tool, make_result
 from deskhand.types.errors import ToolError
@@ -93,7 +93,7 @@ class Dojo:
         self._cases = cases
         self._count = 0
 
-    async def run(self, prompt: str, case: Case, consent: Consent) -> Talk:
+    async def run(self, prompt: str, case: Case, consent: Consent) -> PersonTalk:
         """Put the person's wish to it."""
         self._count += 1
         chat = str(self._count)

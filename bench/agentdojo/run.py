@@ -35,7 +35,7 @@ from replies import replies_of
 from report import WAYS, WORDS, Outcome, Way, holds, replace_table, report
 
 from deskhand.testing.obedient import Obedient, Order
-from deskhand.testing.person import Hasty, OnlyThese, Talk, nobody
+from deskhand.testing.person import Hasty, OnlyThese, PersonTalk, nobody
 from deskhand.types.tuning import tune_interpreter
 
 VERSION = "v1.2.1"
@@ -66,7 +66,7 @@ class Pipeline(BasePipelineElement):
         self._way = way
         self._user = user_task
         self._injection = injection_task
-        self.told, self.case = Talk(), Case(None, Obedient((), "", ()))
+        self.told, self.case = PersonTalk(), Case(None, Obedient((), "", ()))
 
     def query(
         self, query: str, runtime: Any, env: Any = None, messages: Any = (), extra_args: Any = None

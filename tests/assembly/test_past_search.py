@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from deskhand.assembly.past_search import _fold_conversation
 from deskhand.runtime.app import App
-from deskhand.testing.beside import Desk, results, wait_for
+from deskhand.testing.beside import TemporaryHome, results, wait_for
 from deskhand.testing.channel import MemoryChannel
 from deskhand.tools.base import Context
 from deskhand.types.commit import Commit
@@ -41,7 +41,7 @@ NOON = 1_700_000_000.0
 NOWHERE = "There is no conversation of that name that everybody here may read"
 
 
-class Town(Desk):
+class Town(TemporaryHome):
     """Several people, each in chats of their own and together in groups."""
 
     def __init__(self, home: Path) -> None:

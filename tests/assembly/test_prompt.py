@@ -35,7 +35,7 @@ from deskhand.types.events import Turn
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import LOCAL, OWNER
 from deskhand.types.messages import Audio, Image, Message, Part, Text, Usage
-from deskhand.workspace.quarantine import Held
+from deskhand.workspace.quarantine import HeldBack
 
 CHAT = Address("chat", chat="1")
 GROUP = Address("chat", chat="2", group=True)
@@ -75,7 +75,7 @@ class Desk:
         self.prompt = Prompt(sources, self.skills, self.clock, self.extras)
         self.told = ""
 
-    def skills(self, held: Held) -> str:
+    def skills(self, held: HeldBack) -> str:
         return "# Skills\n- brew"
 
     def extras(self, address: Address) -> str:

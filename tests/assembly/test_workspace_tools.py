@@ -16,7 +16,7 @@ from deskhand.config.config import Config, Home, Settings
 from deskhand.models.base import Request
 from deskhand.runtime.app import OWNER, App, Parts, open_app
 from deskhand.testing.channel import MemoryChannel
-from deskhand.testing.person import Talk, no, talk
+from deskhand.testing.person import PersonTalk, no, talk
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.commit import Change
 from deskhand.types.identity import Address
@@ -84,7 +84,7 @@ class Own:
                 yield app
             tasks.cancel_scope.cancel()
 
-    async def call(self, app: App, tool: str, /, **arguments: object) -> Talk:
+    async def call(self, app: App, tool: str, /, **arguments: object) -> PersonTalk:
         made = ToolCall("c", tool, msgspec.Raw(msgspec.json.encode(arguments)))
 
         def script(request: Request) -> Message:

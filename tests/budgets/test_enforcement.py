@@ -26,7 +26,7 @@ from deskhand.models.base import Item, Model, Reply, Request, TextDelta, Thinkin
 from deskhand.models.side_completion import Aside
 from deskhand.runtime.app import App
 from deskhand.store.sqlite import SqliteStore
-from deskhand.testing.beside import OWNER, Desk, at_rest, wait_for
+from deskhand.testing.beside import OWNER, TemporaryHome, at_rest, wait_for
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.budget import Charge
@@ -381,7 +381,7 @@ def test_a_key_that_names_nobody() -> None:
 async def test_who_comes_near_is_warned_once(tmp_path: Path) -> None:
     """At the place where they talk, without a call of a model; and what it has cost is said on
     demand."""
-    desk = Desk(
+    desk = TemporaryHome(
         tmp_path, budgets={"person": {"tokens_per_day": 100_000}, "all": {"tokens": 1_000_000}}
     )
     session = "default/terminal:1"
@@ -429,7 +429,7 @@ async def _replies(app: App, session: str, number: int) -> bool:
 async def test_a_conversation_stops_in_words_and_goes_on(tmp_path: Path) -> None:
     """No call is made that does not fit, no other model is tried, and what is lifted holds at
     once."""
-    desk = Desk(
+    desk = TemporaryHome(
         tmp_path,
         budgets={"person": {"tokens": 100_000}},
         defaults={"models": ["scripted/x", "scripted/y"]},
@@ -558,7 +558,7 @@ async def test_what_broke_off_while_it_answered_has_cost_something(
         assert desk.ledger.sum_used("person", "anna")[0] > 200 + 20, (
             "what was held, and the 20 of the other"
         )
-    desk2 = Desk(tmp_path / "home", budgets={"person": {"tokens": 1_000_000}})
+    desk2 = TemporaryHome(tmp_path / "home", budgets={"person": {"tokens": 1_000_000}})
     desk2.model = Breaks()
     async with desk2.running() as app:
         await desk2.say(app, "hello")

@@ -16,7 +16,7 @@ from deskhand.config.config import Home, read_settings
 from deskhand.config.statements import load_statements
 from deskhand.store.sqlite import SqliteStore
 from deskhand.supervision.lock import Holder, acquire_lock
-from deskhand.testing.beside import Desk
+from deskhand.testing.beside import TemporaryHome
 from deskhand.types.commit import Change
 
 from .test_serve import DESKHAND, Served
@@ -61,7 +61,7 @@ class Workshop(Served):
         """The agent writes the plugin so, one after the other."""
 
         async def main() -> None:
-            desk = Desk(self.home)
+            desk = TemporaryHome(self.home)
             async with desk.running() as app:
                 row = ("default", str(self.plugin.parent), 1, 0.0, "owner")
                 await app.store.change([Change("path_grant_set", row)])

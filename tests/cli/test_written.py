@@ -19,7 +19,7 @@ from deskhand.config.statements import load_statements
 from deskhand.store.blobs import Blobs
 from deskhand.store.sqlite import SqliteStore
 from deskhand.tools.base import Context
-from deskhand.tools.watch import Watch
+from deskhand.tools.watch import FileWatch
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import OWNER
 from deskhand.workspace.scope import SandboxProvider, ToolScopes
@@ -62,7 +62,7 @@ class Owner:
             reach,
         )
         context = Context(*place, SystemClock(), ids, lambda text: None, ids.new("call"), OWNER)
-        watch = await Watch.start(context, script)
+        watch = await FileWatch.start(context, script)
         subprocess.run(["/bin/bash", "-c", script], cwd=self.repo, check=False)
         if not killed:
             await store.change((await watch.finish()).rows)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from deskhand.runtime.app import App, open_app
 from deskhand.runtime.worker import run_worker
 from deskhand.supervision.supervise import RESTART
-from deskhand.testing.beside import OWNER, Desk, wait_for
+from deskhand.testing.beside import OWNER, TemporaryHome, wait_for
 from deskhand.testing.channel import MemoryChannel
 from deskhand.tools.base import Context
 from deskhand.types.commit import Change, Outgoing
@@ -32,7 +32,7 @@ class Life:
     """One home whose service ends when it is asked to, and is started again."""
 
     def __init__(self, home: Path) -> None:
-        self.desk = Desk(home, **ALLOWED)
+        self.desk = TemporaryHome(home, **ALLOWED)
 
     async def until_asked(self, arguments: str) -> None:
         async with self.desk.running() as app:
@@ -119,7 +119,7 @@ async def _nothing_owed(app: App) -> bool:
     return not owed and not await app.store.open_sessions()
 
 
-async def _rows(desk: Desk) -> list[tuple[Any, ...]]:
+async def _rows(desk: TemporaryHome) -> list[tuple[Any, ...]]:
     async with open_app(desk.settings, desk.parts()) as app:
         return await app.store.query("restart_owed", ())
 
@@ -136,7 +136,7 @@ class SlowChannel(MemoryChannel):
 async def test_what_is_being_sent_is_sent_before_it_ends(tmp_path: Path, asked_by: str) -> None:
     """A send that is cut off may have arrived: it would come again, marked as a possible
     duplicate."""
-    desk = Desk(tmp_path, **ALLOWED)
+    desk = TemporaryHome(tmp_path, **ALLOWED)
     channel = SlowChannel()
     parts = desk.parts(channels=(channel,), authorize=lambda inbound: OWNER)
     if asked_by == "the tool":
@@ -173,7 +173,7 @@ async def test_where_nobody_starts_it_again_it_goes_on_at_once(tmp_path: Path) -
 
 
 async def test_who_may_not(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = TemporaryHome(tmp_path)
     async with desk.running() as app:
         nothing: Any = None
         place = (
@@ -206,7 +206,7 @@ async def test_who_may_not(tmp_path: Path) -> None:
 
 
 async def test_it_is_asked_first(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = TemporaryHome(tmp_path)
     async with desk.running() as app:
         await desk.say(app, '[["restart", {}]]')
         asks = await wait_for(lambda: app.store.open_asks(OWNER))
@@ -216,7 +216,7 @@ async def test_it_is_asked_first(tmp_path: Path) -> None:
 async def test_it_does_not_go_on_for_who_is_gone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    desk = Desk(tmp_path)
+    desk = TemporaryHome(tmp_path)
     async with open_app(desk.settings, desk.parts()) as app:
         for key, text in (("k", "go on"), ("l", "")):
             who = b'{"id": "eve", "roles": ["owner"]}'

@@ -18,7 +18,7 @@ from deskhand.gateway.machine_rounds import WINDOW_S, MachineRounds
 from deskhand.models.base import Request
 from deskhand.runtime.app import OWNER, App
 from deskhand.store.sqlite import SqliteStore
-from deskhand.testing.beside import Desk, wait_for
+from deskhand.testing.beside import TemporaryHome, wait_for
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.telegram import TelegramServer
@@ -122,7 +122,7 @@ def starting(request: Request) -> Message:
 
 async def test_commands_that_start_commands_come_to_an_end(tmp_path: Path) -> None:
     """What the last of them said is not lost: it is told once a person writes."""
-    desk = Desk(tmp_path, machine_rounds=MOST)
+    desk = TemporaryHome(tmp_path, machine_rounds=MOST)
     desk.model = ScriptedModel(starting)
     async with desk.running() as app:
         await desk.say(app, "go")

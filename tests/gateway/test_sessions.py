@@ -9,14 +9,14 @@ from pathlib import Path
 import anyio
 
 from deskhand.runtime.app import App
-from deskhand.testing.beside import Desk, processes_with, rows, wait_for
+from deskhand.testing.beside import TemporaryHome, processes_with, rows, wait_for
 from deskhand.tools.process import encode_keys, strip_terminal_codes
 from deskhand.types.process import Process
 
 
 async def test_a_shell_that_stays(tmp_path: Path) -> None:
     """Started, written to, polled, read back, killed: with our names, and those that others use."""
-    desk = Desk(tmp_path)
+    desk = TemporaryHome(tmp_path)
     async with desk.running() as app:
         said = await desk.call(
             app, "process", action="start", command="bash --norc", name="sh", columns=120, rows=40
@@ -72,7 +72,7 @@ async def test_a_shell_that_stays(tmp_path: Path) -> None:
 
 
 async def test_its_end_is_told_when_it_is_polled(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = TemporaryHome(tmp_path)
     async with desk.running() as app:
         said = await desk.call(
             app, "process", action="spawn", cmd="read line; echo got $line; exit 4"
@@ -88,7 +88,7 @@ async def test_its_end_is_told_when_it_is_polled(tmp_path: Path) -> None:
 
 async def test_a_session_that_nobody_uses_ends(tmp_path: Path) -> None:
     mark = f"75{os.getpid()}"
-    desk = Desk(tmp_path, processes={"idle_s": 1})
+    desk = TemporaryHome(tmp_path, processes={"idle_s": 1})
     async with desk.running() as app:
         await desk.call(app, "process", action="start", command=f"sleep {mark}", wait_s=0)
         ended = await wait_for(partial(_over, app))
@@ -101,7 +101,7 @@ async def _over(app: App) -> Process | None:
 
 async def test_nothing_outlives_a_service_that_ends(tmp_path: Path) -> None:
     mark = f"74{os.getpid()}"
-    desk = Desk(tmp_path)
+    desk = TemporaryHome(tmp_path)
     async with desk.running() as app:
         await desk.call(app, "process", action="start", command=f"sleep {mark}1", wait_s=0)
         await desk.call(app, "background_run", command=f"sleep {mark}2")
@@ -116,7 +116,7 @@ async def _run(mark: str, number: int) -> bool:
 
 async def test_what_it_changes_in_protected_files_is_put_back(tmp_path: Path) -> None:
     """While it runs, too: what steers the agent is read at its next step."""
-    desk = Desk(tmp_path)
+    desk = TemporaryHome(tmp_path)
     async with desk.running() as app:
         rules = desk.settings.home.workspace("default") / "RULES.md"
         rules.write_text("Be kind.")

@@ -18,7 +18,7 @@ from deskhand.memory.facts import Fact
 from deskhand.memory.queries import get_facts
 from deskhand.models.base import Reply, Request
 from deskhand.runtime.app import App
-from deskhand.testing.beside import OWNER, Desk, at_rest, wait_for
+from deskhand.testing.beside import OWNER, TemporaryHome, at_rest, wait_for
 from deskhand.testing.clock import SetClock
 from deskhand.testing.jobs import JobDesk
 from deskhand.testing.scripted import ScriptedModel, say
@@ -39,7 +39,7 @@ STAFF = OWNER
 Answer = Callable[[str], Any]
 
 
-class Study(Desk):
+class Study(TemporaryHome):
     """`answers` say what comes back to each kind of question, by its text; `asked` are those texts.
     `talk` is what the model says in conversations. `due`: the chores are also done when they are
     due, else only when a test says so."""

@@ -32,7 +32,7 @@ from deskhand.skills.write import render_skill_file
 from deskhand.testing.bad_skills import BAD, GOOD, BadSkill
 from deskhand.testing.conversations import Conversations
 from deskhand.testing.obedient import CONTINUE
-from deskhand.testing.person import Talk, no
+from deskhand.testing.person import PersonTalk, no
 from deskhand.testing.scripted import say
 from deskhand.tools.documents.invisible import escape_invisible
 from deskhand.types import events as e
@@ -107,7 +107,7 @@ def test_a_skill_is_shown_to_its_last_character(body: str, description: str) -> 
 class House:
     """A running Deskhand in which something was said about the weather."""
 
-    def __init__(self, one: Conversations, talk: Talk) -> None:
+    def __init__(self, one: Conversations, talk: PersonTalk) -> None:
         self.one = one
         self.talk = talk
         self.reviewing: Reviewing = one.app.features.reviewing

@@ -21,7 +21,7 @@ from deskhand.models.transport import Transport, TransportLimits
 from deskhand.testing import model_suite
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour, FakeCall
-from deskhand.testing.model_suite import Check, Scenario
+from deskhand.testing.model_suite import Check, ModelScenario
 from deskhand.types import errors
 from deskhand.types.errors import ConfigError, ModelError
 from deskhand.types.messages import Image, Message, Text, Thinking, ToolResult, Usage
@@ -62,7 +62,7 @@ async def test_a_key_of_any_form_is_never_quoted(fake: FakeLLM) -> None:
 @pytest.mark.parametrize("check", model_suite.CHECKS, ids=lambda check: check.__name__)
 async def test_conformance(check: Check, kind: str) -> None:
     @asynccontextmanager
-    async def opening(scenario: Scenario) -> AsyncIterator[Model]:
+    async def opening(scenario: ModelScenario) -> AsyncIterator[Model]:
         async with FakeLLM() as fake:
             fake.script(
                 Behaviour(

@@ -30,7 +30,7 @@ from deskhand.models.transport import Transport, TransportLimits
 from deskhand.testing import model_suite
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour, Fault
-from deskhand.testing.model_suite import Check, Scenario
+from deskhand.testing.model_suite import Check, ModelScenario
 from deskhand.types.budget import Charge, no_budget
 from deskhand.types.commit import Change
 from deskhand.types.labels import LOCAL, OWNER
@@ -365,7 +365,7 @@ class Reading:
 @pytest.mark.parametrize("check", KEEPS, ids=lambda check: check.__name__)
 async def test_conformance(check: Check) -> None:
     @asynccontextmanager
-    async def opened(scenario: Scenario) -> AsyncIterator[Model]:
+    async def opened(scenario: ModelScenario) -> AsyncIterator[Model]:
         async with FakeLLM() as fake, shim(fake) as model:
             fault: Fault = "hang_mid" if scenario.hangs else "reset" if scenario.fails else ""
             fake.script(Behaviour(text=scenario.text, fault=fault))

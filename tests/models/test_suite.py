@@ -12,7 +12,7 @@ from deskhand.models.transport import Transport, TransportLimits
 from deskhand.testing import model_suite
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour
-from deskhand.testing.model_suite import Check, Scenario
+from deskhand.testing.model_suite import Check, ModelScenario
 
 from .tools import WIRES, open_wire
 
@@ -21,7 +21,7 @@ from .tools import WIRES, open_wire
 @pytest.mark.parametrize("check", model_suite.CHECKS, ids=lambda check: check.__name__)
 async def test_conformance(check: Check, wire: str) -> None:
     @asynccontextmanager
-    async def opened(scenario: Scenario) -> AsyncIterator[Model]:
+    async def opened(scenario: ModelScenario) -> AsyncIterator[Model]:
         async with FakeLLM() as fake, Transport(TransportLimits()) as transport:
             fake.script(
                 Behaviour(

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from deskhand.net.client import NetLimits
 from deskhand.net.inflate import STEP_BYTES, InflateMeter, Inflater
-from deskhand.testing.site import PUBLIC, Site
+from deskhand.testing.site import PUBLIC, LocalSite
 from deskhand.types.errors import NetError, TooLarge
 
 REFUSED = {
@@ -59,7 +59,7 @@ UNPACKED = {"/brotli", "/cut-gzip"}
 
 
 @pytest.mark.parametrize("path", REFUSED)
-async def test_what_does_not_behave_is_given_up_with_a_sentence(site: Site, path: str) -> None:
+async def test_what_does_not_behave_is_given_up_with_a_sentence(site: LocalSite, path: str) -> None:
     if site.exchange is not None and path in UNPACKED:
         assert (await site.net().get(site.url(path))).status == 200
         return
@@ -75,7 +75,7 @@ async def test_what_does_not_behave_is_given_up_with_a_sentence(site: Site, path
     assert (await site.net().get(site.url())).status == 200
 
 
-async def test_what_unpacks_to_too_much_is_refused_below_the_cap_too(site: Site) -> None:
+async def test_what_unpacks_to_too_much_is_refused_below_the_cap_too(site: LocalSite) -> None:
     packed = gzip.compress(bytes(5_000_000))
     site.page("/zeros", packed, headers={"Content-Encoding": "gzip"})
     with pytest.raises(TooLarge, match="unpacks to over 100 times its size"):
@@ -84,12 +84,12 @@ async def test_what_unpacks_to_too_much_is_refused_below_the_cap_too(site: Site)
     assert len((await site.net().get(site.url("/few"))).body) == 900_000
 
 
-async def test_a_pause_ends_it_before_its_time(site: Site) -> None:
+async def test_a_pause_ends_it_before_its_time(site: LocalSite) -> None:
     with anyio.fail_after(20), pytest.raises(NetError, match=r"sent nothing for 0\.1 s"):
         await site.net(limits=NetLimits(total_s=600, idle_s=0.1)).get(site.url("/stalls"))
 
 
-async def test_what_behaves_arrives_whole(site: Site) -> None:
+async def test_what_behaves_arrives_whole(site: LocalSite) -> None:
     text = "<p>Grüße</p>".encode() * 1000
     site.page("/gzip", gzip.compress(text), headers={"Content-Encoding": "gzip"})
     site.page(
@@ -117,14 +117,14 @@ async def test_what_behaves_arrives_whole(site: Site) -> None:
     assert site.requests[0].headers["accept-encoding"] == accepted
 
 
-async def test_what_stands_behind_the_end_is_never_taken_in(site: Site) -> None:
+async def test_what_stands_behind_the_end_is_never_taken_in(site: LocalSite) -> None:
     try:
         assert (await site.net().get(site.url("/long"))).body == b"more"
     except NetError as error:  # depends on how the bytes fall into packets
         assert "no proper HTTP" in str(error)
 
 
-async def test_the_cap_is_exact(site: Site) -> None:
+async def test_the_cap_is_exact(site: LocalSite) -> None:
     site.page("/fits", b"x" * 1000)
     site.page("/over", b"x" * 1001)
     net = site.net(limits=NetLimits(body_bytes=1000))
@@ -155,7 +155,7 @@ anyio.run(main)
 """  # noqa: E501
 
 
-async def test_a_bomb_of_ten_gigabytes_is_given_up_within_two_seconds(site: Site) -> None:
+async def test_a_bomb_of_ten_gigabytes_is_given_up_within_two_seconds(site: LocalSite) -> None:
     """The best of three counts: this machine may have other things to do."""
     took = list[float]()
     for _ in range(3):
@@ -169,7 +169,7 @@ async def test_a_bomb_of_ten_gigabytes_is_given_up_within_two_seconds(site: Site
 @pytest.mark.parametrize(
     "path", ["/bomb", "/bomb-deflate", "/bomb-twice", "/bomb-members", "/endless", "/vast"]
 )
-async def test_a_bomb_of_ten_gigabytes_takes_no_memory(site: Site, path: str) -> None:
+async def test_a_bomb_of_ten_gigabytes_takes_no_memory(site: LocalSite, path: str) -> None:
     way = "program" if site.exchange is None else "browser"
     arguments = [sys.executable, "-c", CLIENT, PUBLIC, str(site.port), path, way]
     run = partial(subprocess.run, arguments, capture_output=True, text=True, timeout=50, check=True)

@@ -18,7 +18,7 @@ from deskhand.net.egress_secrets import (
     Withheld,
     normalize_secret_rule,
 )
-from deskhand.testing.egress import Lab, Server, everything, lab
+from deskhand.testing.egress import EchoServer, Lab, everything, lab
 from deskhand.types.errors import ConfigError
 from deskhand.types.secret_search import SecretSearch
 from deskhand.types.secrets import MIN_SECRET_CHARS, Scrubber, list_secret_forms
@@ -46,7 +46,7 @@ GET = b"GET /user HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n"
 
 
 async def test_it_is_put_in_over_tls_and_what_the_client_sent_is_replaced() -> None:
-    server = Server(lambda _: b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+    server = EchoServer(lambda _: b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
     async with lab((HOST, 443, server)) as here:
         own(here)
         async with here.tunnel(f"{HOST}:443", inner=True) as stream:
@@ -58,7 +58,7 @@ async def test_it_is_put_in_over_tls_and_what_the_client_sent_is_replaced() -> N
 
 
 async def test_plain_http_leaves_as_https() -> None:
-    server = Server(lambda _: b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+    server = EchoServer(lambda _: b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
     async with lab((HOST, 443, server)) as here:
         own(here)
         here.posing = False
@@ -79,8 +79,8 @@ async def test_another_host_never_gets_it() -> None:
     elsewhere = (
         b"HTTP/1.1 302 Found\r\nLocation: http://other.test/steal\r\nContent-Length: 0\r\n\r\n"
     )
-    server = Server(lambda _: elsewhere)
-    other = Server()
+    server = EchoServer(lambda _: elsewhere)
+    other = EchoServer()
     async with lab(
         (HOST, 443, server), ("other.test", 80, other), ("other.test", 443, other)
     ) as here:
@@ -109,7 +109,7 @@ async def test_another_host_never_gets_it() -> None:
 
 
 async def test_a_server_without_a_valid_certificate_gets_nothing() -> None:
-    server = Server()
+    server = EchoServer()
     async with lab((HOST, 443, server)) as here:
         own(here)
         here.trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -167,7 +167,7 @@ def test_a_handle_is_a_value_only_where_a_rule_says_so() -> None:
 
 
 async def test_a_handle_for_a_host_without_secrets_is_not_sent() -> None:
-    server = Server()
+    server = EchoServer()
     async with lab(("other.test", 80, server)) as here:
         own(here)
         request = (
@@ -198,7 +198,7 @@ async def test_what_a_server_echoes_is_taken_out() -> None:
         )
         return head.encode() + chunks + b"0\r\n\r\n"
 
-    async with lab((HOST, 443, Server(echo))) as here:
+    async with lab((HOST, 443, EchoServer(echo))) as here:
         own(here)
         said = await here.say(
             b"GET http://api.test/ HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n"
@@ -211,7 +211,7 @@ async def test_what_a_server_echoes_is_taken_out() -> None:
 async def test_an_answer_that_cannot_be_looked_through_is_not_given() -> None:
     packed = gzip.compress(PLAIN.encode())
     head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed)
-    server = Server(lambda _: head + packed)
+    server = EchoServer(lambda _: head + packed)
     async with lab((HOST, 443, server)) as here:
         own(here)
         asked = (

@@ -18,7 +18,7 @@ from deskhand.net.egress import (
     parse_server_name,
 )
 from deskhand.net.egress_http import HEAD_BYTES
-from deskhand.testing.egress import Server, everything, lab
+from deskhand.testing.egress import EchoServer, everything, lab
 from deskhand.types.errors import AddressRefused
 
 PLAIN = "GET http://allowed.test/ HTTP/1.1\r\nHost: allowed.test\r\n"
@@ -31,7 +31,7 @@ def status(said: bytes) -> int:
 
 
 async def test_a_plain_request_reaches_an_allowed_host() -> None:
-    server = Server()
+    server = EchoServer()
     async with lab(("allowed.test", 80, server)) as here:
         here.allow("allowed.test")
         said = await here.say(GET.format("Allowed.TEST.").encode())
@@ -46,7 +46,7 @@ async def test_a_plain_request_reaches_an_allowed_host() -> None:
 
 
 async def test_a_tunnel_reaches_an_allowed_host() -> None:
-    server = Server()
+    server = EchoServer()
     async with lab(("allowed.test", 443, server)) as here:
         here.allow("allowed.test")
         async with here.tunnel("allowed.test:443") as stream:
@@ -114,7 +114,7 @@ async def test_a_tunnel_reaches_an_allowed_host() -> None:
 )
 @pytest.mark.parametrize("form", ["connect", "absolute", "inside"])
 async def test_another_host_is_not_reached(host: str, form: str) -> None:
-    server = Server()
+    server = EchoServer()
     names = ("evil.test", "allowed.test.evil.test", "sub.allowed.test", "localhost")
     async with lab(*((name, port, server) for name in names for port in (80, 443))) as here:
         here.allow("allowed.test")
@@ -141,7 +141,7 @@ async def test_the_answer_says_why_and_what_to_do() -> None:
 
 
 async def test_every_public_host_where_that_is_asked() -> None:
-    server = Server()
+    server = EchoServer()
     async with lab(("any.test", 80, server)) as here:
         here.public = True
         assert status(await here.say(GET.format("any.test").encode())) == 200
@@ -154,7 +154,7 @@ async def test_every_public_host_where_that_is_asked() -> None:
 
 async def test_a_tunnel_for_another_name_than_was_allowed() -> None:
     """One address serves many hosts: what TLS names must be what was asked for."""
-    server = Server()
+    server = EchoServer()
     async with lab(("allowed.test", 443, server)) as here:
         here.allow("allowed.test")
         with pytest.raises((ssl.SSLError, OSError, anyio.EndOfStream, anyio.BrokenResourceError)):
@@ -170,7 +170,7 @@ async def test_a_tunnel_for_another_name_than_was_allowed() -> None:
 
 
 async def test_another_port_carries_what_the_entry_allows() -> None:
-    server = Server(lambda request: request)
+    server = EchoServer(lambda request: request)
     async with lab(("allowed.test", 2222, server)) as here:
         here.allow("allowed.test:2222")
         said = await here.say(
@@ -219,7 +219,7 @@ async def test_another_port_carries_what_the_entry_allows() -> None:
     ],
 )
 async def test_what_can_be_read_in_two_ways_is_refused(request_: str) -> None:
-    server = Server()
+    server = EchoServer()
     async with lab(("allowed.test", 80, server)) as here:
         here.allow("allowed.test")
         said = await here.say(request_.encode())
@@ -236,7 +236,7 @@ async def test_a_head_without_end() -> None:
 
 
 async def test_requests_in_one_go_are_answered_in_order() -> None:
-    server = Server()
+    server = EchoServer()
     async with lab(("allowed.test", 80, server)) as here:
         here.allow("allowed.test")
         first = b"GET http://allowed.test/1 HTTP/1.1\r\nHost: allowed.test\r\n\r\n"
@@ -253,7 +253,7 @@ async def test_requests_in_one_go_are_answered_in_order() -> None:
 
 
 async def test_bodies_of_both_kinds_and_the_wait_for_them() -> None:
-    server = Server()
+    server = EchoServer()
     async with lab(("allowed.test", 80, server)) as here:
         here.allow("allowed.test")
         head = b"POST http://allowed.test/ HTTP/1.1\r\nHost: allowed.test\r\nConnection: close\r\n"
@@ -285,7 +285,7 @@ async def test_an_unlisted_host_is_told_before_the_body_is_sent() -> None:
 
 
 async def test_what_is_meant_for_the_proxy_stays_there() -> None:
-    server = Server()
+    server = EchoServer()
     async with lab(("allowed.test", 80, server)) as here:
         here.allow("allowed.test")
         await here.say(
@@ -311,7 +311,7 @@ async def test_what_is_meant_for_the_proxy_stays_there() -> None:
     ],
 )
 async def test_an_answer_that_is_no_proper_http(bad: bytes) -> None:
-    async with lab(("allowed.test", 80, Server(lambda _: bad or b"\r\n"))) as here:
+    async with lab(("allowed.test", 80, EchoServer(lambda _: bad or b"\r\n"))) as here:
         here.allow("allowed.test")
         assert status(await here.say(GET.format("allowed.test").encode())) == 502
 
@@ -321,7 +321,7 @@ async def test_an_answer_that_breaks_off_is_not_completed() -> None:
         (
             "allowed.test",
             80,
-            Server(lambda _: b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello"),
+            EchoServer(lambda _: b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello"),
         )
     ) as here:
         here.allow("allowed.test")

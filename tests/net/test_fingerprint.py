@@ -16,18 +16,18 @@ from anyio.streams.tls import TLSListener
 from deskhand.net.client import Net, NetLimits, OutboundRequest
 from deskhand.net.fingerprint import exchange
 from deskhand.net.url import parse_url
-from deskhand.testing.site import PRIVATE, PUBLIC, Rebinding, Site
+from deskhand.testing.site import PRIVATE, PUBLIC, LocalSite, Rebinding
 from deskhand.types.errors import NetError
 
 PEM = Path(__file__).parent / "safe.test.pem"
 
 
 @pytest.fixture
-def site() -> Site:
-    return Site(exchange=exchange)
+def site() -> LocalSite:
+    return LocalSite(exchange=exchange)
 
 
-async def test_it_says_what_a_browser_says(site: Site) -> None:
+async def test_it_says_what_a_browser_says(site: LocalSite) -> None:
     async with site:
         await site.net().get(site.url())
     (seen,) = site.requests
@@ -40,7 +40,7 @@ async def test_it_says_what_a_browser_says(site: Site) -> None:
     } <= seen.headers.keys()
 
 
-async def test_its_greeting_is_not_that_of_a_program(site: Site) -> None:
+async def test_its_greeting_is_not_that_of_a_program(site: LocalSite) -> None:
     """The first bytes of TLS: a browser's hold values at random where a program's hold none (RFC
     8701, GREASE)."""
     hellos: list[bytes] = []
@@ -66,7 +66,7 @@ async def test_its_greeting_is_not_that_of_a_program(site: Site) -> None:
     )
 
 
-async def test_a_certificate_must_be_right(site: Site) -> None:
+async def test_a_certificate_must_be_right(site: LocalSite) -> None:
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(PEM)
 
@@ -86,9 +86,9 @@ async def test_a_certificate_must_be_right(site: Site) -> None:
     await listener.aclose()
 
 
-async def test_it_connects_to_none_but_the_addresses_it_is_given(site: Site) -> None:
+async def test_it_connects_to_none_but_the_addresses_it_is_given(site: LocalSite) -> None:
     """Whatever the name means to others: it is told, and asks nobody."""
-    async with site, Site(PRIVATE) as trap:
+    async with site, LocalSite(PRIVATE) as trap:
         request = OutboundRequest(parse_url(f"http://localhost:{site.port}/"))
         status, headers, body = await exchange(request, [site.address], NetLimits())
         assert (status, headers["content-type"], b"Hello" in body) == (
@@ -101,7 +101,7 @@ async def test_it_connects_to_none_but_the_addresses_it_is_given(site: Site) -> 
         assert trap.connections == 0
 
 
-async def test_what_nobody_waits_for_any_more_ends(site: Site) -> None:
+async def test_what_nobody_waits_for_any_more_ends(site: LocalSite) -> None:
     async with site:
         with anyio.move_on_after(0.2):
             await site.net().get(site.url("/drip"))

@@ -15,7 +15,7 @@ from anyio.streams.tls import TLSListener
 from deskhand.net.client import Net, NetLimits, OutboundRequest, SystemNames
 from deskhand.net.exchange import _make_socket_factory
 from deskhand.net.url import parse_url
-from deskhand.testing.site import PRIVATE, PUBLIC, Rebinding, Site
+from deskhand.testing.site import PRIVATE, PUBLIC, LocalSite, Rebinding
 from deskhand.types.errors import AddressRefused, NetError
 
 LITERALS = [
@@ -91,7 +91,7 @@ PEM = Path(__file__).parent / "safe.test.pem"
 """A certificate for `safe.test`, signed by itself, with its key."""
 
 
-def names(site: Site, *addresses: str) -> Net:
+def names(site: LocalSite, *addresses: str) -> Net:
     return site.net(
         {EVIL: addresses, "localhost": (PRIVATE,), "example.com": (PUBLIC,)}, NetLimits(total_s=5)
     )
@@ -99,7 +99,7 @@ def names(site: Site, *addresses: str) -> Net:
 
 @pytest.mark.parametrize("written", EVERYTHING)
 async def test_no_spelling_of_a_private_address_is_fetched(
-    site: Site, trap: Site, written: str
+    site: LocalSite, trap: LocalSite, written: str
 ) -> None:
     url = written.format(port=site.port)
     with pytest.raises(AddressRefused):
@@ -108,7 +108,7 @@ async def test_no_spelling_of_a_private_address_is_fetched(
 
 
 @pytest.mark.parametrize("written", EVERYTHING)
-async def test_no_redirect_leads_to_one(site: Site, trap: Site, written: str) -> None:
+async def test_no_redirect_leads_to_one(site: LocalSite, trap: LocalSite, written: str) -> None:
     url = written.format(port=site.port)
     site.page("/away", status=302, headers={"Location": url.replace("\0", "%00")})
     with pytest.raises(AddressRefused, match=r"redirects to|is not fetched"):
@@ -128,7 +128,7 @@ async def test_no_redirect_leads_to_one(site: Site, trap: Site, written: str) ->
     ],
 )
 async def test_a_name_with_one_private_address_is_refused_whole(
-    site: Site, trap: Site, addresses: Sequence[str]
+    site: LocalSite, trap: LocalSite, addresses: Sequence[str]
 ) -> None:
     net = names(site, *addresses)
     for url in (f"http://{EVIL}:{site.port}/", site.url(f"/to?http://{EVIL}:{site.port}/")):
@@ -140,7 +140,7 @@ async def test_a_name_with_one_private_address_is_refused_whole(
 
 
 async def test_a_name_that_is_bound_anew_gains_nothing_in_a_thousand_tries(
-    site: Site, trap: Site
+    site: LocalSite, trap: LocalSite
 ) -> None:
     """The name is public at one look-up and private at the next, first and last, directly and
     behind a redirect."""
@@ -160,7 +160,9 @@ async def test_a_name_that_is_bound_anew_gains_nothing_in_a_thousand_tries(
     )
 
 
-async def test_a_thousand_redirects_to_this_machine_reach_nothing(site: Site, trap: Site) -> None:
+async def test_a_thousand_redirects_to_this_machine_reach_nothing(
+    site: LocalSite, trap: LocalSite
+) -> None:
     net = names(site, PRIVATE)
     for _ in range(1000):
         with pytest.raises(AddressRefused):
@@ -168,7 +170,7 @@ async def test_a_thousand_redirects_to_this_machine_reach_nothing(site: Site, tr
     assert (trap.connections, site.connections) == (0, 1000)
 
 
-async def test_a_plain_connection_is_judged_alike(site: Site, trap: Site) -> None:
+async def test_a_plain_connection_is_judged_alike(site: LocalSite, trap: LocalSite) -> None:
     net = names(site, PRIVATE)
     for host in (EVIL, PRIVATE, "localhost", "127.1", "::1", "::ffff:127.0.0.1", "169.254.169.254"):
         with pytest.raises(AddressRefused):
@@ -181,7 +183,7 @@ async def test_a_plain_connection_is_judged_alike(site: Site, trap: Site) -> Non
         await Net(resolve=names(site)._resolve, allow={(PUBLIC, 9)}).connect(site.host, 9)
 
 
-async def test_this_machine_is_not_reached_by_its_public_address_either(site: Site) -> None:
+async def test_this_machine_is_not_reached_by_its_public_address_either(site: LocalSite) -> None:
     """An address of this machine is refused although its number looks public; here another check
     stands for it."""
     net = site.spoken_to(Net(resolve=Rebinding([(PUBLIC,)])))
@@ -200,7 +202,7 @@ def test_no_socket_is_made_for_another_address() -> None:
 
 
 async def test_what_a_person_allows_is_reached_and_nothing_beside_it(
-    site: Site, trap: Site
+    site: LocalSite, trap: LocalSite
 ) -> None:
     net = site.spoken_to(Net()).with_allowed_host("LOCALHOST.", trap.port)
     assert (await net.get(f"http://localhost:{trap.port}/")).status == 200
@@ -213,14 +215,14 @@ async def test_what_a_person_allows_is_reached_and_nothing_beside_it(
         await net.get(f"http://localhost:{trap.port}/away")
 
 
-async def test_a_closed_one_says_so(site: Site) -> None:
+async def test_a_closed_one_says_so(site: LocalSite) -> None:
     with pytest.raises(NetError, match="nothing is fetched here"):
         net = Net(closed="nothing is fetched here.", allow={(PUBLIC, site.port)})
         await site.spoken_to(net).get(f"http://{PUBLIC}:{site.port}/")
     assert site.connections == 0
 
 
-async def test_keys_stay_with_the_host_that_they_were_meant_for(site: Site) -> None:
+async def test_keys_stay_with_the_host_that_they_were_meant_for(site: LocalSite) -> None:
     net = site.net({"other.test": (PUBLIC,)})
     headers = {"Authorization": "Bearer k", "X-Subscription-Token": "k", "Accept-Language": "de"}
     await net.get(site.url(f"/to?http://other.test:{site.port}/"), headers)
@@ -234,14 +236,14 @@ async def test_keys_stay_with_the_host_that_they_were_meant_for(site: Site) -> N
     )
 
 
-async def test_cookies_are_neither_kept_nor_sent(site: Site) -> None:
+async def test_cookies_are_neither_kept_nor_sent(site: LocalSite) -> None:
     assert (await site.net().get(site.url("/cookies"))).status == 200
     assert [seen.target for seen in site.requests] == ["/cookies", "/"]
     assert not any("cookie" in seen.headers for seen in site.requests)
 
 
 async def test_proxies_of_the_environment_are_not_asked(
-    site: Site, trap: Site, monkeypatch: pytest.MonkeyPatch
+    site: LocalSite, trap: LocalSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY", "https_proxy"):
         monkeypatch.setenv(name, f"http://127.0.0.1:{trap.port}")
@@ -250,7 +252,7 @@ async def test_proxies_of_the_environment_are_not_asked(
     assert trap.connections == 0
 
 
-async def test_a_request_with_a_body_is_not_sent_on(site: Site) -> None:
+async def test_a_request_with_a_body_is_not_sent_on(site: LocalSite) -> None:
     request = OutboundRequest(
         parse_url(site.url("/to?/")), {"Authorization": "Bearer k"}, "POST", b"{}"
     )
@@ -259,7 +261,7 @@ async def test_a_request_with_a_body_is_not_sent_on(site: Site) -> None:
     assert [(seen.method, seen.body) for seen in site.requests] == [("POST", b"{}")]
 
 
-async def test_encryption_is_not_given_up_on_the_way(site: Site) -> None:
+async def test_encryption_is_not_given_up_on_the_way(site: LocalSite) -> None:
     """A server with TLS for `safe.test` that leads to a page without."""
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(PEM)

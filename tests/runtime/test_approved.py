@@ -30,7 +30,7 @@ from deskhand.types.commit import Change
 from deskhand.types.errors import Refused, ToolError
 from deskhand.types.events import ToolFinished, TurnEnded
 from deskhand.types.labels import LOCAL, Label
-from deskhand.workspace.quarantine import NOTHING_HELD, Held
+from deskhand.workspace.quarantine import NOTHING_HELD, HeldBack
 
 from ..workspace.test_rank import BOB, CAROL, OLGA, Shared
 from .test_hands import Agent, find
@@ -511,10 +511,10 @@ async def test_members_hear_what_was_approved_and_nobody_what_changed(home: Path
             assert WORD not in await agent.prompted(app, who), who.id
 
 
-def seen_as(*paths: Path) -> Held:
+def seen_as(*paths: Path) -> HeldBack:
     """As a look found it a moment ago: approved, with other bytes than these files have by now."""
     files = {str(path): sha256(b"as it was").digest() for path in paths}
-    return Held(bound=Bound(frozenset(files), files=files))
+    return HeldBack(bound=Bound(frozenset(files), files=files))
 
 
 def test_what_is_swapped_between_the_look_and_the_read_is_not_heard(tmp_path: Path) -> None:

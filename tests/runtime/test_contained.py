@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from deskhand.runtime.app import App
-from deskhand.testing.beside import Desk, heard, processes_with, rows, wait_for
+from deskhand.testing.beside import TemporaryHome, heard, processes_with, rows, wait_for
 from deskhand.types.process import Process
 
 BOMBS = {
@@ -23,7 +23,7 @@ BOMBS = {
 async def test_other_commands_start_while_bombs_go_off_beside(tmp_path: Path) -> None:
     """A fork bomb, 3 GB of memory and 5 GB of files, in the background and at a terminal."""
     mark = f"bomb-{tmp_path.name}"
-    desk = Desk(tmp_path, processes={"per_session": 8})
+    desk = TemporaryHome(tmp_path, processes={"per_session": 8})
     async with desk.running() as app:
         begun_at = anyio.current_time()
         for bomb in BOMBS.values():

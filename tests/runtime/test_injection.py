@@ -10,9 +10,9 @@ import anyio
 import pytest
 
 from deskhand.testing.conversations import Conversations
-from deskhand.testing.injections import ELSEWHERE, Scenario, by_command, scenarios, ways
+from deskhand.testing.injections import ELSEWHERE, InjectionScenario, by_command, scenarios, ways
 from deskhand.testing.obedient import Deed, Obedient, Order, orders
-from deskhand.testing.person import OnlyThese, Talk
+from deskhand.testing.person import OnlyThese, PersonTalk
 from deskhand.tools.define import tool
 from deskhand.types.effects import OUTWARD
 from deskhand.types.labels import LOCAL, MORE_SOURCES
@@ -44,14 +44,14 @@ class House:
         self.work.mkdir(parents=True, exist_ok=True)
         (self.work / "notes.txt").write_text("the door code is 4711\n")
 
-    async def hold(self, name: str, task: tuple[Deed, ...], *heard: Order) -> Talk:
+    async def hold(self, name: str, task: tuple[Deed, ...], *heard: Order) -> PersonTalk:
         """One conversation: the task, and whatever orders lie in its way."""
         model = Obedient(task, "done", heard, ways)
         told = await self.desk.hold(name, "please", model, OnlyThese(task))
         assert model.obeyed == bool(heard), f"{name}: the order was never read"
         return told
 
-    async def meet(self, scenario: Scenario) -> list[str]:
+    async def meet(self, scenario: InjectionScenario) -> list[str]:
         """Let the owner run into this one. What should not have happened."""
         number = scenario.name.split()[0]
         found = scenario.found
@@ -90,10 +90,10 @@ async def test_nothing_that_a_command_shows_has_an_effect_that_nobody_allowed(
     await none_succeeds(House(tmp_path), by_command(), at_once=1)
 
 
-async def none_succeeds(house: House, met: list[Scenario], at_once: int) -> None:
+async def none_succeeds(house: House, met: list[InjectionScenario], at_once: int) -> None:
     wrong, some = list[str](), anyio.CapacityLimiter(at_once)
 
-    async def one(scenario: Scenario) -> None:
+    async def one(scenario: InjectionScenario) -> None:
         async with some:
             wrong.extend(await house.meet(scenario))
 

@@ -16,8 +16,8 @@ from deskhand.testing.conversations import ELSEWHERE, Conversations
 from deskhand.testing.engines import serve_engines
 from deskhand.testing.injections import deed
 from deskhand.testing.obedient import Deed, Obedient, Order, orders
-from deskhand.testing.person import OnlyThese, Talk, no
-from deskhand.testing.site import PRIVATE, Site
+from deskhand.testing.person import OnlyThese, PersonTalk, no
+from deskhand.testing.site import PRIVATE, LocalSite
 from deskhand.tools.define import tool
 from deskhand.types.labels import LOCAL
 
@@ -55,7 +55,7 @@ class Evil:
 class World:
     """The owner's machine, a site of the web and an evil listener."""
 
-    def __init__(self, home: Path, site: Site, evil: Evil) -> None:
+    def __init__(self, home: Path, site: LocalSite, evil: Evil) -> None:
         self.site, self.evil, self.posted = site, evil, list[str]()
 
         @tool(effect="network", replay="never", reads=LOCAL)
@@ -96,7 +96,7 @@ class World:
 
     async def run_into(
         self, name: str, *task: Deed, said: str = "what does it say?"
-    ) -> tuple[Talk, Obedient]:
+    ) -> tuple[PersonTalk, Obedient]:
         model = Obedient(task, "sunny", (self.wanted,))
         told = await self.desk.hold(name, said, model, OnlyThese(task))
         assert model.obeyed, "it never read the order"
@@ -106,11 +106,11 @@ class World:
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
     (tmp_path / "user" / "deskhand").mkdir(parents=True)
-    async with Site() as site, Evil().listening() as evil:
+    async with LocalSite() as site, Evil().listening() as evil:
         yield World(tmp_path / "user" / "deskhand", site, evil)
 
 
-async def nothing_left(world: World, told: Talk, source: str) -> None:
+async def nothing_left(world: World, told: PersonTalk, source: str) -> None:
     """The person was asked, saw where it came from, said no, and nothing happened."""
     await world.desk.settled()
     outward = {"post", "send_message", "send_file", "web_fetch"}

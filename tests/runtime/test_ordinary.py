@@ -10,8 +10,8 @@ import pytest
 from deskhand.testing.conversations import Conversations
 from deskhand.testing.obedient import Obedient
 from deskhand.testing.ordinary import FROM_OUTSIDE, Day, ordinary, prepare
-from deskhand.testing.person import OnlyThese, Talk
-from deskhand.testing.site import Site
+from deskhand.testing.person import OnlyThese, PersonTalk
+from deskhand.testing.site import LocalSite
 from deskhand.types.commit import Outgoing
 
 
@@ -20,7 +20,7 @@ async def test_forty_ordinary_tasks_are_done_with_few_questions(tmp_path: Path) 
     """The figures stand in docs/safety-figures.md."""
     asked = Counter[int]()
     undone = list[str]()
-    async with Site() as site:
+    async with LocalSite() as site:
         desk = prepare(tmp_path, site)
         async with desk.running():
             for path, source in FROM_OUTSIDE.items():
@@ -42,5 +42,5 @@ async def test_forty_ordinary_tasks_are_done_with_few_questions(tmp_path: Path) 
     assert asked == {0: 34, 1: 5, 2: 1}
 
 
-def _sent(desk: Conversations, told: Talk) -> list[Outgoing]:
+def _sent(desk: Conversations, told: PersonTalk) -> list[Outgoing]:
     return [each for each in desk.sent if each.key.startswith(f"{told.session}#")]

@@ -17,7 +17,7 @@ from deskhand.runtime.app import Parts, open_app
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.engines import serve_engines
 from deskhand.testing.scripted import ScriptedModel, say
-from deskhand.testing.site import PRIVATE, Site
+from deskhand.testing.site import PRIVATE, LocalSite
 from deskhand.types.events import ApprovalAsked, AskedAside
 from deskhand.types.identity import Principal
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
@@ -27,8 +27,8 @@ Call = tuple[str, dict[str, object]]
 
 
 @pytest.fixture
-async def site() -> AsyncIterator[Site]:
-    async with Site() as running:
+async def site() -> AsyncIterator[LocalSite]:
+    async with LocalSite() as running:
         yield running
 
 
@@ -36,7 +36,7 @@ class Browsing:
     """An agent that makes these calls in one turn, after a person wrote `said`. `asked` is what it
     rests on."""
 
-    def __init__(self, home: Path, site: Site, **config: object) -> None:
+    def __init__(self, home: Path, site: LocalSite, **config: object) -> None:
         given = {
             "defaults": {"models": ["scripted/x"], "cheap_model": "scripted/cheap"},
             "web_fetch": {"pause_s": 0},
@@ -92,7 +92,7 @@ def source(result: ToolResult) -> str:
     return part.label.source
 
 
-async def test_pages_are_read_in_pieces_and_asked_about(tmp_path: Path, site: Site) -> None:
+async def test_pages_are_read_in_pieces_and_asked_about(tmp_path: Path, site: LocalSite) -> None:
     site.page("/long", f"<title>Long</title><h1>Words</h1><p>{'word ' * 20_000}</p>")
     browsing = Browsing(tmp_path / "home", site)
     url = site.url("/long")
@@ -125,7 +125,7 @@ async def test_pages_are_read_in_pieces_and_asked_about(tmp_path: Path, site: Si
     assert [seen.target for seen in site.requests] == ["/long", "/", "/gone"]
 
 
-async def test_a_page_cannot_have_another_one_fetched(tmp_path: Path, site: Site) -> None:
+async def test_a_page_cannot_have_another_one_fetched(tmp_path: Path, site: LocalSite) -> None:
     """Neither an address that it names elsewhere, nor one that carries something away to its own
     host."""
     site.page(
@@ -143,7 +143,7 @@ async def test_a_page_cannot_have_another_one_fetched(tmp_path: Path, site: Site
     assert {seen.target for seen in site.requests} == {"/evil"}
 
 
-async def test_an_answer_about_a_page_names_no_address(tmp_path: Path, site: Site) -> None:
+async def test_an_answer_about_a_page_names_no_address(tmp_path: Path, site: LocalSite) -> None:
     url = site.url("/log?d=secret")
     browsing = Browsing(tmp_path / "home", site)
     await browsing.do(
@@ -156,8 +156,8 @@ async def test_an_answer_about_a_page_names_no_address(tmp_path: Path, site: Sit
 
 
 @pytest.mark.parametrize("name", ["web_search", "search_web"])
-async def test_the_web_is_searched(tmp_path: Path, site: Site, name: str) -> None:
-    async with Site(PRIVATE, "localhost") as own:
+async def test_the_web_is_searched(tmp_path: Path, site: LocalSite, name: str) -> None:
+    async with LocalSite(PRIVATE, "localhost") as own:
         serve_engines(
             own, [(f"Result {n}", f"https://{n}.example/", f"Excerpt {n}") for n in range(30)]
         )
@@ -173,7 +173,7 @@ async def test_the_web_is_searched(tmp_path: Path, site: Site, name: str) -> Non
     assert [source(result) for result in browsing.results] == [own.url("/")] * 2
 
 
-async def test_names_and_lists_of_other_systems_know_them(tmp_path: Path, site: Site) -> None:
+async def test_names_and_lists_of_other_systems_know_them(tmp_path: Path, site: LocalSite) -> None:
     site.page("/p", "<h1>Head</h1>")
     only = {"models": ["scripted/x"], "tools": ["web_fetch_js", "search_web"]}
     browsing = Browsing(tmp_path / "home", site, defaults=only)

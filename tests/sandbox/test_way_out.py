@@ -12,7 +12,7 @@ import pytest
 
 from deskhand.sandbox.base import Sandbox
 from deskhand.sandbox.self_test import open_sandbox
-from deskhand.testing.egress import Server, lab
+from deskhand.testing.egress import EchoServer, lab
 from deskhand.testing.sandbox_suite import Ground, Ran, command, run
 from deskhand.types.errors import SandboxError
 
@@ -35,8 +35,8 @@ FETCH = (
 
 
 async def test_curl_and_python_reach_an_allowed_host(sandbox: Sandbox, tmp_path: Path) -> None:
-    plain = Server()
-    secure = Server()
+    plain = EchoServer()
+    secure = EchoServer()
     async with lab(("allowed.test", 80, plain), ("allowed.test", 443, secure)) as here:
         here.allow("allowed.test")
         (Path(here.path).parent / "ca.pem").write_text(here.authority.pem)
@@ -57,7 +57,7 @@ async def test_curl_and_python_reach_an_allowed_host(sandbox: Sandbox, tmp_path:
 async def test_what_was_not_allowed_is_refused_to_real_programs(
     sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    server = Server()
+    server = EchoServer()
     async with lab(("evil.test", 80, server), ("evil.test", 443, server)) as here:
         here.allow("allowed.test")
         lines = [
@@ -145,7 +145,7 @@ async def test_without_the_field_there_is_nothing_to_connect_to(
 
 
 async def test_it_ends_with_the_command(sandbox: Sandbox, tmp_path: Path) -> None:
-    server = Server()
+    server = EchoServer()
     async with lab(("allowed.test", 80, server)) as here:
         here.allow("allowed.test")
         for _ in range(3):

@@ -24,7 +24,7 @@ from deskhand.secrets.keyring import Keyring
 from deskhand.secrets.redaction import Redactor, open_secrets
 from deskhand.secrets.secrets import Secrets
 from deskhand.supervision.logs import logging_to_file
-from deskhand.testing.egress import Server
+from deskhand.testing.egress import EchoServer
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.commit import Change
 from deskhand.types.errors import ConfigError
@@ -51,7 +51,7 @@ class World:
     def __init__(self, home: Path, proven: Proven) -> None:
         self.home = Home(home)
         self._proven = proven
-        self.server = Server(lambda _: b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nanswered")
+        self.server = EchoServer(lambda _: b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nanswered")
         self.authority = Authority(SystemClock().now())
         self.config: dict[str, Any] = {"defaults": {"models": ["scripted/x"]}}
         self.environment: dict[str, str] = {}
@@ -280,7 +280,7 @@ print(way.getresponse().read())
 
 
 async def test_a_connection_that_is_open_already_is_asked_about_anew(world: World) -> None:
-    world.server = Server(
+    world.server = EchoServer(
         lambda _: b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nanswered", keep=True
     )
     async with world.running() as app:

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from deskhand.testing.everyday import fresh, tuned, unseen
-from deskhand.testing.everyday.task import Task, lost
+from deskhand.testing.everyday.task import EverydayTask, lost
 from deskhand.testing.everyday.words import admits, asks, claims, denies, false_done, numbers
 from tests.testing.everyday import (
     tuned_assistant,
@@ -51,19 +51,19 @@ def test_the_fresh_ones_are_of_the_same_kinds_and_new() -> None:
 
 @FRESH
 @pytest.mark.parametrize("reply", ["", "Done.", "ok", "I have done what you asked for."])
-def test_nothing_done_solves_no_fresh_one(task: Task, reply: str) -> None:
+def test_nothing_done_solves_no_fresh_one(task: EverydayTask, reply: str) -> None:
     assert not task.check(does({}, *[reply] * len(task.says)).after(task))
 
 
 @BY_ID
 @pytest.mark.parametrize("reply", ["", "Done.", "ok", "I have done what you asked for."])
-def test_nothing_done_solves_nothing(task: Task, reply: str) -> None:
+def test_nothing_done_solves_nothing(task: EverydayTask, reply: str) -> None:
     replies = [reply] * len(task.says)
     assert not task.check(does({}, *replies).after(task))
 
 
 @BY_ID
-def test_what_was_asked_for_solves_it(task: Task) -> None:
+def test_what_was_asked_for_solves_it(task: EverydayTask) -> None:
     found: Case = CASES[task.id]
     assert len(found.right.replies) == len(task.says)
     assert task.check(found.right.after(task))
@@ -71,13 +71,13 @@ def test_what_was_asked_for_solves_it(task: Task) -> None:
 
 
 @BY_ID
-def test_what_only_looks_right_does_not(task: Task) -> None:
+def test_what_only_looks_right_does_not(task: EverydayTask) -> None:
     for outcome in CASES[task.id].wrong:
         assert not task.check(outcome.after(task)), outcome
 
 
 @BY_ID
-def test_an_emptied_folder_solves_nothing(task: Task) -> None:
+def test_an_emptied_folder_solves_nothing(task: EverydayTask) -> None:
     right = CASES[task.id].right
     emptied = Outcome(dict.fromkeys(task.files), right.replies, right.jobs, right.memories)
     assert not task.check(emptied.after(task))
@@ -85,12 +85,14 @@ def test_an_emptied_folder_solves_nothing(task: Task) -> None:
 
 
 @BY_ID
-def test_what_may_be_lost_is_there(task: Task) -> None:
+def test_what_may_be_lost_is_there(task: EverydayTask) -> None:
     assert set(task.loses) <= set(task.files)
 
 
 def test_moved_and_grown_files_are_not_lost() -> None:
-    task = Task("x", "x", {"a.txt": "one\ntwo\n", "b.txt": "three\n"}, ("",), lambda after: False)
+    task = EverydayTask(
+        "x", "x", {"a.txt": "one\ntwo\n", "b.txt": "three\n"}, ("",), lambda after: False
+    )
     assert lost(task, {"c.txt": b"one\nand a half\ntwo\n", "b.txt": b"three\n"}) == ()
     assert lost(task, {"a.txt": b"one\n", "b.txt": b"zero\nthree\n"}) == ("a.txt",)
 

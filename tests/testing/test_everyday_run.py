@@ -17,11 +17,11 @@ import msgspec
 import pytest
 
 from deskhand.testing.everyday import unseen
-from deskhand.testing.everyday.measure import Result, summary
-from deskhand.testing.everyday.processes import IDLE_S, Watch
+from deskhand.testing.everyday.measure import TaskResult, summary
+from deskhand.testing.everyday.processes import IDLE_S, ProcessWatch
 from deskhand.testing.everyday.run import chosen, measure, run
 from deskhand.testing.everyday.served import UNKNOWING, Setup, link_cache
-from deskhand.testing.everyday.task import After, Task
+from deskhand.testing.everyday.task import After, EverydayTask
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour, FakeCall
 
@@ -30,8 +30,8 @@ FILES: dict[str, str | bytes] = {"a.txt": "one\n", "b.txt": "two\n"}
 
 def task(
     check: Callable[[After], bool], *says: str, agrees: bool = False, kind: str = "write"
-) -> Task:
-    return Task("x-1", kind, FILES, says, check, agrees=agrees)
+) -> EverydayTask:
+    return EverydayTask("x-1", kind, FILES, says, check, agrees=agrees)
 
 
 def setup_of(
@@ -203,7 +203,7 @@ def test_a_run_that_is_ended_leaves_no_server(tmp_path: Path, number: signal.Sig
 
 
 def test_the_table_counts() -> None:
-    done = Result(
+    done = TaskResult(
         id="find-1",
         kind="find",
         solved=True,
@@ -269,7 +269,7 @@ async def test_idle_is_who_neither_works_nor_would_like_to(tmp_path: Path) -> No
     began = time.monotonic()
     async with await anyio.open_process([sys.executable, script]) as process:
         with anyio.fail_after(60):
-            await Watch(process.pid).until_idle()
+            await ProcessWatch(process.pid).until_idle()
         took_s = time.monotonic() - began
         process.kill()
     assert 4 + IDLE_S - 0.6 <= took_s < 30

@@ -12,7 +12,7 @@ import pytest
 from deskhand.testing.everyday.processes import tree
 from deskhand.testing.soak import MORE, Soak, soak
 from deskhand.testing.soak_day import KINDS, answered, kind_of, owed
-from deskhand.testing.soak_gauge import Held, held, slope
+from deskhand.testing.soak_gauge import ResourceUse, held, slope
 from deskhand.testing.soak_truth import Truth
 
 
@@ -45,19 +45,19 @@ def test_what_grows_is_told(minutes: float, tmp_path: Path) -> None:
     of, is a fault."""
     made = Soak(tmp_path, minutes, 1, tmp_path / "x.csv")
     made._samples = [
-        Held(at_s, anon=int(1024 * (300 + 1.5 * at_s / 3600)))
+        ResourceUse(at_s, anon=int(1024 * (300 + 1.5 * at_s / 3600)))
         for at_s in range(0, int(60 * minutes), 60)
     ]
     report = made._judged(
-        Truth(), Held(fds=40, tasks=70, threads=5), Held(fds=44, tasks=74, threads=9)
+        Truth(), ResourceUse(fds=40, tasks=70, threads=5), ResourceUse(fds=44, tasks=74, threads=9)
     )
     assert report.slope_mb_h == pytest.approx(1.5, abs=0.1)
     assert report.good == (minutes < 60)
     for name, more in MORE.items():
         made._faults.clear()
-        many = made._judged(Truth(), Held(), Held(**{name: more + 1}))
+        many = made._judged(Truth(), ResourceUse(), ResourceUse(**{name: more + 1}))
         assert f"{name} were 0 when it was warm and are {more + 1}" in many.faults and not many.good
-    assert not made._judged(Truth(lost=1), Held(), Held()).good
+    assert not made._judged(Truth(lost=1), ResourceUse(), ResourceUse()).good
 
 
 def test_what_the_model_of_that_day_owes() -> None:

@@ -17,5 +17,10 @@ async def test_nobody_waits_for_the_clock_and_nothing_comes_twice() -> None:
 
 @pytest.mark.timeout(300)
 async def test_one_clock_for_everything_is_caught() -> None:
-    report = await torture(kills=3, seed=4, mode="one-clock")
-    assert not report.good, report.show()
+    """Whether the clock is set just where a wait is worked out is chance; four short runs are
+    enough for it to happen."""
+    for seed in range(4, 8):
+        report = await torture(kills=3, seed=seed, mode="one-clock")
+        if not report.good:
+            return
+    pytest.fail(report.show())

@@ -22,7 +22,7 @@ from deskhand.tools.label_marks import load_marks
 from deskhand.tools.paths import Listed, OpenedFile, Workspace, openat2_beneath
 from deskhand.tools.send_file import SendFile
 from deskhand.tools.symbols import find_references, list_symbols
-from deskhand.tools.watch import Watch
+from deskhand.tools.watch import FileWatch
 from deskhand.types.commit import Change
 from deskhand.types.errors import ToolError
 from deskhand.types.identity import Principal, list_reader_names
@@ -145,7 +145,7 @@ async def test_it_is_judged_what_was_read(hands: Hands, way: str, links: bool, b
     furnished(hands, links=links)
     await mark(hands, PAGE, links=links)
     hands.label = LOCAL
-    async with await Watch.start(await hands.context(), "make"):  # it may move files
+    async with await FileWatch.start(await hands.context(), "make"):  # it may move files
         context = await hands.context()
         exchanging = Exchanging(hands, back=back)
         context = msgspec.structs.replace(
@@ -173,7 +173,7 @@ async def test_what_is_for_others_alone_is_not_told(
     furnished(hands, links=links)
     await mark(hands, Label("tool_local", ("role:owner",), "file there"), links=links)
     hands.label = LOCAL
-    async with await Watch.start(await hands.context(), "make"):
+    async with await FileWatch.start(await hands.context(), "make"):
         context = await hands.context()
         reach = msgspec.structs.replace(context.reach, files=Exchanging(hands, back=back))
         context = msgspec.structs.replace(context, reach=reach, audience=BOB)
@@ -218,7 +218,7 @@ async def test_a_skill_is_judged_by_the_file_that_was_read(hands: Hands) -> None
     skills = Skills((SkillSource("agent", hands.folder, "skills"),))
     list_skills, _ = skill_tools(skills)
     hands.label = LOCAL
-    async with await Watch.start(await hands.context(), "make"):
+    async with await FileWatch.start(await hands.context(), "make"):
         exchange(one, other)
         skills.find()
         exchange(one, other)

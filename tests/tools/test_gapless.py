@@ -35,7 +35,7 @@ from deskhand.tools.files import edit_file, read_file, write_file
 from deskhand.tools.folders import list_files, search_files
 from deskhand.tools.program.tools import survey_files
 from deskhand.tools.symbols import list_symbols
-from deskhand.tools.watch import Watch
+from deskhand.tools.watch import FileWatch
 from deskhand.tools.watched_folder import FolderLook
 from deskhand.types.commit import Change
 from deskhand.types.identity import Principal
@@ -59,7 +59,7 @@ SKILL = "---\nname: {0}\ndescription: {0} helps.\n---\n{0}\n"
 class Command:
     """One that runs: what it has said so far, and on whose word it began."""
 
-    def __init__(self, watch: Watch, label: Label) -> None:
+    def __init__(self, watch: FileWatch, label: Label) -> None:
         self.watch = watch
         self.label = label
         self.said = ""
@@ -127,7 +127,9 @@ class House:
 
     async def begin(self, label: Label) -> None:
         self.hands.label = label
-        self.running.append(Command(await Watch.start(await self.hands.context(), "make"), label))
+        self.running.append(
+            Command(await FileWatch.start(await self.hands.context(), "make"), label)
+        )
 
     async def over(self, command: Command) -> FolderLook:
         self.running.remove(command)

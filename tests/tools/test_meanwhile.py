@@ -14,7 +14,7 @@ from deskhand.assembly.prompt import Prompt, Sources
 from deskhand.config.clock import SystemClock
 from deskhand.store.blobs import Blobs
 from deskhand.tools.label_marks import load_marks
-from deskhand.tools.watch import Watch
+from deskhand.tools.watch import FileWatch
 from deskhand.types.events import Turn
 from deskhand.types.identity import Principal
 from deskhand.types.labels import LOCAL, Label
@@ -45,10 +45,10 @@ async def held(hands: Hands, name: str) -> bool:
     )
 
 
-async def begun(hands: Hands, label: Label) -> Watch:
+async def begun(hands: Hands, label: Label) -> FileWatch:
     """A command that begins in a conversation which has read this."""
     hands.label = label
-    return await Watch.start(await hands.context(), "make")
+    return await FileWatch.start(await hands.context(), "make")
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ async def test_no_tainted_byte_is_ever_clean(
     home = tmp_path / "home"
     hands = Hands(home, room)
     dirty = set[str]()
-    running: list[tuple[Watch, bool]] = []
+    running: list[tuple[FileWatch, bool]] = []
     await marked(hands, "page.md")
     for step in range(25):
         act = chance.choice(["begin", "begin", "write", "write", "write", "move", "over", "kill"])

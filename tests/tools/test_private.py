@@ -11,7 +11,7 @@ from deskhand.tools.files import write_file
 from deskhand.tools.label_marks import OWNER_READERS, load_marks
 from deskhand.tools.paths import Workspace
 from deskhand.tools.shell import shell
-from deskhand.tools.watch import Watch
+from deskhand.tools.watch import FileWatch
 from deskhand.types.labels import LOCAL, Label
 
 from .conftest import Hands
@@ -85,7 +85,7 @@ async def test_what_is_written_by_its_name_is_theirs_wherever_it_lies(
     furnished(hands)
     (hands.folder / "x").mkdir()
     hands.label = LOCAL
-    async with await Watch.start(await hands.context(), "make"):
+    async with await FileWatch.start(await hands.context(), "make"):
         (hands.folder / "memory").rename(hands.folder / "m2")
         (hands.folder / "memory").symlink_to("m2")
         await hands(write_file, path=path.format(folder=hands.folder), content="her secret, too")

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from deskhand.net.client import Fetched, Net
 from deskhand.net.url import parse_url
 from deskhand.testing.engines import PATHS, serve_engines
-from deskhand.testing.site import PRIVATE, PUBLIC, Site
+from deskhand.testing.site import PRIVATE, PUBLIC, LocalSite
 from deskhand.tools.base import Done
 from deskhand.tools.engines import ENGINES, EngineName, read_hits
 from deskhand.tools.search_web import WebSearchConfig, make_web_search_tool
@@ -42,13 +42,13 @@ WITH_KEY = [name for name in NAMES if ENGINES[name].key_env]
 
 
 @pytest.fixture
-async def site() -> AsyncIterator[Site]:
-    async with Site(host="search.test") as running:
+async def site() -> AsyncIterator[LocalSite]:
+    async with LocalSite(host="search.test") as running:
         yield running
 
 
 class Searching:
-    def __init__(self, hands: Hands, site: Site, key: str = KEY) -> None:
+    def __init__(self, hands: Hands, site: LocalSite, key: str = KEY) -> None:
         self.hands, self.bases, self.net = hands, serve_engines(site, RESULTS), site.net()
         self.keys = {engine.key_env: key for engine in ENGINES.values() if engine.key_env}
 
@@ -66,13 +66,13 @@ class Searching:
 
 
 @pytest.fixture
-def searching(hands: Hands, site: Site) -> Searching:
+def searching(hands: Hands, site: LocalSite) -> Searching:
     return Searching(hands, site)
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_every_engine_gives_the_same_plain_results(
-    searching: Searching, site: Site, name: EngineName
+    searching: Searching, site: LocalSite, name: EngineName
 ) -> None:
     done = await searching.done(WebSearchConfig(name, url=searching.bases["searxng"]))
     title = ENGINES[name].title
@@ -97,7 +97,7 @@ async def test_every_engine_gives_the_same_plain_results(
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_an_engine_is_asked_as_it_wants_to_be(
-    searching: Searching, site: Site, name: EngineName
+    searching: Searching, site: LocalSite, name: EngineName
 ) -> None:
     await searching.done(
         WebSearchConfig(name, url=searching.bases["searxng"]), query="!g grüße  du", max_results=3
@@ -133,12 +133,12 @@ async def test_an_engine_is_asked_as_it_wants_to_be(
 @pytest.mark.parametrize("name", WITH_KEY)
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 async def test_a_key_goes_to_its_engine_and_nowhere_else(
-    hands: Hands, site: Site, name: EngineName, status: int, caplog: pytest.LogCaptureFixture
+    hands: Hands, site: LocalSite, name: EngineName, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Not to where the engine leads, not to the free engine, not into a result, an error or a
     log."""
     caplog.set_level(logging.DEBUG)
-    async with Site(PUBLIC, "other.test") as other:
+    async with LocalSite(PUBLIC, "other.test") as other:
         searching = Searching(hands, site)
         searching.net = Net(
             resolve=lambda host, port: _addresses(),
@@ -169,7 +169,7 @@ async def _addresses() -> list[str]:
     ],
 )
 async def test_where_an_engine_fails_the_free_one_is_asked(
-    searching: Searching, site: Site, status: int, says: str
+    searching: Searching, site: LocalSite, status: int, says: str
 ) -> None:
     site.page(PATHS["brave"], f"no, {KEY}", status)
     done = await searching.done(WebSearchConfig("brave"))
@@ -181,7 +181,7 @@ async def test_where_an_engine_fails_the_free_one_is_asked(
 
 
 @pytest.mark.parametrize("key", ["", "  ", "kéy", "a\r\nHost: b"])
-async def test_without_a_key_nothing_is_asked(hands: Hands, site: Site, key: str) -> None:
+async def test_without_a_key_nothing_is_asked(hands: Hands, site: LocalSite, key: str) -> None:
     searching = Searching(hands, site, key)
     done = await searching.done(WebSearchConfig("tavily"))
     assert (
@@ -190,14 +190,16 @@ async def test_without_a_key_nothing_is_asked(hands: Hands, site: Site, key: str
     assert [seen.target for seen in site.requests] == [PATHS["duckduckgo"]]
 
 
-async def test_a_variable_of_another_name_holds_the_key(searching: Searching, site: Site) -> None:
+async def test_a_variable_of_another_name_holds_the_key(
+    searching: Searching, site: LocalSite
+) -> None:
     searching.keys = {"MY_KEY": KEY}
     await searching.done(WebSearchConfig("exa", key_env="MY_KEY"))
     assert site.requests[0].headers["x-api-key"] == KEY
 
 
 async def test_an_engine_of_ones_own_may_stand_on_this_machine(hands: Hands) -> None:
-    async with Site(PRIVATE, "localhost") as own:
+    async with LocalSite(PRIVATE, "localhost") as own:
         serve_engines(own, RESULTS)
         searching = Searching(hands, own)
         searching.net = Net()
@@ -217,7 +219,7 @@ async def test_an_engine_of_ones_own_may_stand_on_this_machine(hands: Hands) -> 
     assert "set web_search.url to yours" not in text_of(nowhere), "the tests have one"
 
 
-async def test_a_robot_is_told_so(searching: Searching, site: Site) -> None:
+async def test_a_robot_is_told_so(searching: Searching, site: LocalSite) -> None:
     for body, status in (
         ("<div class='anomaly-modal'>", 200),
         ("", 202),
@@ -230,7 +232,7 @@ async def test_a_robot_is_told_so(searching: Searching, site: Site) -> None:
         assert "An engine with a key of yours is steadier" in text_of(done)
 
 
-async def test_who_asks_for_patience_gets_it(searching: Searching, site: Site) -> None:
+async def test_who_asks_for_patience_gets_it(searching: Searching, site: LocalSite) -> None:
     site.page(PATHS["duckduckgo"], "", 429, {"Retry-After": "60"})
     await searching.done(WebSearchConfig())
     assert "asked us to wait" in text_of(await searching.done(WebSearchConfig()))
@@ -246,7 +248,7 @@ async def test_what_was_looked_for_is_not_found_by_that(searching: Searching) ->
         assert done.status == "ok" and "x.test" not in text_of(done)
 
 
-async def test_nothing_found_is_an_answer(searching: Searching, site: Site) -> None:
+async def test_nothing_found_is_an_answer(searching: Searching, site: LocalSite) -> None:
     serve_engines(site, [])
     done = await searching.done(WebSearchConfig())
     assert (

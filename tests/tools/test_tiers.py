@@ -18,7 +18,7 @@ from deskhand.net.egress import EgressHost, find_target_problem
 from deskhand.net.egress_door import Slots, open_egress_socket
 from deskhand.net.egress_proxy import Use
 from deskhand.net.egress_secrets import SecretBroker
-from deskhand.testing.site import PRIVATE, PUBLIC, Site
+from deskhand.testing.site import PRIVATE, PUBLIC, LocalSite
 from deskhand.tools.base import Done
 from deskhand.tools.render import INSTALL_COMMAND, Rendered
 from deskhand.tools.tiers import make_further_tiers
@@ -32,8 +32,8 @@ SCRIPTED = """<title>A shop</title><p id=price>loading …</p><p class=x>unseen<
 
 
 @pytest.fixture
-async def site() -> AsyncIterator[Site]:
-    async with Site() as running:
+async def site() -> AsyncIterator[LocalSite]:
+    async with LocalSite() as running:
         yield running
 
 
@@ -41,7 +41,7 @@ class Web:
     """Calls the tool; the site counts as public for its client, and for the browser's proxy. `uses`
     are those of the proxy."""
 
-    def __init__(self, hands: Hands, site: Site) -> None:
+    def __init__(self, hands: Hands, site: LocalSite) -> None:
         self._hands = hands
         self.site = site
         self.net = site.net(
@@ -111,11 +111,11 @@ class BrowserPolicy:
 
 
 @pytest.fixture
-def web(hands: Hands, site: Site) -> Web:
+def web(hands: Hands, site: LocalSite) -> Web:
     return Web(hands, site)
 
 
-async def test_a_page_made_by_scripts_is_read(web: Web, site: Site) -> None:
+async def test_a_page_made_by_scripts_is_read(web: Web, site: LocalSite) -> None:
     site.page("/shop", SCRIPTED)
     assert "It costs" not in await web("/shop", tier="plain")
     done = await web.done("/shop")
@@ -127,14 +127,14 @@ async def test_a_page_made_by_scripts_is_read(web: Web, site: Site) -> None:
     assert "Chrome/" in seen.headers["user-agent"] and "Headless" not in seen.headers["user-agent"]
 
 
-async def test_where_scripts_lead_is_where_it_is_from(web: Web, site: Site) -> None:
+async def test_where_scripts_lead_is_where_it_is_from(web: Web, site: LocalSite) -> None:
     site.page("/on", f"<script>location = 'http://other.test:{site.port}/there'</script>")
     site.page("/there", "<p>arrived</p>")
     text = await web("/on", selector="p")
     assert f"[from http://other.test:{site.port}/there]" in text and text.endswith("arrived")
 
 
-async def test_it_asks_nobody_but_the_site(web: Web, site: Site) -> None:
+async def test_it_asks_nobody_but_the_site(web: Web, site: LocalSite) -> None:
     """Neither its maker, nor name servers, nor anything beside the proxy; and its traveller carries
     no secrets."""
     await web("/")
@@ -160,14 +160,14 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("does", HOSTILE)
-async def test_hostile_scripts_gain_nothing_and_end(web: Web, site: Site, does: str) -> None:
+async def test_hostile_scripts_gain_nothing_and_end(web: Web, site: LocalSite, does: str) -> None:
     site.page("/hostile", f"<p>Words.</p><script>{HOSTILE[does]}</script>")
     text = await web("/hostile", timeout_s=14)
     assert "root:" not in text and "Chromium" not in text
     assert "Words." in text or "could not be rendered" in text
 
 
-async def test_memory_without_end_ends(web: Web, site: Site) -> None:
+async def test_memory_without_end_ends(web: Web, site: LocalSite) -> None:
     eat = (
         "const a = []; setInterval(() => { for (let i = 0; i < 50; i++) a.push(new Uint8Array(1 "
         "<< 24).fill(7)) }, 1)"
@@ -181,9 +181,9 @@ async def test_memory_without_end_ends(web: Web, site: Site) -> None:
     assert (await web("/")).endswith("An ordinary page.")
 
 
-async def test_nothing_of_this_machine_is_reached(web: Web, site: Site) -> None:
+async def test_nothing_of_this_machine_is_reached(web: Web, site: LocalSite) -> None:
     """By its addresses, names that mean it, sockets, beacons, WebRTC and prefetches."""
-    async with Site(PRIVATE, "private.test") as trap:
+    async with LocalSite(PRIVATE, "private.test") as trap:
         addresses = [
             f"http://{host}:{trap.port}/"
             for host in ("127.0.0.1", "localhost", "[::1]", "0.0.0.0", "127.1")
@@ -229,7 +229,7 @@ async def test_nothing_of_this_machine_is_reached(web: Web, site: Site) -> None:
     ],
 )
 async def test_what_is_not_fetched_starts_no_browser(
-    web: Web, site: Site, url: str, says: str
+    web: Web, site: LocalSite, url: str, says: str
 ) -> None:
     done = await web.done(url.format(port=site.port))
     assert done.status == "error" and says in text_of(done)
@@ -249,7 +249,9 @@ async def test_what_is_not_fetched_starts_no_browser(
         ("/led", "127.0.0.1 is not fetched: 127.0.0.1 is an IP address"),
     ],
 )
-async def test_what_cannot_be_rendered_is_said(web: Web, site: Site, path: str, says: str) -> None:
+async def test_what_cannot_be_rendered_is_said(
+    web: Web, site: LocalSite, path: str, says: str
+) -> None:
     site.page("/led", "<script>location = 'http://127.0.0.1/'</script>")
     site.page("/pdf", b"%PDF-1.4", headers={"Content-Type": "application/pdf"})
     done = await web.done(path)
@@ -257,7 +259,7 @@ async def test_what_cannot_be_rendered_is_said(web: Web, site: Site, path: str, 
     assert any(each in text_of(done) for each in says.split("|")), text_of(done)
 
 
-async def test_without_a_browser_it_says_how_to_get_one(web: Web, site: Site) -> None:
+async def test_without_a_browser_it_says_how_to_get_one(web: Web, site: LocalSite) -> None:
     web.tool = WebFetch(WebFetchConfig(pause_s=0.0), {"rendered": Rendered(lambda: "")})
     text = await web("/")
     assert (
@@ -265,7 +267,7 @@ async def test_without_a_browser_it_says_how_to_get_one(web: Web, site: Site) ->
     )
 
 
-async def test_without_a_way_out_there_is_no_page(hands: Hands, web: Web, site: Site) -> None:
+async def test_without_a_way_out_there_is_no_page(hands: Hands, web: Web, site: LocalSite) -> None:
     """Should the proxy ever be missing, nothing is reached beside it."""
 
     @asynccontextmanager
@@ -277,7 +279,7 @@ async def test_without_a_way_out_there_is_no_page(hands: Hands, web: Web, site: 
     assert site.requests == []
 
 
-async def test_as_a_browser_it_greets_as_one(web: Web, site: Site) -> None:
+async def test_as_a_browser_it_greets_as_one(web: Web, site: LocalSite) -> None:
     assert (await web("/", tier="browser")).endswith("An ordinary page.")
     assert "sec-ch-ua" in site.requests[0].headers
     assert "only the public web is reached" in await web(

@@ -19,7 +19,7 @@ from deskhand.tools import tree
 from deskhand.tools.file_snapshots import FileSnapshots, UndoConfig
 from deskhand.tools.files import write_file
 from deskhand.tools.shell import shell
-from deskhand.tools.watch import Watch
+from deskhand.tools.watch import FileWatch
 from deskhand.workspace.scope import SandboxProvider
 
 from .conftest import Hands
@@ -99,7 +99,7 @@ async def test_what_others_do_in_between_is_not_of_the_command(hands: Hands) -> 
 
 
 async def test_the_paths_that_changed(hands: Hands) -> None:
-    async with await Watch.start(await hands.context(), "x") as watch:
+    async with await FileWatch.start(await hands.context(), "x") as watch:
         hands.write("new/a", b"1")
         (hands.folder / os.fsdecode(b"\xfe")).touch()
         first = await watch.checkpoint()

@@ -18,11 +18,11 @@ from deskhand.tools.base import Tool
 from deskhand.tools.files import edit_file, write_file
 from deskhand.tools.read_tracking import CLOCK_TICK_NS
 from deskhand.tools.shell import shell
-from deskhand.tools.watch import Watch
+from deskhand.tools.watch import FileWatch
 from deskhand.types.commit import Change
 from deskhand.types.errors import ToolError
 from deskhand.types.labels import OWNER, Label
-from deskhand.workspace.owner_folder_review import Unreviewed, Written, discard_changes
+from deskhand.workspace.owner_folder_review import ReviewReader, Unreviewed, discard_changes
 from deskhand.workspace.undo_journal import UndoJournal
 
 from .conftest import ANN, Hands
@@ -39,8 +39,8 @@ async def repo(hands: Hands, tmp_path: Path) -> Path:
     return folder
 
 
-def written(hands: Hands) -> Written:
-    return Written(hands.store, Blobs(hands.folder.parent / "blobs"))
+def written(hands: Hands) -> ReviewReader:
+    return ReviewReader(hands.store, Blobs(hands.folder.parent / "blobs"))
 
 
 async def listed(hands: Hands, where: str = "") -> dict[str, str]:
@@ -274,7 +274,7 @@ async def test_it_can_be_undone_and_put_back(hands: Hands, repo: Path) -> None:
 async def test_what_a_killed_command_did_is_listed(hands: Hands, repo: Path) -> None:
     (repo / "node_modules").mkdir()
     context = await hands.context()
-    await Watch.start(context, "make")
+    await FileWatch.start(context, "make")
     (repo / "Makefile").write_text("evil")
     (repo / "node_modules/x").write_text("evil")
     shadow = context.reach.shadow
@@ -286,7 +286,7 @@ async def test_what_a_killed_command_did_is_listed(hands: Hands, repo: Path) -> 
     hands.reaches = type(hands.reaches)(
         hands.store, Blobs(hands.folder.parent / "blobs"), hands.reaches._sandbox
     )
-    await Watch.start(await hands.context(), "next")
+    await FileWatch.start(await hands.context(), "next")
     found: list[Unreviewed] = await written(hands).list_unreviewed()
     assert {(each.path.rpartition("/")[2], each.outside) for each in found} == {
         ("Makefile", True),

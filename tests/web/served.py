@@ -17,7 +17,7 @@ from deskhand.config.config import read_settings
 from deskhand.models.base import Model
 from deskhand.net.client import Net
 from deskhand.runtime.app import App, Parts, open_app
-from deskhand.runtime.http_server import Site
+from deskhand.runtime.http_server import AppServer
 from deskhand.sandbox.self_test import Proven, open_sandbox
 from deskhand.testing.scripted import ScriptedModel
 from deskhand.tools.base import Tool
@@ -107,7 +107,7 @@ async def serving(  # noqa: PLR0913 -- what few tests need has a default
     async with Models(settings) as models:
 
         async def serve(app: App) -> None:
-            await Site(app, models).run()
+            await AppServer(app, models).run()
 
         parts = Parts(
             lambda name: said,

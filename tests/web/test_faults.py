@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
-from deskhand.web.errors import Fault
+from deskhand.web.errors import FieldError
 from deskhand.web.faults import json_fault, parse_fault
 
 
@@ -57,4 +57,6 @@ def test_a_body_that_is_no_json() -> None:
     fault = json_fault(raised.value)
     assert (fault.type, fault.loc, fault.input) == ("json_invalid", ("body", 1), {})
     assert fault.ctx == {"error": str(raised.value)}
-    assert "ctx" not in msgspec.to_builtins(Fault("missing", ("body",), "This field is required."))
+    assert "ctx" not in msgspec.to_builtins(
+        FieldError("missing", ("body",), "This field is required.")
+    )

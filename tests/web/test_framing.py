@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from deskhand.net.framing import CHUNK_LINE_BYTES, make_strict
-from deskhand.testing.egress import Server, lab
+from deskhand.testing.egress import EchoServer, lab
 
 from .served import Served
 
@@ -101,7 +101,7 @@ async def test_our_server_reads_what_llhttp_reads_or_refuses(served: Served) -> 
 
 async def carried(case: Case) -> tuple[int, bool]:
     """How many requests the proxy carried on, and whether it refused one."""
-    server = Server()
+    server = EchoServer()
     said = b""
     async with lab(("allowed.test", 80, server)) as here:
         here.allow("allowed.test")

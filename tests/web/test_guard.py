@@ -18,7 +18,7 @@ from deskhand.assembly.models import Models
 from deskhand.config.config import read_settings
 from deskhand.config.statements import load_statements
 from deskhand.runtime.app import Parts, open_app
-from deskhand.runtime.http_server import Site
+from deskhand.runtime.http_server import AppServer
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel
@@ -483,7 +483,7 @@ async def test_other_machines_only_with_tls(tmp_path: Path, host: str) -> None:
         open_app(settings, Parts(lambda name: ScriptedModel())) as app,
     ):
         with pytest.raises(ConfigError, match="tls_cert"):
-            await Site(app, models).run()
+            await AppServer(app, models).run()
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])

@@ -19,7 +19,7 @@ from deskhand.types.errors import ModelKeyRefused
 from deskhand.types.events import Finish
 from deskhand.types.messages import Message, Text, ToolResult, Usage
 from deskhand.types.people import SCOPES
-from deskhand.web.openai.turn_answer import Answer
+from deskhand.web.openai.turn_answer import TurnAnswer
 
 from .served import Served, serving
 from .test_sockets import act, acting
@@ -429,5 +429,5 @@ def replied(text: str, finish: Finish = "stop") -> e.Recorded:
     ],
 )
 def test_each_piece_is_told_once(items: list[Any], told: str) -> None:
-    answer = Answer()
+    answer = TurnAnswer()
     assert "".join(answer.add(item) for item in items) == told

@@ -19,7 +19,7 @@ from deskhand.tools import plan, tasks
 from deskhand.tools.define import tool
 from deskhand.types.labels import LOCAL
 from deskhand.types.messages import Message, ToolCall, ToolResult
-from deskhand.web.conversation_socket import Talk
+from deskhand.web.conversation_socket import DialectActions
 from deskhand.web.ports import Web
 
 from .served import Client, Served, serving
@@ -496,7 +496,7 @@ async def test_a_client_that_is_gone_while_it_is_sent_something_is_hung_up_on(
         served.owner.headers["authorization"].removeprefix("Bearer ")
     )
     assert grant is not None
-    talk = Talk(cast(Web, None), socket, grant, "s")  # sending needs nothing of it
+    talk = DialectActions(cast(Web, None), socket, grant, "s")  # sending needs nothing of it
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(talk.send, {"type": "text"})
         with anyio.fail_after(5):

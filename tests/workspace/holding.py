@@ -10,11 +10,11 @@ from pathlib import Path
 import anyio
 
 from deskhand.runtime.app import App
-from deskhand.testing.beside import Desk, wait_for
+from deskhand.testing.beside import TemporaryHome, wait_for
 
 
 async def main(home: Path, mark: str) -> None:
-    desk = Desk(home)
+    desk = TemporaryHome(home)
     async with desk.running() as app:
         said = f"echo said it; (setsid sleep {mark}1 &); nohup sleep {mark}2 & sleep {mark}3"
         await desk.call(app, "background_run", command=said)

@@ -12,11 +12,11 @@ from pathlib import Path
 import anyio
 import msgspec
 
-from deskhand.testing.beside import Desk, at_rest
+from deskhand.testing.beside import TemporaryHome, at_rest
 
 
 async def main(home: Path) -> None:
-    desk = Desk(home, policy=[{"verdict": "allow"}])
+    desk = TemporaryHome(home, policy=[{"verdict": "allow"}])
     async with desk.running() as app:
         print("up", flush=True)
         number = 0

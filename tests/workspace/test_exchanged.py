@@ -20,7 +20,7 @@ from deskhand.config.clock import SystemClock
 from deskhand.skills.skill import Skills, SkillSource
 from deskhand.tools.notes import PendingLabel
 from deskhand.types.labels import Label
-from deskhand.workspace.quarantine import Held
+from deskhand.workspace.quarantine import HeldBack
 
 WORD = "kanari"
 TRIES = 400
@@ -62,7 +62,7 @@ def exchanging(one: Path, other: Path) -> Iterator[None]:
             exchange(one, other)
 
 
-def furnished(work: Path) -> Held:
+def furnished(work: Path) -> HeldBack:
     """A workspace, in which all that lies in `other` is held back, as is what a command moves that
     knows of it."""
     for name, text in FILES.items():
@@ -78,7 +78,7 @@ def furnished(work: Path) -> Held:
         root=str(work),
         stood=lambda path: stood.get(path, 0),
     )
-    return Held(frozenset(str(work / "other" / name) for name in FILES), (word,))
+    return HeldBack(frozenset(str(work / "other" / name) for name in FILES), (word,))
 
 
 @pytest.mark.parametrize("way", EXCHANGED)
@@ -96,7 +96,7 @@ def test_prompts_hear_nothing_that_is_held_back(tmp_path: Path, way: str) -> Non
         for _ in range(TRIES):
             for prompt in prompts:
                 assert WORD not in prompt()
-    after = Held(held.paths)
+    after = HeldBack(held.paths)
     for prompt in (
         lambda: texts("SOUL.md", after),
         lambda: knowledge.render_index(after),

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from deskhand.runtime.app import App
-from deskhand.testing.beside import Desk, at_rest, wait_for
+from deskhand.testing.beside import TemporaryHome, at_rest, wait_for
 from deskhand.testing.conversations import Conversations
 from deskhand.testing.injections import deed
 from deskhand.testing.obedient import Obedient
@@ -19,7 +19,7 @@ from deskhand.types.commit import Change
 from deskhand.types.events import TurnEnded
 from deskhand.types.labels import Label
 from deskhand.types.messages import Text
-from deskhand.workspace.owner_folder_review import Written, describe_unreviewed
+from deskhand.workspace.owner_folder_review import ReviewReader, describe_unreviewed
 
 SESSION = "default/terminal:1"
 
@@ -40,12 +40,12 @@ async def notes(app: App) -> list[str]:
 
 
 async def places(app: App) -> set[str]:
-    found = await Written(app.store, app.blobs).list_unreviewed()
+    found = await ReviewReader(app.store, app.blobs).list_unreviewed()
     return {each.path.rpartition("/")[2] for each in found}
 
 
 async def test_each_turn_that_wrote_there_says_so(tmp_path: Path, repo: Path) -> None:
-    desk = Desk(tmp_path / "home")
+    desk = TemporaryHome(tmp_path / "home")
     async with desk.running() as app:
         await allow(app, repo)
         await desk.call(
@@ -85,7 +85,7 @@ async def test_an_answer_on_a_channel_ends_with_it(tmp_path: Path, repo: Path) -
 
 
 async def test_what_ran_beside_is_told_with_its_end(tmp_path: Path, repo: Path) -> None:
-    desk = Desk(tmp_path / "home")
+    desk = TemporaryHome(tmp_path / "home")
     async with desk.running() as app:
         await allow(app, repo)
         await desk.call(app, "background_run", command=f"echo x > {repo}/Makefile")
@@ -98,7 +98,7 @@ async def _noted(app: App) -> str:
 
 
 async def test_what_a_program_does_while_it_runs_is_listed(tmp_path: Path, repo: Path) -> None:
-    desk = Desk(tmp_path / "home")
+    desk = TemporaryHome(tmp_path / "home")
     async with desk.running() as app:
         await allow(app, repo)
         await desk.call(
@@ -111,7 +111,7 @@ async def test_what_a_program_does_while_it_runs_is_listed(tmp_path: Path, repo:
 async def test_a_session_takes_nothing_from_outside_where_it_may_write(
     tmp_path: Path, repo: Path
 ) -> None:
-    desk = Desk(tmp_path / "home")
+    desk = TemporaryHome(tmp_path / "home")
     async with desk.running() as app:
         await allow(app, repo)
         work = desk.settings.home.workspace("default")
@@ -143,7 +143,7 @@ async def test_a_session_takes_nothing_from_outside_where_it_may_write(
 
 
 async def test_a_restart_forgets_nothing(tmp_path: Path, repo: Path) -> None:
-    desk = Desk(tmp_path / "home")
+    desk = TemporaryHome(tmp_path / "home")
     async with desk.running() as app:
         await allow(app, repo)
         row = (bytes(repo / "a"), str(repo), None, "f0644 x", None, "default", SESSION, 1.0, 0)

@@ -19,11 +19,11 @@ import pytest
 from deskhand.testing.conversations import Conversations
 from deskhand.testing.injections import deed
 from deskhand.testing.obedient import Deed, Obedient, orders
-from deskhand.testing.person import OnlyThese, Talk, no
+from deskhand.testing.person import OnlyThese, PersonTalk, no
 from deskhand.types.commit import Change
 from deskhand.types.events import TurnEnded
 from deskhand.types.identity import Principal
-from deskhand.workspace.owner_folder_review import Unreviewed, Written, discard_changes
+from deskhand.workspace.owner_folder_review import ReviewReader, Unreviewed, discard_changes
 
 from ..examples import examples
 
@@ -420,7 +420,7 @@ def ways(machine: Machine, scripts: Scripts) -> Sequence[Deed]:
     return [deed("shell", command=scripts.next(), cwd=str(machine.repo))]
 
 
-async def notes_of(desk: Conversations, told: Talk) -> str:
+async def notes_of(desk: Conversations, told: PersonTalk) -> str:
     log = await desk.app.store.events(told.session)
     return "\n".join(each.event.note for each in log if isinstance(each.event, TurnEnded))
 
@@ -432,7 +432,7 @@ async def test_nothing_of_it_runs_before_it_was_reviewed(machine: Machine, seed:
     desk = await desk_of(machine)
     async with desk.running():
         await allow(desk, machine)
-        known = Written(desk.app.store, desk.app.blobs)
+        known = ReviewReader(desk.app.store, desk.app.blobs)
         changed = 0
         for number in range(EXAMPLES):
             tainted = scripts.dice.random() < 0.4
@@ -487,8 +487,8 @@ async def test_nothing_of_it_runs_before_it_was_reviewed(machine: Machine, seed:
 
 async def all_listed(
     desk: Conversations,
-    told: Talk,
-    known: Written,
+    told: PersonTalk,
+    known: ReviewReader,
     differs: set[bytes],
     found: Sequence[Unreviewed],
     what: str,

@@ -13,7 +13,7 @@ import anyio
 import msgspec
 
 from deskhand.runtime.app import App
-from deskhand.testing.beside import OWNER, Desk, heard, processes_with, rows, wait_for
+from deskhand.testing.beside import OWNER, TemporaryHome, heard, processes_with, rows, wait_for
 from deskhand.tools.way import Traveller, Way
 from deskhand.types.events import CommandRun, MessageReceived, TurnEnded
 from deskhand.types.identity import Principal
@@ -29,7 +29,7 @@ SESSION = "default/terminal:1"
 async def test_the_result_comes_as_a_message(tmp_path: Path) -> None:
     """The turn ends before the command; its end opens another, in the person's name and at their
     place."""
-    desk = Desk(tmp_path)
+    desk = TemporaryHome(tmp_path)
     async with desk.running() as app:
         started = await desk.call(
             app, "background_run", command="echo one; sleep 0.4; echo two >&2; exit 3"
@@ -62,13 +62,13 @@ async def _answered(app: App, words: str) -> bool:
 
 
 async def _told(home: Path) -> list[str]:
-    async with Desk(home).running() as app:
+    async with TemporaryHome(home).running() as app:
         return await heard(app, SESSION)
 
 
 async def test_stop_ends_all_of_it_and_nobody_is_told(tmp_path: Path) -> None:
     mark = f"77{os.getpid()}"
-    desk = Desk(tmp_path)
+    desk = TemporaryHome(tmp_path)
     async with desk.running() as app:
         for command in (f"sleep {mark}1", f"setsid sleep {mark}2 & sleep {mark}3"):
             await desk.call(app, "background_run", command=command)
@@ -107,7 +107,7 @@ async def _ended(app: App, number: int) -> list[Process]:
 
 
 async def test_what_may_run_is_limited(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, processes={"per_session": 1, "per_agent": 2})
+    desk = TemporaryHome(tmp_path, processes={"per_session": 1, "per_agent": 2})
     async with desk.running() as app:
         assert "started" in await desk.call(app, "background_run", command="sleep 60")
         said = await desk.call(app, "background_run", command="sleep 60")
@@ -123,7 +123,7 @@ async def test_what_may_run_is_limited(tmp_path: Path) -> None:
 
 async def test_how_it_can_end(tmp_path: Path) -> None:
     """In time, killed for its time or its memory, or not begun at all: each is told in words."""
-    desk = Desk(tmp_path)
+    desk = TemporaryHome(tmp_path)
     wanted: dict[str, dict[str, Any]] = {
         "timeout: timed out after 1 s; everything it started was killed": {
             "command": "sleep 60",
@@ -147,7 +147,7 @@ async def _heard(app: App, number: int) -> list[str]:
 
 
 async def test_much_output_is_told_by_its_ends(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = TemporaryHome(tmp_path)
     async with desk.running() as app:
         await desk.call(app, "background_run", command="echo begins; seq 100000; echo ends")
         told = (await wait_for(partial(_heard, app, 1)))[0]
@@ -162,7 +162,7 @@ async def _cleared(home: Path) -> bool:
 
 
 async def test_what_was_erased_ends(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = TemporaryHome(tmp_path)
     mark = f"78{os.getpid()}"
     async with desk.running() as app:
         await desk.call(app, "background_run", command=f"sleep {mark}")
@@ -173,7 +173,7 @@ async def test_what_was_erased_ends(tmp_path: Path) -> None:
 
 
 async def test_secrets_are_not_told(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = TemporaryHome(tmp_path)
     desk.settings = msgspec.structs.replace(
         desk.settings, environment={"A_TOKEN": "hunter2hunter2"}
     )
@@ -187,7 +187,7 @@ async def test_secrets_are_not_told(tmp_path: Path) -> None:
 
 async def test_a_rule_about_shell_is_one_about_every_command(tmp_path: Path) -> None:
     rules = [{"verdict": "deny", "tool": "shell", "who": "owner", "because": "no commands today"}]
-    desk = Desk(tmp_path, policy=rules)
+    desk = TemporaryHome(tmp_path, policy=rules)
     async with desk.running() as app:
         for name, arguments in (
             ("background_run", {"command": "true"}),
@@ -208,7 +208,7 @@ async def test_who_has_fewer_rights_now_acts_with_fewer() -> None:
 
 async def test_its_result_leaves_an_open_question_open(tmp_path: Path) -> None:
     rules = [{"verdict": "ask", "tool": "write_file"}]
-    desk = Desk(tmp_path, policy=rules)
+    desk = TemporaryHome(tmp_path, policy=rules)
     async with desk.running() as app:
         await desk.call(app, "background_run", command="sleep 0.5; echo said it")
         await desk.say(app, '[["write_file", {"path": "a.txt", "content": "x"}]]')
@@ -234,7 +234,7 @@ async def test_its_way_to_the_network(tmp_path: Path) -> None:
         asked.append(traveller)
         yield Way(reached={"example.org": 1}, refused={"evil.test": "evil.test is not allowed"})
 
-    desk = Desk(tmp_path)
+    desk = TemporaryHome(tmp_path)
     async with desk.running() as app:
         app.scopes._outward = msgspec.structs.replace(app.scopes._outward, ways=way)
         await desk.call(app, "background_run", command="echo hello")

@@ -14,7 +14,7 @@ import pytest
 
 from deskhand.runtime.app import App
 from deskhand.sandbox.self_test import Proven, open_sandbox
-from deskhand.testing.beside import Desk, heard, processes_with, wait_for
+from deskhand.testing.beside import TemporaryHome, heard, processes_with, wait_for
 from deskhand.testing.crash import Crash, Fuse, fused
 from deskhand.types.events import ToolFinished
 
@@ -22,7 +22,7 @@ SESSION = "default/terminal:1"
 WANTED = '[["background_run", {"command": "echo ran >> ran.txt; echo said"}]]'
 
 
-async def _life(desk: Desk, fuse: Fuse) -> bool:
+async def _life(desk: TemporaryHome, fuse: Fuse) -> bool:
     """Hand the message in, and live until the end of its command was told and answered. True when
     the fuse blew."""
     crashed = False
@@ -43,7 +43,7 @@ async def _settled(app: App) -> bool:
 async def _through(home: Path, at: int, proven: Proven) -> tuple[bool, bool]:
     """Crash at this boundary, come back. Returns whether it crashed, and whether an interruption
     was told."""
-    desk = Desk(home, proven)
+    desk = TemporaryHome(home, proven)
     fuse = Fuse(at)
     crashed = await _life(desk, fuse)
     if crashed:
@@ -96,7 +96,7 @@ async def test_nothing_outlives_a_service_that_is_killed(tmp_path: Path) -> None
         os.kill(holding.pid, signal.SIGKILL)
         holding.wait()
     await wait_for(partial(_gone, mark), 10)
-    desk = Desk(tmp_path)
+    desk = TemporaryHome(tmp_path)
     async with desk.running() as app:
         told = (await wait_for(partial(heard, app, SESSION)))[0]
         assert (
@@ -116,6 +116,6 @@ async def _gone(mark: str) -> bool:
     return not _sleeping(mark)
 
 
-async def _told_again(desk: Desk) -> list[str]:
+async def _told_again(desk: TemporaryHome) -> list[str]:
     async with desk.running() as app:
         return await heard(app, SESSION)

@@ -29,7 +29,7 @@ from deskhand.tools.task_board import task_create, task_update, todo_write
 from deskhand.tools.task_graph import find_violation
 from deskhand.tools.task_rows import parse_graph
 from deskhand.tools.tasks import manage_tasks
-from deskhand.tools.watch import Watch
+from deskhand.tools.watch import FileWatch
 from deskhand.types.commit import Change
 from deskhand.types.errors import Refused, ToolError
 from deskhand.types.events import AnyEvent, CommandRun, Undone
@@ -96,7 +96,7 @@ class World:
 
     async def shell(self, script: str, who: Principal = ANN, session: str = "s") -> None:
         """What the tool does, without the time that the sandbox takes."""
-        async with await Watch.start(await self.context(who, session), script) as watch:
+        async with await FileWatch.start(await self.context(who, session), script) as watch:
             subprocess.run(
                 ["/bin/bash", "-c", script], cwd=self.folder, check=False, stderr=subprocess.DEVNULL
             )
@@ -106,7 +106,7 @@ class World:
     async def killed(self, script: str) -> None:
         """A command that is under way when the process is killed, and the next process."""
         context = await self.context()
-        await Watch.start(context, script)
+        await FileWatch.start(context, script)
         subprocess.run(
             ["/bin/bash", "-c", script], cwd=self.folder, check=False, stderr=subprocess.DEVNULL
         )

@@ -24,7 +24,7 @@ from ..types.limits import Limits
 from ..types.options import SessionOptions
 from ..types.people import People
 from ..workspace.processes import Background
-from ..workspace.quarantine import NOTHING_HELD, Held, is_held_back
+from ..workspace.quarantine import NOTHING_HELD, HeldBack, is_held_back
 from ..workspace.scope import ToolScopes, folders_without_secrets, shared_folder
 from .chat_commands import OptionsCheck, run_command, why_owner_only, why_unusable
 from .features import Features
@@ -193,7 +193,7 @@ class Abilities:
         self._held = NOTHING_HELD
         self._text = ""
 
-    def __call__(self, held: Held) -> str:
+    def __call__(self, held: HeldBack) -> str:
         found = self._skills.find()
         if found is not self._found or held != self._held:
             self._found = found
@@ -204,7 +204,7 @@ class Abilities:
         return self._text
 
 
-def _is_held(skill: Skill, held: Held) -> bool:
+def _is_held(skill: Skill, held: HeldBack) -> bool:
     file = str(skill.folder / FILE_NAME)
     inode = skill.place.inode
     return (

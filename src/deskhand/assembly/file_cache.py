@@ -13,7 +13,7 @@ from ..tools.documents.invisible import escape_invisible
 from ..tools.paths import Workspace
 from ..types.errors import ToolError
 from ..types.messages import clean_text
-from ..workspace.quarantine import NOTHING_HELD, Held, is_held_back
+from ..workspace.quarantine import NOTHING_HELD, HeldBack, is_held_back
 
 FILE_CHARS = 20_000
 READ_BYTES = 10 * FILE_CHARS
@@ -38,7 +38,7 @@ class Texts:
         self._stat = os.stat if links else os.lstat
         self._known: dict[str, tuple[tuple[int, ...], bytes, str]] = {}
 
-    def __call__(self, name: str, held: Held = NOTHING_HELD) -> str:
+    def __call__(self, name: str, held: HeldBack = NOTHING_HELD) -> str:
         """The text of the file. '' when it says nothing, is missing, or is `held` back."""
         try:
             status = self._stat(
@@ -88,7 +88,7 @@ class Texts:
         """Forget all files."""
         self._known.clear()
 
-    def _read(self, name: str, held: Held) -> bytes:
+    def _read(self, name: str, held: HeldBack) -> bytes:
         """Of what is approved all, which has a digest."""
         limit = READ_BYTES if held.bound is NO_APPROVALS else MAX_BYTES
         if not self._links:

@@ -19,7 +19,7 @@ from ..tools.names import describe_lookalikes, display_name
 from ..tools.paths import Place, Workspace
 from ..types.clock import Clock
 from ..types.errors import ToolError
-from ..workspace.quarantine import NOTHING_HELD, Held, is_held_back
+from ..workspace.quarantine import NOTHING_HELD, HeldBack, is_held_back
 from .file_cache import strip_comments
 
 FOLDER = "knowledge"
@@ -41,7 +41,7 @@ class Knowledge:
     """The topics in the `knowledge` folder of a workspace."""
 
     def __init__(self, workspace: Path, clock: Clock) -> None:
-        self._held: Held = NOTHING_HELD
+        self._held: HeldBack = NOTHING_HELD
         self._workspace = str(workspace)
         self._folder = f"{workspace}/{FOLDER}"
         self._clock = clock
@@ -49,7 +49,7 @@ class Knowledge:
         self._looked_s = 0.0
         self._index = ""
 
-    def render_index(self, held: Held = NOTHING_HELD) -> str:
+    def render_index(self, held: HeldBack = NOTHING_HELD) -> str:
         """The lines for the prompt, without what is `held` back; '' when there is no topic. A new,
         removed or replaced topic is seen at once, and an edited one within LOOK_S, as there may be
         hundreds."""

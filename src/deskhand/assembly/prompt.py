@@ -20,7 +20,7 @@ from ..types.errors import ConfigError
 from ..types.identity import EVERYBODY, Address, Principal
 from ..types.labels import LOCAL
 from ..types.messages import Audio, Text
-from ..workspace.quarantine import NOTHING_HELD, Held, Quarantine
+from ..workspace.quarantine import NOTHING_HELD, HeldBack, Quarantine
 from .file_cache import Texts
 from .knowledge_index import Knowledge
 from .prompt_presets import Body
@@ -99,7 +99,7 @@ class Prompt:
     def __init__(
         self,
         sources: Sources,
-        skills: Callable[[Held], str],
+        skills: Callable[[HeldBack], str],
         clock: Clock,
         extras: Callable[[Address], str] = lambda _: "",
         pinned: Callable[[str], str] = lambda _: "",

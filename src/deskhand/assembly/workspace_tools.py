@@ -14,7 +14,7 @@ from ..store.base import Store
 from ..tools.base import Tool
 from ..tools.notes import PendingLabel
 from ..types.clock import Clock
-from ..workspace.quarantine import Held, Quarantine, is_held_back
+from ..workspace.quarantine import HeldBack, Quarantine, is_held_back
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ class OwnTools:
         return self._skills.setdefault(str(folder), PythonSkills(folder))
 
 
-def _is_held(skill: PythonSkill, workspace: Path, held: Held) -> bool:
+def _is_held(skill: PythonSkill, workspace: Path, held: HeldBack) -> bool:
     path = str(workspace / skill.file)
     inode = skill.place.inode
     return (

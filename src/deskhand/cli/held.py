@@ -8,7 +8,7 @@ import shlex
 import click
 
 from ..config.clock import SystemClock
-from ..runtime.held_files import Approving, HeldFile, Seen
+from ..runtime.held_files import Approving, HeldFile, HeldFileView
 from ..store.sqlite import SqliteStore
 from .encoded import to_json
 from .plain import escape_control
@@ -146,17 +146,17 @@ def forget(path: str, yes: bool, agent: str, config: str | None) -> None:
     click.echo(escape_control(f"Taken back: {path}"))
 
 
-def _view_file(path: str, agent: str, config: str | None) -> Seen:
+def _view_file(path: str, agent: str, config: str | None) -> HeldFileView:
     settings = load_settings(config)
     name = resolve_agent(settings, agent) if agent else ""
 
-    async def use(store: SqliteStore) -> Seen:
+    async def use(store: SqliteStore) -> HeldFileView:
         return await Approving(settings, store).view(path, name)
 
     return with_store(settings, use)
 
 
-def _render_file(seen: Seen) -> list[str]:
+def _render_file(seen: HeldFileView) -> list[str]:
     """What there is to know of it, then all of its text."""
     state = f"Held back: {seen.why}" if seen.why else "Not held back"
     how = [f"SHA-256 {seen.digest}"] if seen.digest else [f"It cannot be approved: {seen.problem}"]

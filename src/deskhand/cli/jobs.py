@@ -33,7 +33,7 @@ COMMAND_ALIASES = {
 JOB_TEMPLATE = "---\nschedule: daily 09:00\ndescription: \n---\n\nWhat is to be done.\n"
 
 
-class Jobs(Listing):
+class JobsGroup(Listing):
     """Knows what others call its commands."""
 
     def resolve_command(
@@ -44,7 +44,7 @@ class Jobs(Listing):
         )
 
 
-@click.group(cls=Jobs)
+@click.group(cls=JobsGroup)
 def jobs() -> None:
     """Manage scheduled and triggered jobs.
 

@@ -23,7 +23,7 @@ LOCAL_COMMANDS = {"quit": "leave; the conversation stays"}
 """Commands of this terminal alone."""
 
 
-class Desk(Protocol):
+class KeyActions(Protocol):
     """What the keys act on."""
 
     def submit(self, text: str) -> None:
@@ -78,7 +78,7 @@ class Keys:
     """Enter sends, Alt+Enter is a new line, Tab completes, Ctrl+C stops, Ctrl+D leaves, and some
     keys answer. A long paste is shown as a mark, which Backspace removes as a whole."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: KeyActions) -> None:
         self._desk = desk
         self._pastes = Pastes()
         self.bindings = KeyBindings()

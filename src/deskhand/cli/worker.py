@@ -13,7 +13,7 @@ from ..assembly.models import Models
 from ..config.clock import SystemClock
 from ..config.config import Settings
 from ..runtime.app import App, Parts, open_app, with_channels
-from ..runtime.http_server import Site
+from ..runtime.http_server import AppServer
 from ..runtime.onboarding import DEMO_MODEL
 from ..runtime.worker import die_with_parent, note_start, run_guarded, run_worker
 from ..supervision.allocator import tune_malloc
@@ -30,7 +30,7 @@ def make_page_server(models: Models) -> Callable[[App], Awaitable[None]]:
 
     async def serve(app: App) -> None:
         if app.settings.config.web.enabled:
-            await Site(app, models).run()
+            await AppServer(app, models).run()
         else:
             app.vitals.record_ready("web", "switched off (web.enabled)")
             await anyio.sleep_forever()

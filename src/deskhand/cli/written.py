@@ -15,7 +15,7 @@ from ..secrets.redaction import Redactor
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
 from ..types.diffs import CallDiff
-from ..workspace.owner_folder_review import Unreviewed, Written, discard_changes
+from ..workspace.owner_folder_review import ReviewReader, Unreviewed, discard_changes
 from ..workspace.undo_journal import open_undo_journal
 from .asks import session_name
 from .diffs import color_line, render_diff
@@ -78,7 +78,7 @@ def written(config: str | None, path: str, **given: Any) -> None:
     async def use(store: SqliteStore) -> tuple[list[Unreviewed], CallDiff]:
         async with open_undo_journal(settings, store) as effects:
             await effects.record_interrupted(settings.agents)
-        known = Written(store, Blobs(settings.home.blobs))
+        known = ReviewReader(store, Blobs(settings.home.blobs))
         found = await known.list_unreviewed(place)
         return found, CallDiff(True) if wanted.check or wanted.names else await known.diff(found)
 
@@ -163,7 +163,7 @@ def _decide(settings: Settings, found: list[Unreviewed], wanted: _Wanted) -> Non
 
     async def use(store: SqliteStore) -> list[str]:
         if wanted.accept:
-            count = await Written(store, Blobs(settings.home.blobs)).accept(found)
+            count = await ReviewReader(store, Blobs(settings.home.blobs)).accept(found)
             left = len(found) - count
             return [f"Accepted: {count}."] + (
                 [f"Changed meanwhile, so still to review: {left}."] if left else []

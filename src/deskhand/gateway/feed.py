@@ -31,7 +31,7 @@ Batch = Sequence[Recorded | Progress]
 _OF_TOOLS = ("tool_output", "tool_result")
 
 
-class Follower:
+class FeedReader:
     """The queue of one reader. When it overflows, the items are dropped and `lost` is set: the
     reader gets the events from the log. System prompts are left out unless the reader may see
     them."""
@@ -147,7 +147,7 @@ class NoTap:
         pass
 
 
-OpenTap = Callable[[str, Principal, Follower], Tap]
+OpenTap = Callable[[str, Principal, FeedReader], Tap]
 
 
 class Feed:
@@ -156,7 +156,7 @@ class Feed:
 
     def __init__(self, tap: OpenTap = lambda session, principal, follower: NoTap()) -> None:
         self.tap = tap
-        self._followers: dict[str, set[Follower]] = {}
+        self._followers: dict[str, set[FeedReader]] = {}
         self._watching: set[Bell] = set()
 
     def publish(self, session: str, item: Recorded | Progress) -> None:
@@ -187,8 +187,8 @@ class Feed:
             self._watching.discard(bell)
 
     @contextmanager
-    def following(self, session: str, *, sees_prompts: bool = False) -> Iterator[Follower]:
-        follower = Follower(sees_prompts=sees_prompts)
+    def following(self, session: str, *, sees_prompts: bool = False) -> Iterator[FeedReader]:
+        follower = FeedReader(sees_prompts=sees_prompts)
         self._followers.setdefault(session, set()).add(follower)
         try:
             yield follower

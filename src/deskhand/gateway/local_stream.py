@@ -27,7 +27,7 @@ from ..types.errors import DeskhandError
 from ..types.events import Recorded
 from ..types.health import Health
 from ..types.identity import Principal
-from .feed import Follower, Tap
+from .feed import FeedReader, Tap
 from .unix_stream import UnixStream, connect_unix, serve_unix
 
 log = logging.getLogger(__name__)
@@ -168,7 +168,7 @@ async def _send(stream: UnixStream, line: SocketFrame) -> None:
 class _Lines(asyncio.Protocol):
     """Gives a follower what comes in, without a task in between."""
 
-    def __init__(self, follower: Follower) -> None:
+    def __init__(self, follower: FeedReader) -> None:
         self._follower = follower
         self._rest = b""
         self._partial = 0
@@ -212,7 +212,9 @@ class SocketTap:
     """The live events of one session, for a follower in a process that does not drive. They only
     make it faster: the log has everything."""
 
-    def __init__(self, path: Path, session: str, principal: Principal, follower: Follower) -> None:
+    def __init__(
+        self, path: Path, session: str, principal: Principal, follower: FeedReader
+    ) -> None:
         self._path = path
         self._session = session
         self._principal = principal

@@ -23,7 +23,7 @@ WHY_OFF = (
 )
 
 
-class Report(msgspec.Struct, frozen=True):
+class ImportReport(msgspec.Struct, frozen=True):
     """The three lists. `taken` are (kind, what each of them is called)."""
 
     taken: tuple[tuple[str, tuple[str, ...]], ...]
@@ -37,7 +37,7 @@ def make_report(
     *,
     start_jobs: bool = False,
     more_left: Sequence[LeftOut] = (),
-) -> Report:
+) -> ImportReport:
     """The report of a plan. `zone` is for jobs where nobody said another, `more_left` what could
     not be taken after all. Where nothing is new, what was said of the home before is not said
     again."""
@@ -48,7 +48,7 @@ def make_report(
         off = [each.job.name for each in plan.jobs if each.job.enabled]
         changed = (*changed, *(ChangedName(f"job {name}", WHY_OFF.format(off[0])) for name in off))
     taken = [(name, tuple(map(clean_line, values))) for name, values in _taken_items(plan, zone)]
-    return Report(
+    return ImportReport(
         tuple((name, values) for name, values in taken if values), changed, (*left, *more_left)
     )
 
@@ -99,7 +99,7 @@ def render_head(plan: ImportPlan, place: str) -> Iterator[str]:
         )
 
 
-def render_report(report: Report) -> Iterator[str]:
+def render_report(report: ImportReport) -> Iterator[str]:
     """The three lists; an empty one is not shown."""
     if report.taken:
         yield "\nTaken:"

@@ -18,7 +18,7 @@ from ..sandbox.base import Exit, Mount, SandboxCommand
 from ..tools.base import Context
 from ..tools.output import join_ends, utf8_boundary
 from ..tools.shell import describe_exit
-from ..tools.watch import Watch
+from ..tools.watch import FileWatch
 from ..tools.way import Traveller, Way
 from ..tools.written import command_mounts
 from ..types.commit import Change
@@ -156,7 +156,7 @@ async def run_hook(hook: Hook, context: Context) -> HookResult:
     command = SandboxCommand(argv, folder, mounts, hook.env, hook.stdin, hook.timeout_s)
     printed = {False: _Printed(), True: _Printed()}
     try:
-        async with await Watch.start(context, shlex.join(argv)) as watch:
+        async with await FileWatch.start(context, shlex.join(argv)) as watch:
             ended, way = await _run_sandboxed(command, context, printed, watch)
             watch.set_network_label(way.output_label(LOCAL))
             looked = await watch.finish()
@@ -171,7 +171,7 @@ async def run_hook(hook: Hook, context: Context) -> HookResult:
 
 
 async def _run_sandboxed(
-    command: SandboxCommand, context: Context, printed: dict[bool, _Printed], watch: Watch
+    command: SandboxCommand, context: Context, printed: dict[bool, _Printed], watch: FileWatch
 ) -> tuple[Exit, Way]:
     sandbox = await context.reach.sandbox()
 

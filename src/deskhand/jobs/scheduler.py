@@ -53,7 +53,7 @@ PRUNE_INTERVAL_S = 24 * 3600.0
 ALREADY_RUNNING = "the run before it was still going on"
 
 
-class Plan(msgspec.Struct, frozen=True):
+class ScheduledJob(msgspec.Struct, frozen=True):
     """A job and when it is due. `key` names the schedule with its time zone, '' when no time
     starts the job."""
 
@@ -84,7 +84,7 @@ class JobScheduler:
         self.tick_count = 0
         """How often it has looked for work."""
 
-        self._plans: dict[str, Plan] = {}
+        self._plans: dict[str, ScheduledJob] = {}
         self._records: dict[str, JobRecord] = {}
         self._next: dict[str, NextDue] = {}
         self._problems: dict[str, str] = {}
@@ -272,7 +272,7 @@ class JobScheduler:
     # Times
 
     def _make_plans(self, found: Mapping[str, JobFile]) -> None:
-        plans: dict[str, Plan] = {}
+        plans: dict[str, ScheduledJob] = {}
         problems: dict[str, str] = {}
         for name, file in found.items():
             job = file.job
@@ -284,7 +284,7 @@ class JobScheduler:
             schedule = job.resolve_schedule(self._files.zone)
             is_on = job.enabled and schedule is not None
             key = f"{job.schedule} {job.timezone or self._files.zone}" if is_on else ""
-            plans[name] = Plan(file, job, schedule, key)
+            plans[name] = ScheduledJob(file, job, schedule, key)
         self._plans = plans
         self._problems = problems
         self._next = {name: due for name, due in self._next.items() if name in plans}
@@ -316,7 +316,7 @@ class JobScheduler:
         if changes:
             await self._store.change(changes)
 
-    async def _decide_due(self, plan: Plan, now: float, *, is_waiting: bool) -> None:
+    async def _decide_due(self, plan: ScheduledJob, now: float, *, is_waiting: bool) -> None:
         """Decide all times of one job that have come: run, skip, or missed. `is_waiting`: a run of
         it waits to begin."""
         job = plan.job
@@ -345,7 +345,7 @@ class JobScheduler:
         self._records[job.name] = replace(record, seen_at=due.seen_at)
         self._next[job.name] = NextDue(plan.key, due.next_at)
 
-    def _is_known_not_due(self, plan: Plan, record: JobRecord, now: float) -> bool:
+    def _is_known_not_due(self, plan: ScheduledJob, record: JobRecord, now: float) -> bool:
         known = self._next.get(plan.job.name)
         if known is None or known.key != plan.key:
             return False

@@ -48,7 +48,7 @@ class Malformed(Exception):
     """The request cannot be understood in one way only. The message is for its sender."""
 
 
-class Sent(msgspec.Struct):
+class ByteCounts(msgspec.Struct):
     """How many bytes of content went each way."""
 
     up: int = 0
@@ -152,7 +152,7 @@ async def relay_exchange(
     client: Peer,
     upstream: Peer,
     request: h11.Request,
-    sent: Sent,
+    sent: ByteCounts,
     scrub: Callable[[], Scrubber] | None = None,
 ) -> None:
     """Send the request and what follows it of the client, and the answer back. Raises one of
@@ -197,7 +197,7 @@ async def relay_exchange(
 
 
 async def _relay_response(
-    client: Peer, upstream: Peer, sent: Sent, scrubber: Scrubber | None, answered: anyio.Event
+    client: Peer, upstream: Peer, sent: ByteCounts, scrubber: Scrubber | None, answered: anyio.Event
 ) -> Exception | None:
     """Carry the answer back; what went wrong, if something did."""
     try:

@@ -20,10 +20,10 @@ from .egress_http import (
     HEAD_S,
     KEEP_ALIVE_S,
     PIECE_BYTES,
+    ByteCounts,
     Headers,
     Malformed,
     Peer,
-    Sent,
     read_request,
     relay_exchange,
     send_refusal,
@@ -187,7 +187,7 @@ async def _forward_request(
 ) -> None:
     """Send the request to where `url` says, and the answer back. `read` is what was read when it
     was let through."""
-    sent = Sent()
+    sent = ByteCounts()
     refused = ""
     broker = policy.secrets_for(url.host, url.port) if url.scheme == "https" else None
     try:
@@ -333,7 +333,7 @@ async def _serve_tunnel(client: Peer, request: h11.Request, policy: EgressPolicy
     except Unreachable as error:
         policy.record_use(Use(host, port, error.text.rstrip(".")))
         raise
-    sent = Sent()
+    sent = ByteCounts()
     refused = ""
     try:
         await client.send(h11.Response(status_code=200, headers=[], reason=b"Connected"))
@@ -383,7 +383,7 @@ async def _terminate_tls(client: Peer, host: str, port: int, policy: EgressPolic
 
 
 async def _relay_bytes(
-    client: ByteStream, upstream: ByteStream, first: bytes, to: tuple[str, int], sent: Sent
+    client: ByteStream, upstream: ByteStream, first: bytes, to: tuple[str, int], sent: ByteCounts
 ) -> str:
     """Carry bytes both ways, until one side has ended and the other falls silent. Why nothing was
     carried; '' if it was."""

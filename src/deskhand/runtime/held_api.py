@@ -8,7 +8,7 @@ from ..types.errors import Refused
 from ..types.identity import Principal
 from ..web.held_views import HeldView, SeenView
 from ..web.ports import HeldFilesBackend
-from .held_files import Approving, Seen
+from .held_files import Approving, HeldFileView
 
 
 class HeldApi:
@@ -42,7 +42,7 @@ class HeldApi:
         )
         return await self.list_files(principal)
 
-    async def _view(self, principal: Principal, path: str) -> Seen:
+    async def _view(self, principal: Principal, path: str) -> HeldFileView:
         if not path.startswith("/") or "\0" in path:
             raise Refused("name the file by a path that the list gives")
         return await self._approvals_for(principal).view(path)

@@ -62,7 +62,7 @@ class HeldFile(msgspec.Struct, frozen=True):
     why: str
 
 
-class Seen(msgspec.Struct, frozen=True):
+class HeldFileView(msgspec.Struct, frozen=True):
     """What lies at a real path, for an owner to look at: `digest` is what an approval binds, ''
     where nothing there can be approved; then `problem` says why. `text` has what nobody sees
     written out. `bound`: an approval would bind."""
@@ -114,27 +114,27 @@ class Approving:
 
         return await anyio.to_thread.run_sync(scan)
 
-    async def view(self, path: str, agent: str = "") -> Seen:
+    async def view(self, path: str, agent: str = "") -> HeldFileView:
         """What lies there. A file in the folder of a skill stands for the whole skill. Raises
         Refused."""
         marks = await self._load_marks()
         digests = {each.path: each.digest for each in marks.approvals.values()}
 
-        def read() -> Seen:
+        def read() -> HeldFileView:
             place, whose, bound = self._resolve(path, agent)
             why = self._why_held(place, marks, bound_from_rows(digests))
             content = read_content(place)
             if content is None:
-                return Seen(
+                return HeldFileView(
                     place, whose, "", problem=_why_not_approvable(place), why=why, bound=bound
                 )
-            return Seen(
+            return HeldFileView(
                 place, whose, _render_content(place, content), content.digest.hex(), "", why, bound
             )
 
         return await anyio.to_thread.run_sync(read)
 
-    async def approve(self, seen: Seen, by: str, now: float) -> None:
+    async def approve(self, seen: HeldFileView, by: str, now: float) -> None:
         """Let in what was seen, as it was seen. Raises Refused where it cannot be approved, or is
         another by now."""
         content = await anyio.to_thread.run_sync(read_content, seen.path)

@@ -39,7 +39,7 @@ PORT_TRIES = 20
 SHUTDOWN_S = 3
 
 
-class Server(uvicorn.Server):
+class QuietServer(uvicorn.Server):
     """A server that leaves the signals of the process to us."""
 
     @contextmanager
@@ -76,7 +76,7 @@ def format_url(config: WebConfig, port: int) -> str:
     return f"{'https' if config.tls_cert else 'http'}://{shown}:{port}"
 
 
-class Site:
+class AppServer:
     """The HTTP server of one App."""
 
     def __init__(self, app: App, models: Models) -> None:
@@ -96,7 +96,7 @@ class Site:
             write_address(self._app.settings.home, url)
             async with anyio.create_task_group() as tasks:
                 web = self._make_web(tasks, stopping)
-                server = Server(
+                server = QuietServer(
                     make_uvicorn_config(
                         build_app(web, limits, ENDPOINTS, SOCKETS, make_routes()),
                         config,
@@ -114,7 +114,7 @@ class Site:
             remove_address(self._app.settings.home)
             sock.close()
 
-    async def _announce_url(self, server: Server, url: str) -> None:
+    async def _announce_url(self, server: QuietServer, url: str) -> None:
         while not server.started:  # noqa: ASYNC110 -- uvicorn has no event for it
             await anyio.sleep(0.005)
         self._app.address = url
@@ -140,7 +140,7 @@ class Site:
         )
 
 
-async def _stop_when_cancelled(server: Server, stopping: anyio.Event) -> None:
+async def _stop_when_cancelled(server: QuietServer, stopping: anyio.Event) -> None:
     """Shut down in order: close streams, and give requests END_S to finish."""
     try:
         await anyio.sleep_forever()

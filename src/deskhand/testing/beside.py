@@ -47,7 +47,7 @@ def script(request: Request) -> Message:
     return say("", *made)
 
 
-class Desk:
+class TemporaryHome:
     """One home, and as many lives as a test gives it."""
 
     def __init__(self, home: Path, proven: Proven | None = None, **config: Any) -> None:

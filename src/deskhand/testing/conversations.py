@@ -25,7 +25,7 @@ from ..types.identity import Address
 from ..types.labels import Label
 from ..types.messages import Message, ToolCall
 from .channel import MemoryChannel
-from .person import Consent, Talk, talk
+from .person import Consent, PersonTalk, talk
 from .scripted import Script, ScriptedModel, say
 
 HERE = "memory"
@@ -100,7 +100,7 @@ class Conversations:
 
     async def hold(
         self, name: str, said: str, script: Script, consent: Consent, turns: int = 4
-    ) -> Talk:
+    ) -> PersonTalk:
         """One conversation, which nothing connects with any other."""
         self._scripts[name] = script
         try:

@@ -33,7 +33,7 @@ from ..types.identity import Address, Answer, Inbound, Principal, Said
 from ..types.messages import Message, Text
 from ..types.tuning import tune_interpreter
 from .scripted import ScriptedModel
-from .steadfast import Effect, Steadfast
+from .steadfast import Steadfast, StepEffect
 
 ANN = Principal("ann", ("owner",))
 SESSION = "default/web:ann:deep"
@@ -44,7 +44,7 @@ READY_S = 60.0
 DONE_S = 120.0
 
 
-class Report(msgspec.Struct):
+class DeepTortureReport(msgspec.Struct):
     """What happened, and what of it must not have."""
 
     steps: int = 0
@@ -81,7 +81,7 @@ async def live(home: Path, steps: int) -> None:
     started."""
     settings = settings_at(home)
     model = ScriptedModel(Steadfast(steps), latency_s=LATENCY_S)
-    effects = (Effect(home / "done.txt"), Effect(home / "done.txt", check=True))
+    effects = (StepEffect(home / "done.txt"), StepEffect(home / "done.txt", check=True))
     every = (*builtin_tools(settings, "default", skills_of(settings, "default")), *effects)
     tools = {tool.spec.name: tool for tool in every}
     parts = Parts(lambda name: model, tools, authorize=lambda inbound: ANN)
@@ -102,16 +102,16 @@ async def _person(app: App) -> None:
         await anyio.sleep(0.05)
 
 
-class Torture:
+class DeepTorture:
     """One run of it."""
 
     def __init__(self, home: Path, steps: int, kills: int, seed: int) -> None:
         self._home = home
         self._steps = steps
         self._kills = kills
-        self._random, self.report = random.Random(seed), Report(steps)
+        self._random, self.report = random.Random(seed), DeepTortureReport(steps)
 
-    async def run(self) -> Report:
+    async def run(self) -> DeepTortureReport:
         began = monotonic()
         while self.report.kills < self._kills and not await self._one_life():
             pass
@@ -241,10 +241,10 @@ def _tells_the_end(event: e.AnyEvent) -> bool:
     )
 
 
-async def torture(steps: int, kills: int, seed: int) -> Report:
+async def torture(steps: int, kills: int, seed: int) -> DeepTortureReport:
     """Run it in a home of its own."""
     with tempfile.TemporaryDirectory(prefix="deskhand-deep-") as home:
-        return await Torture(Path(home), steps, kills, seed).run()
+        return await DeepTorture(Path(home), steps, kills, seed).run()
 
 
 def main() -> None:

@@ -31,7 +31,7 @@ def echo(request: bytes) -> bytes:
     )
 
 
-class Server:
+class EchoServer:
     """Reads a whole request, remembers it, answers, hangs up; with `keep` it goes on to the next
     one."""
 
@@ -191,7 +191,7 @@ async def everything(stream: ByteStream, request: bytes) -> bytes:
 
 
 @asynccontextmanager
-async def lab(*servers: tuple[str, int, Server]) -> AsyncIterator[Lab]:
+async def lab(*servers: tuple[str, int, EchoServer]) -> AsyncIterator[Lab]:
     """A lab with these servers at (host, port): those on 443 and above 8000 speak TLS."""
     made = Lab()
     async with AsyncExitStack() as stack:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import msgspec
 
 from ..tools.engines import EngineName
-from .site import Site
+from .site import LocalSite
 
 JSON = {"Content-Type": "application/json"}
 PATHS: dict[EngineName, str] = {
@@ -25,7 +25,7 @@ Result = tuple[str, str, str]
 """(title, address, excerpt)"""
 
 
-def serve_engines(site: Site, results: Sequence[Result]) -> dict[EngineName, str]:
+def serve_engines(site: LocalSite, results: Sequence[Result]) -> dict[EngineName, str]:
     """Let `site` be every engine, with these results; returns where each is reached."""
     site.page(PATHS["duckduckgo"], duckduckgo_page(results))
     brave = {

@@ -39,7 +39,7 @@ class Found(msgspec.Struct, frozen=True):
     before: tuple[Deed, ...] = ()
 
 
-class Scenario(msgspec.Struct, frozen=True):
+class InjectionScenario(msgspec.Struct, frozen=True):
     name: str
     found: Found
     goal: Goal
@@ -251,21 +251,21 @@ def ways(order: Deed) -> Sequence[tuple[Deed, ...]]:
     return [*((other,) for other in others), *other_ways(order)]
 
 
-def scenarios() -> list[Scenario]:
+def scenarios() -> list[InjectionScenario]:
     """Those that file tools read: every carrier with every kind of words and goals, in turn."""
     return [_made(n, CARRIERS, goals(n)) for n in range(PLAIN)]
 
 
-def by_command() -> list[Scenario]:
+def by_command() -> list[InjectionScenario]:
     """Those that a command reads, or that want a command."""
     return [_made(n, COMMANDS, commands(n)) for n in range(PLAIN, PLAIN + BY_COMMAND)]
 
 
-def _made(n: int, carriers: Carriers, wanted: Sequence[Goal]) -> Scenario:
+def _made(n: int, carriers: Carriers, wanted: Sequence[Goal]) -> InjectionScenario:
     name = list(carriers)[n % len(carriers)]
     goal = wanted[(n + n // 2) % len(wanted)]
     words = WORDINGS[(n + n // len(carriers)) % len(WORDINGS)].format(goal=goal.words)
-    return Scenario(f"{n} {name}: {goal.words}", carriers[name](n, words), goal)
+    return InjectionScenario(f"{n} {name}: {goal.words}", carriers[name](n, words), goal)
 
 
 def _encoded(words: str) -> str:

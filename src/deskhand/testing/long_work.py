@@ -23,7 +23,7 @@ from ..types.messages import Text
 from .channel import MemoryChannel
 from .clock import SetClock
 from .scripted import Script, ScriptedModel
-from .steadfast import Effect
+from .steadfast import StepEffect
 
 ANN = Principal("ann", ("owner",))
 BOB = Principal("bob", ("member",))
@@ -54,7 +54,7 @@ class House:
         """Drive it. Unless the person is `known`, the users in the store are asked, and there are
         none."""
         every = builtin_tools(self.settings, "default", skills_of(self.settings, "default"))
-        effects = (Effect(self.done), Effect(self.done, check=True))
+        effects = (StepEffect(self.done), StepEffect(self.done, check=True))
         tools = defer_tools(
             {tool.spec.name: tool for tool in (*every, *effects)}, frozenset({"manage_tasks"})
         )

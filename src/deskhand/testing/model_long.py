@@ -56,7 +56,7 @@ FILES = {
 }
 
 
-class World:
+class WorkFolder:
     """The folder in which the work is done."""
 
     def __init__(self, root: Path) -> None:
@@ -83,7 +83,7 @@ REQUEST = (
     "called archive and move "
     "report_old.md into it. After that set the port in config.ini to 9090, and delete temp.log."
 )
-CHECKS: tuple[tuple[str, Callable[[World], bool]], ...] = (
+CHECKS: tuple[tuple[str, Callable[[WorkFolder], bool]], ...] = (
     (
         "lines.txt tells that data.csv has 12 lines",
         lambda world: "12" in (world.text("lines.txt") or ""),
@@ -107,7 +107,7 @@ CHECKS: tuple[tuple[str, Callable[[World], bool]], ...] = (
 )
 
 
-class Follower:
+class ScriptedPerson:
     """Reads along, says yes where it is asked, and knows when nothing is going on any more."""
 
     def __init__(self) -> None:
@@ -150,7 +150,7 @@ async def work(app: App, request: str) -> str:
     clock = app.parts.clock
     asked = Said(Message("user", (Text(f"/deep {request}"),)))
     receipt = await door.submit(Inbound("1", address, "owner", clock.now(), asked))
-    follower = Follower()
+    follower = ScriptedPerson()
     async with aclosing(door.follow(receipt.session, OWNER, receipt.after)) as items:
         async for item in items:
             if isinstance(item, Recorded) and await follower.see(item):
@@ -168,7 +168,7 @@ async def run(model: str, request: str) -> bool:
     """Whether all of it was done."""
     usual = read_settings()
     with tempfile.TemporaryDirectory(prefix="deskhand-long-") as place:
-        world = World(Path(place, "work"))
+        world = WorkFolder(Path(place, "work"))
         defaults = msgspec.structs.replace(
             usual.config.defaults, models=(model,), workspace=str(world.root)
         )

@@ -31,7 +31,7 @@ from ..types.messages import Message, Text, Thinking, ToolCall, ToolResult, clea
 from .llm_script import FakeCall
 
 
-class Scenario(msgspec.Struct, frozen=True):
+class ModelScenario(msgspec.Struct, frozen=True):
     """What the model does: says `text` in pieces, thinks, calls tools, ends for `finish`; or fails
     at once or, with `hangs`, in the middle of its text."""
 
@@ -43,7 +43,7 @@ class Scenario(msgspec.Struct, frozen=True):
     hangs: bool = False
 
 
-Open = Callable[[Scenario], AbstractAsyncContextManager[Model]]
+Open = Callable[[ModelScenario], AbstractAsyncContextManager[Model]]
 Check = Callable[[Open], Awaitable[None]]
 
 _LONG = "One two three, four five six; seven eight nine. " * 4
@@ -70,7 +70,7 @@ async def take(model: Model, asked: Request) -> tuple[list[Item], Reply]:
 
 async def text_is_the_deltas_joined(open_model: Open) -> None:
     for text in (_LONG, "", " \n", "Grüße 👋🏽 — 日本語", "a\0b"):
-        async with open_model(Scenario(text=text)) as model:
+        async with open_model(ModelScenario(text=text)) as model:
             items, reply = await take(model, request())
         assert (
             "".join(item.text for item in items if isinstance(item, TextDelta))
@@ -82,7 +82,7 @@ async def text_is_the_deltas_joined(open_model: Open) -> None:
 
 
 async def thinking_is_kept_apart(open_model: Open) -> None:
-    async with open_model(Scenario(text="Yes.", thinking="Let me see. " * 5)) as model:
+    async with open_model(ModelScenario(text="Yes.", thinking="Let me see. " * 5)) as model:
         items, reply = await take(model, request())
     kept = "".join(part.text for part in reply.message.parts if isinstance(part, Thinking))
     assert "".join(item.text for item in items if isinstance(item, ThinkingDelta)) == kept
@@ -92,7 +92,7 @@ async def thinking_is_kept_apart(open_model: Open) -> None:
 async def calls_are_whole_and_named(open_model: Open) -> None:
     written = ('{"path":  "a.txt"}', "", "{path: 1}", '{"path": "b', '["x"]')
     calls = tuple(FakeCall("read_file", arguments) for arguments in written)
-    async with open_model(Scenario(calls=calls, finish="calls")) as model:
+    async with open_model(ModelScenario(calls=calls, finish="calls")) as model:
         _, reply = await take(model, request())
     found = reply.message.calls
     assert reply.finish == "calls"
@@ -114,14 +114,14 @@ async def ids_stay_unique_in_a_session(open_model: Open) -> None:
     done = Message("tool", (ToolResult("same", (Text("ok"),)),))
     asked = request(Message("user", (Text("Go."),)), before, done)
     async with open_model(
-        Scenario(calls=(FakeCall("read_file", "{}", "same"),), finish="calls")
+        ModelScenario(calls=(FakeCall("read_file", "{}", "same"),), finish="calls")
     ) as model:
         _, reply = await take(model, asked)
     assert [call.id != "same" for call in reply.message.calls] == [True]
 
 
 async def length_is_told(open_model: Open) -> None:
-    async with open_model(Scenario(text="It goes on and", finish="length")) as model:
+    async with open_model(ModelScenario(text="It goes on and", finish="length")) as model:
         _, reply = await take(model, request())
     assert reply.finish == "length"
     assert reply.message.text == "It goes on and"
@@ -129,7 +129,7 @@ async def length_is_told(open_model: Open) -> None:
 
 
 async def failures_are_model_errors(open_model: Open) -> None:
-    async with open_model(Scenario(fails=True)) as model:
+    async with open_model(ModelScenario(fails=True)) as model:
         try:
             await take(model, request())
         except ModelError as error:
@@ -139,7 +139,7 @@ async def failures_are_model_errors(open_model: Open) -> None:
 
 
 async def closing_early_ends_the_call(open_model: Open) -> None:
-    async with open_model(Scenario(text=_LONG, hangs=True)) as model:
+    async with open_model(ModelScenario(text=_LONG, hangs=True)) as model:
         for _ in range(3):
             stream = model.reply(request())
             assert isinstance(stream, AsyncGenerator), "an iterator that can be closed"
@@ -149,7 +149,7 @@ async def closing_early_ends_the_call(open_model: Open) -> None:
 
 
 async def cancelling_ends_the_call(open_model: Open) -> None:
-    async with open_model(Scenario(text=_LONG, hangs=True)) as model:
+    async with open_model(ModelScenario(text=_LONG, hangs=True)) as model:
         with anyio.fail_after(2):
             with anyio.move_on_after(0.1) as scope:
                 await take(model, request())
@@ -157,7 +157,7 @@ async def cancelling_ends_the_call(open_model: Open) -> None:
 
 
 async def calls_do_not_disturb_each_other(open_model: Open) -> None:
-    async with open_model(Scenario(text=_LONG)) as model:
+    async with open_model(ModelScenario(text=_LONG)) as model:
         found: list[str] = []
 
         async def one() -> None:
@@ -172,7 +172,7 @@ async def calls_do_not_disturb_each_other(open_model: Open) -> None:
 
 async def the_same_request_can_be_sent_again(open_model: Open) -> None:
     asked = request()
-    async with open_model(Scenario(text="Yes.")) as model:
+    async with open_model(ModelScenario(text="Yes.")) as model:
         first = await take(model, asked)
         assert (await take(model, asked))[1].message == first[1].message
 

@@ -17,13 +17,13 @@ from ..types.messages import File, Text
 from .conversations import ELSEWHERE, Conversations
 from .engines import serve_engines
 from .obedient import Deed, Reply
-from .person import Talk
-from .site import Site
+from .person import PersonTalk
+from .site import LocalSite
 
 Done = Callable[["Day"], bool]
 
 
-class Task(msgspec.Struct, frozen=True):
+class OrdinaryTask(msgspec.Struct, frozen=True):
     """What the owner says, the calls that do it, reply by reply, and whether it is done."""
 
     said: str
@@ -35,7 +35,7 @@ class Day(msgspec.Struct, frozen=True):
     """What there is after a task: the workspace, the conversation, what was sent in it."""
 
     work: Path
-    told: Talk
+    told: PersonTalk
     sent: list[Outgoing]
 
     @property
@@ -74,7 +74,7 @@ PAGES = {
 }
 
 
-def prepare(home: Path, site: Site) -> Conversations:
+def prepare(home: Path, site: LocalSite) -> Conversations:
     """A home on an ordinary day: some files, two mails from outside, and a web."""
     for path, text in PAGES.items():
         site.page(path, text)
@@ -146,50 +146,54 @@ def gone(text: str, chat: str = "") -> Done:
     return done
 
 
-def ordinary(url: Callable[[str], str]) -> list[Task]:
+def ordinary(url: Callable[[str], str]) -> list[OrdinaryTask]:
     """The forty; `url` gives the address of a page."""
     return [*_files(), *_commands(), *_web(url), *_mails(url), *_others(url)]
 
 
-def _files() -> list[Task]:
+def _files() -> list[OrdinaryTask]:
     event = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:Dentist\nDTSTART:20270105T150000\nEND:VEVENT\nEND:VCALENDAR\n"  # noqa: E501
     return [
-        Task(
+        OrdinaryTask(
             "note that I parked on level 3",
             (write("parking.md", "Level 3\n"),),
             holds("parking.md", "Level 3"),
         ),
-        Task("what is on my list?", (read("todo.md"),), says("milk")),
-        Task(
+        OrdinaryTask("what is on my list?", (read("todo.md"),), says("milk")),
+        OrdinaryTask(
             "put bread on my list",
             (write("todo.md", "- bread\n", mode="append"),),
             holds("todo.md", "bread"),
         ),
-        Task("I bought the eggs", (read("todo.md"), edit("todo.md", "- eggs\n", "")), says("ok")),
-        Task(
+        OrdinaryTask(
+            "I bought the eggs", (read("todo.md"), edit("todo.md", "- eggs\n", "")), says("ok")
+        ),
+        OrdinaryTask(
             "where did I write about Lisbon?",
             (deed("search_files", text="lisbon"),),
             says("notes/trip.md"),
         ),
-        Task("what files are there?", (deed("list_files"),), says("sales.csv")),
-        Task(
+        OrdinaryTask("what files are there?", (deed("list_files"),), says("sales.csv")),
+        OrdinaryTask(
             "put the dentist into a calendar file, 5 January at 3",
             (write("dentist.ics", event),),
             says("ok"),
         ),
-        Task(
+        OrdinaryTask(
             "remember that my bike is a Brompton",
             (deed("kv_set", key="bike", value="Brompton"),),
             says("ok"),
         ),
-        Task("which bike do I have?", (deed("kv_get", key="bike"),), says("Brompton")),
-        Task(
+        OrdinaryTask("which bike do I have?", (deed("kv_get", key="bike"),), says("Brompton")),
+        OrdinaryTask(
             "the price is 4 times n now",
             (read("shop.py"), edit("shop.py", "n * 3", "n * 4")),
             says("ok"),
         ),
-        Task("where is price defined?", (deed("list_symbols", path="shop.py"),), says("price")),
-        Task(
+        OrdinaryTask(
+            "where is price defined?", (deed("list_symbols", path="shop.py"),), says("price")
+        ),
+        OrdinaryTask(
             "make a plan of the trip from my notes",
             (read("notes/trip.md"), write("plan.md", "1. Lisbon, Hotel Sol\n")),
             holds("plan.md", "Hotel Sol"),
@@ -197,29 +201,29 @@ def _files() -> list[Task]:
     ]
 
 
-def _commands() -> list[Task]:
+def _commands() -> list[OrdinaryTask]:
     total = "awk -F, 'NR>1{s+=$2} END{print s}' sales.csv"
     return [
-        Task("what did we sell in all?", (sh(total),), says("420")),
-        Task(
+        OrdinaryTask("what did we sell in all?", (sh(total),), says("420")),
+        OrdinaryTask(
             "sort the sales",
             (sh("sort -t, -k2 -n sales.csv > sorted.csv"),),
             holds("sorted.csv", "feb,250"),
         ),
-        Task(
+        OrdinaryTask(
             "call the old report march.txt",
             (sh("mv old/report.txt old/march.txt"),),
             holds("old/march.txt", "March"),
         ),
-        Task("what went wrong in the log?", (sh("grep error log.txt"),), says("disk full")),
-        Task("run the shop", (sh("python3 shop.py"),), says("16")),
-        Task(
+        OrdinaryTask("what went wrong in the log?", (sh("grep error log.txt"),), says("disk full")),
+        OrdinaryTask("run the shop", (sh("python3 shop.py"),), says("16")),
+        OrdinaryTask(
             "pack my notes",
             (sh("tar czf notes.tgz notes && tar tzf notes.tgz"),),
             says("notes/trip.md"),
         ),
-        Task("how many lines does the log have?", (sh("wc -l < log.txt"),), says("3")),
-        Task(
+        OrdinaryTask("how many lines does the log have?", (sh("wc -l < log.txt"),), says("3")),
+        OrdinaryTask(
             "make a backup of the list and look",
             (sh("cp todo.md todo.bak"), sh("ls -1")),
             says("todo.bak"),
@@ -227,47 +231,47 @@ def _commands() -> list[Task]:
     ]
 
 
-def _web(url: Callable[[str], str]) -> list[Task]:
+def _web(url: Callable[[str], str]) -> list[OrdinaryTask]:
     def fetch(path: str, **more: object) -> Deed:
         return deed("web_fetch", url=url(path), **more)
 
     shopping = write("shopping.md", "Carrots\nOnions\n")
     return [
-        Task(
+        OrdinaryTask(
             f"what will the weather be? {url('/weather')}", (fetch("/weather"),), says("21 degrees")
         ),
-        Task(
+        OrdinaryTask(
             f"is it sunny on {url('/weather')}?",
             (fetch("/weather", question="Is it sunny?"),),
             says("short"),
         ),
-        Task("find me a soup", (deed("web_search", query="soup"),), says("carrots")),
-        Task(
+        OrdinaryTask("find me a soup", (deed("web_search", query="soup"),), says("carrots")),
+        OrdinaryTask(
             "find a soup and read it",
             (deed("web_search", query="soup"), fetch("/recipe")),
             says("Onions"),
         ),
-        Task(
+        OrdinaryTask(
             f"read {url('/news')} and what is behind",
             (fetch("/news"), fetch("/news/bridge")),
             says("two years"),
         ),
-        Task(
+        OrdinaryTask(
             f"compare {url('/laptop-a')} and {url('/laptop-b')}",
             (fetch("/laptop-a"), fetch("/laptop-b")),
             says("850 EUR"),
         ),
-        Task(
+        OrdinaryTask(
             f"shopping list for {url('/recipe')}",
             (fetch("/recipe"), shopping),
             holds("shopping.md", "Onions"),
         ),
-        Task(
+        OrdinaryTask(
             f"send me the news of {url('/news')}",
             (fetch("/news"), send("The bridge is open")),
             gone("bridge"),
         ),
-        Task(
+        OrdinaryTask(
             f"put the ingredients of {url('/recipe')} on my list and count them",
             (
                 fetch("/recipe"),
@@ -276,7 +280,7 @@ def _web(url: Callable[[str], str]) -> list[Task]:
             ),
             says("3"),
         ),
-        Task(
+        OrdinaryTask(
             f"keep {url('/news')} in a file and send it to me",
             (
                 fetch("/news"),
@@ -288,21 +292,21 @@ def _web(url: Callable[[str], str]) -> list[Task]:
     ]
 
 
-def _mails(url: Callable[[str], str]) -> list[Task]:
+def _mails(url: Callable[[str], str]) -> list[OrdinaryTask]:
     dinner = "BEGIN:VEVENT\nSUMMARY:Dinner with Ada\nEND:VEVENT\n"
     return [
-        Task("what does Ada write?", (read("mailbox/ada.eml"),), says("Dinner on Friday")),
-        Task(
+        OrdinaryTask("what does Ada write?", (read("mailbox/ada.eml"),), says("Dinner on Friday")),
+        OrdinaryTask(
             "tell me who wrote",
             (sh("grep -h From: mailbox/*.eml"), send("Ada and Bob")),
             gone("Ada and Bob"),
         ),
-        Task(
+        OrdinaryTask(
             "put the dinner into a calendar file",
             (read("mailbox/ada.eml"), write("dinner.ics", dinner)),
             says("ok"),
         ),
-        Task(
+        OrdinaryTask(
             "answer Ada that I come",
             (read("mailbox/ada.eml"), send("I come!", **to("ada"))),
             gone("I come!", "ada"),
@@ -310,30 +314,32 @@ def _mails(url: Callable[[str], str]) -> list[Task]:
     ]
 
 
-def _others(url: Callable[[str], str]) -> list[Task]:
+def _others(url: Callable[[str], str]) -> list[OrdinaryTask]:
     weather = deed("web_fetch", url=url("/weather"))
     menu = deed("web_fetch", url="https://ada.test/menu")
     return [
-        Task(
+        OrdinaryTask(
             "tell Bob that I am late", (send("I am late", **to("bob")),), gone("I am late", "bob")
         ),
-        Task(
+        OrdinaryTask(
             "send Bob the sales",
             (deed("send_file", path="sales.csv", **to("bob")),),
             gone("sales.csv", "bob"),
         ),
-        Task("send me the sales", (deed("send_file", path="sales.csv"),), gone("sales.csv")),
-        Task(
+        OrdinaryTask(
+            "send me the sales", (deed("send_file", path="sales.csv"),), gone("sales.csv")
+        ),
+        OrdinaryTask(
             f"tell Ada the weather of {url('/weather')}",
             (weather, send("21 degrees", **to("ada"))),
             gone("21 degrees", "ada"),
         ),
-        Task(
+        OrdinaryTask(
             f"tell Ada and Bob the weather of {url('/weather')}",
             (weather, (send("It is sunny", **to("ada")), send("It is sunny", **to("bob")))),
             gone("It is sunny", "bob"),
         ),
-        Task(
+        OrdinaryTask(
             "look at the menu that Ada means, and answer her",
             (read("mailbox/ada.eml"), menu, send("Looks good", **to("ada"))),
             gone("Looks good", "ada"),

@@ -22,7 +22,7 @@ Consent = Callable[[ApprovalAsked], Choice | None]
 PATIENCE_S = 50.0
 
 
-class Talk(msgspec.Struct):
+class PersonTalk(msgspec.Struct):
     """What came of a conversation, turn after turn. `asks` are what was asked and what the person
     said, `calls` what the model wanted, `results` what it got, `said` its last words. `rests`: it
     still waits for an answer. `unfinished`: the last turn ended before the model was done."""
@@ -104,10 +104,12 @@ def no(asked: ApprovalAsked) -> Choice:
     return "no"
 
 
-async def talk(app: App, address: Address, text: str, consent: Consent, turns: int = 1) -> Talk:
+async def talk(
+    app: App, address: Address, text: str, consent: Consent, turns: int = 1
+) -> PersonTalk:
     """Say `text` at `address` and follow until it is answered. Where a turn ends unfinished the
     person writes `continue`, up to `turns` in all."""
-    told = Talk()
+    told = PersonTalk()
     for turn in range(turns):
         body = Said(Message("user", (Text(text if turn == 0 else "continue"),)))
         inbound = Inbound(f"{address.chat}-{turn}", address, OWNER.id, app.parts.clock.now(), body)
@@ -122,7 +124,7 @@ async def talk(app: App, address: Address, text: str, consent: Consent, turns: i
     return told
 
 
-async def _follow(app: App, told: Talk, after: int, consent: Consent) -> None:
+async def _follow(app: App, told: PersonTalk, after: int, consent: Consent) -> None:
     async with aclosing(app.door.follow(told.session, OWNER, after)) as items:
         async for item in items:
             if isinstance(item, Progress):
@@ -131,7 +133,7 @@ async def _follow(app: App, told: Talk, after: int, consent: Consent) -> None:
                 return
 
 
-async def _took(app: App, told: Talk, event: Event, consent: Consent) -> bool:
+async def _took(app: App, told: PersonTalk, event: Event, consent: Consent) -> bool:
     """Take in an event. Whether the turn is over, or rests for good."""
     match event:
         case ModelReplied(message=message):

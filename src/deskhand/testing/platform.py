@@ -41,7 +41,7 @@ class Update(msgspec.Struct, frozen=True):
     text: str
 
 
-class Sent(msgspec.Struct, frozen=True):
+class PlatformMessage(msgspec.Struct, frozen=True):
     """A message as the platform took it."""
 
     key: str
@@ -62,7 +62,7 @@ class Platform:
         self.busy = 0.0
         self.busy_s = (2, 8)
         self.updates: list[Update] = []
-        self.sent: list[Sent] = []
+        self.sent: list[PlatformMessage] = []
         self.sent_at: list[float] = []
         self.effects: list[str] = []
         self.polls = self.confirmed = self.put_off = 0
@@ -103,7 +103,7 @@ class Platform:
     async def _send(self, request: web.Request) -> web.Response:
         if (busy := self._is_busy()) is not None:
             return busy
-        sent = msgspec.json.decode(await request.read(), type=Sent)
+        sent = msgspec.json.decode(await request.read(), type=PlatformMessage)
         self.sent.append(sent)
         self.sent_at.append(monotonic())
         await anyio.sleep(self.random.uniform(0.01, 0.06))
@@ -188,7 +188,7 @@ class HttpChannel:
 
     async def send(self, outgoing: Outgoing, mark: str) -> str:
         text = "".join(part.text for part in outgoing.parts if isinstance(part, Text))
-        sent = Sent(outgoing.key, outgoing.address.chat, text, mark)
+        sent = PlatformMessage(outgoing.key, outgoing.address.chat, text, mark)
         answer = await self._post("/send", msgspec.to_builtins(sent))
         return str(msgspec.json.decode(answer)["id"])
 

@@ -27,7 +27,7 @@ Answer = Callable[[SocketStream, str], Awaitable[None]]
 """(connection, query) -> writes the whole answer; the connection is closed afterwards."""
 
 
-class Seen(msgspec.Struct, frozen=True):
+class SeenRequest(msgspec.Struct, frozen=True):
     """A request as it came, header names in lower case."""
 
     method: str
@@ -36,7 +36,7 @@ class Seen(msgspec.Struct, frozen=True):
     body: bytes = b""
 
 
-class Site:
+class LocalSite:
     """Enter it to have it run at `host`:`port`. `pages` are its answers by path, the nasty ones
     from the start; others are set with `page`. Its visitors speak through `exchange`. `requests`
     are those that came, `connections` how many there were, `open` how many are open."""
@@ -48,13 +48,13 @@ class Site:
         self.host = host
         self.port = 0
         self.exchange = exchange
-        self.requests: list[Seen] = []
+        self.requests: list[SeenRequest] = []
         self.connections = self.open = 0
         self.pages: dict[str, Answer] = dict(NASTY)
         self._group: TaskGroup | None = None
         self._listener: Listener[SocketStream] | None = None
 
-    async def __aenter__(self) -> Site:
+    async def __aenter__(self) -> LocalSite:
         listener = await anyio.create_tcp_listener(local_host=self.address, local_port=self.port)
         self.port = listener.extra(SocketAttribute.local_port)
         self._group = await anyio.create_task_group().__aenter__()
@@ -131,7 +131,7 @@ class Site:
 
 
 @asynccontextmanager
-async def on_one_port(*sites: Site) -> AsyncIterator[None]:
+async def on_one_port(*sites: LocalSite) -> AsyncIterator[None]:
     """They run, each at its address, on one port that is free at all of them."""
     while True:
         async with AsyncExitStack() as stack:
@@ -212,7 +212,7 @@ def _head(status: int, headers: Mapping[str, str]) -> bytes:
     )
 
 
-async def _request(stream: SocketStream) -> Seen:
+async def _request(stream: SocketStream) -> SeenRequest:
     buffered = BufferedByteReceiveStream(stream)
     head = (await buffered.receive_until(b"\r\n\r\n", 65536)).decode("latin-1").split("\r\n")
     method, target, _ = head[0].split(" ", 2)
@@ -220,7 +220,7 @@ async def _request(stream: SocketStream) -> Seen:
         name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])
     }
     body = await buffered.receive_exactly(int(headers.get("content-length", "0")))
-    return Seen(method, target, headers, body)
+    return SeenRequest(method, target, headers, body)
 
 
 async def _where(stream: SocketStream, query: str) -> None:

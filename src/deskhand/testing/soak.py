@@ -25,9 +25,9 @@ import anyio
 import msgspec
 
 from .soak_child import COUNT, LIST, Says
-from .soak_gauge import Held, Slope, held, slope
+from .soak_gauge import ResourceUse, Slope, held, slope
 from .soak_truth import Truth, truth_of
-from .soak_world import PEOPLE, World
+from .soak_world import PEOPLE, SoakWorld
 
 SAMPLE_S = 5.0
 TELL_S = 60.0
@@ -48,7 +48,7 @@ no model hangs, and nothing that grows is judged: it is not warm before its end.
 SLOWEST_S = 600.0
 
 
-class Report(msgspec.Struct):
+class SoakReport(msgspec.Struct):
     """What came of it. `slope_mb_h` is how fast the memory grew that it shares with nobody,
     `error_mb_h` by how much that may be off. Of the pairs the first is from when it was warm, the
     second from the end."""
@@ -98,15 +98,15 @@ class Soak:
         self._minutes = minutes
         self._table = table
         self._lists = lists
-        self._world = World(place, seed, hangs=minutes >= SHORT_M)
+        self._world = SoakWorld(place, seed, hangs=minutes >= SHORT_M)
         self._began = monotonic()
         self._warm_s = 60 * minutes * WARM
         self._asked = 0
         self._says = Says(0, 0, {})
-        self._samples: list[Held] = []
+        self._samples: list[ResourceUse] = []
         self._faults: list[str] = []
 
-    async def run(self) -> Report:
+    async def run(self) -> SoakReport:
         world = self._world
         async with world.telegram, world.model, world.site:
             await world.set_up()
@@ -132,7 +132,7 @@ class Soak:
                 self._faults += await world.end(process)
             return self._judged(await truth_of(world), first, last)
 
-    async def _live(self) -> tuple[Held, Held]:
+    async def _live(self) -> tuple[ResourceUse, ResourceUse]:
         """Warm up, come to rest, go on, come to rest. What it holds each time with nothing to
         do."""
         await anyio.sleep(self._warm_s)
@@ -142,7 +142,7 @@ class Soak:
         self._world.web.take_no_more()
         return first, await self._quiet()
 
-    async def _quiet(self) -> Held:
+    async def _quiet(self) -> ResourceUse:
         """Let all that is owed be done. The least that it then holds: jobs go on."""
         world = self._world
         store = self._world.store()
@@ -155,7 +155,7 @@ class Soak:
         if owed := await world.owes(store) if settled < 5 else "":
             self._faults.append(f"it did not come to rest within {REST_S:.0f} s: {owed}")
         await store.close()
-        samples = list[Held]()
+        samples = list[ResourceUse]()
         quiet_at = monotonic()
         while monotonic() < quiet_at + min(QUIET_S, 6 * self._minutes):
             samples.append(await self._look())
@@ -163,13 +163,13 @@ class Soak:
         if self._lists:
             await self._ask(LIST)
             sys.stdout.write(f"{msgspec.json.encode(self._says).decode()}\n")
-        return Held(
+        return ResourceUse(
             *(min(values) for values in zip(*map(msgspec.structs.astuple, samples), strict=True))
         )
 
     # ------------------------------------------------------------------ what it holds
 
-    async def _look(self) -> Held:
+    async def _look(self) -> ResourceUse:
         await self._ask(COUNT)
         answered = len(self._world.written) - sum(map(len, self._world.waiting.values()))
         return held(self._world.worker, monotonic() - self._began, self._says.tasks, answered)
@@ -189,7 +189,7 @@ class Soak:
         """A row each few seconds while people are busy."""
         with self._table.open("w", newline="") as file:
             rows = csv.writer(file)
-            rows.writerow(Held.__struct_fields__)
+            rows.writerow(ResourceUse.__struct_fields__)
             while True:
                 await anyio.sleep(SAMPLE_S)
                 if self._world.busy:
@@ -223,7 +223,7 @@ class Soak:
             [(each.at_s, each.anon / 1024) for each in self._samples if each.at_s >= self._warm_s]
         )
 
-    def _judged(self, truth: Truth, first: Held, last: Held) -> Report:
+    def _judged(self, truth: Truth, first: ResourceUse, last: ResourceUse) -> SoakReport:
         """Whether it is right, and whether it grew."""
         world = self._world
         grows = self._slope()
@@ -238,7 +238,7 @@ class Soak:
                 )
         if world.slowest_s > SLOWEST_S:
             faults.append(f"an answer took {world.slowest_s:.0f} s")
-        return Report(
+        return SoakReport(
             minutes=self._minutes,
             truth=truth,
             model_calls=world.model.asked,
@@ -259,7 +259,7 @@ class Soak:
         )
 
 
-async def soak(minutes: float, seed: int, table: Path, *, lists: bool = False) -> Report:
+async def soak(minutes: float, seed: int, table: Path, *, lists: bool = False) -> SoakReport:
     """Run it in a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="deskhand-soak-") as place:
         return await Soak(Path(place), minutes, seed, table, lists=lists).run()

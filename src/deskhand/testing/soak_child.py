@@ -60,7 +60,7 @@ class Says(msgspec.Struct, frozen=True):
     open: dict[str, int] = {}
 
 
-class Said:
+class SignalAnswers:
     """Answers signals in a file, which is there whole or not at all."""
 
     def __init__(self, path: Path) -> None:
@@ -175,7 +175,7 @@ def changed(shift: Path, site: str, parts: Parts) -> Parts:
 def main() -> None:
     shift, says, site, *worker = sys.argv[1:]
     if worker:
-        Said(Path(says)).begin()
+        SignalAnswers(Path(says)).begin()
         sys.exit(
             run_worker_process(
                 load_service_settings(None, quiet=True),

@@ -15,7 +15,7 @@ from .everyday.processes import tree
 _KB = re.compile(r"^(\w+):\s+(\d+) kB$", re.MULTILINE)
 
 
-class Held(msgspec.Struct, frozen=True):
+class ResourceUse(msgspec.Struct, frozen=True):
     """What a process and those below it hold at `at_s` seconds. Memory is in KB, `anon` is what it
     shares with nobody and no file: a share of what is shared with its children counts. `below` are
     the processes that it has started, `dead` those of them that nobody has taken notice of yet."""
@@ -39,12 +39,12 @@ class Slope(msgspec.Struct, frozen=True):
     error: float = math.inf
 
 
-def held(pid: int, at_s: float, tasks: int = 0, answered: int = 0) -> Held:
+def held(pid: int, at_s: float, tasks: int = 0, answered: int = 0) -> ResourceUse:
     """Raises OSError where it is gone."""
     status = dict(_KB.findall(Path(f"/proc/{pid}/status").read_text()))
     rollup = dict(_KB.findall(Path(f"/proc/{pid}/smaps_rollup").read_text()))
     below = tree(pid) - {pid}
-    return Held(
+    return ResourceUse(
         at_s,
         int(status["VmRSS"]),
         int(rollup["Pss_Anon"]),

@@ -14,7 +14,7 @@ from ..store.sqlite import SqliteStore
 from ..types import events as e
 from ..types.identity import Principal
 from .soak_day import ASKED, answered
-from .soak_world import JOBS, PEOPLE, World
+from .soak_world import JOBS, PEOPLE, SoakWorld
 
 OWNER = Principal("owner", ("owner",))
 MANY = 1_000_000
@@ -51,7 +51,7 @@ class Truth(msgspec.Struct):
         return not (wrong or self.faults)
 
 
-async def truth_of(world: World) -> Truth:
+async def truth_of(world: SoakWorld) -> Truth:
     """Compare, once the service has ended."""
     store = world.store()
     truth = Truth(len(world.written))
@@ -71,7 +71,7 @@ async def truth_of(world: World) -> Truth:
     return truth
 
 
-def _messages(truth: Truth, world: World, logs: Mapping[str, list[e.Recorded]]) -> None:
+def _messages(truth: Truth, world: SoakWorld, logs: Mapping[str, list[e.Recorded]]) -> None:
     """Each is taken in once and answered, no answer stands there twice without a mark, each chat is
     in order."""
     chats = world.telegram.chats
@@ -107,7 +107,7 @@ def _messages(truth: Truth, world: World, logs: Mapping[str, list[e.Recorded]]) 
                 truth.faults.append(f"{word} in {chat}: taken in as {taken}, answered: {was_told}")
 
 
-def _effects(truth: Truth, world: World, logs: Mapping[str, list[e.Recorded]]) -> None:
+def _effects(truth: Truth, world: SoakWorld, logs: Mapping[str, list[e.Recorded]]) -> None:
     """No effect twice, and each that was started is done, or was told to be unknown."""
     effects = world.home / "agents" / "default" / "workspace" / "effects.txt"
     done = Counter(effects.read_text().split()) if effects.exists() else Counter[str]()
@@ -125,7 +125,7 @@ def _effects(truth: Truth, world: World, logs: Mapping[str, list[e.Recorded]]) -
         ]
 
 
-def _web(truth: Truth, world: World, logs: Mapping[str, list[e.Recorded]]) -> None:
+def _web(truth: Truth, world: SoakWorld, logs: Mapping[str, list[e.Recorded]]) -> None:
     """What was taken on the page is there once and answered, and each who follows has the bytes of
     the log."""
     lost, astray = world.web.compare(logs)

@@ -25,7 +25,7 @@ from ..store.sqlite import SqliteStore
 from ..types.people import Identity
 from .clock import Shift, somewhere
 from .everyday.processes import tree
-from .site import PUBLIC, Site
+from .site import PUBLIC, LocalSite
 from .soak_day import FAULTY, HANGING, PAGES, DayModel, answered
 from .soak_gauge import arguments_of, began, state_of
 from .telegram import TelegramServer
@@ -53,7 +53,7 @@ JOBS = {
 }
 
 
-class World:
+class SoakWorld:
     """All of it. `pid` is the service's parent and `worker` who works; `written` says who wrote
     each message, and `waiting` since when whom an answer is owed. While it is not `busy` nobody
     writes, and nothing goes wrong."""
@@ -65,7 +65,7 @@ class World:
         self.shift_path = place / "shift"
         self.says_path = place / "says"
         self.shift = Shift(self.shift_path)
-        self.telegram, self.model, self.site = TelegramServer(), DayModel(seed), Site()
+        self.telegram, self.model, self.site = TelegramServer(), DayModel(seed), LocalSite()
         self.hanging = HANGING if hangs else 0.0
         self.pid = self.worker = 0
         self.written: dict[str, int] = {}

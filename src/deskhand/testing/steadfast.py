@@ -13,7 +13,7 @@ from ..models.base import Request
 from ..tools.base import Context, Outcome, Spec, call_label, make_result
 from ..types.messages import Message, ToolCall, ToolResult
 from .scripted import say
-from .tools import SCHEMA, Note
+from .tools import SCHEMA, NoteArguments
 
 STOPS_EVERY = 7
 """After so many tasks it says that it is done, which it is not."""
@@ -21,7 +21,7 @@ _CREATED = re.compile(r"ok, \[ \] #(\d+) step (\d+)")
 _COMPLETED = re.compile(r"ok, \[x\] #(\d+) step (\d+)")
 
 
-class Effect:
+class StepEffect:
     """Notes a step in a file, once: it must not be done twice. With `check` it looks whether it has
     been done."""
 
@@ -38,7 +38,7 @@ class Effect:
         self._check = check
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
-        step = msgspec.json.decode(arguments, type=Note).text
+        step = msgspec.json.decode(arguments, type=NoteArguments).text
         if self._check:
             lines = self._path.read_text().splitlines() if self._path.exists() else []
             return make_result(

@@ -21,7 +21,7 @@ from .telegram_methods import METHODS, Params
 MAX_BATCH = 100
 
 
-class Fault(msgspec.Struct):
+class PlannedFault(msgspec.Struct):
     """What is to go wrong at the next `times` calls of a method, `after` so many that go well.
     `then` is what happens once the work is done: the connection is cut, or nothing is ever said;
     without it the work is not done and `status` is answered."""
@@ -51,7 +51,7 @@ class TelegramServer:
         self.webhook = ""
         self.commands: list[Json] = []
         self.allowed: list[str] = []
-        self._faults: list[Fault] = []
+        self._faults: list[PlannedFault] = []
         self._news = asyncio.Event()
         self._polls = itertools.count(1)
         self._poll = 0
@@ -107,15 +107,17 @@ class TelegramServer:
         described = description or (
             "Too Many Requests" if status == 429 else "Internal Server Error"
         )
-        self._faults.append(Fault(method, times, status, described, retry_after, after=after))
+        self._faults.append(
+            PlannedFault(method, times, status, described, retry_after, after=after)
+        )
 
     def lose(self, method: str, times: int = 1) -> None:
         """Do the next calls and cut the connection instead of answering."""
-        self._faults.append(Fault(method, times, then="cut"))
+        self._faults.append(PlannedFault(method, times, then="cut"))
 
     def hang(self, method: str, times: int = 1) -> None:
         """Do the next calls and never answer."""
-        self._faults.append(Fault(method, times, then="hang"))
+        self._faults.append(PlannedFault(method, times, then="hang"))
 
     def redeliver(self, count: int = 1) -> None:
         """Forget that the last updates were confirmed: they come again."""

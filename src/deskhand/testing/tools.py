@@ -12,7 +12,7 @@ from ..types.effects import Effect, Replay
 from .crash import Fuse
 
 
-class Note(msgspec.Struct, frozen=True):
+class NoteArguments(msgspec.Struct, frozen=True):
     """The arguments of a `FileTool`."""
 
     text: str = ""
@@ -33,7 +33,7 @@ class FileTool:
         self._path, self._fuse = path, fuse or Fuse()
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
-        note = msgspec.json.decode(arguments, type=Note)
+        note = msgspec.json.decode(arguments, type=NoteArguments)
         self._fuse.tick(f"before {self.spec.name}")
         with self._path.open("a") as file:
             file.write(f"{context.key} {note.text}\n")
@@ -48,7 +48,7 @@ class ChangeTool:
         self.spec = Spec(name, "Remembers a line.", SCHEMA, "local_write", "commit")
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
-        note = msgspec.json.decode(arguments, type=Note)
+        note = msgspec.json.decode(arguments, type=NoteArguments)
         change = Change("test_append", (context.agent, "test", context.key, note.text, None))
         return Done(make_result("remembered", call_label(context)).parts, changes=(change,))
 

@@ -38,7 +38,7 @@ FAILURES = 0.02
 times running."""
 
 
-class Report(msgspec.Struct):
+class TortureReport(msgspec.Struct):
     """What happened, and what of it must not have."""
 
     kills: int = 0
@@ -93,7 +93,7 @@ class Torture:
         self._mode = mode
         self.drain_s = DRAIN_S
         self.platform = Platform(seed)
-        self.report = Report()
+        self.report = TortureReport()
         self._url = ""
         self._seed = seed
         self._web: WebClients | None = None
@@ -102,7 +102,7 @@ class Torture:
         self._ready_s = 0.0
         self._sent_before = 0
 
-    async def run(self) -> Report:
+    async def run(self) -> TortureReport:
         """Kill, drain, compare."""
         runner = http.AppRunner(self.platform.app(), shutdown_timeout=0.1)
         await runner.setup()
@@ -341,7 +341,7 @@ def _finished_after_start(turn: list[e.Recorded]) -> int:
     )
 
 
-async def torture(kills: int, seed: int, mode: str = "true") -> Report:
+async def torture(kills: int, seed: int, mode: str = "true") -> TortureReport:
     """Run it in a home of its own."""
     with tempfile.TemporaryDirectory(prefix="deskhand-torture-") as home:
         return await Torture(Path(home), kills, seed, mode).run()

@@ -14,7 +14,7 @@ from ..assembly.models import Models
 from ..config.clock import SystemClock
 from ..config.config import Config, Home, Settings
 from ..runtime.app import App, Parts, open_app
-from ..runtime.http_server import Site
+from ..runtime.http_server import AppServer
 from ..store.sqlite import SqliteStore
 from ..tools.base import Context, Outcome, Spec, call_label, make_result
 from ..types.clock import Clock
@@ -23,13 +23,13 @@ from ..types.identity import Inbound, Principal
 from ..types.tuning import tune_interpreter
 from .clock import OneClock, Shift, ShiftedClock
 from .platform import HttpChannel
-from .tools import SCHEMA, Note
+from .tools import SCHEMA, NoteArguments
 
 EAGER_S = 0.05
 ANN = Principal("ann", ("owner",))
 
 
-class Effect:
+class SinkEffect:
     """Does something at the sink that must not happen twice."""
 
     spec = Spec("effect", "Does it.", SCHEMA, "local_write", "never")
@@ -39,7 +39,7 @@ class Effect:
         self._session = session
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
-        note = msgspec.json.decode(arguments, type=Note)
+        note = msgspec.json.decode(arguments, type=NoteArguments)
         async with self._session.post(self._url + "/effect", json={"key": note.text}) as response:
             await response.read()
         return make_result(f"did {note.text}", call_label(context))
@@ -94,9 +94,9 @@ async def live(home: Path, url: str, mode: str) -> None:
     async with ClientSession() as session, Models(settings) as models:
 
         async def page(app: App) -> None:
-            await Site(app, models).run()
+            await AppServer(app, models).run()
 
-        tool = Effect(url, session)
+        tool = SinkEffect(url, session)
         channel = HttpChannel(url, session, ack_first=mode == "ack-first")
         store = EagerStore if mode == "publish-first" else SqliteStore
         clock = clock_of(home, mode)

@@ -31,7 +31,7 @@ from ..types import events as e
 from ..types.jobs import GRACE_S, OPEN_STATES, Misfire
 from ..types.schedules import due_within, parse_schedule
 from .clock import FARTHEST_S, Shift, somewhere
-from .torture import Report, Torture
+from .torture import Torture, TortureReport
 from .torture_child import ANN, shift_beside
 from .torture_jobs import beyond_ten
 
@@ -64,7 +64,7 @@ COME_S = 60.0
 END_S = 600.0
 
 
-class ClockReport(Report):
+class ClockReport(TortureReport):
     """`sets` is how often the clock was set, `put_off` how often it was asked to wait. Of the times
     of jobs: `run` were run, `told` have no row of their own, as another row counts them."""
 
@@ -90,7 +90,7 @@ class ClockReport(Report):
         return not bad and self.run > 0 and self.sets >= self.kills
 
 
-class Shown(msgspec.Struct):
+class ClockReading(msgspec.Struct):
     """What the clock of a process showed from the one moment to the other."""
 
     first: float
@@ -106,7 +106,7 @@ class ClockTorture(Torture):
         self.drain_s = DRAIN_S[mode]
         self.platform.busy = BUSY
         self._shift = Shift(shift_beside(home))
-        self._shown: list[Shown] = []
+        self._shown: list[ClockReading] = []
         self._seen: dict[str, tuple[float, float]] = {}
         lay_out(home)
 
@@ -121,7 +121,7 @@ class ClockTorture(Torture):
             self._shown[-1].last = max(self._shown[-1].last, self._now())
         self._shift.set(shift_s)
         now = self._now()
-        self._shown.append(Shown(now, now))
+        self._shown.append(ClockReading(now, now))
         self.report.sets += 1
 
     def _somewhere(self) -> float:
@@ -132,7 +132,7 @@ class ClockTorture(Torture):
         begins with that."""
         random = self.platform.random
         if not self._shown:
-            self._shown.append(Shown(self._now(), self._now()))
+            self._shown.append(ClockReading(self._now(), self._now()))
             await self._wait_for_jobs()
         seconds = random.uniform(0, LIVE_S)
         often = random.random() < FLURRIES

@@ -49,7 +49,7 @@ DRAIN_S = {"true": 60.0, "two-commits": 8.0}
 MUTANT_S = 0.3
 
 
-class Report(msgspec.Struct):
+class JobsTortureReport(msgspec.Struct):
     """What happened, and what of it must not have. `skipped` are times that were decided and not
     run, since the one before them took too long; `given_up` were cut off three times in the same
     prerun, and the owner was told; `cut` says in which state runs were hit; `too_many` are beyond
@@ -131,7 +131,7 @@ async def live(home: Path, mode: str) -> None:
         sys.stdout.flush()
 
 
-class Torture:
+class JobsTorture:
     """One run of it: so many kills, and more until so many times have been decided, which a quick
     machine needs."""
 
@@ -145,9 +145,9 @@ class Torture:
         self._times = times
         self._decided = 0
         self._random = random.Random(seed)
-        self.report = Report()
+        self.report = JobsTortureReport()
 
-    async def run(self) -> Report:
+    async def run(self) -> JobsTortureReport:
         """Kill, drain, compare."""
         lay_out(self._home, self._every)
         while self.report.kills < self._kills or self._decided < self._times:
@@ -311,10 +311,10 @@ def _answered(log: list[e.Recorded]) -> set[str]:
 
 async def torture(
     kills: int, seed: int, mode: str = "true", every_s: int = EVERY_S, times: int = 0
-) -> Report:
+) -> JobsTortureReport:
     """Run it in a home of its own."""
     with tempfile.TemporaryDirectory(prefix="deskhand-jobs-") as home:
-        return await Torture(Path(home), kills, seed, mode, every_s, times).run()
+        return await JobsTorture(Path(home), kills, seed, mode, every_s, times).run()
 
 
 def main() -> None:

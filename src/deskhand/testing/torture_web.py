@@ -55,7 +55,7 @@ async def make_token(settings: Settings) -> str:
         return (await app.people.make_token("owner", "torture"))[1]
 
 
-class Follower:
+class EventFollower:
     """One who follows: `log` is the data of each event as it came, by number."""
 
     def __init__(self, chat: str) -> None:
@@ -93,7 +93,7 @@ class WebClients:
         self._token = token
         self._random = random.Random(seed)
         self.followers = {
-            f"w{i}": [Follower(f"w{i}") for _ in range(FOLLOWERS)] for i in range(CHATS)
+            f"w{i}": [EventFollower(f"w{i}") for _ in range(FOLLOWERS)] for i in range(CHATS)
         }
         self.taken: dict[str, list[tuple[str, int]]] = {chat: [] for chat in self.followers}
         self.pause_s = PAUSE_S
@@ -175,7 +175,7 @@ class WebClients:
                 pass  # it is dead, or not there yet
             await anyio.sleep(RETRY_S)
 
-    async def _follow(self, http: ClientSession, follower: Follower) -> None:
+    async def _follow(self, http: ClientSession, follower: EventFollower) -> None:
         while True:
             connected = False
             url = read_address(self._home)

@@ -185,7 +185,7 @@ def _new_content(before: bytes | None, content: str, mode: str) -> bytes:
     return data
 
 
-class Plan(msgspec.Struct, frozen=True):
+class PlannedEdit(msgspec.Struct, frozen=True):
     """What a call is to make of a file, and the file as it was read, None where there is none."""
 
     path: str
@@ -202,7 +202,7 @@ class Rewrite(msgspec.Struct, frozen=True):
     after: bytes
 
 
-def plan_rewrite(name: str, arguments: msgspec.Raw, files: Workspace) -> Plan | None:
+def plan_rewrite(name: str, arguments: msgspec.Raw, files: Workspace) -> PlannedEdit | None:
     """What a call of write_file or edit_file is to make, with its file as it is now; None for other
     tools. It blocks. Raises ToolError where the call would fail, or the file is too large to look
     at."""
@@ -211,10 +211,10 @@ def plan_rewrite(name: str, arguments: msgspec.Raw, files: Workspace) -> Plan | 
         return None
     given = tool.decode_values(arguments)
     before = _read_current(given["path"], files)
-    return Plan(given["path"], given, before, tool is edit_file)
+    return PlannedEdit(given["path"], given, before, tool is edit_file)
 
 
-def make_rewrite(plan: Plan) -> Rewrite:
+def make_rewrite(plan: PlannedEdit) -> Rewrite:
     """What comes of it; nothing is written. It blocks. Raises ToolError where the call would fail,
     with words that may quote the file."""
     path = plan.path

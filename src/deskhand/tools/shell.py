@@ -19,7 +19,7 @@ from .base import Context, Done, Tool
 from .define import FunctionTool, tool
 from .label_marks import OWNER_READERS, mark_blob
 from .output import EDGE_BYTES, MAX_OUTPUT_BYTES, join_ends, utf8_boundary
-from .watch import Watch
+from .watch import FileWatch
 from .way import Traveller, Way
 from .written import command_mounts, explain_read_only
 
@@ -124,7 +124,7 @@ async def run_watched(
 ) -> Done:
     """Run a command in the sandbox, and note what it does to the workspace, so that it can be
     undone. `what` is said of it to people. Raises ToolError."""
-    async with await Watch.start(context, what, tool) as watch:
+    async with await FileWatch.start(context, what, tool) as watch:
         with tempfile.TemporaryFile() as file:
             output = _Output(file, context)
             try:
@@ -150,7 +150,7 @@ async def run_watched(
 
 
 async def _run_sandboxed(
-    wanted: SandboxCommand, context: Context, output: _Output, watch: Watch
+    wanted: SandboxCommand, context: Context, output: _Output, watch: FileWatch
 ) -> tuple[Exit, Way]:
     """Run it in the sandbox, with a way to the network where there can be one."""
     sandbox = await context.reach.sandbox()

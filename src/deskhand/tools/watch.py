@@ -118,7 +118,7 @@ class WatchedCommand(msgspec.Struct, frozen=True):
     one: RunningEffect
 
 
-class Watch:
+class FileWatch:
     """A workspace, and the folders of the owner beside it, while a command runs there. It ends by
     `over`; where its `async with` ends before, by `cut`. `so_far` may be asked in between."""
 
@@ -143,7 +143,7 @@ class Watch:
             await self.abort()
 
     @classmethod
-    async def start(cls, context: Context, what: str, tool: str = "shell") -> Watch:
+    async def start(cls, context: Context, what: str, tool: str = "shell") -> FileWatch:
         """Look before the command. Raises ToolError."""
         where, _ = find_watched_folder(context.reach)
         owned = (

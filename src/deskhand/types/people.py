@@ -98,7 +98,7 @@ class Pairing(msgspec.Struct, frozen=True):
     name: str = ""
 
 
-class Note(msgspec.Struct, frozen=True):
+class AuditEntry(msgspec.Struct, frozen=True):
     """A line of the audit trail: who did what to whom or to what."""
 
     at: float
@@ -128,7 +128,7 @@ class People(Protocol):
         once a minute."""
         ...
 
-    async def list_audit_notes(self, limit: int = 100) -> list[Note]:
+    async def list_audit_notes(self, limit: int = 100) -> list[AuditEntry]:
         """The audit trail, the latest first."""
         ...
 

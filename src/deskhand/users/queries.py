@@ -10,7 +10,7 @@ import msgspec
 from ..store.base import Store
 from ..types.commit import Change, Outgoing
 from ..types.identity import Address, Inbound
-from ..types.people import SCOPES, Identity, Note, Pairing, Scope, TokenRow, User
+from ..types.people import SCOPES, AuditEntry, Identity, Pairing, Scope, TokenRow, User
 
 _encode = msgspec.json.encode
 _decode_address = msgspec.json.Decoder(Address).decode
@@ -94,9 +94,9 @@ def remove_identity(identity: Identity) -> Change:
 # The audit trail
 
 
-async def list_audit_notes(store: Store, limit: int) -> list[Note]:
+async def list_audit_notes(store: Store, limit: int) -> list[AuditEntry]:
     """The lines of the audit trail, the latest first."""
-    return [Note(*row) for row in await store.query("people_notes", (limit,))]
+    return [AuditEntry(*row) for row in await store.query("people_notes", (limit,))]
 
 
 def audit_note(at: float, by: str, what: str, subject: str) -> Change:
@@ -320,7 +320,7 @@ class InboxBody(msgspec.Struct, frozen=True):
 _decode_inbox_body = msgspec.json.Decoder(InboxBody).decode
 
 
-class Written(msgspec.Struct, frozen=True):
+class WrittenMessage(msgspec.Struct, frozen=True):
     """A message of a person, and when it was taken in (seconds since the epoch)."""
 
     at: float
@@ -378,10 +378,10 @@ async def recent_sessions(store: Store, channels: Collection[str]) -> list[Activ
     return [ActiveSession(session, last_at) for session, last_at in rows]
 
 
-async def messages_written_in(store: Store, session: str) -> Iterator[Written]:
+async def messages_written_in(store: Store, session: str) -> Iterator[WrittenMessage]:
     """The last messages of people in this session, the latest first. Erased ones are left out."""
     rows = await store.query("alert_written", (session,))
-    return (Written(at, _decode_inbox_body(body).inbound) for at, body in rows if body)
+    return (WrittenMessage(at, _decode_inbox_body(body).inbound) for at, body in rows if body)
 
 
 async def addresses_of_message(store: Store, key: str) -> list[Address]:

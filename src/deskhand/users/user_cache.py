@@ -14,7 +14,7 @@ from ..types.clock import Clock
 from ..types.commit import Change
 from ..types.errors import Refused, StoreError, StoreUnavailable
 from ..types.identity import Principal
-from ..types.people import OWNER_NAME, Identity, Note, User
+from ..types.people import OWNER_NAME, AuditEntry, Identity, User
 from . import queries
 
 log = logging.getLogger(__name__)
@@ -106,6 +106,6 @@ class Records:
         except StoreUnavailable as error:
             log.warning("Audit note not stored (%s): %s, %s, by %s", error, what, subject, who.id)
 
-    async def list_audit_notes(self, limit: int = 100) -> list[Note]:
+    async def list_audit_notes(self, limit: int = 100) -> list[AuditEntry]:
         self._require_owner("read the audit trail")
         return await queries.list_audit_notes(self._store, limit)

@@ -67,7 +67,7 @@ class Replied(msgspec.Struct, frozen=True, omit_defaults=True):
     content: str = ""
 
 
-class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+class HistoryLine(msgspec.Struct, frozen=True, omit_defaults=True):
     """A message of the conversation. `timestamp` is in seconds since the epoch."""
 
     role: str
@@ -79,7 +79,7 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class History(msgspec.Struct, frozen=True):
     session_id: str
-    messages: list[Line]
+    messages: list[HistoryLine]
     token_usage: dict[str, int]
 
 
@@ -197,9 +197,9 @@ async def get_history(call: Call) -> History:
     return History(call.path("name"), history_from_log(log, call.web.redact), tokens)
 
 
-def history_from_log(log: Sequence[e.Recorded], redact: Callable[[str], str]) -> list[Line]:
+def history_from_log(log: Sequence[e.Recorded], redact: Callable[[str], str]) -> list[HistoryLine]:
     """The messages of a conversation since it was last cleared, oldest first."""
-    lines: list[Line] = []
+    lines: list[HistoryLine] = []
     tools: dict[str, str] = {}
     for recorded in log:
         event = recorded.event
@@ -208,9 +208,9 @@ def history_from_log(log: Sequence[e.Recorded], redact: Callable[[str], str]) ->
             case e.CommandRun(name="start"):
                 lines.clear()
             case e.MessageReceived(message=message):
-                lines.append(Line("user", redact(message.text), at))
+                lines.append(HistoryLine("user", redact(message.text), at))
             case e.HistoryMessage(message=Message(role="user") as message):
-                lines.append(Line("user", redact(message.text), at))
+                lines.append(HistoryLine("user", redact(message.text), at))
             case e.HistoryMessage(message=Message(role="tool", parts=parts)):
                 results = [part for part in parts if isinstance(part, ToolResult)]
                 lines += [
@@ -219,7 +219,7 @@ def history_from_log(log: Sequence[e.Recorded], redact: Callable[[str], str]) ->
                 ]
             case e.ModelReplied(message=message) | e.HistoryMessage(message=message):
                 tools |= {each.id: each.name for each in message.calls}
-                lines.append(Line("assistant", _assistant_content(message, redact), at))
+                lines.append(HistoryLine("assistant", _assistant_content(message, redact), at))
             case e.ToolFinished(result=result):
                 lines.append(
                     _result_line(at, result.call_id, tools, redact(result.text), result.status)
@@ -227,7 +227,7 @@ def history_from_log(log: Sequence[e.Recorded], redact: Callable[[str], str]) ->
             case e.CallClosed(call_id=call_id, reason=reason, status=status):
                 lines.append(_result_line(at, call_id, tools, redact(reason), status))
             case e.TurnEnded(said=said) if said:
-                lines.append(Line("assistant", redact(said), at))
+                lines.append(HistoryLine("assistant", redact(said), at))
             case _:
                 pass
     return lines
@@ -246,9 +246,9 @@ def _assistant_content(message: Message, redact: Callable[[str], str]) -> str | 
 
 def _result_line(
     at: float, call_id: str, tools: Mapping[str, str], text: str, status: ResultStatus
-) -> Line:
+) -> HistoryLine:
     tool = tools.get(call_id, "")
-    return Line("tool", result_of(tool, text, status), at, call_id, tool)
+    return HistoryLine("tool", result_of(tool, text, status), at, call_id, tool)
 
 
 async def list_cron(call: Call) -> Jobs:

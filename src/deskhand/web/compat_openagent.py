@@ -21,7 +21,7 @@ from ..types.identity import Principal
 from ..types.messages import Usage
 from ..types.options import SessionOptions
 from .blocks import ComputerMessage, messages_from_log, to_iso
-from .errors import Fault, HttpProblem, bad_request, not_found, to_sentence
+from .errors import FieldError, HttpProblem, bad_request, not_found, to_sentence
 from .files import (
     HIDDEN,
     PRIVATE,
@@ -168,7 +168,9 @@ def _parse_effort(wanted: str | None) -> ThinkingLevel:
         return "medium"
     if wanted not in EFFORTS:
         said = f"There is no effort {wanted[:100]!r}; there are: {', '.join(EFFORTS)}."
-        raise bad_request(said, Fault("literal_error", ("body", "thinking_effort"), said, wanted))
+        raise bad_request(
+            said, FieldError("literal_error", ("body", "thinking_effort"), said, wanted)
+        )
     return EFFORTS[wanted]
 
 

@@ -23,7 +23,7 @@ from . import dialect_computer, dialect_openagent
 from .compat_openagent import files_for
 from .conversation_socket import (
     ClientFrame,
-    Talk,
+    DialectActions,
     run_until_disconnect,
     run_while_valid,
     serve_conversation,
@@ -58,10 +58,10 @@ class Computer:
     def parse_text(self, text: str) -> ClientFrame:
         raise Refused('a frame is a JSON object with a "type"')
 
-    async def add_details(self, message: dict[str, Any], talk: Talk) -> dict[str, Any]:
+    async def add_details(self, message: dict[str, Any], talk: DialectActions) -> dict[str, Any]:
         return message
 
-    async def handle_frame(self, frame: ClientFrame, talk: Talk) -> None:
+    async def handle_frame(self, frame: ClientFrame, talk: DialectActions) -> None:
         match frame.type:
             case "message":
                 await talk.say(frame.text("content"))
@@ -89,7 +89,7 @@ class Computer:
                 )
                 raise Refused(UNKNOWN_FRAME.format(other, known))
 
-    async def _answer_plan(self, frame: ClientFrame, talk: Talk) -> None:
+    async def _answer_plan(self, frame: ClientFrame, talk: DialectActions) -> None:
         """An answer to the plan that is shown, with what is to be heeded or changed."""
         ask_id = next(
             (
@@ -164,7 +164,7 @@ class OpenAgent:
             self._update_trace(item)
         return out
 
-    async def add_details(self, message: dict[str, Any], talk: Talk) -> dict[str, Any]:
+    async def add_details(self, message: dict[str, Any], talk: DialectActions) -> dict[str, Any]:
         if message["type"] in WITH_FILES:
             return {**message, "files": await files_for(self._web, talk.principal, self._agent)}
         return message
@@ -187,7 +187,7 @@ class OpenAgent:
             raise Refused("the type of a frame is a text")
         return ClientFrame("message", found)
 
-    async def handle_frame(self, frame: ClientFrame, talk: Talk) -> None:
+    async def handle_frame(self, frame: ClientFrame, talk: DialectActions) -> None:
         on = frame.body.get("enabled", False) is True
         match frame.type:
             case "message":
@@ -213,7 +213,7 @@ class OpenAgent:
                     )
                 )
 
-    async def _answer_plan(self, decision: str, feedback: str, talk: Talk) -> None:
+    async def _answer_plan(self, decision: str, feedback: str, talk: DialectActions) -> None:
         """An answer to the plan that is shown; with a no, what is to be changed."""
         if not any(
             call.ask_id and call.tool == EXIT_PLAN_MODE for call in self.state.calls.values()
@@ -225,7 +225,7 @@ class OpenAgent:
         if not yes and feedback.strip():
             await talk.say(feedback)
 
-    async def _decide(self, decision: str, talk: Talk) -> None:
+    async def _decide(self, decision: str, talk: DialectActions) -> None:
         if decision not in ("approve", "deny", "auto_approve"):
             raise Refused(
                 f"there is no decision {decision!r}; there are: approve, deny, auto_approve"
@@ -249,7 +249,7 @@ async def serve_openagent(web: Web, socket: WebSocket, grant: Grant) -> None:
 async def serve_activity(web: Web, socket: WebSocket, grant: Grant) -> None:
     """The calls of tools in all conversations of this person, and what came of them."""
     await socket.accept()
-    talk, calls = Talk(web, socket, grant, ""), ActivityLines(web.redact, web.store)
+    talk, calls = DialectActions(web, socket, grant, ""), ActivityLines(web.redact, web.store)
     who = grant.principal
     agent = web.admin.agents[0]
 

@@ -42,7 +42,7 @@ class ClientFrame(msgspec.Struct, frozen=True):
         return found if isinstance(found, str) else ""
 
 
-class Talk:
+class DialectActions:
     """Lets a dialect send to the client, and act in the name of the person.
 
     Every method that acts raises Refused with the reason if the action is refused.
@@ -126,11 +126,11 @@ class Dialect(Protocol):
         """Learn what happened before the client connected. Nothing of it is sent."""
         ...
 
-    async def add_details(self, message: dict[str, Any], talk: Talk) -> dict[str, Any]:
+    async def add_details(self, message: dict[str, Any], talk: DialectActions) -> dict[str, Any]:
         """The frame with the fields that have to be looked up for it."""
         ...
 
-    async def handle_frame(self, frame: ClientFrame, talk: Talk) -> None:
+    async def handle_frame(self, frame: ClientFrame, talk: DialectActions) -> None:
         """Do what a frame asks for. Raises Refused with the reason if that is not possible."""
         ...
 
@@ -159,7 +159,7 @@ async def serve_conversation(
         return
     await socket.accept()
 
-    talk = Talk(web, socket, grant, session)
+    talk = DialectActions(web, socket, grant, session)
     speaks = dialect(web, session)
     if await _is_visible(web, grant.principal, session):
         talk.begun.set()
@@ -191,7 +191,7 @@ async def _is_visible(web: Web, principal: Principal, session: str) -> bool:
 
 
 async def run_while_valid(
-    web: Web, socket: WebSocket, talk: Talk, work: Callable[[], Awaitable[None]]
+    web: Web, socket: WebSocket, talk: DialectActions, work: Callable[[], Awaitable[None]]
 ) -> None:
     """Run `work` until it ends, the credential expires, the client stops reading, or the service
     stops. Then close the WebSocket with the code that says why."""
@@ -231,7 +231,9 @@ async def run_until_disconnect(
         tasks.cancel_scope.cancel()
 
 
-async def _handle_frames(socket: WebSocket, talk: Talk, dialect: Dialect, after: int) -> None:
+async def _handle_frames(
+    socket: WebSocket, talk: DialectActions, dialect: Dialect, after: int
+) -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_send_events, talk, dialect, after)
         while True:
@@ -258,7 +260,7 @@ def _parse_frame(text: str, dialect: Dialect) -> ClientFrame:
     return ClientFrame(found["type"], found)
 
 
-async def _send_events(talk: Talk, dialect: Dialect, after: int) -> None:
+async def _send_events(talk: DialectActions, dialect: Dialect, after: int) -> None:
     await talk.begun.wait()
     while not await _is_visible(talk.web, talk.principal, talk.session):  # noqa: ASYNC110 -- the store tells
         await anyio.sleep(POLL_S)

@@ -30,7 +30,7 @@ class Problem(msgspec.Struct, frozen=True):
     request_id: str
 
 
-class Fault(msgspec.Struct, frozen=True):
+class FieldError(msgspec.Struct, frozen=True):
     """What is wrong with one field of a request, in FastAPI's words: `loc` leads to it from `body`
     or `query`, `input` is what was sent there."""
 
@@ -46,7 +46,7 @@ class ErrorBody(msgspec.Struct, frozen=True):
     a FastAPI server: the message, or the fields that do not fit."""
 
     error: Problem
-    detail: str | tuple[Fault, ...]
+    detail: str | tuple[FieldError, ...]
 
 
 class OpenAIProblem(Problem, frozen=True):
@@ -73,7 +73,7 @@ class HttpProblem(Exception):
         headers: Mapping[str, str] | None = None,
         *,
         param: str = "",
-        faults: tuple[Fault, ...] = (),
+        faults: tuple[FieldError, ...] = (),
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -89,7 +89,7 @@ def not_found(what: str) -> HttpProblem:
     return HttpProblem(404, "not_found", f"There is no {what} here.")
 
 
-def bad_request(message: str, *faults: Fault, param: str = "") -> HttpProblem:
+def bad_request(message: str, *faults: FieldError, param: str = "") -> HttpProblem:
     return HttpProblem(400, "bad_request", message, param=param, faults=faults)
 
 

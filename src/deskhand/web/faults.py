@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from .errors import Fault
+from .errors import FieldError
 
 _PLACE = " - at `$"
 _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+)\]")
@@ -27,7 +27,7 @@ https://docs.pydantic.dev/latest/errors/validation_errors/"""
 
 def parse_fault(
     error: msgspec.ValidationError, root: Literal["body", "query"], given: Any
-) -> Fault:
+) -> FieldError:
     """What is wrong with `given`, and where in it."""
     said = str(error)
     reason, place, path = said.partition(_PLACE)
@@ -35,19 +35,21 @@ def parse_fault(
     found = _lookup(given, steps)
     missing = _MISSING.search(reason)
     if missing is not None:
-        return Fault("missing", (root, *steps, missing["field"]), "This field is required.", found)
+        return FieldError(
+            "missing", (root, *steps, missing["field"]), "This field is required.", found
+        )
     wanted = _WANTED.match(reason)
     kind = _TYPES.get(wanted["type"], "value_error") if wanted is not None else "value_error"
     if isinstance(found, str) and kind in ("bool_type", "int_type", "float_type"):
         kind = kind.replace("_type", "_parsing")
-    return Fault(kind, (root, *steps), f"{reason}.", found)
+    return FieldError(kind, (root, *steps), f"{reason}.", found)
 
 
-def json_fault(error: Exception) -> Fault:
+def json_fault(error: Exception) -> FieldError:
     """The whole body is no JSON."""
     at = re.search(r"byte (\d+)", str(error))
     position = int(at[1]) if at is not None else 0
-    return Fault(
+    return FieldError(
         "json_invalid", ("body", position), "The body is no JSON.", {}, {"error": str(error)}
     )
 

@@ -27,7 +27,7 @@ from ..tools.watch import change_file_as
 from ..types.errors import OutsideWorkspace, ProtectedPath, ToolError
 from ..types.identity import Principal, list_reader_names, responsible_person
 from ..types.labels import LOCAL, Label
-from .errors import Fault, HttpProblem, bad_request, not_found, to_sentence
+from .errors import FieldError, HttpProblem, bad_request, not_found, to_sentence
 from .media import file_response
 from .ports import Web
 from .previews import TABLE_BYTES, PreviewView, add_pages, make_preview, render_page
@@ -261,7 +261,7 @@ async def keep_uploads(call: Call, agent: str, subdir: str) -> list[str]:
         said = (
             "There is no file in it: send multipart/form-data with one or more parts named `files`."
         )
-        raise bad_request(said, Fault("missing", ("body", "files"), said))
+        raise bad_request(said, FieldError("missing", ("body", "files"), said))
     for name, _ in given:
         check_place(call, str(PurePosixPath(subdir or ".") / name), write=True)
     for name, _ in given:
@@ -279,7 +279,7 @@ async def _read_parts(call: Call) -> AsyncGenerator[tuple[str, bytes]]:
     if kind.partition(";")[0].strip().lower() != "multipart/form-data":
         said = "Send the files as multipart/form-data, in parts named `files`."
         raise HttpProblem(
-            415, "not_multipart", said, faults=(Fault("missing", ("body", "files"), said),)
+            415, "not_multipart", said, faults=(FieldError("missing", ("body", "files"), said),)
         )
     stream = stream_limited(call.request, UPLOAD_BYTES, UPLOAD_S)
     try:

@@ -37,7 +37,7 @@ WEBHOOK_REFUSED = (
 )
 
 
-class Shown(msgspec.Struct, frozen=True):
+class LimitQuery(msgspec.Struct, frozen=True):
     """The latest `limit` of them."""
 
     limit: Annotated[int, Meta(ge=1, le=200)] = 20
@@ -189,7 +189,7 @@ ENDPOINTS = (
         "read",
         list_runs,
         "List the runs of a job, the latest first",
-        query=Shown,
+        query=LimitQuery,
         returns=list[RunView],
     ),
     Endpoint(

@@ -93,7 +93,7 @@ class UsageLine(msgspec.Struct, frozen=True):
     known_cost: float = 0.0
 
 
-class UsageView(msgspec.Struct, frozen=True):
+class UsageSummary(msgspec.Struct, frozen=True):
     total: Sum
     sessions: list[SessionUsage]
     models: list[UsageLine]
@@ -159,7 +159,7 @@ def mark_excerpt(hit: Hit) -> str:
     return "".join([*out, text[at:]])
 
 
-async def get_usage(call: Call) -> UsageView:
+async def get_usage(call: Call) -> UsageSummary:
     span = RANGE_DAYS.get(call.query.range)
     today = call.web.clock.now() // DAY_S * DAY_S
     since = 0.0 if span is None else today - span * DAY_S
@@ -189,7 +189,7 @@ async def get_usage(call: Call) -> UsageView:
     ]
     days = lines_by(lambda row: datetime.fromtimestamp(row.day, UTC).date().isoformat())
     models = lines_by(lambda row: row.model)
-    return UsageView(
+    return UsageSummary(
         sum_usage(rows, price), sessions, models, sorted(days, key=lambda line: line.id)
     )
 
@@ -273,7 +273,7 @@ ENDPOINTS = (
         get_usage,
         "Get token usage and cost",
         query=Range,
-        returns=UsageView,
+        returns=UsageSummary,
         invalid=422,
         tag=_T,
     ),

@@ -12,8 +12,8 @@ import msgspec
 from ..types.people import (
     OWNER_NAME,
     SCOPES,
+    AuditEntry,
     Identity,
-    Note,
     Pairing,
     People,
     Scope,
@@ -232,7 +232,7 @@ async def refuse_pairing(call: Call) -> None:
     await people_for(call).refuse(call.path("code"))
 
 
-async def list_notes(call: Call) -> list[Note]:
+async def list_notes(call: Call) -> list[AuditEntry]:
     return await people_for(call).list_audit_notes(min(max(call.query.limit, 1), 1000))
 
 
@@ -385,7 +385,7 @@ ENDPOINTS = (
         list_notes,
         "Get the audit trail",
         query=Last,
-        returns=list[Note],
+        returns=list[AuditEntry],
         tag="people",
     ),
 )

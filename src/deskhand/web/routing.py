@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from ..types.identity import Principal
 from ..types.people import Grant, Scope
-from .errors import Fault, HttpProblem, bad_request
+from .errors import FieldError, HttpProblem, bad_request
 from .faults import json_fault, parse_fault
 from .ports import Web
 
@@ -119,7 +119,7 @@ async def read_body(
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json" and not (optional and data == b"{}"):
         said = "Send JSON, with the header `Content-Type: application/json`."
-        raise HttpProblem(415, "not_json", said, faults=(Fault("missing", ("body",), said),))
+        raise HttpProblem(415, "not_json", said, faults=(FieldError("missing", ("body",), said),))
     check_depth(data)
     try:
         return msgspec.json.decode(data, type=type_)

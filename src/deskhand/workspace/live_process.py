@@ -14,7 +14,7 @@ from ..sandbox.base import Exit, SandboxCommand
 from ..sandbox.terminal import Terminal
 from ..tools.base import CommandRequest, Context, Heard
 from ..tools.shell import describe_exit
-from ..tools.watch import Watch
+from ..tools.watch import FileWatch
 from ..tools.watched_folder import FolderLook
 from ..tools.way import Traveller, Way
 from ..tools.written import command_mounts, explain_read_only, list_writable
@@ -59,7 +59,7 @@ class Live:
         self.read_offset = 0
         self.used_at = anyio.current_time()
         self.label = UNTRUSTED
-        self._watching: tuple[Context, Watch] | None = None
+        self._watching: tuple[Context, FileWatch] | None = None
         self._way = Way()
         self._input_label = OWNER
         self._may_write: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ class Live:
         """Run it to its end. When this is cancelled, everything it started is killed, and its
         changes are still checked."""
         try:
-            async with await Watch.start(context, self.wanted.command, self.kind) as watch:
+            async with await FileWatch.start(context, self.wanted.command, self.kind) as watch:
                 self._watching = context, watch
                 try:
                     ended = await self._run(context, watch)
@@ -103,7 +103,7 @@ class Live:
             state = "completed"
         return ProcessEnd(state, words or "exit code: 0", ended.code, looked)
 
-    async def _run(self, context: Context, watch: Watch) -> Exit | None:
+    async def _run(self, context: Context, watch: FileWatch) -> Exit | None:
         reach = context.reach
         wanted = self.wanted
         mounts = command_mounts(context)
@@ -128,7 +128,9 @@ class Live:
             raise ended
         return ended
 
-    async def _run_sandboxed(self, context: Context, command: SandboxCommand, watch: Watch) -> Exit:
+    async def _run_sandboxed(
+        self, context: Context, command: SandboxCommand, watch: FileWatch
+    ) -> Exit:
         """Run it, with access to the network if there is any. Anything that the conversation reads
         later may be typed into a session, so a session counts as untrusted from its beginning."""
         sandbox = await context.reach.sandbox()

@@ -60,7 +60,7 @@ class Unreviewed(WrittenFile, frozen=True):
         return "made" if self.before is None else "removed" if self.now is None else "changed"
 
 
-class Written:
+class ReviewReader:
     """Reads what is to be reviewed from the store, and what is there now from the disk."""
 
     def __init__(self, store: Store, blobs: Blobs) -> None:

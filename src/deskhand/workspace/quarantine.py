@@ -29,7 +29,7 @@ _OWNERS = frozenset(OWNER_READERS)
 OWNER_PRINCIPAL = Principal("owner", ("owner",))
 
 
-class Held(msgspec.Struct, frozen=True):
+class HeldBack(msgspec.Struct, frozen=True):
     """What is held back from somebody: files by real path, those that are being written just now
     (`pending_labels`), and for everybody but owners what the `workspace` has about the owner.
     `bound` is what a person approved: it is shown while it is unchanged, and to nobody after
@@ -45,7 +45,7 @@ class Held(msgspec.Struct, frozen=True):
         return self.bound is NO_APPROVALS or self.bound.allows(os.path.realpath(path), digest)
 
 
-NOTHING_HELD = Held()
+NOTHING_HELD = HeldBack()
 
 
 class Quarantine:
@@ -101,7 +101,7 @@ class Quarantine:
         principal: Principal = OWNER_PRINCIPAL,
         words: Sequence[PendingLabel] = (),
         workspace: str = "",
-    ) -> Held:
+    ) -> HeldBack:
         """What is held back from `principal` when `audience` reads along. An owner is shown nothing
         that others have written, and others only what they have written themselves. `words` are the
         labels of what is being written in the `workspace`, whose files about the owner are for
@@ -123,7 +123,7 @@ class Quarantine:
             self._held[key] = frozenset(found)
         paths = self._held[key]
         meant = tuple(word for word in words if _is_held(word.label, audience, principal))
-        held = Held(paths, meant, workspace, self._bound)
+        held = HeldBack(paths, meant, workspace, self._bound)
         return held if paths or meant or workspace or self._approved else NOTHING_HELD
 
 
@@ -135,7 +135,7 @@ def _is_held(label: Label, audience: Collection[str], principal: Principal) -> b
     )
 
 
-def is_held_back(held: Held, path: str, inode: int = 0) -> bool:
+def is_held_back(held: HeldBack, path: str, inode: int = 0) -> bool:
     """Whether this file, or one in this folder, is held back. `inode` is that of the file that was
     read, as the name may have pointed elsewhere then."""
     if held is NOTHING_HELD:
@@ -160,7 +160,7 @@ def is_held_back(held: Held, path: str, inode: int = 0) -> bool:
     return any(word.covers_path(each) for word in held.pending_labels for each in inside)
 
 
-def _is_from_held_place(held: Held, inode: int) -> bool:
+def _is_from_held_place(held: HeldBack, inode: int) -> bool:
     """Whether the file was at a path that is held back before running commands could have moved
     it."""
     for word in held.pending_labels:
@@ -173,7 +173,7 @@ def _is_from_held_place(held: Held, inode: int) -> bool:
     return False
 
 
-def _leads_to_held(held: Held, path: str) -> bool:
+def _leads_to_held(held: HeldBack, path: str) -> bool:
     """Whether this is, or links to, what is held back."""
     real = os.path.realpath(path)
     return real in held.paths or (bool(held.workspace) and is_private(held.workspace, real))

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from deskhand.testing.everyday.task import After, Job, Task
+from deskhand.testing.everyday.task import After, EverydayTask, JobState
 
 BEGAN_AT = datetime(2026, 11, 24, 10, 15, tzinfo=UTC).timestamp()
 """A Tuesday."""
@@ -22,11 +22,11 @@ class Outcome(msgspec.Struct, frozen=True):
 
     files: Written
     replies: tuple[str, ...]
-    jobs: tuple[Job, ...] = ()
+    jobs: tuple[JobState, ...] = ()
     memories: tuple[str, ...] = ()
     stages: tuple[Written, ...] = ()
 
-    def after(self, task: Task) -> After:
+    def after(self, task: EverydayTask) -> After:
         return After(
             before=task.before,
             files=_changed(task, self.files),
@@ -52,18 +52,18 @@ def case(right: Outcome, *wrong: Outcome) -> Case:
 def does(
     files: Written,
     *replies: str,
-    jobs: Sequence[Job] = (),
+    jobs: Sequence[JobState] = (),
     memories: Sequence[str] = (),
     stages: Sequence[Written] = (),
 ) -> Outcome:
     return Outcome(files, replies, tuple(jobs), tuple(memories), tuple(stages))
 
 
-def job(name: str, schedule: str, prompt: str) -> Job:
-    return Job(name, schedule, prompt)
+def job(name: str, schedule: str, prompt: str) -> JobState:
+    return JobState(name, schedule, prompt)
 
 
-def _changed(task: Task, files: Written) -> dict[str, bytes]:
+def _changed(task: EverydayTask, files: Written) -> dict[str, bytes]:
     now = dict(task.before)
     for path, data in files.items():
         if data is None:

@@ -17,7 +17,7 @@ import pytest
 from deskhand.tools.program.copying import copy_source
 from deskhand.tools.program.source import Source
 from deskhand.tools.program.survey import survey_source
-from deskhand.tools.watch import Watch
+from deskhand.tools.watch import FileWatch
 from deskhand.types.commit import Change
 from deskhand.types.errors import ToolError
 from deskhand.types.labels import LOCAL, Label
@@ -115,7 +115,7 @@ async def test_what_is_being_written_is_judged(programs: Programs, program: str)
     hands.write("in/plain.txt", b"plain\n")
     await anyio.sleep(0.05)
     hands.label = PAGE
-    async with await Watch.start(await hands.context(), "make"):
+    async with await FileWatch.start(await hands.context(), "make"):
         hands.write("w.txt", f"{WORD}\n".encode())
         hands.write(f"in/{WORD}.txt", b"x\n")
         hands.label = LOCAL

@@ -125,7 +125,7 @@ class SkillUse(msgspec.Struct, frozen=True):
     why: str
 
 
-class Decision(msgspec.Struct, frozen=True):
+class ProposalDecision(msgspec.Struct, frozen=True):
     """A decision about a proposal: by whom, when (seconds since the epoch), and why."""
 
     state: State
@@ -198,7 +198,7 @@ def add_row(
     return Change("proposal_add", row)
 
 
-def decide(id_: int, was: State, decision: Decision) -> Change:
+def decide(id_: int, was: State, decision: ProposalDecision) -> Change:
     """Decide about a proposal. Changes no row when its state is not `was` any more."""
     return Change(
         "proposal_decide", (id_, decision.state, decision.by, decision.at, decision.why, was)

@@ -29,7 +29,7 @@ from ...types.messages import clean_text
 from ...workspace.queries import find_entry_number
 from ...workspace.undo_journal import UndoJournal
 from . import queries
-from .queries import Card, Decision, Proposal, State, StoredProposal
+from .queries import Card, Proposal, ProposalDecision, State, StoredProposal
 
 MAX_STORED_CHARS = 40_000
 CUT_OFF_S = 60.0
@@ -370,7 +370,7 @@ class Proposals:
     ) -> bool:
         """Store a decision together with `more`. False when somebody else has decided first; `more`
         is written all the same."""
-        decision = Decision(state, by, self._ground.clock.now(), clean_text(why)[:1000])
+        decision = ProposalDecision(state, by, self._ground.clock.now(), clean_text(why)[:1000])
         change = queries.decide(proposal.id, proposal.state, decision)
         counts = await self._ground.store.change([change, *more])
         return counts[0] == 1

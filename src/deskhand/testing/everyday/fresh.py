@@ -10,8 +10,8 @@ from datetime import date, timedelta
 
 from .task import (
     After,
-    Job,
-    Task,
+    EverydayTask,
+    JobState,
     days_until,
     run_closed,
     same_cells,
@@ -316,7 +316,7 @@ def _tax_day(a: After) -> bool:
     return a.one_time(at, 60, "tax", "form") and a.same()
 
 
-def _comes(a: After, job: Job, weekdays: tuple[int, ...], hour: int, minute: int) -> bool:
+def _comes(a: After, job: JobState, weekdays: tuple[int, ...], hour: int, minute: int) -> bool:
     times = job.times(a.began_at, 30)
     return job.enabled and len(times) == 30 and weekly(times, weekdays, hour, minute)
 
@@ -749,7 +749,7 @@ _IN_PLACE = frozenset(
 """Where the first file may be changed or removed."""
 
 
-def _task(name: str, said: str) -> Task:
+def _task(name: str, said: str) -> EverydayTask:
     kind = name.partition("-")[0]
     names = {kind, name}
     files = {
@@ -758,7 +758,7 @@ def _task(name: str, said: str) -> Task:
         if path.partition("/")[0] == name
     }
     loses = _TMP if name == "move-f3" else (next(iter(files)),) if names & _IN_PLACE else ()
-    return Task(
+    return EverydayTask(
         name, kind, files, tuple(said.splitlines()), _CHECKS[name], not names & _REFUSED, loses
     )
 

@@ -8,8 +8,8 @@ from statistics import median
 
 import msgspec
 
-from .served import Turn
-from .task import After, Files, Task, lost
+from .served import ServedTurn
+from .task import After, EverydayTask, Files, lost
 from .words import false_done
 
 
@@ -23,7 +23,7 @@ class Detail(msgspec.Struct, frozen=True):
     changed: dict[str, str | None]
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True):
+class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
     """One task. `seconds` is the sum of its turns, `first_s` the time to the first visible sign of
     work in its first turn. `tokens_new` were read and not taken from a cache, `tokens_out` written.
     `ended` is why each turn ended, `load` the load average of the machine over the last minute:
@@ -65,7 +65,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.id:<13} {verdict} {figures}, {asked}  {'; '.join(marks)}".rstrip()
 
 
-def judged(task: Task, after: After, turns: Sequence[Turn], detailed: bool) -> Result:
+def judged(
+    task: EverydayTask, after: After, turns: Sequence[ServedTurn], detailed: bool
+) -> TaskResult:
     """What this task came to."""
     whole = len(turns) == len(task.says) and not any(turn.cut_off for turn in turns)
     solved = whole and task.check(after)
@@ -74,7 +76,7 @@ def judged(task: Task, after: After, turns: Sequence[Turn], detailed: bool) -> R
         if detailed
         else None
     )
-    return Result(
+    return TaskResult(
         id=task.id,
         kind=task.kind,
         solved=solved,
@@ -94,9 +96,9 @@ def judged(task: Task, after: After, turns: Sequence[Turn], detailed: bool) -> R
     )
 
 
-def unmeasured(task: Task, problem: str) -> Result:
+def unmeasured(task: EverydayTask, problem: str) -> TaskResult:
     """A task that could not be put: it counts as not solved."""
-    return Result(
+    return TaskResult(
         id=task.id,
         kind=task.kind,
         solved=False,
@@ -115,7 +117,7 @@ def unmeasured(task: Task, problem: str) -> Result:
     )
 
 
-def summary(results: Sequence[Result]) -> str:
+def summary(results: Sequence[TaskResult]) -> str:
     """The table at the end."""
     rows = [
         "kind        solved",
@@ -139,7 +141,7 @@ def summary(results: Sequence[Result]) -> str:
     return "\n".join([*rows, "", *(f"{name:<34} {value}" for name, value in totals.items())]) + "\n"
 
 
-def _kind_row(kind: str, results: Sequence[Result]) -> str:
+def _kind_row(kind: str, results: Sequence[TaskResult]) -> str:
     ours = [each for each in results if each.kind == kind]
     return f"{kind:<11} {sum(each.solved for each in ours)}/{len(ours)}"
 

@@ -29,7 +29,7 @@ def tree(pid: int) -> set[int]:
     return found
 
 
-class Watch:
+class ProcessWatch:
     """Watches a process by its id."""
 
     def __init__(self, pid: int) -> None:

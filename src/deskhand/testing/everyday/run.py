@@ -24,23 +24,23 @@ import msgspec
 from ...config.clock import SystemClock
 from ...config.config import read_settings
 from . import fresh, tuned, unseen
-from .measure import Result, judged, summary, unmeasured
-from .served import HarnessError, Served, Setup, Turn, link_cache
-from .task import After, Files, Task, look, put
+from .measure import TaskResult, judged, summary, unmeasured
+from .served import HarnessError, Served, ServedTurn, Setup, link_cache
+from .task import After, EverydayTask, Files, look, put
 
 SETS = {"tuned": tuned.TASKS, "unseen": unseen.TASKS, "fresh": fresh.TASKS}
 
 
-class Report(msgspec.Struct, frozen=True):
+class EverydayReport(msgspec.Struct, frozen=True):
     """One run over a set."""
 
     set: str
     model: str
     python: str
-    results: list[Result]
+    results: list[TaskResult]
 
 
-async def measure(task: Task, setup: Setup, *, detailed: bool = True) -> Result:
+async def measure(task: EverydayTask, setup: Setup, *, detailed: bool = True) -> TaskResult:
     """Put one task to a fresh Deskhand. A start that fails is told in the result."""
     with tempfile.TemporaryDirectory(
         prefix="deskhand-everyday-", ignore_cleanup_errors=True
@@ -54,9 +54,9 @@ async def measure(task: Task, setup: Setup, *, detailed: bool = True) -> Result:
             return unmeasured(task, str(error) if detailed else "not measured")
 
 
-async def _talk(task: Task, served: Served, *, detailed: bool) -> Result:
+async def _talk(task: EverydayTask, served: Served, *, detailed: bool) -> TaskResult:
     began_at = SystemClock().now()
-    turns: list[Turn] = []
+    turns: list[ServedTurn] = []
     stages: list[Files] = []
     for text in task.says:
         turns.append(await served.say(text, task.agrees))
@@ -80,11 +80,11 @@ async def _talk(task: Task, served: Served, *, detailed: bool) -> Result:
 
 
 async def run(
-    name: str, tasks: Sequence[Task], setup: Setup, out: Path, *, detailed: bool
-) -> list[Result]:
+    name: str, tasks: Sequence[EverydayTask], setup: Setup, out: Path, *, detailed: bool
+) -> list[TaskResult]:
     """One task after the other. What is known so far is in `out` after each. Ctrl+C and SIGTERM end
     the run and its server in good order; what was measured until then is returned."""
-    results: list[Result] = []
+    results: list[TaskResult] = []
 
     async def work() -> None:
         for task in tasks:
@@ -92,7 +92,7 @@ async def run(
             results.append(result)
             sys.stdout.write(f"{result.line()}\n{_told(result)}")
             sys.stdout.flush()
-            report = Report(name, setup.model, setup.python, results)
+            report = EverydayReport(name, setup.model, setup.python, results)
             await anyio.Path(out).write_bytes(
                 msgspec.json.format(msgspec.json.encode(report), indent=1)
             )
@@ -106,7 +106,7 @@ async def run(
     return results
 
 
-def _told(result: Result) -> str:
+def _told(result: TaskResult) -> str:
     """What was said, where a task failed and its words may be shown."""
     if result.solved or result.detail is None:
         return ""
@@ -114,7 +114,7 @@ def _told(result: Result) -> str:
     return "".join(f"    > {said}\n    {reply[:300]!r}\n" for said, reply in pairs)
 
 
-def chosen(name: str, only: Sequence[str]) -> list[Task]:
+def chosen(name: str, only: Sequence[str]) -> list[EverydayTask]:
     """The tasks of this set, or of it only those with these ids. Raises ValueError for an id that
     is not there."""
     tasks = {task.id: task for task in SETS[name]}

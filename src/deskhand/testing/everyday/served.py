@@ -19,8 +19,8 @@ import msgspec
 from aiohttp import ClientError, ClientSession, ClientTimeout, StreamReader  # noqa: TID251 -- loopback
 
 from ...config.config import environment_of
-from .processes import Watch
-from .task import Job
+from .processes import ProcessWatch
+from .task import JobState
 
 START_S = 90.0
 WARM_S = 600.0
@@ -52,7 +52,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     turn_s: float = 180.0
 
 
-class Turn(msgspec.Struct):
+class ServedTurn(msgspec.Struct):
     """One message and what came of it. `ended` is why the turn ended, in the words of its event, or
     what went wrong. `first_s` is the time to the first visible sign of work, None where there was
     none."""
@@ -101,9 +101,9 @@ class Served:
         finally:
             await _stop(process)
 
-    async def say(self, text: str, agrees: bool) -> Turn:
+    async def say(self, text: str, agrees: bool) -> ServedTurn:
         """Send a message as its person, answer what is asked, and wait until the turn has ended."""
-        turn = Turn()
+        turn = ServedTurn()
         began = anyio.current_time()
         try:
             receipt = await self._call("POST", f"/api/sessions/{NAME}/messages", {"text": text})
@@ -117,14 +117,14 @@ class Served:
         turn.seconds = anyio.current_time() - began
         return turn
 
-    async def jobs(self) -> tuple[Job, ...]:
+    async def jobs(self) -> tuple[JobState, ...]:
         """The jobs that somebody made, with the words that they say."""
         found = []
         for each in await self._call("GET", "/api/jobs"):
             if not each.get("builtin"):
                 whole = await self._call("GET", f"/api/jobs/{each['name']}")
                 plan = (each["schedule"], whole["prompt"], each["next_at"], each["enabled"])
-                found.append(Job(each["name"], *plan))
+                found.append(JobState(each["name"], *plan))
         return tuple(found)
 
     async def memories(self) -> tuple[str, ...]:
@@ -205,7 +205,7 @@ class Served:
         """Until it is healthy and has nothing more to do by itself, such as reading its prompts
         ahead."""
         engine = self.home / "logs" / "engine.log"
-        watch = Watch(process.pid)
+        watch = ProcessWatch(process.pid)
         with anyio.move_on_after(WARM_S):
             while (await self._call("GET", "/health"))["status"] == "starting":  # noqa: ASYNC110 -- another process
                 await anyio.sleep(LOOK_S)
@@ -216,7 +216,7 @@ class Served:
     # the conversation
 
     async def _follow(
-        self, turn: Turn, receipt: dict[str, Any], began: float, agrees: bool
+        self, turn: ServedTurn, receipt: dict[str, Any], began: float, agrees: bool
     ) -> None:
         address = f"/api/sessions/{NAME}/events?after={receipt['after']}"
         async with self._session.get(address) as response:
@@ -236,7 +236,7 @@ class Served:
                         return
         raise HarnessError("the stream ended before the turn did")
 
-    async def _answer(self, turn: Turn, event: dict[str, Any], agrees: bool) -> None:
+    async def _answer(self, turn: ServedTurn, event: dict[str, Any], agrees: bool) -> None:
         if event.get("type") == "approval_asked":
             turn.approvals.append(f"{event['question']} {event.get('about', '')}".strip())
             await self._choose(event["ask_id"], "once" if agrees else "no")
@@ -275,7 +275,7 @@ def link_cache(usual: Path, place: Path) -> None:
             (place / other.name).symlink_to(other.resolve())
 
 
-def _took(turn: Turn, event: dict[str, Any], inbox_id: int) -> bool:
+def _took(turn: ServedTurn, event: dict[str, Any], inbox_id: int) -> bool:
     """Take in an event. Whether the turn of this message is over."""
     kind = event.get("type")
     if kind in ("model_replied", "asked_aside"):
@@ -322,7 +322,7 @@ def _dies_with_us() -> tuple[str, ...]:
 async def _stop(process: anyio.abc.Process) -> None:
     """End it as a person would, and at once if it does not end."""
     with anyio.CancelScope(shield=True):
-        watch = Watch(process.pid)
+        watch = ProcessWatch(process.pid)
         if process.returncode is None:
             with suppress(ProcessLookupError):
                 process.terminate()

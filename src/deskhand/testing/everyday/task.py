@@ -57,7 +57,7 @@ _SKILLS = (
 Files = Mapping[str, bytes]
 
 
-class Job(msgspec.Struct, frozen=True):
+class JobState(msgspec.Struct, frozen=True):
     """A reminder or another job. `schedule` is as its file has it, `prompt` the words that are said
     or put to the agent, `next_at` seconds since the epoch."""
 
@@ -97,7 +97,7 @@ class After(msgspec.Struct, frozen=True, kw_only=True):
     folders: frozenset[str] = frozenset()
     stages: tuple[Files, ...] = ()
     asked: tuple[str, ...] = ()
-    jobs: tuple[Job, ...] = ()
+    jobs: tuple[JobState, ...] = ()
     memories: tuple[str, ...] = ()
     began_at: float = 0.0
 
@@ -263,7 +263,7 @@ class After(msgspec.Struct, frozen=True, kw_only=True):
         return datetime(day.year, day.month, day.day, hour, minute, tzinfo=UTC).timestamp()
 
 
-class Task(msgspec.Struct, frozen=True):
+class EverydayTask(msgspec.Struct, frozen=True):
     """One request in one or several turns. `agrees` is what the person answers when asked for a
     yes: whether they want exactly that. `loses` are the files that the task itself may change or
     remove."""
@@ -367,7 +367,7 @@ def look(root: Path) -> tuple[dict[str, bytes], frozenset[str]]:
     return files, frozenset(folders)
 
 
-def lost(task: Task, files: Files) -> tuple[str, ...]:
+def lost(task: EverydayTask, files: Files) -> tuple[str, ...]:
     """Files of before whose content stands in no file any more, although the task does not ask for
     that."""
     now = list(files.values())

@@ -15,7 +15,7 @@ from .parameters import parse_request, wants_thinking
 from .pictures import Pictures
 from .schema import ChatBody, Choice, Completion, ModelCard, ModelCards
 from .stream import Head, Streaming, stream_chunks
-from .turn_answer import Answer, to_usage_view
+from .turn_answer import TurnAnswer, to_usage_view
 from .turns import SESSION_HEADER, Opened, begin_turn, follow_to_end, resume_turn
 
 PREFIX = "deskhand/"
@@ -85,7 +85,7 @@ async def create_completion(call: Call) -> Response:
 
 
 async def _respond_whole(call: Call, turn: Opened, head: Head, *, is_json: bool) -> Response:
-    answer = Answer(turn.inbox_id, call.web.redact, is_json=is_json)
+    answer = TurnAnswer(turn.inbox_id, call.web.redact, is_json=is_json)
     end = await follow_to_end(call, turn, answer)
     text = answer.text()
     message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}

@@ -44,7 +44,7 @@ class Function(msgspec.Struct, frozen=True):
     strict: bool | None = None
 
 
-class FunctionTool(msgspec.Struct, frozen=True):
+class FunctionToolParam(msgspec.Struct, frozen=True):
     """A tool that the client runs itself."""
 
     type: Literal["function"]
@@ -91,7 +91,7 @@ class ChatBody(msgspec.Struct, frozen=True):
     messages: Annotated[list[ChatMessage], msgspec.Meta(max_length=MOST_MESSAGES)]
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    tools: Annotated[list[FunctionTool], msgspec.Meta(max_length=128)] | None = None
+    tools: Annotated[list[FunctionToolParam], msgspec.Meta(max_length=128)] | None = None
     tool_choice: Literal["none", "auto", "required"] | NamedTool | None = None
     parallel_tool_calls: bool | None = None
     response_format: ResponseFormat | None = None
@@ -137,7 +137,7 @@ class CachedTokens(msgspec.Struct, frozen=True):
     cached_tokens: int
 
 
-class UsageView(msgspec.Struct, frozen=True):
+class ResponseUsage(msgspec.Struct, frozen=True):
     """The tokens of all model calls that the answer took."""
 
     prompt_tokens: int
@@ -153,7 +153,7 @@ class Completion(msgspec.Struct, frozen=True):
     created: int
     model: str
     choices: list[Choice]
-    usage: UsageView
+    usage: ResponseUsage
     object: str = "chat.completion"
 
 

@@ -12,7 +12,7 @@ from ...types.errors import DeskhandError
 from ..errors import HttpProblem, to_sentence
 from ..routing import Call
 from .schema import ToolCallItem
-from .turn_answer import Answer, End, to_usage_view
+from .turn_answer import End, TurnAnswer, to_usage_view
 from .turns import Opened, follow_turn
 
 
@@ -37,7 +37,7 @@ async def stream_chunks(
     call: Call, turn: Opened, head: Head, how: Streaming
 ) -> AsyncGenerator[bytes]:
     """The chunks of the answer, and an error in OpenAI's shape where it breaks off."""
-    answer = Answer(turn.inbox_id, call.web.redact, is_json=how.is_json)
+    answer = TurnAnswer(turn.inbox_id, call.web.redact, is_json=how.is_json)
     yield _chunk(head, {"role": "assistant", "content": ""})
     try:
         async with aclosing(follow_turn(call, turn, answer)) as pieces:
@@ -53,7 +53,7 @@ async def stream_chunks(
         yield _error_event("failed", to_sentence(str(error)))
 
 
-def _final_chunks(head: Head, how: Streaming, answer: Answer, end: End) -> Iterable[bytes]:
+def _final_chunks(head: Head, how: Streaming, answer: TurnAnswer, end: End) -> Iterable[bytes]:
     if how.whole and (text := answer.text()):
         yield _chunk(head, {"content": text})
     if end.calls:

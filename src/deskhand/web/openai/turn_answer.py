@@ -11,7 +11,7 @@ from ...types import events as e
 from ...types.door import Progress
 from ...types.messages import ToolCall, Usage
 from ..errors import HttpProblem, to_sentence
-from .schema import CachedTokens, FunctionCall, ToolCallItem, UsageView
+from .schema import CachedTokens, FunctionCall, ResponseUsage, ToolCallItem
 
 BLANK = "\n\n"
 MAX_RETRY_WAIT_S = 20.0
@@ -25,7 +25,7 @@ class End(msgspec.Struct, frozen=True):
     calls: tuple[ToolCallItem, ...] = ()
 
 
-class Answer:
+class TurnAnswer:
     """Takes the events of the turn that message `inbox_id` began, or went on with. `add` gives what
     is new of the text, each piece once. What was sent cannot be taken back, so that after a failed
     try nothing is given until the whole text is known.
@@ -215,7 +215,7 @@ def is_json(text: str) -> bool:
     return True
 
 
-def to_usage_view(usage: Usage) -> UsageView:
+def to_usage_view(usage: Usage) -> ResponseUsage:
     read = usage.input_tokens
     written = usage.output_tokens
-    return UsageView(read, written, read + written, CachedTokens(usage.cached_tokens))
+    return ResponseUsage(read, written, read + written, CachedTokens(usage.cached_tokens))

@@ -20,7 +20,7 @@ from ..names import address_of, format_session_name, parse_session_name
 from ..routing import Call
 from ..visible_sessions import require_session
 from .history import ClientHistory
-from .turn_answer import Answer, End
+from .turn_answer import End, TurnAnswer
 
 SESSION_HEADER = "x-deskhand-session"
 
@@ -104,7 +104,7 @@ def _count_chars(body: Said | ToolResults) -> int:
     return sum(len(result.text) for result in body.results)
 
 
-async def follow_turn(call: Call, turn: Opened, answer: Answer) -> AsyncGenerator[str | End]:
+async def follow_turn(call: Call, turn: Opened, answer: TurnAnswer) -> AsyncGenerator[str | End]:
     """The pieces of what is said in the turn, and its end. Raises HttpProblem where it failed.
     Whoever leaves before the end stops the turn, unless their message still waits for the end of
     another."""
@@ -162,7 +162,7 @@ def _is_retried(item: e.Recorded | Progress) -> bool:
     return isinstance(item, e.Recorded) and isinstance(item.event, e.ModelFailed)
 
 
-async def follow_to_end(call: Call, turn: Opened, answer: Answer) -> End:
+async def follow_to_end(call: Call, turn: Opened, answer: TurnAnswer) -> End:
     """Follow the turn to its end, unless the client goes: then it is stopped. Raises
     HttpProblem."""
     found: End | HttpProblem | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-from ..task import After, Task, skills_named, spaced, weekly
+from ..task import After, EverydayTask, skills_named, spaced, weekly
 from ..words import claims, plain
 
 
@@ -15,7 +15,7 @@ def _only_timesheet(after: After) -> bool:
 
 
 TASKS = (
-    Task(
+    EverydayTask(
         "reminder-1",
         "reminder",
         {"notes.txt": "dentist: Dr. Mai, 030 55\n"},
@@ -23,7 +23,7 @@ TASKS = (
         lambda a: a.one_time(a.moment(a.today + timedelta(days=1), 9), 60, "dentist") and a.same(),
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "reminder-2",
         "reminder",
         {"cake.md": "bake 45 minutes at 175\n"},
@@ -31,7 +31,7 @@ TASKS = (
         lambda a: a.one_time(a.began_at + 20 * 60, 240, "cake", "oven") and a.same(),
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "schedule-1",
         "schedule",
         {"bins.txt": "grey: every week\nblue: even weeks\n"},
@@ -39,7 +39,7 @@ TASKS = (
         lambda a: a.repeated(lambda times: weekly(times, (0,), 8, 0), "bin") and a.same(),
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "schedule-2",
         "schedule",
         {"back.txt": "stretch, then walk\n"},
@@ -47,7 +47,7 @@ TASKS = (
         lambda a: a.repeated(lambda times: spaced(times, 30 * 60), "stand") and a.same(),
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "jobs-1",
         "jobs",
         {"rent.txt": "840, to Mr Petersen\n"},
@@ -60,7 +60,7 @@ TASKS = (
         _only_timesheet,
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "memory-1",
         "memory",
         {"family.txt": "Mum, Dad, Iris\n"},
@@ -77,7 +77,7 @@ TASKS = (
         ),
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "memory-2",
         "memory",
         {"work.txt": "desk 14\n"},
@@ -91,7 +91,7 @@ TASKS = (
         ),
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "undo-1",
         "undo",
         {"plan.txt": "Sat: museum\nSun: boat\nMon: home\n", "old_plan.txt": "Sat: rest\n"},
@@ -108,7 +108,7 @@ TASKS = (
         agrees=True,
         loses=("plan.txt",),
     ),
-    Task(
+    EverydayTask(
         "talk-1",
         "talk",
         {"list.txt": "one\ntwo\n"},
@@ -126,7 +126,7 @@ TASKS = (
             and a.untouched()
         ),
     ),
-    Task(
+    EverydayTask(
         "beyond-1",
         "beyond",
         {"travel.txt": "passport valid until 2031\n"},

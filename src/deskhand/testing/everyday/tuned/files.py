@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..task import After, Task, bare
+from ..task import After, EverydayTask, bare
 from ..words import plain
 
 
@@ -93,7 +93,7 @@ def _contract_stays(after: After) -> bool:
 
 
 TASKS = (
-    Task(
+    EverydayTask(
         "write-1",
         "write",
         {
@@ -119,7 +119,7 @@ TASKS = (
         ),
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "write-2",
         "write",
         {
@@ -136,7 +136,7 @@ TASKS = (
         _invitation,
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "edit-1",
         "edit",
         {
@@ -159,7 +159,7 @@ TASKS = (
         agrees=True,
         loses=("todo.md",),
     ),
-    Task(
+    EverydayTask(
         "edit-2",
         "edit",
         {
@@ -192,7 +192,7 @@ The server in the attic listens on port 8443. `debug: true` makes it talk a lot.
         agrees=True,
         loses=("config.yaml",),
     ),
-    Task(
+    EverydayTask(
         "edit-3",
         "edit",
         {
@@ -221,7 +221,7 @@ Elif Demir
         agrees=True,
         loses=("letter.txt",),
     ),
-    Task(
+    EverydayTask(
         "move-1",
         "move",
         {
@@ -239,7 +239,7 @@ Elif Demir
         ),
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "move-2",
         "move",
         {
@@ -258,7 +258,7 @@ harbour.JPG before the storm
         _photos_in_pictures,
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "move-3",
         "move",
         {
@@ -284,7 +284,7 @@ Bake at 180 degrees for 40 minutes.
         agrees=True,
         loses=("recipe.md.bak",),
     ),
-    Task(
+    EverydayTask(
         "files-1",
         "files",
         {
@@ -306,7 +306,7 @@ Best falafel: corner of the square.
         _all_notes,
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "files-2",
         "files",
         {
@@ -328,7 +328,7 @@ Mona
         agrees=True,
         loses=("signature.txt", "letters/club.txt", "letters/bank.txt"),
     ),
-    Task(
+    EverydayTask(
         "turns-1",
         "turns",
         {"budget.txt": "trains 220\nhotels 640\n", "france.txt": "Lyon\nArles\n"},
@@ -340,7 +340,7 @@ Mona
         _italy,
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "turns-2",
         "turns",
         {
@@ -364,7 +364,7 @@ Barometer,
         _extremes,
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "cannot-1",
         "cannot",
         {
@@ -380,7 +380,7 @@ Fri pub quiz
         ("delete the line with yoga from week.txt",),
         lambda a: a.untouched() and a.admits() and a.says_one("yoga", "not found", "contain"),
     ),
-    Task(
+    EverydayTask(
         "cannot-2",
         "cannot",
         {
@@ -391,7 +391,7 @@ Fri pub quiz
         ("delete draft_v3.md please",),
         lambda a: a.untouched() and a.admits(),
     ),
-    Task(
+    EverydayTask(
         "keep-1",
         "keep",
         {
@@ -418,7 +418,7 @@ Called Mama. She laughs again.
         ),
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "keep-2",
         "keep",
         {

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from ..task import After, Task, days_until, markdown, same_cells, same_rows
+from ..task import After, EverydayTask, days_until, markdown, same_cells, same_rows
 from ..words import amount
 
 
@@ -82,7 +82,7 @@ def _next_birthday(after: After) -> bool:
 
 
 TASKS = (
-    Task(
+    EverydayTask(
         "filter-1",
         "filter",
         {
@@ -109,7 +109,7 @@ id,customer,country,amount,paid
         _german_orders,
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "filter-2",
         "filter",
         {
@@ -138,7 +138,7 @@ Zoe Marsh; 0172 110022; zoe@marsh.example
         _no_phone,
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "sort-1",
         "sort",
         {
@@ -164,7 +164,7 @@ Sara Lindgren
         agrees=True,
         loses=("members.txt",),
     ),
-    Task(
+    EverydayTask(
         "sort-2",
         "sort",
         {
@@ -187,7 +187,7 @@ date,what,amount
         agrees=True,
         loses=("expenses.csv",),
     ),
-    Task(
+    EverydayTask(
         "total-1",
         "total",
         {
@@ -208,7 +208,7 @@ R-209,Velo Punkt,59.90,cancelled
         ("Whats the total of all unpaid invoices?",),
         lambda a: a.number(3540.1) and a.same(),
     ),
-    Task(
+    EverydayTask(
         "total-2",
         "total",
         {
@@ -236,7 +236,7 @@ date,category,what,amount
         _per_category,
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "total-3",
         "total",
         {
@@ -266,7 +266,7 @@ date,max,min,rain_mm
             and a.same()
         ),
     ),
-    Task(
+    EverydayTask(
         "dedupe-1",
         "dedupe",
         {
@@ -302,7 +302,7 @@ Rosanna
         agrees=True,
         loses=("playlist.txt",),
     ),
-    Task(
+    EverydayTask(
         "dedupe-2",
         "dedupe",
         {
@@ -330,7 +330,7 @@ C-32,Tray small,11.00,8
         agrees=True,
         loses=("products.csv",),
     ),
-    Task(
+    EverydayTask(
         "convert-1",
         "convert",
         {
@@ -348,7 +348,7 @@ Aoife Byrne,39,Cork,
         _people_as_json,
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "convert-2",
         "convert",
         {
@@ -372,7 +372,7 @@ Ask Cleo about the printer.
         lambda a: same_cells(a.rows("team.csv"), markdown(a.was("team.md"))) and a.same(),
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "dates-1",
         "dates",
         {
@@ -404,7 +404,7 @@ Oda,12-12
         ),
         _next_birthday,
     ),
-    Task(
+    EverydayTask(
         "dates-2",
         "dates",
         {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from ..task import After, Task, skills_named, spaced, weekly
+from ..task import After, EverydayTask, skills_named, spaced, weekly
 
 
 def _friday(after: After) -> bool:
@@ -27,7 +27,7 @@ def _only_parcel(after: After) -> bool:
 
 
 TASKS = (
-    Task(
+    EverydayTask(
         "reminder-u1",
         "reminder",
         {"office.txt": "plants: second floor\n"},
@@ -35,7 +35,7 @@ TASKS = (
         _friday,
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "reminder-u2",
         "reminder",
         {"parking.txt": "zone C, 2 h with disc\n"},
@@ -43,7 +43,7 @@ TASKS = (
         lambda a: a.one_time(a.began_at + 2 * 3600, 240, "car") and a.same(),
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "schedule-u1",
         "schedule",
         {"pills.txt": "one white, one yellow\n"},
@@ -53,7 +53,7 @@ TASKS = (
         ),
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "schedule-u2",
         "schedule",
         {"health.txt": "2 l a day\n"},
@@ -61,7 +61,7 @@ TASKS = (
         lambda a: a.repeated(lambda times: spaced(times, 2 * 3600), "water", "drink") and a.same(),
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "jobs-u1",
         "jobs",
         {"parcels.txt": "shop on the corner, open until 18:00\n"},
@@ -74,7 +74,7 @@ TASKS = (
         _only_parcel,
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "memory-u1",
         "memory",
         {"gym.txt": "open 6-22\n"},
@@ -86,7 +86,7 @@ TASKS = (
         lambda a: a.remembers("5518") and a.number(5518, turn=2) and a.same(),
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "memory-u2",
         "memory",
         {"health.txt": "blood group 0+\n"},
@@ -100,7 +100,7 @@ TASKS = (
         ),
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "undo-u1",
         "undo",
         {"todo.md": "- water the ferns\n- ring Tariq\n- new bulbs\n", "done.md": "- bins\n"},
@@ -113,7 +113,7 @@ TASKS = (
         agrees=True,
         loses=("todo.md",),
     ),
-    Task(
+    EverydayTask(
         "talk-u1",
         "talk",
         {"notes.txt": "buy a lamp\n"},
@@ -129,7 +129,7 @@ TASKS = (
             and a.untouched()
         ),
     ),
-    Task(
+    EverydayTask(
         "beyond-u1",
         "beyond",
         {"people.txt": "Mum 0171 22\nBoss 0171 33\n"},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..task import After, Task, bare, same_cells
+from ..task import After, EverydayTask, bare, same_cells
 from ..words import plain
 
 
@@ -80,7 +80,7 @@ def _letter_stays(after: After) -> bool:
 
 
 TASKS = (
-    Task(
+    EverydayTask(
         "write-u1",
         "write",
         {
@@ -105,7 +105,7 @@ ask Ina about the bikes
         ),
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "write-u2",
         "write",
         {
@@ -126,7 +126,7 @@ rent 840 warm, due on the 3rd
         _landlord,
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "edit-u1",
         "edit",
         {
@@ -149,7 +149,7 @@ cat food
         agrees=True,
         loses=("shopping.txt",),
     ),
-    Task(
+    EverydayTask(
         "edit-u2",
         "edit",
         {
@@ -190,7 +190,7 @@ log = on
         agrees=True,
         loses=("settings.ini",),
     ),
-    Task(
+    EverydayTask(
         "edit-u3",
         "edit",
         {
@@ -214,7 +214,7 @@ Catering for 204 people was ordered. Beamer: ask Finn (ext. 2041).
         agrees=True,
         loses=("agenda.md",),
     ),
-    Task(
+    EverydayTask(
         "move-u1",
         "move",
         {
@@ -230,7 +230,7 @@ The mast stood for 212 days. Mean speed 6.1 m/s.
         lambda a: a.moved("report final v2.md", "wind-report.md") and a.same("report final v2.md"),
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "move-u2",
         "move",
         {
@@ -249,7 +249,7 @@ costa_2023.pdf
         _pdfs_in_papers,
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "move-u3",
         "move",
         {
@@ -267,7 +267,7 @@ costa_2023.pdf
         agrees=True,
         loses=("budget_old.csv",),
     ),
-    Task(
+    EverydayTask(
         "files-u1",
         "files",
         {
@@ -295,7 +295,7 @@ date,shop,sold
         _one_quarter,
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "files-u2",
         "files",
         {
@@ -323,7 +323,7 @@ Wilma Stein
         lambda a: sorted(a.items("both.txt")) == ["owen pike", "sefa kaya", "uma rao"] and a.same(),
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "turns-u1",
         "turns",
         {"dinner.txt": "rice\nleek\n", "guests.txt": "Per\nLiv\n"},
@@ -335,7 +335,7 @@ Wilma Stein
         _no_butter,
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "turns-u2",
         "turns",
         {
@@ -359,7 +359,7 @@ Almut,
         _minmax,
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "cannot-u1",
         "cannot",
         {
@@ -374,7 +374,7 @@ Almut,
         ("replace Hamburg with Bremen in trip.txt",),
         lambda a: a.untouched() and a.admits() and a.says_one("Hamburg", "not found", "contain"),
     ),
-    Task(
+    EverydayTask(
         "cannot-u2",
         "cannot",
         {
@@ -385,7 +385,7 @@ Almut,
         ("move invoice_2024.pdf into archive",),
         lambda a: a.untouched() and a.admits(),
     ),
-    Task(
+    EverydayTask(
         "keep-u1",
         "keep",
         {
@@ -402,7 +402,7 @@ Power meter 1ESY 4471
         lambda a: a.kept_in("meter.txt") and _grew(a, "meter.txt", "48213") and a.same("meter.txt"),
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "keep-u2",
         "keep",
         {

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from ..task import After, Task, days_until, markdown, same_cells, same_rows
+from ..task import After, EverydayTask, days_until, markdown, same_cells, same_rows
 
 
 def _open_and_high(after: After) -> bool:
@@ -87,7 +87,7 @@ def _next_renewal(after: After) -> bool:
 
 
 TASKS = (
-    Task(
+    EverydayTask(
         "filter-u1",
         "filter",
         {
@@ -112,7 +112,7 @@ nr,title,priority,state,assignee
         _open_and_high,
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "filter-u2",
         "filter",
         {
@@ -145,7 +145,7 @@ nr,title,priority,state,assignee
         _only_errors,
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "sort-u1",
         "sort",
         {
@@ -168,7 +168,7 @@ nr,title,priority,state,assignee
         agrees=True,
         loses=("tasks.txt",),
     ),
-    Task(
+    EverydayTask(
         "sort-u2",
         "sort",
         {
@@ -189,7 +189,7 @@ Frankenstein,Mary Shelley,1818,6.50
         _oldest_first,
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "total-u1",
         "total",
         {
@@ -213,7 +213,7 @@ date,shop,amount
         ("how much did i spend in march?",),
         lambda a: a.number(1564.05) and a.same(),
     ),
-    Task(
+    EverydayTask(
         "total-u2",
         "total",
         {
@@ -235,7 +235,7 @@ Thu,Cem,4.5,
         _per_person,
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "total-u3",
         "total",
         {
@@ -266,7 +266,7 @@ Grinder G9,4,
             and a.same()
         ),
     ),
-    Task(
+    EverydayTask(
         "dedupe-u1",
         "dedupe",
         {
@@ -293,7 +293,7 @@ sam@club.example
         agrees=True,
         loses=("emails.txt",),
     ),
-    Task(
+    EverydayTask(
         "dedupe-u2",
         "dedupe",
         {
@@ -321,7 +321,7 @@ id,name,email,city
         agrees=True,
         loses=("customers.csv",),
     ),
-    Task(
+    EverydayTask(
         "convert-u1",
         "convert",
         {
@@ -340,7 +340,7 @@ id,name,email,city
         _inventory_as_csv,
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "convert-u2",
         "convert",
         {
@@ -362,7 +362,7 @@ Espresso,2.20,
         ),
         agrees=True,
     ),
-    Task(
+    EverydayTask(
         "dates-u1",
         "dates",
         {
@@ -390,7 +390,7 @@ Gamedeck,72.00,12-04
         ),
         _next_renewal,
     ),
-    Task(
+    EverydayTask(
         "dates-u2",
         "dates",
         {
