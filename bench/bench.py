@@ -26,7 +26,8 @@ import judging
 import msgspec
 import serving
 
-from deskhand.agent.state import State, fold
+from deskhand.agent.fold import fold
+from deskhand.agent.state import State
 from deskhand.assembly.models import Models
 from deskhand.config.config import Config, Home, Settings
 from deskhand.runtime.app import OWNER, App, Parts, open_app

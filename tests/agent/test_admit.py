@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import get_args
 
 import msgspec
 import pytest
 
 from deskhand.agent.admit import admit_next
-from deskhand.agent.state import State, fold
-from deskhand.assembly.chat_commands import run_command
+from deskhand.agent.fold import fold
+from deskhand.agent.state import State
+from deskhand.assembly.chat_commands import ChatCommands
 from deskhand.types import events as e
 from deskhand.types.identity import (
     Address,
@@ -55,7 +55,7 @@ STATES: dict[str, list[e.AnyEvent]] = {
 }
 
 
-COMMANDS = partial(run_command, lambda principal, session, options: "")
+COMMANDS = ChatCommands(lambda principal, session, options: "")
 
 
 def said(text: str) -> Said:

@@ -74,7 +74,7 @@ async def test_what_it_cost_is_counted(bench: MakeBench) -> None:
     assert [event.usage for event in await one.events() if isinstance(event, AskedAside)] == [
         Usage(70, 3)
     ]
-    assert one.driver.state is not None and one.driver.state.usage == Usage(30 + 70, 30 + 3)
+    assert one.session.state is not None and one.session.state.usage == Usage(30 + 70, 30 + 3)
     used = await one.store.usage(ANN)
     assert (used[0].calls, used[0].input_tokens) == (4, 100)
 

@@ -10,6 +10,8 @@ import anyio
 import msgspec
 import pytest
 
+from deskhand.agent.loop import drive
+from deskhand.agent.seams import NoApprovers
 from deskhand.models.base import Model, Request
 from deskhand.policy.approval import ASK_WAIT_S
 from deskhand.policy.rules import Case, Decision
@@ -181,7 +183,7 @@ async def test_approved_from_another_handle_it_runs_once(bench: MakeBench, tmp_p
     await b.accept(Answer("ask_1", "once"), store=other)
     await other.close()
     b.start()
-    assert await b.driver.drive() is None
+    assert await b.drive() is None
     assert len(path.read_text().splitlines()) == 1
     for _ in range(2):  # the same button again
         await b.answer("once")
@@ -244,10 +246,10 @@ async def test_a_yes_is_void_after_ten_minutes_and_for_anything_else(
         store = b.store
         b.store = Dying(b.store, after=row.inbox_id)
         with pytest.raises(Died):
-            await b.start().drive()
+            await drive(b.start())
         b.store = store
         change(b)
-        await b.start().drive()
+        await drive(b.start())
         (result,) = await b.results()
         assert (words in result.text, odd.ran) == (True, int(not words)), words
 
@@ -284,9 +286,9 @@ async def test_an_unanswered_question_expires(bench: MakeBench) -> None:
         until = await b.say("go")
         assert until is not None and until > b.clock.now()
         b.clock.advance(until - b.clock.now() - 1)
-        assert await b.start().drive() == until
+        assert await drive(b.start()) == until
         b.clock.advance(1)
-        assert await b.start().drive() is None
+        assert await drive(b.start()) is None
         (result,) = await b.results()
         assert result.status == "expired" and "nobody answered in time" in result.text
 
@@ -333,11 +335,11 @@ async def test_a_clock_that_is_set_back_at_any_moment_makes_no_rest_longer(
         b.clock = Jumping(nth, by_s)
         b.start()
         await b.say("go")
-        while b.driver.state is not None and b.driver.rests_until > b.clock.monotonic():
+        while b.session.rest.tick > b.clock.monotonic():
             looks = max(looks, b.clock.looks)
-            assert b.driver.rests_until <= wait_s + 0.001
-            b.clock.elapsed_s = b.driver.rests_until
-            await b.driver.drive()
+            assert b.session.rest.tick <= wait_s + 0.001
+            b.clock.elapsed_s = b.session.rest.tick
+            await b.drive()
         (result,) = await b.results()
         assert result.status == "expired" and b.clock.elapsed_s == pytest.approx(wait_s)
     assert looks > 5
@@ -350,11 +352,11 @@ async def test_a_rest_that_goes_on_is_no_longer_for_that(by_s: float, bench: Mak
     until = await b.say("go")
     b.clock.elapsed_s += 40
     b.clock.at += by_s
-    assert (await b.driver.drive(), b.driver.rests_until) == (until, 60)
-    assert await b.start().drive() == until
-    assert b.driver.rests_until == 40 + 60, "what passed before the restart, nobody knows"
+    assert (await b.drive(), b.session.rest.tick) == (until, 60)
+    assert await drive(b.start()) == until
+    assert b.session.rest.tick == 40 + 60, "what passed before the restart, nobody knows"
     b.clock.elapsed_s += 60
-    assert await b.driver.drive() is None
+    assert await b.drive() is None
     (result,) = await b.results()
     assert result.status == "expired"
 
@@ -366,7 +368,7 @@ async def test_a_tool_that_asks_gets_the_answer(bench: MakeBench, replay: Replay
     b = bench(once(call("odd")), [odd])
     assert await b.say("go") is not None
     assert await b.sent() == ["which? (a / b)"]
-    assert await b.start().drive() is not None
+    assert await drive(b.start()) is not None
     assert await b.say("b, of course") is None
     (result,) = await b.results()
     assert (result.status, result.text, odd.ran) == ("ok", "b, of course", 1)
@@ -450,7 +452,7 @@ async def test_a_turn_that_a_tool_ended_is_ended_after_a_crash(bench: MakeBench)
         await b.say("go")
     b.store = store
     b.start()
-    await b.driver.drive()
+    await b.drive()
     assert await b.sent() == ["Back soon."] and isinstance((await b.events())[-1], TurnEnded)
 
 
@@ -508,7 +510,7 @@ async def test_the_next_turn_may_ask_again(bench: MakeBench, tmp_path: Path) -> 
     await b.say("go")
     for _ in range(5):
         await b.answer("no")
-    b._model = many(7)  # one more call
+    b.answer_with(many(7))  # one more call
     await b.say("again")
     assert isinstance((await b.events())[-1], ApprovalAsked)
 
@@ -520,7 +522,7 @@ async def test_a_no_that_expires_and_nobody_there_are_three_things(
     for name, who in (("denied", ANN), ("expired", ANN), ("unasked", BOB)):
         b = bench(once(call("write")), [FileTool("write", tmp_path / name)])
         b.configure(decide=lambda case: Decision("ask", "because"))
-        b.driver._ports = msgspec.structs.replace(b.driver._ports, find_approvers=_ann)
+        b.session.services = msgspec.structs.replace(b.session.services, approvers=AnnAlone())
         await b.say("go", who)
         asked = (await b.events())[-1]
         assert isinstance(asked, ApprovalAsked) and asked.elsewhere == (
@@ -532,7 +534,7 @@ async def test_a_no_that_expires_and_nobody_there_are_three_things(
             await b.answer("no")
         else:
             b.clock.at += 25 * 3600.0
-            await b.driver.drive()
+            await b.drive()
         (result,) = await b.results()
         assert result.status == name and not (tmp_path / name).exists()
         texts[name] = result.text
@@ -544,8 +546,11 @@ async def test_a_no_that_expires_and_nobody_there_are_three_things(
     )
 
 
-async def _ann(session: str) -> tuple[str, ...]:
-    return ("ann",)
+class AnnAlone(NoApprovers):
+    """Nobody but ann may approve a call."""
+
+    async def outside(self, session: str) -> tuple[str, ...]:
+        return ("ann",)
 
 
 async def test_an_answer_overtakes_what_waits(bench: MakeBench, tmp_path: Path) -> None:
@@ -604,7 +609,7 @@ async def test_each_of_those_that_run_side_by_side_has_its_own_time(bench: MakeB
 async def test_what_was_stopped_has_the_time_that_it_ran(bench: MakeBench) -> None:
     def act() -> str:
         b.clock.advance(7.0)
-        b.driver.interrupt()
+        b.session.interrupt_step()
         return "hang"
 
     b = bench(once(call("odd")), [Odd(act)])

@@ -9,8 +9,10 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskhand.agent.state import State, build_context, fold
-from deskhand.models.message_variants import MASKED_CHARS, next_mask_point
+from deskhand.agent.context import show_messages
+from deskhand.agent.fold import fold
+from deskhand.agent.masking import MASKED_CHARS, next_mask_point
+from deskhand.agent.state import State
 from deskhand.models.tokens import estimate_tokens
 from deskhand.testing.shorten import compact
 from deskhand.types import events as e
@@ -148,7 +150,7 @@ def test_masked_results_keep_their_place() -> None:
     state = state_of(
         *exchange("go", "long " * 100, "short", "long " * 100, done=False), e.Masked(6)
     )
-    shown = [s.message for s in build_context(state) if s.message.role == "tool"]
+    shown = [s.message for s in show_messages(state) if s.message.role == "tool"]
     texts = [
         part.text for message in shown for part in message.parts if isinstance(part, ToolResult)
     ]
@@ -173,7 +175,7 @@ def test_only_the_newest_picture_has_pixels() -> None:
                 )
             ],
         )
-    shown = [s for s in build_context(state) if s.message.role == "tool"][-2:]
+    shown = [s for s in show_messages(state) if s.message.role == "tool"][-2:]
     old, new = (next(p for p in s.message.parts if isinstance(p, ToolResult)) for s in shown)
     assert isinstance(old.parts[1], Text) and old.parts[1].text == "[image: shot, shown earlier]"
     assert old.parts[1].label.source == "page" and isinstance(new.parts[1], Image)
@@ -195,7 +197,7 @@ def test_of_the_pictures_that_a_person_sent_the_newest_has_pixels() -> None:
         ]
     first, second = (
         shown.message.parts[1:]
-        for shown in build_context(state_of(*events))
+        for shown in show_messages(state_of(*events))
         if shown.message.role == "user"
     )
     assert [part.text for part in first if isinstance(part, Text)] == [

@@ -11,13 +11,21 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from deskhand.agent.compact import make_ledger
-from deskhand.agent.state import Conversation, State, fold
+from deskhand.agent.compaction import make_ledger
+from deskhand.agent.fold import fold
+from deskhand.agent.state import Conversation, State
 from deskhand.assembly.trace import Trace
 from deskhand.models.base import Reply, Request
 from deskhand.models.window import estimate_request_tokens
 from deskhand.store.sqlite import SqliteStore
-from deskhand.testing.bench import ANN, PLACE, SESSION, Bench, said
+from deskhand.testing.bench import (
+    ANN,
+    PLACE,
+    SESSION,
+    Bench,
+    ShortContext,
+    said,
+)
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.tools import SCHEMA
 from deskhand.tools.base import Context, Outcome, Spec, make_result
@@ -137,12 +145,15 @@ def test_all_that_is_known_of_an_open_turn_outlasts_a_summary() -> None:
 
 
 async def slow_summary(b: Bench, started: anyio.Event) -> None:
-    async def condense(state: State, dropped: Sequence[Message], focus: str) -> Condensed:
-        started.set()
-        await anyio.sleep_forever()
-        raise AssertionError
+    class Slow(ShortContext):
+        async def summarize(
+            self, state: State, messages: Sequence[Message], focus: str
+        ) -> Condensed:
+            started.set()
+            await anyio.sleep_forever()
+            raise AssertionError
 
-    b.agent = replace(b.agent, summarize=condense)
+    b.agent = replace(b.agent, context=Slow())
     b.start()
 
 
@@ -155,26 +166,24 @@ async def test_a_summary_that_is_cut_short_writes_nothing(
         await b.say(text)
     started = anyio.Event()
     await slow_summary(b, started)
-    assert await b.driver.drive() is None
-    before = [shown.message for shown in b.driver.state.messages] if b.driver.state else []
+    assert await b.drive() is None
+    before = [shown.message for shown in b.session.state.messages]
     await b.tell(Command("compact"))
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(b.driver.drive)
+        tasks.start_soon(b.drive)
         with anyio.fail_after(5):
             await started.wait()
         if said_to_it == "stop":
             await b.tell(Command("stop"))
         else:
             await b.tell("what now?", when="interrupt")
-            b.agent = replace(b.agent, summarize=None)
+            b.agent = replace(b.agent, context=ShortContext())
             await anyio.wait_all_tasks_blocked()
             await b.tell(Command("stop"))
     events = await b.events()
     assert not any(isinstance(event, e.Compacted) for event in events)
-    state = b.driver.state
-    assert (
-        state is not None and [shown.message for shown in state.messages][: len(before)] == before
-    )
+    state = b.session.state
+    assert [shown.message for shown in state.messages][: len(before)] == before
     assert not state.options.compact and not state.archived
     await b.say("and five")
     assert [shown.message.text for shown in state.messages][-2:] == ["and five", "Fine."]
@@ -191,7 +200,7 @@ async def test_a_stop_in_a_turn_that_is_summed_up_ends_the_turn(bench: MakeBench
     await slow_summary(b, started)
     await b.tell(long)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(b.driver.drive)
+        tasks.start_soon(b.drive)
         with anyio.fail_after(5):
             await started.wait()
         await b.tell(Command("stop"))

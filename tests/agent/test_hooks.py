@@ -127,7 +127,10 @@ async def test_other_messages_are_never_sent_as_bytes_that_were_kept(bench: Make
     def script(request: Request) -> Message:
         kept.append(request.encoded)
         request.encoded.messages.update(
-            {("wire", shown.key): shown.message.text.encode() for shown in request.messages}
+            {
+                ("wire", shown.n, shown.variant): shown.message.text.encode()
+                for shown in request.messages
+            }
         )
         return say("yes")
 
@@ -294,7 +297,7 @@ async def test_after_a_crash_in_a_hook_nothing_is_done_twice(
             await b.say("note x")
         except Crash:
             b.start()
-            await b.driver.drive()
+            await b.drive()
         ends = [event for event in await b.events() if isinstance(event, TurnEnded)]
         assert len(ends) == 1 and await b.sent() == ["all is noted"]
         assert not notes.exists() or notes.read_text().count("\n") == 1

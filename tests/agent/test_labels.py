@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from deskhand.agent.state import State, fold
+from deskhand.agent.fold import fold
+from deskhand.agent.state import State
 from deskhand.assembly.judge import judge
 from deskhand.models.base import Model, Request
 from deskhand.policy.checks import AgentPolicy
@@ -122,7 +123,7 @@ async def test_a_person_trusts_a_host_for_this_conversation(bench: MakeBench) ->
     await one.say(Command("trust", "off"))
     await one.say("post it again")
     one.start()  # and after a restart
-    assert one.driver.state is None
+    assert not one.session.journal.is_loaded
     await one.say(Command("trust"))
     assert "Read from outside: https://page.test/" in (await one.sent())[-1]
 
@@ -144,7 +145,7 @@ async def test_asked_again_clean(bench: MakeBench) -> None:
     assert len(await asked(one)) == 1  # the script posts once in what it sees
     await one.say(Command("clean"))
     assert POSTED == ["keys"] and len(await asked(one)) == 1
-    state = one.driver.state
+    state = one.session.state
     assert state is not None and state.label.integrity != "untrusted"
     assert [shown.message.text for shown in state.messages if shown.message.role == "user"] == [
         "post it"

@@ -12,8 +12,10 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.agent.loop import Driver
-from deskhand.agent.state import State, build_context, fold
+from deskhand.agent.context import show_messages
+from deskhand.agent.end_turn import give_up
+from deskhand.agent.fold import fold
+from deskhand.agent.state import State
 from deskhand.models.base import Item, Model, Request, TextDelta
 from deskhand.policy.rules import Decision
 from deskhand.testing.bench import ANN, BOB, SESSION, Bench, said
@@ -67,12 +69,12 @@ def slow_then_echo(request: Request) -> Message:
     return say(f"heard {last_words(request)}")
 
 
-async def driven(driver: Driver, act: Callable[[], Any]) -> float:
+async def driven(b: Bench, act: Callable[[], Any]) -> float:
     """Drive, and do `act` meanwhile. Returns the seconds from then to the end of the drive."""
     began = 0.0
     with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(driver.drive)
+            tasks.start_soon(b.drive)
             await act()
             began = time.monotonic()
     return time.monotonic() - began
@@ -87,7 +89,7 @@ async def test_stop_while_the_model_streams(bench: MakeBench) -> None:
             await anyio.sleep(0.01)
         await b.tell(Command("stop"))
 
-    assert await driven(b.driver, stop) < 5.0
+    assert await driven(b, stop) < 5.0
     events = await b.events()
     reply = events[1]
     end = events[-1]
@@ -108,7 +110,7 @@ async def test_stop_while_a_tool_runs(bench: MakeBench) -> None:
         await slow.running.wait()
         await b.tell(Command("stop"))
 
-    assert await driven(b.driver, stop) < 5.0
+    assert await driven(b, stop) < 5.0
     (result,) = await b.results()
     assert result.status == "interrupted" and "may or may not have happened" in result.text
     assert await b.sent() == ["Stopped."] and await b.store.open_sessions() == []
@@ -142,10 +144,10 @@ async def test_stop_that_comes_while_the_start_is_written(bench: MakeBench) -> N
             await b.tell(Command("stop"))
 
     store, b.store = b.store, Between(b.store, act)
-    driver = b.start()
+    b.start()
     await b.tell("go")
     with anyio.fail_after(10):
-        await driver.drive()
+        await b.drive()
     assert await b.sent() == ["Stopped."]
 
 
@@ -162,7 +164,7 @@ async def test_message_that_comes_while_the_rest_is_written(bench: MakeBench) ->
     store, b.store = b.store, Between(b.store, act)
     b.configure(lambda case: Decision("ask", "because"))
     await b.tell("go")
-    assert await b.driver.drive() is None
+    assert await b.drive() is None
     assert (await b.sent())[-1] == "heard never mind"
 
 
@@ -186,11 +188,11 @@ async def test_a_message_in_the_middle_of_a_turn(
     async def more() -> None:
         await slow.running.wait()
         await b.accept(said("more", who), who, when)
-        b.driver.has_news = True
+        b.session.inbox.has_news = True
         if when == "interrupt" and who is ANN:
-            b.driver.interrupt()
+            b.session.interrupt_step()
 
-    await driven(b.driver, more)
+    await driven(b, more)
     assert await b.sent() == heard
     ends = [event for event in await b.events() if isinstance(event, TurnEnded)]
     assert [end.answers for end in ends] == ([(1, 2)] if len(heard) == 1 else [(1,), (2,)])
@@ -219,7 +221,7 @@ async def test_a_message_that_interrupts_the_model(bench: MakeBench) -> None:
         model.pause_s = 0.0
         await b.tell("no, this", ANN, "interrupt")
 
-    await driven(b.driver, more)
+    await driven(b, more)
     events = await b.events()
     cut, whole = [event for event in events if isinstance(event, ModelReplied)]
     assert (cut.finish, whole.finish) == ("interrupted", "stop")
@@ -304,12 +306,12 @@ async def live_with_a_full_disk(bench: MakeBench, folder: Path, at: int) -> tupl
     store = b.store
     full = Full(b.store, at, 2)
     b.store = full
-    driver = b.start()
+    b.start()
     await b.accept(said("go"), store=store)
     failures = 0
     while failures < 9:
         try:
-            assert await driver.drive() is None
+            assert await b.drive() is None
             break
         except StoreFull:
             failures += 1
@@ -350,9 +352,9 @@ async def test_a_quick_read_and_its_call_are_one_commit(bench: MakeBench, tmp_pa
     b = bench(ScriptedModel(script), [FileTool("look", tmp_path / "seen", replay="again")])
     counted = Full(b.store, 1000, 0)
     b.store = counted
-    driver = b.start()
+    b.start()
     await b.tell("go")
-    assert await driver.drive() is None
+    assert await b.drive() is None
     assert counted.commits == 3, "the message; the call with its result; the answer"
 
 
@@ -363,7 +365,7 @@ async def test_a_slow_read_is_in_the_log_while_it_runs(bench: MakeBench) -> None
     )
     await b.tell("go")
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(b.driver.drive)
+        tasks.start_soon(b.drive)
         with anyio.fail_after(5):
             while not any(isinstance(event, ModelReplied) for event in await b.events()):
                 await anyio.sleep(0.01)
@@ -402,13 +404,13 @@ async def test_given_up_with_open_calls_it_can_be_used_again(bench: MakeBench) -
 
     await b.tell("go")
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(b.driver.drive)
+        tasks.start_soon(b.drive)
         await die()
     await b.accept(said("hello?"))
-    await b.start().give_up("it broke")
+    await give_up(b.start(), "it broke")
     assert (await b.sent())[-1] == "Sorry, I encountered an error and gave this up: it broke"
     state = fold(State(""), await b.store.events(SESSION))
-    keys = [shown.key for shown in build_context(state)]
+    keys = [(shown.n, shown.variant) for shown in show_messages(state)]
     assert state.turn is None and not state.calls and len(set(keys)) == len(keys)
     assert await b.say("next") is None
     assert (await b.sent())[-1] == "fine"
@@ -441,7 +443,7 @@ async def test_what_was_folded_is_what_was_written(bench: MakeBench) -> None:
     for text in ("go", "on"):
         await b.say(text)
         cold = fold(State(SESSION), await b.store.history(SESSION))
-        warm = b.driver.state
+        warm = b.session.state
         assert warm is not None and warm == cold
     shown = [(r.n, r.at) for r in b.shown if not hasattr(r, "kind")]
     assert shown == [(r.n, r.at) for r in await b.store.events(SESSION)]
@@ -457,7 +459,11 @@ async def test_the_prompt_only_grows_over_twenty_turns(bench: MakeBench) -> None
         if turn % 7 == 3:
             b.start()  # a restart changes nothing either
     encoded = [
-        (r.system, [m.key for m in r.messages], [msgspec.json.encode(m) for m in r.messages])
+        (
+            r.system,
+            [(m.n, m.variant) for m in r.messages],
+            [msgspec.json.encode(m) for m in r.messages],
+        )
         for r in model.requests
     ]
     assert len(encoded) == 21
@@ -493,7 +499,7 @@ async def test_reactions_and_edits_are_told_with_the_next_message(bench: MakeBen
     assert asked == ["one", f"{told}two", "two"]
     cold = fold(State(SESSION), await b.store.history(SESSION))
     assert [
-        shown.message.text for shown in build_context(cold) if shown.message.role == "user"
+        shown.message.text for shown in show_messages(cold) if shown.message.role == "user"
     ] == [
         "one",
         f"{told}two",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from deskhand.agent.compact import make_ledger
-from deskhand.agent.state import State, fold
+from deskhand.agent.compaction import make_ledger
+from deskhand.agent.fold import fold
+from deskhand.agent.state import State
 from deskhand.types import events as e
 from deskhand.types.identity import EVERYBODY, Address, Command, Inbound, Principal, Waiting
 from deskhand.types.messages import Message, Text

@@ -3,8 +3,7 @@ every event."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -13,12 +12,14 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
 from deskhand.agent.admit import admit_next
+from deskhand.agent.context import show_messages
+from deskhand.agent.fold import fold
+from deskhand.agent.masking import next_mask_point
+from deskhand.agent.next_step import next_step
 from deskhand.agent.rewind import RewindView, plan_rewind
-from deskhand.agent.state import State, build_context, fold
-from deskhand.agent.step import next_step
-from deskhand.assembly.chat_commands import run_command
+from deskhand.agent.state import State
+from deskhand.assembly.chat_commands import ChatCommands
 from deskhand.models.base import ContextMessage
-from deskhand.models.message_variants import next_mask_point
 from deskhand.models.usable import sanitize_reply
 from deskhand.testing.shorten import compact
 from deskhand.types import events as e
@@ -48,7 +49,7 @@ from deskhand.types.turn import OpenCall
 
 from ..examples import examples
 
-COMMANDS = partial(run_command, lambda principal, session, options: "")
+COMMANDS = ChatCommands(lambda principal, session, options: "")
 LIMITS = Limits(steps=6, tokens=6_000, window=2_000)
 PEOPLE = (Principal("ann", ("owner",)), Principal("bob"))
 LABELS = (Label("owner", source="ann"), Label("untrusted", source="https://a.example"), LOCAL)
@@ -84,17 +85,21 @@ class Conversation:
             recorded = e.Recorded(0, "s", self.state.n + 1, self.now, event)
             self.log.append(recorded)
             before = self.state.pictures[:]
-            keys = [shown.key for shown in build_context(self.state)]
+            keys = [(shown.n, shown.variant) for shown in show_messages(self.state)]
             archived = self.state.archived
             fold(self.state, (recorded,))
             self.check(event, before, keys, archived)
 
     def check(
-        self, event: e.AnyEvent, pictures: list[int], keys: list[int], archived: bool
+        self,
+        event: e.AnyEvent,
+        pictures: list[int],
+        keys: Sequence[tuple[int, str]],
+        archived: bool,
     ) -> None:
         assert e.decode_event(e.encode_event(event)) == event
-        shown = build_context(self.state)
-        after = [s.key for s in shown]
+        shown = show_messages(self.state)
+        after = [(s.n, s.variant) for s in shown]
         assert len(set(after)) == len(after), "two messages under one key"
         moved = (
             isinstance(event, e.Masked | e.Compacted) or archived or self.state.pictures != pictures

@@ -10,16 +10,32 @@ from typing import Any
 import msgspec
 import pytest
 
+from deskhand.agent.context import show_messages
+from deskhand.agent.fold import fold
 from deskhand.agent.rewind import RewindView
-from deskhand.agent.state import State, build_context, fold
+from deskhand.agent.state import State
 from deskhand.models.base import Model, Request
 from deskhand.policy.rules import Decision
-from deskhand.testing.bench import ANN, BOB, SESSION, Bench, said
+from deskhand.testing.bench import (
+    ANN,
+    BOB,
+    SESSION,
+    Bench,
+    OneModel,
+    said,
+)
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.tools import FileTool
 from deskhand.tools.base import Tool
 from deskhand.types import events as e
-from deskhand.types.identity import Answer, Command, Configure, Principal, Rewind
+from deskhand.types.identity import (
+    Answer,
+    Command,
+    Configure,
+    Principal,
+    Rewind,
+    Waiting,
+)
 from deskhand.types.messages import Image, Message, Text, ToolCall
 from deskhand.types.options import SessionOptions
 
@@ -82,7 +98,7 @@ async def test_undo_takes_back_turns(bench: MakeBench) -> None:
     first, second, _ = await ends(talk)
     await talk.say(Command("undo"))
     assert "“three”" in await told(talk)
-    assert talk.driver.state is not None and known(talk.driver.state) == known(
+    assert talk.session.state is not None and known(talk.session.state) == known(
         await cold(talk, second)
     )
     await talk.say("four")
@@ -107,7 +123,7 @@ async def test_tokens_stay_spent_and_options_set(bench: MakeBench) -> None:
 async def test_a_restart_sees_the_same(bench: MakeBench) -> None:
     talk = await three(bench)
     await talk.say(Command("undo"))
-    warm = talk.driver.state
+    warm = talk.session.state
     talk.start()
     assert await talk.say("four") is None
     assert await last(talk) == "heard one / two / four"
@@ -132,7 +148,7 @@ async def test_twice_in_a_row_and_in_one_go(bench: MakeBench) -> None:
     talk = await three(bench)
     await talk.tell(Command("undo"))
     await talk.tell(Command("undo"))
-    await talk.driver.drive()
+    await talk.drive()
     await talk.say("four")
     assert await last(talk) == "heard one / four"
 
@@ -326,13 +342,12 @@ async def test_the_model_is_sent_what_is_kept(bench: MakeBench) -> None:
     await talk.say(
         msgspec.structs.replace(said("two"), message=Message("user", (Text("two"), picture)))
     )
-    assert talk.driver._journal is not None
-    encoded = talk.driver._journal.encoded
-    encoded.messages["wire", 4] = b"old"
+    encoded = talk.session.journal.encoded
+    encoded.messages["wire", 1, "full"] = b"old"
     await talk.say(Command("undo"))
     assert not encoded.messages
     state = await cold(talk)
-    assert [type(part) for part in build_context(state)[0].message.parts] == [Text, Image], (
+    assert [type(part) for part in show_messages(state)[0].message.parts] == [Text, Image], (
         "it is the newest again"
     )
 
@@ -384,19 +399,20 @@ async def test_options_reach_the_model(bench: MakeBench) -> None:
     model = ScriptedModel(heard)
     talk = bench(model, [])
 
-    def named(name: str) -> ScriptedModel:
-        asked.append(name)
-        return model
+    class Named(OneModel):
+        def open(self, name: str) -> Model:
+            asked.append(name)
+            return model
 
-    ports = msgspec.structs.replace(talk.driver._ports, open_model=named)
-    talk.driver._ports = ports
+    services = msgspec.structs.replace(talk.session.services, models=Named(model))
+    talk.session.services = services
     await talk.say("one")
     await talk.say(Configure(SessionOptions(model="other/big", thinking="high")))
     await talk.say("two")
     assert asked == ["test/model", "other/big"]
     assert [request.thinking for request in model.requests] == ["off", "high"]
     talk.start()
-    talk.driver._ports = ports
+    talk.session.services = services
     await talk.say(Command("model", "default"))
     await talk.say("three")
     assert asked[-1] == "test/model" and model.requests[-1].thinking == "high"
@@ -419,12 +435,12 @@ async def test_asking_before_every_tool_is_ended_by_who_may_allow(bench: MakeBen
 
 async def test_options_are_refused_in_words(bench: MakeBench) -> None:
     talk = bench(ScriptedModel(heard), [])
-    talk.agent = msgspec.structs.replace(
-        talk.agent,
-        commands=lambda state, row: [
-            e.CommandRun(row.inbox_id, row.principal, "model", "", "no such model")
-        ],
-    )
+
+    class Refusing:
+        def run(self, state: State, row: Waiting) -> list[e.AnyEvent] | None:
+            return [e.CommandRun(row.inbox_id, row.principal, "model", "", "no such model")]
+
+    talk.agent = msgspec.structs.replace(talk.agent, commands=Refusing())
     talk.start()
     await talk.say(Command("model", "x/y"))
     assert await told(talk) == "no such model" and (await cold(talk)).options == SessionOptions()

@@ -169,7 +169,7 @@ async def test_another_message_supersedes_all(bench: MakeBench, sink: Sink) -> N
 async def test_after_a_day_none_is_run(bench: MakeBench, sink: Sink) -> None:
     b = await three(bench, sink)
     b.clock.at += 25 * 3600.0
-    await b.driver.drive()
+    await b.drive()
     assert sink.got == [] and set(statuses(await b.events()).values()) == {"expired"}
 
 

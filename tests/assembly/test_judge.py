@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from deskhand.assembly.judge import CHECKS, Judge, check_call, make_judge, name_of, normalize_case
+from deskhand.assembly.judge import CHECKS, check_call, make_judge, name_of, normalize_case
 from deskhand.config.config import Config, Home, Settings
 from deskhand.policy.checks import AgentPolicy, configured_rules, strictest
 from deskhand.policy.rules import Case, Decision, Rule
@@ -18,6 +19,8 @@ from deskhand.types.labels import OWNER, Label
 ANN = Principal("ann", ("owner",))
 PAGE = Label("untrusted", source="https://evil.test/page")
 
+Judge = Callable[[Case], Decision]
+
 
 @pytest.fixture
 def judge(tmp_path: Path) -> Judge:
@@ -26,7 +29,7 @@ def judge(tmp_path: Path) -> Judge:
     config = msgspec.convert(
         {"policy": rules, "defaults": {"commands": ["ls"]}}, Config, strict=False
     )
-    return make_judge(Settings(Home(tmp_path), config), "default")
+    return make_judge(Settings(Home(tmp_path), config), "default").judge
 
 
 def case(tool: str, arguments: bytes, effect: Effect = "local_write", label: Label = OWNER) -> Case:

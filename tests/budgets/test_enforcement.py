@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from deskhand.agent.profile import Agent
+from deskhand.agent.agent import Agent
 from deskhand.assembly.side_queries import SideQueries
 from deskhand.budgets.enforcement import BudgetLedger
 from deskhand.budgets.limit_rules import period_start
@@ -337,7 +337,16 @@ async def test_questions_away_from_a_conversation_are_paid_too(tmp_path: Path) -
 
 def _agent(*models: str) -> Agent:
     nobody: Any = None
-    return Agent("default", models, nobody, {}, nobody, nobody, "")
+    return Agent(
+        name="default",
+        models=models,
+        tools={},
+        context=nobody,
+        judge=nobody,
+        workspace=nobody,
+        commands=nobody,
+        folder="",
+    )
 
 
 async def test_a_forecast_by_what_runs_have_used(tmp_path: Path) -> None:

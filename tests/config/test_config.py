@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from deskhand.agent.next_step import next_step
 from deskhand.agent.state import State
-from deskhand.agent.step import next_step
 from deskhand.assembly.judge import make_judge
 from deskhand.assembly.models import Models
 from deskhand.config import keys
@@ -432,7 +432,7 @@ roles: {kids: {agents: [a], posture: ask-me}}
     found = {}
     for agent, who in product("ab", ("owner", "kids")):
         case = Case(agent, "shell", "local_write", Principal("x", (who,)), OWNER)
-        found[agent, who] = make_judge(settings, agent)(case).verdict
+        found[agent, who] = make_judge(settings, agent).judge(case).verdict
     assert found == {
         ("a", "owner"): "allow",
         ("a", "kids"): "ask",

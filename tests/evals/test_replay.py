@@ -15,13 +15,22 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from deskhand.agent.state import State
 from deskhand.evals.recordings import Made, Recording, select_recording, split_recordings
 from deskhand.evals.replay import NOT_RECORDED, Trial, replay_recording
 from deskhand.models.base import Model, Reply, Request
 from deskhand.models.meter import UsageMeter
 from deskhand.models.side_completion import Aside
 from deskhand.policy.rules import Case, Decision
-from deskhand.testing.bench import ANN, BOB, SESSION, Bench, said
+from deskhand.testing.bench import (
+    ANN,
+    BOB,
+    SESSION,
+    Bench,
+    RuleJudge,
+    ShortContext,
+    said,
+)
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.tools import STATEMENTS, FileTool
 from deskhand.tools.base import Context, Done, Outcome, PersonQuestion, Tool
@@ -61,7 +70,7 @@ class Talk:
         self.bench = Bench(path / "talk.db", self.model, tools, STATEMENTS)
         self.bench.agent = replace(
             self.bench.agent,
-            decide=self.decide,
+            judge=RuleJudge(self.decide),
             limits=Limits(steps=5, tokens=9_000, window=4_000),
             zone=UTC,
         )
@@ -124,7 +133,7 @@ class Talk:
                     said("By the way."), said("Also."), Command("stop"), Reaction("1", "x", True)
                 )
             )
-            self.bench.driver.has_news = True
+            self.bench.session.inbox.has_news = True
             return "over"
 
         @tool(reads=LOCAL)
@@ -174,15 +183,15 @@ class Talk:
         await bench.say(
             body, self.one(ANN, ANN, ANN, BOB), self.one("steer", "steer", "queue", "interrupt")
         )
-        state = bench.driver.state
+        state = bench.session.state
         while state is not None and state.turn is not None:
             if self.random.random() < 0.1:
                 bench.clock.advance(90_000.0)
-                bench.driver.has_news = True
-                await bench.driver.drive()
+                bench.session.inbox.has_news = True
+                await bench.drive()
             else:
                 await bench.answer(self.one("once", "once", "no", "a"))
-            state = bench.driver.state
+            state = bench.session.state
         self.ended = sum(
             isinstance(getattr(each, "event", None), e.TurnEnded) for each in bench.shown
         )
@@ -284,7 +293,7 @@ async def recorded(tmp_path: Path) -> AsyncIterator[tuple[Bench, Recording]]:
     async def pause(context: Context) -> str:
         """Somebody writes while it runs."""
         await bench.accept(said("And the attic."))
-        bench.driver.has_news = True
+        bench.session.inbox.has_news = True
         return "over"
 
     SEEN.clear()
@@ -311,7 +320,7 @@ class Asked:
         self.served: dict[str, str] = {}
 
     def open_model(self, model: str) -> Model:
-        return self._bench.opened(model)
+        return self._bench.session.services.models.open(model)
 
     async def ask(self, model: str, request: Request) -> Reply:
         self.models.append(model)
@@ -370,14 +379,13 @@ async def test_another_prompt_is_asked_from_the_first_request_that_differs(
 ) -> None:
     bench, turn = recorded
 
-    def brief(state: Any) -> tuple[str, ...]:
-        return (
-            ("Be brief.", *bench.agent.prompt(state)[1:])
-            if state.turn.steps
-            else bench.agent.prompt(state)
-        )
+    class Brief(ShortContext):
+        def blocks(self, state: State) -> tuple[str, ...]:
+            blocks = super().blocks(state)
+            steps = state.turn.steps if state.turn is not None else 0
+            return ("Be brief.", *blocks[1:]) if steps else blocks
 
-    other = replace(bench.agent, prompt=brief)
+    other = replace(bench.agent, context=Brief())
     asked = Asked(bench, say("Three."))
     found = await replay_recording(turn, Trial(agent=bench.agent, host=asked, other=other))
     assert len(asked.requests) == 1 and asked.requests[0].system[0] == "Be brief."
@@ -444,9 +452,12 @@ async def test_a_small_model_that_selects_was_given_all_and_is_again(tmp_path: P
     model = ScriptedModel(script(say("", call("look", {"place": "roof"})), say("One.")))
     model.selective = True  # type: ignore[attr-defined]
     bench = Bench(tmp_path / "b.db", model, (look,))
-    bench.agent = replace(
-        bench.agent, prompt=lambda state: ("You help. " * 900, ""), limits=Limits(window=2_000)
-    )
+
+    class Long(ShortContext):
+        def blocks(self, state: State) -> tuple[str, ...]:
+            return "You help. " * 900, ""
+
+    bench.agent = replace(bench.agent, context=Long(), limits=Limits(window=2_000))
     bench.start()
     await bench.say("Look.")
     turn = select_recording(SESSION, await bench.store.events(SESSION))

@@ -48,7 +48,7 @@ def verdict(settings: Settings, tool: str, command: str = "", who: Principal = M
         arguments,
         channel="terminal",
     )
-    return make_judge(settings, "main")(case).verdict
+    return make_judge(settings, "main").judge(case).verdict
 
 
 async def test_its_python_skills_are_offered(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskhand.agent.state import State, fold
-from deskhand.agent.step import next_step
+from deskhand.agent.fold import fold
+from deskhand.agent.next_step import next_step
+from deskhand.agent.state import State
 from deskhand.importers.jsonl import (
     MISSING_START,
     Commits,

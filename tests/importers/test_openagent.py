@@ -9,7 +9,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from deskhand.agent.state import State, fold
+from deskhand.agent.fold import fold
+from deskhand.agent.state import State
 from deskhand.config.config import read_settings
 from deskhand.importers.plan import make_plan
 from deskhand.store.sqlite import SqliteStore

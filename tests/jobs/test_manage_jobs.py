@@ -50,7 +50,7 @@ class Desk:
         tool = next(
             each for each in self.app.features.tools("default") if each.spec.name == "manage_job"
         )
-        reach = await self.app.current.agent("default").open_scope()
+        reach = await self.app.current.agent("default").workspace.open_scope()
         clock = self.app.parts.clock
         ids = self.app.parts.ids
         context = Context("default/memory:1", who, HERE, "default", reach, clock, ids, print, "k")

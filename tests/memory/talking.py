@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from deskhand.agent.state import State, fold
+from deskhand.agent.fold import fold
+from deskhand.agent.state import State
 from deskhand.config.clock import RandomIds
 from deskhand.learning.recall import make_viewer
 from deskhand.memory.facts import Keeping, Viewer

@@ -9,7 +9,8 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.agent.state import State, fold
+from deskhand.agent.fold import fold
+from deskhand.agent.state import State
 from deskhand.config.config import Config, Home, Settings
 from deskhand.models.base import Request
 from deskhand.runtime.app import App, Parts, open_app

@@ -27,7 +27,7 @@ from deskhand.types.messages import Message, Text
 
 SESSION = "default/memory:1"
 TURNS = 30
-CALLS = 533
+CALLS = 505
 """So many functions of ours a plain turn calls: it may become fewer."""
 BEGINNINGS = 40
 """So many characters say which statement it is."""

@@ -14,7 +14,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from deskhand.agent.state import State, fold
+from deskhand.agent.fold import fold
+from deskhand.agent.state import State
 from deskhand.store.schema import connect, load_migrations, migrate
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.store_suite import ANN, OWNER, T0, S, commit, inbound, received

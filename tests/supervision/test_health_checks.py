@@ -23,8 +23,8 @@ from deskhand.sandbox.self_test import Proven
 from deskhand.store.sqlite import SqliteStore
 from deskhand.supervision.health_checks import (
     PROVIDER_FAULT_S,
+    ModelHealth,
     driver_fact,
-    record_model_event,
     reset_model_health,
 )
 from deskhand.supervision.health_facts import DOWN_AFTER, Vitals
@@ -50,7 +50,10 @@ from deskhand.types.errors import (
     StoreFull,
     ToolError,
 )
-from deskhand.types.events import ModelFailed
+from deskhand.types.events import (
+    ModelFailed,
+    Recorded,
+)
 from deskhand.types.health import Health, HealthFact, HealthState, combine_states
 from deskhand.types.identity import Inbound, Principal
 from deskhand.types.messages import Message
@@ -469,6 +472,10 @@ async def test_a_model_that_failed_and_is_used_no_more_is_well_again(tmp_path: P
         tasks.cancel_scope.cancel()
 
 
+def note(health: ModelHealth, event: ModelFailed) -> None:
+    health.on_event(Recorded(1, "default/memory:1", 1, 0.0, event))
+
+
 @pytest.mark.parametrize("error", ["ModelKeyRefused", "ModelUnknown"])
 def test_what_a_person_must_mend_counts_until_the_configuration_is_another(
     tmp_path: Path, error: str
@@ -480,12 +487,12 @@ def test_what_a_person_must_mend_counts_until_the_configuration_is_another(
         (fact,) = vitals.facts()
         return fact.state
 
-    record_model_event(vitals, ModelFailed("openai/x", error, "no"), lambda: {"openai/x"})
+    note(ModelHealth(vitals, lambda: {"openai/x"}), ModelFailed("openai/x", error, "no"))
     clock.advance(100 * PROVIDER_FAULT_S)
     assert state() == "degraded"
     reset_model_health(vitals)
     assert state() == "ok"
-    record_model_event(vitals, ModelFailed("openai/chosen-once", error, "no"), lambda: {"openai/x"})
+    note(ModelHealth(vitals, lambda: {"openai/x"}), ModelFailed("openai/chosen-once", error, "no"))
     assert state() == "degraded"
     clock.advance(PROVIDER_FAULT_S)
     assert state() == "ok", "no agent is set to use it"
@@ -495,16 +502,16 @@ def test_a_failure_that_counts_no_more_is_not_the_first_of_a_row(tmp_path: Path)
     clock = SetClock(1000.0)
     vitals = vitals_of(tmp_path, clock)
     for _ in range(DOWN_AFTER):
-        record_model_event(vitals, ModelFailed("openai/x", "ModelTimeout", "slow"), set)
+        note(ModelHealth(vitals, set), ModelFailed("openai/x", "ModelTimeout", "slow"))
         clock.advance(PROVIDER_FAULT_S)
-    record_model_event(vitals, ModelFailed("openai/x", "ModelTimeout", "slow"), set)
+    note(ModelHealth(vitals, set), ModelFailed("openai/x", "ModelTimeout", "slow"))
     assert [fact.state for fact in vitals.facts()] == ["degraded"]
 
 
 @pytest.mark.parametrize("error", ["ContextOverflow", "BudgetSpent", "AnswerUnfit"])
 def test_what_is_no_fault_of_the_provider(tmp_path: Path, error: str) -> None:
     vitals = vitals_of(tmp_path, SetClock(1000.0))
-    record_model_event(vitals, ModelFailed("openai/x", error, "too long"), lambda: {"openai/x"})
+    note(ModelHealth(vitals, lambda: {"openai/x"}), ModelFailed("openai/x", error, "too long"))
     assert combine_states(vitals.facts()) == "ok"
 
 

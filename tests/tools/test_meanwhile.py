@@ -192,7 +192,9 @@ async def test_what_is_written_while_a_prompt_is_made_is_not_in_it(
     turn = Turn(
         principal=OLGA, address=hands.address, answers=[], opened_at=0.0, steps=0, usage=Usage()
     )
-    said = "".join(Prompt(sources, skills, SystemClock())(State("s", turn=turn)))
+    said = "".join(Prompt(sources, skills, SystemClock()).blocks(State("s", turn=turn)))
     assert "mine" in said and "obey" not in said
     await watch.finish()
-    assert "obey" not in "".join(Prompt(sources, skills, SystemClock())(State("s", turn=turn)))
+    assert "obey" not in "".join(
+        Prompt(sources, skills, SystemClock()).blocks(State("s", turn=turn))
+    )

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from deskhand.agent.state import State
-from deskhand.assembly.chat_commands import run_command
+from deskhand.assembly.chat_commands import ChatCommands
 from deskhand.config.config import Config, Home, Settings
 from deskhand.models.base import Request
 from deskhand.runtime.app import App, Parts, open_app
@@ -187,7 +187,7 @@ def test_a_command_of_owners_is_refused_to_all_others(roles: tuple[str, ...]) ->
     for name, command in COMMANDS.items():
         row = Waiting(1, Principal("x", roles), Inbound("1", place, "x", T0, Command(name)))
         refused = bool(command.role) and command.role not in roles
-        done = run_command(lambda principal, session, options: "", State("s"), row) or []
+        done = ChatCommands(lambda principal, session, options: "").run(State("s"), row) or []
         replies = [event.reply for event in done if isinstance(event, CommandRun)]
         assert (replies == [f"/{name} is for {command.role}s."]) == refused
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from deskhand.agent.state import State as Session
-from deskhand.agent.tracing import trace_request
+from deskhand.agent.trace import trace_request
 from deskhand.models.base import ContextMessage, Request, ToolSchema
 from deskhand.types import events as e
 from deskhand.types.door import Progress

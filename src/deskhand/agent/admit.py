@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -30,18 +30,17 @@ from ..types.turn import (
     make_message_received,
 )
 from .client_calls import next_call
+from .seams import Commands
 from .state import State
 
 EDIT_PREFIX = "edited: "
 LATE_EDIT_REPLY = (
     "I have answered that already. What you changed reaches me with your next message."
 )
-CommandRunner = Callable[[State, Waiting], list[e.AnyEvent] | None]
-"""Carries out a chat command or sets options; [] for what goes back, None for anything else."""
 
 
 def admit_next(
-    state: State, waiting: Sequence[Waiting], commands: CommandRunner
+    state: State, waiting: Sequence[Waiting], commands: Commands
 ) -> tuple[Waiting, list[e.AnyEvent]] | None:
     """The next row to take in and the events that it becomes; None when all that waits must go on
     waiting.
@@ -59,23 +58,23 @@ def admit_next(
     return None
 
 
-def _admit_stop(state: State, row: Waiting, commands: CommandRunner) -> list[e.AnyEvent] | None:
+def _admit_stop(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] | None:
     body = row.inbound.body
     if not isinstance(body, Command) or body.name != "stop":
         return None
     return [
         *make_interruptions(state.calls, f"{row.principal.id} stopped it"),
-        *(commands(state, row) or ()),
+        *(commands.run(state, row) or ()),
     ]
 
 
-def _admit_command(state: State, row: Waiting, commands: CommandRunner) -> list[e.AnyEvent] | None:
+def _admit_command(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] | None:
     if isinstance(row.inbound.body, Rewind):
         return None if row.inbound.when == "queue" and state.turn is not None else []
-    return commands(state, row)
+    return commands.run(state, row)
 
 
-def _admit_answer(state: State, row: Waiting, commands: CommandRunner) -> list[e.AnyEvent] | None:
+def _admit_answer(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] | None:
     body = row.inbound.body
     match body:
         case Answer(ask_id=ask_id, choice=choice):
@@ -135,9 +134,7 @@ def _admit_results(state: State, row: Waiting, body: ToolResults) -> list[e.AnyE
     return events
 
 
-def _admit_interrupt(
-    state: State, row: Waiting, commands: CommandRunner
-) -> list[e.AnyEvent] | None:
+def _admit_interrupt(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] | None:
     if (
         row.inbound.when != "interrupt"
         or not isinstance(row.inbound.body, Said)
@@ -150,7 +147,7 @@ def _admit_interrupt(
     ]
 
 
-def _admit_message(state: State, row: Waiting, commands: CommandRunner) -> list[e.AnyEvent] | None:
+def _admit_message(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] | None:
     body = row.inbound.body
     if isinstance(body, Reaction):
         return [e.Reacted(row.inbox_id, row.principal, body.of, body.emoji, body.added)]

@@ -1,66 +1,35 @@
-"""Shortens what the model sees when it grows too long: which messages stay, and what is told of the
-others."""
+"""The step that shortens what the model sees when it grows too long."""
 
 from __future__ import annotations
 
-from ..models.message_variants import VARIANTS
-from ..models.window import Cut
-from ..types.events import Compacted, Ledger
-from ..types.labels import LOCAL
-from ..types.messages import Message, Text
-from ..types.options import SessionOptions
-from ..types.steps import Condensed
-from ..types.turn import OMITTED_MARKER
-from .state import State
+from ..models.window import fit_messages, message_budget
+from ..types.steps import Compact, Condensed
+from .compaction import make_compaction
+from .session import Session
 
 
-def make_compaction(state: State, cut: Cut, told: Condensed) -> Compacted:
-    """The event with which only what was `cut` is in view, and at its beginning what is `told` of
-    the rest."""
-    note = told.note or (
-        f"[{len(cut.dropped)} {OMITTED_MARKER} no longer shown]" if cut.dropped else ""
-    )
-    kept = [(state.messages[i].key // VARIANTS, message) for i, message in cut.kept]
-    if cut.dropped:  # a message of its own, so that the next time it goes as a whole
-        n = state.messages[cut.dropped[0]].key // VARIANTS
-        kept.insert(0, (n, Message("user", (Text(note + "\n", LOCAL), *told.parts))))
-    return Compacted(
-        tuple(kept), note or "[long texts were cut]", len(cut.dropped), make_ledger(state)
-    )
+async def compact(session: Session, step: Compact) -> None:
+    """Shorten the context by rule, and have what is dropped summed up where somebody can. When this
+    returns, it is on disk; a person who cuts it short leaves everything in view.
 
+    Raises StaleSession, StoreUnavailable.
+    """
+    state = session.state
+    messages = [shown.message for shown in state.messages]
+    budget = step.budget
+    if budget:
+        budget = message_budget(messages, budget, state.context_tokens, session.limits)
+    cut = fit_messages(messages, 1, budget) if step.focus else fit_messages(messages, budget)
 
-def is_compacted(state: State) -> bool:
-    """Whether the model is shown less of this conversation than was said."""
-    first = state.messages[0].message.parts[:1] if state.messages else ()
-    return any(
-        isinstance(part, Text) and part.label == LOCAL and OMITTED_MARKER in part.text[:80]
-        for part in first
-    )
+    told = Condensed()
+    if cut.dropped:
+        dropped = [messages[i] for i in cut.dropped]
+        with session.interrupt as waited:
+            told = await session.agent.context.summarize(state, dropped, step.focus)
+        if waited.cancelled_caught:
+            return
 
-
-def number_messages(state: State) -> tuple[tuple[int, Message], ...]:
-    """All messages of a state, as a `Compacted` holds them."""
-    return tuple((shown.key // VARIANTS, shown.message) for shown in state.messages)
-
-
-def make_ledger(state: State) -> Ledger:
-    """What the state knows besides messages, but for the size of a context that is about to
-    change."""
-    options = state.options
-    if options.compact:
-        options = options.merge(SessionOptions(compact=""))
-    return Ledger(
-        usage=state.usage,
-        masked_up_to=state.masked_up_to,
-        turn=None if state.turn is None else state.turn.copy(),
-        archived=state.archived,
-        label=state.label,
-        asides=dict(state.asides),
-        sent=dict(state.sent),
-        context_tokens=0,
-        options=options,
-        shared=state.shared,
-        person=state.person,
-        participants=dict(state.participants),
-        edit_told=state.edit_told,
-    )
+    if told.asked is not None:
+        session.journal.record(told.asked)
+    session.journal.record(make_compaction(state, cut, told))
+    await session.journal.commit()

@@ -3,20 +3,21 @@ after."""
 
 from __future__ import annotations
 
+from datetime import tzinfo
+
 import anyio
 import msgspec
 from msgspec.structs import replace
 
-from ..models.base import Encoded, ToolSchema
+from ..models.base import Encoded
 from ..policy.gate import apply_trust, defang_links, downgrade_label
 from ..types.commit import Change, Choices, Commit, Outgoing, SayPart
-from ..types.door import Progress
 from ..types.events import AnyEvent, Compacted, Recorded
-from ..types.identity import Address
-from ..types.limits import Limits
-from ..types.options import SessionOptions
-from .profile import Agent, Ports, with_options
-from .state import State, fold
+from ..types.identity import OWN_SURFACES, Address
+from ..types.labels import Label
+from .fold import fold
+from .seams import Services
+from .state import State
 
 MESSAGE_OVERHEAD_BYTES = 600
 TEXT_COPIES = 3
@@ -25,20 +26,25 @@ it, by itself and in one piece with those before it."""
 _encode = msgspec.json.Encoder().encode
 
 
-class Journal:
-    """A session's state and the events that are not on disk yet.
+def uses_outbox(address: Address) -> bool:
+    """True for channels that must be sent to. Terminal and web clients read the log instead."""
+    return address.channel not in OWN_SURFACES
 
-    Whatever raises between `record` and the end of `flush` leaves the state ahead of the log: the
+
+class Journal:
+    """A session's state, and the events that are not on disk yet.
+
+    Whatever raises between `record` and the end of `commit` leaves the state ahead of the log: the
     owner must then drop this journal and load a new one.
     """
 
-    def __init__(self, session: str, agent: Agent, ports: Ports) -> None:
+    def __init__(self, session: str, zone: tzinfo | None, services: Services) -> None:
         self.session = session
-        self.ports = ports
-        self._agent = self._fitted = agent
-        self._options = SessionOptions()
-        self.state = State(session, zone=agent.zone)
+        self.state = State(session, zone=zone)
         self.encoded = Encoded()
+        self.is_loaded = False
+        self._services = services
+        self._closed = False
         self._pending: list[Recorded] = []
         self._admitted: list[int] = []
         self._outbox: list[Outgoing] = []
@@ -50,23 +56,11 @@ class Journal:
 
     async def load(self) -> None:
         """Fold the log. Raises StoreError."""
-        history = await self.ports.store.history(self.session)
+        history = await self._services.store.history(self.session)
         if history:
             self.state.n = history[0].n - 1
         fold(self.state, history)
-
-    @property
-    def agent(self) -> Agent:
-        """The agent as this session's options make it."""
-        if self.state.options is not self._options:
-            self._options = self.state.options
-            self._fitted = with_options(self._agent, self._options)
-        return self._fitted
-
-    @property
-    def schemas(self) -> tuple[ToolSchema, ...]:
-        """What models are told of the agent's tools, whatever the options of this session."""
-        return self._agent.schemas
+        self.is_loaded = True
 
     @property
     def size_bytes(self) -> int:
@@ -83,34 +77,40 @@ class Journal:
         return self._weight
 
     @property
-    def limits(self) -> Limits:
-        """What a turn may use, with how the model counts that is asked first."""
-        limits = self.agent.limits
-        scale = self.ports.meter.scale(next(iter(self.agent.models), ""))
-        return limits if scale == limits.scale else replace(limits, scale=scale)
-
-    @property
     def is_clean(self) -> bool:
         """Nothing waits to be written."""
         return not (self._pending or self._admitted or self._outbox or self._changes)
 
     @property
-    def can_defer_flush(self) -> bool:
+    def can_defer_commit(self) -> bool:
         """All that waits to be written are reports of deliveries, which the next commit takes
         along."""
-        reports = len(self._pending) == len(self._delivered)
-        return reports and not (self._admitted or self._outbox or self._changes)
+        only_reports = len(self._pending) == len(self._delivered)
+        return only_reports and not (self._admitted or self._outbox or self._changes)
 
     def record(self, *events: AnyEvent, at: float | None = None) -> None:
-        """Fold these events now; they are written by the next `flush`. `at` is when they happened,
-        where something in them is counted from that: the clock may have been set since."""
-        at = self.ports.clock.now() if at is None else at
-        for event in map(self.ports.secrets.redact_event, events):
+        """Fold these events now; the next `commit` writes them. `at` is when they happened, where
+        something in them is counted from that: the clock may have been set since."""
+        services = self._services
+        if at is None:
+            at = services.clock.now()
+        for each in events:
+            event = services.secrets.redact_event(each)
             recorded = Recorded(0, self.session, self.state.n + 1, at, event)
             fold(self.state, (recorded,))
             self._pending.append(recorded)
             if isinstance(event, Compacted):  # the same messages may now read otherwise
                 self.encoded.clear()
+
+    def apply(self, recorded: Recorded) -> None:
+        """Fold an event that is on disk already, and show it."""
+        self._closed = False
+        fold(self.state, (recorded,))
+        self._services.publisher.publish(self.session, recorded)
+
+    def reopen(self) -> None:
+        """Something came in: the store no longer has this session as one at rest."""
+        self._closed = False
 
     def mark_admitted(self, inbox_id: int) -> None:
         self._admitted.append(inbox_id)
@@ -122,14 +122,13 @@ class Journal:
     def add_changes(self, changes: tuple[Change, ...], outbox: tuple[Outgoing, ...] = ()) -> None:
         """Rows to be written in the same commit."""
         self._changes += changes
-        here = (
-            self.state.turn.address if self.state.turn is not None else None
-        )  # elsewhere a person saw each byte
+        turn = self.state.turn
         for outgoing in outbox:
-            if outgoing.address == here:
+            if turn is not None and outgoing.address == turn.address:
+                # What is sent elsewhere was approved by a person, byte for byte.
                 parts, links = self._defang_links(outgoing.parts)
                 outgoing = replace(outgoing, parts=parts, links=links)
-            self._outbox.append(self.ports.secrets.redact_outgoing(outgoing))
+            self._outbox.append(self._services.secrets.redact_outgoing(outgoing))
 
     def enqueue_message(
         self,
@@ -139,44 +138,57 @@ class Journal:
         ask: Choices | None = None,
     ) -> None:
         """Owe an answer there, if answers there go through the outbox."""
-        if self.ports.uses_outbox(to):
-            key = f"{self.session}#{self.state.n}.{len(self._outbox)}"
-            quiet, links = self._defang_links(parts)
-            outgoing = Outgoing(key, to, quiet, reply_to, ask, links=links)
-            self._outbox.append(self.ports.secrets.redact_outgoing(outgoing))
+        if not uses_outbox(to):
+            return
+        key = f"{self.session}#{self.state.n}.{len(self._outbox)}"
+        quiet, links = self._defang_links(parts)
+        outgoing = Outgoing(key, to, quiet, reply_to, ask, links=links)
+        self._outbox.append(self._services.secrets.redact_outgoing(outgoing))
+
+    @property
+    def turn_label(self) -> Label:
+        """The label of everything that was read, as it counts for who opened this turn."""
+        state = self.state
+        if state.turn is None:
+            return state.label
+        return downgrade_label(state.label, state.turn.principal)
+
+    @property
+    def trusted_label(self) -> Label:
+        """The label of the turn, less the sources that its person trusts."""
+        return apply_trust(self.turn_label, self.state.options.trust or ())
 
     def _defang_links(
         self, parts: tuple[SayPart, ...]
     ) -> tuple[tuple[SayPart, ...], tuple[str, ...] | None]:
-        label = (
-            self.state.label
-            if self.state.turn is None
-            else downgrade_label(self.state.label, self.state.turn.principal)
-        )
-        label = apply_trust(label, self.state.options.trust or ())
-        return defang_links(parts, label, (each.message for each in self.state.messages))
+        messages = (each.message for each in self.state.messages)
+        return defang_links(parts, self.trusted_label, messages)
 
-    async def flush(self, *, wake_at: float | None = None, close: bool = False) -> None:
-        """Write what is pending and show it. Raises StaleSession, StoreUnavailable."""
-        if self.is_clean and wake_at is None and not close:
+    async def commit(self, *, wake_at: float | None = None, close: bool = False) -> None:
+        """Write what is pending, and show it. With `wake_at` the session is to be woken then
+        (seconds since the epoch); with `close` it is at rest. When this returns, everything is on
+        disk.
+
+        Raises StaleSession if another process drives this session, StoreUnavailable if nothing can
+        be written.
+        """
+        if self.is_clean and wake_at is None and (not close or self._closed):
             return
-        events: list[AnyEvent] = []
-        times: list[float] = []
-        for recorded in self._pending:
-            events.append(recorded.event)
-            times.append(recorded.at)
+
+        events = tuple([recorded.event for recorded in self._pending])
+        times = tuple([recorded.at for recorded in self._pending])
         commit = Commit(
             self.session,
             self.state.n - len(events) + 1,
-            at=times[-1] if times else self.ports.clock.now(),
-            events=tuple(events),
+            at=times[-1] if times else self._services.clock.now(),
+            events=events,
             admitted=tuple(self._admitted),
             outbox=tuple(self._outbox),
             changes=tuple(self._changes),
             delivered=tuple(self._delivered),
             wake_at=wake_at,
             close=close,
-            times=tuple(times),
+            times=times,
         )
         self._pending = []
         self._admitted = []
@@ -184,14 +196,12 @@ class Journal:
         self._changes = []
         self._delivered = []
         with anyio.CancelScope(shield=True):
-            last = await self.ports.store.commit(commit)
+            last = await self._services.store.commit(commit)
+        self._closed = close
         for recorded in commit.to_recorded(last - len(events) + 1):
-            self.ports.publish(self.session, recorded)
+            self._services.publisher.publish(self.session, recorded)
 
-    async def flush_changes(self) -> None:
+    async def commit_changes(self) -> None:
         """Write the rows of calls that are over, so that the next one finds them."""
         if self._changes:
-            await self.flush()
-
-    def publish_progress(self, progress: Progress) -> None:
-        self.ports.publish(self.session, progress)
+            await self.commit()

@@ -28,8 +28,9 @@ from ..types.identity import Command, Principal, Rewind, Waiting
 from ..types.messages import Usage
 from ..types.options import TITLE_CHARS, SessionOptions
 from ..types.turn import make_interruptions, make_message_received, merge_messages
-from .compact import make_ledger, number_messages
-from .state import State, fold
+from .compaction import make_ledger, number_messages
+from .fold import fold
+from .state import State
 
 QUOTE_CHARS = 60
 MAX_TITLES = 1000

@@ -241,63 +241,90 @@ HANDLERS: dict[str, Callable[[State, str], str | tuple[SessionOptions, str]]] = 
 command changes, the fold changes on `CommandRun`."""
 
 
-def run_command(
-    check: OptionsCheck,
-    state: State,
-    row: Waiting,
-    beside: Callable[[str], str] = lambda session: "",
-    live: CommandHandlers = {},  # noqa: B006 -- never changed
-) -> list[AnyEvent] | None:
-    """The events of a command or of options to be set, as far as words go; None for what is
-    neither, [] for what needs the log. An unknown name or a missing role is answered, never
-    ignored. `beside` says what runs beside a session, `live` are commands that are answered
-    elsewhere."""
-    body = row.inbound.body
-    if isinstance(body, Configure):
-        options = body.options
-        name = "configure"
-        args = ""
-        reply = ""
-    elif not isinstance(body, Command):
-        return None
-    else:
-        if row.principal.kind == "system":  # a note of our own: it says what it says
-            note = CommandRun(row.inbox_id, row.principal, body.name, "", body.args)
-            if body.name != DEEP_WORK_COMPACTED:
-                return [note]
-            return [
-                OptionsSet(row.inbox_id, row.principal, SessionOptions(compact=FOCUS_ALL)),
-                note,
-            ]
-        name = body.name
-        args = body.args
-        known = COMMANDS.get(body.name)
-        options = None
-        theirs = (
-            row.principal.kind == "person"
-            and known is not None
-            and known.role in row.principal.roles
-        )
-        if known is None or (known.role and not theirs):  # a job acts for an owner, and is none
-            why = (
-                _explain_unknown(body)
-                if known is None
-                else f"{body.prefix}{name} is for {known.role}s."
-            )
-            return [CommandRun(row.inbox_id, row.principal, name, args, why, refused=True)]
-        if known.rewinds:
+class ChatCommands:
+    """Implements `agent.seams.Commands`. `check` says why somebody may not set options,
+    `describe_activity` what goes on in a session beside its turns, and `live` are the commands that
+    are answered elsewhere."""
+
+    def __init__(
+        self,
+        check: OptionsCheck,
+        describe_activity: Callable[[str], str] = lambda session: "",
+        live: CommandHandlers | None = None,
+    ) -> None:
+        self._check = check
+        self._describe_activity = describe_activity
+        self._live = live or {}
+
+    def run(self, state: State, row: Waiting) -> list[AnyEvent] | None:
+        """The events of a command or of options to be set, as far as words go; None for what is
+        neither, [] for what needs the log. An unknown name or a missing role is answered, never
+        ignored."""
+        body = row.inbound.body
+        if isinstance(body, Configure):
+            return self._set_options(state, row, body.options)
+        if not isinstance(body, Command):
+            return None
+        if row.principal.kind == "system":
+            return _run_own_note(row, body)
+        return self._run_command(state, row, body)
+
+    def _run_command(self, state: State, row: Waiting, command: Command) -> list[AnyEvent]:
+        name = command.name
+        args = command.args
+        if refused := _why_not_theirs(row.principal, command):
+            return [CommandRun(row.inbox_id, row.principal, name, args, refused, refused=True)]
+        if COMMANDS[name].rewinds:
             return []
-        done = _call_handler(state, row, name, args.strip(), live)
+
+        done = _call_handler(state, row, name, args.strip(), self._live)
         options, reply = (None, done) if isinstance(done, str) else done
         if name == "status" or (name in REQUEST_COMMANDS and not args.strip()):
-            reply = "\n".join(filter(None, (reply, beside(state.session))))
-    begun = begin_request(state, row, name, args)
-    if options is None:
-        return [CommandRun(row.inbox_id, row.principal, name, args, reply), *begun]
-    if refused := _why_refused(check, state, row, options):
-        return [CommandRun(row.inbox_id, row.principal, name, args, refused, refused=True)]
-    told = [CommandRun(row.inbox_id, row.principal, name, args, reply)] if reply else []
-    return [OptionsSet(row.inbox_id, row.principal, options), *told, *begun]
+            activity = self._describe_activity(state.session)
+            reply = "\n".join(line for line in (reply, activity) if line)
+        if options is not None:
+            return self._set_options(state, row, options, command, reply)
+        ran = CommandRun(row.inbox_id, row.principal, name, args, reply)
+        return [ran, *begin_request(state, row, name, args)]
+
+    def _set_options(
+        self,
+        state: State,
+        row: Waiting,
+        options: SessionOptions,
+        command: Command | None = None,
+        reply: str = "",
+    ) -> list[AnyEvent]:
+        """Set them, unless something speaks against it. Without a `command` a surface asks."""
+        name, args = (command.name, command.args) if command is not None else ("configure", "")
+        if refused := _why_refused(self._check, state, row, options):
+            return [CommandRun(row.inbox_id, row.principal, name, args, refused, refused=True)]
+        events: list[AnyEvent] = [OptionsSet(row.inbox_id, row.principal, options)]
+        if reply:
+            events.append(CommandRun(row.inbox_id, row.principal, name, args, reply))
+        return [*events, *begin_request(state, row, name, args)]
+
+
+def _run_own_note(row: Waiting, command: Command) -> list[AnyEvent]:
+    """A note of Deskhand itself: it says what it says."""
+    note = CommandRun(row.inbox_id, row.principal, command.name, "", command.args)
+    if command.name != DEEP_WORK_COMPACTED:
+        return [note]
+    compacting = SessionOptions(compact=FOCUS_ALL)
+    return [OptionsSet(row.inbox_id, row.principal, compacting), note]
+
+
+def _why_not_theirs(principal: Principal, command: Command) -> str:
+    """Why this person may not give this command; '' where they may."""
+    known = COMMANDS.get(command.name)
+    if known is None:
+        return _explain_unknown(command)
+    if not known.role:
+        return ""
+    # A job acts for an owner, and is none.
+    if principal.kind == "person" and known.role in principal.roles:
+        return ""
+    return f"{command.prefix}{command.name} is for {known.role}s."
 
 
 def _explain_unknown(command: Command) -> str:

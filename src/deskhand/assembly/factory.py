@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import anyio.to_thread
 import msgspec
 
-from ..agent.profile import Agent
+from ..agent.agent import Agent
 from ..channels.base import Instructing
 from ..config.config import AgentConfig, Settings, workspace_of
 from ..models.base import Model
@@ -26,13 +26,14 @@ from ..types.people import People
 from ..workspace.processes import Background
 from ..workspace.quarantine import NOTHING_HELD, HeldBack, is_held_back
 from ..workspace.scope import ToolScopes, folders_without_secrets, shared_folder
-from .chat_commands import OptionsCheck, run_command, why_owner_only, why_unusable
+from .agent_context import AgentContext
+from .chat_commands import ChatCommands, OptionsCheck, why_owner_only, why_unusable
 from .features import Features
 from .judge import make_judge
 from .models import facts_of, is_local
 from .overrides import Tried
 from .plugins import Plugins
-from .prompt import Prompt, PromptRenderer, Sources, describe_machine
+from .prompt import Prompt, Sources, describe_machine
 from .tools import make_tools, reserved_tool_names, skill_folders, skills_of, with_tool_search
 from .workspace_templates import create_agent_files
 
@@ -70,23 +71,10 @@ def make_agent(
         create_agent_files(settings, name)
     except OSError as error:
         log.warning("Could not create the files of agent %r: %s", name, error)
-    workspace = workspace_of(settings, name)
     tried = tried or Tried()
     skills = skills_of(settings, name, tried.skills)
     sources = _prompt_sources(settings, name, parts.scopes, tried.system)
-    home = Path(settings.environment.get("HOME", "/"))
-
-    async def list_implicit_folders() -> tuple[Allowed, ...]:
-        allowed = (*skill_folders(settings, name, skills), *shared_folder(settings, name))
-        if config.sandbox is not False:
-            return allowed
-        return *allowed, *await anyio.to_thread.run_sync(
-            folders_without_secrets, home, settings.home.root
-        )
-
-    async def open_scope() -> ToolScope:
-        return await parts.scopes.open_scope(name, workspace, list_implicit_folders)
-
+    workspace = AgentWorkspace(settings, name, parts.scopes, skills)
     if parts.tools is not None:
         tools = parts.tools
     else:
@@ -95,27 +83,62 @@ def make_agent(
     return Agent(
         name=name,
         models=config.models,
-        prompt=_make_prompt(sources, name, parts, skills),
         tools=tools,
-        decide=make_judge(settings, name),
-        open_scope=open_scope,
-        folder=str(workspace),
+        context=AgentContext(name, _make_prompt(sources, name, parts, skills), features),
+        judge=make_judge(settings, name),
+        workspace=workspace,
+        commands=ChatCommands(
+            make_options_check(settings, parts.model),
+            parts.describe_activity,
+            features.command_handlers(),
+        ),
+        folder=str(workspace.folder),
         limits=limits_of(settings, config, next(iter(config.models), "")),
         thinking=config.thinking or "off",
         temperature=config.temperature,
         zone=ZoneInfo(settings.config.timezone),
         hooks=parts.plugins.hooks(name),
-        commands=partial(
-            run_command,
-            make_options_check(settings, parts.model),
-            beside=parts.describe_activity,
-            live=features.command_handlers(),
-        ),
         cheap_model=config.cheap_model,
-        recall=partial(features.recall, name),
-        summarize=partial(features.summarize, name),
-        limits_for=partial(limits_of, settings, config),
+        model_limits=ConfiguredLimits(settings, config),
     )
+
+
+class AgentWorkspace:
+    """Implements `agent.seams.Workspace`: the workspace at `folder`, with the folders that its
+    skills and its sandbox let it read."""
+
+    def __init__(self, settings: Settings, name: str, scopes: ToolScopes, skills: Skills) -> None:
+        self.folder = workspace_of(settings, name)
+        self._settings = settings
+        self._name = name
+        self._scopes = scopes
+        self._skills = skills
+
+    async def open_scope(self) -> ToolScope:
+        return await self._scopes.open_scope(self._name, self.folder, self._list_implicit_folders)
+
+    async def _list_implicit_folders(self) -> tuple[Allowed, ...]:
+        settings = self._settings
+        skills = skill_folders(settings, self._name, self._skills)
+        allowed = (*skills, *shared_folder(settings, self._name))
+        if settings.agent(self._name).sandbox is not False:
+            return allowed
+        home = Path(settings.environment.get("HOME", "/"))
+        everything = await anyio.to_thread.run_sync(
+            folders_without_secrets, home, settings.home.root
+        )
+        return (*allowed, *everything)
+
+
+class ConfiguredLimits:
+    """Implements `agent.seams.ModelLimits`."""
+
+    def __init__(self, settings: Settings, config: AgentConfig) -> None:
+        self._settings = settings
+        self._config = config
+
+    def of(self, model: str) -> Limits:
+        return limits_of(self._settings, self._config, model)
 
 
 def _make_agent_tools(settings: Settings, name: str, parts: AgentParts, skills: Skills) -> Tools:
@@ -168,7 +191,7 @@ def _prompt_sources(settings: Settings, name: str, scopes: ToolScopes, system: s
     )
 
 
-def _make_prompt(sources: Sources, name: str, parts: AgentParts, skills: Skills) -> PromptRenderer:
+def _make_prompt(sources: Sources, name: str, parts: AgentParts, skills: Skills) -> Prompt:
     def channel_instructions(address: Address) -> str:
         channel = parts.channels.get(address.channel)
         return channel.instructions(address) if channel is not None else ""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -35,12 +34,20 @@ from .small_models import unnamed_files
 
 _log = logging.getLogger(__name__)
 
-Judge = Callable[[Case], Decision]
+
+class PolicyJudge:
+    """Implements `agent.seams.Judge`."""
+
+    def __init__(self, policy: AgentPolicy) -> None:
+        self._policy = policy
+
+    def judge(self, case: Case) -> Decision:
+        return judge(case, self._policy)
 
 
-def make_judge(settings: Settings, agent: str) -> Judge:
-    """The judge of this agent's calls. It never raises. Raises ConfigError for an unknown agent."""
-    return partial(judge, policy=policy_of(settings, agent))
+def make_judge(settings: Settings, agent: str) -> PolicyJudge:
+    """The judge of this agent's calls. Raises ConfigError for an unknown agent."""
+    return PolicyJudge(policy_of(settings, agent))
 
 
 def policy_of(settings: Settings, agent: str) -> AgentPolicy:

@@ -12,7 +12,8 @@ import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
-from ..agent.state import State, fold
+from ..agent.fold import fold
+from ..agent.state import State
 from ..gateway.name_labels import label_of_name
 from ..store.base import Hit, Store
 from ..store.queries import last_event_of_kind

@@ -178,7 +178,7 @@ def check_expectation(
         case = make_case(settings, tools, expected, users)
     except ConfigError as error:
         return str(error)
-    decision = make_judge(settings, case.agent)(case)
+    decision = make_judge(settings, case.agent).judge(case)
     if decision.verdict != expected.expect:
         return f"expected {expected.expect}, and it is {decision.verdict}: {decision.reason}"
     if expected.because not in decision.reason:

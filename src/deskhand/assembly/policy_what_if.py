@@ -10,7 +10,8 @@ from typing import Any, get_args
 import msgspec
 from msgspec.structs import replace
 
-from ..agent.state import State, fold
+from ..agent.fold import fold
+from ..agent.state import State
 from ..config import keys
 from ..config.config import Config, Settings, parse_config
 from ..policy.gate import apply_trust, collect_known_texts, downgrade_label
@@ -85,7 +86,8 @@ async def replay_calls(
     and where. `tools` are those of each agent; calls of agents and tools that are gone are left
     out."""
     judges = {
-        name: (make_judge(settings, name), make_judge(other, name)) for name in settings.agents
+        name: (make_judge(settings, name).judge, make_judge(other, name).judge)
+        for name in settings.agents
     }
     for row in await store.sessions(Principal("owner", ("owner",)), MOST_SESSIONS):
         agent = row.session.partition("/")[0]
@@ -178,7 +180,7 @@ def list_capabilities(
     settings: Settings, agent: str, tools: Tools, who: Principal, channel: str, *, group: bool
 ) -> list[Could]:
     """What this person could make the agent do there, tool by tool and effect by effect."""
-    judge = make_judge(settings, agent)
+    judge = make_judge(settings, agent).judge
     word = OWNER if "owner" in who.roles else Label("member")
     found = []
     for name, tool in tools.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Literal
@@ -60,9 +60,6 @@ JOB_CHANNEL = "job"
 """The channel of jobs whose answers are sent to nobody."""
 
 PromptMode = Literal["full", "minimal", "none"]
-PromptRenderer = Callable[[State], tuple[str, ...]]
-"""Gives the blocks of the system prompt of a session: the stable ones first, the one that depends
-on the place last."""
 
 
 class Sources(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,7 +115,9 @@ class Prompt:
         self._joined: tuple[list[str], str] = ([], "")
         self._day: tuple[str, ...] = ()
 
-    def __call__(self, state: State) -> tuple[str, ...]:
+    def blocks(self, state: State) -> tuple[str, ...]:
+        """The blocks of the system prompt of this session: the stable ones first, the one that
+        depends on the place last."""
         turn = state.turn
         sources = self._sources
         own = render_section("This conversation", (state.options.system_prompt or "").strip())
@@ -150,14 +149,14 @@ class Prompt:
         quarantine = sources.quarantine
         person = "" if state.person == EVERYBODY else state.person
         if quarantine is None:
-            return [piece for piece in self._stable_pieces(preset, alone, person) if piece]
+            return self._stable_pieces(preset, alone, person)
 
         audience = state.audience
         workspace = str(sources.workspace)
         pending = sources.pending_labels()
         self._held = quarantine.find_held(audience, principal, pending, workspace)
         for _ in range(MAX_READS):
-            pieces = [piece for piece in self._stable_pieces(preset, alone, person) if piece]
+            pieces = self._stable_pieces(preset, alone, person)
             pending = sources.pending_labels()
             quarantine.refresh()
             held = quarantine.find_held(audience, principal, pending, workspace)
@@ -179,23 +178,29 @@ class Prompt:
                 name = ""
         return self._presets[name]()
 
-    def _stable_pieces(self, preset: str, private: bool, person: str) -> Iterator[str]:
+    def _stable_pieces(self, preset: str, private: bool, person: str) -> list[str]:
         full = self._sources.mode == "full"
-        yield self._sources.system or self._system("SYSTEM.md") or SYSTEM_PROMPT
-        yield self._own("AGENT.md")
+        pieces = [
+            self._sources.system or self._system("SYSTEM.md") or SYSTEM_PROMPT,
+            self._own("AGENT.md"),
+        ]
         if full:
-            yield preset
-        for name in WORKSPACE_FILES if full else MINIMAL_FILES:
-            if private or name != USER_FILE:
-                yield render_section(name, self._work(name, self._held))
-        yield self._skills(self._held)
+            pieces.append(preset)
+        names = WORKSPACE_FILES if full else MINIMAL_FILES
+        shown = [name for name in names if private or name != USER_FILE]
+        pieces += [self._workspace_section(name, name) for name in shown]
+        pieces.append(self._skills(self._held))
         if full:
-            yield self._knowledge.render_index(self._held)
-            yield render_section("Known", self._pinned(person))
+            pieces.append(self._knowledge.render_index(self._held))
+            pieces.append(render_section("Known", self._pinned(person)))
         if full and private:
-            yield render_section("MEMORY", self._work(MEMORY_FILE, self._held))
-            for name in self._day_notes():
-                yield render_section(name, self._work(name, self._held))
+            pieces.append(self._workspace_section("MEMORY", MEMORY_FILE))
+            pieces += [self._workspace_section(name, name) for name in self._day_notes()]
+        return [piece for piece in pieces if piece]
+
+    def _workspace_section(self, title: str, name: str) -> str:
+        text = self._work(name, self._held)
+        return render_section(title, text) if text else ""
 
     def _day_notes(self) -> tuple[str, ...]:
         """The files with the notes of yesterday and of today, in the person's time zone."""
@@ -284,11 +289,16 @@ def render_section(title: str, text: str) -> str:
 def has_voice_input(state: State) -> bool:
     """Whether the last message of a person was spoken. Messages that only we wrote do not count."""
     for shown in reversed(state.messages):
-        parts = shown.message.parts
         if shown.message.role != "user":
             continue
-        if not all(isinstance(part, Text) and part.label == LOCAL for part in parts):
-            return any(isinstance(part, Audio) for part in parts)
+        is_ours = True
+        for part in shown.message.parts:
+            if isinstance(part, Audio):
+                return True
+            if not isinstance(part, Text) or part.label != LOCAL:
+                is_ours = False
+        if not is_ours:
+            return False
     return False
 
 

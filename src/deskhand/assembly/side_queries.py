@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import anyio
 
-from ..agent.profile import Agent
+from ..agent.agent import Agent
 from ..config.clock import RandomIds
 from ..models.base import Model
 from ..models.side_completion import Aired, Aside, Billing, ask_aside, cheapest_first

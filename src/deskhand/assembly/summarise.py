@@ -53,10 +53,10 @@ class Summarizer:
         self._thinking = thinking
         self._clock = clock
 
-    async def __call__(
+    async def summarize(
         self, agent: str, state: State, dropped: Sequence[Message], focus: str
     ) -> Condensed:
-        """See `Agent.summarize`."""
+        """See `agent.seams.ContextSource`."""
         label = label_of_messages(dropped)
         count = len(dropped)
         known = await self._known_facts(state)

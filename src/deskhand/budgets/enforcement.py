@@ -336,6 +336,12 @@ class BudgetLedger:
 
     # While the process runs
 
+    listens_to = (
+        MessageReceived,
+        ModelReplied,
+        AskedAside,
+    )
+
     def on_event(self, recorded: Recorded) -> None:
         """Remember where people write, and wake up when a model call may have come near a limit."""
         match recorded.event:

@@ -170,7 +170,8 @@ class Chat:
         """Look up what the agent may reach now. Without a workspace no file is completed, and none
         attached."""
         try:
-            self._files = (await self._app.current.agent_of(self._session).open_scope()).files
+            agent = self._app.current.agent_of(self._session)
+            self._files = (await agent.workspace.open_scope()).files
         except DeskhandError:
             self._files = None
 

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import click
 import msgspec
 
-from ..agent.step import COMPACT_AT
+from ..agent.next_step import COMPACT_AT
 from ..config import keys
 from ..config.config import LIST_KEYS, Config, Settings, parse_config
 from ..config.foreign_file import add_secrets, read_foreign_settings

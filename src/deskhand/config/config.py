@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 from msgspec.structs import replace
 
-from ..agent.step import COMPACT_AT
+from ..agent.next_step import COMPACT_AT
 from ..channels.settings import ChannelConfig
 from ..memory.reflect import ReflectionConfig, check_reflection
 from ..memory.settings import MemoryConfig, check_memory

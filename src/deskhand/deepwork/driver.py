@@ -8,8 +8,9 @@ from typing import assert_never
 import anyio
 from msgspec.structs import replace
 
-from ..agent.compact import is_compacted
-from ..agent.state import State, fold
+from ..agent.compaction import is_compacted
+from ..agent.fold import fold
+from ..agent.state import State
 from ..assembly.host import Host
 from ..assembly.side_queries import SideQueries
 from ..config.sections import DeepWorkConfig
@@ -87,6 +88,13 @@ class Deep:
     @property
     def _config(self) -> DeepWorkConfig:
         return self._ground.settings().config.deep_work
+
+    listens_to = (
+        OptionsSet,
+        CommandRun,
+        ModelReplied,
+        TurnEnded,
+    )
 
     def on_event(self, recorded: Recorded) -> None:
         """Look at the session of this event soon, if it matters to long work. Never waits."""

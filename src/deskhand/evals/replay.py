@@ -14,17 +14,17 @@ from typing import Literal, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from ..agent.ask_model import build_request
-from ..agent.compact import make_compaction
-from ..agent.profile import Agent, with_options
-from ..agent.state import State, fold
-from ..agent.step import next_step
+from ..agent.agent import Agent, with_options
+from ..agent.compaction import make_compaction
+from ..agent.context import build_request
+from ..agent.fold import fold
+from ..agent.masking import next_mask_point
+from ..agent.next_step import next_step
+from ..agent.state import State
 from ..models.base import Model, Reply, Request
-from ..models.message_variants import next_mask_point
 from ..models.meter import UsageMeter
 from ..models.usable import sanitize_reply
 from ..models.window import fit_messages
-from ..tools.deferred import make_schemas
 from ..types import events as e
 from ..types.errors import ModelError
 from ..types.labels import LOCAL
@@ -102,8 +102,9 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 def _build_request(agent: Agent, state: State, model: str, trial: Trial, *, tools: bool) -> Request:
     """What this agent asks `provider/name` in this state. Raises ContextOverflow when it does not
     fit into the window of the model."""
-    bare = Request(model, (), (), make_schemas(agent.tools) if tools else ())
-    return build_request(agent, state, bare, trial.meter.scale(model), trial.host.open_model)
+    schemas = agent.schemas.offered(state.options) if tools else ()
+    draft = Request(model, (), (), schemas)
+    return build_request(agent, state, draft, trial.meter.scale(model), trial.host.open_model)
 
 
 def is_same_request(one: Request, two: Request) -> bool:
@@ -360,7 +361,7 @@ class _Player:
         agent = with_options(self._trial.other or self._trial.agent, self._state.options)
         if not self._trial.model:
             return agent
-        limits = agent.limits_for(model) if agent.limits_for else agent.limits
+        limits = agent.limits_for(model)
         return replace(agent, models=(model,), limits=limits)
 
     def _list_inputs_after(self, at: int) -> list[tuple[int, e.AnyEvent]]:

@@ -11,7 +11,7 @@ import anyio
 import msgspec
 from msgspec.structs import replace
 
-from ..agent.profile import Agent
+from ..agent.agent import Agent
 from ..assembly.host import Host
 from ..assembly.overrides import Tried
 from ..models.base import Model, Reply, Request

@@ -52,6 +52,15 @@ class AskStatus:
         self._due: deque[tuple[str, str, str]] = deque(maxlen=MAX_OPEN_ASKS)
         self._news = anyio.Event()
 
+    listens_to = (
+        ApprovalAsked,
+        QuestionAsked,
+        ApprovalAnswered,
+        QuestionAnswered,
+        CallClosed,
+        ToolFinished,
+    )
+
     def on_event(self, recorded: Recorded) -> None:
         """Follow what happens to questions. Never waits."""
         session = recorded.session

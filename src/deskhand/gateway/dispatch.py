@@ -1,4 +1,4 @@
-"""Drives many sessions at once, one driver for each, and wakes sessions when they are due."""
+"""Drives many sessions at once, and wakes sessions when they are due."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator
 import anyio
 from anyio.abc import TaskGroup
 
-from ..agent.loop import Driver
+from ..agent.end_turn import give_up
+from ..agent.loop import drive
+from ..agent.session import Session
 from ..store.base import FirstCommit, OpenSession, Store
 from ..types.clock import Clock
 from ..types.door import Progress
@@ -41,12 +43,12 @@ driven until something new comes in."""
 
 
 class SessionSlot:
-    """The driver of a session and when to wake it: at `wake_at` (seconds since the epoch) or at
-    `tick` (monotonic), whichever comes first. Its task lives as long as the slot, because waking a
-    task costs a tenth of starting one."""
+    """A session in memory and when to wake it: at `wake_at` (seconds since the epoch) or at `tick`
+    (monotonic), whichever comes first. Its task lives as long as the slot, because waking a task
+    costs a tenth of starting one."""
 
-    def __init__(self, driver: Driver) -> None:
-        self.driver = driver
+    def __init__(self, session: Session) -> None:
+        self.session = session
         self.running = False
         self.tasked = False
         self.forgotten = False
@@ -58,18 +60,18 @@ class SessionSlot:
 
 
 class Dispatch:
-    """Drives the sessions of this process. `make_driver` makes the driver of a session;
+    """Drives the sessions of this process. `open_session` takes a session into memory;
     `on_trouble` is told what holds a session up."""
 
     def __init__(
         self,
         store: Store,
-        make_driver: Callable[[str], Driver],
+        open_session: Callable[[str], Session],
         clock: Clock,
         on_trouble: OnTrouble,
     ) -> None:
         self._store = store
-        self._make_driver = make_driver
+        self._open_session = open_session
         self._clock = clock
         self._on_trouble = on_trouble
         self._slots: OrderedDict[str, SessionSlot] = OrderedDict()
@@ -121,7 +123,7 @@ class Dispatch:
         self._takes = takes
         dead = await self._store.begin_run(self._clock.now())
         if dead:
-            await self._slot(dead).driver.give_up("it ended the whole process four times")
+            await give_up(self._slot(dead).session, "it ended the whole process four times")
         clean = False
         try:
             async with anyio.create_task_group() as tasks:
@@ -180,15 +182,15 @@ class Dispatch:
             slot.tick = self._clock.monotonic() + RECHECK_S
 
     def wake(self, session: str, *, cut: bool = False) -> None:
-        """Drive the session now, or tell its driver that there is news. With `cut` the driver stops
-        waiting for a model, a tool or a person."""
+        """Drive the session now, or tell its drive that there is news. With `cut` it stops waiting
+        for a model, a tool or a person."""
         if self._tasks is None:
             return
         slot = self._slot(session)
-        slot.driver.has_news = True
+        slot.session.inbox.has_news = True
         if slot.running:
             if cut:
-                slot.driver.interrupt()
+                slot.session.interrupt_step()
             return
         if self._draining:
             return
@@ -202,7 +204,7 @@ class Dispatch:
         slot = self._slots.get(session)
         if self._tasks is None or self._draining or slot is None or slot.running or slot.stale:
             return None
-        first = slot.driver.prepare_admission(inbound, principal)
+        first = slot.session.prepare_admission(inbound, principal)
         return (self._reserve_slot(session), first) if first is not None else None
 
     def start(self, slot: SessionSlot) -> None:
@@ -216,13 +218,12 @@ class Dispatch:
 
     def snapshot(self, session: str) -> Progress | None:
         slot = self._slots.get(session)
-        return slot.driver.snapshot() if slot else None
+        return slot.session.snapshot() if slot else None
 
     def turn(self, session: str) -> Turn | None:
         """The open turn of a session that is in memory here."""
         slot = self._slots.get(session)
-        state = slot.driver.state if slot else None
-        return state.turn if state else None
+        return slot.session.open_turn if slot else None
 
     def iter_active_turns(self) -> Iterator[tuple[str, Turn]]:
         """The sessions that are being driven now, with their turns. Sessions at rest are left
@@ -237,18 +238,18 @@ class Dispatch:
         return {session: slot.size_bytes for session, slot in self._slots.items()}
 
     def renew(self) -> None:
-        """Make a new driver for the next drive of each session: agents or settings have changed."""
+        """Open each session anew for its next drive: agents or settings have changed."""
         for slot in self._slots.values():
             slot.stale = True
 
     def _slot(self, session: str) -> SessionSlot:
         slot = self._slots.get(session)
         if slot is None:
-            slot = self._slots[session] = SessionSlot(self._make_driver(session))
+            slot = self._slots[session] = SessionSlot(self._open_session(session))
             if len(self._slots) > self.most_sessions:
                 self._make_room(slot)
         elif slot.stale and not slot.running:
-            slot.driver = self._make_driver(session)
+            slot.session = self._open_session(session)
             slot.stale = False
         self._slots.move_to_end(session)
         return slot
@@ -262,7 +263,7 @@ class Dispatch:
     def _update_size(self, slot: SessionSlot) -> None:
         """Note how much memory a session takes after it was driven, and make room if that is too
         much."""
-        size_bytes = slot.driver.size_bytes
+        size_bytes = slot.session.size_bytes
         self._warm_bytes += size_bytes - slot.size_bytes
         slot.size_bytes = size_bytes
         if self._warm_bytes > self.most_bytes:
@@ -281,7 +282,7 @@ class Dispatch:
             self._warm_bytes -= slot.size_bytes
             slot.size_bytes = 0
             if slot.wake_at is not None:
-                slot.driver.drop_state()
+                slot.session.drop()
                 continue
             del self._slots[session]
             slot.forgotten = True
@@ -301,7 +302,7 @@ class Dispatch:
         """Drive until nothing is owed. When the store is not available, try again until it is.
         After MAX_FAILURES errors of ours end the turn with the reason; when even that fails,
         stop."""
-        driver = slot.driver
+        session = slot.session
         failures = 0
         parked = 0
         reason = ""
@@ -309,25 +310,25 @@ class Dispatch:
             while failures < 2 * MAX_FAILURES:
                 try:
                     if failures >= MAX_FAILURES:
-                        await driver.give_up(reason)
+                        await give_up(session, reason)
                         break
-                    slot.wake_at = await driver.drive()
-                    slot.tick = driver.rests_until
-                    if not driver.has_news or slot.wake_at is not None:
+                    slot.wake_at = await drive(session)
+                    slot.tick = session.rest.tick
+                    if not session.inbox.has_news or slot.wake_at is not None:
                         break
                 except (StoreUnavailable, StaleSession) as error:
                     pause_s = PAUSES_S[min(parked, len(PAUSES_S) - 1)]
-                    log.warning("%s waits %.1f s: %s", driver.session, pause_s, error)
+                    log.warning("%s waits %.1f s: %s", session.name, pause_s, error)
                     if isinstance(error, StoreUnavailable) and parked:  # the first may pass at once
-                        self._on_trouble(driver.session, error, False)
+                        self._on_trouble(session.name, error, False)
                     await anyio.sleep(pause_s)
                     parked += 1
                 except Exception as error:
                     failures += 1
                     reason = f"{type(error).__name__}: {str(error)[:300]}"
-                    log.exception("Driving %s failed.", driver.session)
+                    log.exception("Driving %s failed.", session.name)
                     if failures == 2 * MAX_FAILURES or isinstance(error, StoreCorrupt):
-                        self._on_trouble(driver.session, _shown_error(error, reason), True)
+                        self._on_trouble(session.name, _shown_error(error, reason), True)
                     pause_s = 0.0
                     if failures < MAX_FAILURES:
                         pause_s = PAUSES_S[min(failures, len(PAUSES_S) - 1)]

@@ -271,9 +271,9 @@ class LocalDoor:
             try:
                 accepted = await self._store.accept(inbound, principal, session, first)
                 if accepted.admitted:
-                    slot.driver.apply_admission(first(accepted.inbox_id), accepted.seq)
+                    slot.session.apply_admission(first(accepted.inbox_id), accepted.seq)
                 else:
-                    slot.driver.has_news = True
+                    slot.session.inbox.has_news = True
             finally:
                 self._dispatch.start(slot)
 

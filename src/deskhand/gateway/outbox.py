@@ -14,6 +14,7 @@ from ..store.base import Store
 from ..types.clock import Clock
 from ..types.commit import OutboxRow, OutboxState, Outgoing
 from ..types.errors import ChannelError, SendRefused, StoreUnavailable
+from ..types.events import EVENT_TYPES, Recorded
 from .queries import last_outbox_id, limit_outbox_wait
 from .streamed_replies import Draft, Drafts
 
@@ -75,6 +76,13 @@ class Outbox:
         self._busy: set[str] = set()
         self._old = 0
         self._running = False
+
+    listens_to = EVENT_TYPES
+    """Any event may bring something to send."""
+
+    def on_event(self, recorded: Recorded) -> None:
+        """Look for something new to send. Never waits."""
+        self.wake()
 
     def wake(self) -> None:
         """There may be something new to send."""

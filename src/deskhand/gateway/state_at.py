@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
+from ..agent.context import show_messages
 from ..agent.rewind import RewindView
-from ..agent.state import State, build_context
+from ..agent.state import State
 from ..types import events as e
 from ..types.messages import ResultStatus
 from ..types.moment import Judged, Moment, Outcome
@@ -34,7 +35,7 @@ def build_moment(past: RewindView, n: int, prompt: Callable[[State], tuple[str, 
         n=n,
         at=past.log[n - 1].at if n else 0.0,
         rest=rest,
-        messages=tuple(shown.message for shown in build_context(state)),
+        messages=tuple(shown.message for shown in show_messages(state)),
         prompt=prompt(in_turn),
         usage=state.usage,
         context_tokens=state.context_tokens,

@@ -181,6 +181,8 @@ class Heartbeat:
         self._session = await self._ask_agent(job, prompt, [note])
         return f"asked about {len(due)} of {len(items)} lines"
 
+    listens_to = (TurnEnded,)
+
     def on_event(self, recorded: Recorded) -> None:
         """Note the end of the turn that the heartbeat has started. Never waits."""
         if isinstance(recorded.event, TurnEnded) and recorded.session == self._session:
@@ -207,7 +209,8 @@ class Heartbeat:
     async def _is_untrusted(self, agent: str, place: Place) -> bool:
         """True when the file holds untrusted words, or those of somebody who is no owner, or was
         changed since an owner approved it."""
-        marks = await load_scope_marks(await self._host.agent_of(f"{agent}/").open_scope())
+        scope = await self._host.agent_of(f"{agent}/").workspace.open_scope()
+        marks = await load_scope_marks(scope)
         path = place.real
         approved = await approved_digests(self._store)
         bound = await anyio.to_thread.run_sync(bound_from_rows, approved)

@@ -105,7 +105,7 @@ async def run_job_hook(
         principal=principal,
         address=Address(JOBS_CHANNEL, chat=job.name),
         agent=agent.name,
-        reach=await agent.open_scope(),
+        reach=await agent.workspace.open_scope(),
         clock=host.clock,
         ids=host.ids,
         emit=_ignore_progress,

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from msgspec.structs import replace
 
-from ..agent.profile import Agent
+from ..agent.agent import Agent
 from ..store.base import Store
 from ..tools.deferred import restrict_tools
 from ..types.jobs import session_job_name
@@ -26,9 +26,7 @@ def apply_job_settings(store: Store, session: str, agent: Agent) -> Agent:
     if job is None:
         return agent
 
-    limits = agent.limits
-    if job.models and agent.limits_for is not None:
-        limits = agent.limits_for(job.models[0])
+    limits = agent.limits_for(job.models[0]) if job.models else agent.limits
     limits = replace(limits, steps=job.steps or limits.steps, tokens=job.tokens or limits.tokens)
     tools = agent.tools
     if job.tools is not None:

@@ -115,6 +115,12 @@ class JobRuns:
     def _runs_in(self, session: str) -> list[LiveRun]:
         return [live for live in self.live.values() if live.entry.run.session == session]
 
+    listens_to = (
+        MessageReceived,
+        ApprovalAsked,
+        TurnEnded,
+    )
+
     def on_event(self, recorded: Recorded) -> None:
         """Note that a run's turn may have begun or ended. Never waits."""
         event = recorded.event

@@ -41,7 +41,8 @@ class HostSources:
         if not paths:
             return ()
         agent = job.agent or self._host.settings().agents[0]
-        marks = await load_scope_marks(await self._host.agent_of(f"{agent}/").open_scope())
+        scope = await self._host.agent_of(f"{agent}/").workspace.open_scope()
+        marks = await load_scope_marks(scope)
         return await anyio.to_thread.run_sync(
             lambda: [marks.listing_label_by_name((path,)) for path in paths]
         )
@@ -56,7 +57,7 @@ class HostSources:
             principal=Principal(f"job:{job.name}", (), "clock", job.person or OWNER_NAME),
             address=Address("job", "", job.name),
             agent=agent,
-            reach=await host.agent_of(session).open_scope(),
+            reach=await host.agent_of(session).workspace.open_scope(),
             clock=host.clock,
             ids=host.ids,
             emit=_ignore_progress,

@@ -7,7 +7,8 @@ from hashlib import blake2b
 
 import msgspec
 
-from ..agent.state import State, fold
+from ..agent.fold import fold
+from ..agent.state import State
 from ..assembly.host import Host
 from ..assembly.prompt import JOB_CHANNEL
 from ..gateway.named_sessions import NamedSessions

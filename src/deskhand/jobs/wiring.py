@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from ..assembly.host import Host
 from ..gateway.inject import InboundInjector
+from ..gateway.publisher import Listener
 from ..supervision.restart_with_backoff import Child
 from ..tools.base import Tool
-from ..types.events import Recorded
 from ..types.health import HealthFact
 from .builtins import BuiltinJobs
 from .cron_tool import CronTool
@@ -62,11 +62,9 @@ class JobWiring:
     async def _listen_to_broker(self) -> None:
         await keep_listening(self.triggering, self._sources.find_broker, self._host.clock)
 
-    def on_event(self, recorded: Recorded) -> None:
-        """Note what has happened. Never waits."""
-        self.triggering.on_event(recorded)
-        self.heartbeat.on_event(recorded)
-        self.runs.on_event(recorded)
+    def listeners(self) -> tuple[Listener, ...]:
+        """What is told of events."""
+        return (self.triggering, self.heartbeat, self.runs)
 
     async def health_facts(self) -> list[HealthFact]:
         """What the health says of jobs."""

@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 import anyio
 
-from ..agent.state import State, fold
+from ..agent.fold import fold
+from ..agent.state import State
 from ..assembly.host import Host
 from ..assembly.side_queries import SideQueries
 from ..jobs.builtins import BuiltinJobs, Chore
@@ -39,6 +40,8 @@ class Learning:
         self.notebook = Notebook(ground, thinking.agent)
         self._ended: set[str] = set()
         self._poke = anyio.Event()
+
+    listens_to = (CommandRun,)
 
     def on_event(self, recorded: Recorded) -> None:
         """A command passes. Never waits."""

@@ -127,6 +127,8 @@ class MemoryCommand:
 
     # Keeping promises
 
+    listens_to = (CommandRun,)
+
     def on_event(self, recorded: Recorded) -> None:
         """Take note of a promise. Never waits."""
         if _promised_id(recorded):

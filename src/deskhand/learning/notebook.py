@@ -19,7 +19,7 @@ import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
-from ..agent.profile import Agent
+from ..agent.agent import Agent
 from ..assembly.host import Host
 from ..assembly.knowledge_index import FOLDER, INDEX_FILES
 from ..memory import queries
@@ -140,7 +140,7 @@ class Notebook:
             roots: set[str] = set()
             for name in self._ground.settings().agents:
                 try:
-                    files = (await self._agent(name).open_scope()).files
+                    files = (await self._agent(name).workspace.open_scope()).files
                 except (ToolError, ConfigError) as error:
                     log.warning("Cannot read the notes of agent %r: %s", name, error)
                     continue
@@ -301,7 +301,9 @@ class Notebook:
 
     async def _read_label(self, agent: str, place: Place) -> Label:
         """The label of what was read at this place, also while somebody writes it."""
-        return (await load_scope_marks(await self._agent(agent).open_scope())).file_label(place)
+        return (await load_scope_marks(await self._agent(agent).workspace.open_scope())).file_label(
+            place
+        )
 
     async def _save_changes(
         self, file: NotesFile, real: str, done: Merge, *, base: Base, label: Label, facts: _Facts

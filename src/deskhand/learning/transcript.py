@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ..agent.state import State, fold
+from ..agent.fold import fold
+from ..agent.state import State
 from ..memory.fact_extraction import MODEL, TOOL, TranscriptLine
 from ..types import events as e
 from ..types.identity import EVERYBODY

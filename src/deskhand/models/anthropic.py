@@ -124,7 +124,7 @@ class AnthropicModel(Wire):
         pieces: list[bytes] = []
         ends: list[int] = []
         for shown in messages:
-            encoded = memory.get((form, shown.key))
+            encoded = memory.get((form, shown.n, shown.variant))
             if encoded is None:
                 encoded = await self._encode_message(request, shown)
             if not encoded:
@@ -150,7 +150,7 @@ class AnthropicModel(Wire):
             else _encode_assistant(message, self._wire)
         )
         encoded = b",".join(blocks)
-        request.encoded.messages[self._form, shown.key] = encoded
+        request.encoded.messages[self._form, shown.n, shown.variant] = encoded
         return encoded
 
     async def _encode_user(self, message: Message, request: Request) -> list[bytes]:

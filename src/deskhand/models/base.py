@@ -30,12 +30,17 @@ def make_tool_schema(name: str, description: str, parameters: dict[str, Any]) ->
     )
 
 
-class ContextMessage(msgspec.Struct, frozen=True, gc=False):
-    """A message as this request shows it. `key` names this form of this message within its session
-    for ever, so a wire may keep the encoded bytes by it."""
+Variant = Literal["full", "no_images", "one_line"]
 
-    key: int
+
+class ContextMessage(msgspec.Struct, frozen=True, gc=False):
+    """A message as a request shows it: the message of event `n`, in this variant. Together they
+    name its bytes within the session for ever, so that a wire may keep them once they are
+    encoded."""
+
+    n: int
     message: Message
+    variant: Variant = "full"
 
 
 class Start(msgspec.Struct, frozen=True):
@@ -48,14 +53,14 @@ class Start(msgspec.Struct, frozen=True):
 
 
 class Encoded:
-    """A session's memory of what wires made of its messages: each by (wire, key), and by wire all
-    that came first, so that a long conversation costs the next call no more than a short one.
-    `tokens` is how long each is, by its key."""
+    """A session's memory of what wires made of its messages: each by (wire, n, variant), and by
+    wire all that came first, so that a long conversation costs the next call no more than a short
+    one. `tokens` is how long each is, by (n, variant)."""
 
     def __init__(self) -> None:
-        self.messages: dict[tuple[str, int], bytes] = {}
+        self.messages: dict[tuple[str, int, Variant], bytes] = {}
         self.prefixes: dict[str, Start] = {}
-        self.tokens: dict[int, int] = {}
+        self.tokens: dict[tuple[int, Variant], int] = {}
         self._called: tuple[tuple[ContextMessage, ...], set[str]] = (), set()
 
     def call_ids(self, messages: tuple[ContextMessage, ...]) -> set[str]:

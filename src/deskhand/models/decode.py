@@ -92,7 +92,7 @@ def make_calls(found: list[tuple[str, str, msgspec.Raw]], request: Request) -> l
     """Tool calls from (id, name, arguments), each with an id that is unique in the session."""
     messages = request.messages
     taken = set(request.encoded.call_ids(messages))
-    base = messages[-1].key if messages else 0  # no other reply of this session is made from it
+    base = messages[-1].n if messages else 0  # no other reply of this session is made from it
     calls = []
     for number, (given, name, arguments) in enumerate(found):
         name_id = clean_text(given)

@@ -104,7 +104,7 @@ class OpenAIModel(Wire):
         found: list[bytes] = []
         held: list[bytes] = []
         for shown in messages:
-            encoded = memory.get((form, shown.key))
+            encoded = memory.get((form, shown.n, shown.variant))
             if encoded is None:
                 encoded = await self._encode_message(request, shown, form)
             role = shown.message.role
@@ -115,7 +115,7 @@ class OpenAIModel(Wire):
                 held.clear()
             if encoded:
                 found.append(encoded)
-            if role == "tool" and (images := memory.get((form + _IMAGES, shown.key))):
+            if role == "tool" and (images := memory.get((form + _IMAGES, shown.n, shown.variant))):
                 held.append(images)
         return found + held
 
@@ -140,12 +140,11 @@ class OpenAIModel(Wire):
             ]
             if images and self._spec.facts.vision:
                 about = Message("user", (Text("Images of the tool results above:"), *images))
-                request.encoded.messages[form + _IMAGES, shown.key] = await self._encode_user(
-                    about, request
-                )
+                key = (form + _IMAGES, shown.n, shown.variant)
+                request.encoded.messages[key] = await self._encode_user(about, request)
         else:
             encoded = await self._encode_user(message, request)
-        request.encoded.messages[form, shown.key] = encoded
+        request.encoded.messages[form, shown.n, shown.variant] = encoded
         return encoded
 
     async def _encode_user(self, message: Message, request: Request) -> bytes:

@@ -88,7 +88,7 @@ class ResponsesModel(Wire):
         start = memory.find_prefix(self._form, messages)
         found = [start.data] if start.data else []
         for shown in messages[len(start.messages) :]:
-            encoded = memory.messages.get((self._form, shown.key))
+            encoded = memory.messages.get((self._form, shown.n, shown.variant))
             if encoded is None:
                 encoded = await self._encode_message(request, shown)
             if encoded:
@@ -99,11 +99,10 @@ class ResponsesModel(Wire):
     def _cache_key(self, request: Request) -> str:
         """The same for all requests of a conversation, so that they meet the same cache:
         https://developers.openai.com/api/docs/guides/prompt-caching"""
-        first = (
-            request.encoded.messages.get((self._form, request.messages[0].key), b"")
-            if request.messages
-            else b""
-        )
+        first = b""
+        if request.messages:
+            shown = request.messages[0]
+            first = request.encoded.messages.get((self._form, shown.n, shown.variant), b"")
         begin = request.system[0] if request.system else ""
         return sha256(begin.encode("utf-8", "replace") + first).hexdigest()[:32]
 
@@ -117,7 +116,7 @@ class ResponsesModel(Wire):
         else:
             content = await self._encode_content(message.parts, request)
             encoded = b'{"type":"message","role":"user","content":' + content + b"}"
-        request.encoded.messages[self._form, shown.key] = encoded
+        request.encoded.messages[self._form, shown.n, shown.variant] = encoded
         return encoded
 
     async def _encode_content(

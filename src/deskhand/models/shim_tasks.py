@@ -159,7 +159,7 @@ def next_work(messages: Sequence[ContextMessage], planning: bool) -> WorkStep:
         return work if heard or not any(step.move.tool == TASKS for step in before) else Hear(work)
     if planning and not any(step.move.tool == SHOW_PLAN for step in steps):
         return TaskCalls((Move(SHOW_PLAN, {"plan": _render_plan(graph)}),))
-    return _continue_work(graph, (*before, *steps), last, messages[start].key)
+    return _continue_work(graph, (*before, *steps), last, messages[start].n)
 
 
 def _continue_work(

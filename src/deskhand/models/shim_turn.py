@@ -79,7 +79,7 @@ def read_turn(messages: Sequence[ContextMessage]) -> ShimTurn:
     start = max((i for i, shown in enumerate(messages) if person_text(shown.message)), default=-1)
     if start < 0:
         last = messages[-1] if messages else None
-        return ShimTurn(last.message.text if last else "", last.key if last else 0)
+        return ShimTurn(last.message.text if last else "", last.n if last else 0)
     earlier = tuple(
         (shown.message.role, text[:EARLIER_CHARS])
         for shown in messages[:start]
@@ -93,7 +93,7 @@ def read_turn(messages: Sequence[ContextMessage]) -> ShimTurn:
     did = list_steps(messages[start + 1 :])
     told = asked.message
     return ShimTurn(
-        person_text(told), asked.key, earlier, did, _parse_facts(told), _parse_today(told)
+        person_text(told), asked.n, earlier, did, _parse_facts(told), _parse_today(told)
     )
 
 

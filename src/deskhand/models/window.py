@@ -175,9 +175,10 @@ def estimate_request_tokens(request: Request) -> int:
     known = request.encoded.tokens
     found = estimate_overhead(request.system, request.tools)
     for shown in request.messages:
-        if shown.key not in known:
-            known[shown.key] = estimate_tokens(shown.message)
-        found += known[shown.key]
+        key = (shown.n, shown.variant)
+        if key not in known:
+            known[key] = estimate_tokens(shown.message)
+        found += known[key]
     return found
 
 
@@ -192,7 +193,9 @@ def fit_request_to(
         return request
     budget = int(most / scale) - beside
     cut = fit_messages([shown.message for shown in request.messages], max(budget, 1))
-    shown = tuple(ContextMessage(request.messages[i].key, message) for i, message in cut.kept)
+    shown = tuple(
+        msgspec.structs.replace(request.messages[i], message=message) for i, message in cut.kept
+    )
     if sum(estimate_tokens(each.message) for each in shown) > budget and not guessed:
         raise ContextOverflow(
             f"the prompt and the tools take about {int(beside * scale):,} tokens and the "

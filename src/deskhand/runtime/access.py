@@ -53,7 +53,7 @@ class LocalAccess:
         return check(principal, session, options)
 
     def render_prompt(self, state: State) -> tuple[str, ...]:
-        return self._host.agent_of(state.session).prompt(state)
+        return self._host.agent_of(state.session).context.blocks(state)
 
 
 _: type[Access] = LocalAccess

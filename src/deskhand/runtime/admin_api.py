@@ -183,7 +183,7 @@ class RunningAdmin:
 
     async def skills(self, principal: Principal, agent: str) -> list[SkillView]:
         found = await anyio.to_thread.run_sync(self._skills(agent).find)
-        reach = await self._app.current.agent(agent).open_scope()
+        reach = await self._app.current.agent(agent).workspace.open_scope()
         marks = await load_scope_marks(reach)
         bound = bound_from_rows(await approved_digests(self._app.store))
         found = {
@@ -299,7 +299,7 @@ class RunningAdmin:
         return hooks is not None and hooks.has("before_agent_end")
 
     async def tool_scope(self, agent: str) -> ToolScope:
-        return await self._app.current.agent(agent).open_scope()
+        return await self._app.current.agent(agent).workspace.open_scope()
 
     async def search_models(self, wanted: str) -> list[ModelView]:
         return await anyio.to_thread.run_sync(self._search_catalogue, wanted.casefold().split())
@@ -461,7 +461,7 @@ class RunningAdmin:
         return Price(0.0, 0.0, 0.0) if free else None
 
     def build_prompt(self, state: State) -> tuple[str, ...]:
-        return tuple(self._app.current.agent_of(state.session).prompt(state))
+        return tuple(self._app.current.agent_of(state.session).context.blocks(state))
 
     def trace(self, log: Sequence[Recorded]) -> list[SpanView]:
         trace = Trace(self._app.redact)

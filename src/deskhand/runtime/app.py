@@ -26,15 +26,16 @@ import msgspec
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
-from ..agent.loop import Driver
-from ..agent.profile import Ports
+from ..agent.seams import Services
+from ..agent.session import Session
 from ..assembly.factory import AgentParts
-from ..assembly.model_cooldowns import Retries
+from ..assembly.model_pool import ModelPool
 from ..assembly.plugins import Plugins
 from ..channels.base import Allowing, Channel, Closing, Healthy, Instructing
 from ..config.clock import RandomIds, SystemClock
 from ..config.config import Settings
 from ..config.statements import load_statements
+from ..deepwork.continue_after_restart import Continuing
 from ..gateway.ask_status import AskStatus
 from ..gateway.channel_loader import open_channels
 from ..gateway.dispatch import Dispatch, SelectSession
@@ -46,6 +47,7 @@ from ..gateway.local_stream import serve_socket as serve_socket
 from ..gateway.machine_rounds import MachineRounds
 from ..gateway.outbox import Outbox, Render, render_unchanged
 from ..gateway.outgoing_redaction import without_secrets
+from ..gateway.publisher import EventPublisher
 from ..gateway.streamed_replies import Drafts
 from ..gateway.typing_indicator import TypingIndicator
 from ..gateway.usage_footer import UsageFooter
@@ -62,12 +64,11 @@ from ..secrets.redaction import Redactor
 from ..secrets.secrets import Secrets
 from ..store.base import Store
 from ..store.blobs import Blobs
-from ..store.queries import members_of
 from ..store.sqlite import SqliteStore
 from ..supervision.health_checks import (
     Checkup,
+    ModelHealth,
     driver_fact,
-    record_model_event,
     reset_model_health,
     sandbox_fact,
 )
@@ -78,12 +79,11 @@ from ..supervision.restart_command import Restart
 from ..supervision.restart_with_backoff import Child, keep_running
 from ..tools.base import Tool, Tools
 from ..types.clock import Clock, Ids
-from ..types.door import Progress
 from ..types.errors import ConfigError, DeskhandError, StoreError, StoreUnavailable
-from ..types.events import Recorded
+from ..types.events import Recorded, ToolFinished
 from ..types.health import Health, HealthFact, combine_states
-from ..types.identity import OWN_SURFACES, Address, Inbound, Principal, Receipt
-from ..types.people import OWNER_NAME
+from ..types.identity import Address, Inbound, Principal, Receipt
+from ..users.approvers import UserApprovers
 from ..users.owner_alerts import Alerts
 from ..users.pairing import RESERVED_CHANNELS
 from ..users.strangers import NO_ACCESS, Response, Strangers
@@ -100,8 +100,6 @@ from .tool_wiring import ToolWiring
 log = logging.getLogger(__name__)
 
 PR_SET_DUMPABLE = 4
-_REDACTED_PROGRESS = ("tool_result", "prompt", "request", "status")
-"""Progress with text that was not redacted where it was made."""
 RECOVERY_RETRY_S = 1.0
 
 
@@ -194,13 +192,14 @@ class App:
         self.supervised = False
         self.on_up: Callable[[], None] = lambda: None
 
-        self.dispatch = Dispatch(self.store, self._make_driver, clock, self._on_drive_error)
+        self.dispatch = Dispatch(self.store, self._open_session, clock, self._on_drive_error)
         self.feed = Feed(partial(SocketTap, home.socket))
         self._intake = anyio.CancelScope()
 
         self.drafts = Drafts(self.store, channels, clock, self._reply_target)
         self.outbox = Outbox(self.store, channels, clock, self.drafts)
         self.ask_status = AskStatus(self.store, channels)
+        self.publisher = EventPublisher(self.feed, self.drafts, self.redact)
         self.typing_indicator = TypingIndicator(channels, self.dispatch, clock)
 
         self.people = people = open_people(self.store, clock, self._roles, self._guests)
@@ -230,7 +229,8 @@ class App:
 
         self._set_renderer()
         self.current.open(self)
-        self._ports = self._open_ports()
+        self._join_listeners()
+        self._services = self._make_services()
 
     @property
     def settings(self) -> Settings:
@@ -288,24 +288,34 @@ class App:
             people=None if parts.authorize else self.people,
         )
 
-    def _open_ports(self) -> Ports:
+    def _make_services(self) -> Services:
         parts = self.parts
-        return Ports(
+        return Services(
             store=self.store,
-            open_model=parts.model,
-            next_try=Retries(random.random, parts.clock.monotonic).next,
+            models=ModelPool(parts.model, random.random, parts.clock.monotonic),
+            publisher=self.publisher,
             clock=parts.clock,
             ids=parts.ids,
-            publish=self._publish,
-            uses_outbox=_uses_outbox,
-            blob=PictureStore(self.blobs.get, self.blobs.path).get,
-            find_approvers=self._outside_approvers,
+            approvers=UserApprovers(self.store, self.people, self.alerts),
+            undo=self.effects,
+            closing_notes=self.review_notice,
             secrets=SecretHiding(self.redact),
-            revert_effects=self.effects.undo_turns,
+            pictures=PictureStore(self.blobs.get, self.blobs.path),
             budgets=self.features.budgets,
-            owner_addresses=self._owner_addresses,
-            close_turn=self.review_notice,
         )
+
+    def _join_listeners(self) -> None:
+        """Everybody who does something when an event happens, in the order in which they are
+        told."""
+        self.publisher.join(
+            self.background,
+            *self.features.listeners(),
+            ModelHealth(self.vitals, self._configured_models),
+            self.restart,
+            RestartOnRequest(self.features.continuing, self.restart),
+        )
+        if self.parts.channels:
+            self.publisher.join(self.outbox, self.ask_status)
 
     def _roles(self) -> Roles:
         return {name: role.agents for name, role in self.settings.config.roles.items()}
@@ -334,42 +344,9 @@ class App:
             render = UsageFooter(self.store)
         self.outbox.render = without_secrets(render, self.redact)
 
-    def _make_driver(self, session: str) -> Driver:
+    def _open_session(self, session: str) -> Session:
         agent = self.features.agent_in_session(session, self.current.agent_of(session))
-        return Driver(session, agent, self._ports)
-
-    async def _outside_approvers(self, session: str) -> tuple[str, ...]:
-        """The owners, when nobody who takes part in this session may approve a call; otherwise
-        nobody."""
-        members = await members_of(self.store, session)
-        try:
-            users = await self.people.users()
-        except StoreError:
-            return (OWNER_NAME,)
-        for user in users:
-            if user.name in members and {"owner", "approver"} & set(user.roles):
-                return ()
-        return tuple(user.name for user in users if "owner" in user.roles)
-
-    async def _owner_addresses(self) -> Sequence[Address]:
-        return [address for _, address in await self.alerts.owners()]
-
-    def _publish(self, session: str, item: Recorded | Progress) -> None:
-        if isinstance(item, Progress) and item.kind in _REDACTED_PROGRESS:
-            item = replace(item, text=self.redact(item.text))
-        self.feed.publish(session, item)
-        if isinstance(item, Recorded):
-            self.background.on_event(item)
-            self.features.on_event(item)
-            if self.parts.channels:
-                self.outbox.wake()
-                self.ask_status.on_event(item)
-            record_model_event(self.vitals, item.event, self._configured_models)
-            self.restart.on_event(item)
-            if self.features.continuing.is_restart_request(item):
-                self.restart.request()
-        if self.drafts.channels:
-            self.drafts.on_item(session, item)
+        return Session(session, agent, self._services)
 
     def _configured_models(self) -> set[str]:
         settings = self.settings
@@ -574,8 +551,18 @@ class App:
         await self.store.close()
 
 
-def _uses_outbox(address: Address) -> bool:
-    return address.channel not in OWN_SURFACES
+class RestartOnRequest:
+    """Restarts when a call of the restart tool is on disk."""
+
+    listens_to = (ToolFinished,)
+
+    def __init__(self, continuing: Continuing, restart: Restart) -> None:
+        self._continuing = continuing
+        self._restart = restart
+
+    def on_event(self, recorded: Recorded) -> None:
+        if self._continuing.is_restart_request(recorded):
+            self._restart.request()
 
 
 def with_channels(parts: Parts, settings: Settings) -> Parts:

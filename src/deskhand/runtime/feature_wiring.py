@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ..agent.profile import Agent
+from ..agent.agent import Agent
 from ..agent.state import State
 from ..assembly.chat_commands import CommandHandlers
 from ..assembly.host import Host
@@ -18,6 +18,7 @@ from ..deepwork.continue_after_restart import Continuing
 from ..deepwork.driver import Deep
 from ..evals.runner import Replayer
 from ..gateway.inject import InboundInjector
+from ..gateway.publisher import Listener
 from ..jobs.chat import JobsCommand
 from ..jobs.run_settings import apply_job_settings
 from ..jobs.wiring import JobWiring
@@ -30,7 +31,7 @@ from ..models.base import Model
 from ..policy.roles import may_talk
 from ..supervision.restart_with_backoff import Child
 from ..tools.base import Tool
-from ..types.events import CommandRun, Recalled, Recorded
+from ..types.events import Recalled
 from ..types.identity import EVERYBODY, Waiting, only_person
 from ..workspace.change_tools import change_tools
 from ..workspace.undo_journal import UndoJournal
@@ -59,7 +60,7 @@ class FeatureWiring:
         self.past_search = PastSearch(ground.store, lambda: ground.settings().config.timezone)
         self.learning = Learning(ground, self.side_queries, self.remembering.memory)
         self.jobs = JobWiring(ground, self.injector, self.learning)
-        self.summarize = Summarizer(ground.store, self.side_queries, ground.clock)
+        self.summarizer = Summarizer(ground.store, self.side_queries, ground.clock)
         self.deep = Deep(ground, self.injector, self.side_queries)
         self.replaying = Replayer(ground, trying, model, self.budgets, self.agent_in_session)
         self.own_tools = OwnTools(ground.store, ground.clock, words)
@@ -129,15 +130,14 @@ class FeatureWiring:
         alone = only_person(state.participants_with(row)) != EVERYBODY
         return self.reviewing.answer(row.principal, args, alone=alone)
 
-    def on_event(self, recorded: Recorded) -> None:
-        """Tell the features of an event. Never waits."""
-        self.reviewing.on_event(recorded)
-        self.budgets.on_event(recorded)
-        self.jobs.on_event(recorded)
-        self.deep.on_event(recorded)
-        self.memory_command.on_event(recorded)
-        if isinstance(recorded.event, CommandRun):
-            self.learning.on_event(recorded)
+    def listeners(self) -> Iterator[Listener]:
+        """What is told of events."""
+        yield self.reviewing
+        yield self.budgets
+        yield from self.jobs.listeners()
+        yield self.deep
+        yield self.memory_command
+        yield self.learning
 
     def agent_in_session(self, session: str, agent: Agent) -> Agent:
         """The agent with the settings that a job makes for this session."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ..agent.profile import Agent
+from ..agent.agent import Agent
 from ..assembly.host import Host
 from ..config.config import Settings
 from ..gateway.dispatch import Dispatch
@@ -49,7 +49,7 @@ class RunningHost(msgspec.Struct, kw_only=True):
         return self.current.agent_of(session)
 
     async def open_scope(self, agent: str) -> ToolScope:
-        return await self.current.agent_of(agent).open_scope()
+        return await self.current.agent_of(agent).workspace.open_scope()
 
     async def with_current_roles(self, principal: Principal) -> Principal:
         if self.people is None:

@@ -8,7 +8,7 @@ from typing import Protocol
 import anyio
 import anyio.to_thread
 
-from ..agent.profile import Agent
+from ..agent.agent import Agent
 from ..assembly.factory import AgentParts, make_agent
 from ..assembly.overrides import Tried
 from ..assembly.plugins import Plugins

@@ -55,7 +55,7 @@ class ToolWiring:
         shown of them. A message whose files cannot be opened stays as it is."""
         ground = self.host
         try:
-            reach = await ground.agent_of(session).open_scope()
+            reach = await ground.agent_of(session).workspace.open_scope()
         except ToolError as error:
             log.warning("Could not open the files of a message: %s", error)
             return message

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from ..agent.profile import Hiding
+from ..agent.seams import SecretHider
 from ..types import events as e
 from ..types.commit import Choices, Outgoing, SayPart
 from ..types.errors import Refused
@@ -244,4 +244,4 @@ def ensure_json(text: str) -> bytes:
     return text.encode()
 
 
-_: type[Hiding] = SecretHiding
+_: type[SecretHider] = SecretHiding

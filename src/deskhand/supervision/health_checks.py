@@ -13,7 +13,7 @@ from ..config.config import Home, Settings
 from ..store.base import Store
 from ..types.clock import Clock
 from ..types.errors import StoreError
-from ..types.events import AnyEvent, ModelFailed, ModelReplied
+from ..types.events import ModelFailed, ModelReplied, Recorded
 from ..types.health import HealthFact, HealthState
 from ..workspace.scope import SandboxProvider
 from . import queries
@@ -138,22 +138,30 @@ def configuration_fact(
     return HealthFact("configuration", "ok", "; ".join(settings.warnings) or str(settings.file))
 
 
-def record_model_event(
-    vitals: Vitals, event: AnyEvent, configured: Callable[[], Collection[str]]
-) -> None:
-    """Leave a note of what a provider did. `configured` gives the models that agents are set to
+class ModelHealth:
+    """Notes how the providers of models are. `configured` gives the models that agents are set to
     use."""
-    match event:
-        case ModelReplied(model=model):
-            vitals.record_success(MODEL_PREFIX + model.partition("/")[0])
-        case ModelFailed(model=model, error=error, detail=detail) if error not in NOT_ITS_FAULT:
-            stays = error in PERMANENT_ERRORS and model in configured()
-            counts_s = None if stays else PROVIDER_FAULT_S
-            vitals.record_failure(
-                MODEL_PREFIX + model.partition("/")[0], f"{error}: {detail}", counts_s
-            )
-        case _:
-            pass
+
+    listens_to = (ModelReplied, ModelFailed)
+
+    def __init__(self, vitals: Vitals, configured: Callable[[], Collection[str]]) -> None:
+        self._vitals = vitals
+        self._configured = configured
+
+    def on_event(self, recorded: Recorded) -> None:
+        match recorded.event:
+            case ModelReplied(model=model):
+                self._vitals.record_success(MODEL_PREFIX + model.partition("/")[0])
+            case ModelFailed() as failed if failed.error not in NOT_ITS_FAULT:
+                self._record_failure(failed)
+            case _:
+                pass
+
+    def _record_failure(self, failed: ModelFailed) -> None:
+        stays = failed.error in PERMANENT_ERRORS and failed.model in self._configured()
+        name = MODEL_PREFIX + failed.model.partition("/")[0]
+        counts_s = None if stays else PROVIDER_FAULT_S
+        self._vitals.record_failure(name, f"{failed.error}: {failed.detail}", counts_s)
 
 
 def reset_model_health(vitals: Vitals) -> None:

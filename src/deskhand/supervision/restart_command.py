@@ -23,6 +23,8 @@ class Restart:
         self._commands: list[tuple[str, int]] = []
         self.requested = anyio.Event()
 
+    listens_to = (CommandRun,)
+
     def on_event(self, recorded: Recorded) -> None:
         """An event passes: it may be the command of somebody who may give it."""
         event = recorded.event

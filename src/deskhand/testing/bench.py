@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from ..agent.loop import Driver
-from ..agent.profile import Agent, Ports
-from ..assembly.chat_commands import run_command
+from ..agent.agent import Agent
+from ..agent.loop import drive
+from ..agent.seams import Services
+from ..agent.session import Session
+from ..agent.state import State
+from ..assembly.chat_commands import ChatCommands
 from ..config.statements import load_statements as all_statements
 from ..gateway.door import is_interrupt
 from ..models.base import Model
@@ -21,11 +23,12 @@ from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
 from ..tools.base import Tool, ToolScope
 from ..types.door import Progress
-from ..types.events import AnyEvent, ModelFailed, Recorded, ToolFinished
+from ..types.events import AnyEvent, ModelFailed, Recalled, Recorded, ToolFinished
 from ..types.identity import Address, Answer, Body, Inbound, Principal, Said, When
 from ..types.labels import Label
 from ..types.limits import Limits
 from ..types.messages import Message, Text, ToolResult
+from ..types.steps import Condensed
 from ..workspace.scope import SandboxProvider, ToolScopes
 from .clock import CountingIds, SetClock
 
@@ -45,11 +48,64 @@ def allow(case: Case) -> Decision:
     return Decision("allow", "")
 
 
-def never_again(
-    models: Sequence[str], failures: Sequence[ModelFailed], now: float
-) -> tuple[str, float] | None:
-    """The first try is made at once, and no second."""
-    return None if failures else (models[0], now)
+class RuleJudge:
+    """An `agent.seams.Judge` that asks a function."""
+
+    def __init__(self, decide: Callable[[Case], Decision]) -> None:
+        self._decide = decide
+
+    def judge(self, case: Case) -> Decision:
+        return self._decide(case)
+
+
+class ShortContext:
+    """An `agent.seams.ContextSource` with two blocks, and without a memory."""
+
+    def blocks(self, state: State) -> tuple[str, ...]:
+        return "You help.", f"On {state.turn.address.channel}." if state.turn else ""
+
+    async def recall(self, state: State) -> Recalled | None:
+        return None
+
+    async def summarize(self, state: State, messages: Sequence[Message], focus: str) -> Condensed:
+        return Condensed()
+
+
+class OneModel:
+    """`agent.seams.Models` with one model, whatever it is called. The first try is made at once,
+    and no second."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def open(self, name: str) -> Model:
+        return self.model
+
+    def next_try(
+        self, chain: Sequence[str], failures: Sequence[ModelFailed], now: float
+    ) -> tuple[str, float] | None:
+        return None if failures else (chain[0], now)
+
+
+class OneFolder:
+    """An `agent.seams.Workspace` of one folder."""
+
+    def __init__(self, scopes: ToolScopes, folder: Path) -> None:
+        self._scopes = scopes
+        self._folder = folder
+
+    async def open_scope(self) -> ToolScope:
+        return await self._scopes.open_scope("agent", self._folder)
+
+
+class ShownItems:
+    """An `agent.seams.Publisher` that keeps everything in a list."""
+
+    def __init__(self, items: list[Recorded | Progress]) -> None:
+        self._items = items
+
+    def publish(self, session: str, item: Recorded | Progress) -> None:
+        self._items.append(item)
 
 
 class Bench:
@@ -62,46 +118,39 @@ class Bench:
         tools: Sequence[Tool] = (),
         statements: Mapping[str, str] | None = None,
     ) -> None:
-        self.path, self.clock, self.ids = path, SetClock(), CountingIds()
+        self.path = path
+        self.clock = SetClock()
+        self.ids = CountingIds()
         self.store: Store = SqliteStore(path, {**all_statements(), **(statements or {})})
         self.shown: list[Recorded | Progress] = []
         self.meter = UsageMeter()
-        self.agent = Agent(
-            "agent",
-            ("test/model",),
-            lambda state: ("You help.", f"On {state.turn.address.channel}." if state.turn else ""),
-            {tool.spec.name: tool for tool in tools},
-            allow,
-            self.reach,
-            str(path.parent),
-            commands=partial(run_command, lambda principal, session, options: ""),
-        )
-        self._reaches = ToolScopes(self.store, Blobs(path.parent / "blobs"), SandboxProvider())
-        self._model = model
+        self._scopes = ToolScopes(self.store, Blobs(path.parent / "blobs"), SandboxProvider())
+        self._models = OneModel(model)
         self._count = 0
-        self.driver = self.start()
+        self.agent = Agent(
+            name="agent",
+            models=("test/model",),
+            tools={tool.spec.name: tool for tool in tools},
+            context=ShortContext(),
+            judge=RuleJudge(allow),
+            workspace=OneFolder(self._scopes, path.parent),
+            commands=ChatCommands(lambda principal, session, options: ""),
+            folder=str(path.parent),
+        )
+        self.session = self.start()
 
-    def opened(self, name: str) -> Model:
-        """The model, whatever it is called."""
-        return self._model
-
-    async def reach(self) -> ToolScope:
-        return await self._reaches.open_scope("agent", Path(self.agent.folder))
-
-    def start(self) -> Driver:
-        """A driver without any memory, as after a restart."""
-        ports = Ports(
-            self.store,
-            self.opened,
-            never_again,
-            self.clock,
-            self.ids,
-            lambda session, item: self.shown.append(item),
-            lambda address: True,
+    def start(self) -> Session:
+        """The session without any memory, as after a restart."""
+        services = Services(
+            store=self.store,
+            models=self._models,
+            publisher=ShownItems(self.shown),
+            clock=self.clock,
+            ids=self.ids,
             meter=self.meter,
         )
-        self.driver = Driver(SESSION, self.agent, ports)
-        return self.driver
+        self.session = Session(SESSION, self.agent, services)
+        return self.session
 
     def configure(
         self,
@@ -110,29 +159,39 @@ class Bench:
         workspace: Path | None = None,
     ) -> None:
         """Other settings, which hold from a restart that is made now."""
+        folder = workspace or Path(self.agent.folder)
         self.agent = replace(
             self.agent,
-            decide=decide,
+            judge=RuleJudge(decide),
             limits=limits or self.agent.limits,
-            folder=str(workspace) if workspace else self.agent.folder,
+            workspace=OneFolder(self._scopes, folder),
+            folder=str(folder),
         )
         self.start()
+
+    def answer_with(self, model: Model) -> None:
+        """Another model from now on."""
+        self._models.model = model
+
+    async def drive(self) -> float | None:
+        """Do everything that is owed. Returns when the session wants to be woken."""
+        return await drive(self.session)
 
     async def accept(
         self, body: Body, who: Principal = ANN, when: When = "steer", store: Store | None = None
     ) -> Accepted:
-        """Somebody sends this; the driver is not told."""
+        """Somebody sends this; the session is not told."""
         self._count += 1
         inbound = Inbound(str(self._count), PLACE, who.id, self.clock.now(), body, when=when)
         return await (store or self.store).accept(inbound, who, SESSION)
 
     async def tell(self, body: Body | str, who: Principal = ANN, when: When = "steer") -> None:
-        """Somebody sends this, and the driver learns of it as from dispatch."""
+        """Somebody sends this, and the session learns of it as from dispatch."""
         given = said(body, who) if isinstance(body, str) else body
         await self.accept(given, who, when)
-        self.driver.has_news = True
+        self.session.inbox.has_news = True
         if is_interrupt(given, when):
-            self.driver.interrupt()
+            self.session.interrupt_step()
 
     async def say(
         self, body: Body | str, who: Principal = ANN, when: When = "steer"
@@ -140,7 +199,7 @@ class Bench:
         """Somebody sends this, and it is driven to its end. Returns when the session wants to be
         woken."""
         await self.tell(body, who, when)
-        return await self.driver.drive()
+        return await self.drive()
 
     async def answer(self, choice: str, who: Principal = ANN) -> float | None:
         """Press the button of the last question."""
@@ -161,5 +220,5 @@ class Bench:
         ]
 
     async def close(self) -> None:
-        self._reaches.close()
+        self._scopes.close()
         await self.store.close()

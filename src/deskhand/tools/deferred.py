@@ -24,6 +24,8 @@ from .documents.invisible import escape_invisible
 TOOL_SEARCH = "tool_search"
 MAX_FOUND = 5
 MAX_NAMED = 20
+MAX_CHOICES = 100
+"""So many choices of tools are kept ready for conversations that are held alike."""
 MAX_LINE_CHARS = 72
 MAX_LIST_CHARS = 3_000
 """The first words of what a tool does; and all that is said of deferred ones. Beyond it they are
@@ -127,14 +129,26 @@ def _escape_value(key: str, value: Any) -> Any:
             return value
 
 
-def select_schemas(
-    schemas: Sequence[ToolSchema], tools: Tools, options: SessionOptions
-) -> tuple[ToolSchema, ...]:
-    """Those of the schemas whose tools are offered, in the order in which they are."""
-    known = {schema.name: schema for schema in schemas}
-    return tuple(
-        known[spec.name] for spec in list_offered_specs(tools, options) if spec.name in known
-    )
+class ToolSchemas:
+    """What models are told of the tools of one agent. Each schema is made once, and each choice of
+    them once for conversations that are held alike."""
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+        self._schemas = {schema.name: schema for schema in make_schemas(tools)}
+        self._offered: dict[tuple[object, ...], tuple[ToolSchema, ...]] = {}
+
+    def offered(self, options: SessionOptions) -> tuple[ToolSchema, ...]:
+        """Those that a conversation with these options is offered, in the order in which they
+        are."""
+        key = (options.mode, options.plan_mode, options.loaded_tools)
+        found = self._offered.get(key)
+        if found is None:
+            if len(self._offered) >= MAX_CHOICES:
+                self._offered.clear()
+            specs = list_offered_specs(self._tools, options)
+            found = self._offered[key] = tuple(self._schemas[spec.name] for spec in specs)
+        return found
 
 
 def estimate_schema_tokens(schema: ToolSchema) -> int:

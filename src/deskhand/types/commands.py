@@ -7,7 +7,7 @@ import msgspec
 
 class ChatCommand(msgspec.Struct, frozen=True):
     """`role` is needed to use it; '' for everyone who may talk here. What a command does stands in
-    `runtime.commands`, and for those that go `back` over the log in `agent.rewind`."""
+    `assembly.chat_commands`, and in `agent.rewind` where it `rewinds` the log."""
 
     name: str
     help: str

@@ -28,7 +28,7 @@ class Progress(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     when all of them are over. The first piece of a reply names the `model` that gives it, which was
     asked with `recalled` memories. In a conversation that is traced, `prompt` is the system prompt
     with which the model is asked now, which owners alone are shown, and `request` the rest of it
-    (see `agent.tracing`).
+    (see `agent.trace`).
     """
 
     kind: Literal[

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -424,6 +424,7 @@ AnyEvent = (
     | Undone
     | Branched
 )
+EVENT_TYPES: tuple[type[AnyEvent], ...] = get_args(AnyEvent)
 
 
 class Recorded(msgspec.Struct, frozen=True, gc=False):

@@ -11,7 +11,8 @@ import anyio.to_thread
 import msgspec
 from starlette.responses import Response
 
-from ..agent.state import State, fold
+from ..agent.fold import fold
+from ..agent.state import State
 from ..models.base import ThinkingLevel
 from ..store.queries import count_messages
 from ..tools.paths import Place, Workspace

@@ -9,8 +9,8 @@ import msgspec
 from msgspec.structs import asdict
 from starlette.websockets import WebSocket
 
+from ..agent.fold import fold
 from ..agent.state import State as Session
-from ..agent.state import fold
 from ..models.base import ToolSchema
 from ..policy.plan import EXIT_PLAN_MODE
 from ..store.queries import processes_of

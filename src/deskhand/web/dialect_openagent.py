@@ -8,8 +8,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ..agent import state as session
-from ..agent.tracing import TracedRequest, read_request
+from ..agent.fold import fold
+from ..agent.state import State as Session
+from ..agent.trace import TracedRequest, read_request
 from ..models.base import ThinkingLevel, ToolSchema
 from ..policy.plan import EXIT_PLAN_MODE
 from ..tools.task_board import TASK_TOOLS
@@ -61,7 +62,7 @@ class OpenAgentDialectState(msgspec.Struct):
     compacting: bool = False
     calls: dict[str, OpenAgentCall] = {}
     feedback: str = ""
-    traced: session.State | None = None
+    traced: Session | None = None
     prompt: str = ""
     request_shown: bool = False
 
@@ -87,7 +88,7 @@ def translate(
         return _on_progress(state, item)
     out = _on_event(state, item, lookups)
     if state.traced is not None:
-        session.fold(state.traced, (item,))
+        fold(state.traced, (item,))
     return out
 
 
@@ -226,7 +227,7 @@ def _request_frame(state: OpenAgentDialectState, asked: TracedRequest) -> Frame:
 
 
 def _request_from_log(
-    state: OpenAgentDialectState, traced: session.State, event: e.ModelReplied
+    state: OpenAgentDialectState, traced: Session, event: e.ModelReplied
 ) -> TracedRequest:
     """The model call that this reply answers, as far as the log shows it."""
     messages: tuple[Message, ...] = tuple(each.message for each in traced.messages)

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from ..agent.fold import fold
 from ..agent.rewind import RewindView
-from ..agent.state import State, fold
-from ..models.message_variants import VARIANTS
+from ..agent.state import State
 from ..types import events as e
 from ..types.errors import Refused, StaleSession
 from ..types.identity import Command
@@ -252,7 +252,7 @@ async def get_state(call: Call) -> StateView:
     then = fold(State(session), log[:n])
     redact = call.web.redact
     context = [
-        ShownView(each.key // VARIANTS, each.message.role, redact(render_message(each.message)))
+        ShownView(each.n, each.message.role, redact(render_message(each.message)))
         for each in then.messages
     ]
     owner = "owner" in call.principal.roles  # what an agent is told is between it and its owner

@@ -260,8 +260,8 @@ def _describe_outcome(folder: str, taken: UndoneEffect, lost: Sequence[str]) -> 
 
 
 class ReviewNotice:
-    """Says at the end of a turn which files there are to review. `untold` are the sessions that
-    have changed files and not said so."""
+    """Implements `agent.seams.ClosingNotes`: says at the end of a turn which files there are to
+    review. `untold` are the sessions that have changed files and not said so."""
 
     def __init__(self, store: Store, untold: set[str], alerts: Alerts, clock: Clock) -> None:
         self._store = store
@@ -270,7 +270,7 @@ class ReviewNotice:
         self._clock = clock
         self._recalled = False
 
-    async def __call__(self, session: str, turn: Turn) -> tuple[str, tuple[Change, ...]]:
+    async def closing_note(self, session: str, turn: Turn) -> tuple[str, tuple[Change, ...]]:
         """What to add to the answer ('' for nothing), and the rows that mark it as said. When no
         owner reads the answer, the owners are told in a message of their own."""
         if not self._recalled:  # once: those that an earlier process left

@@ -124,6 +124,11 @@ class Background:
 
     # Events
 
+    listens_to = (
+        ToolFinished,
+        CommandRun,
+    )
+
     def on_event(self, recorded: Recorded) -> None:
         """Start what a tool result asks for, and stop everything in a session on /stop. Never
         waits."""

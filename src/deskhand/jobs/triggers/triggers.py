@@ -154,6 +154,11 @@ class Triggering:
 
     # Events, webhooks and messages
 
+    listens_to = (
+        MessageReceived,
+        TurnEnded,
+    )
+
     def on_event(self, recorded: Recorded) -> None:
         """Note turns that begin and end. Never waits."""
         match recorded.event:

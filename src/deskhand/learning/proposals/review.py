@@ -70,6 +70,11 @@ class Reviewing:
     def _config(self) -> SkillsReview:
         return self._ground.settings().config.skills_review
 
+    listens_to = (
+        e.TurnEnded,
+        e.Undone,
+    )
+
     def on_event(self, recorded: e.Recorded) -> None:
         """Take note of turns that ended or were rewound. Never waits."""
         match recorded.event:

@@ -270,7 +270,7 @@ class Proposals:
         ground = self._ground
         effects = UndoJournal(
             ground.store,
-            lambda agent: ground.agent_of(f"{agent}/").open_scope(),
+            lambda agent: ground.agent_of(f"{agent}/").workspace.open_scope(),
             ground.clock,
             ground.ids,
         )
@@ -323,7 +323,7 @@ class Proposals:
         """The files of its agent. Raises ConfigError when the agent is gone."""
         if proposal.agent not in self._ground.settings().agents:
             raise ConfigError(f"the agent {proposal.agent!r} is gone")
-        return await self._ground.agent_of(f"{proposal.agent}/").open_scope()
+        return await self._ground.agent_of(f"{proposal.agent}/").workspace.open_scope()
 
     # The approval of its folder
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from deskhand.agent.pending_annotations import MAX_ENTRIES, add_annotation, add_sent_answer
 from deskhand.models.base import ContextMessage
-from deskhand.models.pending_annotations import MAX_ENTRIES, add_annotation, add_sent_answer
 from deskhand.types.events import MessageDelivered, MessageEdited, Reacted
 from deskhand.types.identity import Principal
 from deskhand.types.labels import LOCAL, OWNER, UNTRUSTED
@@ -69,7 +69,7 @@ def test_few_are_kept() -> None:
 
 
 def said(n: int, text: str, role: str = "assistant") -> ContextMessage:
-    return ContextMessage(n * 4 + 1, Message(role, (Text(text),)))  # type: ignore[arg-type]
+    return ContextMessage(n, Message(role, (Text(text),)))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -97,5 +97,5 @@ def test_answers_are_known_by_the_event_after_which_they_were_said(
         said(6, " "),
     ]
     sent: dict[str, str] = {}
-    add_sent_answer(sent, MessageDelivered(key, "p1"), messages, 4)
+    add_sent_answer(sent, MessageDelivered(key, "p1"), messages)
     assert sent == ({} if quoted is None else {"p1": quoted})

@@ -7,9 +7,10 @@ from typing import get_args
 import msgspec
 import pytest
 
-from deskhand.agent.state import _FOLDS, State, fold
-from deskhand.agent.step import answer_text, next_step
-from deskhand.policy.loop_guard import detect_loop
+from deskhand.agent.fold import _FOLDS, fold
+from deskhand.agent.loop_guard import detect_loop
+from deskhand.agent.next_step import answer_text, next_step
+from deskhand.agent.state import State
 from deskhand.testing.shorten import compact
 from deskhand.types import events as e
 from deskhand.types.identity import Address, Principal

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
+from ..models.base import ContextMessage
 from ..types.events import MessageDelivered, MessageEdited, Reacted
 from ..types.labels import LOCAL, join_labels
 from ..types.messages import Text, clean_text
-from .base import ContextMessage
 
 V = TypeVar("V")
 
@@ -46,7 +46,7 @@ def add_annotation(
 
 
 def add_sent_answer(
-    sent: dict[str, str], event: MessageDelivered, messages: Sequence[ContextMessage], forms: int
+    sent: dict[str, str], event: MessageDelivered, messages: Sequence[ContextMessage]
 ) -> None:
     """Note the beginning of the answer that was delivered. Its key ends with the event after which
     it was said and a number; other keys are those of tools."""
@@ -56,7 +56,7 @@ def add_sent_answer(
     said = (
         shown.message.text
         for shown in reversed(messages)
-        if _is_answer(shown) and shown.key // forms <= int(n)
+        if _is_answer(shown) and shown.n <= int(n)
     )
     _put_bounded(sent, event.platform_id, _cut(" ".join(next(said, "").split()), QUOTE_CHARS))
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ..models.window import estimate_fresh_tokens, is_worth_compacting
-from ..policy.loop_guard import detect_loop, make_hints
 from ..types.client import ClientRequest
 from ..types.events import Turn
 from ..types.limits import Limits
 from ..types.steps import AskModel, Compact, EndTurn, RunTools, Step, Wait
 from ..types.turn import OpenCall
 from .client_calls import next_call
+from .loop_guard import detect_loop, make_hints
 from .state import State
 
 SHORT_WAIT_S = 5.0

@@ -1,0 +1,117 @@
+"""Takes in what waits for a session: messages, commands, answers, reports of deliveries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..policy.consent import save_grant
+from ..types.errors import Refused
+from ..types.events import AnyEvent, ApprovalAnswered, CommandRun, MessageDelivered
+from ..types.identity import Answer, Command, Waiting
+from ..types.messages import Text
+from ..types.turn import make_refusal
+from .admit import admit_next
+from .journal import uses_outbox
+from .judge_call import make_setting
+from .rewind import MAX_TITLES, RewindView, make_branch, plan_rewind, plan_uncompact
+from .session import Session
+from .state import find_asked_calls
+
+
+async def admit_messages(session: Session) -> None:
+    """Take in everything that may enter now, in the order of `admit_next`. When this returns, it is
+    on disk; what may not enter yet goes on waiting.
+
+    Raises StaleSession, StoreUnavailable.
+    """
+    inbox = session.inbox
+    journal = session.journal
+    inbox.has_news = False
+    session.interrupt.requested = False
+    journal.reopen()
+
+    waiting = await session.services.store.list_waiting(session.name)
+    while admitted := admit_next(session.state, waiting, session.agent.commands):
+        row, events = admitted
+        waiting.remove(row)
+        events = events or await _rewind_or_branch(session, row)
+        _remember_grants(session, events)
+        journal.record(*events)
+        journal.mark_admitted(row.inbox_id)
+        _reply_to_commands(session, row, events)
+
+    if not journal.is_clean:
+        await journal.commit()
+    inbox.left_at = session.state.n if waiting else None
+
+
+async def record_deliveries(session: Session) -> None:
+    """Note which answers have reached their platform since the last drive; the next commit writes
+    it. Costs nothing for a turn that answers in the log."""
+    turn = session.state.turn
+    if turn is not None and not uses_outbox(turn.address):
+        return
+    for sent in await session.services.store.list_delivered(session.name):
+        session.journal.record(MessageDelivered(sent.key, sent.platform_id, sent.mark))
+        session.journal.mark_delivered(sent.key)
+
+
+def _reply_to_commands(session: Session, row: Waiting, events: Sequence[AnyEvent]) -> None:
+    """Send the reply of a command; a button hears what became of its press. A stop is answered by
+    the end of its turn."""
+    turn = session.state.turn
+    if turn is not None and turn.stopped:
+        return
+    inbound = row.inbound
+    reply_to = inbound.external_id if isinstance(inbound.body, Answer) else ""
+    for event in events:
+        if isinstance(event, CommandRun):
+            session.journal.enqueue_message(inbound.address, (Text(event.reply),), reply_to)
+
+
+def _remember_grants(session: Session, events: Sequence[AnyEvent]) -> None:
+    """Store `always` and `never` for exactly the call that was asked about."""
+    turn = session.state.turn
+    for event in events:
+        if not isinstance(event, ApprovalAnswered) or event.choice not in ("always", "never"):
+            continue
+        if turn is not None:
+            call = find_asked_calls(session.state, event.ask_id)[0].call
+            now = session.services.clock.now()
+            grant = save_grant(event, call, make_setting(session), turn.principal, now)
+            session.journal.add_changes((grant,))
+
+
+async def _rewind_or_branch(session: Session, row: Waiting) -> list[AnyEvent]:
+    """The events of what needs the whole log: to go back in it, or to branch off."""
+    await session.journal.commit()
+    state = session.state
+    log = await session.services.store.events(session.name)
+    past = RewindView(session.name, log, state.zone)
+    body = row.inbound.body
+    name = body.name if isinstance(body, Command) else ""
+    try:
+        if name == "branch":
+            return [await _branch(session, row, past)]
+        if name == "uncompact":
+            return plan_uncompact(state, row, past)
+        events = plan_rewind(state, row, past)
+        return await session.services.undo.undo_turns(session.name, row.principal, events)
+    except Refused as error:
+        return [make_refusal(row, str(error))]
+
+
+async def _branch(session: Session, row: Waiting, past: RewindView) -> CommandRun:
+    """Begin the branch. After a crash it is found begun, and not begun again. Raises Refused."""
+    store = session.services.store
+    others = await store.search_titles(row.principal, past.heading, MAX_TITLES)
+    taken = {other.title for other in others}
+    now = session.services.clock.now()
+    commit = make_branch(past, row.principal, session.state.n, "", now, taken)
+    if not await store.history(commit.session):
+        await store.commit(commit)
+
+    body = row.inbound.body
+    args = body.args if isinstance(body, Command) else ""
+    said = f"Go on from here in “{commit.session}” as well; this conversation stays as it is."
+    return CommandRun(row.inbox_id, row.principal, "branch", args, said)

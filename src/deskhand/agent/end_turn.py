@@ -1,0 +1,86 @@
+"""The last step of a turn: its answer, on disk and on its way in one commit."""
+
+from __future__ import annotations
+
+from ..types.commit import Change
+from ..types.events import CallClosed, TurnEnded
+from ..types.jobs import render_turn_end
+from ..types.messages import Text
+from ..types.steps import EndTurn
+from ..types.turn import make_call_closed, make_refusal
+from .admit import admit_next
+from .next_step import answer_text
+from .session import Session
+
+LATE_RESULT = "nobody returned a result in time"
+LOST_CALL = "given up; it may or may not have happened"
+
+
+async def end_turn(session: Session, step: EndTurn) -> None:
+    """End the turn with what `step` says, or else with the model's last words.
+
+    When this returns, the end is on disk, the answer waits in the outbox in the same commit, and
+    the session is at rest. `before_agent_end` runs before that and may change the answer,
+    `after_agent_end` runs behind it. Raises StaleSession, StoreUnavailable.
+    """
+    turn = session.turn
+    journal = session.journal
+    hooks = session.agent.hooks
+
+    said = step.said
+    text = said or answer_text(turn)
+    if hooks is not None:
+        changed = await hooks.before_end(session.name, turn, text, step.reason)
+        if changed != text:
+            text = said = changed
+
+    for call in list(session.state.calls.values()):  # those of a program that took too long
+        journal.record(make_call_closed(call, "expired", LATE_RESULT))
+    note, changes = await session.services.closing_notes.closing_note(session.name, turn)
+    journal.add_changes(changes)
+    journal.record(TurnEnded(step.reason, tuple(turn.answers), said, note))
+
+    words = render_turn_end(turn.principal, step.reason, text) if said else text
+    parts = [part for part in (words, note) if part.strip()]
+    if parts:
+        journal.enqueue_message(turn.address, (Text("\n\n".join(parts)),), turn.reply_to)
+    await journal.commit(close=True)
+
+    if hooks is not None:
+        await hooks.after_end(session.name, turn, text, step.reason)
+
+
+async def give_up(session: Session, reason: str) -> None:
+    """End the turn, and everything that waits, with a visible failure: the session must be usable
+    again. The reason is kept in a dead letter. Raises StaleSession, StoreUnavailable."""
+    session.drop()
+    try:
+        await session.load()
+        await _end_everything(session, reason)
+    except BaseException:
+        session.drop()  # what is in memory may be ahead of the log
+        raise
+
+
+async def _end_everything(session: Session, reason: str) -> None:
+    journal = session.journal
+    waiting = await session.services.store.list_waiting(session.name)
+    while admitted := admit_next(session.state, waiting, session.agent.commands):
+        row, events = admitted
+        waiting.remove(row)
+        journal.record(*(events or (make_refusal(row, "it failed again and again"),)))
+        journal.mark_admitted(row.inbox_id)
+
+    turn = session.state.turn
+    if turn is not None:
+        said = f"Sorry, I encountered an error and gave this up: {reason}"
+        journal.record(
+            *(CallClosed(call_id, "interrupted", LOST_CALL) for call_id in session.state.calls)
+        )
+        journal.record(TurnEnded("dead", tuple(turn.answers), said))
+        words = render_turn_end(turn.principal, "dead", said)
+        journal.enqueue_message(turn.address, (Text(words),), turn.reply_to)
+
+    row_values = (session.name, session.state.n, session.services.clock.now(), reason)
+    journal.add_changes((Change("dead_insert", row_values),))
+    await journal.commit(close=True)

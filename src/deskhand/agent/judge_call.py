@@ -1,0 +1,129 @@
+"""Decides what becomes of a call, without running it."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from ..policy import approval
+from ..policy.approval import CallSetting, render_arguments
+from ..policy.consent import find_grant
+from ..policy.gate import Given, collect_known_texts
+from ..policy.rules import Case, Decision
+from ..policy.together import JointAsk
+from ..tools.aliases import TOOL_ALIASES, find_tool
+from ..tools.attempt import ReadyCall
+from ..tools.base import Tool, get_effect_function
+from ..types.events import BoundCall, CallClosed
+from ..types.messages import ResultPart, ToolResult
+from ..types.turn import OpenCall, make_failed_result
+from .session import Session
+
+NAME_CHARS = 64
+"""Of a name that a model made up, so much is compared with those that there are."""
+UNCERTAIN = "it may or may not have happened; check before you repeat it"
+TOO_LONG = "too long for a person to approve: do it in smaller steps"
+
+Verdict = ReadyCall | ToolResult | JointAsk | CallClosed
+"""It may run; it has its result; a person must be asked; it is closed unasked."""
+
+
+async def judge_call(session: Session, call: OpenCall) -> Verdict:
+    """What becomes of this call. Raises StoreError."""
+    agent = session.agent
+    name = call.call.name
+    tool = find_tool(name, agent.tools)
+    if tool is None:
+        near = get_close_matches(name[:NAME_CHARS], agent.tools, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(agent.tools)}"
+        return make_failed_result(call, "error", f"there is no tool {name!r}; {hint}")
+
+    if call.answer is not None:  # a person answered the question that this call asked
+        parts = tuple(part for part in call.answer.parts if isinstance(part, ResultPart))
+        return ToolResult(call.call.id, parts)
+    if call.ask is not None:
+        return make_failed_result(call, *approval.explain_unanswered(call.ask))
+    if call.started and tool.spec.replay == "never":  # this process did not see its end
+        return make_failed_result(call, "interrupted", UNCERTAIN)
+    if call.refusal:
+        return make_failed_result(call, "denied", f"not permitted: {call.refusal}")
+    return await _ask_policy(session, call, tool)
+
+
+async def _ask_policy(session: Session, call: OpenCall, tool: Tool) -> Verdict:
+    turn = session.turn
+    setting = make_setting(session)
+    case = _make_case(session, call, tool)
+    decision = await _decide(session, call, case, setting)
+    if decision.verdict == "deny":
+        return make_failed_result(call, "denied", f"not permitted: {decision.reason}")
+
+    binds = approval.hash_call(call.call, setting, turn.principal)
+    approved = call.yes_at is not None
+    if call.yes_at is not None:
+        age_s = session.services.clock.now() - call.yes_at
+        lapse = approval.find_lapse(call.yes_binds == binds, age_s)
+        if lapse and not call.together:
+            return make_failed_result(call, "denied", lapse)
+        if lapse:
+            # The calls that were approved with it took long, or have read something.
+            approved = False
+    if approved:
+        return ReadyCall(call, tool, "")
+    if decision.verdict == "allow":
+        return ReadyCall(call, tool, decision.reason)
+
+    question = f"{tool.spec.name} {render_arguments(call.call)}"
+    if len(question) > approval.SHOWN_ARGUMENT_CHARS:
+        return make_failed_result(call, "denied", TOO_LONG)
+    if turn.asked >= approval.ASKS_PER_TURN and not call.counted:
+        return CallClosed(call.call.id, "denied", approval.TOO_MANY_ASKS)
+    return JointAsk(BoundCall(call.call.id, binds), question, decision.reason, case, call.alone)
+
+
+async def _decide(session: Session, call: OpenCall, case: Case, setting: CallSetting) -> Decision:
+    """What the judge says, or what a person said for always."""
+    decision = session.agent.judge.judge(case)
+    if decision.verdict != "ask" or call.yes_at is not None:
+        return decision
+    query = session.services.store.query
+    grant = await find_grant(query, call.call, setting, session.turn.principal)
+    return grant or decision
+
+
+def _make_case(session: Session, call: OpenCall, tool: Tool) -> Case:
+    turn = session.turn
+    effect = tool.spec.effect
+    effect_function = get_effect_function(tool)
+    if effect_function is not None:
+        effect = effect_function(call.call.arguments, turn.address)
+
+    label = session.journal.trusted_label
+    known: tuple[Given, ...] = ()
+    if effect == "fetch" and (label.integrity == "untrusted" or label.readers is not None):
+        known = _texts_from_pages(session)
+    case = Case(
+        session.agent.name,
+        tool.spec.name,
+        effect,
+        turn.principal,
+        label,
+        bytes(call.call.arguments),
+        "\n".join(turn.said),
+        known=known,
+    )
+    return case.with_conversation(turn.address, session.state.options)
+
+
+def _texts_from_pages(session: Session) -> tuple[Given, ...]:
+    """What people said and pages contained: an address that stands in it tells nobody anything
+    new."""
+    fetching = {name for name, tool in session.agent.tools.items() if tool.spec.effect == "fetch"}
+    messages = (shown.message for shown in session.state.messages)
+    return collect_known_texts(messages, lambda name: TOOL_ALIASES.get(name, name) in fetching)
+
+
+def make_setting(session: Session) -> CallSetting:
+    """What an approval binds beside the call."""
+    agent = session.agent
+    untrusted = session.journal.trusted_label.integrity == "untrusted"
+    return CallSetting(session.name, agent.name, agent.folder, agent.profile, untrusted)

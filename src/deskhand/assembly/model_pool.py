@@ -1,0 +1,49 @@
+"""Opens models, remembers which ones have failed, and picks the next one to try."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..models.base import Model
+from ..models.chain import (
+    ChainLink,
+    Cooldowns,
+    ModelFailure,
+    ModelTry,
+    decide_next_try,
+    with_cooldown,
+)
+from ..types.events import ModelFailed
+
+
+class ModelPool:
+    """Implements `agent.seams.Models`. Cooldowns are shared by all sessions, and measured by the
+    monotonic clock. `open_model` opens `provider/name`; `random` gives a number in [0, 1)."""
+
+    def __init__(
+        self,
+        open_model: Callable[[str], Model],
+        random: Callable[[], float],
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._open_model = open_model
+        self._random = random
+        self._monotonic = monotonic
+        self._cooldowns: Cooldowns = {}
+
+    def open(self, name: str) -> Model:
+        return self._open_model(name)
+
+    def next_try(
+        self, chain: Sequence[str], failures: Sequence[ModelFailed], now: float
+    ) -> tuple[str, float] | None:
+        tick = self._monotonic()
+        failed = [
+            ModelFailure(failure.model, failure.error, tick, failure.retry_after_s)
+            for failure in failures
+        ]
+        if failed:
+            self._cooldowns = with_cooldown(self._cooldowns, failed[-1], tick)
+        links = [ChainLink(model) for model in chain]
+        chosen = decide_next_try(links, failed, self._cooldowns, tick, self._random())
+        return (chosen.model, now + chosen.at - tick) if isinstance(chosen, ModelTry) else None
