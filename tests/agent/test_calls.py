@@ -522,7 +522,7 @@ async def test_a_no_that_expires_and_nobody_there_are_three_things(
     for name, who in (("denied", ANN), ("expired", ANN), ("unasked", BOB)):
         b = bench(once(call("write")), [FileTool("write", tmp_path / name)])
         b.configure(decide=lambda case: Decision("ask", "because"))
-        b.session.services = msgspec.structs.replace(b.session.services, approvers=AnnAlone())
+        b.session.runtime = msgspec.structs.replace(b.session.runtime, approvers=AnnAlone())
         await b.say("go", who)
         asked = (await b.events())[-1]
         assert isinstance(asked, ApprovalAsked) and asked.elsewhere == (

@@ -404,15 +404,15 @@ async def test_options_reach_the_model(bench: MakeBench) -> None:
             asked.append(name)
             return model
 
-    services = msgspec.structs.replace(talk.session.services, models=Named(model))
-    talk.session.services = services
+    runtime = msgspec.structs.replace(talk.session.runtime, models=Named(model))
+    talk.session.runtime = runtime
     await talk.say("one")
     await talk.say(Configure(SessionOptions(model="other/big", thinking="high")))
     await talk.say("two")
     assert asked == ["test/model", "other/big"]
     assert [request.thinking for request in model.requests] == ["off", "high"]
     talk.start()
-    talk.session.services = services
+    talk.session.runtime = runtime
     await talk.say(Command("model", "default"))
     await talk.say("three")
     assert asked[-1] == "test/model" and model.requests[-1].thinking == "high"

@@ -320,7 +320,7 @@ class Asked:
         self.served: dict[str, str] = {}
 
     def open_model(self, model: str) -> Model:
-        return self._bench.session.services.models.open(model)
+        return self._bench.session.runtime.models.open(model)
 
     async def ask(self, model: str, request: Request) -> Reply:
         self.models.append(model)

@@ -30,7 +30,7 @@ async def admit_messages(session: Session) -> None:
     session.interrupt.requested = False
     journal.reopen()
 
-    waiting = await session.services.store.list_waiting(session.name)
+    waiting = await session.runtime.store.list_waiting(session.name)
     while admitted := admit_next(session.state, waiting, session.agent.commands):
         row, events = admitted
         waiting.remove(row)
@@ -51,7 +51,7 @@ async def record_deliveries(session: Session) -> None:
     turn = session.state.turn
     if turn is not None and not uses_outbox(turn.address):
         return
-    for sent in await session.services.store.list_delivered(session.name):
+    for sent in await session.runtime.store.list_delivered(session.name):
         session.journal.record(MessageDelivered(sent.key, sent.platform_id, sent.mark))
         session.journal.mark_delivered(sent.key)
 
@@ -77,7 +77,7 @@ def _remember_grants(session: Session, events: Sequence[AnyEvent]) -> None:
             continue
         if turn is not None:
             call = find_asked_calls(session.state, event.ask_id)[0].call
-            now = session.services.clock.now()
+            now = session.runtime.clock.now()
             grant = save_grant(event, call, make_setting(session), turn.principal, now)
             session.journal.add_changes((grant,))
 
@@ -86,7 +86,7 @@ async def _rewind_or_branch(session: Session, row: Waiting) -> list[AnyEvent]:
     """The events of what needs the whole log: to go back in it, or to branch off."""
     await session.journal.commit()
     state = session.state
-    log = await session.services.store.events(session.name)
+    log = await session.runtime.store.events(session.name)
     past = RewindView(session.name, log, state.zone)
     body = row.inbound.body
     name = body.name if isinstance(body, Command) else ""
@@ -96,17 +96,17 @@ async def _rewind_or_branch(session: Session, row: Waiting) -> list[AnyEvent]:
         if name == "uncompact":
             return plan_uncompact(state, row, past)
         events = plan_rewind(state, row, past)
-        return await session.services.undo.undo_turns(session.name, row.principal, events)
+        return await session.runtime.undo.undo_turns(session.name, row.principal, events)
     except Refused as error:
         return [make_refusal(row, str(error))]
 
 
 async def _branch(session: Session, row: Waiting, past: RewindView) -> CommandRun:
     """Begin the branch. After a crash it is found begun, and not begun again. Raises Refused."""
-    store = session.services.store
+    store = session.runtime.store
     others = await store.search_titles(row.principal, past.heading, MAX_TITLES)
     taken = {other.title for other in others}
-    now = session.services.clock.now()
+    now = session.runtime.clock.now()
     commit = make_branch(past, row.principal, session.state.n, "", now, taken)
     if not await store.history(commit.session):
         await store.commit(commit)

@@ -50,7 +50,7 @@ async def ask_model(session: Session, step: AskModel, now: float) -> None:
     model = step.model or _first_model(session)
     attempt = len(session.turn.failures)
     session.reply = ReplyInProgress(
-        session.name, model, session.state.n + 1, attempt, recalled, session.services
+        session.name, model, session.state.n + 1, attempt, recalled, session.runtime
     )
     reply: Reply | None = None
     failure: ModelError | None = None
@@ -86,8 +86,8 @@ def _mask_old_results(session: Session) -> None:
 
 def _first_model(session: Session) -> str:
     """The first model of the chain that is not cooling down; '' where the chain is empty."""
-    services = session.services
-    chosen = services.models.next_try(session.agent.models, (), services.clock.now())
+    runtime = session.runtime
+    chosen = runtime.models.next_try(session.agent.models, (), runtime.clock.now())
     return chosen[0] if chosen else ""
 
 
@@ -103,8 +103,8 @@ async def _ask(session: Session, running: ReplyInProgress, *, with_tools: bool) 
 
 
 def _build_request(session: Session, model: str, *, with_tools: bool) -> Request:
-    services = session.services
-    pictures = services.pictures
+    runtime = session.runtime
+    pictures = runtime.pictures
     draft = Request(
         model,
         (),
@@ -113,24 +113,24 @@ def _build_request(session: Session, model: str, *, with_tools: bool) -> Request
         encoded=session.journal.encoded,
         blob=pictures.get if pictures is not None else None,
     )
-    scale = services.meter.scale(model)
-    return build_request(session.agent, session.state, draft, scale, services.models.open)
+    scale = runtime.meter.scale(model)
+    return build_request(session.agent, session.state, draft, scale, runtime.models.open)
 
 
 async def _stream_reply(session: Session, running: ReplyInProgress, request: Request) -> Reply:
     """The whole reply, after its pieces were shown. Raises BudgetSpent before the call, else what
     the model raises."""
-    services = session.services
+    runtime = session.runtime
     model = running.model
     await _reserve_tokens(session, running, request)
     if request.stop:
         running.stops = StopTexts(request.stop)
     if session.state.options.tracing:
         for progress in trace_request(model, request, n=running.n, attempt=running.attempt):
-            services.publisher.publish(session.name, progress)
+            runtime.publisher.publish(session.name, progress)
 
     reply: Reply | None = None
-    pieces = services.models.open(model).reply(request)
+    pieces = runtime.models.open(model).reply(request)
     async with aclosing(pieces):  # type: ignore[type-var]
         async for piece in pieces:
             if isinstance(piece, Reply):
@@ -142,17 +142,17 @@ async def _stream_reply(session: Session, running: ReplyInProgress, request: Req
         raise MalformedReply(f"{model} ended without a reply")
     if running.stops is not None and running.stops.stopped:
         reply = truncate_reply(reply, running.chars)
-    services.meter.learn(model, request, reply.usage.input_tokens)
+    runtime.meter.learn(model, request, reply.usage.input_tokens)
     return reply
 
 
 async def _reserve_tokens(session: Session, running: ReplyInProgress, request: Request) -> None:
     """Hold back the most that this call may use. Raises BudgetSpent."""
-    services = session.services
+    runtime = session.runtime
     charge = make_charge(session.turn.principal, session.name, session.agent.name, running.model)
-    scale = services.meter.scale(running.model)
+    scale = runtime.meter.scale(running.model)
     most = estimate_max_tokens(request, session.state.context_tokens, scale)
-    if spent := await services.budgets.reserve(charge, most, running.key):
+    if spent := await runtime.budgets.reserve(charge, most, running.key):
         raise BudgetSpent(spent)
 
 
@@ -167,15 +167,15 @@ def _record_reply(
         message = sanitize_reply(reply.message, with_tools)
         session.journal.record(ModelReplied(message, running.model, reply.finish, reply.usage))
     usage = reply.usage if reply is not None else Usage()
-    session.journal.add_changes(session.services.budgets.settle(running.key, usage))
+    session.journal.add_changes(session.runtime.budgets.settle(running.key, usage))
 
 
 async def _record_failure(session: Session, running: ReplyInProgress, error: ModelError) -> None:
     """Record the failure and what is to be tried next, and tell people who would wait long."""
-    services = session.services
+    runtime = session.runtime
     journal = session.journal
-    now = services.clock.now()
-    journal.add_changes(settle_failed_call(services.budgets, running.key, begun=running.begun))
+    now = runtime.clock.now()
+    journal.add_changes(settle_failed_call(runtime.budgets, running.key, begun=running.begun))
     failed = ModelFailed(
         running.model,
         type(error).__name__,
@@ -183,7 +183,7 @@ async def _record_failure(session: Session, running: ReplyInProgress, error: Mod
         retry_after_s=error.retry_after_s,
     )
     failures = (*session.turn.failures, failed)
-    again = services.models.next_try(session.agent.models, failures, now)
+    again = runtime.models.next_try(session.agent.models, failures, now)
     running.reset()
     if again is not None:
         failed = replace(failed, next_model=again[0], retry_at=again[1])
@@ -210,7 +210,7 @@ async def _check_answer_schema(session: Session) -> None:
     schema = turn.request.answer_schema if turn.request is not None else None
     if schema is None or turn.finish != "stop" or not turn.pieces or session.state.calls:
         return
-    limiter = session.services.schema_limiter
+    limiter = session.runtime.schema_limiter
     problem = clean_text(await find_answer_problem(answer_text(turn), schema, limiter))
     if not problem:
         return

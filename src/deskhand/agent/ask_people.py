@@ -33,10 +33,10 @@ async def record_ask(session: Session, first: JointAsk, behind: Sequence[OpenCal
     asks = select_joint_asks(asks, approval.ASKS_PER_TURN - turn.asked)
     elsewhere: tuple[str, ...] = ()
     if not may_approve(turn.principal):
-        elsewhere = await session.services.approvers.outside(session.name)
-    now = session.services.clock.now()
+        elsewhere = await session.runtime.approvers.outside(session.name)
+    now = session.runtime.clock.now()
     asked = ApprovalAsked(
-        ask_id=session.services.ids.new("ask"),
+        ask_id=session.runtime.ids.new("ask"),
         call_id=first.call.call_id,
         binds=first.call.binds,
         question="\n".join(each.question for each in asks),
@@ -81,7 +81,7 @@ async def _ask_owners(session: Session, turn: Turn, ask: Choices) -> Sequence[Ad
     """Ask owners where they can be asked alone. Returns where that is."""
     if not uses_outbox(turn.address):
         return ()
-    addresses = await session.services.approvers.owner_addresses()
+    addresses = await session.runtime.approvers.owner_addresses()
     owners = [address for address in addresses if address != turn.address]
     for address in owners:
         session.journal.enqueue_message(address, (Text(ask.text),), "", ask)

@@ -36,7 +36,7 @@ async def end_turn(session: Session, step: EndTurn) -> None:
 
     for call in list(session.state.calls.values()):  # those of a program that took too long
         journal.record(make_call_closed(call, "expired", LATE_RESULT))
-    note, changes = await session.services.closing_notes.closing_note(session.name, turn)
+    note, changes = await session.runtime.closing_notes.closing_note(session.name, turn)
     journal.add_changes(changes)
     journal.record(TurnEnded(step.reason, tuple(turn.answers), said, note))
 
@@ -64,7 +64,7 @@ async def give_up(session: Session, reason: str) -> None:
 
 async def _end_everything(session: Session, reason: str) -> None:
     journal = session.journal
-    waiting = await session.services.store.list_waiting(session.name)
+    waiting = await session.runtime.store.list_waiting(session.name)
     while admitted := admit_next(session.state, waiting, session.agent.commands):
         row, events = admitted
         waiting.remove(row)
@@ -81,6 +81,6 @@ async def _end_everything(session: Session, reason: str) -> None:
         words = render_turn_end(turn.principal, "dead", said)
         journal.enqueue_message(turn.address, (Text(words),), turn.reply_to)
 
-    row_values = (session.name, session.state.n, session.services.clock.now(), reason)
+    row_values = (session.name, session.state.n, session.runtime.clock.now(), reason)
     journal.add_changes((Change("dead_insert", row_values),))
     await journal.commit(close=True)

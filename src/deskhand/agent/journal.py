@@ -16,7 +16,7 @@ from ..types.events import AnyEvent, Compacted, Recorded
 from ..types.identity import OWN_SURFACES, Address
 from ..types.labels import Label
 from .fold import fold
-from .seams import Services
+from .seams import Runtime
 from .state import State
 
 MESSAGE_OVERHEAD_BYTES = 600
@@ -38,12 +38,12 @@ class Journal:
     owner must then drop this journal and load a new one.
     """
 
-    def __init__(self, session: str, zone: tzinfo | None, services: Services) -> None:
+    def __init__(self, session: str, zone: tzinfo | None, runtime: Runtime) -> None:
         self.session = session
         self.state = State(session, zone=zone)
         self.encoded = Encoded()
         self.is_loaded = False
-        self._services = services
+        self._runtime = runtime
         self._closed = False
         self._pending: list[Recorded] = []
         self._admitted: list[int] = []
@@ -56,7 +56,7 @@ class Journal:
 
     async def load(self) -> None:
         """Fold the log. Raises StoreError."""
-        history = await self._services.store.history(self.session)
+        history = await self._runtime.store.history(self.session)
         if history:
             self.state.n = history[0].n - 1
         fold(self.state, history)
@@ -91,11 +91,11 @@ class Journal:
     def record(self, *events: AnyEvent, at: float | None = None) -> None:
         """Fold these events now; the next `commit` writes them. `at` is when they happened, where
         something in them is counted from that: the clock may have been set since."""
-        services = self._services
+        runtime = self._runtime
         if at is None:
-            at = services.clock.now()
+            at = runtime.clock.now()
         for each in events:
-            event = services.secrets.redact_event(each)
+            event = runtime.secrets.redact_event(each)
             recorded = Recorded(0, self.session, self.state.n + 1, at, event)
             fold(self.state, (recorded,))
             self._pending.append(recorded)
@@ -106,7 +106,7 @@ class Journal:
         """Fold an event that is on disk already, and show it."""
         self._closed = False
         fold(self.state, (recorded,))
-        self._services.publisher.publish(self.session, recorded)
+        self._runtime.publisher.publish(self.session, recorded)
 
     def reopen(self) -> None:
         """Something came in: the store no longer has this session as one at rest."""
@@ -128,7 +128,7 @@ class Journal:
                 # What is sent elsewhere was approved by a person, byte for byte.
                 parts, links = self._defang_links(outgoing.parts)
                 outgoing = replace(outgoing, parts=parts, links=links)
-            self._outbox.append(self._services.secrets.redact_outgoing(outgoing))
+            self._outbox.append(self._runtime.secrets.redact_outgoing(outgoing))
 
     def enqueue_message(
         self,
@@ -143,7 +143,7 @@ class Journal:
         key = f"{self.session}#{self.state.n}.{len(self._outbox)}"
         quiet, links = self._defang_links(parts)
         outgoing = Outgoing(key, to, quiet, reply_to, ask, links=links)
-        self._outbox.append(self._services.secrets.redact_outgoing(outgoing))
+        self._outbox.append(self._runtime.secrets.redact_outgoing(outgoing))
 
     @property
     def turn_label(self) -> Label:
@@ -180,7 +180,7 @@ class Journal:
         commit = Commit(
             self.session,
             self.state.n - len(events) + 1,
-            at=times[-1] if times else self._services.clock.now(),
+            at=times[-1] if times else self._runtime.clock.now(),
             events=events,
             admitted=tuple(self._admitted),
             outbox=tuple(self._outbox),
@@ -196,10 +196,10 @@ class Journal:
         self._changes = []
         self._delivered = []
         with anyio.CancelScope(shield=True):
-            last = await self._services.store.commit(commit)
+            last = await self._runtime.store.commit(commit)
         self._closed = close
         for recorded in commit.to_recorded(last - len(events) + 1):
-            self._services.publisher.publish(self.session, recorded)
+            self._runtime.publisher.publish(self.session, recorded)
 
     async def commit_changes(self) -> None:
         """Write the rows of calls that are over, so that the next one finds them."""

@@ -60,7 +60,7 @@ async def _ask_policy(session: Session, call: OpenCall, tool: Tool) -> Verdict:
     binds = approval.hash_call(call.call, setting, turn.principal)
     approved = call.yes_at is not None
     if call.yes_at is not None:
-        age_s = session.services.clock.now() - call.yes_at
+        age_s = session.runtime.clock.now() - call.yes_at
         lapse = approval.find_lapse(call.yes_binds == binds, age_s)
         if lapse and not call.together:
             return make_failed_result(call, "denied", lapse)
@@ -85,7 +85,7 @@ async def _decide(session: Session, call: OpenCall, case: Case, setting: CallSet
     decision = session.agent.judge.judge(case)
     if decision.verdict != "ask" or call.yes_at is not None:
         return decision
-    query = session.services.store.query
+    query = session.runtime.store.query
     grant = await find_grant(query, call.call, setting, session.turn.principal)
     return grant or decision
 

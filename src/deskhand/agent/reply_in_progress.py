@@ -8,7 +8,7 @@ from ..models.base import TextDelta, ThinkingDelta
 from ..models.stops import StopTexts
 from ..types.door import Progress
 from ..types.secret_search import SecretStream
-from .seams import Services
+from .seams import Runtime
 
 
 class ReplyInProgress:
@@ -16,7 +16,7 @@ class ReplyInProgress:
     `attempt` at it, 0 for the first. `begun`: the model has answered something."""
 
     def __init__(
-        self, session: str, model: str, n: int, attempt: int, recalled: int, services: Services
+        self, session: str, model: str, n: int, attempt: int, recalled: int, runtime: Runtime
     ) -> None:
         """`recalled` is how many memories the model was told with this call."""
         self.model = model
@@ -28,9 +28,9 @@ class ReplyInProgress:
         self.chars = 0
         """How much of the text came before a stop text, secrets and all."""
         self._session = session
-        self._publisher = services.publisher
-        self._new_stream = services.secrets.stream
-        self._secrets = services.secrets.stream()
+        self._publisher = runtime.publisher
+        self._new_stream = runtime.secrets.stream
+        self._secrets = runtime.secrets.stream()
         self._thought_secrets: SecretStream | None = None
         self._pieces: list[str] = []
         self._offset = 0

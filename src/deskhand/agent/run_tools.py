@@ -48,8 +48,8 @@ async def run_tools(session: Session, step: RunTools) -> None:
     turn = session.turn
     ours, theirs = split_calls(step.calls, turn.request)
     if turn.request is not None and theirs and not ours:
-        now = session.services.clock.now()
-        events = hand_over_calls(theirs, turn.request, now, session.services.ids.new)
+        now = session.runtime.clock.now()
+        events = hand_over_calls(theirs, turn.request, now, session.runtime.ids.new)
         session.journal.record(*events, at=now)
         return
 
@@ -98,7 +98,7 @@ async def _run_group(session: Session, group: Sequence[ReadyCall]) -> None:
         session.journal.record(*starts)
         await session.journal.commit()
 
-    clock = session.services.clock
+    clock = session.runtime.clock
     began = clock.monotonic()
     outcomes: list[Outcome] = [None] * len(group)
     ended = [math.inf] * len(group)
@@ -145,7 +145,7 @@ def _show_preview(session: Session, ready: ReadyCall, outcome: Outcome) -> None:
     preview = Progress(
         "tool_result", session.state.n, text=text, call_id=call_id, status=outcome.status
     )
-    session.services.publisher.publish(session.name, preview)
+    session.runtime.publisher.publish(session.name, preview)
 
 
 def _record_outcome(session: Session, ready: ReadyCall, outcome: Outcome, took_s: float) -> None:
@@ -153,8 +153,8 @@ def _record_outcome(session: Session, ready: ReadyCall, outcome: Outcome, took_s
         case Done():
             _record_result(session, ready, outcome, took_s)
         case PersonQuestion(question=question, choices=choices, wait_s=wait_s):
-            now = session.services.clock.now()
-            ask_id = session.services.ids.new("ask")
+            now = session.runtime.clock.now()
+            ask_id = session.runtime.ids.new("ask")
             text = clean_text(question)
             asked = QuestionAsked(ask_id, ready.call.call.id, text, choices, now + wait_s)
             session.journal.record(asked, at=now)

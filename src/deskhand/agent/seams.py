@@ -174,7 +174,7 @@ class NoSecrets:
         return None
 
 
-class Services(msgspec.Struct, frozen=True, kw_only=True):
+class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     """What all sessions of a process share. `meter` compares how models count tokens with how we
     do; `schema_limiter` limits how many answers are checked against a schema at once."""
 

@@ -20,7 +20,7 @@ from .admit import admit_next
 from .agent import Agent, with_options
 from .journal import Journal
 from .reply_in_progress import ReplyInProgress
-from .seams import Services
+from .seams import Runtime
 from .state import State
 
 
@@ -85,18 +85,18 @@ class Session:
     on. Nothing here is the truth: `drop` forgets it, and the log is read again when it is needed.
     """
 
-    def __init__(self, name: str, agent: Agent, services: Services) -> None:
+    def __init__(self, name: str, agent: Agent, runtime: Runtime) -> None:
         self.name = name
-        self.services = services
+        self.runtime = runtime
         self.inbox = Inbox()
         self.interrupt = Interrupt()
-        self.rest = Rest(services.clock)
+        self.rest = Rest(runtime.clock)
         self._agent = agent
         self.drop()
 
     def drop(self) -> None:
         """Forget the state: the log is read again when it is needed."""
-        self.journal = Journal(self.name, self._agent.zone, self.services)
+        self.journal = Journal(self.name, self._agent.zone, self.runtime)
         self.state = self.journal.state
         self.reply: ReplyInProgress | None = None
         self.searched = Searched()
@@ -128,7 +128,7 @@ class Session:
         """What a turn may use, with how the first model of the chain counts tokens."""
         agent = self.agent
         limits = agent.limits
-        scale = self.services.meter.scale(agent.models[0] if agent.models else "")
+        scale = self.runtime.meter.scale(agent.models[0] if agent.models else "")
         return limits if scale == limits.scale else replace(limits, scale=scale)
 
     @property
@@ -167,7 +167,7 @@ class Session:
         at_rest = journal.is_loaded and state.turn is None and not self.inbox.has_news
         if not at_rest or not isinstance(inbound.body, Said):
             return None
-        at = self.services.clock.now()
+        at = self.runtime.clock.now()
         n = state.n + 1
 
         def make(inbox_id: int) -> Commit:

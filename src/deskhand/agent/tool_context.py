@@ -15,7 +15,7 @@ from .session import Session
 
 async def make_tool_context(session: Session, call: OpenCall) -> Context:
     """What this call reaches. Raises ToolError when the workspace cannot be opened."""
-    services = session.services
+    runtime = session.runtime
     state = session.state
     turn = session.turn
     run = _RunningCall(session, call)
@@ -25,8 +25,8 @@ async def make_tool_context(session: Session, call: OpenCall) -> Context:
         address=turn.address,
         agent=session.agent.name,
         reach=await session.agent.workspace.open_scope(),
-        clock=services.clock,
-        ids=services.ids,
+        clock=runtime.clock,
+        ids=runtime.ids,
         emit=run.emit,
         key=f"{session.name}#{call.n}.{call.call.id}",
         label=session.journal.turn_label,
@@ -45,34 +45,34 @@ class _RunningCall:
         self._session = session
         self._call_id = call.call.id
         self._n = session.state.n
-        self._secrets = session.services.secrets.stream()
+        self._secrets = session.runtime.secrets.stream()
 
     def emit(self, text: str) -> None:
         """Show output, without secrets. It may be dropped."""
         if self._secrets is not None:
             text = self._secrets.feed(text)
         progress = Progress("tool_output", self._n, text=text, call_id=self._call_id)
-        self._session.services.publisher.publish(self._session.name, progress)
+        self._session.runtime.publisher.publish(self._session.name, progress)
 
     async def ask(self, aside: Aside) -> str:
         """Ask the cheapest model of the agent once, outside the conversation. Raises ToolError."""
         session = self._session
-        services = session.services
+        runtime = session.runtime
         agent = session.agent
         charge = make_charge(session.turn.principal, session.name, agent.name, "")
         billing = Billing(
-            services.budgets,
+            runtime.budgets,
             charge,
-            ids=services.ids,
+            ids=runtime.ids,
             kind="aside",
             record=session.journal.add_changes,
         )
-        began = services.clock.monotonic()
+        began = runtime.clock.monotonic()
         models = cheapest_first(agent.cheap_model, agent.models)
         try:
-            aired = await ask_aside(aside, models, services.models.open, billing)
+            aired = await ask_aside(aside, models, runtime.models.open, billing)
         except ModelError as error:
             raise ToolError(f"no model answered: {error}") from error
-        took_s = round(services.clock.monotonic() - began, 3)
+        took_s = round(runtime.clock.monotonic() - began, 3)
         session.journal.record(AskedAside(self._call_id, aired.model, aired.usage, took_s))
         return clean_text(aired.text)

@@ -26,7 +26,7 @@ import msgspec
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
-from ..agent.seams import Services
+from ..agent.seams import Runtime
 from ..agent.session import Session
 from ..assembly.factory import AgentParts
 from ..assembly.model_pool import ModelPool
@@ -230,7 +230,7 @@ class App:
         self._set_renderer()
         self.current.open(self)
         self._join_listeners()
-        self._services = self._make_services()
+        self._runtime = self._make_runtime()
 
     @property
     def settings(self) -> Settings:
@@ -288,9 +288,9 @@ class App:
             people=None if parts.authorize else self.people,
         )
 
-    def _make_services(self) -> Services:
+    def _make_runtime(self) -> Runtime:
         parts = self.parts
-        return Services(
+        return Runtime(
             store=self.store,
             models=ModelPool(parts.model, random.random, parts.clock.monotonic),
             publisher=self.publisher,
@@ -346,7 +346,7 @@ class App:
 
     def _open_session(self, session: str) -> Session:
         agent = self.features.agent_in_session(session, self.current.agent_of(session))
-        return Session(session, agent, self._services)
+        return Session(session, agent, self._runtime)
 
     def _configured_models(self) -> set[str]:
         settings = self.settings

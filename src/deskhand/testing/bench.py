@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ..agent.agent import Agent
 from ..agent.loop import drive
-from ..agent.seams import Services
+from ..agent.seams import Runtime
 from ..agent.session import Session
 from ..agent.state import State
 from ..assembly.chat_commands import ChatCommands
@@ -141,7 +141,7 @@ class Bench:
 
     def start(self) -> Session:
         """The session without any memory, as after a restart."""
-        services = Services(
+        runtime = Runtime(
             store=self.store,
             models=self._models,
             publisher=ShownItems(self.shown),
@@ -149,7 +149,7 @@ class Bench:
             ids=self.ids,
             meter=self.meter,
         )
-        self.session = Session(SESSION, self.agent, services)
+        self.session = Session(SESSION, self.agent, runtime)
         return self.session
 
     def configure(
