@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import yaml
 
-from deskhand.config.config import Config, read_settings
-from deskhand.config.yaml_edit import set_key, unset_key, write_private_file
+from deskhand.config.config import Config
+from deskhand.config.yaml_edit import set_key, unset_key
 
 TEXT = """\
 # mine
@@ -158,15 +156,3 @@ def test_a_key_that_is_not_there() -> None:
 )
 def test_the_choice_of_a_model_is_written_between_the_comments(before: str, after: str) -> None:
     assert set_key(before, ["defaults", "models"], ["a/b"]) == after
-
-
-def test_a_file_is_replaced_for_its_owner_alone(tmp_path: Path) -> None:
-    file = tmp_path / "new" / "deskhand.yaml"
-    write_private_file(file, "timezone: UTC\n")
-    file.chmod(0o644)
-    write_private_file(file, set_key(file.read_text(), ["defaults", "models"], ["a/b"]))
-    assert file.stat().st_mode & 0o777 == 0o600
-    assert read_settings(file, {}).config.defaults.models == ("a/b",)
-    assert [path.name for path in file.parent.iterdir()] == [file.name], (
-        "nothing half written is left"
-    )
