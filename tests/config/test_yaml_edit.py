@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import re
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from deskhand.config.config import Config, read_settings
-from deskhand.config.yaml_edit import set_key, unset_key, write_private_file
+from deskhand.config import keys
+from deskhand.config.config import Config
+from deskhand.config.yaml_edit import set_key, unset_key
+
+from ..examples import examples
 
 TEXT = """\
 # mine
@@ -151,8 +159,8 @@ def test_a_key_that_is_not_there() -> None:
         ),
         ("defaults:\n  models:\n  - x/y\n", "defaults:\n  models: [a/b]\n"),
         (
-            "# mine\ndefaults: {models: [x/y], steps: 3}\n",
-            "# mine\ndefaults:\n  models:\n  - a/b\n  steps: 3\n",
+            "# mine\ndefaults: {models: [x/y], steps: 3} # few\n# next\nx: 1 # y\n",
+            "# mine\ndefaults: {models: [a/b], steps: 3} # few\n# next\nx: 1 # y\n",
         ),
     ],
 )
@@ -160,13 +168,90 @@ def test_the_choice_of_a_model_is_written_between_the_comments(before: str, afte
     assert set_key(before, ["defaults", "models"], ["a/b"]) == after
 
 
-def test_a_file_is_replaced_for_its_owner_alone(tmp_path: Path) -> None:
-    file = tmp_path / "new" / "deskhand.yaml"
-    write_private_file(file, "timezone: UTC\n")
-    file.chmod(0o644)
-    write_private_file(file, set_key(file.read_text(), ["defaults", "models"], ["a/b"]))
-    assert file.stat().st_mode & 0o777 == 0o600
-    assert read_settings(file, {}).config.defaults.models == ("a/b",)
-    assert [path.name for path in file.parent.iterdir()] == [file.name], (
-        "nothing half written is left"
+NAMES = st.sampled_from(["a", "b", "models", "on", "x.y", "1", "k k", "yes", "ö", "a: b"])
+SCALARS = st.sampled_from(
+    (
+        *(1, True, None, 1.5, "x", "", "yes", "on", "010", "1e3", "2001-01-01", "~", "a: b"),
+        *("# no", "0 3 * * *", "http://h:1/v1", "it's", 'say "x"', "two\nlines\n", "@x", "- z"),
+        *("*a", "&b", "!c", "[d", "{e", "%f", "| g", " h ", "i #j", "\u2028", "\x7f"),
     )
+)
+LISTS = st.lists(SCALARS, max_size=3)
+TREES = st.dictionaries(
+    NAMES,
+    st.recursive(
+        SCALARS | LISTS, lambda inner: st.dictionaries(NAMES, inner, min_size=1, max_size=4)
+    ),
+    max_size=4,
+)
+OWN_LINE = re.compile(r"^ *# c\d+$", re.MULTILINE)
+
+
+def iter_places(tree: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, value in tree.items():
+        yield (name,), value
+        if isinstance(value, dict):
+            yield from (((name, *path), found) for path, found in iter_places(value))
+
+
+@st.composite
+def commented(draw: st.DrawFn) -> tuple[dict[str, Any], str]:
+    """A file with comments wherever they may be, and what it says."""
+    tree = draw(TREES) | {"last": {"list": [[1]], "x": 1}}
+    style = draw(st.sampled_from([False, None]))
+    indent = draw(st.sampled_from([2, 4]))
+    dumped = yaml.safe_dump(
+        tree, sort_keys=False, allow_unicode=True, indent=indent, default_flow_style=style
+    )
+    text = ""
+    for at, line in enumerate(dumped.split("\n")[:-1]):
+        above = draw(
+            st.sampled_from(
+                ["", "", f"# c{at}\n", f"{' ' * (len(line) - len(line.lstrip()))}# c{at}\n"]
+            )
+        )
+        behind = draw(st.sampled_from(["", "", f" # b{at}"]))
+        text += f"{above}{line}{behind}\n"
+    try:
+        whole = yaml.safe_load(text) == tree
+    except yaml.YAMLError:
+        whole = False
+    return tree, text if whole else dumped  # it is none within a text of several lines
+
+
+@given(data=st.data(), file=commented(), value=SCALARS | LISTS | st.just("a\x85b"))
+@settings(max_examples=examples(2_000, quick=60))
+def test_no_comment_is_lost_where_a_value_is_set(
+    data: st.DataObject, file: tuple[dict[str, Any], str], value: object
+) -> None:
+    tree, text = file
+    places = [path for path, found in iter_places(tree) if not isinstance(found, dict | list)] + [
+        (*path, "new") for path, found in iter_places(tree) if isinstance(found, dict)
+    ]
+    path = data.draw(st.sampled_from(places))
+    wanted = deepcopy(tree)
+    keys.set_value(wanted, path, value)
+    edited = set_key(text, path, value)
+    assert yaml.safe_load(edited) == wanted
+    assert re.findall(r"# [bc]\d+$", edited, re.MULTILINE) == re.findall(
+        r"# [bc]\d+$", text, re.MULTILINE
+    )
+
+
+@given(data=st.data(), file=commented())
+@settings(max_examples=examples(2_000, quick=60))
+def test_no_line_of_comment_is_lost_where_a_key_goes(
+    data: st.DataObject, file: tuple[dict[str, Any], str]
+) -> None:
+    tree, text = file
+    places = [path for path, found in iter_places(tree) if not isinstance(found, dict | list)]
+    path = data.draw(st.sampled_from(places))
+    edited = unset_key(text, path, Config)
+    left = {
+        other: found
+        for other, found in iter_places(tree)
+        if not isinstance(found, dict) and other[: len(path)] != path
+    }
+    after = yaml.safe_load(edited) or {}
+    assert {o: f for o, f in iter_places(after) if not isinstance(f, dict)} == left
+    assert OWN_LINE.findall(edited) == OWN_LINE.findall(text)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from deskhand.tools.files import edit_file, write_file
-from deskhand.tools.gitconfig import clean_config, parse_config, render_config
+from deskhand.tools.gitconfig import parse_config
 from deskhand.tools.shell import shell
-from deskhand.types.errors import ProtectedPath, ToolError
+from deskhand.types.errors import ProtectedPath
 
 from .conftest import Hands
 
@@ -123,6 +123,10 @@ EVIL = (
     "printf '[core]pager=evil # x\\n' >> .git/config",
     "printf '[core \"\"]\\n\\n[cOrE]\\tpager\\\\\\n = evil\\n' >> .git/config",
     "printf '[core]\\n  editor = \"a\\\\\\nb\" ; c\\n' >> .git/config",
+    "printf '[submodule.x \"y\"]\\n\\tupdate = !evil\\n' >> .git/config",
+    "printf '[remote.x \"y\"]\\n\\turl = ext::sh -c evil\\n' >> .git/config",
+    "printf '[remote.x.y]\\n\\turl = ext::sh -c evil\\n' >> .git/config",
+    "echo '[]' >> .git/config",
     "echo '[broken' >> .git/config",
     "head -c 2000000 /dev/zero >> .git/config",
     "mkdir -p .git/hooks; echo evil > .git/hooks/post-checkout; chmod +x .git/hooks/post-checkout",
@@ -253,43 +257,3 @@ async def test_a_folder_that_goes_takes_its_own_along(hands: Hands) -> None:
         await hands(shell, command="rm -rf old") == "[no output]"
         and not (hands.folder / "old").exists()
     )
-
-
-def test_the_configuration_is_read_as_git_reads_it() -> None:
-    text = b'\xef\xbb\xbf[a]x=1\r\n\ty = " q # " # c\n z\n[A "B\\"c"]\tk = a\\\n  b\\t"\\n"\n'
-    text += b"[s.Sub]\nn = a  b ;x\n# [c]\n[d] e=\n"
-    found = [(each.key, each.value) for each in parse_config(text)]
-    wanted = [
-        ("a.x", "1"),
-        ("a.y", " q # "),
-        ("a.z", None),
-        ('a.B"c.k', "a  b\t\n"),
-        ("s.sub.n", "a  b"),
-        ("d.e", ""),
-    ]
-    assert found == wanted
-    assert [
-        (each.key, each.value) for each in parse_config(render_config(parse_config(text)))
-    ] == wanted
-    for wrong in (
-        b"[a\n",
-        b"x = 1\n",
-        b"[a]\n1=2\n",
-        b'[a]x="1\n',
-        b"[a]x=\\q\n",
-        b"[a b]\n",
-        b"[a]x\0=1\n",
-    ):
-        with pytest.raises(ToolError):
-            parse_config(wrong)
-
-
-def test_what_is_taken_out_of_a_configuration() -> None:
-    old = b"# mine\n[alias]\n\tlg = log\n"
-    assert clean_config(old, old + b"[user]\n\tname = x\n", ".git") == (
-        old + b"[user]\n\tname = x\n",
-        [],
-    )
-    kept, keys = clean_config(old, b"[alias]\n\tlg = !evil\n[user]\n\tname = x\n", ".git")
-    assert keys == ["alias.lg"] and kept == b"[user]\n\tname = x\n[alias]\n\tlg = log\n"
-    assert clean_config(old, b"", ".git") == (b"[alias]\n\tlg = log\n", ["alias.lg"])

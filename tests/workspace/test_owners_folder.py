@@ -482,7 +482,7 @@ async def test_nothing_of_it_runs_before_it_was_reviewed(machine: Machine, seed:
             await known.accept(await known.list_unreviewed())
             assert await known.list_unreviewed() == []
             machine.restore()
-    assert changed > EXAMPLES / 4
+    assert changed >= EXAMPLES / 4
 
 
 async def all_listed(

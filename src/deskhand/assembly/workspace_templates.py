@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..config.config import Home, Settings
 from ..config.home import SHARED
-from ..config.yaml_edit import write_private_file
+from ..config.private_files import write_private_file
 from ..types.folders import make_private_folder
 from .prompt import MEMORY_FILE
 

@@ -13,7 +13,8 @@ from ..config import keys
 from ..config.config import LIST_KEYS, Config, Settings, parse_config
 from ..config.foreign_file import add_secrets, read_foreign_settings
 from ..config.parse import parse_value, read_text
-from ..config.yaml_edit import set_key, unset_key, write_private_file
+from ..config.private_files import write_private_file
+from ..config.yaml_edit import set_key, unset_key
 from ..tools.shell import TIMEOUT_S
 from ..types.errors import ConfigError, DeskhandError
 from ..types.limits import Limits

@@ -9,7 +9,7 @@ import click
 
 from ..assembly.workspace_templates import FILE_PURPOSES, create_agent_files
 from ..config.config import Settings
-from ..config.yaml_edit import write_private_file
+from ..config.private_files import write_private_file
 from ..types.folders import make_private_folder
 from .plain import escape_control
 from .run import agent_option, config_option, fail, load_settings, resolve_agent

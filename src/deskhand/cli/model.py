@@ -100,7 +100,8 @@ def set_model(settings: Settings, name: str, agent: str = "") -> None:
     the next step."""
     from ..assembly.models import Models
     from ..config.parse import read_text
-    from ..config.yaml_edit import set_key, write_private_file
+    from ..config.private_files import write_private_file
+    from ..config.yaml_edit import set_key
 
     if missing := Models(settings).check(name):
         click.echo(f"deskhand: {missing}", err=True)

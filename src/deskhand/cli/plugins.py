@@ -11,7 +11,8 @@ from ..assembly.plugins import FailedPlugin, LoadedPlugins, edit_plugin_names, l
 from ..assembly.tools import load_configured_plugins
 from ..config.config import Settings
 from ..config.parse import read_text
-from ..config.yaml_edit import set_key, write_private_file
+from ..config.private_files import write_private_file
+from ..config.yaml_edit import set_key
 from ..types.errors import DeskhandError
 from .plain import escape_control
 from .run import USAGE, Group, config_option, fail, limit_option, load_settings

@@ -13,7 +13,7 @@ import click
 import msgspec
 
 from ..config.config import Home, Settings
-from ..config.yaml_edit import write_private_file
+from ..config.private_files import write_private_file
 from ..supervision.lock import read_holder
 from ..supervision.unit import Kind, Unit, get_unit_path, launchd_label, make_unit, render_unit
 from .plain import escape_control

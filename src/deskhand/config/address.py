@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from .config import Home
-from .yaml_edit import write_private_file
+from .private_files import write_private_file
 
 
 def write_address(home: Home, url: str) -> None:

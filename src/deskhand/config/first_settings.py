@@ -17,7 +17,8 @@ from ..types.messages import clean_text
 from ..types.schedules import load_zone
 from .config import Settings, workspace_of
 from .parse import read_env_file, read_text
-from .yaml_edit import set_key, write_private_file
+from .private_files import write_private_file
+from .yaml_edit import set_key
 
 NAME_CHARS = 80
 MOST_FILES = 100_000

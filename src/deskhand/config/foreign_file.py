@@ -11,7 +11,8 @@ import yaml
 from . import keys
 from .config import parse_config, translate_config
 from .parse import read_data, read_env_file
-from .yaml_edit import dump_yaml, write_private_file
+from .private_files import write_private_file
+from .yaml_edit import dump_yaml
 
 
 class ImportedSettings(msgspec.Struct, frozen=True):

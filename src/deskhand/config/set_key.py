@@ -13,7 +13,8 @@ from ..types.errors import ConfigError
 from . import keys
 from .config import Config, Settings, parse_config, translate_config
 from .parse import read_text
-from .yaml_edit import set_key, unset_key, write_private_file
+from .private_files import write_private_file
+from .yaml_edit import set_key, unset_key
 
 LOCKED_KEYS = (
     *(

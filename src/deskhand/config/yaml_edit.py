@@ -4,15 +4,12 @@ alone."""
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import yaml
 
-from ..types.folders import make_private_folder
 from . import keys
 
 
@@ -20,7 +17,7 @@ def set_key(text: str, path: Sequence[str], value: Any) -> str:
     """`text` with the key at `path` set to `value`. The text must be valid."""
     expected = _load_mapping(text)
     keys.set_value(expected, path, value)
-    return _check_edit(text, _set(text, path, value), expected)
+    return _check_edit(text, _set(text, path, expected), expected)
 
 
 def unset_key(text: str, path: Sequence[str], into: type[msgspec.Struct]) -> str:
@@ -29,16 +26,16 @@ def unset_key(text: str, path: Sequence[str], into: type[msgspec.Struct]) -> str
     where there is no such key."""
     expected = _load_mapping(text)
     _delete_key(expected, path)
-    edited = _unset(text, path)
+    edited = _unset(text, path, expected)
 
     path = path[:-1]
     while path and not keys.get_value(expected, path) and not keys.is_entry(path, into):
         _delete_key(expected, path)
-        edited = _unset(edited, path) if edited is not None else None
+        edited = _unset(edited, path, expected) if edited is not None else None
         path = path[:-1]
 
     if edited is not None and path and not keys.get_value(expected, path):
-        edited = _set(edited, path, {})
+        edited = _set(edited, path, expected)
     return _check_edit(text, edited, expected)
 
 
@@ -50,34 +47,9 @@ def _delete_key(data: dict[str, Any], path: Sequence[str]) -> None:
     del holder[path[-1]]
 
 
-def write_private_file(path: Path, text: str) -> None:
-    """Replace the file in one step, readable by its owner alone, so that no moment shows half of
-    it.
-
-    Raises OSError, which names the file.
-    """
-    try:
-        _write_private_file(path, text)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
-
-
-def _write_private_file(path: Path, text: str) -> None:
-    make_private_folder(path.parent)
-    part = path.with_name(f".{path.name}.part")
-    part.unlink(missing_ok=True)
-    with os.fdopen(
-        os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
-    ) as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
-
-
 def dump_yaml(data: Any) -> str:
     """As block YAML."""
-    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=110) if data else ""
+    return _dump(data, width=110) if data else ""
 
 
 def _load_mapping(text: str) -> dict[str, Any]:
@@ -101,8 +73,16 @@ def _check_edit(text: str, edited: str | None, expected: dict[str, Any]) -> str:
 
 
 def _dump_flow(value: Any) -> str:
-    text: str = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10_000)
+    text = _dump(value, width=10_000, flow=True)
     return text.removesuffix("\n").removesuffix("\n...").strip()
+
+
+def _dump(value: Any, *, width: int, flow: bool = False) -> str:
+    how: dict[str, Any] = {"sort_keys": False, "default_flow_style": flow, "width": width}
+    text: str = yaml.safe_dump(value, allow_unicode=True, **how)
+    if "\x85" in text:  # PyYAML writes it as it is, and reads it as the end of a line
+        text = yaml.safe_dump(value, allow_unicode=False, **how)
+    return text
 
 
 def _walk(
@@ -135,16 +115,20 @@ def _end_index(node: yaml.Node) -> int:
     return int(node.end_mark.index)
 
 
-def _set(text: str, path: Sequence[str], value: Any) -> str | None:
+def _set(text: str, path: Sequence[str], wanted: dict[str, Any]) -> str | None:
+    """`text` with what `wanted` has at `path`; where that is in braces, or in what is no map yet,
+    with the whole of it."""
+    value = keys.get_value(wanted, path)
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     if root is None:
         return text.rstrip("\n") + ("\n" if text.strip() else "") + _render_block(path, value, 0)
     holder, pair, depth = _walk(root, path)
-    if holder is None or holder.flow_style:
+    if holder is None:
         return None
-    if depth == len(path) or (pair and not isinstance(pair[1], yaml.MappingNode)):
-        for part in reversed(path[depth:]):
-            value = {part: value}
+    is_there = depth == len(path)
+    if holder.flow_style or (pair and not is_there and not isinstance(pair[1], yaml.MappingNode)):
+        return _set(text, path[:-1], wanted) if len(path) > 1 else None
+    if is_there:
         colon = text.index(":", pair[0].end_mark.index) + 1
         return f"{text[:colon]} {_dump_flow(value)}{text[max(colon, _end_index(pair[1])) :]}"
     end = text.find("\n", _end_index(holder.value[-1][1]))
@@ -158,16 +142,15 @@ def _render_block(path: Sequence[str], value: Any, indent: int) -> str:
     return "\n".join(lines) + f" {_dump_flow(value)}\n"
 
 
-def _unset(text: str, path: Sequence[str]) -> str | None:
-    """`text` without the lines of this key; comments on lines of their own stay."""
+def _unset(text: str, path: Sequence[str], wanted: dict[str, Any]) -> str | None:
+    """`text` without the lines of this key, which `wanted` does not have; comments on lines of
+    their own stay."""
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     holder, pair, depth = _walk(root, path)
     if holder is None or depth != len(path):
         return None
     if holder.flow_style:
-        rest = dict(keys.get_value(_load_mapping(text), path[:-1]))
-        del rest[path[-1]]
-        return _set(text, path[:-1], rest) if len(path) > 1 else None
+        return _set(text, path[:-1], wanted) if len(path) > 1 else None
     start = text.rfind("\n", 0, pair[0].start_mark.index) + 1
     end = text.find("\n", _end_index(pair[1]))
     return text[:start] + (text[end + 1 :] if end >= 0 else "")

@@ -15,7 +15,8 @@ import msgspec
 from msgspec.structs import replace
 
 from ..config.parse import read_data
-from ..config.yaml_edit import dump_yaml, write_private_file
+from ..config.private_files import write_private_file
+from ..config.yaml_edit import dump_yaml
 from ..models.base import Request
 from ..types.errors import ConfigError, Refused
 from ..types.messages import Usage

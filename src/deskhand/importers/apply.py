@@ -14,7 +14,8 @@ from ..assembly.workspace_templates import TEMPLATES, create_agent_files
 from ..config.config import Settings, parse_config, read_settings, translate_config
 from ..config.foreign_file import add_secrets
 from ..config.parse import parse_value, read_text
-from ..config.yaml_edit import set_key, write_private_file
+from ..config.private_files import write_private_file
+from ..config.yaml_edit import set_key
 from ..jobs.job_file import render_job_file
 from ..memory.facts import NewFact, add_fact
 from ..secrets.redaction import Redactor

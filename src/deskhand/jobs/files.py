@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..config.parse import read_text
-from ..config.yaml_edit import write_private_file
+from ..config.private_files import write_private_file
 from ..types.errors import ConfigError, JobInvalid
 from ..types.jobs import JOB_FILE_NAME, Job, validate_job, validate_job_name
 from .history import JobHistory, Stack

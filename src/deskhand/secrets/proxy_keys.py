@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ..config.home import Home
-from ..config.yaml_edit import write_private_file
+from ..config.private_files import write_private_file
 from ..net.client import Net
 from ..net.egress_secrets import HeldSecret
 from ..types.clock import Clock

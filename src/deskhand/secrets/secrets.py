@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..config.home import Home
-from ..config.yaml_edit import write_private_file
+from ..config.private_files import write_private_file
 from ..net.egress_secrets import HeldSecret, SecretRule, normalize_secret_rule
 from ..types.errors import ConfigError
 from ..types.secrets import MIN_SECRET_CHARS, SECRET_NAME_PATTERN

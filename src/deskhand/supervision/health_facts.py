@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from ..config.yaml_edit import write_private_file
+from ..config.private_files import write_private_file
 from ..types.clock import Clock
 from ..types.errors import LoginRefused
 from ..types.health import HealthFact, HealthState

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from ..config.config import Home
-from ..config.yaml_edit import write_private_file
+from ..config.private_files import write_private_file
 from ..types.errors import DeskhandError, StoreCorrupt
 
 READY_VARIABLE = "DESKHAND_READY"

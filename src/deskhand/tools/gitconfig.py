@@ -19,7 +19,7 @@ from ..types.errors import ToolError
 MAX_CONFIG_BYTES = 1 << 20
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b", "\\": "\\", '"': '"'}
 _BLANK = " \t\n\r"
-_HEADER = re.compile(r'\[([A-Za-z0-9.-]*)(?:[ \t]+"((?:[^"\\\n]|\\.)*)")?\]')
+_HEADER = re.compile(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\\n]|\\.)*)")?\]')
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 
 HARMLESS_KEYS = (
@@ -171,11 +171,7 @@ def parse_config(data: bytes) -> list[GitSetting]:
         elif char == "[":
             if (header := _HEADER.match(text, at)) is None:
                 raise ToolError(f"git could not read its section at {at}")
-            section, _, dotted = header[1].lower().partition(".")
-            subsection = dotted if dotted else None
-            if header[2] is not None:
-                section = header[1].lower()
-                subsection = re.sub(r"\\(.)", r"\1", header[2])
+            section, subsection = _split_header(header)
             at = header.end()
         elif (name := _NAME.match(text, at)) is not None and section:
             value, at = _parse_value(text, name.end())
@@ -183,6 +179,17 @@ def parse_config(data: bytes) -> list[GitSetting]:
         else:
             raise ToolError(f"git could not read it at {at}")
     return entries
+
+
+def _split_header(header: re.Match[str]) -> tuple[str, str | None]:
+    """The section and the subsection: what is before the first dot, and all behind it, however it
+    was written. So git takes `[a.b "c"]` for `[a "b.c"]`."""
+    whole = header[1].lower()
+    if header[2] is not None:
+        quoted = re.sub(r"\\(.)", r"\1", header[2])
+        whole = f"{whole}.{quoted}"
+    section, dot, subsection = whole.partition(".")
+    return section, subsection if dot else None
 
 
 def _parse_value(text: str, at: int) -> tuple[str | None, int]:
