@@ -19,7 +19,7 @@ ALWAYS = {
     "page/test_conversation.py::test_from_the_first_visit_to_the_first_answer",
     "test_acceptance.py::test_what_is_named_exists_and_runs",
     "runtime/test_plain_turn.py::test_a_plain_turn_on_a_channel_has_two_commits_too",
-    "runtime/test_plain_turn.py::test_how_much_of_our_code_a_plain_turn_runs",
+    "runtime/test_turn_counts.py::test_what_a_turn_costs",
     "test_house.py::test_importing_does_nothing",
 }
 """These always run, however long they take: the service, the page, what a turn costs, the list

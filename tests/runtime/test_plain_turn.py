@@ -3,20 +3,17 @@ adds to it."""
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import aclosing
 from pathlib import Path
-from types import FrameType
 
 import anyio
 import apsw
 import msgspec
 import pytest
 
-import deskhand
 from deskhand.config.config import Config, Home, Settings
 from deskhand.runtime.app import OWNER, App, Parts, open_app
 from deskhand.testing.channel import MemoryChannel
@@ -27,8 +24,6 @@ from deskhand.types.messages import Message, Text
 
 SESSION = "default/memory:1"
 TURNS = 30
-CALLS = 505
-"""So many functions of ours a plain turn calls: it may become fewer."""
 BEGINNINGS = 40
 """So many characters say which statement it is."""
 
@@ -115,39 +110,6 @@ async def test_what_a_plain_turn_asks_of_the_database(
         "SELECT path, label, NULL FROM file_label": 1,  # what is held back
         "SELECT coalesce((SELECT seq FROM sqlite_": 2,  # whether a fact has changed
     }
-
-
-async def test_how_much_of_our_code_a_plain_turn_runs(tmp_path: Path) -> None:
-    """Calls of functions of ours, in the thread that drives. What looks around beside comes now and
-    then: so the least of several stretches counts."""
-    model = ScriptedModel(lambda request: say("Fine."), remember=False)
-    parts = Parts(lambda name: model, {}, authorize=lambda inbound: OWNER)
-    ours = str(Path(deskhand.__file__).parent)
-    calls = 0
-
-    def count(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal calls
-        calls += event == "call" and frame.f_code.co_filename.startswith(ours)
-
-    async with (
-        open_app(settings_at(tmp_path / "h"), parts) as app,
-        anyio.create_task_group() as tasks,
-    ):
-        ready = anyio.Event()
-        tasks.start_soon(app.run, ready.set)
-        await ready.wait()
-        for number in range(10):
-            await turn(app, number)
-        stretches = []
-        for stretch in range(20):
-            calls = 0
-            sys.setprofile(count)
-            for number in range(3):
-                await turn(app, 100 * stretch + 50 + number)
-            sys.setprofile(None)
-            stretches.append(calls / 3)
-        tasks.cancel_scope.cancel()
-    assert min(stretches) <= CALLS, "a plain turn runs more code than it did"
 
 
 async def test_a_plain_turn_on_a_channel_has_two_commits_too(

@@ -44,6 +44,8 @@ class Journal:
         self.encoded = Encoded()
         self.is_loaded = False
         self._runtime = runtime
+        self.has_tool_changes = False
+        """Rows wait that the next call must find."""
         self._closed = False
         self._pending: list[Recorded] = []
         self._admitted: list[int] = []
@@ -119,9 +121,16 @@ class Journal:
         """Note that the log now holds the delivery of this outbox row."""
         self._delivered.append(key)
 
-    def add_changes(self, changes: tuple[Change, ...], outbox: tuple[Outgoing, ...] = ()) -> None:
-        """Rows to be written in the same commit."""
+    def add_changes(self, changes: tuple[Change, ...]) -> None:
+        """Rows to be written in the same commit, which nobody needs before that."""
         self._changes += changes
+
+    def add_tool_changes(
+        self, changes: tuple[Change, ...], outbox: tuple[Outgoing, ...] = ()
+    ) -> None:
+        """Rows that a tool made, to be written with its result: before the next call is run."""
+        self._changes += changes
+        self.has_tool_changes = self.has_tool_changes or bool(changes)
         turn = self.state.turn
         for outgoing in outbox:
             if turn is not None and outgoing.address == turn.address:
@@ -195,13 +204,9 @@ class Journal:
         self._outbox = []
         self._changes = []
         self._delivered = []
+        self.has_tool_changes = False
         with anyio.CancelScope(shield=True):
             last = await self._runtime.store.commit(commit)
         self._closed = close
         for recorded in commit.to_recorded(last - len(events) + 1):
             self._runtime.publisher.publish(self.session, recorded)
-
-    async def commit_changes(self) -> None:
-        """Write the rows of calls that are over, so that the next one finds them."""
-        if self._changes:
-            await self.commit()

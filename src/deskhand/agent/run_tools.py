@@ -44,7 +44,8 @@ async def run_tools(session: Session, step: RunTools) -> None:
 
     Raises StaleSession, StoreUnavailable. What a tool raises becomes its result.
     """
-    await session.journal.commit_changes()
+    if session.journal.has_tool_changes:
+        await session.journal.commit()
     turn = session.turn
     ours, theirs = split_calls(step.calls, turn.request)
     if turn.request is not None and theirs and not ours:
@@ -168,7 +169,7 @@ def _record_outcome(session: Session, ready: ReadyCall, outcome: Outcome, took_s
 
 def _record_result(session: Session, ready: ReadyCall, done: Done, took_s: float) -> None:
     journal = session.journal
-    journal.add_changes(done.changes, done.outbox)
+    journal.add_tool_changes(done.changes, done.outbox)
     parts = withhold_private_parts(session.state.audience, done.parts)
     # How it ended would tell people who may not read the result something of it.
     status = done.status if parts == done.parts else "ok"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import pwd
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
@@ -172,7 +173,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     channels: dict[str, ChannelConfig] = {}
 
 
-class Settings(msgspec.Struct, frozen=True):
+class Settings(msgspec.Struct, frozen=True, dict=True):
     """The configuration as read. `warnings` are sentences about keys that mean nothing.
     `environment` is what the process was started with and the `.env` files: keys of providers are
     looked up in it. `file` is where the configuration was read, or would be; `chosen` the agent
@@ -195,17 +196,22 @@ class Settings(msgspec.Struct, frozen=True):
     def agent(self, name: str) -> AgentConfig:
         """An agent's own settings over the defaults; `tools` and `skills` are then never None.
         Raises ConfigError for an unknown name."""
-        agents = self.config.agents
-        if name not in self.agents:
+        found = self._agent_configs.get(name)
+        if found is None:
             raise ConfigError(f"there is no agent {name!r}; there are: {', '.join(self.agents)}")
-        own = agents.get(name, AgentConfig())
+        return found
+
+    @cached_property
+    def _agent_configs(self) -> dict[str, AgentConfig]:
+        return {name: self._merge_defaults(name) for name in self.agents}
+
+    def _merge_defaults(self, name: str) -> AgentConfig:
+        own = self.config.agents.get(name, AgentConfig())
         base = self.config.defaults
-        chosen = {
-            field: getattr(own, field)
-            if _is_set(field, getattr(own, field))
-            else getattr(base, field)
-            for field in AgentConfig.__struct_fields__
-        }
+        chosen = {}
+        for field in AgentConfig.__struct_fields__:
+            value = getattr(own, field)
+            chosen[field] = value if _is_set(field, value) else getattr(base, field)
         every = {field: ("*",) for field in ("tools", "skills") if chosen[field] is None}
         return AgentConfig(**chosen | every)
 
