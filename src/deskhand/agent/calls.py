@@ -136,7 +136,7 @@ class Calls:
         decision = agent.decide(case)
         if decision.verdict == "ask" and call.yes_at is None:
             decision = (
-                await find_grant(journal.ports.store.query, call.call, setting, turn.principal)
+                await find_grant(journal.ports.store, call.call, setting, turn.principal)
                 or decision
             )
         if decision.verdict == "deny":

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from ..models.window import fit_messages, message_budget
 from ..policy.approval import describe_approvers, may_approve, render_approver_notice
 from ..store.base import FirstCommit
-from ..types.commit import Change, Choices, Commit
+from ..store.queries import add_dead_letter
+from ..types.commit import Choices, Commit
 from ..types.door import Progress
 from ..types.errors import Refused
 from ..types.events import (
@@ -151,10 +152,8 @@ class Driver:
             journal.enqueue_message(
                 turn.address, (Text(render_turn_end(turn.principal, "dead", said)),), turn.reply_to
             )
-        letter = Change(
-            "dead_insert", (self.session, journal.state.n, self._ports.clock.now(), reason)
-        )
-        journal.add_changes((letter,))
+        now = self._ports.clock.now()
+        journal.add_changes((add_dead_letter(self.session, journal.state.n, now, reason),))
         await journal.flush(close=True)
 
     async def drive(self) -> float | None:

@@ -104,9 +104,6 @@ SELECT why FROM job_pause
 -- job_pause_drop --
 DELETE FROM job_pause
 
--- job_person: the roles of a user; a row without one for who has none --
-SELECT role FROM user LEFT JOIN user_role ON user = name WHERE name = ?
-
 -- job_said: the messages that the event of this number in a conversation owed --
 SELECT key FROM outbox WHERE key >= ?1 || '#' || ?2 || '.' AND key < ?1 || '#' || ?2 || '/' ORDER BY id
 

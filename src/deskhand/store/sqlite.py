@@ -261,16 +261,16 @@ class SqliteStore(ReadQueries):
         await self._execute("run_write", (1, ""))
 
     async def outbox_sending(self, key: str, mark: str) -> None:
-        await self._execute("outbox_sending", (mark, key))
+        await self._execute("outbox_set_sending", (mark, key))
 
     async def outbox_sent(self, key: str, platform_id: str) -> None:
-        await self._execute("outbox_sent", (platform_id, key))
+        await self._execute("outbox_set_sent", (platform_id, key))
 
     async def outbox_retry(self, key: str, state: OutboxState, due_at: float, error: str) -> None:
         await self._execute("outbox_again", (state, due_at, error, key))
 
     async def outbox_failed(self, key: str, error: str) -> None:
-        await self._execute("outbox_failed", (error, key))
+        await self._execute("outbox_set_failed", (error, key))
 
     async def erase(
         self, principal: Principal, session: str, at: float, changes: Sequence[Change] = ()
