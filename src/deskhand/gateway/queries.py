@@ -1,5 +1,5 @@
-"""Typed queries on the tables of the gateway: the outbox with its drafts, what failed for good,
-named sessions, and rounds of programs."""
+"""Typed queries on the tables of the gateway: the outbox with its drafts, named sessions, and
+rounds of programs."""
 
 from __future__ import annotations
 
@@ -26,6 +26,17 @@ class SentAsk(msgspec.Struct, frozen=True):
     state: OutboxState
     platform_id: str
     outgoing: Outgoing
+
+
+class UnsentMessage(msgspec.Struct, frozen=True):
+    """A message that its platform did not take, and the `error`. `at` is when it was put into the
+    outbox, in seconds since the epoch."""
+
+    id: int
+    session: str
+    channel: str
+    at: float
+    error: str
 
 
 class RoundCount(msgspec.Struct, frozen=True):
@@ -64,6 +75,24 @@ async def messages_of_ask(store: Store, session: str, ask_id: str) -> list[SentA
     for state, platform_id, body in await store.query("ask_said", (session, ask_id)):
         found.append(SentAsk(state, platform_id, _decode_outgoing(body)))
     return found
+
+
+# What could not be sent
+
+
+async def unsent_messages(store: Store) -> list[UnsentMessage]:
+    """The messages that could not be sent, the latest first."""
+    return [UnsentMessage(*row) for row in await store.query("unsent_list", ())]
+
+
+def retry_unsent(id_: int) -> Change:
+    """Send this message again. It may arrive twice."""
+    return Change("unsent_retry", (id_,))
+
+
+def drop_unsent(id_: int) -> Change:
+    """Forget a message that could not be sent."""
+    return Change("unsent_drop", (id_,))
 
 
 # Drafts

@@ -23,6 +23,17 @@ class CallStart(msgspec.Struct, frozen=True, gc=False):
     at: float
 
 
+class DeadLetter(msgspec.Struct, frozen=True):
+    """A session that was given up at `at` (seconds since the epoch), after its event number
+    `n`."""
+
+    id: int
+    session: str
+    n: int
+    at: float
+    reason: str
+
+
 class StandingGrant(msgspec.Struct, frozen=True, kw_only=True):
     """`always` or `never` to exactly this call of this person, which `by` said at `at` (seconds
     since the epoch). `id` is the hash of the call."""
@@ -215,6 +226,16 @@ def mark_sent(key: str, platform_id: str) -> Change:
 def add_dead_letter(session: str, n: int, at: float, reason: str) -> Change:
     """This session was given up after its event number `n`."""
     return Change("dead_insert", (session, n, at, reason))
+
+
+async def dead_letters(store: Store) -> list[DeadLetter]:
+    """The sessions that were given up, the latest first."""
+    return [DeadLetter(*row) for row in await store.query("dead_list", ())]
+
+
+def drop_dead_letter(id_: int) -> Change:
+    """Forget that this session was given up."""
+    return Change("dead_drop", (id_,))
 
 
 # Standing grants

@@ -101,6 +101,12 @@ UPDATE run SET clean = ?, alone = ?
 -- dead_insert --
 INSERT INTO dead_letter(session, n, at, reason) VALUES(?, ?, ?, ?)
 
+-- dead_list: conversations that were given up, the latest first --
+SELECT id, session, n, at, reason FROM dead_letter ORDER BY id DESC
+
+-- dead_drop --
+DELETE FROM dead_letter WHERE id = ?
+
 -- outbox_insert --
 INSERT INTO outbox(key, session, body, state, at, channel) VALUES(?, ?, ?, 'pending', ?, ?)
 
