@@ -9,6 +9,7 @@ import msgspec
 
 from ..store.base import Store
 from ..tools.label_marks import needs_mark
+from ..tools.queries import drop_label, set_label
 from ..types.commit import Change
 from ..types.jobs import Counters, Job, Run, RunState
 from ..types.labels import LOCAL, Label
@@ -261,8 +262,8 @@ def _hook_state_name(job: str) -> str:
 
 def _set_label(name: str, run: Run, label: Label, at: float) -> Change:
     if not needs_mark(label):
-        return Change("file_label_drop", (name,))
-    return Change("file_label_set", (name, _encode(label), run.session, at))
+        return drop_label(name)
+    return set_label(name, label, run.session, at)
 
 
 # The pause of all jobs

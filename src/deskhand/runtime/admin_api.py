@@ -32,10 +32,10 @@ from ..store.queries import StandingGrant, count_sessions, last_event_number, st
 from ..tools.approved import bound_from_rows
 from ..tools.base import ToolScope
 from ..tools.deferred import list_offered_specs
+from ..tools.journal import JournalEntry, UndoItem
 from ..tools.label_marks import load_scope_marks
 from ..tools.names import describe_lookalikes
 from ..tools.queries import approved_digests
-from ..tools.undo import UndoItem
 from ..types.diffs import CallDiff, FileDiff
 from ..types.errors import ConfigError, Refused, ToolError
 from ..types.events import Recorded
@@ -73,7 +73,6 @@ from ..web.views import (
 )
 from ..workspace.diffs import change_kind
 from ..workspace.erase import erase_session
-from ..workspace.queries import JournalEntry
 from .app import App
 
 SECRET_NAME = re.compile(r"(?:^|_)(?:key|token|secret|password)$", re.IGNORECASE)

@@ -35,3 +35,6 @@ WHERE agent = ?2 AND state IN ('wanted', 'running')
 
 -- process_forget --
 DELETE FROM process WHERE told = 1 AND at < ? AND state NOT IN ('wanted', 'running')
+
+-- ledger_processes: what runs beside a conversation --
+SELECT id || ' ' || command FROM process WHERE session = ?1 AND state IN ('wanted', 'running') LIMIT ?2
