@@ -113,8 +113,5 @@ SELECT job, seen_at, plan, runs, errors, gates, skips, failures, alerts, alerted
 -- job_asks: what a conversation waits for --
 SELECT ask_id FROM ask WHERE session = ?
 
--- job_label_get: whose word what a job has kept is (`job:`), or what its last run came to (`job-said:`) --
-SELECT label FROM file_label WHERE path = ?
-
 -- job_label_said: of the last runs of all jobs --
 SELECT substr(path, 10), label FROM file_label WHERE path >= 'job-said:' AND path < 'job-said;'
