@@ -18,10 +18,10 @@ from deskhand.config.statements import load_statements
 from deskhand.learning.recall import make_viewer
 from deskhand.memory.facts import Keeping, NewFact, Viewer, add_fact
 from deskhand.memory.meaning import Meanings
+from deskhand.memory.queries import add_vector, facts_by_key, trim_changes
 from deskhand.memory.recall import Memory
 from deskhand.models.embeddings import TextKind, Vectors
 from deskhand.store.sqlite import SqliteStore
-from deskhand.types.commit import Change
 from deskhand.types.labels import OWNER
 
 ROUNDS = 30
@@ -85,13 +85,8 @@ async def measured(ask: object, rounds: int = ROUNDS) -> float:
 
 async def many(folder: Path) -> dict[str, float]:
     """10,000 facts with vectors of 1,536 numbers, in a real database."""
-    store, ready = (
-        SqliteStore(
-            folder / "many.db",
-            {**load_statements(), "bench_fact": "SELECT id FROM fact WHERE key = ?1"},
-        ),
-        Ready(1536),
-    )
+    store = SqliteStore(folder / "many.db", load_statements())
+    ready = Ready(1536)
     memory, viewer = Memory(store, SystemClock()), Viewer("ann", "a", private=True)
     began = time.perf_counter()
     assert memory.count(viewer) == 0
@@ -106,9 +101,7 @@ async def many(folder: Path) -> dict[str, float]:
         )
     found["10,000 inserts, s"] = time.perf_counter() - began
     rows = vectors(MANY, 1536, 2)
-    await store.change(
-        [Change("vector_add", (n + 1, ready.name, row.tobytes())) for n, row in enumerate(rows)]
-    )
+    await store.change([add_vector(n + 1, ready.name, row.tobytes()) for n, row in enumerate(rows)])
     memory.meaning = meaning = Meanings(store, [ready])
 
     async def near() -> None:
@@ -135,8 +128,8 @@ async def many(folder: Path) -> dict[str, float]:
                 )
             ]
         )
-        (row,) = await store.query("bench_fact", (str(number),))
-        await store.change([Change("vector_add", (row[0], ready.name, rows[0].tobytes()))])
+        (made,) = await facts_by_key(store, [str(number)])
+        await store.change([add_vector(made.id, ready.name, rows[0].tobytes())])
         began = time.perf_counter()
         await near()
         penalty.append((time.perf_counter() - began) * 1e3)
@@ -163,10 +156,10 @@ async def million(folder: Path) -> dict[str, float]:
         for n, row in enumerate(rows, start):
             changes += [
                 add_fact(fact(n), 1.0, keeping=KEEP)[0],
-                Change("vector_add", (n + 1, ready.name, row.tobytes())),
+                add_vector(n + 1, ready.name, row.tobytes()),
             ]
         await store.change(changes)
-    await store.change([Change("fact_changes_forget", (0,))])
+    await store.change([trim_changes(0)])
     meaning = Meanings(store, [ready])
     while await meaning.embed_missing():
         pass

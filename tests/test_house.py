@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Container, Iterator
 from pathlib import Path
 
 from deskhand.config.statements import PACKAGES
+from deskhand.store.sql import load_sql
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "deskhand"
@@ -55,6 +58,127 @@ def test_each_room_with_statements_is_read() -> None:
     """They are listed, as to look for them imports every room; the store has its own."""
     rooms = {path.relative_to(SOURCE).parts[0] for path in SOURCE.rglob("*.sql")} - {"store"}
     assert rooms == set(PACKAGES)
+
+
+QUERY_MODULES = (
+    "assembly/queries.py",
+    "budgets/queries.py",
+    "deepwork/queries.py",
+    "gateway/queries.py",
+    "importers/ledger.py",
+    "jobs/ledger.py",
+    "jobs/triggers/queries.py",
+    "learning/proposals/queries.py",
+    "memory/facts.py",
+    "memory/queries.py",
+    "secrets/queries.py",
+    "store/project.py",
+    "store/queries.py",
+    "store/read_queries.py",
+    "store/sqlite.py",
+    "supervision/queries.py",
+    "testing/tools.py",
+    "tools/journal.py",
+    "tools/queries.py",
+    "tools/review.py",
+    "users/queries.py",
+    "workspace/queries.py",
+)
+"""Where statements are run: in the room whose `.sql` file has them. Others call typed functions."""
+
+
+def _find_statements() -> dict[str, str]:
+    """The room of each statement. No two have one name, or one text."""
+    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
+    for path in SOURCE.rglob("*.sql"):
+        if path.parent.name == "migrations":
+            continue
+        package = ".".join(("deskhand", *path.parent.relative_to(SOURCE).parts))
+        room = path.relative_to(SOURCE).parts[0]
+        for name, text in load_sql(package, path.name).items():
+            assert name not in found, f"two statements are called {name}"
+            found[name] = room
+            same = texts.setdefault(" ".join(text.split()), name)
+            assert same == name, f"{same} and {name} are one statement"
+    return found
+
+
+def _named_statements(tree: ast.AST, names: Container[str]) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in names:
+            yield node.lineno, node.value
+
+
+def _statement_runs(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Where statements are run, or handed to who runs them, however their names are made."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            if (name := _last_name(node.func)) in ("Change", "query", "query_sync"):
+                yield node.lineno, f"{name}()"
+            given = [*node.args, *(each.value for each in node.keywords)]
+            yield from ((each.lineno, "Change") for each in given if _last_name(each) == "Change")
+        elif isinstance(node, ast.Attribute):
+            is_reader = _last_name(node.value).endswith(("store", "reader"))
+            if node.attr == "query_sync" or (node.attr == "query" and is_reader):
+                yield node.lineno, f".{node.attr}"
+        elif isinstance(node, ast.ImportFrom):
+            for each in node.names:
+                if (each.name == "Change" and each.asname) or (
+                    each.name == "Row" and str(node.module).endswith("store.base")
+                ):
+                    yield node.lineno, f"import of {each.name}"
+
+
+def _last_name(node: ast.AST) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def test_statements_are_named_and_run_in_query_modules() -> None:
+    """Everywhere else the typed functions of these modules are called, so that nobody has to know
+    the columns of a statement. Tests may ask the database what they like."""
+    statements = _find_statements()
+    unnamed = set(statements)
+    found = []
+    others = [path for name in ("bench", "scripts") for path in (ROOT / name).rglob("*.py")]
+    for path in [*FILES, *sorted(others)]:
+        place = path.relative_to(SOURCE if path.is_relative_to(SOURCE) else ROOT).as_posix()
+        tree = ast.parse(path.read_text())
+        if place not in QUERY_MODULES:
+            uses = {*_named_statements(tree, statements), *_statement_runs(tree)}
+            found += [f"{place}:{line}: {use}" for line, use in sorted(uses)]
+            continue
+        named = list(_named_statements(tree, statements))
+        unnamed -= {name for _, name in named}
+        found += [
+            f"{place}:{line}: {name} is a statement of {statements[name]}"
+            for line, name in named
+            if statements[name] != place.partition("/")[0]
+        ]
+    assert found == []
+    assert unnamed == set(), "statements that nobody runs"
+
+
+def test_query_modules_return_typed_values() -> None:
+    """A public function of theirs takes no name of a statement and returns no row of the
+    database."""
+    found = []
+    for place in QUERY_MODULES:
+        for node in ast.parse((SOURCE / place).read_text()).body:
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            arguments = node.args
+            names = {
+                each.arg
+                for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+            }
+            returned = ast.unparse(node.returns) if node.returns else ""
+            words = set(re.findall(r"\w+", returned))
+            if not node.name.startswith("_") and ("statement" in names or words & {"Any", "Row"}):
+                found.append(f"{place}:{node.lineno}: {node.name}")
+    assert found == []
 
 
 def test_fewer_than_five_mocks_per_hundred_tests() -> None:

@@ -15,6 +15,7 @@ from deskhand.models.base import Model, Request
 from deskhand.policy.approval import render_arguments
 from deskhand.policy.checks import AgentPolicy
 from deskhand.policy.rules import Case, Decision
+from deskhand.store.queries import standing_grants
 from deskhand.testing.bench import BOB, Bench
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.tools.base import Context, Outcome, Spec, Tool, make_result
@@ -28,6 +29,7 @@ from deskhand.types.events import (
     ToolFinished,
     ToolStarted,
 )
+from deskhand.types.identity import SYSTEM
 from deskhand.types.labels import LOCAL, UNTRUSTED, Label
 from deskhand.types.messages import Message, ResultStatus, ToolCall, ToolResult
 
@@ -144,7 +146,7 @@ async def test_typed_answers(bench: MakeBench, sink: Sink, typed: str, ran: int)
     b = await three(bench, sink)
     await b.say(typed)
     assert len(sink.got) == ran
-    assert await b.store.query("call_grants", ()) == [], "nothing is remembered of several calls"
+    assert await standing_grants(b.store, SYSTEM) == [], "nothing is remembered of several calls"
     chosen = [event.choice for event in await b.events() if isinstance(event, ApprovalAnswered)]
     assert chosen == [
         {"yes": "once", "always": "once", "never": "no", "One by one.": "each"}.get(typed, typed)

@@ -21,6 +21,7 @@ from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.tools import task_board, tasks
+from deskhand.tools.queries import list_values
 from deskhand.types.errors import ConfigError
 from deskhand.types.events import ApprovalAsked
 from deskhand.types.identity import Principal
@@ -275,11 +276,11 @@ async def test_key_values(desk: Desk) -> None:
     store = SqliteStore(
         desk.settings.home.database, load_statements()
     )  # as the command line reads it
-    rows = await store.query("kv_list", ("default", "mail", "", 0.0))
+    found = await list_values(store, "default", "mail", "", 0.0)
     await store.close()
-    assert [tuple(row)[:2] for row in rows] == [("seen/1", "mail"), ("soon", "x")]
-    expires_at = [row[2] for row in rows]
-    assert expires_at[0] is None and 7_000 < float(str(expires_at[1])) - time.time() <= 7_200
+    assert [(each.key, each.value) for each in found] == [("seen/1", "mail"), ("soon", "x")]
+    lasting, soon = (each.expires_at for each in found)
+    assert lasting is None and soon is not None and 7_000 < soon - time.time() <= 7_200
 
 
 async def test_skills_that_are_not_permitted_do_not_exist(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from deskhand.cli.root import cli
 from deskhand.config.config import read_settings
 from deskhand.config.statements import load_statements
 from deskhand.store.sqlite import SqliteStore
-from deskhand.tools.task_rows import make_import_rows
+from deskhand.tools.queries import import_tasks
 from deskhand.types.commit import Commit
 from deskhand.types.events import (
     AnyEvent,
@@ -45,7 +45,7 @@ def _happened(home: Path, session: str, *events: AnyEvent, tasks: tuple[Task, ..
         settings.home.make_folder(settings.home.state)
         store = SqliteStore(settings.home.database, load_statements())
         await store.commit(Commit(session, 1, 1.0, events))
-        await store.change(make_import_rows(session, tasks, 1.0))
+        await store.change(import_tasks(session, tasks, 1.0))
         await store.close()
 
     anyio.run(main)

@@ -24,7 +24,7 @@ from deskhand.runtime.app import Parts, open_app
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel, say
-from deskhand.tools.task_rows import parse_graph as rows_as_graph
+from deskhand.tools.queries import list_values, load_tasks
 from deskhand.types.commit import Change, Commit
 from deskhand.types.events import (
     CallClosed,
@@ -215,9 +215,7 @@ async def test_only_what_is_new_is_added(tmp_path: Path) -> None:
     ]
 
     async def values(store: SqliteStore) -> dict[str, str]:
-        return {
-            key: value for key, value, *_ in await store.query("kv_list", ("hermes", "", "", NOW))
-        }
+        return {each.key: each.value for each in await list_values(store, "hermes", "", "", NOW)}
 
     assert await with_store(settings, values) == {"station": "roof-2", "roses": "sun"}
 
@@ -420,7 +418,7 @@ async def test_tasks_go_on_in_their_conversation(tmp_path: Path) -> None:
     async def graph(settings: Settings) -> dict[str, dict[int, Task]]:
         async def use(store: SqliteStore) -> dict[str, dict[int, Task]]:
             names = [row.session for row in await store.sessions(ME, 100)]
-            read = {name: rows_as_graph(await store.query("task_of", (name,))) for name in names}
+            read = {name: await load_tasks(store, name) for name in names}
             return {name: found for name, found in read.items() if found}
 
         return await with_store(settings, use)

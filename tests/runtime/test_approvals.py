@@ -15,10 +15,10 @@ import msgspec
 import pytest
 
 from deskhand.config.config import Config, Home, Settings
-from deskhand.gateway.queries import list_grants
 from deskhand.gateway.standing_grants import revoke_grant
 from deskhand.models.base import Request
 from deskhand.runtime.app import App, Parts, open_app
+from deskhand.store.queries import standing_grants
 from deskhand.testing.crash import Crash, Fuse
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.tools import FileTool
@@ -494,7 +494,7 @@ async def test_what_is_allowed_for_good_is_listed_and_taken_back(world: World) -
         ask = await asked(app)
         await app.door.answer(ask.ask_id, "always", Principal("ann", ("owner",)))
         await answered(app)
-        (grant,) = await list_grants(app.store, OLGA)
+        (grant,) = await standing_grants(app.store, OLGA)
         assert (grant.verdict, grant.tool, grant.arguments, grant.by) == (
             "always",
             "act",
@@ -502,12 +502,12 @@ async def test_what_is_allowed_for_good_is_listed_and_taken_back(world: World) -
             "ann",
         )
         bob = Principal("bob", ("approver",))
-        assert await list_grants(app.store, bob) == []
+        assert await standing_grants(app.store, bob) == []
         for who, beginning in ((bob, grant.id), (OLGA, ""), (OLGA, "xyz")):
             with pytest.raises(Refused):
                 await revoke_grant(app.store, who, beginning)
         assert await revoke_grant(app.store, Principal("ann", ("approver",)), grant.id[:8]) == grant
-        assert await list_grants(app.store, OLGA) == []
+        assert await standing_grants(app.store, OLGA) == []
         await world.write(app, CALL)
         assert (await asked(app, number=2)).question == ask.question, "it is asked again"
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from deskhand.tools import task_board as board
-from deskhand.tools.task_rows import make_import_rows, parse_graph
+from deskhand.tools.queries import import_tasks, load_tasks
 from deskhand.tools.tasks import manage_tasks
 from deskhand.types.commit import Commit
 from deskhand.types.errors import ToolError
@@ -181,11 +181,9 @@ async def test_the_state_ledger_and_what_is_imported(hands: Hands) -> None:
         Task(2, "two", status="blocked"),
         Task(3, "three", status="in_progress"),
     )
-    await hands.store.change(make_import_rows(hands.session, tasks, 1.0))
-    await hands.store.change(
-        make_import_rows(hands.session, (Task(1, "other"), Task(4, "four")), 2.0)
-    )
-    graph = parse_graph(await hands.store.query("task_of", (hands.session,)))
+    await hands.store.change(import_tasks(hands.session, tasks, 1.0))
+    await hands.store.change(import_tasks(hands.session, (Task(1, "other"), Task(4, "four")), 2.0))
+    graph = await load_tasks(hands.store, hands.session)
     assert [task.title for task in graph.values()] == ["one", "two", "three", "four"]
     lines = await hands.store.query("ledger_tasks", (hands.session, 2))
     assert lines == [("[>] #3 three",), ("[!] #2 two",)]

@@ -133,12 +133,12 @@ from tests.tools.conftest import Hands
 from deskhand.workspace.scope import SandboxProvider
 from deskhand.tools.files import write_file
 from deskhand.tools.shell import shell
-from deskhand.tools.watch import Watch
+from deskhand.tools.watch import FileWatch
 
 async def main():
     hands = Hands(Path(sys.argv[1]), SandboxProvider())
     context = await hands.context()
-    async with await Watch.start(context, "make things") as watch:
+    async with await FileWatch.start(context, "make things") as watch:
         (hands.folder / "a").write_text("after")
         (hands.folder / "RULES.md").write_text("evil")
         (hands.folder / "gone").unlink()

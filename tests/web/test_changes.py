@@ -12,6 +12,7 @@ from deskhand.models.base import Request
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.tools.files import write_file
 from deskhand.tools.kv import kv_set
+from deskhand.tools.queries import find_value
 from deskhand.types.events import CommandRun
 from deskhand.types.messages import Message, ToolCall
 
@@ -140,9 +141,8 @@ async def test_undo_in_a_conversation(tmp_path: Path) -> None:
             "`deskhand undo --redo` takes that back. Messages sent stay as they are."
         )
         assert (folder / "a.txt").read_text() == "one\n" and not (folder / "b.txt").exists()
-        assert (await served.app.store.query("kv_get", ("default", "", "last", 0.0)))[0][
-            0
-        ] == "a.txt"
+        last = await find_value(served.app.store, "default", "", "last", 0.0)
+        assert last is not None and last.value == "a.txt"
         (folder / "a.txt").write_text("mine")
         await served.owner.ask("POST", "/api/sessions/work/messages", {"text": "/undo"})
         said = await reply(served, session, 2)

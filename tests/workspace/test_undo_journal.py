@@ -25,9 +25,9 @@ from deskhand.store.sqlite import SqliteStore
 from deskhand.tools.base import Context, Done, Tool
 from deskhand.tools.files import edit_file, write_file
 from deskhand.tools.kv import kv_delete, kv_set
+from deskhand.tools.queries import StoredValue, find_value, set_value, tasks_of
 from deskhand.tools.task_board import task_create, task_update, todo_write
 from deskhand.tools.task_graph import find_violation
-from deskhand.tools.task_rows import parse_graph
 from deskhand.tools.tasks import manage_tasks
 from deskhand.tools.watch import FileWatch
 from deskhand.types.commit import Change
@@ -188,22 +188,20 @@ async def test_a_file_that_changed_since_is_not_overwritten(world: World) -> Non
 
 async def test_values(world: World) -> None:
     label = Label("untrusted", None, "https://x")
-    await world.store.change(
-        (Change("kv_set", ("default", "n", "k", "0", 9e9, msgspec.json.encode(label))),)
-    )
-    before = await world.store.query("kv_get", ("default", "n", "k", 0.0))
+    before = StoredValue("k", "0", 9e9, label)
+    await world.store.change((set_value("default", "n", before),))
     await world.call(kv_set, key="k", value="1", namespace="n")
     await world.call(kv_delete, key="k", namespace="n")
     await world.call(kv_delete, key="k", namespace="n")
     assert [each.tool for each in await world.effects.timeline(ANN)] == ["kv_delete", "kv_set"]
     assert [each.words for each in await world.undo(2)] == ["Put back: n/k."] * 2
-    assert await world.store.query("kv_get", ("default", "n", "k", 0.0)) == before
+    assert await find_value(world.store, "default", "n", "k", 0.0) == before
     await world.undo(again=True)
-    await world.store.change((Change("kv_set", ("default", "n", "k", "mine", None, None)),))
+    await world.store.change((set_value("default", "n", StoredValue("k", "mine")),))
     (done,) = await world.undo()
     assert done.undo is None and "changed since" in done.words
     await world.undo(force=True)
-    assert await world.store.query("kv_get", ("default", "n", "k", 0.0)) == before
+    assert await find_value(world.store, "default", "n", "k", 0.0) == before
 
 
 async def test_each_sees_their_own(world: World) -> None:
@@ -395,7 +393,7 @@ async def taken_back(world: World, to_n: int) -> str:
 
 
 def graph_of(world: World, session: str = "s") -> dict[int, Task]:
-    return parse_graph(world.store.query_sync("task_of", (session,)))
+    return tasks_of(world.store, session)
 
 
 async def test_tasks_come_back_with_their_turns_alone(world: World) -> None:

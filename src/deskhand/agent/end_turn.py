@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..types.commit import Change
+from ..store.queries import add_dead_letter
 from ..types.events import CallClosed, TurnEnded
 from ..types.jobs import render_turn_end
 from ..types.messages import Text
@@ -81,6 +81,6 @@ async def _end_everything(session: Session, reason: str) -> None:
         words = render_turn_end(turn.principal, "dead", said)
         journal.enqueue_message(turn.address, (Text(words),), turn.reply_to)
 
-    row_values = (session.name, session.state.n, session.runtime.clock.now(), reason)
-    journal.add_changes((Change("dead_insert", row_values),))
+    now = session.runtime.clock.now()
+    journal.add_changes((add_dead_letter(session.name, session.state.n, now, reason),))
     await journal.commit(close=True)

@@ -85,8 +85,8 @@ async def _decide(session: Session, call: OpenCall, case: Case, setting: CallSet
     decision = session.agent.judge.judge(case)
     if decision.verdict != "ask" or call.yes_at is not None:
         return decision
-    query = session.runtime.store.query
-    grant = await find_grant(query, call.call, setting, session.turn.principal)
+    store = session.runtime.store
+    grant = await find_grant(store, call.call, setting, session.turn.principal)
     return grant or decision
 
 

@@ -159,7 +159,7 @@ async def _find_grant(settings: Settings, case: Case, store: Store) -> Decision 
         profile="default",
         untrusted=case.context.integrity == "untrusted",
     )
-    return await find_grant(store.query, call, setting, case.principal)
+    return await find_grant(store, call, setting, case.principal)
 
 
 def _find_allowing_rule(settings: Settings, case: Case) -> Rule | None:

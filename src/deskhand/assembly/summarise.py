@@ -10,7 +10,8 @@ import anyio
 from ..agent.state import State
 from ..models.side_completion import Aside
 from ..store.base import Store
-from ..tools.task_rows import open_task_lines
+from ..tools.journal import changed_files
+from ..tools.queries import open_task_lines
 from ..types.budget import make_charge
 from ..types.clock import Clock
 from ..types.errors import DeskhandError
@@ -20,7 +21,7 @@ from ..types.messages import Audio, File, Image, Message, Text, ToolCall, ToolRe
 from ..types.options import FOCUS_ALL
 from ..types.steps import Condensed
 from ..types.turn import OMITTED_MARKER
-from ..workspace.queries import changed_files, running_commands
+from ..workspace.queries import running_commands
 from .side_queries import SideQueries
 
 log = logging.getLogger(__name__)

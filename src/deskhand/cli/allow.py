@@ -10,6 +10,14 @@ import click
 from ..config.clock import SystemClock
 from ..sandbox.base import Mount
 from ..sandbox.launcher import check_mounts
+from ..store.queries import (
+    PathGrant,
+    drop_path_grant,
+    drop_standing_grant,
+    path_grants_of,
+    set_path_grant,
+    standing_grants,
+)
 from ..store.sqlite import SqliteStore
 from ..types.commit import Change
 from ..types.errors import DeskhandError
@@ -84,9 +92,8 @@ def path_(folder: str, write: bool, outside: bool, agent: str, config: str | Non
         )
 
     async def use(store: SqliteStore) -> None:
-        row = (name, str(real), int(write), SystemClock().now(), ME.id)
-        more = (Change("path_grant_outside", (name, str(real))),) if outside else ()
-        await store.change((Change("path_grant_set", row), *more))
+        grant = PathGrant(str(real), write, SystemClock().now(), ME.id, outside)
+        await store.change(set_path_grant(name, grant))
         may = "read and write" if write else "read, but not write,"
         click.echo(f"{name} may now {may} what is in {real}")
         if not write:
@@ -118,13 +125,15 @@ def list_(agent: str, limit: int | None, config: str | None) -> None:
     async def use(store: SqliteStore) -> None:
         lines = []
         for name in (agent,) if agent else settings.agents:
-            for path, write, _, by, outside in await store.query("path_grants", (name,)):
-                also = ", also after reading from outside" if outside else ""
-                lines.append(
-                    f"{name}  {'read, write' if write else 'read':11}  {path}  (by {by}{also})"
-                )
-        for hash_, verdict, name, tool, exact, _, by in await store.query("call_grants", ()):
-            lines.append(f"{name}  {verdict:11}  {hash_[:12]}  {tool} {exact}  (by {by})")
+            for folder in await path_grants_of(store, name):
+                may = "read, write" if folder.write else "read"
+                also = ", also after reading from outside" if folder.outside else ""
+                lines.append(f"{name}  {may:11}  {folder.path}  (by {folder.by}{also})")
+        for grant in await standing_grants(store, ME):
+            call = f"{grant.tool} {grant.arguments}"
+            lines.append(
+                f"{grant.agent}  {grant.verdict:11}  {grant.id[:12]}  {call}  (by {grant.by})"
+            )
         for line in lines[:limit]:
             click.echo(line)
         if not lines:
@@ -150,16 +159,18 @@ def revoke(what: str, agent: str, config: str | None) -> None:
     real = str(Path(what).expanduser().resolve())
 
     async def use(store: SqliteStore) -> None:
-        changes = []
+        changes = list[Change]()
         for name in (agent,) if agent else settings.agents:
-            known = await store.query("path_grants", (name,))
             changes += [
-                Change("path_grant_drop", (name, row[0])) for row in known if row[0] in (what, real)
+                drop_path_grant(name, folder.path)
+                for folder in await path_grants_of(store, name)
+                if folder.path in (what, real)
             ]
         if not changes and len(what) >= 6:
-            known = await store.query("call_grants", ())
             changes = [
-                Change("call_grant_drop", (row[0],)) for row in known if row[0].startswith(what)
+                drop_standing_grant(grant.id)
+                for grant in await standing_grants(store, ME)
+                if grant.id.startswith(what)
             ]
         if not changes:
             fail(f"nothing like {what!r} is allowed; see: deskhand allow list", FAILED)

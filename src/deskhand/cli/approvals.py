@@ -6,10 +6,10 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from ..gateway.queries import StandingGrant, list_grants
 from ..gateway.standing_grants import revoke_grant
 from ..runtime.app import App
 from ..store.base import OpenAsk
+from ..store.queries import StandingGrant, standing_grants
 from ..store.sqlite import SqliteStore
 from ..types.errors import Refused
 from .asks import has_driver, resume_command, submit_answer
@@ -128,7 +128,7 @@ def grants_(as_json: bool, limit: int | None, config: str | None) -> None:
       deskhand approvals grants
     """
     settings = load_settings(config)
-    found = with_store(settings, lambda store: list_grants(store, ME))[:limit]
+    found = with_store(settings, lambda store: standing_grants(store, ME))[:limit]
     if as_json:
         click.echo(to_json(found))
         return

@@ -17,7 +17,7 @@ from ..deepwork.progress import (
 from ..deepwork.state import LongRun
 from ..secrets.redaction import Redactor
 from ..store.sqlite import SqliteStore
-from ..tools.task_rows import parse_graph
+from ..tools.queries import load_tasks
 from ..tools.task_words import render_tasks
 from ..types.goals import LongWork
 from .asks import has_driver, session_name
@@ -91,7 +91,7 @@ def _load_work(settings: Settings, key: str) -> list[LongWork]:
 
 def _render_tasks(settings: Settings, key: str) -> list[str]:
     async def use(store: SqliteStore) -> str:
-        return render_tasks(parse_graph(await store.query("task_of", (key,))))
+        return render_tasks(await load_tasks(store, key))
 
     return [text] if (text := with_store(settings, use)) else []
 

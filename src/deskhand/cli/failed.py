@@ -8,7 +8,9 @@ import click
 import msgspec
 
 from ..config.config import Settings
+from ..gateway.queries import drop_unsent, retry_unsent, unsent_messages
 from ..runtime.app import App
+from ..store.queries import dead_letters, drop_dead_letter
 from ..store.sqlite import SqliteStore
 from ..types.commit import Change
 from ..types.events import MessageReceived, TurnEnded
@@ -31,6 +33,11 @@ class Letter(msgspec.Struct, frozen=True):
     at: float
     reason: str
     n: int = 0
+
+    @property
+    def number(self) -> int:
+        """What the store calls it."""
+        return int(self.id[1:])
 
 
 @click.group(cls=Listing)
@@ -58,7 +65,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
       deskhand failed list
     """
     settings = load_settings(config)
-    letters = with_store(settings, list_dead_letters)[:limit]
+    letters = with_store(settings, list_failed)[:limit]
     if as_json:
         click.echo(to_json(letters))
     elif not letters:
@@ -90,7 +97,7 @@ def retry(letter_id: str, config: str | None) -> None:
     settings = load_settings(config)
     letter = _find_letter(settings, letter_id)
     if letter.id[0] == "o":
-        _execute(settings, "unsent_retry", letter)
+        _change(settings, retry_unsent(letter.number))
         click.echo("It is sent again as soon as its channel runs, marked as a possible duplicate.")
         return
 
@@ -101,7 +108,7 @@ def retry(letter_id: str, config: str | None) -> None:
         refused = [receipt.reason for receipt in receipts if receipt.status == "refused"]
         if refused:
             fail(refused[0])
-        await app.store.change((Change("dead_drop", (int(letter.id[1:]),)),))
+        await app.store.change((drop_dead_letter(letter.number),))
         return len(receipts)
 
     count = with_app(settings, use, drive=False)
@@ -124,33 +131,34 @@ def drop(letter_id: str, config: str | None) -> None:
     """
     settings = load_settings(config)
     letter = _find_letter(settings, letter_id)
-    _execute(settings, "dead_drop" if letter.id[0] == "d" else "unsent_drop", letter)
+    drop_letter = drop_dead_letter if letter.id[0] == "d" else drop_unsent
+    _change(settings, drop_letter(letter.number))
     click.echo(f"Dropped {letter.id}: {escape_control(letter.reason)}")
 
 
-async def list_dead_letters(store: SqliteStore) -> list[Letter]:
+async def list_failed(store: SqliteStore) -> list[Letter]:
     """All that failed for good, the latest first."""
     dead = [
-        Letter(f"d{i}", session, at, reason, n)
-        for i, session, n, at, reason in await store.query("dead_list", ())
+        Letter(f"d{each.id}", each.session, each.at, each.reason, each.n)
+        for each in await dead_letters(store)
     ]
     unsent = [
-        Letter(f"o{i}", session, at, f"not sent on {channel}: {error}")
-        for i, session, channel, at, error in await store.query("unsent_list", ())
+        Letter(f"o{each.id}", each.session, each.at, f"not sent on {each.channel}: {each.error}")
+        for each in await unsent_messages(store)
     ]
     return sorted([*dead, *unsent], key=lambda letter: -letter.at)
 
 
 def _find_letter(settings: Settings, letter_id: str) -> Letter:
-    letters = with_store(settings, list_dead_letters)
+    letters = with_store(settings, list_failed)
     found = next((letter for letter in letters if letter.id == letter_id), None)
     if found is None:
         fail(f"there is no {letter_id!r}; `deskhand failed list` shows what there is", USAGE)
     return found
 
 
-def _execute(settings: Settings, statement: str, letter: Letter) -> None:
-    with_store(settings, lambda store: store.change((Change(statement, (int(letter.id[1:]),)),)))
+def _change(settings: Settings, change: Change) -> None:
+    with_store(settings, lambda store: store.change((change,)))
 
 
 async def _load_messages(app: App, letter: Letter) -> list[MessageReceived]:

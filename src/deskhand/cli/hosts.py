@@ -11,7 +11,8 @@ from ..config.clock import SystemClock
 from ..net.egress import parse_egress_host
 from ..secrets.queries import drop_grants, list_grants, list_uses
 from ..store.sqlite import SqliteStore
-from ..tools.network import READ_OUTSIDE, grant_host
+from ..tools.network import READ_OUTSIDE
+from ..tools.queries import grant_host
 from ..types.errors import DeskhandError
 from ..users.queries import audit_note
 from .plain import escape_control

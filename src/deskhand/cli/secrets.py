@@ -13,9 +13,9 @@ from ..net.egress_secrets import BEARER, SecretRule
 from ..secrets.redaction import open_secrets
 from ..secrets.secrets import Place
 from ..store.sqlite import SqliteStore
-from ..types.commit import Change
 from ..types.errors import DeskhandError
 from ..types.secrets import format_handle
+from ..users.queries import audit_note
 from .plain import escape_control
 from .run import ME, USAGE, Listing, config_option, fail, limit_option, load_settings, with_store
 
@@ -199,6 +199,6 @@ def _add_audit_note(settings: Settings, what: str, subject: str) -> None:
     """A line of the audit trail."""
 
     async def use(store: SqliteStore) -> None:
-        await store.change([Change("people_note", (SystemClock().now(), ME.id, what, subject))])
+        await store.change([audit_note(SystemClock().now(), ME.id, what, subject)])
 
     with_store(settings, use)

@@ -21,7 +21,7 @@ from ..types.errors import DeskhandError
 from ..types.health import Health, HealthFact
 from ..users.users import open_people
 from .encoded import to_json
-from .failed import list_dead_letters
+from .failed import list_failed
 from .plain import escape_control
 from .run import FAILED, ME, config_option, load_service_settings
 
@@ -108,7 +108,7 @@ async def _list_waiting(settings: Settings) -> list[str]:
         asks = await store.open_asks(ME)
         people = open_people(store, SystemClock(), dict, dict)
         strangers = await people.pairings()
-        letters = await list_dead_letters(store)
+        letters = await list_failed(store)
         held = await Approving(settings, store).list_held(SystemClock().now())
     except (DeskhandError, OSError):
         return []

@@ -12,9 +12,9 @@ import msgspec
 from ..config.config import Settings
 from ..secrets.redaction import Redactor
 from ..store.sqlite import SqliteStore
+from ..tools.journal import JournalEntry
 from ..types.diffs import CallDiff
 from ..workspace.diffs import Diffs
-from ..workspace.queries import JournalEntry
 from ..workspace.undo_journal import Outcome, UndoJournal, open_undo_journal
 from .asks import session_name
 from .diffs import color_line, render_diff

@@ -10,7 +10,14 @@ import click
 
 from ..config.clock import SystemClock
 from ..store.sqlite import SqliteStore
-from ..types.commit import Change
+from ..tools.queries import (
+    StoredValue,
+    drop_value,
+    expire_values,
+    find_value,
+    list_values,
+    set_value,
+)
 from ..types.messages import clean_text
 from .encoded import to_json
 from .run import (
@@ -67,8 +74,8 @@ def get(key: str, agent: str, ns: str, config: str | None) -> None:
     name, now = resolve_agent(settings, agent), SystemClock().now()
 
     async def use(store: SqliteStore) -> str | None:
-        rows = await store.query("kv_get", (name, ns, clean_text(key), now))
-        return str(rows[0][0]) if rows else None
+        found = await find_value(store, name, ns, clean_text(key), now)
+        return None if found is None else found.value
 
     value = with_store(settings, use)
     if value is None:
@@ -97,10 +104,10 @@ def set_(key: str, value: str, ttl: float | None, agent: str, ns: str, config: s
     name = resolve_agent(settings, agent)
     now = SystemClock().now()
     expires = now + ttl * HOUR_S if ttl is not None else None
-    row = Change("kv_set", (name, ns, clean_text(key), clean_text(value), expires, None))
+    change = set_value(name, ns, StoredValue(clean_text(key), clean_text(value), expires))
 
     async def use(store: SqliteStore) -> None:
-        await store.change((Change("kv_expire", (now,)), row))
+        await store.change((expire_values(now), change))
 
     with_store(settings, use)
 
@@ -119,9 +126,9 @@ def delete(key: str, agent: str, ns: str, config: str | None) -> None:
     name, now = resolve_agent(settings, agent), SystemClock().now()
 
     async def use(store: SqliteStore) -> bool:
-        found = bool(await store.query("kv_get", (name, ns, clean_text(key), now)))
-        await store.change((Change("kv_delete", (name, ns, clean_text(key))),))
-        return found
+        found = await find_value(store, name, ns, clean_text(key), now)
+        await store.change((drop_value(name, ns, clean_text(key)),))
+        return found is not None
 
     if not with_store(settings, use):
         fail(f"there is no key {key!r}")
@@ -142,8 +149,8 @@ def list_(prefix: str, limit: int | None, agent: str, ns: str, config: str | Non
     name, now = resolve_agent(settings, agent), SystemClock().now()
 
     async def use(store: SqliteStore) -> dict[str, str]:
-        rows = await store.query("kv_list", (name, ns, clean_text(prefix), now))
-        return {key: value for key, value, *_ in rows[:limit]}
+        found = await list_values(store, name, ns, clean_text(prefix), now)
+        return {each.key: each.value for each in found[:limit]}
 
     found = with_store(settings, use)
     click.echo(to_json(found, indent=2))

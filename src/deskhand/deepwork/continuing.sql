@@ -6,6 +6,3 @@ SELECT key, session, principal, address, text, label, run, at FROM restart_owed 
 
 -- restart_done --
 DELETE FROM restart_owed WHERE key = ?
-
--- restart_note: who goes on there has to know this too --
-UPDATE restart_owed SET text = text || ? WHERE session = ? AND text <> ''

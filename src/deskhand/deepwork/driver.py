@@ -16,7 +16,7 @@ from ..assembly.side_queries import SideQueries
 from ..config.sections import DeepWorkConfig
 from ..gateway.inject import InboundInjector
 from ..store.queries import was_accepted
-from ..tools.task_rows import tasks_of
+from ..tools.queries import tasks_of
 from ..tools.task_words import SHORT_LIST_LINES, graph_label, list_tasks, percent_done, render_tasks
 from ..types.budget import Charge
 from ..types.errors import (

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from ..config.sections import DeepWorkConfig
 from ..store.base import Store
+from ..tools.queries import tasks_of
 from ..tools.task_graph import find_stuck
-from ..tools.task_rows import tasks_of
 from ..tools.task_words import list_open, list_tasks, percent_done
 from ..types.goals import LongWork, LongWorkState
 from ..types.tasks import TaskGraph

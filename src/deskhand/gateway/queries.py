@@ -1,5 +1,5 @@
-"""Typed queries on the tables of the gateway: the outbox with its drafts, named sessions, rounds of
-programs, and standing grants."""
+"""Typed queries on the tables of the gateway: the outbox with its drafts, named sessions, and
+rounds of programs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import msgspec
 
 from ..store.base import Store
 from ..types.commit import Change, OutboxState, Outgoing
-from ..types.identity import Principal
 
 _encode = msgspec.json.encode
 _decode_outgoing = msgspec.json.Decoder(Outgoing).decode
@@ -29,6 +28,17 @@ class SentAsk(msgspec.Struct, frozen=True):
     outgoing: Outgoing
 
 
+class UnsentMessage(msgspec.Struct, frozen=True):
+    """A message that its platform did not take, and the `error`. `at` is when it was put into the
+    outbox, in seconds since the epoch."""
+
+    id: int
+    session: str
+    channel: str
+    at: float
+    error: str
+
+
 class RoundCount(msgspec.Struct, frozen=True):
     """How many rounds programs began within a time. `first` is the number of the first round, or
     0."""
@@ -42,19 +52,6 @@ class ProgramRounds(msgspec.Struct, frozen=True):
 
     program: str
     count: int
-
-
-class StandingGrant(msgspec.Struct, frozen=True, kw_only=True):
-    """`always` or `never` to exactly this call of this person, which `by` said at `at` (seconds
-    since the epoch)."""
-
-    id: str
-    verdict: str
-    agent: str
-    tool: str
-    arguments: str
-    at: float
-    by: str
 
 
 # The outbox
@@ -72,17 +69,30 @@ def limit_outbox_wait(due_at: float) -> Change:
     return Change("outbox_begin", (due_at,))
 
 
-def mark_sent(key: str, platform_id: str) -> Change:
-    """The message with this key was sent, and its platform gave it this id."""
-    return Change("outbox_sent", (platform_id, key))
-
-
 async def messages_of_ask(store: Store, session: str, ask_id: str) -> list[SentAsk]:
     """The messages of this session that ask this question."""
     found = []
     for state, platform_id, body in await store.query("ask_said", (session, ask_id)):
         found.append(SentAsk(state, platform_id, _decode_outgoing(body)))
     return found
+
+
+# What could not be sent
+
+
+async def unsent_messages(store: Store) -> list[UnsentMessage]:
+    """The messages that could not be sent, the latest first."""
+    return [UnsentMessage(*row) for row in await store.query("unsent_list", ())]
+
+
+def retry_unsent(id_: int) -> Change:
+    """Send this message again. It may arrive twice."""
+    return Change("unsent_retry", (id_,))
+
+
+def drop_unsent(id_: int) -> Change:
+    """Forget a message that could not be sent."""
+    return Change("unsent_drop", (id_,))
 
 
 # Drafts
@@ -184,32 +194,3 @@ def trim_rounds(until: float, after: float) -> Change:
 def clear_rounds() -> Change:
     """Forget all rounds."""
     return Change("machine_round_clear", ())
-
-
-# Standing grants
-
-
-async def list_grants(store: Store, principal: Principal) -> list[StandingGrant]:
-    """The grants that `principal` gave, the oldest first. An owner sees all."""
-    sees_all = int("owner" in principal.roles)
-    found = []
-    for id_, verdict, agent, tool, arguments, at, by in await store.query(
-        "call_grants_of", (sees_all, principal.id)
-    ):
-        found.append(
-            StandingGrant(
-                id=id_,
-                verdict=verdict,
-                agent=agent,
-                tool=tool,
-                arguments=arguments,
-                at=at,
-                by=by,
-            )
-        )
-    return found
-
-
-def drop_grant(id_: str) -> Change:
-    """Take back this grant."""
-    return Change("call_grant_drop", (id_,))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..store.base import Store
+from ..store.queries import StandingGrant, drop_standing_grant, standing_grants
 from ..types.errors import Refused
 from ..types.identity import Principal
-from .queries import StandingGrant, drop_grant, list_grants
 
 
 async def revoke_grant(store: Store, principal: Principal, beginning: str) -> StandingGrant:
@@ -13,7 +13,7 @@ async def revoke_grant(store: Store, principal: Principal, beginning: str) -> St
     Raises Refused unless that is exactly one that `principal` may see."""
     found = [
         grant
-        for grant in await list_grants(store, principal)
+        for grant in await standing_grants(store, principal)
         if beginning and grant.id.startswith(beginning)
     ]
     if len(found) != 1:
@@ -21,5 +21,5 @@ async def revoke_grant(store: Store, principal: Principal, beginning: str) -> St
             f"{beginning!r} {'begins more than one' if found else 'is none'} of what you "
             "allowed for good"
         )
-    await store.change((drop_grant(found[0].id),))
+    await store.change((drop_standing_grant(found[0].id),))
     return found[0]

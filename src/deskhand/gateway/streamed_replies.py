@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from ..channels.base import Channel, Editing, Removing
 from ..store.base import Store
+from ..store.queries import mark_sent
 from ..types.clock import Clock
 from ..types.commit import OutboxRow, Outgoing
 from ..types.door import Progress
@@ -347,7 +348,7 @@ class Drafts:
     async def complete(self, row: OutboxRow, draft: Draft, platform_id: str) -> None:
         """The row was sent, over the draft or as a new message: settle both at once."""
         self._stays.discard(draft.id)
-        sent = queries.mark_sent(row.outgoing.key, platform_id)
+        sent = mark_sent(row.outgoing.key, platform_id)
         await self._store.change((sent, queries.close_draft(draft.id)))
 
     async def drop(self, draft: Draft) -> None:

@@ -21,7 +21,7 @@ from ..memory.facts import NewFact, add_fact
 from ..secrets.redaction import Redactor
 from ..store.base import Store
 from ..tools.paths import Workspace
-from ..tools.task_rows import make_import_rows
+from ..tools.queries import import_tasks
 from ..types.clock import Clock
 from ..types.commit import Change
 from ..types.errors import ConfigError, Refused, StaleSession, ToolError
@@ -379,7 +379,7 @@ class Taking:
                     f"{len(listed.tasks)} tasks", "there is no conversation that they belong to"
                 )
                 continue
-            rows = make_import_rows(session, listed.tasks, self._clock.now())
+            rows = import_tasks(session, listed.tasks, self._clock.now())
             await self._store.change(
                 [*rows, self._imported_change("tasks", tasks_key(listed), session)]
             )

@@ -104,9 +104,6 @@ SELECT why FROM job_pause
 -- job_pause_drop --
 DELETE FROM job_pause
 
--- job_person: the roles of a user; a row without one for who has none --
-SELECT role FROM user LEFT JOIN user_role ON user = name WHERE name = ?
-
 -- job_said: the messages that the event of this number in a conversation owed --
 SELECT key FROM outbox WHERE key >= ?1 || '#' || ?2 || '.' AND key < ?1 || '#' || ?2 || '/' ORDER BY id
 
@@ -115,9 +112,6 @@ SELECT job, seen_at, plan, runs, errors, gates, skips, failures, alerts, alerted
 
 -- job_asks: what a conversation waits for --
 SELECT ask_id FROM ask WHERE session = ?
-
--- job_label_get: whose word what a job has kept is (`job:`), or what its last run came to (`job-said:`) --
-SELECT label FROM file_label WHERE path = ?
 
 -- job_label_said: of the last runs of all jobs --
 SELECT substr(path, 10), label FROM file_label WHERE path >= 'job-said:' AND path < 'job-said;'

@@ -9,6 +9,7 @@ import msgspec
 
 from ..store.base import Store
 from ..tools.label_marks import needs_mark
+from ..tools.queries import drop_label, find_label, set_label
 from ..types.commit import Change
 from ..types.jobs import Counters, Job, Run, RunState
 from ..types.labels import LOCAL, Label
@@ -235,8 +236,7 @@ async def count_alerted_jobs(store: Store, since: float, now: float) -> int:
 
 async def hook_state_label(store: Store, job: str) -> Label:
     """The label of the files that hooks of this job have kept for the next run."""
-    rows = await store.query("job_label_get", (_hook_state_name(job),))
-    return _decode_label(rows[0][0]) if rows else LOCAL
+    return await find_label(store, _hook_state_name(job)) or LOCAL
 
 
 async def result_labels(store: Store) -> dict[str, Label]:
@@ -261,8 +261,8 @@ def _hook_state_name(job: str) -> str:
 
 def _set_label(name: str, run: Run, label: Label, at: float) -> Change:
     if not needs_mark(label):
-        return Change("file_label_drop", (name,))
-    return Change("file_label_set", (name, _encode(label), run.session, at))
+        return drop_label(name)
+    return set_label(name, label, run.session, at)
 
 
 # The pause of all jobs

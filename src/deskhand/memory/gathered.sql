@@ -78,11 +78,6 @@ WHERE id = ?1 AND valid_to IS NULL AND NOT pinned AND (?4 = 0 OR EXISTS(
   SELECT 1 FROM fact AS by WHERE by.id = ?4 AND by.valid_to IS NULL AND by.scope = fact.scope AND by.owner = fact.owner
 ))
 
--- notes_pinned: what is always told, for the file that shows it --
-SELECT id, key, text, scope, owner, session, n, writer, label, confidence, retention, pinned, held, at, valid_from,
-  valid_to, expires_at, superseded_by, closed_why, used_at, uses
-FROM fact WHERE pinned AND valid_to IS NULL AND NOT held ORDER BY id
-
 -- memory_file_get --
 SELECT base FROM memory_file WHERE path = ?
 

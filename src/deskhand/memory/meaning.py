@@ -123,7 +123,7 @@ class _EmbeddingIndex:
     def __init__(self, embedder: Embedder, store: Store) -> None:
         self.embedder = embedder
         self._store = store
-        self._read = store.open_reader()
+        self._reader = store.open_reader()
         self._index = Index()
         self._seq = -1
         self._lock = anyio.Lock()
@@ -165,7 +165,7 @@ class _EmbeddingIndex:
 
     async def find_nearest(self, text: str, owners: Owners, held: bool, top_k: int) -> Near:
         if self._seq < 0:
-            count = sum(queries.count_open(self._store.query_sync).values())
+            count = sum(queries.count_open(self._store).values())
             if count > MAX_FACTS_LOADED_IN_SEARCH:
                 return []  # too many to load now: `refresh` is reading them
         try:
@@ -210,7 +210,7 @@ class _EmbeddingIndex:
         """Read one page of changes. Returns whether there may be more."""
         if self._seq < 0:
             self._load()
-        changes = queries.changes_since(self._read, self._seq, CHANGES)
+        changes = queries.changes_since(self._reader, self._seq, CHANGES)
         if not changes:
             return False
         if self._has_gap(min(change.first_seq for change in changes)):
@@ -218,21 +218,21 @@ class _EmbeddingIndex:
             return True
         ids = [change.fact for change in changes]
         self._index.remove(np.array(ids, np.int64))
-        self._add(queries.vectors_of(self._read, self.embedder.name, ids))
+        self._add(queries.vectors_of(self._reader, self.embedder.name, ids))
         self._seq = changes[-1].seq
         return True
 
     def _has_gap(self, first: int) -> bool:
         """Whether changes between the last one read and `first` have been forgotten."""
         wanted = self._seq + 1
-        return first > wanted and queries.first_kept_change(self._read) > wanted
+        return first > wanted and queries.first_kept_change(self._reader) > wanted
 
     def _load(self) -> None:
         """Read all vectors of this model."""
-        seq = queries.last_change(self._read)
+        seq = queries.last_change(self._reader)
         last = 0
         self._index = Index()
-        while page := queries.load_vectors(self._read, self.embedder.name, last, PAGE):
+        while page := queries.load_vectors(self._reader, self.embedder.name, last, PAGE):
             self._add(page)
             last = page[-1].fact
         self._seq = seq
@@ -249,7 +249,7 @@ class _EmbeddingIndex:
 
     def _fetch(self, ids: Ids) -> Halves:
         """The vectors of these facts, in their order; zeros for one that is gone."""
-        found = queries.vector_bytes(self._read, self.embedder.name, ids.tolist())
+        found = queries.vector_bytes(self._reader, self.embedder.name, ids.tolist())
         size = max(map(len, found.values()), default=0)
         zeros = bytes(size)
         rows = []
@@ -271,16 +271,16 @@ class _EmbeddingIndex:
             self._below = MAX_ID
             self.needs_reindex = False
         if self._made_seq < 0:
-            self._made_seq = queries.last_change(self._read)
+            self._made_seq = queries.last_change(self._reader)
         if self._below:
             facts = queries.facts_without_vector(
-                self._read, model, below=self._below, limit=BATCH, size=self._vector_bytes
+                self._reader, model, below=self._below, limit=BATCH, size=self._vector_bytes
             )
             if facts:
                 return facts
             self._below = 0
         while not self._later:
-            changes = queries.changes_since(self._read, self._made_seq, CHANGES)
+            changes = queries.changes_since(self._reader, self._made_seq, CHANGES)
             if not changes:
                 return []
             ids = [change.fact for change in changes]
@@ -294,7 +294,7 @@ class _EmbeddingIndex:
 
     def _lacking(self, ids: list[int]) -> list[FactText]:
         return queries.facts_without_vector_among(
-            self._read, self.embedder.name, ids, self._vector_bytes
+            self._reader, self.embedder.name, ids, self._vector_bytes
         )
 
     def mark_done(self, ids: list[int]) -> None:

@@ -5,12 +5,12 @@ What writes facts stands in `facts`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
-from ..store.base import Store
+from ..store.base import Store, SyncStatementReader
 from ..types.commit import Change
 from ..types.events import MessageReceived, decode_event
 from ..types.labels import Label
@@ -19,8 +19,6 @@ from .facts import Fact, Scope
 
 Owners = Sequence[tuple[str, str]] | None
 """(scope, owner) of the facts that are looked at; None for those of everybody."""
-Read = Callable[[str, tuple[str | int | float | bytes | None, ...]], list[tuple[Any, ...]]]
-"""Reads with a named statement: `Store.query_sync`, or what `Store.open_reader` returns."""
 
 SOURCE_CHARS = 300
 
@@ -181,10 +179,10 @@ def pinned_facts(store: Store) -> list[Fact]:
 
 
 def search_words(
-    read: Read, query: str, *, owners: Owners, now: float, held: bool, limit: int
+    reader: SyncStatementReader, query: str, *, owners: Owners, now: float, held: bool, limit: int
 ) -> list[FactText]:
     """The open facts that match this full-text query, the best first."""
-    rows = read("fact_find", (query, encode_owners(owners), now, int(held), limit))
+    rows = reader.query_sync("fact_find", (query, encode_owners(owners), now, int(held), limit))
     return [FactText(*row) for row in rows]
 
 
@@ -244,9 +242,9 @@ def source_text(store: Store, fact: Fact) -> str:
 # Counts
 
 
-def count_open(read: Read) -> dict[tuple[str, str], int]:
+def count_open(reader: SyncStatementReader) -> dict[tuple[str, str], int]:
     """How many open facts each (scope, owner) has."""
-    return {(scope, owner): count for scope, owner, count in read("fact_room", ())}
+    return {(scope, owner): count for scope, owner, count in reader.query_sync("fact_room")}
 
 
 async def count_facts(store: Store) -> list[FactCounts]:
@@ -299,20 +297,20 @@ def give_way(id_: int, at: float, why: str, by: int = 0) -> Change:
 # What changed since when
 
 
-def last_change(read: Read) -> int:
+def last_change(reader: SyncStatementReader) -> int:
     """The number of the last change of any fact, or 0."""
-    return int(read("fact_last_change", ())[0][0])
+    return int(reader.query_sync("fact_last_change")[0][0])
 
 
-def changes_since(read: Read, seq: int, limit: int) -> list[FactChange]:
+def changes_since(reader: SyncStatementReader, seq: int, limit: int) -> list[FactChange]:
     """The facts that changed after change number `seq`, each once, in order of their last
     change."""
-    return [FactChange(*row) for row in read("fact_changes", (seq, limit))]
+    return [FactChange(*row) for row in reader.query_sync("fact_changes", (seq, limit))]
 
 
-def first_kept_change(read: Read) -> int:
+def first_kept_change(reader: SyncStatementReader) -> int:
     """The number of the first change that is still recorded, or 0."""
-    return int(read("fact_changes_from", ())[0][0])
+    return int(reader.query_sync("fact_changes_from")[0][0])
 
 
 def trim_changes(keep: int) -> Change:
@@ -323,34 +321,41 @@ def trim_changes(keep: int) -> Change:
 # Vectors
 
 
-def load_vectors(read: Read, model: str, after: int, limit: int) -> list[StoredVector]:
+def load_vectors(
+    reader: SyncStatementReader, model: str, after: int, limit: int
+) -> list[StoredVector]:
     """A page of this model's vectors of open facts with an id above `after`, by id."""
-    return _parse_vectors(read("vector_load", (model, after, limit)))
+    return _parse_vectors(reader.query_sync("vector_load", (model, after, limit)))
 
 
-def vectors_of(read: Read, model: str, ids: Sequence[int]) -> list[StoredVector]:
+def vectors_of(reader: SyncStatementReader, model: str, ids: Sequence[int]) -> list[StoredVector]:
     """This model's vectors of these facts, as far as they are open and have one."""
-    return _parse_vectors(read("vector_state", (model, _json_list(ids))))
+    return _parse_vectors(reader.query_sync("vector_state", (model, _json_list(ids))))
 
 
-def vector_bytes(read: Read, model: str, ids: Sequence[int]) -> dict[int, bytes]:
+def vector_bytes(reader: SyncStatementReader, model: str, ids: Sequence[int]) -> dict[int, bytes]:
     """This model's vectors of these facts as float16 bytes, by the id of the fact."""
-    return dict(read("vector_fetch", (model, _json_list(ids))))
+    return dict(reader.query_sync("vector_fetch", (model, _json_list(ids))))
 
 
 def facts_without_vector(
-    read: Read, model: str, *, below: int, limit: int, size: int
+    reader: SyncStatementReader, model: str, *, below: int, limit: int, size: int
 ) -> list[FactText]:
     """Open facts with an id under `below` that have no vector of `size` bytes of this model, the
     latest first. A `size` of 0 means any."""
-    return [FactText(*row) for row in read("vector_missing", (model, below, limit, size))]
+    return [
+        FactText(*row) for row in reader.query_sync("vector_missing", (model, below, limit, size))
+    ]
 
 
 def facts_without_vector_among(
-    read: Read, model: str, ids: Sequence[int], size: int
+    reader: SyncStatementReader, model: str, ids: Sequence[int], size: int
 ) -> list[FactText]:
     """As `facts_without_vector`, among these facts."""
-    return [FactText(*row) for row in read("vector_missing_of", (model, _json_list(ids), size))]
+    return [
+        FactText(*row)
+        for row in reader.query_sync("vector_missing_of", (model, _json_list(ids), size))
+    ]
 
 
 def add_vector(id_: int, model: str, data: bytes) -> Change:

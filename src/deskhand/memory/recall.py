@@ -10,13 +10,13 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from ..store.base import Store
+from ..store.base import Store, SyncStatementReader
 from ..types.clock import Clock
 from . import queries
 from .claims import contradict, parse_claim
 from .facts import Fact, FactHit, Scope, Viewer
 from .fuse import WORDS_WEIGHT, Ranked, fuse_rankings
-from .queries import FactPage, FactText, Owners, Read
+from .queries import FactPage, FactText, Owners
 from .words import (
     build_fts_query,
     compute_word_overlap,
@@ -84,7 +84,7 @@ class Memory:
         self._seq = -1
         self._open_counts: Mapping[tuple[str, str], int] = {}
         self._pinned: Sequence[Fact] = ()
-        self._reader: Read | None = None
+        self._reader: SyncStatementReader | None = None
         self._reader_lock = anyio.Lock()
 
     # Asked at every turn: answered from a cache that is read again when a fact has changed.
@@ -110,18 +110,18 @@ class Memory:
     @property
     def seq(self) -> int:
         """A number that changes whenever a fact changes. Does not wait."""
-        seq = queries.last_change(self._store.query_sync)
+        seq = queries.last_change(self._store)
         if seq != self._seq:
             self._reload(seq)
         return seq
 
     def _refresh(self) -> None:
-        seq = queries.last_change(self._store.query_sync)
+        seq = queries.last_change(self._store)
         if seq != self._seq:
             self._reload(seq)
 
     def _reload(self, seq: int) -> None:
-        self._open_counts = queries.count_open(self._store.query_sync)
+        self._open_counts = queries.count_open(self._store)
         self._pinned = queries.pinned_facts(self._store)
         self._seq = seq
 
@@ -173,7 +173,7 @@ class Memory:
             limit=limit,
         )
         if sum(self._open_counts.values()) <= INLINE_SEARCH_FACTS:
-            return search(self._store.query_sync)
+            return search(self._store)
         async with self._reader_lock:
             self._reader = self._reader or self._store.open_reader()
             return await anyio.to_thread.run_sync(search, self._reader)

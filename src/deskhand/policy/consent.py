@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
-
 from msgspec.structs import replace
 
+from ..store.base import StatementReader
+from ..store.queries import StandingGrant, grant_verdict, set_standing_grant
 from ..types.commit import Change
 from ..types.events import ApprovalAnswered
 from ..types.identity import Principal
@@ -14,24 +13,21 @@ from ..types.messages import ToolCall
 from .approval import CallSetting, hash_standing_call, render_arguments
 from .rules import Decision
 
-Query = Callable[
-    [str, tuple[str | int | float | bytes | None, ...]], Awaitable[list[tuple[Any, ...]]]
-]
-
 
 async def find_grant(
-    query: Query, call: ToolCall, setting: CallSetting, principal: Principal
+    reader: StatementReader, call: ToolCall, setting: CallSetting, principal: Principal
 ) -> Decision | None:
     """The standing answer to exactly this call. `never` also counts after something untrusted was
     read."""
     for each in (setting, replace(setting, untrusted=False)):
-        rows = await query("call_grant_get", (hash_standing_call(call, each, principal),))
-        for choice, by, _ in rows:
-            reason = f"{by} said {choice} to exactly this"
-            if choice == "never":
-                return Decision("deny", reason)
-            if each == setting:
-                return Decision("allow", reason)
+        answer = await grant_verdict(reader, hash_standing_call(call, each, principal))
+        if answer is None:
+            continue
+        reason = f"{answer.by} said {answer.verdict} to exactly this"
+        if answer.verdict == "never":
+            return Decision("deny", reason)
+        if each == setting:
+            return Decision("allow", reason)
     return None
 
 
@@ -43,15 +39,14 @@ def save_grant(
     now: float,
 ) -> Change:
     """Remember `always` or `never` for exactly this call."""
-    return Change(
-        "call_grant_set",
-        (
-            hash_standing_call(call, setting, principal),
-            answered.choice,
-            setting.agent,
-            call.name,
-            render_arguments(call),
-            now,
-            answered.principal.id,
-        ),
+    return set_standing_grant(
+        StandingGrant(
+            id=hash_standing_call(call, setting, principal),
+            verdict=answered.choice,
+            agent=setting.agent,
+            tool=call.name,
+            arguments=render_arguments(call),
+            at=now,
+            by=answered.principal.id,
+        )
     )

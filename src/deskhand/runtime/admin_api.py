@@ -19,7 +19,6 @@ from ..assembly.tools import skills_of
 from ..assembly.trace import Trace
 from ..config.first_settings import read_owner_name, store_setting
 from ..config.set_key import edit_config_text, list_writable_keys, write_config_text
-from ..gateway.queries import StandingGrant, list_grants
 from ..gateway.standing_grants import revoke_grant
 from ..models.local_servers import find_servers
 from ..models.request_fields import SMALL_MODEL_UNSUPPORTED, find_unsupported_fields
@@ -29,14 +28,14 @@ from ..secrets.inbound_redaction import reject_secrets
 from ..skills.skill import Skills
 from ..skills.tools import why_held
 from ..skills.write import write_skill
-from ..store.queries import count_sessions, last_event_number
+from ..store.queries import StandingGrant, count_sessions, last_event_number, standing_grants
 from ..tools.approved import bound_from_rows
 from ..tools.base import ToolScope
 from ..tools.deferred import list_offered_specs
+from ..tools.journal import JournalEntry, UndoItem
 from ..tools.label_marks import load_scope_marks
 from ..tools.names import describe_lookalikes
 from ..tools.queries import approved_digests
-from ..tools.undo import UndoItem
 from ..types.diffs import CallDiff, FileDiff
 from ..types.errors import ConfigError, Refused, ToolError
 from ..types.events import Recorded
@@ -74,7 +73,6 @@ from ..web.views import (
 )
 from ..workspace.diffs import change_kind
 from ..workspace.erase import erase_session
-from ..workspace.queries import JournalEntry
 from .app import App
 
 SECRET_NAME = re.compile(r"(?:^|_)(?:key|token|secret|password)$", re.IGNORECASE)
@@ -351,7 +349,7 @@ class RunningAdmin:
         return ErasedView(gone.events, gone.memories, gone.kept)
 
     async def grants(self, principal: Principal) -> list[GrantView]:
-        found = await list_grants(self._app.store, principal)
+        found = await standing_grants(self._app.store, principal)
         return [self._grant_view(each) for each in found]
 
     async def revoke_grant(self, principal: Principal, id_: str) -> GrantView:

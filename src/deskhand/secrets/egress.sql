@@ -1,9 +1,3 @@
--- egress_grant_set: what a person knew that had been read, something from outside (1) or private (2), stays known --
-INSERT INTO egress_grant(agent, session, host, knowing, at, by) VALUES(?, ?, ?, ?, ?, ?)
-ON CONFLICT DO UPDATE SET
-  knowing = CASE WHEN 1 IN (knowing, excluded.knowing) THEN 1 ELSE max(knowing, excluded.knowing) END,
-  at = excluded.at, by = excluded.by
-
 -- egress_grant_drop: of an agent, or in all of its sessions; '' is every agent --
 DELETE FROM egress_grant WHERE host = ?1 AND (?2 = '' OR agent = ?2) AND (?3 = '*' OR session = ?3)
 

@@ -160,7 +160,23 @@ class Page(list[Recorded]):
     more = False
 
 
-class Store(Protocol):
+class StatementReader(Protocol):
+    """Runs named reading statements, for the typed functions in the query modules of the rooms."""
+
+    async def query(self, statement: str, args: Args) -> list[Row]:
+        """The rows of this statement."""
+        ...
+
+
+class SyncStatementReader(Protocol):
+    """As `StatementReader`, without waiting."""
+
+    def query_sync(self, statement: str, args: Args = ()) -> list[Row]:
+        """The rows of this statement. Blocks while it is read."""
+        ...
+
+
+class Store(StatementReader, SyncStatementReader, Protocol):
     """The log of every session, the inbox of messages that wait, and the outbox of replies.
 
     The log is the only state: what is not in it did not happen. Events of a session are numbered
@@ -394,18 +410,18 @@ class Store(Protocol):
 
     # Statements of other rooms
 
-    async def query(self, statement: str, args: Args) -> list[tuple[Any, ...]]:
-        """Run a named reading statement. Use the typed functions in the `queries.py` of a room
+    async def query(self, statement: str, args: Args) -> list[Row]:
+        """Run a named reading statement. Use the typed functions in the query modules of the rooms
         instead."""
         ...
 
-    def query_sync(self, statement: str, args: Args = ()) -> list[tuple[Any, ...]]:
+    def query_sync(self, statement: str, args: Args = ()) -> list[Row]:
         """As `query`, without waiting. For small reads only: it blocks the event loop."""
         ...
 
-    def open_reader(self) -> Callable[[str, Args], list[tuple[Any, ...]]]:
-        """As `query_sync`, on a connection of its own: for long reads in another thread. The reader
-        may be called from any thread, one call at a time."""
+    def open_reader(self) -> SyncStatementReader:
+        """A reader on a connection of its own: for long reads in another thread. It may be called
+        from any thread, one call at a time."""
         ...
 
     # The rest

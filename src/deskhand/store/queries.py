@@ -6,11 +6,13 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from ..types.commit import Change
+from ..types.commit import Change, Outgoing
 from ..types.events import ModelReplied, decode_event
 from ..types.identity import Address, Principal
 from ..types.process import Process, parse_process_row
-from .base import SessionRow, Store
+from .base import SessionRow, StatementReader, Store
+
+_encode = msgspec.json.encode
 
 
 class CallStart(msgspec.Struct, frozen=True, gc=False):
@@ -19,6 +21,37 @@ class CallStart(msgspec.Struct, frozen=True, gc=False):
 
     tool: str
     at: float
+
+
+class DeadLetter(msgspec.Struct, frozen=True):
+    """A session that was given up at `at` (seconds since the epoch), after its event number
+    `n`."""
+
+    id: int
+    session: str
+    n: int
+    at: float
+    reason: str
+
+
+class StandingGrant(msgspec.Struct, frozen=True, kw_only=True):
+    """`always` or `never` to exactly this call of this person, which `by` said at `at` (seconds
+    since the epoch). `id` is the hash of the call."""
+
+    id: str
+    verdict: str
+    agent: str
+    tool: str
+    arguments: str
+    at: float
+    by: str
+
+
+class GrantVerdict(msgspec.Struct, frozen=True):
+    """What `by` said to exactly one call for good: `always` or `never`."""
+
+    verdict: str
+    by: str
 
 
 class PathGrant(msgspec.Struct, frozen=True):
@@ -157,7 +190,7 @@ def _parse_processes(rows: Iterable[Sequence[object]]) -> list[Process]:
 
 def _json_list(values: Sequence[str]) -> str:
     """A list as the statements with json_each() take it."""
-    return msgspec.json.encode(values).decode()
+    return _encode(values).decode()
 
 
 # The inbox and the outbox
@@ -176,6 +209,87 @@ async def session_of_message(store: Store, channel: str, platform_id: str) -> st
     return ""
 
 
+def enqueue(outgoing: Outgoing, at: float) -> Change:
+    """Put a message into the outbox. Fails when one with its key is there already."""
+    row = (outgoing.key, "", _encode(outgoing), at, outgoing.address.channel)
+    return Change("outbox_insert", row)
+
+
+def mark_sent(key: str, platform_id: str) -> Change:
+    """The message with this key was sent, and its platform gave it this id."""
+    return Change("outbox_set_sent", (platform_id, key))
+
+
+# Sessions that were given up
+
+
+def add_dead_letter(session: str, n: int, at: float, reason: str) -> Change:
+    """This session was given up after its event number `n`."""
+    return Change("dead_insert", (session, n, at, reason))
+
+
+async def dead_letters(store: Store) -> list[DeadLetter]:
+    """The sessions that were given up, the latest first."""
+    return [DeadLetter(*row) for row in await store.query("dead_list", ())]
+
+
+def drop_dead_letter(id_: int) -> Change:
+    """Forget that this session was given up."""
+    return Change("dead_drop", (id_,))
+
+
+# Standing grants
+
+
+async def standing_grants(store: Store, principal: Principal) -> list[StandingGrant]:
+    """The grants that `principal` gave, the oldest first. An owner sees all."""
+    sees_all = int("owner" in principal.roles)
+    found = []
+    for id_, verdict, agent, tool, arguments, at, by in await store.query(
+        "call_grants_of", (sees_all, principal.id)
+    ):
+        found.append(
+            StandingGrant(
+                id=id_,
+                verdict=verdict,
+                agent=agent,
+                tool=tool,
+                arguments=arguments,
+                at=at,
+                by=by,
+            )
+        )
+    return found
+
+
+async def grant_verdict(reader: StatementReader, id_: str) -> GrantVerdict | None:
+    """What was said for good to the call with this hash."""
+    for verdict, by, _ in await reader.query("call_grant_get", (id_,)):
+        return GrantVerdict(verdict, by)
+    return None
+
+
+def set_standing_grant(grant: StandingGrant) -> Change:
+    """Remember what was said to a call. What was said to it before is replaced."""
+    return Change(
+        "call_grant_set",
+        (
+            grant.id,
+            grant.verdict,
+            grant.agent,
+            grant.tool,
+            grant.arguments,
+            grant.at,
+            grant.by,
+        ),
+    )
+
+
+def drop_standing_grant(id_: str) -> Change:
+    """Take back this grant."""
+    return Change("call_grant_drop", (id_,))
+
+
 # Folders beside the workspace
 
 
@@ -185,3 +299,17 @@ async def path_grants_of(store: Store, agent: str) -> list[PathGrant]:
     for path, write, at, by, outside in await store.query("path_grants", (agent,)):
         grants.append(PathGrant(path, bool(write), at, by, bool(outside)))
     return grants
+
+
+def set_path_grant(agent: str, grant: PathGrant) -> tuple[Change, ...]:
+    """Let this agent use a folder. What was granted there before is replaced."""
+    row = (agent, grant.path, int(grant.write), grant.at, grant.by)
+    granted = Change("path_grant_set", row)
+    if not grant.outside:
+        return (granted,)
+    return granted, Change("path_grant_outside", (agent, grant.path))
+
+
+def drop_path_grant(agent: str, path: str) -> Change:
+    """Let this agent no longer use a folder."""
+    return Change("path_grant_drop", (agent, path))

@@ -101,6 +101,12 @@ UPDATE run SET clean = ?, alone = ?
 -- dead_insert --
 INSERT INTO dead_letter(session, n, at, reason) VALUES(?, ?, ?, ?)
 
+-- dead_list: conversations that were given up, the latest first --
+SELECT id, session, n, at, reason FROM dead_letter ORDER BY id DESC
+
+-- dead_drop --
+DELETE FROM dead_letter WHERE id = ?
+
 -- outbox_insert --
 INSERT INTO outbox(key, session, body, state, at, channel) VALUES(?, ?, ?, 'pending', ?, ?)
 
@@ -113,22 +119,16 @@ AND NOT EXISTS(
 )
 AND (?3 IS NULL OR channel IN (SELECT value FROM json_each(?3))) ORDER BY id LIMIT ?2
 
--- outbox_last: the number of the newest row --
-SELECT coalesce(max(id), 0) FROM outbox
-
--- outbox_begin: nothing that was put off before a process began waits for longer than this --
-UPDATE outbox SET due_at = ?1 WHERE state IN ('pending', 'sending') AND due_at > ?1
-
--- outbox_sending --
+-- outbox_set_sending --
 UPDATE outbox SET state = 'sending', attempts = attempts + 1, mark = ? WHERE key = ? AND state IN ('pending', 'sending')
 
--- outbox_sent --
+-- outbox_set_sent --
 UPDATE outbox SET state = 'sent', sent_id = ? WHERE key = ? AND state = 'sending'
 
 -- outbox_again --
 UPDATE outbox SET state = ?, due_at = ?, error = ? WHERE key = ? AND state = 'sending'
 
--- outbox_failed --
+-- outbox_set_failed --
 UPDATE outbox SET state = 'failed', error = ? WHERE key = ? AND state IN ('pending', 'sending')
 
 -- outbox_said: in which conversation a message was said, by what its platform calls it --
@@ -259,9 +259,6 @@ SELECT verdict, by, at FROM call_grant WHERE hash = ?
 -- call_grant_drop --
 DELETE FROM call_grant WHERE hash LIKE ? || '%'
 
--- call_grants --
-SELECT hash, verdict, agent, tool, shown, at, by FROM call_grant ORDER BY at
-
 -- effect_item_forget: of a session that is erased --
 DELETE FROM effect_item WHERE effect IN (SELECT n FROM effect WHERE session = ?)
 
@@ -358,3 +355,17 @@ SELECT EXISTS(SELECT 1 FROM session_member WHERE session = ?)
 
 -- session_count --
 SELECT count(*) FROM session
+
+-- process_stop --
+UPDATE process SET stop = ? WHERE id = ? AND stop = '' AND state IN ('wanted', 'running')
+
+-- process_list: the latest first --
+SELECT id, session, agent, kind, command, name, state, at, timeout_s, started_at, ended_at, code, detail, said,
+  json_extract(context, '$.label'), label
+FROM process WHERE session = ? ORDER BY at DESC, id LIMIT ?
+
+-- process_seen_by: ?1 says that they see all --
+SELECT id, session, agent, kind, command, name, state, at, timeout_s, started_at, ended_at, code, detail, said,
+  json_extract(context, '$.label'), label
+FROM process WHERE ?1 OR session IN (SELECT session FROM session_member WHERE principal = ?2)
+ORDER BY at DESC, id LIMIT ?3

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import anyio.to_thread
 import apsw
@@ -30,6 +29,7 @@ from .base import (
     PageCursor,
     Row,
     SessionRow,
+    SyncStatementReader,
 )
 from .chain import INITIAL_HASH, Break, Link, content_digest, next_hash, verify_chain
 from .read_queries import ReadQueries, forget_session
@@ -84,6 +84,21 @@ def _abort(error: BaseException) -> None:
 def _decode_waiting(inbox_id: int, body: bytes) -> Waiting:
     found = _decode_inbox_body(body)
     return Waiting(inbox_id, found.principal, found.inbound)
+
+
+class _ConnectionReader:
+    """Runs statements on one connection."""
+
+    def __init__(
+        self, path: Path, connection: apsw.Connection, statements: Mapping[str, str]
+    ) -> None:
+        self._path = path
+        self._connection = connection
+        self._statements = statements
+
+    def query_sync(self, statement: str, args: Args = ()) -> list[Row]:
+        with translate_errors(self._path):
+            return self._connection.execute(self._statements[statement], args).fetchall()
 
 
 class SqliteStore(ReadQueries):
@@ -246,16 +261,16 @@ class SqliteStore(ReadQueries):
         await self._execute("run_write", (1, ""))
 
     async def outbox_sending(self, key: str, mark: str) -> None:
-        await self._execute("outbox_sending", (mark, key))
+        await self._execute("outbox_set_sending", (mark, key))
 
     async def outbox_sent(self, key: str, platform_id: str) -> None:
-        await self._execute("outbox_sent", (platform_id, key))
+        await self._execute("outbox_set_sent", (platform_id, key))
 
     async def outbox_retry(self, key: str, state: OutboxState, due_at: float, error: str) -> None:
         await self._execute("outbox_again", (state, due_at, error, key))
 
     async def outbox_failed(self, key: str, error: str) -> None:
-        await self._execute("outbox_failed", (error, key))
+        await self._execute("outbox_set_failed", (error, key))
 
     async def erase(
         self, principal: Principal, session: str, at: float, changes: Sequence[Change] = ()
@@ -325,15 +340,10 @@ class SqliteStore(ReadQueries):
     def query_sync(self, statement: str, args: Args = ()) -> list[Row]:
         return self._fetch_all(self._statements[statement], args)
 
-    def open_reader(self) -> Callable[[str, Args], list[tuple[Any, ...]]]:
+    def open_reader(self) -> SyncStatementReader:
         db = connect(self.path, write=False)
         self._readers.append(db)
-
-        def read(statement: str, args: Args) -> list[Row]:
-            with translate_errors(self.path):
-                return db.execute(self._statements[statement], args).fetchall()
-
-        return read
+        return _ConnectionReader(self.path, db, self._statements)
 
     async def events(self, session: str, after: int = 0, limit: int | None = None) -> Page:
         if limit is not None:

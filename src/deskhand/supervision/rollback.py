@@ -21,6 +21,7 @@ from ..config.config import Settings
 from ..config.statements import load_statements
 from ..store.base import Store
 from ..store.sqlite import SqliteStore
+from ..tools.journal import edits_since
 from ..types.errors import DeskhandError, Refused
 from ..types.events import MessageReceived
 from ..types.identity import SYSTEM, Address, Command, Inbound
@@ -131,7 +132,7 @@ async def find_edits(
 ) -> Sequence[CodeEdit]:
     """The changes since then that touched what the service runs, the latest first."""
     found: dict[int, CodeEdit] = {}
-    for edit in await queries.edits_since(store, since):
+    for edit in await edits_since(store, since):
         file = str(edit.file)
         if not _is_service_code(settings, edit.file) or (only and file not in only):
             continue

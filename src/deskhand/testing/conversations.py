@@ -19,7 +19,8 @@ from ..net.client import Net
 from ..runtime.app import OWNER, App, Parts, open_app
 from ..sandbox.self_test import Proven, open_sandbox
 from ..tools.base import Tool, get_effect_function
-from ..types.commit import Change, Outgoing
+from ..tools.queries import set_label
+from ..types.commit import Outgoing
 from ..types.effects import Effect
 from ..types.identity import Address
 from ..types.labels import Label
@@ -111,9 +112,9 @@ class Conversations:
 
     async def mark(self, path: str, source: str) -> None:
         """What stands in this file came from there."""
-        label = msgspec.json.encode(Label("untrusted", source=source))
-        row = (str((self.work / path).resolve()), label, "s", 0.0)
-        await self.app.store.change((Change("file_label_set", row),))
+        real = str((self.work / path).resolve())
+        label = Label("untrusted", source=source)
+        await self.app.store.change((set_label(real, label, "s", 0.0),))
 
     def effect(self, call: ToolCall, chat: str) -> Effect:
         """What this call does, made in this conversation."""

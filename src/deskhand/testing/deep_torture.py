@@ -26,7 +26,7 @@ from ..config.statements import load_statements
 from ..runtime.app import App, Parts, open_app
 from ..store.schema import connect
 from ..store.sqlite import SqliteStore
-from ..tools.task_rows import parse_graph
+from ..tools.queries import load_tasks
 from ..types import events as e
 from ..types.errors import StoreError
 from ..types.identity import Address, Answer, Inbound, Principal, Said
@@ -191,7 +191,7 @@ class DeepTorture:
         store = SqliteStore(self._home / "state" / "deskhand.db", load_statements())
         try:
             log = [recorded.event for recorded in await store.events(SESSION)]
-            graph = parse_graph(await store.query("task_of", (SESSION,)))
+            graph = await load_tasks(store, SESSION)
             _, breaks = await store.audit()
             report.faults += [f"chain: {broken}" for broken in breaks]
             report.faults += [

@@ -22,7 +22,7 @@ from ..assembly.models import Models
 from ..config.config import Config, read_settings
 from ..deepwork.state import DEEP
 from ..runtime.app import OWNER, App, Parts, open_app
-from ..tools.task_rows import parse_graph
+from ..tools.queries import tasks_of
 from ..tools.task_words import render_progress, render_tasks
 from ..types.events import (
     ApprovalAsked,
@@ -182,7 +182,7 @@ async def run(model: str, request: str) -> bool:
             tasks.start_soon(app.run)
             with anyio.move_on_after(LONG_S):
                 session = await work(app, request)
-                graph = parse_graph(app.store.query_sync("task_of", (session,)))
+                graph = tasks_of(app.store, session)
                 _tell(f"\n{render_tasks(graph)}\n{render_progress(graph)}")
                 for task in graph.values():
                     _tell(f"#{task.id} {task.status}: {task.result}")

@@ -10,9 +10,11 @@ import msgspec
 
 from ..gateway.outbox import DUPLICATE
 from ..gateway.streamed_replies import GOES_ON
+from ..jobs.ledger import list_runs
 from ..store.sqlite import SqliteStore
 from ..types import events as e
 from ..types.identity import Principal
+from ..workspace.queries import stop_reasons
 from .soak_day import ASKED, answered
 from .soak_world import JOBS, PEOPLE, SoakWorld
 
@@ -144,17 +146,18 @@ async def _rows(
     )
     unborn = 0
     for name in JOBS:
-        for _, slot, state, *_, said, _, _, _, _ in await store.query("job_run_list", (name, MANY)):
-            truth.runs += state == "done"
-            truth.jobs_twice += received[f"job:{name}@{slot}"] > 1
-            if state == "error" and NO_SANDBOX in said and unborn < hurts:
+        for run in await list_runs(store, name, MANY):
+            key = f"job:{name}@{run.slot}"
+            truth.runs += run.state == "done"
+            truth.jobs_twice += received[key] > 1
+            if run.state == "error" and NO_SANDBOX in run.said and unborn < hurts:
                 unborn += 1
-            elif state == "error":
-                truth.faults.append(f"job:{name}@{slot}: {said}")
+            elif run.state == "error":
+                truth.faults.append(f"{key}: {run.said}")
     truth.faults += [
         f"not sent: {row.outgoing.key} ({row.state})" for row in await store.outbox_due(1e12, 10)
     ]
-    truth.faults += [f"still there: {row}" for row in await store.query("process_alive", ())]
+    truth.faults += [f"still there: {id_}" for id_ in await stop_reasons(store)]
 
 
 def _all(logs: Mapping[str, Sequence[e.Recorded]]) -> Iterator[e.Recorded]:

@@ -23,6 +23,7 @@ from ..gateway.streamed_replies import GOES_ON
 from ..runtime.app import Parts, open_app
 from ..store.sqlite import SqliteStore
 from ..types.people import Identity
+from ..workspace.queries import stop_reasons
 from .clock import Shift, somewhere
 from .everyday.processes import tree
 from .site import PUBLIC, LocalSite
@@ -106,8 +107,8 @@ class SoakWorld:
             row.session for row in await store.open_sessions() if not row.session.endswith(jobs)
         ]:
             return f"turns in {turns}"
-        if processes := await store.query("process_alive", ()):
-            return f"processes: {processes}"
+        if processes := await stop_reasons(store):
+            return f"processes: {[*processes]}"
         return "" if await self.web.at_rest(store) else "events"
 
     # ------------------------------------------------------------------ the service

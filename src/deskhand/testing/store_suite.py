@@ -11,7 +11,8 @@ import anyio
 from msgspec.structs import replace
 
 from ..store.base import FIRST_PAGE, INBOX_LIMIT, OpenSession, PageCursor, Store
-from ..types.commit import Change, Commit, Outgoing
+from ..store.queries import add_dead_letter
+from ..types.commit import Commit, Outgoing
 from ..types.errors import Refused, StaleSession, StoreError
 from ..types.events import (
     AnyEvent,
@@ -119,7 +120,11 @@ async def first_commit_rides_along(open_store: Open) -> None:
 async def commit_is_all_or_nothing(open_store: Open) -> None:
     """The last thing in it fails: the events, the message taken in and the answer are taken back
     with it."""
-    broken = (Change("dead_insert", (S, None, None, None)), Change("no_such_statement", ()))
+    letter = add_dead_letter(S, 1, T0, "x")
+    broken = (
+        replace(letter, args=(S, None, None, None)),
+        replace(letter, statement="no_such_statement"),
+    )
     async with opened(open_store) as store:
         row = await store.accept(inbound("a"), ANN, S)
         for change in broken:

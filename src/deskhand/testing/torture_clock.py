@@ -25,10 +25,11 @@ import anyio
 import msgspec
 
 from ..config.statements import load_statements
+from ..jobs.ledger import job_records, list_runs, open_runs
 from ..jobs.scheduler import SCAN_INTERVAL_S
 from ..store.sqlite import SqliteStore
 from ..types import events as e
-from ..types.jobs import GRACE_S, OPEN_STATES, Misfire
+from ..types.jobs import GRACE_S, OPEN_STATES, Misfire, Run
 from ..types.schedules import due_within, parse_schedule
 from .clock import FARTHEST_S, Shift, somewhere
 from .torture import Torture, TortureReport
@@ -192,8 +193,8 @@ class ClockTorture(Torture):
         while missing and monotonic() < began + COME_S:
             await anyio.sleep(0.1)
             for name in list(missing):
-                rows = await store.query("job_run_list", (name, SESSIONS))
-                if any(row[2] == "done" and since < row[3] <= self._now() for row in rows):
+                runs = await list_runs(store, name, SESSIONS)
+                if any(run.state == "done" and since < run.due_at <= self._now() for run in runs):
                     missing.discard(name)
         await store.close()
         self._shown[-1].last = max(self._shown[-1].last, self._now())
@@ -213,11 +214,7 @@ class ClockTorture(Torture):
         settled = 0
         while settled < 5 and monotonic() < began + END_S:
             await anyio.sleep(0.1)
-            settled = (
-                0
-                if await store.query("job_run_open", ()) or await store.open_sessions()
-                else settled + 1
-            )
+            settled = 0 if await open_runs(store) or await store.open_sessions() else settled + 1
         await store.close()
         if settled < 5:
             self.report.faults.append(f"the jobs did not come to their ends within {END_S:.0f} s")
@@ -226,9 +223,9 @@ class ClockTorture(Torture):
     async def _see_how_far(self) -> None:
         """Up to where all times are decided; the farthest counts, and where that began."""
         store = self._store()
-        for job, seen_at, *_ in await store.query("job_state_all", ()):
-            first, farthest = self._seen.get(job, (seen_at, seen_at))
-            self._seen[job] = (first, max(farthest, seen_at))
+        for job, record in (await job_records(store)).items():
+            first, farthest = self._seen.get(job, (record.seen_at, record.seen_at))
+            self._seen[job] = (first, max(farthest, record.seen_at))
         await store.close()
 
     async def compare(self) -> None:
@@ -242,30 +239,30 @@ class ClockTorture(Torture):
                 r.event.external_id for r in log if isinstance(r.event, e.MessageReceived)
             )
         for name in JOBS:
-            self._compare_job(name, await store.query("job_run_list", (name, SESSIONS)), received)
+            self._compare_job(name, await list_runs(store, name, SESSIONS), received)
         await store.close()
 
     def _compare_job(
-        self, name: str, rows: Sequence[tuple[object, ...]], received: collections.Counter[str]
+        self, name: str, runs: Sequence[Run], received: collections.Counter[str]
     ) -> None:
         """Each time is run at most once, as late as its policy allows and no sooner, and none is
         forgotten."""
         report = self.report
         (schedule, misfire) = JOBS[name]
-        times = {float(str(row[3])): str(row[2]) for row in rows}
-        missed = {float(str(row[3])): str(row[9]) for row in rows if row[2] == "missed"}
-        report.jobs_twice += len(rows) - len(times)
-        for row in rows:
-            key = f"job:{name}@{row[1]}"
-            state = str(row[2])
-            due_at = float(str(row[3]))
+        times = {run.due_at: run.state for run in runs}
+        missed = {run.due_at: run.said for run in runs if run.state == "missed"}
+        report.jobs_twice += len(runs) - len(times)
+        for run in runs:
+            key = f"job:{name}@{run.slot}"
+            state = run.state
+            due_at = run.due_at
             report.jobs_twice += received[key] > 1
             if state in ("skipped", "missed"):
                 report.jobs_twice += received[key]
                 continue
             report.run += 1
             if state in OPEN_STATES or state != "done":
-                report.faults.append(f"{key} is {state}: {row[9]}")
+                report.faults.append(f"{key} is {state}: {run.said}")
             if not self._was_time(due_at, ON_TIME_S[misfire]):
                 report.jobs_against_policy += 1
                 report.faults.append(f"{key} was run, and it was never time for it")

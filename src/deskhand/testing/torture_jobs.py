@@ -23,13 +23,14 @@ import msgspec
 
 from ..config.config import Config, Home, Settings
 from ..config.statements import load_statements
+from ..jobs.ledger import list_runs, open_runs
 from ..runtime.app import Parts, open_app
 from ..store.base import Accepted, FirstCommit
 from ..store.sqlite import SqliteStore
 from ..types import events as e
 from ..types.commit import Change
 from ..types.identity import Inbound, Principal
-from ..types.jobs import OPEN_STATES
+from ..types.jobs import OPEN_STATES, Run
 from ..types.schedules import due_within, parse_schedule
 from ..types.tuning import tune_interpreter
 from .scripted import ScriptedModel
@@ -189,12 +190,12 @@ class JobsTorture:
 
     async def _look_where_it_hit(self) -> None:
         store = self._store()
-        rows = await store.query("job_run_open", ())
-        counts = collections.Counter(self.report.cut) + collections.Counter(row[2] for row in rows)
+        states = (entry.run.state for entry in await open_runs(store))
+        counts = collections.Counter(self.report.cut) + collections.Counter(states)
         self.report.cut = dict(counts)
         self._decided = 0
         for name in JOBS:
-            self._decided += len(await store.query("job_run_list", (name, self._times)))
+            self._decided += len(await list_runs(store, name, self._times))
         await store.close()
 
     async def _drain(self) -> None:
@@ -208,7 +209,7 @@ class JobsTorture:
         settled = 0
         while settled < 5 and monotonic() < give_up:
             await anyio.sleep(0.1)
-            owed = await store.query("job_run_open", ()) or await store.open_sessions()
+            owed = await open_runs(store) or await store.open_sessions()
             settled = 0 if owed else settled + 1
         await store.close()
         await self._kill(child)
@@ -228,9 +229,9 @@ class JobsTorture:
                 answered |= _answered(log)
             said = await self._said(store)
             for name in JOBS:
-                rows = {row[1]: row for row in await store.query("job_run_list", (name, 1_000_000))}
-                self._compare_job(name, rows, received, answered)
-                done = sum(row[2] == "done" for row in rows.values())
+                runs = {run.slot: run for run in await list_runs(store, name, 1_000_000)}
+                self._compare_job(name, runs, received, answered)
+                done = sum(run.state == "done" for run in runs.values())
                 if name == "said" and (len(said), len(set(said))) != (done, done):
                     report.faults.append(
                         f"{done} were delivered, and {len(said)} said ({len(set(said))} different)"
@@ -247,13 +248,13 @@ class JobsTorture:
     def _compare_job(
         self,
         name: str,
-        rows: dict[str, tuple[object, ...]],
+        runs: Mapping[str, Run],
         received: collections.Counter[str],
         answered: set[str],
     ) -> None:
         """Each time from the first to the last is decided once, and done once where it was done."""
         report = self.report
-        times = [float(str(row[3])) for row in rows.values()]
+        times = [run.due_at for run in runs.values()]
         expected = (
             list(due_within(parse_schedule(self._every), min(times) - 1, max(times)))
             if times
@@ -262,24 +263,24 @@ class JobsTorture:
         report.times += len(expected)
         told = beyond_ten(
             expected,
-            {float(str(row[3])): str(row[9]) for row in rows.values() if row[2] == "missed"},
+            {run.due_at: run.said for run in runs.values() if run.state == "missed"},
         )
         report.too_many += len(told)
         report.lost += len({*expected} - {*times} - told)
         report.doubled += len(told & {*times})
-        for slot, row in rows.items():
+        for slot, run in runs.items():
             key = f"job:{name}@{slot}"
-            state = row[2]
+            state = run.state
             report.done += state == "done"
             report.skipped += state in ("skipped", "missed")
-            report.again += int(str(row[8])) > 1
+            report.again += run.attempts > 1
             report.given_up += state == "interrupted"
             if (
                 state in OPEN_STATES
                 or state == "error"
                 or (state == "interrupted" and name != "gated")
             ):
-                report.faults.append(f"{key} is {state}: {row[9]}")
+                report.faults.append(f"{key} is {state}: {run.said}")
             if name != "said" and state == "done":
                 report.doubled += received[key] > 1
                 report.lost += received[key] == 0 or key not in answered

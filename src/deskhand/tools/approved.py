@@ -15,12 +15,11 @@ from hashlib import sha256
 import anyio.to_thread
 import msgspec
 
-from ..store.sql import load_sql
 from ..types.commit import Change
 from .base import Context
 from .paths import set_noatime
+from .queries import approve, approved_digests, drop_labels_beneath
 
-STATEMENTS = load_sql(__package__, "approved.sql")
 MAX_FILES = 200
 MAX_BYTES = 4 << 20
 MAX_DEPTH = 8
@@ -112,8 +111,8 @@ class Approvals:
 
 async def load_bound(context: Context) -> Bound:
     """How what is approved is now, for this call."""
-    rows = await context.reach.rows("approved_files", ())
-    return await anyio.to_thread.run_sync(bound_from_rows, {row[0]: row[1] for row in rows})
+    approved = await approved_digests(context.reach.reader)
+    return await anyio.to_thread.run_sync(bound_from_rows, approved)
 
 
 def bound_from_rows(approved: Mapping[str, bytes]) -> Bound:
@@ -212,6 +211,4 @@ def _iter_ancestors(path: str) -> Iterator[str]:
 def approval_rows(path: str, digest: bytes, by: str, at: float) -> tuple[Change, ...]:
     """The rows of a real path whose content is approved: what it was marked with does not count any
     more."""
-    return Change("approved_file_set", (path, digest, by, at)), Change(
-        "file_label_drop_beneath", (path,)
-    )
+    return approve(path, digest, by, at), drop_labels_beneath(path)

@@ -13,6 +13,7 @@ from ..models.side_completion import Aside
 from ..net.client import Net
 from ..policy.rules import is_read_only
 from ..sandbox.base import Mount, Sandbox
+from ..store.base import StatementReader
 from ..types.clock import Clock, Ids
 from ..types.commit import Change, Outgoing
 from ..types.effects import Effect, Replay
@@ -130,7 +131,7 @@ class ToolScope(msgspec.Struct, frozen=True):
 
     `folder` is the workspace, `files` opens what lies in it and in the folders allowed beside it,
     which are also `mounts` of the sandbox. `keep` stores bytes and returns their name, `kept` gives
-    them back. `rows` reads with a registered statement. `seen` remembers, by (session, path), which
+    them back. `reader` is for the typed queries. `seen` remembers, by (session, path), which
     version of a file the model has read. `net` fetches from the public web. `shadow` knows how the
     workspace was, so that what changes can be undone. `processes` holds what runs beside
     conversations; raises ToolError. `owned` are those of the folders beside the workspace that are
@@ -142,9 +143,7 @@ class ToolScope(msgspec.Struct, frozen=True):
     mounts: tuple[Mount, ...]
     keep: Callable[[bytes], Awaitable[str]]
     kept: Callable[[str], Awaitable[bytes]]
-    rows: Callable[
-        [str, tuple[str | int | float | bytes | None, ...]], Awaitable[list[tuple[Any, ...]]]
-    ]
+    reader: StatementReader
     sandbox: Callable[[], Awaitable[Sandbox]]
     seen: dict[tuple[str, str], str]
     net: Net = msgspec.field(default_factory=_no_net)

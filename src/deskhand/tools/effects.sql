@@ -61,9 +61,6 @@ WHERE effect = (SELECT n FROM effect WHERE key = ?1) AND place = ?2
 -- effect_task_now --
 SELECT 't ' || CAST(body AS TEXT) FROM task WHERE session = ? AND id = ?
 
--- effect_kv_put --
-INSERT OR REPLACE INTO kv(agent, namespace, key, value, expires_at, label) VALUES(?, ?, ?, ?, ?, ?)
-
 -- effect_same: what has changed nothing is no effect --
 DELETE FROM effect_item WHERE effect = (SELECT n FROM effect WHERE key = ?) AND before IS after
 
@@ -107,3 +104,8 @@ DELETE FROM effect_item WHERE effect NOT IN (SELECT n FROM effect)
 
 -- effect_blobs: the latest first --
 SELECT effect, blob FROM effect_item WHERE blob IS NOT NULL ORDER BY effect DESC
+
+-- ledger_files: what tools changed in a conversation, the latest first --
+SELECT place FROM effect_item JOIN effect ON n = effect
+WHERE session = ?1 AND folder NOT IN ('', 'kv:', 'task:') AND undone_at IS NULL AND undoes IS NULL
+GROUP BY place ORDER BY max(n) DESC LIMIT ?2

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import msgspec
 
-from ..store.sql import load_sql
 from ..types.commit import Change
 from ..types.errors import ToolError
-from ..types.labels import LOCAL, Label, join_labels
+from ..types.labels import LOCAL, join_labels
 from .base import Context, Done, call_label, make_result
 from .define import tool
+from .journal import KV_FOLDER, add_entry, drop_unchanged, note_value_change
 from .label_marks import needs_mark
 from .output import make_bounded_result
-from .undo import KV_FOLDER, make_closing_rows, make_effect_row
+from .queries import StoredValue, drop_value, expire_values, find_value, list_values, set_value
 from .watched_folder import make_by
 
 MAX_KEY_CHARS = 500
 MAX_VALUE_CHARS = 200_000
-STATEMENTS = load_sql(__package__, "kv.sql")
 
 
 @tool(effect="local_write", replay="commit")
@@ -36,10 +35,10 @@ async def kv_set(
             "write a file"
         )
     expires_at = now + ttl_hours * 3600 if ttl_hours > 0 else None
-    label = msgspec.json.encode(context.label) if needs_mark(context.label) else None
-    change = Change("kv_set", (context.agent, namespace, key, value, expires_at, label))
+    label = context.label if needs_mark(context.label) else None
+    change = set_value(context.agent, namespace, StoredValue(key, value, expires_at, label))
     changes = (
-        Change("kv_expire", (now,)),
+        expire_values(now),
         *_make_undoable_rows(context, "kv_set", namespace, key, change),
     )
     return msgspec.structs.replace(
@@ -50,18 +49,17 @@ async def kv_set(
 @tool
 async def kv_get(key: str, context: Context, namespace: str = "") -> Done:
     """The value under a key."""
-    rows = await context.reach.rows("kv_get", (context.agent, namespace, key, context.clock.now()))
-    return (
-        await make_bounded_result(str(rows[0][0]), context, _decode_label(rows[0][1]))
-        if rows
-        else make_result("[not found]", call_label(context))
-    )
+    now = context.clock.now()
+    found = await find_value(context.reach.reader, context.agent, namespace, key, now)
+    if found is None:
+        return make_result("[not found]", call_label(context))
+    return await make_bounded_result(found.value, context, found.label or LOCAL)
 
 
 @tool(effect="local_write", replay="commit")
 async def kv_delete(key: str, context: Context, namespace: str = "") -> Done:
     """Forget a key."""
-    change = Change("kv_delete", (context.agent, namespace, key))
+    change = drop_value(context.agent, namespace, key)
     changes = _make_undoable_rows(context, "kv_delete", namespace, key, change)
     return msgspec.structs.replace(
         make_result(f"ok, {key} is gone", call_label(context)), changes=changes
@@ -71,13 +69,11 @@ async def kv_delete(key: str, context: Context, namespace: str = "") -> Done:
 @tool
 async def kv_list(context: Context, namespace: str = "", prefix: str = "") -> Done:
     """The keys and values that begin with a prefix, as JSON."""
-    rows = await context.reach.rows(
-        "kv_list", (context.agent, namespace, prefix, context.clock.now())
-    )
-    text = msgspec.json.encode({key: value for key, value, _, _ in rows}).decode()
-    return await make_bounded_result(
-        text, context, join_labels((LOCAL, *(_decode_label(label) for _, _, _, label in rows)))
-    )
+    now = context.clock.now()
+    found = await list_values(context.reach.reader, context.agent, namespace, prefix, now)
+    text = msgspec.json.encode({each.key: each.value for each in found}).decode()
+    labels = (each.label or LOCAL for each in found)
+    return await make_bounded_result(text, context, join_labels((LOCAL, *labels)))
 
 
 def _make_undoable_rows(
@@ -86,14 +82,8 @@ def _make_undoable_rows(
     """The change, between the rows with which it can be undone: they are written in one
     transaction."""
     who = make_by(context, tool, f"{namespace}/{key}" if namespace else key)
-    place = (who.key, msgspec.json.encode((namespace, key)), namespace, key)
-    before = Change("effect_kv_before", place)
-    after = Change("effect_kv_after", place)
-    return (make_effect_row(who, KV_FOLDER), before, change, after, *make_closing_rows(who.key))
-
-
-def _decode_label(stored: bytes | None) -> Label:
-    return LOCAL if stored is None else msgspec.json.decode(stored, type=Label)
+    noted = note_value_change(who.key, namespace, key, change)
+    return (add_entry(who, KV_FOLDER), *noted, *drop_unchanged(who.key))
 
 
 TOOLS = (kv_set, kv_get, kv_delete, kv_list)

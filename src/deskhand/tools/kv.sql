@@ -1,19 +1,19 @@
--- kv_get: what has expired is not there --
-SELECT value, label FROM kv
+-- value_get: what has expired is not there --
+SELECT value, expires_at, label FROM kv
 WHERE agent = ? AND namespace = ? AND key = ? AND (expires_at IS NULL OR expires_at > ?)
 
--- kv_set --
+-- value_set --
 INSERT INTO kv(agent, namespace, key, value, expires_at, label) VALUES(?, ?, ?, ?, ?, ?)
 ON CONFLICT(agent, namespace, key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at,
   label = excluded.label
 
--- kv_delete --
+-- value_delete --
 DELETE FROM kv WHERE agent = ? AND namespace = ? AND key = ?
 
--- kv_list: by prefix, taken literally --
+-- value_list: by prefix, taken literally --
 SELECT key, value, expires_at, label FROM kv
 WHERE agent = ?1 AND namespace = ?2 AND substr(key, 1, length(?3)) = ?3 AND (expires_at IS NULL OR expires_at > ?4)
 ORDER BY key
 
--- kv_expire: room made by every write --
+-- value_expire: room made by every write --
 DELETE FROM kv WHERE expires_at <= ?

@@ -14,11 +14,9 @@ from contextlib import suppress
 from pathlib import PurePosixPath
 
 import anyio.to_thread
-import msgspec
 from msgspec.structs import replace
 
 from ..policy.gate import may_see
-from ..store.sql import load_sql
 from ..types.commit import Change
 from ..types.labels import LOCAL, Label, join_labels
 from . import tree
@@ -27,12 +25,11 @@ from .base import Context, ToolScope
 from .file_snapshots import FileSnapshots
 from .notes import PendingLabel, RunningEffect
 from .paths import Place
+from .queries import drop_label, find_label, list_file_labels, set_label
 
-STATEMENTS = load_sql(__package__, "label_marks.sql")
 PRIVATE_NAMES = ("user.md", "memory.md", "memory")
 """Beneath a workspace: what only its owner reads, case apart."""
 OWNER_READERS = ("role:owner",)
-_decode_label = msgspec.json.Decoder(Label).decode
 
 
 MAX_PATH_CHARS = 4_096
@@ -248,16 +245,14 @@ class LabelMarks:
         """The rows of a name that has this label now, lasting or not: in which session, and since
         when."""
         if not needs_mark(label):
-            return (
-                (Change("file_label_drop", (encode_path(name),)),)
-                if encode_path(name) in self.stored
-                else ()
-            )
+            stored = encode_path(name)
+            return (drop_label(stored),) if stored in self.stored else ()
         return self.set_mark(name, label, noted)
 
     def set_mark(self, name: str, label: Label, noted: tuple[str, float]) -> tuple[Change, ...]:
         """The rows of a name that has this label from now on: in which session, and since when."""
-        return (Change("file_label_set", (encode_path(name), msgspec.json.encode(label), *noted)),)
+        session, at = noted
+        return (set_label(encode_path(name), label, session, at),)
 
 
 def encode_path(name: str) -> str:
@@ -283,10 +278,8 @@ async def load_scope_marks(reach: ToolScope, but: str = "", *, others: bool = Tr
         else []
     )
     noted = shadow.notes.read_others() if shadow is not None and others else []
-    rows = await reach.rows(
-        "file_labels", ()
-    )  # after that: what is over by now has its marks written
-    stored = {path: _decode_label(label) for path, label in rows}
+    # after that: what is over by now has its marks written
+    stored = await list_file_labels(reach.reader)
     if shadow is None or not (runs or noted):
         return LabelMarks(root, stored, words)
     if noted:
@@ -364,13 +357,11 @@ def list_pending_labels(shadow: FileSnapshots, root: str, but: str = "") -> list
 
 async def load_blob_label(digest: str, context: Context) -> Label:
     """The label of bytes that were kept under this name."""
-    rows = await context.reach.rows("file_label_get", (f"blob:{digest}",))
-    return _decode_label(rows[0][0]) if rows else LOCAL
+    return await find_label(context.reach.reader, f"blob:{digest}") or LOCAL
 
 
 def mark_blob(digest: str, label: Label, context: Context) -> tuple[Change, ...]:
     """The row that remembers whose word these bytes are."""
     if not needs_mark(label):
         return ()
-    row = (f"blob:{digest}", msgspec.json.encode(label), context.session, context.clock.now())
-    return (Change("file_label_set", row),)
+    return (set_label(f"blob:{digest}", label, context.session, context.clock.now()),)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ..net.egress import is_ip_address, parse_egress_host
-from ..types.commit import Change
 from ..types.errors import AddressRefused, ToolError
 from ..types.labels import Label
 from .base import Context, Done, Tool, call_label, make_result
 from .define import tool
+from .queries import grant_host
 
 REQUEST_HOST = "request_host"
 READ_OUTSIDE = 1
@@ -22,12 +22,6 @@ def read_level(label: Label) -> int:
     if label.integrity == "untrusted":
         return READ_OUTSIDE
     return READ_PRIVATE if label.readers is not None else 0
-
-
-def grant_host(host: str, *, agent: str, session: str, knowing: int, at: float, by: str) -> Change:
-    """Let commands of this agent ('' for all) reach a host, in one session or in all ('').
-    `knowing` is what had been read by then: OUTSIDE, PRIVATE, or 0."""
-    return Change("egress_grant_set", (agent, session, host, knowing, at, by))
 
 
 @tool(effect="network", replay="commit", name=REQUEST_HOST)

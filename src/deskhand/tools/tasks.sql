@@ -12,9 +12,3 @@ INSERT INTO task(session, id, status, title, body, at) VALUES(?, ?, ?, ?, ?, ?) 
 -- ledger_tasks: what is open, for who sums a conversation up; what is being done comes first --
 SELECT CASE status WHEN 'in_progress' THEN '[>]' WHEN 'blocked' THEN '[!]' ELSE '[ ]' END || ' #' || id || ' ' || title
 FROM task WHERE session = ?1 AND status NOT IN ('completed', 'deleted') ORDER BY status <> 'in_progress', id LIMIT ?2
-
--- long_work_of: whether it is in deep work, and whether it has a goal --
-SELECT deep, goal FROM long_work WHERE session = ?
-
--- long_work_all: the conversations that may have to go on by themselves --
-SELECT session FROM long_work WHERE deep = 1 OR goal = 1 ORDER BY session

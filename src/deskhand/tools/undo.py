@@ -9,48 +9,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Literal
 
 import msgspec
 
-from ..policy.visible import escape_invisible
 from ..types.commit import Change
 from ..types.labels import LOCAL, Label
 from . import tree
+from .journal import (
+    KV_FOLDER,
+    UndoItem,
+    add_entry,
+    drop_unchanged,
+    note_value_change,
+)
 from .notes import By, RunningEffect
+from .queries import drop_value, restore_value
 from .states import ChangedPath, parse_digest
 from .watched_folder import WatchedFolder, make_undone_rows
 from .written import make_review_rows
-
-KV_FOLDER = "kv:"
-TASKS_FOLDER = "task:"
-"""The `folder` of effects on key-values, and of those on tasks."""
-
-
-class UndoItem(msgspec.Struct, frozen=True, gc=False):
-    """What an effect changed: a path in its folder, or a key-value or a task as JSON. `blob` holds
-    the bytes of before."""
-
-    place: bytes
-    before: str | None
-    after: str | None
-    blob: str | None = None
-
-    @property
-    def path(self) -> str:
-        return os.fsdecode(self.place)
-
-    @property
-    def display_name(self) -> str:
-        """For people."""
-        text = self.place.decode(errors="backslashreplace")
-        if text.startswith("["):
-            with suppress(ValueError, RecursionError):
-                text = "/".join(
-                    part for part in msgspec.json.decode(text, type=tuple[str, str]) if part
-                )
-        return escape_invisible(text)
 
 
 class LeftUndone(msgspec.Struct, frozen=True, gc=False):
@@ -173,35 +150,16 @@ def undo_values(
                 LeftUndone(each.display_name, "changed", now[each.place] or "") for each in changed
             ),
         )
-    rows = [make_effect_row(by, KV_FOLDER)]
+    rows = [add_entry(by, KV_FOLDER)]
     for each in items:
         namespace, key = msgspec.json.decode(each.place, type=tuple[str, str])
-        place = (by.key, each.place, namespace, key)
-        rows.append(Change("effect_kv_before", place))
         if each.before is None:
-            rows.append(Change("kv_delete", (by.agent, namespace, key)))
+            change = drop_value(by.agent, namespace, key)
         else:
-            value, expires_at, label = msgspec.json.decode(
-                each.before[2:], type=tuple[str, float | None, str]
-            )
-            row = (by.agent, namespace, key, value, expires_at, bytes.fromhex(label) or None)
-            rows.append(Change("effect_kv_put", row))
-        rows.append(Change("effect_kv_after", place))
+            change = restore_value(by.agent, namespace, key, each.before)
+        rows += note_value_change(by.key, namespace, key, change)
     return UndoneEffect(
         tuple(each.display_name for each in items),
         (),
-        (*rows, *make_closing_rows(by.key), *make_undone_rows(by)),
+        (*rows, *drop_unchanged(by.key), *make_undone_rows(by)),
     )
-
-
-def make_effect_row(by: By, folder: str) -> Change:
-    """The row of an effect on key-values or tasks; what it changes comes behind it."""
-    return Change(
-        "effect_add",
-        (by.key, by.agent, by.session, by.person, by.tool, folder, by.what, by.at, by.undoes),
-    )
-
-
-def make_closing_rows(key: str) -> tuple[Change, ...]:
-    """The rows that drop what an effect did not change."""
-    return (Change("effect_same", (key,)), Change("effect_none", (key,)))

@@ -16,6 +16,7 @@ from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label, join_labels
 from .base import Context, ToolScope
 from .file_snapshots import FileSnapshot
+from .journal import allowed_folder_key, find_entry_number
 from .label_marks import (
     LabelMarks,
     accessed_label,
@@ -31,7 +32,6 @@ from .states import parse_digest
 from .watched_folder import (
     FolderLook,
     WatchedFolder,
-    allowed_folder_key,
     find_watched_folder,
     list_owned_folders,
     make_by,
@@ -105,9 +105,9 @@ def _review_rows(
     )
 
 
-def _note_unreported(reach: ToolScope, by: By, rows: Sequence[Change]) -> None:
+def _note_unreported(reach: ToolScope, by: By, review: Sequence[Change]) -> None:
     """Have the conversation tell, at the end of its turn, that there is something to review."""
-    if any(row.statement == "written_add" for row in rows):
+    if review:
         reach.untold.add(by.session)
 
 
@@ -232,12 +232,13 @@ class FileWatch:
         )
         if marks and shadow is not None:
             await shadow.commit((*rows, *marks))
+        review = list[Change]()
         for each, found in zip(self._owned, looked[1:], strict=True):
-            rows += _review_rows(
+            review += _review_rows(
                 each.where, each.one.by, found, join_labels((self._context.label, label))
             )
-        _note_unreported(self._context.reach, self._here.one.by, rows)
-        return FolderLook(changed, tuple(rows), "".join(each.said for each in looked), label)
+        _note_unreported(self._context.reach, self._here.one.by, review)
+        return FolderLook(changed, (*rows, *review), "".join(each.said for each in looked), label)
 
     async def finish(self) -> FolderLook:
         """Look after it, when nothing that it started is left, and mark what it has done."""
@@ -302,15 +303,15 @@ async def commit_owed(reach: ToolScope, where: WatchedFolder, now: float | None 
         else await load_scope_marks(reach, others=False)
     )
     for one in found:
-        known = await reach.rows("effect_known", (one.by.key,))
+        known = await find_entry_number(reach.reader, one.by.key)
         unmarked = not where.owned and not one.marked and one.by.undoes is None
         if unmarked and (
             rows := await anyio.to_thread.run_sync(_interrupted_mark_rows, one, reach, marks)
         ):
             await shadow.commit(rows)
-        if not known and (rows := where.effect_rows(one)):
+        if known is None and (rows := where.effect_rows(one)):
             await shadow.commit(rows)
-        lost = where.owned and (one.is_interrupted or not known)
+        lost = where.owned and (one.is_interrupted or known is None)
         if lost and (rows := await anyio.to_thread.run_sync(_lost_review_rows, where, one)):
             reach.untold.add(one.by.session)
             await shadow.commit(rows)

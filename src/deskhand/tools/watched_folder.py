@@ -12,13 +12,11 @@ import os
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from hashlib import sha256
 from typing import TypeVar
 
 import msgspec
 
 from ..store.blobs import DIGEST_PREFIX
-from ..store.sql import load_sql
 from ..types.commit import Change
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label, join_labels
@@ -26,14 +24,15 @@ from . import tree
 from .base import Context, ToolScope
 from .file_snapshots import FileSnapshots
 from .guarded import restore_protected
+from .journal import UndoItem, add_entry, add_item, mark_undone
 from .label_marks import encode_path, list_pending_labels, needs_mark
 from .notes import By, PendingLabel, RunningEffect
 from .paths import Allowed
+from .queries import drop_label, keep_label_of_bytes, restore_label, set_label
 from .read_tracking import CLOCK_TICK_NS
 from .states import ChangedPath, parse_digest
 from .written import newest_change_ns
 
-STATEMENTS = load_sql(__package__, "effects.sql")
 MAX_WHAT_CHARS = 300
 OWED_AFTER_S = 5.0
 """The rows of a call that is over are committed with its result. After so long we look whether they
@@ -367,26 +366,15 @@ def make_effect_rows(
     digest are a blob."""
     if not changes:
         return ()
-    head = (
-        by.key,
-        by.agent,
-        by.session,
-        by.person,
-        by.tool,
-        folder,
-        by.what[:MAX_WHAT_CHARS],
-        by.at,
-        by.undoes,
-    )
-    rows = [Change("effect_add", head)]
+    rows = [add_entry(msgspec.structs.replace(by, what=by.what[:MAX_WHAT_CHARS]), folder)]
     for each in sorted(changes, key=lambda each: each.path):
         digest = parse_digest(each.before)
         blob = DIGEST_PREFIX + digest if digest and has(digest) else None
         path = encode_path(f"{folder}/{each.path}")
         place = os.fsencode(each.path)
         if blob is not None:
-            rows.append(Change("file_label_keep", (path, blob, by.key, place)))
-        rows.append(Change("effect_item_add", (by.key, place, each.before, each.after, blob)))
+            rows.append(keep_label_of_bytes(path, blob, by.key, place))
+        rows.append(add_item(by.key, UndoItem(place, each.before, each.after, blob)))
         if by.undoes is not None:
             rows += _restore_label_rows(path, parse_digest(each.after), by.at)
     return (*rows, *make_undone_rows(by))
@@ -398,18 +386,15 @@ def _restore_label_rows(path: str, digest: str, at: float) -> list[Change]:
     back."""
     if not digest:
         return []
-    return [
-        Change("file_label_drop", (path,)),
-        Change("file_label_restore", (path, DIGEST_PREFIX + digest, at)),
-    ]
+    return [drop_label(path), restore_label(path, DIGEST_PREFIX + digest, at)]
 
 
 def make_undone_rows(by: By) -> tuple[Change, ...]:
     """The rows that say that an undo has happened."""
     if by.undoes is None:
         return ()
-    revived = () if by.revives is None else (Change("effect_undone", (by.revives, None)),)
-    return (Change("effect_undone", (by.undoes, by.at)), *revived)
+    revived = () if by.revives is None else (mark_undone(by.revives, None),)
+    return (mark_undone(by.undoes, by.at), *revived)
 
 
 def mark_effect(context: Context, label: Label = LOCAL) -> tuple[Change, ...]:
@@ -422,12 +407,7 @@ def mark_effect_by(doer: By, label: Label) -> tuple[Change, ...]:
     """The same for somebody; none where that says nothing."""
     if not needs_mark(label):
         return ()
-    return (
-        Change(
-            "file_label_set",
-            (f"effect:{doer.key}", msgspec.json.encode(label), doer.session, doer.at),
-        ),
-    )
+    return (set_label(f"effect:{doer.key}", label, doer.session, doer.at),)
 
 
 def make_by(context: Context, tool: str, what: str) -> By:
@@ -478,13 +458,3 @@ def list_owned_folders(reach: ToolScope, folders: Sequence[Allowed]) -> list[Wat
     names = {each.path for each in folders}
     found = [(real, descriptor) for real, descriptor, _ in reach.files.roots[1:] if real in names]
     return [make_allowed_folder(reach, reach.shadow, each) for each in found]
-
-
-def allowed_folder_key(key: str, folder: str) -> str:
-    """The key of what a call changed in a folder beside the workspace."""
-    return f"{key}+{sha256(folder.encode(errors='surrogateescape')).hexdigest()[:8]}"
-
-
-def allowed_folder_key_range(key: str) -> tuple[str, str]:
-    """All such keys of a call: from the first one on, and before the second one."""
-    return f"{key}+", f"{key},"

@@ -23,6 +23,7 @@ from ..types.commit import Change
 from .base import Context
 from .notes import By
 from .paths import Allowed
+from .review import WrittenFile, add_written
 from .states import ChangedPath, parse_digest
 
 
@@ -85,19 +86,19 @@ def make_review_rows(
         place = os.fsencode(f"{folder}/{each.path}")
         digest = parse_digest(each.before)
         blob = DIGEST_PREFIX + digest if digest and has(digest) else None
-        row = (
-            place,
-            folder,
-            each.before,
-            each.after,
-            blob,
-            by.agent,
-            by.session,
-            by.at,
-            int(outside),
+        rows += add_written(
+            WrittenFile(
+                place=place,
+                folder=folder,
+                before=each.before,
+                after=each.after,
+                blob=blob,
+                agent=by.agent,
+                session=by.session,
+                at=by.at,
+                outside=outside,
+            )
         )
-        rows.append(Change("written_add", row))
-        rows.append(Change("written_same", (place,)))
     return tuple(rows)
 
 

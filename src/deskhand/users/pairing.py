@@ -14,6 +14,7 @@ from itertools import count
 from math import ceil
 
 from ..policy.roles import resolve_role, validate_user_name
+from ..store.queries import enqueue
 from ..types.commands import WELCOME
 from ..types.commit import Outgoing
 from ..types.errors import ConfigError, Refused, StoreError, StoreUnavailable
@@ -93,7 +94,7 @@ class Pairings(Records):
             welcome = Outgoing(f"people:in:{asked.code}", address, (Text(_welcome(name), LOCAL),))
             changes += [
                 queries.add_identity(name, identity, now, address),
-                queries.send(welcome, now),  # by whichever process has the channel
+                enqueue(welcome, now),  # by whichever process has the channel
             ]
             try:
                 await self._write("paired", f"{name} {format_identity(identity)}", *changes)

@@ -115,3 +115,6 @@ SELECT at, who, what, subject FROM people_audit ORDER BY id DESC LIMIT ?
 
 -- people_notes_trim --
 DELETE FROM people_audit WHERE id <= (SELECT max(id) FROM people_audit) - ?
+
+-- user_roles_of: the roles of a user; a row without one for who has none --
+SELECT role FROM user LEFT JOIN user_role ON user = name WHERE name = ?

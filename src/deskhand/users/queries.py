@@ -49,7 +49,7 @@ def read_users(store: Store) -> dict[str, User]:
 
 async def roles_of(store: Store, user: str) -> tuple[str, ...] | None:
     """The roles of this user, or None when there is no such user."""
-    rows = await store.query("job_person", (user,))
+    rows = await store.query("user_roles_of", (user,))
     if not rows:
         return None
     return tuple(role for (role,) in rows if role)
@@ -394,12 +394,6 @@ def send_once(outgoing: Outgoing, at: float) -> Change:
     """Put a message into the outbox. Does nothing when one with its key was there already."""
     row = (outgoing.key, "", _encode(outgoing), at, outgoing.address.channel)
     return Change("alert_send", row)
-
-
-def send(outgoing: Outgoing, at: float) -> Change:
-    """Put a message into the outbox. Fails when one with its key is there already."""
-    row = (outgoing.key, "", _encode(outgoing), at, outgoing.address.channel)
-    return Change("outbox_insert", row)
 
 
 def _json_list(values: Collection[str]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ..tools.task_rows import tasks_of
+from ..tools.queries import tasks_of
 from ..tools.task_words import percent_done, render_progress, to_computer, to_openagent, to_todos
 from ..types.goals import LongWork
 from ..types.tasks import TaskGraph

@@ -21,9 +21,6 @@ UPDATE process SET told = 1 WHERE id = ?
 -- process_lost: those of an earlier run of which nobody has to be told --
 UPDATE process SET state = 'error', ended_at = ?, detail = ? WHERE told = 1 AND state = 'running'
 
--- process_stop --
-UPDATE process SET stop = ? WHERE id = ? AND stop = '' AND state IN ('wanted', 'running')
-
 -- process_stop_all: whoever stops a conversation wants to hear no more of it --
 UPDATE process SET stop = ?1, told = 1, ended_at = CASE state WHEN 'wanted' THEN ?2 END,
 detail = CASE state WHEN 'wanted' THEN ?1 ELSE detail END, state = CASE state WHEN 'wanted' THEN 'error' ELSE state END
@@ -32,20 +29,12 @@ WHERE session = ?3 AND state IN ('wanted', 'running')
 -- process_alive --
 SELECT id, stop FROM process WHERE state IN ('wanted', 'running')
 
--- process_list: the latest first --
-SELECT id, session, agent, kind, command, name, state, at, timeout_s, started_at, ended_at, code, detail, said,
-  json_extract(context, '$.label'), label
-FROM process WHERE session = ? ORDER BY at DESC, id LIMIT ?
-
--- process_seen_by: ?1 says that they see all --
-SELECT id, session, agent, kind, command, name, state, at, timeout_s, started_at, ended_at, code, detail, said,
-  json_extract(context, '$.label'), label
-FROM process WHERE ?1 OR session IN (SELECT session FROM session_member WHERE principal = ?2)
-ORDER BY at DESC, id LIMIT ?3
-
 -- process_count: those that live, of a session and of an agent --
 SELECT count(*) FILTER (WHERE session = ?1), count(*) FROM process
 WHERE agent = ?2 AND state IN ('wanted', 'running')
 
 -- process_forget --
 DELETE FROM process WHERE told = 1 AND at < ? AND state NOT IN ('wanted', 'running')
+
+-- ledger_processes: what runs beside a conversation --
+SELECT id || ' ' || command FROM process WHERE session = ?1 AND state IN ('wanted', 'running') LIMIT ?2

@@ -17,23 +17,22 @@ import msgspec
 from ..policy.gate import may_see
 from ..store.base import Store
 from ..store.blobs import DIGEST_PREFIX
+from ..tools import journal
 from ..tools.base import ToolScope
 from ..tools.diffs import MAX_TEXT_BYTES, decode_text, unified_diff
 from ..tools.file_snapshots import FileSnapshots
 from ..tools.files import make_rewrite, plan_rewrite
+from ..tools.journal import KV_FOLDER, JournalEntry, UndoItem
 from ..tools.label_marks import load_scope_marks
 from ..tools.names import describe_lookalikes
 from ..tools.queries import find_label
 from ..tools.states import parse_digest
-from ..tools.undo import KV_FOLDER, UndoItem
 from ..types.diffs import CallDiff, FileDiff
 from ..types.errors import ConfigError, Refused, ToolError
 from ..types.events import CallClosed, ModelReplied, Recorded, ToolFinished
 from ..types.identity import Principal, list_reader_names
 from ..types.labels import LOCAL, Label, join_labels
 from ..types.messages import ToolCall
-from . import queries
-from .queries import JournalEntry
 
 MAX_FILES = 20
 MAX_LINES = 400
@@ -63,7 +62,7 @@ class Diffs:
         """The diff of an entry of the journal. The caller has checked that `who` may know of it."""
         if not await self.may_see_effect(who, entry):
             return CallDiff(True)
-        items = await queries.items_of_entry(self._store, entry.n, MAX_FILES)
+        items = await journal.items_of_entry(self._store, entry.n, MAX_FILES)
         more = max(entry.count - len(items), 0)
         if entry.folder == KV_FOLDER:
             return CallDiff(True, tuple(_diff_value(who, each) for each in items), more)
@@ -113,7 +112,7 @@ class Diffs:
         yet. 0 is the latest event with a call of this id. Raises Refused when there is none."""
         n = n or _latest_call_event(await self._store.events(session), call_id)
         key = f"{session}#{n}.{call_id}"
-        entries = await queries.entries_of_call(self._store, key)
+        entries = await journal.entries_of_call(self._store, key)
         if entries:
             diffs = [await self.diff_change(who, entry) for entry in entries]
             files = tuple(file for each in diffs for file in each.files)

@@ -14,10 +14,12 @@ from msgspec.structs import replace
 
 from ..store.base import Store
 from ..store.blobs import Blobs
-from ..tools import tree
+from ..tools import review, tree
+from ..tools.journal import UndoItem
 from ..tools.names import display_name
+from ..tools.review import WrittenFile
 from ..tools.states import encode_state, parse_digest
-from ..tools.undo import UndoItem, UndoneEffect
+from ..tools.undo import UndoneEffect
 from ..types.clock import Clock
 from ..types.commit import Change
 from ..types.diffs import CallDiff, FileDiff
@@ -25,9 +27,7 @@ from ..types.errors import Refused
 from ..types.events import Turn
 from ..types.identity import Principal
 from ..users.owner_alerts import Alerts
-from . import queries
 from .diffs import NOT_KEPT_TEXT, describe_special_file, diff_bytes
-from .queries import WrittenFile
 from .undo_journal import UndoJournal, format_names
 
 MAX_DIFFS = 200
@@ -69,7 +69,7 @@ class ReviewReader:
 
     async def list_unreviewed(self, folder: str = "") -> list[Unreviewed]:
         """What differs from what was last reviewed at this path and beneath it, or everywhere."""
-        found = await queries.list_written(self._store, folder)
+        found = await review.list_written(self._store, folder)
         if folder:
             place = os.fsencode(folder)
             inside = os.fsencode(folder.rstrip("/")) + b"/"
@@ -83,7 +83,7 @@ class ReviewReader:
         looked = await anyio.to_thread.run_sync(_with_current_states, seen)
         same = [now for now, then in zip(looked, seen, strict=True) if now.now == then.now]
         done = await self._store.change(
-            [queries.accept_written(each.place, each.after) for each in same]
+            [review.accept_written(each.place, each.after) for each in same]
         )
         return sum(done)
 
@@ -274,12 +274,12 @@ class ReviewNotice:
         """What to add to the answer ('' for nothing), and the rows that mark it as said. When no
         owner reads the answer, the owners are told in a message of their own."""
         if not self._recalled:  # once: those that an earlier process left
-            self._untold.update(await queries.sessions_with_unreported_files(self._store))
+            self._untold.update(await review.sessions_with_unreported_files(self._store))
             self._recalled = True
         if session not in self._untold:
             return "", ()
-        found = await queries.unreported_folders(self._store, session)
-        changes = [queries.mark_reported(session)]
+        found = await review.unreported_folders(self._store, session)
+        changes = [review.mark_reported(session)]
         if not found:
             self._untold.discard(session)
             return "", tuple(changes)

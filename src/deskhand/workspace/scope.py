@@ -148,7 +148,7 @@ class ToolScopes:
                 mounts=mounts,
                 keep=self._put_redacted,
                 kept=self._blobs.get,
-                rows=self._store.query,
+                reader=self._store,
                 sandbox=self._sandbox,
                 seen={},
                 net=self._net,

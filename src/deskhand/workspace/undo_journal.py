@@ -16,18 +16,17 @@ from ..config.clock import RandomIds, SystemClock
 from ..config.config import Settings, workspace_of
 from ..store.base import Store
 from ..store.blobs import DIGEST_PREFIX, Blobs
+from ..tools import journal
 from ..tools.base import ToolScope
+from ..tools.journal import KV_FOLDER, TASKS_FOLDER, JournalEntry, UndoItem
 from ..tools.label_marks import load_scope_marks
 from ..tools.notes import By
 from ..tools.paths import Allowed
-from ..tools.queries import find_label
+from ..tools.queries import find_label, tasks_of
 from ..tools.states import parse_digest
-from ..tools.task_rows import parse_task_id, tasks_of, undo_tasks
+from ..tools.task_rows import parse_task_id, undo_tasks
 from ..tools.undo import (
-    KV_FOLDER,
-    TASKS_FOLDER,
     LeftUndone,
-    UndoItem,
     UndoneEffect,
     undo_files,
     undo_values,
@@ -45,8 +44,6 @@ from ..types.events import AnyEvent, CommandRun, Undone
 from ..types.identity import Principal
 from ..types.labels import LOCAL, Label, join_labels
 from ..types.messages import Text
-from . import queries
-from .queries import JournalEntry
 from .scope import SandboxProvider, ToolScopes, folders_without_secrets
 
 log = logging.getLogger(__name__)
@@ -106,11 +103,11 @@ class UndoJournal:
         """The entries, the latest first. An owner sees all, others what they did themselves.
         Changes of tasks are left out: there are hundreds in long work, and they are undone with
         their turns."""
-        return await queries.list_entries(self._store, who, session, before, limit)
+        return await journal.list_entries(self._store, who, session, before, limit)
 
     async def get(self, who: Principal, n: int) -> JournalEntry:
         """The entry with this number. Raises Refused when there is none, or it is not theirs."""
-        entry = await queries.find_entry(self._store, n)
+        entry = await journal.find_entry(self._store, n)
         if entry is None or not ("owner" in who.roles or entry.person == who.id):
             raise Refused(f"there is no change {n}")
         return entry
@@ -119,19 +116,19 @@ class UndoJournal:
         self, entry: JournalEntry, limit: int = MOST_ITEMS, offset: int = 0
     ) -> list[UndoItem]:
         """The files, keys or tasks that it changed."""
-        return await queries.items_of_entry(self._store, entry.n, limit, offset)
+        return await journal.items_of_entry(self._store, entry.n, limit, offset)
 
     async def list_undoable(
         self, who: Principal, limit: int, session: str = ""
     ) -> list[JournalEntry]:
         """What can be undone, the latest first."""
-        return await queries.undoable_entries(self._store, who, session, limit)
+        return await journal.undoable_entries(self._store, who, session, limit)
 
     async def list_redoable(
         self, who: Principal, limit: int, session: str = ""
     ) -> list[JournalEntry]:
         """The undos that can be taken back, the latest first."""
-        return await queries.redoable_entries(self._store, who, session, limit)
+        return await journal.redoable_entries(self._store, who, session, limit)
 
     async def label(self, entry: JournalEntry, items: Sequence[UndoItem]) -> Label:
         """The label of what is said of this entry: joined from what the call had read, and from
@@ -206,7 +203,7 @@ class UndoJournal:
         if folder is not None and folder.owned:
             (await self._open_scope(entry.agent)).untold.add(by.session)
 
-        undo = await queries.find_entry_number(self._store, by.key)
+        undo = await journal.find_entry_number(self._store, by.key)
         said = await self._describe_undone(entry, items, taken)
         return Outcome(
             entry=entry,
@@ -249,13 +246,13 @@ class UndoJournal:
         now: dict[bytes, str | None] = {}
         for item in items:
             namespace, key = msgspec.json.decode(item.place, type=tuple[str, str])
-            now[item.place] = await queries.value_state(self._store, by.agent, namespace, key)
+            now[item.place] = await journal.value_state(self._store, by.agent, namespace, key)
         return undo_values(items, now, by, force)
 
     async def _undo_tasks(self, items: Sequence[UndoItem], by: By, force: bool) -> UndoneEffect:
         now: dict[bytes, str | None] = {}
         for item in items:
-            now[item.place] = await queries.task_state(self._store, by.session, parse_task_id(item))
+            now[item.place] = await journal.task_state(self._store, by.session, parse_task_id(item))
         return undo_tasks(items, now, tasks_of(self._store, by.session), by, force)
 
     async def undo_turns(
@@ -268,7 +265,7 @@ class UndoJournal:
         if undone is None or not isinstance(reply, CommandRun):
             return events
 
-        entries = await queries.entries_of_session(self._store, session, MAX_UNDONE)
+        entries = await journal.entries_of_session(self._store, session, MAX_UNDONE)
         undo = [each for each in entries if _turn_number(each.key, session) > undone.to_n]
         outcomes = [await self._try_undo(who, each) for each in undo]
         text = f"{reply.reply} {summarize_outcomes(outcomes)}"
@@ -323,12 +320,12 @@ class UndoJournal:
         self, entry: JournalEntry, items: Sequence[UndoItem], left: LeftUndone
     ) -> Text:
         place = next(item.place for item in items if item.display_name == left.place)
-        later = await queries.find_later_change(self._store, entry, place)
+        later = await journal.find_later_change(self._store, entry, place)
         if later is None or later.after != left.words:
             return Text(f"{left.place} was changed since, outside of Deskhand", LOCAL)
 
         labels = [LOCAL]
-        other = await queries.find_entry(self._store, later.n)
+        other = await journal.find_entry(self._store, later.n)
         if other is not None:
             labels.append(await self.label(other, ()))
         change = f"change {later.n} ({later.tool}: {later.what[:60]})"
@@ -372,7 +369,7 @@ class UndoJournal:
         seen: set[str] = set()
         size_bytes = 0
         last = 0
-        for kept in await queries.kept_blobs(self._store):
+        for kept in await journal.kept_blobs(self._store):
             if kept.digest not in seen:
                 seen.add(kept.digest)
                 size_bytes += await anyio.to_thread.run_sync(blobs.size, kept.digest)
@@ -380,7 +377,7 @@ class UndoJournal:
                 last = kept.n
                 break
         before = self._clock.now() - days * DAY_S
-        await self._store.change(queries.expire_entries(before, last))
+        await self._store.change(journal.expire_entries(before, last))
 
 
 def summarize_outcomes(outcomes: Sequence[Outcome]) -> str:

@@ -17,6 +17,7 @@ from ...skills.write import render_skill_file
 from ...tools.approved import digest_of_files
 from ...tools.base import Context, Done, ToolScope, call_label, make_result
 from ...tools.define import tool
+from ...tools.journal import find_entry_number
 from ...tools.notes import By
 from ...tools.queries import approve, drop_approval, drop_label
 from ...tools.watched_folder import find_watched_folder as where_is
@@ -26,7 +27,6 @@ from ...types.errors import ConfigError, DeskhandError, Refused, ToolError
 from ...types.events import AnyEvent, TurnEnded
 from ...types.identity import Principal
 from ...types.messages import clean_text
-from ...workspace.queries import find_entry_number
 from ...workspace.undo_journal import UndoJournal
 from . import queries
 from .queries import Card, Proposal, ProposalDecision, State, StoredProposal

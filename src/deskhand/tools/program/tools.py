@@ -8,7 +8,6 @@ Then all of it is one change of the journal, which one undo takes back.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
@@ -35,6 +34,7 @@ from ...types.programs import (
 from ..base import Context, Done, Outcome, Spec, Tool
 from ..convert import make_python_command
 from ..define import decode_arguments, make_schema, tool
+from ..journal import files_made_in
 from ..label_marks import LabelMarks, listing_label, load_marks, needs_mark
 from ..notes import By, RunningEffect
 from ..states import ChangedPath, parse_digest
@@ -273,10 +273,8 @@ def _find_labels(copy: Copy, marks: LabelMarks) -> dict[str, Label]:
 
 async def _list_own_files(context: Context) -> list[str]:
     """The files that the agent has made in this conversation."""
-    rows = await context.reach.rows(
-        "effect_made_here", (context.session, context.reach.files.roots[0][0])
-    )
-    return [os.fsdecode(path) for (path,) in rows]
+    folder = context.reach.files.roots[0][0]
+    return await files_made_in(context.reach.reader, context.session, folder)
 
 
 async def _apply_changes(tried: _Tried, context: Context) -> tuple[Change, ...]:

@@ -1,8 +1,8 @@
--- dead_list: conversations that were given up, the latest first --
-SELECT id, session, n, at, reason FROM dead_letter ORDER BY id DESC
+-- outbox_last: the number of the newest row --
+SELECT coalesce(max(id), 0) FROM outbox
 
--- dead_drop --
-DELETE FROM dead_letter WHERE id = ?
+-- outbox_begin: nothing that was put off before a process began waits for longer than this --
+UPDATE outbox SET due_at = ?1 WHERE state IN ('pending', 'sending') AND due_at > ?1
 
 -- unsent_list: answers that their platform did not take, the latest first --
 SELECT id, session, channel, at, error FROM outbox WHERE state = 'failed' ORDER BY id DESC
