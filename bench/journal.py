@@ -41,16 +41,17 @@ async def figures() -> tuple[float, float]:
         reaches = ToolScopes(store, Blobs(home / "blobs"), SandboxProvider())
         reach = await reaches.open_scope("bench", folder.resolve())
         who = Principal("owner", ("owner",))
-        place_ = (
-            "bench/terminal:1",
-            who,
-            Address("terminal", chat="1"),
-            "bench",
-            reach,
-            SystemClock(),
-            RandomIds(),
+        context = Context(
+            session="bench/terminal:1",
+            principal=who,
+            address=Address("terminal", chat="1"),
+            agent="bench",
+            reach=reach,
+            clock=SystemClock(),
+            ids=RandomIds(),
+            key="call",
+            label=OWNER,
         )
-        context = Context(*place_, lambda text: None, "call", OWNER)
         rules = posture_rules("workspace-free")
         case = Case("bench", "shell", "local_write", who, OWNER, b'{"command": "true"}')
 

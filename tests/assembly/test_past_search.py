@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from msgspec.structs import replace
 
 from deskhand.assembly.past_search import _fold_conversation
 from deskhand.runtime.app import App
@@ -259,16 +258,17 @@ async def test_what_goes_on_by_itself_keeps_it_with_the_person(tmp_path: Path, k
             if kind == "person"
             else Principal("job:x", (), "clock", "anna")
         )
-        place = (
-            "default/job:x:1",
-            principal,
-            Address("job"),
-            "default",
-            nothing,
-            app.parts.clock,
-            app.parts.ids,
+        context = Context(
+            session="default/job:x:1",
+            principal=principal,
+            address=Address("job"),
+            agent="default",
+            reach=nothing,
+            clock=app.parts.clock,
+            ids=app.parts.ids,
+            key="key",
+            person="anna",
         )
-        context = replace(Context(*place, lambda text: None, "key"), person="anna")
         found = (await app.features.past_search.search("amaranth", context)).parts
         assert [part.label.readers for part in found] == [
             None if kind == "person" else ("anna", "job:x")

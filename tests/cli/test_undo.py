@@ -39,14 +39,17 @@ async def wrote(home: Path, *files: tuple[str, str]) -> None:
     for path, content in files:
         reach = await reaches.open_scope("default", workspace)
         ids = RandomIds()
-        place = (
-            "default/terminal:t",
-            Principal("owner", ("owner",)),
-            Address("terminal", chat="t"),
-            "default",
-            reach,
+        context = Context(
+            session="default/terminal:t",
+            principal=Principal("owner", ("owner",)),
+            address=Address("terminal", chat="t"),
+            agent="default",
+            reach=reach,
+            clock=SystemClock(),
+            ids=ids,
+            key=ids.new("call"),
+            label=OWNER,
         )
-        context = Context(*place, SystemClock(), ids, lambda text: None, ids.new("call"), OWNER)
         done = await write_file.run(
             msgspec.Raw(msgspec.json.encode({"path": path, "content": content})), context
         )

@@ -54,14 +54,17 @@ class Owner:
         reaches = ToolScopes(store, Blobs(self.home / "state/blobs"), SandboxProvider())
         ids = RandomIds()
         reach = await reaches.open_scope("default", workspace)
-        place = (
-            "default/terminal:t",
-            Principal("owner", ("owner",)),
-            Address("terminal", chat="t"),
-            "default",
-            reach,
+        context = Context(
+            session="default/terminal:t",
+            principal=Principal("owner", ("owner",)),
+            address=Address("terminal", chat="t"),
+            agent="default",
+            reach=reach,
+            clock=SystemClock(),
+            ids=ids,
+            key=ids.new("call"),
+            label=OWNER,
         )
-        context = Context(*place, SystemClock(), ids, lambda text: None, ids.new("call"), OWNER)
         watch = await FileWatch.start(context, script)
         subprocess.run(["/bin/bash", "-c", script], cwd=self.repo, check=False)
         if not killed:

@@ -176,16 +176,16 @@ async def test_who_may_not(tmp_path: Path) -> None:
     desk = TemporaryHome(tmp_path)
     async with desk.running() as app:
         nothing: Any = None
-        place = (
-            SESSION,
-            OWNER,
-            Address("terminal"),
-            "default",
-            nothing,
-            app.parts.clock,
-            app.parts.ids,
+        mine = Context(
+            session=SESSION,
+            principal=OWNER,
+            address=Address("terminal"),
+            agent="default",
+            reach=nothing,
+            clock=app.parts.clock,
+            ids=app.parts.ids,
+            key="k",
         )
-        mine = Context(*place, lambda text: None, "k")
         wanted = app.features.continuing.request_restart
         for principal, why in (
             (Principal("anna", ("member",)), "only an owner"),

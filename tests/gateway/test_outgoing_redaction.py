@@ -38,7 +38,7 @@ async def hand_out(how: str, context: Context) -> Outcome:
     wrapped = OF_SECRETS[how](KEY)
     for at in range(0, len(wrapped), 7):
         context.emit(wrapped[at : at + 7])
-    blob = await context.reach.keep(b"nothing")
+    blob = await context.reach.host.put_blob(b"nothing")
     named = File(blob, f"{wrapped[:60].replace(';', '')}.txt", "text/plain", 7)
     halves = (Text(wrapped[: len(wrapped) // 2], LOCAL), Text(wrapped[len(wrapped) // 2 :], LOCAL))
     sent = Outgoing(f"{context.key}:send", context.address, (*halves, named))

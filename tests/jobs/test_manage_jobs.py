@@ -53,7 +53,16 @@ class Desk:
         reach = await self.app.current.agent("default").workspace.open_scope()
         clock = self.app.parts.clock
         ids = self.app.parts.ids
-        context = Context("default/memory:1", who, HERE, "default", reach, clock, ids, print, "k")
+        context = Context(
+            session="default/memory:1",
+            principal=who,
+            address=HERE,
+            agent="default",
+            reach=reach,
+            clock=clock,
+            ids=ids,
+            key="k",
+        )
         try:
             outcome = await tool.run(msgspec.Raw(msgspec.json.encode(arguments)), context)
         except ToolError as error:

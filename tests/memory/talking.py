@@ -70,14 +70,16 @@ class Talk:
         self.house.calls += 1
         house = self.house
         reach = msgspec.convert({}, Nothing)
-        place = (self.state.session, self.principal, self.address, self.agent, reach)
         context = Context(
-            *place,  # type: ignore[arg-type]  # these tools reach nothing
-            house.clock,
-            RandomIds(),
-            lambda text: None,
-            f"{self.state.session}#{house.calls}.c",
-            self.label,
+            session=self.state.session,
+            principal=self.principal,
+            address=self.address,
+            agent=self.agent,
+            reach=reach,  # type: ignore[arg-type]  # these tools reach nothing
+            clock=house.clock,
+            ids=RandomIds(),
+            key=f"{self.state.session}#{house.calls}.c",
+            label=self.label,
             audience=self.state.audience,
             approved=self.approved,
             person=self.state.person,

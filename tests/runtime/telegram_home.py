@@ -38,8 +38,8 @@ LONG = "This is an answer that takes its time, word after word, until it has com
 async def send_back(name: str, context: Context) -> Outcome:
     """Send a file of the workspace, and a picture."""
     data = context.reach.files.read(name, 1000)
-    blob = await context.reach.keep(data)
-    picture = await context.reach.keep(PNG)
+    blob = await context.reach.host.put_blob(data)
+    picture = await context.reach.host.put_blob(PNG)
     items = (
         Text("here"),
         File(blob, "back.txt", "text/plain", len(data)),

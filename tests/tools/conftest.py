@@ -4,7 +4,7 @@ needed."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 
 from deskhand.config.clock import RandomIds, SystemClock
 from deskhand.config.statements import load_statements
+from deskhand.models.side_completion import Aside
 from deskhand.store.blobs import Blobs
 from deskhand.store.sqlite import SqliteStore
 from deskhand.tools.base import Context, Done, Outcome, Tool
@@ -23,6 +24,19 @@ from deskhand.types.messages import Text
 from deskhand.workspace.scope import SandboxProvider, ToolScopes
 
 ANN = Principal("ann", ("owner",))
+
+
+class EmittingContext(Context, frozen=True, kw_only=True):
+    """Keeps what a tool shows while it runs; `answer` stands for the model that it may ask."""
+
+    emitted: deque[str]
+    answer: Callable[[Aside], Awaitable[str]] | None = None
+
+    def emit(self, text: str) -> None:
+        self.emitted.append(text)
+
+    async def ask(self, aside: Aside) -> str:
+        return await (super().ask(aside) if self.answer is None else self.answer(aside))
 
 
 class Hands:
@@ -45,9 +59,18 @@ class Hands:
         key = f"{self.session}#{self._calls}.c"
         ids = RandomIds()
         clock = SystemClock()
-        place = (self.session, ANN, self.address, "default")
-        return Context(
-            *place, reach, clock, ids, self.emitted.append, key, self.label, audience=self.audience
+        return EmittingContext(
+            session=self.session,
+            principal=ANN,
+            address=self.address,
+            agent="default",
+            reach=reach,
+            clock=clock,
+            ids=ids,
+            key=key,
+            label=self.label,
+            audience=self.audience,
+            emitted=self.emitted,
         )
 
     async def outcome(self, tool: Tool, arguments: dict[str, Any] | bytes) -> Outcome:

@@ -27,7 +27,9 @@ async def undone(hands: Hands) -> list[tuple[str, bytes | None]]:
             "effect_items", (effect[0], 100, 0)
         ):
             if not (after or before).startswith("d"):
-                found.append((place.decode(), None if blob is None else await reach.kept(blob)))
+                found.append(
+                    (place.decode(), None if blob is None else await reach.host.get_blob(blob))
+                )
     return found
 
 

@@ -27,7 +27,7 @@ async def run(hands: Hands, command: str, *changed: str) -> tuple[Label, set[str
     afterwards."""
     context = await hands.context()
     reads = await AccessTimes.start(context)
-    sandbox = await context.reach.sandbox()
+    sandbox = await context.reach.host.open_sandbox()
     mounts = (Mount(str(hands.folder), write=True),)
     said = bytearray()
     ended = await sandbox.run(

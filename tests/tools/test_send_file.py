@@ -43,7 +43,7 @@ async def test_a_file_is_sent_as_it_was(
     assert (outgoing.key, outgoing.address) == (f"{hands.session}#1.c:send", address)
     assert words == Text("Here it is") and isinstance(file, File)
     assert (file.name, file.mime, file.size_bytes) == ("a b.pdf", "application/pdf", 11)
-    assert await (await hands.context()).reach.kept(file.blob) == b"%PDF-1.7 \x00\xff"
+    assert await (await hands.context()).reach.host.get_blob(file.blob) == b"%PDF-1.7 \x00\xff"
     assert text_of(done) == f"on its way, as {outgoing.key}\n" and isinstance(done.parts[1], File)
     assert SEND.effect_of(msgspec.Raw(msgspec.json.encode({"path": "a"} | to)), HERE) == effect
 

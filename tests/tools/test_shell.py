@@ -209,7 +209,7 @@ async def test_changes_can_be_undone(hands: Hands) -> None:
     reach = (await hands.context()).reach
     found = {}
     for place, _, _, blob in await hands.store.query("effect_items", (effect[0], 100, 0)):
-        found[place] = None if blob is None else await reach.kept(blob)
+        found[place] = None if blob is None else await reach.host.get_blob(blob)
     assert found == {
         b"changed.txt": b"changed.txt",
         b"deleted.txt": b"deleted.txt",
@@ -282,7 +282,7 @@ async def test_without_a_sandbox_nothing_is_run(tmp_path: Path) -> None:
             await hands(shell, command="touch x")
     assert opened == 1 and list(hands.folder.iterdir()) == []
     with pytest.raises(SandboxUnavailable):
-        await (await hands.context()).reach.sandbox()
+        await (await hands.context()).reach.host.open_sandbox()
     hands.reaches.close()
     await hands.store.close()
 

@@ -172,7 +172,10 @@ async def test_a_kill_loses_nothing(tmp_path: Path, when: str) -> None:
     assert (hands.folder / "RULES.md").read_bytes() == b"before"
     reach = (await hands.context()).reach
     rows = await hands.store.query("effect_items", (1, 10, 0))
-    assert [await reach.kept(blob) for _, _, _, blob in rows if blob] == [b"before", b"before"]
+    assert [await reach.host.get_blob(blob) for _, _, _, blob in rows if blob] == [
+        b"before",
+        b"before",
+    ]
     assert list((tmp_path / "home").rglob("running/*")) != [] and len(await effects(hands)) == 1
     hands.reaches.close()
     await hands.store.close()

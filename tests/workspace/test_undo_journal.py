@@ -75,16 +75,17 @@ class World:
         self.calls += 1
         reach = await self.reaches.open_scope("default", self.folder)
         key = f"{session}#{self.calls}.c{random.random()}"
-        place = (
-            session,
-            who,
-            Address("memory", chat="1"),
-            "default",
-            reach,
-            SystemClock(),
-            RandomIds(),
+        return Context(
+            session=session,
+            principal=who,
+            address=Address("memory", chat="1"),
+            agent="default",
+            reach=reach,
+            clock=SystemClock(),
+            ids=RandomIds(),
+            key=key,
+            label=OWNER,
         )
-        return Context(*place, lambda text: None, key, OWNER)
 
     async def call(
         self, tool: Tool, /, who: Principal = ANN, session: str = "s", **arguments: Any

@@ -9,6 +9,7 @@ from ..types.door import Progress
 from ..types.errors import ModelError, ToolError
 from ..types.events import AskedAside
 from ..types.messages import clean_text
+from ..types.secret_search import SecretStream
 from ..types.turn import OpenCall
 from .session import Session
 
@@ -18,8 +19,7 @@ async def make_tool_context(session: Session, call: OpenCall) -> Context:
     runtime = session.runtime
     state = session.state
     turn = session.turn
-    run = _RunningCall(session, call)
-    return Context(
+    return CallContext(
         session=session.name,
         principal=turn.principal,
         address=turn.address,
@@ -27,42 +27,40 @@ async def make_tool_context(session: Session, call: OpenCall) -> Context:
         reach=await session.agent.workspace.open_scope(),
         clock=runtime.clock,
         ids=runtime.ids,
-        emit=run.emit,
         key=f"{session.name}#{call.n}.{call.call.id}",
         label=session.journal.turn_label,
-        ask=run.ask,
         audience=state.audience,
         approved=call.yes_at is not None,
         person=state.person,
         options=state.options,
+        running=session,
+        call_id=call.call.id,
+        n=state.n,
+        secrets=runtime.secrets.stream(),
     )
 
 
-class _RunningCall:
-    """What a call shows and asks while it runs."""
+class CallContext(Context, frozen=True, kw_only=True):
+    """The context of a call that a session is running. Output is shown as that of event `n`."""
 
-    def __init__(self, session: Session, call: OpenCall) -> None:
-        self._session = session
-        self._call_id = call.call.id
-        self._n = session.state.n
-        self._secrets = session.runtime.secrets.stream()
+    running: Session
+    call_id: str
+    n: int
+    secrets: SecretStream | None
 
     def emit(self, text: str) -> None:
-        """Show output, without secrets. It may be dropped."""
-        if self._secrets is not None:
-            text = self._secrets.feed(text)
-        progress = Progress("tool_output", self._n, text=text, call_id=self._call_id)
-        self._session.runtime.publisher.publish(self._session.name, progress)
+        if self.secrets is not None:
+            text = self.secrets.feed(text)
+        progress = Progress("tool_output", self.n, text=text, call_id=self.call_id)
+        self.running.runtime.publisher.publish(self.session, progress)
 
     async def ask(self, aside: Aside) -> str:
-        """Ask the cheapest model of the agent once, outside the conversation. Raises ToolError."""
-        session = self._session
+        session = self.running
         runtime = session.runtime
         agent = session.agent
-        charge = make_charge(session.turn.principal, session.name, agent.name, "")
         billing = Billing(
             runtime.budgets,
-            charge,
+            make_charge(self.principal, self.session, agent.name, ""),
             ids=runtime.ids,
             kind="aside",
             record=session.journal.add_changes,
@@ -74,5 +72,5 @@ class _RunningCall:
         except ModelError as error:
             raise ToolError(f"no model answered: {error}") from error
         took_s = round(runtime.clock.monotonic() - began, 3)
-        session.journal.record(AskedAside(self._call_id, aired.model, aired.usage, took_s))
+        session.journal.record(AskedAside(self.call_id, aired.model, aired.usage, took_s))
         return clean_text(aired.text)

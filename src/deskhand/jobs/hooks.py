@@ -108,7 +108,6 @@ async def run_job_hook(
         reach=await agent.workspace.open_scope(),
         clock=host.clock,
         ids=host.ids,
-        emit=_ignore_progress,
         key=f"{entry.key}:{script}:{entry.run.attempts}",
         label=join_labels((await label_of_run(host, entry), kept)),
     )
@@ -134,10 +133,6 @@ def _environment(host: Host, entry: RunEntry, agent: str) -> tuple[tuple[str, st
         "DESKHAND_HOME": str(home.root),
     }
     return tuple(env.items())
-
-
-def _ignore_progress(text: str) -> None:
-    """Nobody watches a hook."""
 
 
 async def run_hook(hook: Hook, context: Context) -> HookResult:
@@ -173,7 +168,7 @@ async def run_hook(hook: Hook, context: Context) -> HookResult:
 async def _run_sandboxed(
     command: SandboxCommand, context: Context, printed: dict[bool, _Printed], watch: FileWatch
 ) -> tuple[Exit, Way]:
-    sandbox = await context.reach.sandbox()
+    sandbox = await context.reach.host.open_sandbox()
 
     def output(data: bytes, stderr: bool) -> None:
         printed[stderr].add(data)
@@ -183,7 +178,7 @@ async def _run_sandboxed(
     traveller = Traveller(
         context.session, context.agent, context.principal, context.label, read=watch.read_label
     )
-    async with context.reach.ways(traveller) as way:
+    async with context.reach.host.open_network(traveller) as way:
         return await sandbox.run(replace(command, egress=way.path), output), way
 
 

@@ -60,7 +60,6 @@ class HostSources:
             reach=await host.agent_of(session).workspace.open_scope(),
             clock=host.clock,
             ids=host.ids,
-            emit=_ignore_progress,
             key=f"{session}:page",
         )
         return (await read_page(fetched, "", context)).text
@@ -93,10 +92,6 @@ class HostSources:
             name = self._host.ids.new("deskhand")
             await store.change([save_state(*BROKER_KEY, name, self._host.clock.now())])
         return name
-
-
-def _ignore_progress(text: str) -> None:
-    """Nobody watches."""
 
 
 _sources: type[TriggerSources] = HostSources

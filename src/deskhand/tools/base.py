@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,7 +25,7 @@ from ..types.options import SessionOptions
 from ..types.process import Process
 from .file_snapshots import FileSnapshots
 from .paths import Allowed, Workspace
-from .way import OpenWay, no_network
+from .way import Traveller, Way
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -114,62 +114,66 @@ class Processes(Protocol):
         ...
 
 
-def no_processes() -> Processes:
-    """Where nobody could hold them."""
-    raise ToolError(
-        "nothing can run beside a conversation here: start Deskhand with `deskhand serve` "
-        "or `deskhand`"
-    )
+class ScopeHost(Protocol):
+    """What tools reach of the running Deskhand. Implemented by `workspace.scope.ToolScopes`."""
+
+    async def put_blob(self, data: bytes) -> str:
+        """Store bytes, without the values of secrets. Returns their name."""
+        ...
+
+    async def get_blob(self, name: str) -> bytes:
+        """The bytes of this name. Raises StoreError."""
+        ...
+
+    async def open_sandbox(self) -> Sandbox:
+        """The sandbox in which commands run. Raises SandboxUnavailable."""
+        ...
+
+    def open_network(self, traveller: Traveller) -> AbstractAsyncContextManager[Way]:
+        """The way of a command to the network, for as long as it runs."""
+        ...
+
+    def processes(self) -> Processes:
+        """What runs beside conversations. Raises ToolError where nobody could hold it."""
+        ...
 
 
 def _no_net() -> Net:
     return Net(closed="nothing is fetched from the web here.")
 
 
-class ToolScope(msgspec.Struct, frozen=True):
+class ToolScope(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent's tools may touch of the machine.
 
     `folder` is the workspace, `files` opens what lies in it and in the folders allowed beside it,
-    which are also `mounts` of the sandbox. `keep` stores bytes and returns their name, `kept` gives
-    them back. `reader` is for the typed queries. `seen` remembers, by (session, path), which
-    version of a file the model has read. `net` fetches from the public web. `shadow` knows how the
-    workspace was, so that what changes can be undone. `processes` holds what runs beside
-    conversations; raises ToolError. `owned` are those of the folders beside the workspace that are
-    a person's and may be written (`written`), `untold` the sessions that have written there.
+    which are also `mounts` of the sandbox. `reader` runs named queries. `seen` remembers, by
+    (session, path), which version of a file the model has read. `net` fetches from the public web.
+    `shadow` knows how the workspace was, so that what changes can be undone. `owned` are those of
+    the folders beside the workspace that are a person's and may be written, `untold` the sessions
+    that have written there and not said so yet.
     """
 
     folder: Path
     files: Workspace
     mounts: tuple[Mount, ...]
-    keep: Callable[[bytes], Awaitable[str]]
-    kept: Callable[[str], Awaitable[bytes]]
+    host: ScopeHost
     reader: StatementReader
-    sandbox: Callable[[], Awaitable[Sandbox]]
     seen: dict[tuple[str, str], str]
     net: Net = msgspec.field(default_factory=_no_net)
     shadow: FileSnapshots | None = None
-    ways: OpenWay = no_network
-    processes: Callable[[], Processes] = no_processes
     owned: tuple[Allowed, ...] = ()
     untold: set[str] = msgspec.field(default_factory=set)
 
 
-async def no_model(aside: Aside) -> str:
-    """Where there is no model to ask."""
-    raise ToolError("there is no model here that could be asked")
-
-
-class Context(msgspec.Struct, frozen=True):
-    """All that a tool reaches. `emit` shows output while the tool runs; it may be dropped and never
-    blocks.
+class Context(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a tool reaches.
 
     `key` names this call for ever: the same after a crash, different for every other call. `label`
     is that of all that the model has read so far, and so of whatever it wrote into the arguments:
-    what lasts is stored with it. `ask` calls the agent's cheapest model once; raises ToolError.
-    `audience` are those who read the conversation, as the readers of labels name them: what is for
-    others never reaches it. `approved`: a person saw exactly this call and allowed it. `person` is
-    the one who is alone with the agent, EVERYBODY where it is a group or several have taken part.
-    `options` say how the conversation is held.
+    what lasts is stored with it. `audience` are those who read the conversation, as the readers of
+    labels name them: what is for others never reaches it. `approved`: a person saw exactly this
+    call and allowed it. `person` is the one who is alone with the agent, EVERYBODY where it is a
+    group or several have taken part. `options` say how the conversation is held.
     """
 
     session: str
@@ -179,14 +183,24 @@ class Context(msgspec.Struct, frozen=True):
     reach: ToolScope
     clock: Clock
     ids: Ids
-    emit: Callable[[str], None]
     key: str
     label: Label = UNTRUSTED
-    ask: Callable[[Aside], Awaitable[str]] = no_model
     audience: tuple[str, ...] = ()
     approved: bool = False
     person: str = EVERYBODY
     options: SessionOptions = SessionOptions()
+
+    def emit(self, text: str) -> None:
+        """Show output while the tool runs. It may be dropped, and never blocks. Outside of a
+        conversation nobody sees it."""
+
+    async def ask(self, aside: Aside) -> str:
+        """Ask the agent's cheapest model once, beside the conversation. Raises ToolError."""
+        raise ToolError("there is no model here that could be asked")
+
+    def without_conversation(self) -> Context:
+        """For what goes on when the call is over: nobody sees its output, and no model is asked."""
+        return Context(**{name: getattr(self, name) for name in Context.__struct_fields__})
 
 
 class Done(msgspec.Struct, frozen=True):

@@ -211,7 +211,7 @@ async def _read_page(url: str, context: Context) -> tuple[str, tuple[str, ...] |
 
 async def _convert_text(data: bytes, wanted: ConversionRequest, context: Context) -> str:
     try:
-        return (await convert_document(data, context.reach.sandbox, wanted)).text
+        return (await convert_document(data, context.reach.host.open_sandbox, wanted)).text
     except ToolError as error:  # what reads documents may repeat what stands in them
         raise ToolError(
             "the document could not be read as text; read_file or web_fetch says why"

@@ -54,7 +54,7 @@ async def read_file(path: str, context: Context, start_line: int = 0, end_line: 
         label = await _opened_label(opened, context)
         with _label_errors(label):
             found = await convert_document(
-                opened.data, context.reach.sandbox, ConversionRequest(name=path)
+                opened.data, context.reach.host.open_sandbox, ConversionRequest(name=path)
             )
         data = found.text.encode()
         remarks = f"\n[the text of a {KIND_NAMES[kind]}]\n{found.remarks}".rstrip()

@@ -22,7 +22,7 @@ async def make_bounded_result(text: str, context: Context, label: Label, note: s
     note = clean_text(note)
     if len(text) * 4 <= MAX_OUTPUT_BYTES or len(data := text.encode()) <= MAX_OUTPUT_BYTES:
         return Done((Text((text + note) or "[no output]", label),))
-    handle = await context.reach.keep(data)
+    handle = await context.reach.host.put_blob(data)
     head = data[: utf8_boundary(data, EDGE_BYTES)]
     tail = data[utf8_boundary(data, len(data) - EDGE_BYTES) :]
     shown_text = Text(join_ends(head, tail, len(data), handle) + note, label)

@@ -47,7 +47,7 @@ async def read_page(fetched: Fetched, selector: str, context: Context) -> Fetche
         return FetchedPage(url, text, notes="\n".join(notes))
     name = fetched.url.target.partition("?")[0].rpartition("/")[2]
     wanted = ConversionRequest(fetched.headers.get("content-type", ""), name[:200], url, selector)
-    read = await convert_document(fetched.body, context.reach.sandbox, wanted)
+    read = await convert_document(fetched.body, context.reach.host.open_sandbox, wanted)
     return FetchedPage(url, read.text, read.title, read.remarks)
 
 

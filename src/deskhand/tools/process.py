@@ -80,7 +80,7 @@ def make_background_tool(
         if not command.strip():
             raise ToolError("say what to run")
         wanted = CommandRequest(command, cwd, min(max(timeout_s, 1.0), longest_s))
-        id_, row = await context.reach.processes().queue_background(wanted, context)
+        id_, row = await context.reach.host.processes().queue_background(wanted, context)
         line = " ".join(command.split())[:STARTED_CHARS]
         return Done(
             (Text(f"Background task {id_} started: {line}", call_label(context)),), changes=(row,)
@@ -95,7 +95,7 @@ async def check_background(context: Context, id: str = "") -> Done:
 
     id: the one to look at; without it, all of this conversation
     """
-    processes = context.reach.processes()
+    processes = context.reach.host.processes()
     found = [
         each
         for each in await processes.list_processes(context.session)
@@ -206,7 +206,7 @@ class ProcessTool:
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         wanted = decode_arguments(arguments, ProcessArguments, self.spec.name)
-        processes = context.reach.processes()
+        processes = context.reach.host.processes()
         session = context.session
         wait_s = min(max(wanted.wait_s, 0.0), MAX_WAIT_S)
         match wanted.action:
@@ -249,7 +249,7 @@ class ProcessTool:
 
 async def _process_label(id_: str, context: Context) -> Label:
     """The label of a process: of its command, and of how it ended."""
-    found = await context.reach.processes().list_processes(context.session)
+    found = await context.reach.host.processes().list_processes(context.session)
     return join_labels(
         (call_label(context), _processes_label([each for each in found if each.id == id_]))
     )
@@ -264,7 +264,7 @@ async def _start_session(wanted: ProcessArguments, context: Context, wait_s: flo
     if not wanted.command.strip():
         raise ToolError("say what to run")
     size = (min(max(wanted.columns, 10), 500), min(max(wanted.rows, 2), 200))
-    processes = context.reach.processes()
+    processes = context.reach.host.processes()
     id_ = await processes.start(
         CommandRequest(wanted.command, wanted.cwd, MAX_TIMEOUT_S, wanted.name, *size), context
     )
@@ -276,7 +276,7 @@ async def _start_session(wanted: ProcessArguments, context: Context, wait_s: flo
 
 async def _read_log(wanted: ProcessArguments, context: Context) -> Done:
     """The last lines of all that it has printed, or a page of it."""
-    processes = context.reach.processes()
+    processes = context.reach.host.processes()
     heard = await processes.read_output(wanted.id, context.session, wanted.offset, LOG_BYTES)
     text = strip_terminal_codes(heard.data.decode(errors="replace"))
     if wanted.offset is None:

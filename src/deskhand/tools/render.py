@@ -88,7 +88,7 @@ class Rendered:
     async def _render(
         self, program: str, url: Url, wish: Wish, context: Context
     ) -> tuple[_Answer, dict[str, str]]:
-        sandbox = await context.reach.sandbox()
+        sandbox = await context.reach.host.open_sandbox()
         if not sandbox.has_egress:
             raise ToolError(
                 "pages are rendered in the sandbox of bubblewrap only: sudo apt-get install "
@@ -98,7 +98,7 @@ class Rendered:
         traveller = Traveller(
             context.session, context.agent, context.principal, context.label, public=True
         )
-        async with context.reach.ways(traveller) as way:
+        async with context.reach.host.open_network(traveller) as way:
             with anyio.CancelScope() as enough:
 
                 def on_output(piece: bytes, is_error: bool) -> None:

@@ -74,7 +74,7 @@ class SendFile:
             opened.place, here, context
         )  # when it was read: somebody may be writing it
         data = opened.data
-        blob = await context.reach.keep(data)
+        blob = await context.reach.host.put_blob(data)
         name = _display_name(sent.path)
         mime = mimetypes.guess_type(name)[0] or "application/octet-stream"
         file = File(blob, name, mime, len(data), LOCAL, f"[file sent: {name}, {len(data):,} bytes]")

@@ -75,7 +75,7 @@ class _Output:
         if self.size <= MAX_OUTPUT_BYTES:
             return clean_text(self._file.read().decode(errors="replace"))
         data = await anyio.to_thread.run_sync(self._file.read)
-        self.handle = await self._context.reach.keep(data)
+        self.handle = await self._context.reach.host.put_blob(data)
         text = join_ends(
             data[: utf8_boundary(data, EDGE_BYTES)], bytes(self.tail), self.size, self.handle
         )
@@ -153,13 +153,13 @@ async def _run_sandboxed(
     wanted: SandboxCommand, context: Context, output: _Output, watch: FileWatch
 ) -> tuple[Exit, Way]:
     """Run it in the sandbox, with a way to the network where there can be one."""
-    sandbox = await context.reach.sandbox()
+    sandbox = await context.reach.host.open_sandbox()
     if not sandbox.has_egress:
         return await sandbox.run(wanted, output), Way()
     traveller = Traveller(
         context.session, context.agent, context.principal, context.label, read=watch.read_label
     )
-    async with context.reach.ways(traveller) as way:
+    async with context.reach.host.open_network(traveller) as way:
         return await sandbox.run(replace(wanted, egress=way.path), output), way
 
 

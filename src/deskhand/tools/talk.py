@@ -45,7 +45,7 @@ async def read_output(handle: str, context: Context, offset: int = 0) -> Done:
     offset: where to begin, in bytes
     """
     try:
-        data = await context.reach.kept(handle.strip("'\" "))
+        data = await context.reach.host.get_blob(handle.strip("'\" "))
     except BlobMissing as error:
         raise ToolError(f"{error}; run the command or read the file again") from error
     if not 0 <= offset < max(len(data), 1):

@@ -101,17 +101,16 @@ async def preview(call: Call) -> PreviewView:
     found = await anyio.to_thread.run_sync(make_preview, data, len(data), call.query.name or "file")
     if found.kind != "pdf":
         return found
+    scope = await call.web.admin.tool_scope(session.partition("/")[0])
     async with call.web.pdf_limiter:
-        return await add_pages(
-            found, data, (await call.web.admin.tool_scope(session.partition("/")[0])).sandbox
-        )
+        return await add_pages(found, data, scope.host.open_sandbox)
 
 
 async def get_blob_page(call: Call) -> Response:
     session, data = await _require_blob(call)
-    sandbox = (await call.web.admin.tool_scope(session.partition("/")[0])).sandbox
+    scope = await call.web.admin.tool_scope(session.partition("/")[0])
     async with call.web.pdf_limiter:
-        drawn = await render_page(data, call.query.page, sandbox)
+        drawn = await render_page(data, call.query.page, scope.host.open_sandbox)
     return file_response(drawn, f"{call.query.page}.png")
 
 

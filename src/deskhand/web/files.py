@@ -223,7 +223,7 @@ async def preview_file(call: Call, agent: str, path: str) -> PreviewView:
 
 
 async def _sandbox(call: Call, agent: str) -> Callable[[], Awaitable[Sandbox]]:
-    return (await call.web.admin.tool_scope(agent or call.web.admin.agents[0])).sandbox
+    return (await call.web.admin.tool_scope(agent or call.web.admin.agents[0])).host.open_sandbox
 
 
 async def get_page(call: Call) -> Response:

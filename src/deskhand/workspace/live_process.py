@@ -133,14 +133,14 @@ class Live:
     ) -> Exit:
         """Run it, with access to the network if there is any. Anything that the conversation reads
         later may be typed into a session, so a session counts as untrusted from its beginning."""
-        sandbox = await context.reach.sandbox()
+        sandbox = await context.reach.host.open_sandbox()
         if not sandbox.has_egress:
             return await sandbox.run(command, self.add)
         label = context.label if self.kind == "background" else UNTRUSTED
         traveller = Traveller(
             context.session, context.agent, context.principal, label, read=watch.read_label
         )
-        async with context.reach.ways(traveller) as way:
+        async with context.reach.host.open_network(traveller) as way:
             self._way = way
             return await sandbox.run(msgspec.structs.replace(command, egress=way.path), self.add)
 

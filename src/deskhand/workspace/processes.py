@@ -286,7 +286,6 @@ class Background:
             reach=await self._host.open_scope(agent),
             clock=self._clock,
             ids=self._host.ids,
-            emit=_drop_output,
             key=request.key,
             label=request.label,
             audience=request.audience,
@@ -342,7 +341,7 @@ class Background:
             return ShortOutput(text or "[no output]")
 
         redacted = self._host.redact(text).encode()
-        handle = await context.reach.keep(redacted)
+        handle = await context.reach.host.put_blob(redacted)
         half = EDGE_BYTES // 2
         head = redacted[: utf8_boundary(redacted, half)]
         tail = redacted[utf8_boundary(redacted, len(redacted) - half) :]
@@ -433,12 +432,12 @@ class Background:
         wanted = replace(wanted, timeout_s=self._config.longest_s)
         live = Live(id_, context.session, "session", wanted, self._path(id_))
         self._live.add(live)
-        self._tasks.start_soon(self._run_session, live, replace(context, emit=_drop_output))
+        self._tasks.start_soon(self._run_session, live, context.without_conversation())
         return id_
 
     async def _check_capacity(self, context: Context) -> None:
         """Raises ToolError when no more processes may run, or none can."""
-        await context.reach.sandbox()
+        await context.reach.host.open_sandbox()
         if self._tasks is None:
             raise ToolError(
                 "nothing can run beside a conversation while Deskhand is ending; try it "
@@ -506,10 +505,6 @@ def _process_id(context: Context) -> str:
 
 def _too_many(most: int, whose: str) -> str:
     return f"{most} commands of this {whose} run already, and no more may; end one, or wait for it"
-
-
-def _drop_output(text: str) -> None:
-    """Output of a process is read from its spool; nobody follows it live."""
 
 
 _: type[Processes] = Background

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from hashlib import sha256
 from pathlib import Path
 
@@ -21,15 +22,15 @@ from ..secrets.redaction import Redactor
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..store.queries import path_grants_of
-from ..tools.base import Processes, ToolScope, no_processes
+from ..tools.base import Processes, ToolScope
 from ..tools.file_snapshots import FileSnapshots, UndoConfig
 from ..tools.label_marks import list_pending_labels
 from ..tools.notes import PendingLabel
 from ..tools.paths import Allowed, Workspace
 from ..tools.watch import commit_owed
 from ..tools.watched_folder import find_watched_folder
-from ..tools.way import OpenWay, no_network
-from ..types.errors import SandboxUnavailable
+from ..tools.way import OpenWay, Traveller, Way, no_network
+from ..types.errors import SandboxUnavailable, ToolError
 from ..types.folders import make_private_folder
 from .quarantine import Quarantine
 
@@ -86,8 +87,11 @@ class Outward(msgspec.Struct, frozen=True):
 
 
 class ToolScopes:
-    """The tool scope of each agent. A grant that is given or taken back while we run holds from the
-    next call on. `sandbox` is where commands run, `undo` says how much is kept to undo changes."""
+    """The tool scope of each agent, and what tools reach beside it (`tools.base.ScopeHost`).
+
+    A grant that is given or taken back while we run holds from the next call on. `sandbox` is where
+    commands run, `undo` says how much is kept to undo changes.
+    """
 
     def __init__(
         self,
@@ -111,15 +115,32 @@ class ToolScopes:
         self.untold = set[str]()
         """The sessions that have written in folders of the owner, and may not have told so yet."""
 
-    async def _put_redacted(self, data: bytes) -> str:
-        """Keep what a tool said, without any secret."""
+    async def put_blob(self, data: bytes) -> str:
+        """Store bytes, without the values of secrets. Returns their name."""
         if self._outward.redactor is not None:
             data = await anyio.to_thread.run_sync(self._outward.redactor.redact_bytes, data)
         return await self._blobs.put(data)
 
-    def _processes(self) -> Processes:
-        """Raises ToolError when this process cannot run any."""
-        return self._outward.processes or no_processes()
+    async def get_blob(self, name: str) -> bytes:
+        """The bytes of this name. Raises StoreError."""
+        return await self._blobs.get(name)
+
+    async def open_sandbox(self) -> Sandbox:
+        """The sandbox in which commands run. Raises SandboxUnavailable."""
+        return await self._sandbox()
+
+    def open_network(self, traveller: Traveller) -> AbstractAsyncContextManager[Way]:
+        """The way of a command to the network, for as long as it runs."""
+        return self._outward.ways(traveller)
+
+    def processes(self) -> Processes:
+        """What runs beside conversations. Raises ToolError where this process cannot run any."""
+        if self._outward.processes is None:
+            raise ToolError(
+                "nothing can run beside a conversation here: start Deskhand with `deskhand serve` "
+                "or `deskhand`"
+            )
+        return self._outward.processes
 
     async def open_scope(
         self,
@@ -146,15 +167,11 @@ class ToolScopes:
                 folder=folder,
                 files=workspace,
                 mounts=mounts,
-                keep=self._put_redacted,
-                kept=self._blobs.get,
+                host=self,
                 reader=self._store,
-                sandbox=self._sandbox,
                 seen={},
                 net=self._net,
                 shadow=self.snapshots_of(workspace.roots[0][0]),
-                ways=self._outward.ways,
-                processes=self._processes,
                 owned=owned,
                 untold=self.untold,
             )

@@ -134,7 +134,7 @@ class _Program:
             into.extend(piece[: most - len(into)])
 
         try:
-            ended = await (await context.reach.sandbox()).run(command, on_output)
+            ended = await (await context.reach.host.open_sandbox()).run(command, on_output)
         except SandboxError as error:
             raise ToolError(f"programs run only in the sandbox: {error}") from error
         with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
