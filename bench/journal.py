@@ -14,7 +14,7 @@ import msgspec
 from deskhand.config.clock import RandomIds, SystemClock
 from deskhand.config.statements import load_statements
 from deskhand.policy.postures import posture_rules
-from deskhand.policy.rules import Case, decide
+from deskhand.policy.rules import Case, apply_rules
 from deskhand.store.blobs import Blobs
 from deskhand.store.sqlite import SqliteStore
 from deskhand.tools.base import Context
@@ -56,7 +56,7 @@ async def figures() -> tuple[float, float]:
         case = Case("bench", "shell", "local_write", who, OWNER, b'{"command": "true"}')
 
         async def once(n: int) -> None:
-            decide(rules, case)
+            apply_rules(rules, case)
             watch = await FileWatch.start(msgspec.structs.replace(context, key=f"call{n}"), "true")
             await watch.finish()
 

@@ -261,3 +261,16 @@ def test_slow_tests_exist() -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
     assert {*(ROOT / "tests" / "slow.txt").read_text().split()} <= there
+
+
+def test_the_bench_knows_what_it_calls() -> None:
+    """Nothing else runs it: a name that was changed would show at the next measurement."""
+    script = "import bench, memory, page"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=ROOT / "bench",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

@@ -276,6 +276,53 @@ async def test_sheets(room: SandboxProvider) -> None:
     assert found.hidden == {"hidden rows": 1, "hidden sheets": 1}
 
 
+HIDDEN_COLUMNS = ["hidden='1'", "hidden='true'", "width='0'", "width='0.0'"]
+
+
+@pytest.mark.parametrize("how", HIDDEN_COLUMNS)
+async def test_columns_and_rows_that_nobody_sees(how: str, room: SandboxProvider) -> None:
+    row = how.replace("width", "ht")
+    text = "<c t='inlineStr'><is><t>{}</t></is></c>"
+    cells = "".join(text.format(each) for each in ("a", "evil", "evil", "d"))
+    sheet = (
+        f"<cols><col min='1' max='1' width='9'/><col min='2' max='3' {how}/></cols><sheetData>"
+        f"<row ht='12'>{cells}</row><row {row}>{cells}</row></sheetData>"
+    )
+    found = await convert_document(make.workbook([("One", "visible", sheet)]), room)
+    assert found.text == "## One\n\n| a | d |\n| --- | --- |"
+    assert found.hidden == {"hidden cells": 2, "hidden rows": 1}
+
+
+async def test_columns_of_opendocument_that_nobody_sees(room: SandboxProvider) -> None:
+    columns = (
+        "<table:table-column/><table:table-column-group><table:table-column "
+        "table:visibility='{}' table:number-columns-repeated='2'/></table:table-column-group>"
+        "<table:table-column table:number-columns-repeated='16381'/>"
+    )
+    cell = "<table:table-cell><text:p>{}</text:p></table:table-cell>"
+    nested = (
+        "<table:table-cell><table:table table:is-sub-table='true'><table:table-column/>"
+        "</table:table></table:table-cell>"
+    )
+    row = f"<table:table-row>{cell.format('a')}{cell.format('evil') * 2}{cell.format('d')}</table:table-row>"  # noqa: E501
+    inner = (
+        f"<table:table-row>{nested}{cell.format('evil') * 2}{cell.format('e')}</table:table-row>"
+    )
+    for how in ("collapse", "filter"):
+        sheet = f"<table:table>{columns.format(how)}{row}{inner}</table:table>"
+        plain = f"<table:table>{row.replace('evil', 'b')}</table:table>"
+        found = await convert_document(make.opendocument("spreadsheet", sheet + plain), room)
+        assert "evil" not in found.text and "| a | d |" in found.text
+        assert "| a | b | b | d |" in found.text, "the next sheet has columns of its own"
+        assert found.hidden == {"hidden cells": 4}
+
+
+async def test_a_cell_far_away_costs_nothing(room: SandboxProvider) -> None:
+    far = "<sheetData><row r='1'><c r='A1'><v>1</v></c></row><row r='1048576'><c r='XFD1048576'><v>2</v></c></row></sheetData>"  # noqa: E501
+    found = await convert_document(make.workbook([("One", "visible", far)]), room)
+    assert found.text == "## One\n\n| 1 |\n| --- |"
+
+
 async def test_slides(room: SandboxProvider) -> None:
     found = await convert_document(
         make.slides([("First", True), ("evil", False), ("Third", True)], "say it slowly"), room

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 
 _HEAD_BYTES = 2048
 _DECLARED_CHARSET = re.compile(
@@ -13,7 +14,7 @@ _DECLARED_CHARSET = re.compile(
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 # The names of https://encoding.spec.whatwg.org/#names-and-labels that pages use. Nothing else is
 # believed: Python also knows utf-7, punycode and others in which text hides.
-_SAFE_ENCODINGS = {
+SAFE_ENCODINGS = {
     "ascii": "cp1252", "us-ascii": "cp1252", "iso-8859-1": "cp1252", "latin1": "cp1252", "iso8859-1": "cp1252",
     "iso-8859-2": "iso8859-2", "iso-8859-5": "iso8859-5", "iso-8859-7": "iso8859-7", "iso-8859-8": "iso8859-8",
     "iso-8859-9": "cp1254", "iso-8859-15": "iso8859-15", "macintosh": "mac-roman", "koi8-r": "koi8-r",
@@ -27,8 +28,8 @@ _SAFE_ENCODINGS = {
 
 def decode_text(data: bytes, declared: str = "") -> str:
     """The text of `data`. A byte order mark is believed, then that it is UTF-8 where it is valid,
-    then what the server (`declared`) and the document itself say; the rest is read as
-    Windows-1252."""
+    then what the server (`declared`) and the document itself say. Of the rest it is guessed, or
+    read as Windows-1252 without the extra `web`."""
     for mark, name in _BOMS:
         if data.startswith(mark):
             return data[len(mark) :].decode(name, "replace")
@@ -37,16 +38,18 @@ def decode_text(data: bytes, declared: str = "") -> str:
     found = _DECLARED_CHARSET.search(data[:_HEAD_BYTES])
     said = [declared, *((each or b"").decode() for each in (found.groups() if found else ()))]
     names = [
-        _SAFE_ENCODINGS[each]
+        SAFE_ENCODINGS[each]
         for each in (name.strip().strip("\"'").lower() for name in said)
-        if each in _SAFE_ENCODINGS
+        if each in SAFE_ENCODINGS
     ]
     if b"\x1b" not in data:  # ISO-2022 is all ASCII
         try:
             return data.decode()
         except UnicodeDecodeError as error:
-            if not names and error.start > len(data) - 4:
-                return data.decode("utf-8", "replace")  # it was only cut off
+            # Cut off within a character; where that is the only one, it is another encoding.
+            cut = error.reason == "unexpected end of data" and not data[: error.start].isascii()
+            if not names and cut:
+                return data.decode("utf-8", "replace")
     for name in names:
         try:
             return data.decode(name)
@@ -54,7 +57,16 @@ def decode_text(data: bytes, declared: str = "") -> str:
             continue
     if _is_mostly_utf8(data):
         return data.decode("utf-8", "replace")
-    return data.decode(names[0] if names else "cp1252", "replace")
+    return data.decode(names[0] if names else _guess_encoding(data), "replace")
+
+
+def _guess_encoding(data: bytes) -> str:
+    try:
+        guess = import_module(f"{__package__}.guess")
+    except ModuleNotFoundError:
+        return "cp1252"
+    name: str = guess.guess_encoding(data)
+    return name
 
 
 def _detect_utf16(data: bytes) -> str | None:

@@ -17,6 +17,20 @@ def read_odf(archive: Archive, found: ExtractedText) -> None:
     parse_xml(archive, "content.xml", found, body.start, body.end, body.text)
 
 
+class _Columns:
+    """The columns of a table that have been named, and which of them are not shown."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.hidden: set[int] = set()
+
+    def add(self, times: int, *, hidden: bool) -> None:
+        end = min(self.count + times, _MAX_REPEATED)
+        if hidden:
+            self.hidden.update(range(self.count, end))
+        self.count = end
+
+
 class _Body:
     """What the parser has come to. `_lines`: the paragraphs that are open, since a note lies within
     one."""
@@ -30,6 +44,7 @@ class _Body:
         self._row: list[str] | None = None
         self._head = False
         self._hidden_tables: set[str] = set()
+        self._tables: list[_Columns] = []
         self._style = ""
 
     def start(self, name: str, given: dict[str, str]) -> None:
@@ -76,7 +91,12 @@ class _Body:
                 self._skipped = 1
             case "table":
                 self._head = True
+                self._tables.append(_Columns())
                 self._found.add_block(f"## {format_cell(said['name'])}" if said.get("name") else "")
+            case "table-column" if self._tables:
+                times = max(_parse_int(said.get("number-columns-repeated")), 1)
+                hidden = said.get("visibility") in ("collapse", "filter")
+                self._tables[-1].add(times, hidden=hidden)
             case "table-row":
                 self._row, self._row_times = (
                     [],
@@ -119,6 +139,8 @@ class _Body:
                 self._end_row(self._row)
             case "table":
                 self._found.add("\n")
+                if self._tables:
+                    self._tables.pop()
 
     def _end_paragraph(self, before: str, line: list[str]) -> None:
         text = "".join(line).strip()
@@ -131,12 +153,16 @@ class _Body:
 
     def _end_row(self, row: list[str]) -> None:
         self._row = None
+        if not self._row_times:
+            self._found.hidden["hidden rows"] += any(row)
+            return
+        hidden = self._tables[-1].hidden if self._tables else set[int]()
+        self._found.hidden["hidden cells"] += sum(bool(row[at]) for at in hidden if at < len(row))
+        row = [text for at, text in enumerate(row) if at not in hidden]
         while row and not row[-1]:
             row.pop()
         if not row:
             return
-        if not self._row_times:
-            self._found.hidden["hidden rows"] += 1
         for _ in range(self._row_times):
             self._found.add("| " + " | ".join(format_cell(each) for each in row) + " |\n")
             if self._head:

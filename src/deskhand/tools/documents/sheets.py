@@ -133,14 +133,14 @@ class _Sheet:
 
     def start(self, name: str, given: dict[str, str]) -> None:
         match name.rpartition(" ")[2]:
-            case "col" if given.get("hidden") in ("1", "true"):
+            case "col" if _is_hidden(given, "width"):
                 first = _parse_int(given.get("min"))
                 last = _parse_int(given.get("max"))
                 self._hidden_columns.update(range(first - 1, min(last, _MAX_COLUMNS)))
             case "row":
                 self._row = {}
                 self._column = -1
-                self._hidden = given.get("hidden") in ("1", "true")
+                self._hidden = _is_hidden(given, "ht")
             case "c":
                 self._column = (
                     _column_index(given.get("r", "")) if given.get("r") else self._column + 1
@@ -202,6 +202,16 @@ class _Sheet:
         return when.strftime(
             "%Y-%m-%d" if when.time() == datetime.min.time() else "%Y-%m-%d %H:%M:%S"
         )
+
+
+def _is_hidden(given: dict[str, str], size: str) -> bool:
+    """Whether a row or a column is not shown, or has no height or width."""
+    if given.get("hidden") in ("1", "true"):
+        return True
+    try:
+        return float(given.get(size, "1")[:20]) <= 0
+    except ValueError:
+        return False
 
 
 def _parse_int(text: str | None) -> int:
