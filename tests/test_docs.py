@@ -92,6 +92,29 @@ def test_commands_are_found_where_they_stand() -> None:
         wrong(["sevrice"])
 
 
+def test_the_recording_types_commands_that_exist() -> None:
+    """It is that of the script, and small and soon over, as everybody who opens the README loads
+    it."""
+    recording = (ROOT / "docs/screenshots/terminal.svg").read_text()
+    script = (ROOT / "scripts/record_terminal.py").read_text()
+    listed = re.search(r"^COMMANDS = (\(.*?\))$", script, re.MULTILINE | re.DOTALL)
+    assert listed is not None
+    commands = ast.literal_eval(listed[1])
+    assert commands
+    for command in commands:
+        assert f">$ {command}</text>" in recording
+        assert wrong(command.split()[1:]) == ""
+    lasts_s = re.search(r"animation:([\d.]+)s", recording)
+    assert lasts_s is not None and float(lasts_s[1]) <= 20
+    assert len(recording.encode()) <= 150_000
+    assert "<script" not in recording
+
+
+def test_the_readme_counts_the_packages_of_the_core() -> None:
+    locked = re.findall(r"^[a-z].*?==", (ROOT / "requirements/core.txt").read_text(), re.MULTILINE)
+    assert f"a core of {len(locked)} packages" in (ROOT / "README.md").read_text()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_links_lead_somewhere(page: Path) -> None:
     targets = [
