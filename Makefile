@@ -121,9 +121,10 @@ references: $(VENV)/.dev ## Write the pages about commands and settings anew, fr
 	@$(BIN)/python scripts/settings_keys.py
 	@$(BIN)/python scripts/make_references.py
 
-screenshots: $(VENV)/.dev ## Take the pictures of the page anew
+screenshots: $(VENV)/.dev ## Take the pictures of the page, and the recording of a terminal, anew
 	@bash scripts/deps.sh $(TEST_PACKAGES)
 	@$(BIN)/python scripts/screenshots.py
+	@$(BIN)/python scripts/record_terminal.py
 
 lock: | $(UV) ## Resolve the versions anew
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml -o requirements/core.txt

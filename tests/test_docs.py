@@ -25,6 +25,8 @@ FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 SPAN = re.compile(r"`([^`\n]+)`")
 COMMAND = re.compile(r"(?:^|[|&(] ?|\$ )(?:\.venv/bin/)?deskhand\b([^|`#]*)")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+DECISION = re.compile(r"20\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]) \*\*[^*]+\*\*")
+MAX_DECISION_WORDS = 120
 ROUTE = re.compile(
     r"(?:`(?:(GET|POST|PATCH|PUT|DELETE) "
     r")?|127\.0\.0\.1:8000)(/(?:api|v1|ws)/[^`?\s\"]*|/health|/openapi\.json)"
@@ -88,6 +90,29 @@ def test_commands_are_found_where_they_stand() -> None:
     )
     with pytest.raises(click.UsageError):
         wrong(["sevrice"])
+
+
+def test_the_recording_types_commands_that_exist() -> None:
+    """It is that of the script, and small and soon over, as everybody who opens the README loads
+    it."""
+    recording = (ROOT / "docs/screenshots/terminal.svg").read_text()
+    script = (ROOT / "scripts/record_terminal.py").read_text()
+    listed = re.search(r"^COMMANDS = (\(.*?\))$", script, re.MULTILINE | re.DOTALL)
+    assert listed is not None
+    commands = ast.literal_eval(listed[1])
+    assert commands
+    for command in commands:
+        assert f">$ {command}</text>" in recording
+        assert wrong(command.split()[1:]) == ""
+    lasts_s = re.search(r"animation:([\d.]+)s", recording)
+    assert lasts_s is not None and float(lasts_s[1]) <= 20
+    assert len(recording.encode()) <= 150_000
+    assert "<script" not in recording
+
+
+def test_the_readme_counts_the_packages_of_the_core() -> None:
+    locked = re.findall(r"^[a-z].*?==", (ROOT / "requirements/core.txt").read_text(), re.MULTILINE)
+    assert f"a core of {len(locked)} packages" in (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -172,6 +197,41 @@ def test_what_the_architecture_names_exists() -> None:
     placed = re.findall(r"`(\w+/\w+\.py)`: `([\w.]+)\(\)`", page)
     assert len(placed) >= 6
     assert [(file, name) for file, name in placed if file not in names[name]] == []
+
+
+def wrong_decisions(page: str) -> list[str]:
+    """The entries that do not begin with a day and a title, or are longer than a paragraph."""
+    entries = [
+        " ".join(entry.split())
+        for entry in page.partition("\n## ")[2].split("\n\n")[1:]
+        if not entry.startswith("## ")
+    ]
+    return [
+        entry
+        for entry in entries
+        if not DECISION.match(entry) or len(entry.split()) > MAX_DECISION_WORDS
+    ]
+
+
+def test_each_decision_has_a_date_and_is_a_paragraph() -> None:
+    page = (ROOT / "docs/decisions.md").read_text()
+    assert len(re.findall(r"^\d{4}-\d\d-\d\d \*\*", page, re.MULTILINE)) > 150
+    assert wrong_decisions(page) == []
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "**No day.** Because.",
+        "2026-13-01 **No such month.** Because.",
+        "2026-11-21 No title.",
+        "2026-11-21 **A paragraph.** " + "Because. " * MAX_DECISION_WORDS,
+        "What goes on in a second paragraph.",
+    ],
+)
+def test_what_is_no_decision_is_found(entry: str) -> None:
+    page = f"# Decisions\n\n## store\n\n2026-11-21 **One log.** Two\nwould diverge.\n\n{entry}"
+    assert wrong_decisions(page) == [" ".join(entry.split())]
 
 
 def test_generated_pages_are_up_to_date() -> None:

@@ -24,7 +24,7 @@ _OWN_IT = (
 )
 
 
-class _Screen(pyte.HistoryScreen):
+class Screen(pyte.HistoryScreen):
     """Answers when it is asked where the cursor is, as terminals do."""
 
     reply: Callable[[str], None]
@@ -36,10 +36,12 @@ class _Screen(pyte.HistoryScreen):
 class Terminal:
     """Runs `argv` and keeps what it shows. `raw` is every byte that it wrote."""
 
+    screen_type: type[Screen] = Screen
+
     def __init__(
         self, argv: Sequence[str], env: Mapping[str, str], columns: int = 80, rows: int = 24
     ) -> None:
-        self.screen = _Screen(columns, rows, history=2000)
+        self.screen = self.screen_type(columns, rows, history=2000)
         self._stream = pyte.ByteStream(self.screen)
         self.raw = b""
         self._lock = threading.Lock()
