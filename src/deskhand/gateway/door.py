@@ -50,6 +50,8 @@ from .machine_rounds import MachineRounds
 from .named_sessions import NamedSessions
 from .state_at import build_moment
 
+RowKey = tuple[str, str, str]
+"""What names an inbox row: the channel, the account, and the message's id there."""
 MAX_OWN_ROWS = 1_000
 """So many rows that came in here are remembered until the watch of the inbox asks about them."""
 MAX_CHECKED_NAMES = 1_000
@@ -111,12 +113,13 @@ class LocalDoor:
         self._checked_names: dict[
             str, None
         ] = {}  # sessions whose names are known to hold no secret
-        self._own: dict[int, None] = {}  # inbox rows that came in here, the oldest first
+        self._own: dict[RowKey, None] = {}  # inbox rows that came in here, the oldest first
 
-    def pop_own_row(self, inbox_id: int) -> bool:
+    def pop_own_row(self, inbound: Inbound) -> bool:
         """Whether this row came in here, and not through another process. Ask once for each row."""
-        own = inbox_id in self._own
-        self._own.pop(inbox_id, None)
+        key = _row_key(inbound)
+        own = key in self._own
+        self._own.pop(key, None)
         return own
 
     # Taking in
@@ -263,6 +266,11 @@ class LocalDoor:
     async def _store_inbound(
         self, inbound: Inbound, principal: Principal, session: str
     ) -> Accepted:
+        # Before it is stored: the watch of the inbox may see the row sooner than this goes on.
+        self._own[_row_key(inbound)] = None
+        if len(self._own) > MAX_OWN_ROWS:  # the watch of the inbox is long past the oldest
+            del self._own[next(iter(self._own))]
+
         reserved = self._dispatch.reserve(session, inbound, principal)
         if reserved is None:
             accepted = await self._store.accept(inbound, principal, session)
@@ -277,12 +285,7 @@ class LocalDoor:
             finally:
                 self._dispatch.start(slot)
 
-        if accepted.duplicate:
-            return accepted
-        self._own[accepted.inbox_id] = None
-        if len(self._own) > MAX_OWN_ROWS:  # the watch of the inbox is long past the oldest
-            del self._own[next(iter(self._own))]
-        if reserved is None:
+        if reserved is None and not accepted.duplicate:
             self._dispatch.adopt(session, cut=is_interrupt(inbound.body, inbound.when))
         return accepted
 
@@ -394,6 +397,10 @@ class LocalDoor:
         if not same_agent or not await self._may_write(principal, to, Address("web")):
             return f"{to!r} cannot begin as a branch: name it {agent}/web:{principal.id}:NAME"
         return self._name_problem(to)
+
+
+def _row_key(inbound: Inbound) -> RowKey:
+    return inbound.address.channel, inbound.address.account, inbound.external_id
 
 
 def is_interrupt(body: Body, when: When) -> bool:

@@ -35,7 +35,7 @@ async def watch_inbox(store: Store, door: LocalDoor, dispatch: Dispatch) -> None
             continue
         for session, row in await store.accepted_since(seen):
             seen = max(seen, row.inbox_id)
-            if not door.pop_own_row(row.inbox_id) and dispatch.owns(session):
+            if not door.pop_own_row(row.inbound) and dispatch.owns(session):
                 dispatch.wake(session, cut=is_interrupt(row.inbound.body, row.inbound.when))
 
 
