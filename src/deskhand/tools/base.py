@@ -116,13 +116,13 @@ class Processes(Protocol):
 def no_processes() -> Processes:
     """Where nobody could hold them."""
     raise ToolError(
-        "nothing can run beside a conversation here: start Deskhand with `deskhand serve` "
-        "or `deskhand`"
+        "background commands are not available here: start Deskhand with `deskhand serve` or "
+        "`deskhand`"
     )
 
 
 def _no_net() -> Net:
-    return Net(closed="nothing is fetched from the web here.")
+    return Net(closed="web access is not available here.")
 
 
 class ToolScope(msgspec.Struct, frozen=True):
@@ -157,7 +157,7 @@ class ToolScope(msgspec.Struct, frozen=True):
 
 async def no_model(aside: Aside) -> str:
     """Where there is no model to ask."""
-    raise ToolError("there is no model here that could be asked")
+    raise ToolError("no model is available here")
 
 
 class Context(msgspec.Struct, frozen=True):
