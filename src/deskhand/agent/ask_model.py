@@ -141,7 +141,7 @@ class Asking:
             except StoreError:
                 raise
             except Exception as error:  # noqa: BLE001 -- a model from outside may raise anything; the person is told
-                failed = ModelError(f"{model} broke: {type(error).__name__}: {error}")
+                failed = ModelError(f"{model} failed: {type(error).__name__}: {error}")
         if failed is not None:
             journal.add_changes(
                 settle_failed_call(journal.ports.budgets, self._key, begun=self._begun)
@@ -302,6 +302,7 @@ class Asking:
             return
         moment = datetime.fromtimestamp(until, journal.state.zone or UTC)
         said = (
-            f"{failed.next_model} asks to wait. I try again at {moment:%H:%M %Z}; /stop ends that."
+            f"{failed.next_model} asks to wait. I will try again at {moment:%H:%M %Z}; /stop "
+            "cancels that."
         )
         journal.enqueue_message(turn.address, (Text(said, LOCAL),))

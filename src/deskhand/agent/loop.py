@@ -138,7 +138,7 @@ class Driver:
         while taken := admit_next(journal.state, waiting, self._agent.commands):
             row, events = taken
             waiting.remove(row)
-            journal.record(*(events or (make_refusal(row, "it failed again and again"),)))
+            journal.record(*(events or (make_refusal(row, "it failed repeatedly"),)))
             journal.mark_admitted(row.inbox_id)
         turn = journal.state.turn
         if turn is not None:
@@ -314,8 +314,8 @@ class Driver:
                 if not await store.history(commit.session):
                     await store.commit(commit)
                 said = (
-                    f"Go on from here in “{commit.session}” as well; this conversation stays as "
-                    "it is."
+                    f"You can also continue from here in “{commit.session}”; this conversation "
+                    "is not changed."
                 )
                 return [CommandRun(row.inbox_id, row.principal, body.name, body.args, said)]
             if isinstance(body, Command) and body.name == "uncompact":
@@ -352,7 +352,7 @@ class Driver:
         ):
             text = said = changed
         if journal.state.calls:  # those of a program that took too long
-            late = "nobody returned a result in time"
+            late = "no result was returned in time"
             journal.record(
                 *(
                     make_call_closed(call, "expired", late)

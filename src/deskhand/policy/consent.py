@@ -27,7 +27,7 @@ async def find_grant(
     for each in (setting, replace(setting, untrusted=False)):
         rows = await query("call_grant_get", (hash_standing_call(call, each, principal),))
         for choice, by, _ in rows:
-            reason = f"{by} said {choice} to exactly this"
+            reason = f"{by} answered {choice} to this exact call"
             if choice == "never":
                 return Decision("deny", reason)
             if each == setting:
