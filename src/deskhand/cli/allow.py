@@ -53,7 +53,7 @@ def path_(folder: str, write: bool, outside: bool, agent: str, config: str | Non
     """Let the agent read a folder, also in commands; with --write, write there too.
 
     What it changes there is listed by `deskhand written` until you have reviewed it. A conversation
-    that has read something from outside (a page, a mail) writes there only with --outside.
+    that has read untrusted content (a page, a mail) can write there only with --outside.
 
     \b
     Examples:
@@ -62,7 +62,7 @@ def path_(folder: str, write: bool, outside: bool, agent: str, config: str | Non
       deskhand allow path ~/src/app --write --outside
     """
     if outside and not write:
-        fail("--outside says who may write: add --write", USAGE)
+        fail("--outside applies to writing only: add --write", USAGE)
     settings = load_settings(config)
     name = resolve_agent(settings, agent)
     real = Path(folder).expanduser().resolve()
@@ -80,7 +80,7 @@ def path_(folder: str, write: bool, outside: bool, agent: str, config: str | Non
         fail(str(error), USAGE)
     if settings.home.is_protected(real, write):
         fail(
-            f"{str(real)!r} holds Deskhand's own files and keys; allow a folder beside them", USAGE
+            f"{str(real)!r} contains Deskhand's own files and keys; allow a different folder", USAGE
         )
 
     async def use(store: SqliteStore) -> None:
@@ -88,16 +88,16 @@ def path_(folder: str, write: bool, outside: bool, agent: str, config: str | Non
         more = (Change("path_grant_outside", (name, str(real))),) if outside else ()
         await store.change((Change("path_grant_set", row), *more))
         may = "read and write" if write else "read, but not write,"
-        click.echo(f"{name} may now {may} what is in {real}")
+        click.echo(f"{name} may now {may} files in {real}")
         if not write:
             click.echo(
-                f"To let it write there too: deskhand allow path {shlex.quote(str(real))} --write"
+                f"To allow writing as well: deskhand allow path {shlex.quote(str(real))} --write"
             )
         else:
             click.echo(
                 f"See and review what it changes there: deskhand written {shlex.quote(str(real))}"
             )
-        click.echo(f"Take it back with: deskhand allow revoke {shlex.quote(str(real))}")
+        click.echo(f"To revoke access: deskhand allow revoke {shlex.quote(str(real))}")
 
     with_store(settings, use)
 
@@ -119,7 +119,7 @@ def list_(agent: str, limit: int | None, config: str | None) -> None:
         lines = []
         for name in (agent,) if agent else settings.agents:
             for path, write, _, by, outside in await store.query("path_grants", (name,)):
-                also = ", also after reading from outside" if outside else ""
+                also = ", also after reading untrusted content" if outside else ""
                 lines.append(
                     f"{name}  {'read, write' if write else 'read':11}  {path}  (by {by}{also})"
                 )
@@ -129,7 +129,8 @@ def list_(agent: str, limit: int | None, config: str | None) -> None:
             click.echo(line)
         if not lines:
             click.echo(
-                "Nothing beside the rules. Allow a folder with: deskhand allow path ~/Downloads"
+                "No additional access is granted. Allow a folder with: deskhand allow path "
+                "~/Downloads"
             )
 
     with_store(settings, use)
@@ -140,7 +141,7 @@ def list_(agent: str, limit: int | None, config: str | None) -> None:
 @agent_option
 @config_option
 def revoke(what: str, agent: str, config: str | None) -> None:
-    """Revoke access to a folder, or a standing `always` or `never` by its hash prefix.
+    """Revoke access to a folder, or a standing approval or denial by its hash prefix.
 
     \b
     Example:
@@ -162,8 +163,12 @@ def revoke(what: str, agent: str, config: str | None) -> None:
                 Change("call_grant_drop", (row[0],)) for row in known if row[0].startswith(what)
             ]
         if not changes:
-            fail(f"nothing like {what!r} is allowed; see: deskhand allow list", FAILED)
+            fail(
+                f"no access is granted for {what!r}; list what is granted with: deskhand "
+                "allow list",
+                FAILED,
+            )
         await store.change(changes)
-        click.echo(f"Taken back: {len(changes)}")
+        click.echo(f"Revoked: {len(changes)}")
 
     with_store(settings, use)
