@@ -113,5 +113,7 @@ async def _branch(session: Session, row: Waiting, past: RewindView) -> CommandRu
 
     body = row.inbound.body
     args = body.args if isinstance(body, Command) else ""
-    said = f"Go on from here in “{commit.session}” as well; this conversation stays as it is."
+    said = (
+        f"You can also continue from here in “{commit.session}”; this conversation is not changed."
+    )
     return CommandRun(row.inbox_id, row.principal, "branch", args, said)

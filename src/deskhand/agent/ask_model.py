@@ -64,7 +64,7 @@ async def ask_model(session: Session, step: AskModel, now: float) -> None:
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001 -- a model from outside may raise anything; the person is told
-            failure = ModelError(f"{model} broke: {type(error).__name__}: {error}")
+            failure = ModelError(f"{model} failed: {type(error).__name__}: {error}")
 
     if failure is None:
         _record_reply(session, session.reply, reply, with_tools=step.tools)
@@ -199,7 +199,10 @@ def _announce_wait(session: Session, turn: Turn, failed: ModelFailed, now: float
     if until is None or until - now <= SILENT_WAIT_S or turn.principal.kind == "clock":
         return
     moment = datetime.fromtimestamp(until, session.state.zone or UTC)
-    said = f"{failed.next_model} asks to wait. I try again at {moment:%H:%M %Z}; /stop ends that."
+    said = (
+        f"{failed.next_model} asks to wait. I will try again at {moment:%H:%M %Z}; /stop cancels "
+        "that."
+    )
     session.journal.enqueue_message(turn.address, (Text(said, LOCAL),))
 
 

@@ -12,7 +12,7 @@ from .admit import admit_next
 from .next_step import answer_text
 from .session import Session
 
-LATE_RESULT = "nobody returned a result in time"
+LATE_RESULT = "no result was returned in time"
 LOST_CALL = "given up; it may or may not have happened"
 
 
@@ -68,7 +68,7 @@ async def _end_everything(session: Session, reason: str) -> None:
     while admitted := admit_next(session.state, waiting, session.agent.commands):
         row, events = admitted
         waiting.remove(row)
-        journal.record(*(events or (make_refusal(row, "it failed again and again"),)))
+        journal.record(*(events or (make_refusal(row, "it failed repeatedly"),)))
         journal.mark_admitted(row.inbox_id)
 
     turn = session.state.turn

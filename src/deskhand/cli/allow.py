@@ -127,7 +127,7 @@ def list_(agent: str, limit: int | None, config: str | None) -> None:
         for name in (agent,) if agent else settings.agents:
             for folder in await path_grants_of(store, name):
                 may = "read, write" if folder.write else "read"
-                also = ", also after reading from outside" if folder.outside else ""
+                also = ", also after reading untrusted content" if folder.outside else ""
                 lines.append(f"{name}  {may:11}  {folder.path}  (by {folder.by}{also})")
         for grant in await standing_grants(store, ME):
             call = f"{grant.tool} {grant.arguments}"

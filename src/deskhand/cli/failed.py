@@ -98,7 +98,7 @@ def retry(letter_id: str, config: str | None) -> None:
     letter = _find_letter(settings, letter_id)
     if letter.id[0] == "o":
         _change(settings, retry_unsent(letter.number))
-        click.echo("It is sent again as soon as its channel runs, marked as a possible duplicate.")
+        click.echo("It is sent again when its channel is running, marked as a possible duplicate.")
         return
 
     async def use(app: App) -> int:

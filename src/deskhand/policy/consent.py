@@ -23,7 +23,7 @@ async def find_grant(
         answer = await grant_verdict(reader, hash_standing_call(call, each, principal))
         if answer is None:
             continue
-        reason = f"{answer.by} said {answer.verdict} to exactly this"
+        reason = f"{answer.by} answered {answer.verdict} to this exact call"
         if answer.verdict == "never":
             return Decision("deny", reason)
         if each == setting:

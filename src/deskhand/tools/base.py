@@ -196,7 +196,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
     async def ask(self, aside: Aside) -> str:
         """Ask the agent's cheapest model once, beside the conversation. Raises ToolError."""
-        raise ToolError("there is no model here that could be asked")
+        raise ToolError("no model is available here")
 
     def without_conversation(self) -> Context:
         """For what goes on when the call is over: nobody sees its output, and no model is asked."""

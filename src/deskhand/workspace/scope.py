@@ -137,7 +137,7 @@ class ToolScopes:
         """What runs beside conversations. Raises ToolError where this process cannot run any."""
         if self._outward.processes is None:
             raise ToolError(
-                "nothing can run beside a conversation here: start Deskhand with `deskhand serve` "
+                "background commands are not available here: start Deskhand with `deskhand serve` "
                 "or `deskhand`"
             )
         return self._outward.processes
