@@ -21,6 +21,7 @@ from .base import Context, Done, Outcome, PersonQuestion, Spec
 from .output import make_bounded_result
 
 Function = Callable[..., Awaitable[Any]]
+_DEFINED = "#/$defs/"
 _PARAMETER = re.compile(r"^\s*(\w+): (.+)$")
 
 
@@ -267,12 +268,40 @@ def make_schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
 def _encode_schema(arguments: type[msgspec.Struct]) -> bytes:
     whole = msgspec.json.schema(arguments)
     definitions: dict[str, Any] = whole.pop("$defs", {})
-    name = whole["$ref"].rpartition("/")[2]
-    top: dict[str, Any] = definitions.pop(name)
+    top: dict[str, Any] = definitions.pop(whole["$ref"].removeprefix(_DEFINED))
     top.pop("description", None)  # of the struct, for who reads our source
-    return msgspec.json.encode(
-        _shorten_schema(top | ({"$defs": definitions} if definitions else {}))
-    )
+    uses = Counter(_list_references([top, definitions]))
+    once = {name: each for name, each in definitions.items() if uses[_DEFINED + name] == 1}
+    several = {name: each for name, each in definitions.items() if name not in once}
+    schema = _inline_definitions(top | ({"$defs": several} if several else {}), once)
+    return msgspec.json.encode(_shorten_schema(schema))
+
+
+def _list_references(node: Any) -> list[str]:
+    """All that refers to a definition in it."""
+    match node:
+        case str() if node.startswith(_DEFINED):
+            return [node]
+        case dict():
+            return [name for each in node.values() for name in _list_references(each)]
+        case list():
+            return [name for each in node for name in _list_references(each)]
+        case _:
+            return []
+
+
+def _inline_definitions(node: Any, once: Mapping[str, dict[str, Any]]) -> Any:
+    """The schema with definitions that are used `once` where they are used; what is said there of
+    the value counts."""
+    match node:
+        case {"$ref": str(name), **beside} if (name := name.removeprefix(_DEFINED)) in once:
+            return _inline_definitions(once[name] | beside, once)
+        case dict():
+            return {key: _inline_definitions(each, once) for key, each in node.items()}
+        case list():
+            return [_inline_definitions(each, once) for each in node]
+        case _:
+            return node
 
 
 def _shorten_schema(node: dict[str, Any]) -> dict[str, Any]:
@@ -287,12 +316,16 @@ def _shorten_schema(node: dict[str, Any]) -> dict[str, Any]:
             value = {name: _shorten_schema(each) for name, each in value.items()}
         elif key in ("items", "additionalProperties") and isinstance(value, dict):
             value = _shorten_schema(value)
-        elif (
-            key == "anyOf"
-            and len(others := [each for each in value if each != {"type": "null"}]) == 1
-        ):
-            kept |= _shorten_schema(others[0])
-            continue
+        elif key == "description":
+            value = " ".join(value.split())
+        elif key == "default" and isinstance(value, float) and value.is_integer():
+            value = int(value)
+        elif key == "anyOf":
+            value = [_shorten_schema(each) for each in value]
+            others = [each for each in value if each != {"type": "null"}]
+            if len(others) == 1:
+                kept = others[0] | kept
+                continue
         kept[key] = value
     return kept
 
