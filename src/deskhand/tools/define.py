@@ -17,7 +17,7 @@ from ..types.effects import Effect, Replay
 from ..types.errors import ToolError
 from ..types.labels import UNTRUSTED, Label
 from .aliases import decode_if_json, normalize_arguments
-from .base import Context, Done, Outcome, PersonQuestion, Spec
+from .base import Context, Done, Outcome, PersonQuestion, Spec, ToolMode
 from .output import make_bounded_result
 
 Function = Callable[..., Awaitable[Any]]
@@ -49,8 +49,8 @@ class FunctionTool:
         """The same tool where it does more than usual."""
         return self._with_spec(msgspec.structs.replace(self._spec, effect=effect))
 
-    def with_mode(self, mode: str) -> FunctionTool:
-        """The same tool, offered only where a conversation is in this mode."""
+    def with_mode(self, mode: ToolMode) -> FunctionTool:
+        """The same tool; deferred, it is offered where a conversation is in this mode."""
         return self._with_spec(msgspec.structs.replace(self._spec, mode=mode))
 
     def _with_spec(self, spec: Spec) -> FunctionTool:
@@ -182,8 +182,9 @@ def tool(
     reads: Label = ...,
     timeout_s: float = ...,
     name: str = ...,
+    hint: str = ...,
 ) -> Callable[[Function], FunctionTool]: ...
-def tool(
+def tool(  # noqa: PLR0913 -- one for each field of a Spec
     function: Function | None = None,
     /,
     *,
@@ -192,12 +193,14 @@ def tool(
     reads: Label = UNTRUSTED,
     timeout_s: float = 120.0,
     name: str = "",
+    hint: str = "",
 ) -> FunctionTool | Callable[[Function], FunctionTool]:
     """Make a tool of an async function. Its name, types and defaults become the schema; the
     docstring's first paragraph the description, and lines `parameter: what it means` in it those of
     the parameters. A parameter that is annotated Context, or named `context`, gets it and is not
     shown to the model. The function returns text, another value, which the model reads as JSON, or
-    an Outcome. Text and values have the label `reads`: untrusted, unless it is named."""
+    an Outcome. Text and values have the label `reads`: untrusted, unless it is named. `hint`: see
+    Spec."""
 
     def make(function: Function) -> FunctionTool:
         parameters = inspect.signature(function).parameters
@@ -215,7 +218,16 @@ def tool(
             fields.append(
                 (parameter.name, kind) if required else (parameter.name, kind, parameter.default)
             )
-        spec = Spec(name or function.__name__, description, {}, effect, replay, reads, timeout_s)
+        spec = Spec(
+            name or function.__name__,
+            description,
+            {},
+            effect,
+            replay,
+            reads,
+            timeout_s,
+            hint=hint,
+        )
         return make_function_tool(spec, fields, function, context)
 
     return make if function is None else make(function)
