@@ -3,6 +3,7 @@ are loaded."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import anyio
@@ -21,7 +22,7 @@ from deskhand.tools.deferred import TOOL_SEARCH, estimate_schema_tokens, list_of
 from deskhand.types.messages import Message, ToolCall, ToolResult
 from deskhand.types.options import SessionOptions
 
-MOST_TOKENS = 3_200
+MOST_TOKENS = 1_500
 """What the tools of an agent with the usual settings may take of each request."""
 
 
@@ -142,6 +143,36 @@ async def test_a_deferred_tool_just_runs_where_it_is_called(tmp_path: Path) -> N
     )
 
 
+async def test_what_other_words_name_runs_without_being_loaded(tmp_path: Path) -> None:
+    """Results and prompts name tools: whoever calls one of those need not load it first."""
+    desk = Desk(tmp_path / "h")
+    calls: tuple[tuple[str, dict[str, object]], ...] = (
+        ("think", {"thought": "first this"}),
+        ("list_skills", {}),
+        ("search_memories", {"query": "tea"}),
+        ("search_past", {"query": "tea"}),
+        ("check_background", {}),
+        ("background_run", {"command": "true"}),
+        ("send_file", {"path": "none.txt"}),
+        ("exit_plan_mode", {"plan": " "}),
+        ("enter_plan_mode", {}),
+    )
+    told = await desk.turn(*calls)
+    found = {name: said for (name, _), said in zip(calls, told, strict=True)}
+    assert not {name for name, _ in calls} & {*names(desk.asked[0])}
+    assert "noted" in found["think"] and "deskhand-help" in found["list_skills"]
+    assert "nothing is known about that" in found["search_memories"]
+    assert "No background commands" in found["check_background"]
+    assert "Background task" in found["background_run"]
+    assert "there is no 'none.txt'" in found["send_file"]
+    assert "plan mode is not on" in found["exit_plan_mode"]
+    assert "Plan mode is on" in found["enter_plan_mode"]
+    listed = next(tool.description for tool in desk.asked[0].tools if tool.name == TOOL_SEARCH)
+    assert all(re.search(rf"\b{name}\b", listed) for name in DEFERRED_TOOLS)
+    before, after = (set(names(request)) for request in desk.asked[-2:])
+    assert after - before == {"exit_plan_mode"}, "plan mode has what ends it"
+
+
 async def test_what_an_agent_may_not_use_is_neither_found_nor_loaded(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "h", defaults={"models": ["openai/x"], "deny": ["kv_*"]})
     (told,) = await desk.turn((TOOL_SEARCH, {"query": "kv_set"}))
@@ -176,9 +207,10 @@ async def test_what_an_agent_may_not_use_is_neither_found_nor_loaded(tmp_path: P
 
 async def test_what_is_named_is_never_deferred(tmp_path: Path) -> None:
     named = await Desk(
-        tmp_path / "a", defaults={"models": ["openai/x"], "also_allow": ["kv_*", "cron"]}
+        tmp_path / "a", defaults={"models": ["openai/x"], "also_allow": ["kv_*", "cron", "think"]}
     ).tools()
-    assert {"kv_get", "kv_list", "cron", TOOL_SEARCH} <= {*named} and "process" not in named
+    assert {"kv_get", "kv_list", "cron", "think", TOOL_SEARCH} <= {*named}
+    assert not {"process", "send_file", "exit_plan_mode"} & {*named}
     listed = await Desk(
         tmp_path / "b", defaults={"models": ["openai/x"], "tools": ["read_*", "process"]}
     ).tools()
@@ -186,7 +218,7 @@ async def test_what_is_named_is_never_deferred(tmp_path: Path) -> None:
     coding = await Desk(
         tmp_path / "c", defaults={"models": ["openai/x"], "profile": "coding"}
     ).tools()
-    assert "process" in coding and TOOL_SEARCH not in coding
+    assert {"process", "think", "exit_plan_mode"} <= {*coding} and TOOL_SEARCH not in coding
     every = await Desk(
         tmp_path / "d", defaults={"models": ["openai/x"], "deferred_tools": ["*"]}
     ).tools()

@@ -15,6 +15,9 @@ import msgspec
 import pytest
 
 from deskhand.config.config import Config, Home, Settings
+from deskhand.models.openai import OpenAIModel
+from deskhand.models.settings import Facts, ModelSpec
+from deskhand.models.transport import Transport
 from deskhand.runtime.app import OWNER, App, Parts, open_app
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say
@@ -24,6 +27,9 @@ from deskhand.types.messages import Message, Text
 
 SESSION = "default/memory:1"
 TURNS = 30
+FIRST_REQUEST_BYTES = 8_000
+FIRST_TOOLS_BYTES = 5_450
+"""So long are the first request of a conversation and the tools in it: they may become shorter."""
 BEGINNINGS = 40
 """So many characters say which statement it is."""
 
@@ -110,6 +116,29 @@ async def test_what_a_plain_turn_asks_of_the_database(
         "SELECT path, label, NULL FROM file_label": 1,  # what is held back
         "SELECT coalesce((SELECT seq FROM sqlite_": 2,  # whether a fact has changed
     }
+
+
+async def test_how_long_a_first_request_is(tmp_path: Path) -> None:
+    """As it is posted to an OpenAI-compatible server, with the usual tools, from a home whose path
+    is not as long as that of a test."""
+    home = tmp_path / "h"
+    model = ScriptedModel(lambda request: say("Fine."))
+    parts = Parts(lambda name: model, authorize=lambda inbound: OWNER)
+    async with open_app(settings_at(home), parts) as app, anyio.create_task_group() as tasks:
+        ready = anyio.Event()
+        tasks.start_soon(app.run, ready.set)
+        await ready.wait()
+        await turn(app, 0)
+        tasks.cancel_scope.cancel()
+    facts = Facts(window=200_000, max_output=8_192)
+    spec = ModelSpec("fake", "a-model-of-somebody", "http://127.0.0.1/v1", facts)
+    body = await OpenAIModel(Transport(), spec).encode_request(model.requests[0])
+    body = body.replace(str(home).encode(), b"/home/somebody/.deskhand")
+    sent = msgspec.json.decode(body)
+    lengths = {tool["function"]["name"]: len(msgspec.json.encode(tool)) for tool in sent["tools"]}
+    assert len(msgspec.json.encode(sent)) == len(body), "there is no blank in it"
+    assert len(msgspec.json.encode(sent["tools"])) <= FIRST_TOOLS_BYTES, lengths
+    assert len(body) <= FIRST_REQUEST_BYTES, lengths
 
 
 async def test_a_plain_turn_on_a_channel_has_two_commits_too(

@@ -8,11 +8,14 @@ import pytest
 from deskhand.tools.base import Context, Outcome, Spec
 from deskhand.tools.deferred import (
     MAX_FOUND,
+    MAX_LINE_CHARS,
     MAX_LIST_CHARS,
     TOOL_SEARCH,
+    ToolSchemas,
     defer_tools,
     list_offered_specs,
     make_schemas,
+    render_tool_line,
     render_tool_list,
     restrict_tools,
     search_specs,
@@ -34,7 +37,7 @@ async def tides(harbour: str) -> str:
     return harbour
 
 
-@tool(effect="local_write", replay="never", reads=LOCAL)
+@tool(effect="local_write", replay="never", reads=LOCAL, hint="letters, parcels")
 async def post(letter: str, context: Context) -> str:
     """Send a letter by post, which takes three days at the very least and cannot be taken back by
     anybody."""
@@ -44,6 +47,12 @@ async def post(letter: str, context: Context) -> str:
 @tool(reads=LOCAL)
 async def plan_trip() -> str:
     """The steps of a trip."""
+    return ""
+
+
+@tool(reads=LOCAL)
+async def end_planning() -> str:
+    """Show the plan."""
     return ""
 
 
@@ -80,6 +89,25 @@ def test_plan_mode_and_modes_hold_for_what_is_loaded() -> None:
     )
 
 
+def test_a_tool_of_plan_mode_is_offered_in_it_unloaded() -> None:
+    ending = {"end_planning": end_planning.with_mode("plan")}
+    tools = defer_tools(ALL | ending, frozenset({"post", "plan_trip", "end_planning"}))
+
+    def offered(options: SessionOptions) -> list[str]:
+        return [spec.name for spec in list_offered_specs(tools, options)]
+
+    usual = ["look", "tides", TOOL_SEARCH]
+    assert offered(SessionOptions()) == offered(SessionOptions(plan_mode=False)) == usual
+    assert offered(SessionOptions(mode="normal")) == usual
+    planning = ["look", "tides", "end_planning", TOOL_SEARCH]
+    assert offered(SessionOptions(plan_mode=True)) == planning
+    both = offered(SessionOptions(plan_mode=True, mode="deep_work"))
+    assert both == ["look", "tides", "plan_trip", "end_planning", TOOL_SEARCH]
+    schemas = ToolSchemas(tools)
+    for options in (SessionOptions(), SessionOptions(plan_mode=True), SessionOptions()):
+        assert [schema.name for schema in schemas.offered(options)] == offered(options)
+
+
 def test_only_more_is_loaded() -> None:
     first = SessionOptions(loaded_tools=("a", "b"))
     second = SessionOptions(loaded_tools=("c", "a"))
@@ -97,19 +125,24 @@ def test_who_names_tools_has_all_of_them() -> None:
     assert defer_tools(ALL, frozenset({"elsewhere"})) == ALL
 
 
-def test_each_is_named_in_a_line() -> None:
-    assert TOOLS[TOOL_SEARCH].spec.description.partition("\n")[2] == (
-        "- tides: When the water is high\n"
-        "- post: Send a letter by post, which takes three days at the very least and …\n"
-        "- plan_trip: The steps of a trip"
-    )
-    many = [Spec(f"tool_{n}", "What it does. " * 9, {}) for n in range(5_000)]
-    assert render_tool_list(many[:150]).startswith("tool_0, tool_1, ")
+def test_each_is_named_with_its_hint() -> None:
+    said = TOOLS[TOOL_SEARCH].spec.description
+    assert said.endswith(" There are: tides, post (letters, parcels), plan_trip")
+    many = [Spec(f"tool_{n}", "What it does.", {}, hint="a hint " * 2) for n in range(5_000)]
+    assert render_tool_list(many[:2]) == "tool_0 (a hint a hint ), tool_1 (a hint a hint )"
+    assert render_tool_list(many[:150]).startswith("tool_0, tool_1, "), "too long with all hints"
     cut = render_tool_list(many)
     assert len(cut) < MAX_LIST_CHARS + 60
     shown = cut.partition(", and ")[0].split(", ")
     assert shown == [spec.name for spec in many[: len(shown)]]
     assert cut.endswith(f", and {5_000 - len(shown)} more: search for them by words")
+
+
+def test_a_tool_that_was_found_is_described_in_a_line() -> None:
+    assert render_tool_line(tides.spec) == "tides: When the water is high"
+    line = render_tool_line(post.spec)
+    assert line == "post: Send a letter by post, which takes three days at the very least and …"
+    assert len(line) <= len("post: ") + MAX_LINE_CHARS + len(" …")
 
 
 @pytest.mark.parametrize(
@@ -119,6 +152,7 @@ def test_each_is_named_in_a_line() -> None:
         ("post, tides", ["tides", "post"]),
         ("select:post", ["post"]),
         ("high water", ["tides"]),
+        ("a parcel", ["post"]),
         ("I want to send some letters: a letter", ["post"]),
         ("harbour tables", []),
         ("what can you do for the", []),
@@ -149,9 +183,11 @@ def test_what_nobody_sees_in_what_tools_say_is_written_out() -> None:
 
     odd = Odd()
     of = {"type": "string", "description": hidden, "enum": [hidden]}
-    odd.spec = spec = Spec("odd", f"Look {hidden}.", {"type": "object", "properties": {"path": of}})
+    parameters = {"type": "object", "properties": {"path": of}}
+    odd.spec = spec = Spec("odd", f"Look {hidden}.", parameters, hint=hidden)
     (schema,) = make_schemas({"odd": odd})
     assert schema.description == "Look \\u202eback\\U000e0041."
     (path,) = schema.parameters["properties"].values()
     assert path == {"type": "string", "description": "\\u202eback\\U000e0041", "enum": [hidden]}
-    assert render_tool_list([spec]) == "- odd: Look \\u202eback\\U000e0041"
+    assert render_tool_list([spec]) == "odd (\\u202eback\\U000e0041)"
+    assert render_tool_line(spec) == "odd: Look \\u202eback\\U000e0041"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import pytest
 
 from deskhand.testing.effort import least_cpu_s
 from deskhand.tools.base import Context
-from deskhand.tools.define import FunctionTool, decode_arguments, tool
+from deskhand.tools.define import FunctionTool, decode_arguments, make_schema, tool
 from deskhand.tools.files import edit_file, read_file, write_file
 from deskhand.tools.folders import list_files, search_files
 from deskhand.tools.shell import shell
@@ -105,6 +105,63 @@ def test_the_schema() -> None:
             }
         },
     }
+
+
+class Leaf(msgspec.Struct):
+    """What is said
+    over two lines."""
+
+    title: str
+
+
+class Tree(msgspec.Struct):
+    children: list[Tree] = []
+
+
+class Sea(msgspec.Struct, tag=True):
+    depth: int
+
+
+class Land(msgspec.Struct, tag=True):
+    height: int
+
+
+class Nested(msgspec.Struct):
+    leaf: Leaf
+    named: Annotated[Tree | None, msgspec.Meta(description="of a forest")] = None
+    told: Annotated[Point | None, msgspec.Meta(description="here, not there")] = None
+    where: Sea | Land | None = None
+    seconds: float = 30.0
+
+
+def test_what_is_used_once_stands_where_it_is_used() -> None:
+    """What refers to itself, and what is told apart by a tag, is still found by its name."""
+    schema = make_schema(Nested)
+    assert schema["properties"] == {
+        "leaf": {
+            "description": "What is said over two lines.",
+            "type": "object",
+            "properties": {"title": {"type": "string"}},
+            "required": ["title"],
+        },
+        "named": {"description": "of a forest", "$ref": "#/$defs/Tree"},
+        "told": {
+            "description": "here, not there",
+            "type": "object",
+            "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}},
+            "required": ["x"],
+        },
+        "where": {
+            "anyOf": [{"$ref": "#/$defs/Sea"}, {"$ref": "#/$defs/Land"}],
+            "discriminator": {
+                "propertyName": "type",
+                "mapping": {"Sea": "#/$defs/Sea", "Land": "#/$defs/Land"},
+            },
+        },
+        "seconds": {"type": "number", "default": 30},
+    }
+    assert schema["$defs"].keys() == {"Tree", "Sea", "Land"}
+    assert b"30.0" not in msgspec.json.encode(schema)
 
 
 def test_every_schema_has_an_object_at_its_top() -> None:

@@ -50,8 +50,8 @@ from .models import facts_of, is_small
 from .plugins import Plugins, load_plugins
 
 SMALL_WINDOW_TOKENS = 16_000
-"""Tokens of a window in which all tools and a conversation have room. They take about 3,000, and
-5,500 once all are loaded."""
+"""Tokens of a window in which all tools and a conversation have room. They take about 1,400, and
+5,300 once all are loaded."""
 FOREIGN_TOOLS_TOKENS = 2_000
 """What tools that are not ours may take of each request; where they take more together, they are
 deferred."""

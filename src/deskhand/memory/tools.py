@@ -97,13 +97,11 @@ def _make_save_tool(
         replaces: int = 0,
     ) -> Done:
         """Remember a fact for later conversations: one sentence that stands by itself, with names
-        and dates instead of "he" or "tomorrow".
+        and dates.
 
-        scope: whose it is: user = this person's own, agent = for everybody who talks to you,
-            global = for all agents
-        retention: candidate is forgotten after some days, unless it turns out to be useful
-        pinned: always told, in every conversation; for what must never be missed
-        replaces: the number of a memory that this corrects
+        scope: user: this person's own; agent: for all who talk to you; global: for all agents
+        pinned: told in every conversation
+        replaces: number of the memory that this corrects
         """
         viewer = make_viewer(context)
         text = redact(fit_fact_text(content))

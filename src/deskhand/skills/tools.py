@@ -41,11 +41,7 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
 
     @tool
     async def read_skill(skill: str, context: Context, path: str = "") -> Done:
-        """Read a skill's instructions, or a file of it, before you do what it is for.
-
-        skill: its name
-        path: a file of the skill that its instructions name; empty for the instructions
-        """
+        """Read a skill's instructions, or a file that they name."""
         found = await anyio.to_thread.run_sync(skills.find)
         marks = await load_marks(context)
         bound = await load_bound(context)

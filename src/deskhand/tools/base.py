@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -27,13 +27,16 @@ from .file_snapshots import FileSnapshots
 from .paths import Allowed, Workspace
 from .way import Traveller, Way
 
+ToolMode = Literal["", "deep_work", "plan"]
+
 
 class Spec(msgspec.Struct, frozen=True):
     """What the model and the gate know of a tool. `parameters` is its JSON schema; `reads` labels
     the text that it returns without a label of its own.
 
-    With a `mode` it is offered where the conversation is in that. Tools whose effect is `none` or
-    `fetch` and that may run again run side by side.
+    With a `mode` it is offered where the conversation is in that, though it is deferred. `hint`
+    says in a few words what a deferred tool is for, where its name does not. Tools whose effect is
+    `none` or `fetch` and that may run again run side by side.
     """
 
     name: str
@@ -43,7 +46,8 @@ class Spec(msgspec.Struct, frozen=True):
     replay: Replay = "again"
     reads: Label = UNTRUSTED
     timeout_s: float = 120.0
-    mode: str = ""
+    mode: ToolMode = ""
+    hint: str = ""
 
     @property
     def is_parallel(self) -> bool:
@@ -256,6 +260,13 @@ def get_effect_function(tool: Tool | JudgedCall) -> Callable[[msgspec.Raw, Addre
 def is_offered(spec: Spec, options: SessionOptions) -> bool:
     """Whether a conversation that is held so may have this tool: in plan mode only what looks."""
     return is_read_only(spec.effect) or not options.plan_mode
+
+
+def is_in_mode(spec: Spec, options: SessionOptions) -> bool:
+    """Whether a conversation that is held so is in the mode that this tool is for."""
+    if spec.mode == "plan":
+        return bool(options.plan_mode)
+    return spec.mode != "" and spec.mode == options.mode
 
 
 Tools = Mapping[str, Tool]

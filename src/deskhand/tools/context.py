@@ -9,7 +9,7 @@ from .base import Done
 from .define import tool
 
 
-@tool
+@tool(hint="sum up")
 async def compact(focus: str = "") -> Done:
     """Sum up what was said before and take it out of view, when much of it does not matter any
     more.

@@ -1,5 +1,5 @@
-"""Deferred tools: a request names them in a line each, and has the whole of one once the
-conversation has loaded it.
+"""Deferred tools: a request only names them, and has the whole of one once the conversation has
+loaded it.
 
 `tool_search` loads them, as an option of the conversation: so the log says what is loaded, and it
 is appended in the order in which it came. What stands before it in a request stays as it was.
@@ -17,7 +17,17 @@ from ..models.base import ToolSchema, make_tool_schema
 from ..models.tokens import CHARS_PER_TOKEN
 from ..types.errors import ToolError
 from ..types.options import SessionOptions
-from .base import Context, Outcome, Spec, Tool, Tools, call_label, is_offered, make_result
+from .base import (
+    Context,
+    Outcome,
+    Spec,
+    Tool,
+    Tools,
+    call_label,
+    is_in_mode,
+    is_offered,
+    make_result,
+)
 from .define import decode_arguments, make_schema
 from .documents.invisible import escape_invisible
 
@@ -29,7 +39,7 @@ MAX_CHOICES = 100
 MAX_LINE_CHARS = 72
 MAX_LIST_CHARS = 3_000
 """The first words of what a tool does; and all that is said of deferred ones. Beyond it they are
-named alone."""
+named without their hints."""
 MIN_SCORE = 2
 _TEXT_KEYS = frozenset({"description", "title", "$comment"})
 """What a schema says to whoever reads it."""
@@ -46,13 +56,9 @@ class ToolSearch:
     def __init__(self, deferred: Mapping[str, Spec]) -> None:
         self.deferred = deferred
         parameters = make_schema(DeferredArguments)
-        parameters["properties"]["query"]["description"] = (
-            "their names with commas between, or words for what you need"
-        )
         description = (
-            "Load more tools: you can call them from your next reply on. Load together what "
-            "you will need, and none"
-            f" that you will not. There are:\n{render_tool_list(tuple(deferred.values()))}"
+            "Load more tools for your next reply: give their names, or words for what they do. "
+            f"There are: {render_tool_list(tuple(deferred.values()))}"
         )
         self.spec = Spec(TOOL_SEARCH, description, parameters)
 
@@ -82,11 +88,7 @@ def list_offered_specs(tools: Tools, options: SessionOptions) -> list[Spec]:
     search = tools.get(TOOL_SEARCH)
     later = search.deferred if isinstance(search, ToolSearch) else {}
     specs = {name: tool.spec for name, tool in tools.items() if is_offered(tool.spec, options)}
-    first = {
-        name
-        for name, spec in specs.items()
-        if name not in later or (spec.mode and spec.mode == options.mode)
-    }
+    first = {name for name, spec in specs.items() if name not in later or is_in_mode(spec, options)}
     loaded = [
         name
         for name in options.loaded_tools or ()
@@ -171,10 +173,12 @@ def restrict_tools(tools: Tools, names: Sequence[str]) -> dict[str, Tool]:
 
 
 def render_tool_list(specs: Sequence[Spec]) -> str:
-    """All of them: with what each does, or only their names where that would be too long."""
-    lines = "\n".join(f"- {render_tool_line(spec)}" for spec in specs)
-    if len(lines) <= MAX_LIST_CHARS:
-        return lines
+    """All of them by their names: with their hints, or without where that would be too long."""
+    hinted = ", ".join(
+        f"{spec.name} ({escape_invisible(spec.hint)})" if spec.hint else spec.name for spec in specs
+    )
+    if len(hinted) <= MAX_LIST_CHARS:
+        return hinted
     return _join_names(specs)
 
 
@@ -205,7 +209,7 @@ def _score(words: set[str], spec: Spec) -> int:
     told = msgspec.json.encode(spec.parameters).decode()
     weighed = (
         (4, _extract_words(spec.name), 3),
-        (2, _extract_words(spec.description), 4),
+        (2, _extract_words(f"{spec.hint} {spec.description}"), 4),
         (1, _extract_words(told), 4),
     )
     return sum(

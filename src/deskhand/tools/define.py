@@ -17,10 +17,11 @@ from ..types.effects import Effect, Replay
 from ..types.errors import ToolError
 from ..types.labels import UNTRUSTED, Label
 from .aliases import decode_if_json, normalize_arguments
-from .base import Context, Done, Outcome, PersonQuestion, Spec
+from .base import Context, Done, Outcome, PersonQuestion, Spec, ToolMode
 from .output import make_bounded_result
 
 Function = Callable[..., Awaitable[Any]]
+_DEFINED = "#/$defs/"
 _PARAMETER = re.compile(r"^\s*(\w+): (.+)$")
 
 
@@ -48,8 +49,8 @@ class FunctionTool:
         """The same tool where it does more than usual."""
         return self._with_spec(msgspec.structs.replace(self._spec, effect=effect))
 
-    def with_mode(self, mode: str) -> FunctionTool:
-        """The same tool, offered only where a conversation is in this mode."""
+    def with_mode(self, mode: ToolMode) -> FunctionTool:
+        """The same tool; deferred, it is offered where a conversation is in this mode."""
         return self._with_spec(msgspec.structs.replace(self._spec, mode=mode))
 
     def _with_spec(self, spec: Spec) -> FunctionTool:
@@ -181,8 +182,9 @@ def tool(
     reads: Label = ...,
     timeout_s: float = ...,
     name: str = ...,
+    hint: str = ...,
 ) -> Callable[[Function], FunctionTool]: ...
-def tool(
+def tool(  # noqa: PLR0913 -- one for each field of a Spec
     function: Function | None = None,
     /,
     *,
@@ -191,12 +193,14 @@ def tool(
     reads: Label = UNTRUSTED,
     timeout_s: float = 120.0,
     name: str = "",
+    hint: str = "",
 ) -> FunctionTool | Callable[[Function], FunctionTool]:
     """Make a tool of an async function. Its name, types and defaults become the schema; the
     docstring's first paragraph the description, and lines `parameter: what it means` in it those of
     the parameters. A parameter that is annotated Context, or named `context`, gets it and is not
     shown to the model. The function returns text, another value, which the model reads as JSON, or
-    an Outcome. Text and values have the label `reads`: untrusted, unless it is named."""
+    an Outcome. Text and values have the label `reads`: untrusted, unless it is named. `hint`: see
+    Spec."""
 
     def make(function: Function) -> FunctionTool:
         parameters = inspect.signature(function).parameters
@@ -214,7 +218,16 @@ def tool(
             fields.append(
                 (parameter.name, kind) if required else (parameter.name, kind, parameter.default)
             )
-        spec = Spec(name or function.__name__, description, {}, effect, replay, reads, timeout_s)
+        spec = Spec(
+            name or function.__name__,
+            description,
+            {},
+            effect,
+            replay,
+            reads,
+            timeout_s,
+            hint=hint,
+        )
         return make_function_tool(spec, fields, function, context)
 
     return make if function is None else make(function)
@@ -267,12 +280,40 @@ def make_schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
 def _encode_schema(arguments: type[msgspec.Struct]) -> bytes:
     whole = msgspec.json.schema(arguments)
     definitions: dict[str, Any] = whole.pop("$defs", {})
-    name = whole["$ref"].rpartition("/")[2]
-    top: dict[str, Any] = definitions.pop(name)
+    top: dict[str, Any] = definitions.pop(whole["$ref"].removeprefix(_DEFINED))
     top.pop("description", None)  # of the struct, for who reads our source
-    return msgspec.json.encode(
-        _shorten_schema(top | ({"$defs": definitions} if definitions else {}))
-    )
+    uses = Counter(_list_references([top, definitions]))
+    once = {name: each for name, each in definitions.items() if uses[_DEFINED + name] == 1}
+    several = {name: each for name, each in definitions.items() if name not in once}
+    schema = _inline_definitions(top | ({"$defs": several} if several else {}), once)
+    return msgspec.json.encode(_shorten_schema(schema))
+
+
+def _list_references(node: Any) -> list[str]:
+    """All that refers to a definition in it."""
+    match node:
+        case str() if node.startswith(_DEFINED):
+            return [node]
+        case dict():
+            return [name for each in node.values() for name in _list_references(each)]
+        case list():
+            return [name for each in node for name in _list_references(each)]
+        case _:
+            return []
+
+
+def _inline_definitions(node: Any, once: Mapping[str, dict[str, Any]]) -> Any:
+    """The schema with definitions that are used `once` where they are used; what is said there of
+    the value counts."""
+    match node:
+        case {"$ref": str(name), **beside} if (name := name.removeprefix(_DEFINED)) in once:
+            return _inline_definitions(once[name] | beside, once)
+        case dict():
+            return {key: _inline_definitions(each, once) for key, each in node.items()}
+        case list():
+            return [_inline_definitions(each, once) for each in node]
+        case _:
+            return node
 
 
 def _shorten_schema(node: dict[str, Any]) -> dict[str, Any]:
@@ -287,12 +328,16 @@ def _shorten_schema(node: dict[str, Any]) -> dict[str, Any]:
             value = {name: _shorten_schema(each) for name, each in value.items()}
         elif key in ("items", "additionalProperties") and isinstance(value, dict):
             value = _shorten_schema(value)
-        elif (
-            key == "anyOf"
-            and len(others := [each for each in value if each != {"type": "null"}]) == 1
-        ):
-            kept |= _shorten_schema(others[0])
-            continue
+        elif key == "description":
+            value = " ".join(value.split())
+        elif key == "default" and isinstance(value, float) and value.is_integer():
+            value = int(value)
+        elif key == "anyOf":
+            value = [_shorten_schema(each) for each in value]
+            others = [each for each in value if each != {"type": "null"}]
+            if len(others) == 1:
+                kept = others[0] | kept
+                continue
         kept[key] = value
     return kept
 

@@ -14,8 +14,7 @@ BOM = "\ufeff"
 
 
 class Replacement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`old` must stand in the file exactly once; with `replace_all` at least once, and all of them
-    are replaced."""
+    """`old` must occur exactly once, unless replace_all."""
 
     old: str
     new: str

@@ -41,13 +41,7 @@ MAX_REMEMBERED = 2000
 
 @tool(effect="none")
 async def read_file(path: str, context: Context, start_line: int = 0, end_line: int = 0) -> Done:
-    """Read a text file, or the text of a document (PDF, docx, xlsx, pptx, odt, ods, epub); each
-    line comes as `number | text`.
-
-    path: relative to the workspace, or absolute in a folder that is allowed
-    start_line: first line to show, from 1
-    end_line: last line to show; 0 for the end
-    """
+    """Read a text file, PDF, office document or EPUB as lines `number | text`."""
     opened = await _read_or_none(path, context, DOCUMENT_BYTES + 1)
     remarks = ""
     if opened is not None and (kind := detect_kind(opened.data, name=path)) in DOCUMENT_KINDS:
@@ -75,14 +69,7 @@ async def write_file(
     mode: Literal["overwrite", "append", "create"] = "overwrite",
     empty: bool = False,
 ) -> Done:
-    """Write a file, making its folders. What was there is kept for undo. To change parts of a file,
-    use edit_file.
-
-    path: where to write
-    content: the whole text, or what is added
-    mode: overwrite, append (on a new line), or create, which refuses where a file is already
-    empty: allow empty content
-    """
+    """Write a whole file; change parts with edit_file."""
     if not content and not empty:
         raise ToolError("the content is empty; set empty=true if that is intended")
     before = await _read_or_none(path, context, to_write=True)
@@ -112,11 +99,9 @@ async def edit_file(
     edits: list[Replacement] = [],  # noqa: B006 -- becomes a schema
     patch: str = "",
 ) -> Done:
-    """Change parts of a file: exact replacements, or a unified diff. All of it happens, or nothing.
+    """Change parts of a file by `edits` or `patch`.
 
-    path: the file
-    edits: exact replacements, made one after the other
-    patch: a unified diff of this one file, instead of edits
+    patch: a unified diff
     """
     opened = await _read_or_none(path, context, to_write=True)
     await _check_readers(path, opened, context)

@@ -33,12 +33,7 @@ MAX_HIT_CHARS = 300
 
 @tool(effect="none")
 async def list_files(context: Context, path: str = ".", depth: int = 2) -> Done:
-    """List a folder: folders first, then files with their sizes. Hidden names are left out; links
-    are not followed.
-
-    path: the folder
-    depth: how many levels
-    """
+    """List a folder without hidden names."""
     walk = _Walk(context.reach.files)
     await anyio.to_thread.run_sync(
         walk.run, path, max(1, min(depth, MAX_DEPTH)), abandon_on_cancel=True
@@ -51,11 +46,7 @@ async def list_files(context: Context, path: str = ".", depth: int = 2) -> Done:
 
 @tool(effect="none")
 async def search_files(text: str, context: Context, path: str = ".") -> Done:
-    """Find lines that contain a text, without regard to case, and files whose name does.
-
-    text: what to look for, as it stands; no pattern
-    path: a folder or a file to look in
-    """
+    """Find lines and file names that contain a text; no pattern, any case."""
     if not text.strip():
         raise ToolError("the search text is empty")
     if "\n" in text:

@@ -38,4 +38,4 @@ async def exit_plan_mode(plan: str) -> Done:
     )
 
 
-TOOLS = (enter_plan_mode, exit_plan_mode)
+TOOLS = (enter_plan_mode, exit_plan_mode.with_mode("plan"))

@@ -193,7 +193,12 @@ class ProcessTool:
     def __init__(self, *, wide: bool = False) -> None:
         self._effect: Effect = "host" if wide else "local_write"
         self.spec = Spec(
-            "process", _DESCRIPTION, make_schema(ProcessArguments), self._effect, "never"
+            "process",
+            _DESCRIPTION,
+            make_schema(ProcessArguments),
+            self._effect,
+            "never",
+            hint="terminal sessions",
         )
 
     def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect:

@@ -59,11 +59,7 @@ def make_web_search_tool(
 
     @tool(effect="fetch", reads=UNTRUSTED, timeout_s=60)
     async def web_search(query: str, context: Context, max_results: int = DEFAULT_HITS) -> Done:
-        """Search the web. Gives titles, addresses and excerpts; read a page itself with web_fetch.
-
-        query: what to look for, in a few words
-        max_results: at most 20
-        """
+        """Search the web; read what you find with web_fetch."""
         query = " ".join(query.split())
         if not query or len(query) > MAX_QUERY_CHARS:
             raise ToolError(

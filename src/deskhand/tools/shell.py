@@ -91,12 +91,10 @@ def _make_shell(usual_s: float) -> FunctionTool:
     async def shell(
         command: str, context: Context, timeout_s: float = usual_s, cwd: str = ""
     ) -> Done:
-        """Run a bash command in the workspace. It sees only the workspace and the folders allowed,
-        and of the network only hosts that were allowed, by http and https.
+        """Run a bash command in the workspace, without input. It reaches allowed folders and,
+        by http and https, allowed hosts.
 
-        command: what to run; nobody can type into it
-        timeout_s: seconds until it is killed, with everything that it started; at most 600
-        cwd: the folder to run it in, if not the workspace
+        timeout_s: at most 600
         """
         return await _run_command(command, context, min(max(timeout_s, 1.0), MAX_TIMEOUT_S), cwd)
 

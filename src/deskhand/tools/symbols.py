@@ -39,7 +39,7 @@ async def list_symbols(context: Context, path: str = ".", name: str = "") -> Don
     return await make_bounded_result("\n".join(look.hits) or nothing, context, label, look.note)
 
 
-@tool(effect="none")
+@tool(effect="none", hint="in code")
 async def find_references(name: str, context: Context, path: str = ".") -> Done:
     """Find the lines of code that use a name, as a whole word; its definitions are marked.
 

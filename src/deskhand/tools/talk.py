@@ -29,21 +29,13 @@ async def think(thought: str, context: Context) -> Done:
 
 @tool
 async def ask_user(question: str, context: Context, choices: list[str] = []) -> PersonQuestion:  # noqa: B006 -- becomes a schema
-    """Ask the person for something that you cannot find out yourself, and wait for the answer.
-
-    question: one clear question
-    choices: the possible answers, if they are few
-    """
+    """Ask the person what you cannot find out yourself."""
     return PersonQuestion(question, tuple(choices))
 
 
 @tool
 async def read_output(handle: str, context: Context, offset: int = 0) -> Done:
-    """Read on in an output that was too long to be shown.
-
-    handle: from the note in the output
-    offset: where to begin, in bytes
-    """
+    """Read on in an output, by the handle in its note."""
     try:
         data = await context.reach.host.get_blob(handle.strip("'\" "))
     except BlobMissing as error:
@@ -77,10 +69,7 @@ class SendMessage:
     def __init__(self, reads_log: frozenset[str]) -> None:
         self._reads_log = reads_log
         self.effects: tuple[Effect, ...] = ("send_owner", "send_other")
-        description = (
-            "Send a message now, before the answer: to this conversation, or to another chat of "
-            "a channel."
-        )
+        description = "Send a message before your answer: here, or to another chat."
         self.spec = Spec(
             "send_message", description, make_schema(OutgoingMessage), "send_owner", "commit"
         )

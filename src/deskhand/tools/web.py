@@ -78,27 +78,17 @@ async def fetch_plain(url: Url, wish: Wish, context: Context) -> Fetched:
 class Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `web_fetch`."""
 
-    url: Annotated[str, msgspec.Meta(description="the whole address, with https://")]
-    question: Annotated[
-        str, msgspec.Meta(description="answer this from the page, instead of showing it")
-    ] = ""
-    selector: Annotated[str, msgspec.Meta(description="CSS selector of the only parts to show")] = (
-        ""
-    )
-    offset: Annotated[int, msgspec.Meta(description="the character to begin with")] = 0
-    limit: Annotated[int, msgspec.Meta(description="how many characters, up to 100000")] = (
-        DEFAULT_CHARS
-    )
+    url: str
+    question: Annotated[str, msgspec.Meta(description="answered instead of showing the page")] = ""
+    selector: Annotated[str, msgspec.Meta(description="CSS")] = ""
+    offset: int = 0
+    limit: int = DEFAULT_CHARS
     tier: Annotated[
         Literal["", "plain", "browser", "rendered"],
-        msgspec.Meta(
-            description="browser: for sites that refuse programs; rendered: scripts are run first (slow)"  # noqa: E501
-        ),
+        msgspec.Meta(description="rendered runs scripts"),
     ] = ""
-    wait_s: Annotated[
-        float, msgspec.Meta(description="with rendered, how long scripts may run")
-    ] = 3.0
-    timeout_s: Annotated[float, msgspec.Meta(description="at most 60")] = 30.0
+    wait_s: float = 3.0
+    timeout_s: float = 30.0
 
 
 class _Wanted(msgspec.Struct, frozen=True):
@@ -119,10 +109,8 @@ class WebFetch:
         self._tiers: dict[TierName, Tier] = {"plain": fetch_plain, **(tiers or {})}
         self._pages = Pages(self._config.cache_min * 60)
         description = (
-            "Read a page or document (HTML, PDF, office) of the public web as Markdown, in "
-            "pieces where it is long. "
-            "Documentation often has PAGE.md and /llms.txt for models: fetch those by their "
-            "own address."
+            "Read a web page or document as Markdown, in pieces of `limit` characters. "
+            "Documentation often has PAGE.md or /llms.txt."
         )
         wait_s = 2 * MAX_TIMEOUT_S + 30
         self.spec = Spec(
