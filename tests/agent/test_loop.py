@@ -18,7 +18,7 @@ from deskhand.agent.fold import fold
 from deskhand.agent.state import State
 from deskhand.models.base import Item, Model, Request, TextDelta
 from deskhand.policy.rules import Decision
-from deskhand.testing.bench import ANN, BOB, SESSION, Bench, said
+from deskhand.testing.bench import ANN, BOB, PLACE, SESSION, Bench, said
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.tools import ChangeTool, FileTool
 from deskhand.tools.base import Context, Outcome, Spec, Tool, make_result
@@ -36,7 +36,7 @@ from deskhand.types.events import (
 from deskhand.types.identity import Command, Edit, Reaction, When
 from deskhand.types.labels import LOCAL
 from deskhand.types.limits import Limits
-from deskhand.types.messages import Message, ToolCall
+from deskhand.types.messages import Message, Text, ToolCall
 from deskhand.types.turn import STOP_TURN_ONLY
 
 MakeBench = Callable[[Model, Sequence[Tool]], Bench]
@@ -523,3 +523,29 @@ async def test_who_takes_what_it_has_room_for_is_given_all(bench: MakeBench) -> 
         talk.configure(limits=limits)
         await talk.say("hello " * 100)
         assert said_last in (await talk.sent())[-1]
+
+
+async def test_a_tool_that_is_gone_after_a_crash_may_have_run(bench: MakeBench) -> None:
+    """The model must not believe that nothing happened because the tool is no longer there."""
+    slow = SlowTool()
+    b = bench(ScriptedModel(slow_then_echo), [slow])
+    await b.tell("go")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(b.drive)
+        await slow.running.wait()
+        tasks.cancel_scope.cancel()
+    b.agent = msgspec.structs.replace(b.agent, tools={})
+    b.start()
+    assert await b.drive() is None
+    (result,) = await b.results()
+    assert result.status == "interrupted" and "may or may not have happened" in result.text
+
+
+async def test_messages_behind_the_same_event_have_keys_of_their_own(bench: MakeBench) -> None:
+    """Also where the first is on disk already: a key that is there is no message to send."""
+    b = bench(ScriptedModel(), [])
+    await b.session.load()
+    for text in ("one", "two"):
+        b.session.journal.enqueue_message(PLACE, (Text(text),))
+        await b.session.journal.commit()
+    assert await b.sent() == ["one", "two"]

@@ -47,8 +47,10 @@ def admit_next(
 
     The classes in order: a stop; other commands, and what goes back; answers to what is open;
     messages that interrupt; messages that steer, once no call is running; and at the end of the
-    turn all that queued, as it arrived. Call it again after folding the events. They are none for
-    what goes back: that needs the log (`rewind`).
+    turn all that queued, as it arrived. A message that comes instead of an answer closes the
+    question, and with it all calls that are still open.
+
+    Call it again after folding the events. They are none for what needs the whole log (`rewind`).
     """
     for wanted in (_admit_stop, _admit_command, _admit_answer, _admit_interrupt, _admit_message):
         for row in waiting:

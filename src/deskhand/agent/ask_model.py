@@ -35,8 +35,9 @@ async def ask_model(session: Session, step: AskModel, now: float) -> None:
     """Ask a model once, and record its reply, or its failure and what is tried next.
 
     What a person cuts short is recorded as an interrupted reply, with what was said so far; where
-    nothing was, nothing is recorded. A reply is not on disk when this returns: the next step
-    commits it together with its own events. A failure is.
+    nothing was, nothing is recorded. Everything that the model is told is on disk before it is
+    asked, but for reports of deliveries. A reply is not on disk when this returns: it is committed
+    with the results of its calls, or with the end of the turn. A failure is.
 
     Raises StaleSession, StoreUnavailable. What a model or a plugin raises is recorded.
     """

@@ -51,8 +51,9 @@ async def end_turn(session: Session, step: EndTurn) -> None:
 
 
 async def give_up(session: Session, reason: str) -> None:
-    """End the turn, and everything that waits, with a visible failure: the session must be usable
-    again. The reason is kept in a dead letter. Raises StaleSession, StoreUnavailable."""
+    """End the turn, with everything that may enter it, in a visible failure: the session must be
+    usable again. Messages that queued for the next turn go on waiting. The reason is kept in a dead
+    letter. Raises StaleSession, StoreUnavailable."""
     session.drop()
     try:
         await session.load()

@@ -1,4 +1,4 @@
-"""The one place where a session's events are made: folded at once, written together, shown
+"""What a session is about to write: events are folded at once, written together, and shown
 after."""
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ class Journal:
         self._outbox: list[Outgoing] = []
         self._changes: list[Change] = []
         self._delivered: list[str] = []
+        self._message_n = 0
+        self._messages = 0
         self._weighed = 0
         self._weighed_at = 0
         self._weight = 0
@@ -146,10 +148,15 @@ class Journal:
         reply_to: str = "",
         ask: Choices | None = None,
     ) -> None:
-        """Owe an answer there, if answers there go through the outbox."""
+        """Owe an answer there, if answers there go through the outbox. Record first what it is
+        about: its key names the last event, and after a crash it must be the same."""
         if not uses_outbox(to):
             return
-        key = f"{self.session}#{self.state.n}.{len(self._outbox)}"
+        if self.state.n != self._message_n:
+            self._message_n = self.state.n
+            self._messages = 0
+        key = f"{self.session}#{self.state.n}.{self._messages}"
+        self._messages += 1
         quiet, links = self._defang_links(parts)
         outgoing = Outgoing(key, to, quiet, reply_to, ask, links=links)
         self._outbox.append(self._runtime.secrets.redact_outgoing(outgoing))

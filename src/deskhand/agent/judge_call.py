@@ -12,7 +12,7 @@ from ..policy.rules import Case, Decision
 from ..policy.together import JointAsk
 from ..tools.aliases import TOOL_ALIASES, find_tool
 from ..tools.attempt import ReadyCall
-from ..tools.base import Tool, get_effect_function
+from ..tools.base import Tool, Tools, get_effect_function
 from ..types.events import BoundCall, CallClosed
 from ..types.messages import ResultPart, ToolResult
 from ..types.turn import OpenCall, make_failed_result
@@ -29,24 +29,27 @@ Verdict = ReadyCall | ToolResult | JointAsk | CallClosed
 
 async def judge_call(session: Session, call: OpenCall) -> Verdict:
     """What becomes of this call. Raises StoreError."""
-    agent = session.agent
-    name = call.call.name
-    tool = find_tool(name, agent.tools)
-    if tool is None:
-        near = get_close_matches(name[:NAME_CHARS], agent.tools, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(agent.tools)}"
-        return make_failed_result(call, "error", f"there is no tool {name!r}; {hint}")
-
+    # What happened before comes first: the tool may be gone since then.
     if call.answer is not None:  # a person answered the question that this call asked
         parts = tuple(part for part in call.answer.parts if isinstance(part, ResultPart))
         return ToolResult(call.call.id, parts)
     if call.ask is not None:
         return make_failed_result(call, *approval.explain_unanswered(call.ask))
-    if call.started and tool.spec.replay == "never":  # this process did not see its end
-        return make_failed_result(call, "interrupted", UNCERTAIN)
+    tools = session.agent.tools
+    tool = find_tool(call.call.name, tools)
+    if call.started and (tool is None or tool.spec.replay == "never"):
+        return make_failed_result(call, "interrupted", UNCERTAIN)  # nobody saw its end
+    if tool is None:
+        return make_failed_result(call, "error", _describe_missing_tool(call.call.name, tools))
     if call.refusal:
         return make_failed_result(call, "denied", f"not permitted: {call.refusal}")
     return await _ask_policy(session, call, tool)
+
+
+def _describe_missing_tool(name: str, tools: Tools) -> str:
+    near = get_close_matches(name[:NAME_CHARS], tools, 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(tools)}"
+    return f"there is no tool {name!r}; {hint}"
 
 
 async def _ask_policy(session: Session, call: OpenCall, tool: Tool) -> Verdict:

@@ -1,4 +1,15 @@
-"""The agent loop: do what a session owes, one step at a time, until it can rest."""
+"""The agent loop: do what a session owes, one step at a time, until it can rest.
+
+What is on disk when a step is over:
+
+- taking in messages: their events, and that they were taken in
+- AskModel: what the model was told; a failure; not yet a reply
+- RunTools: before a call that must not run twice, that it starts; results not yet, unless the call
+  took longer than a moment
+- Compact: the shorter context
+- Wait: everything, and when to wake the session
+- EndTurn: everything, with the answer in the outbox
+"""
 
 from __future__ import annotations
 
@@ -17,9 +28,9 @@ from .session import Session
 async def drive(session: Session) -> float | None:
     """Do everything that this session owes.
 
-    Returns when to wake the session (seconds since the epoch), or None when it can rest until a
-    message arrives. Can be killed at any line: the log is the only truth, and the next call goes on
-    from it.
+    Returns when to wake the session (seconds since the epoch; at the latest when the monotonic
+    clock shows `session.rest.tick`), or None when it can rest until a message arrives. Can be
+    killed at any line: the log is the only truth, and the next call goes on from it.
 
     Raises StaleSession if another process drives this session, StoreUnavailable if nothing can be
     written.

@@ -63,9 +63,9 @@ def _step_after_failure(turn: Turn, now: float) -> Step:
         return AskModel((), "final" not in turn.hinted) if turn.compacted else Compact(0)
     if last.retry_at is None:
         return EndTurn("failed", f"Sorry, I could not answer: {last.detail}")
-    at = (
-        last.retry_at if now >= turn.failed_at else now
-    )  # before the failure: somebody has set the clock back
+    at = last.retry_at
+    if now < turn.failed_at:  # somebody has set the clock back
+        at = now
     if at - now > SHORT_WAIT_S:
         return Wait(at, at - turn.failed_at)
     return AskModel((), "final" not in turn.hinted, last.next_model, at)

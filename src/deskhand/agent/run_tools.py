@@ -86,9 +86,10 @@ async def _judge_front(session: Session, calls: Sequence[OpenCall]) -> list[Read
 def _close_unasked(session: Session, closed: CallClosed) -> None:
     """The turn has asked too often: people are told so once."""
     turn = session.turn
-    if turn.asked == approval.ASKS_PER_TURN:
-        session.journal.enqueue_message(turn.address, (Text(closed.reason),))
+    is_first = turn.asked == approval.ASKS_PER_TURN
     session.journal.record(closed)
+    if is_first:
+        session.journal.enqueue_message(turn.address, (Text(closed.reason),))
 
 
 async def _run_group(session: Session, group: Sequence[ReadyCall]) -> None:

@@ -61,8 +61,8 @@ class Workspace(Protocol):
 
 class Commands(Protocol):
     def run(self, state: State, row: Waiting, /) -> list[AnyEvent] | None:
-        """The events of a chat command, or of options to be set; [] for what goes back in the log
-        (`rewind`), None for anything else."""
+        """The events of a chat command, or of options to be set; [] for what needs the whole log
+        (`rewind`: /undo, /branch and their kin), None for anything else."""
 
 
 class ModelLimits(Protocol):

@@ -37,7 +37,8 @@ class Inbox:
 
     def may_admit(self, state: State) -> bool:
         """Whether it is worth looking for messages that may enter now."""
-        return self.has_news or self.left_at not in (None, state.n)
+        has_moved_on = self.left_at is not None and self.left_at != state.n
+        return self.has_news or has_moved_on
 
 
 class Rest:
@@ -161,7 +162,8 @@ class Session:
 
     def prepare_admission(self, inbound: Inbound, principal: Principal) -> FirstCommit | None:
         """For a session at rest that is in memory: makes the commit that takes this message in, to
-        ride in the transaction of its acceptance."""
+        ride in the transaction of its acceptance. Nobody may drive the session until
+        `apply_admission`: `Dispatch.reserve` sees to that."""
         journal = self.journal
         state = self.state
         at_rest = journal.is_loaded and state.turn is None and not self.inbox.has_news
