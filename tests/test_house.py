@@ -39,7 +39,7 @@ def test_broad_excepts_stand_in_eight_kinds_of_places() -> None:
     allowed = {
         "agent/ask_model.py",  # a model call
         "models/side_completion.py",  # a model call
-        "tools/attempt.py",  # a tool run
+        "tools/execute_tool.py",  # a tool run
         "supervision/restart_with_backoff.py",  # a supervised child
         "gateway/dispatch.py",  # a supervised child
         "gateway/outbox.py",  # a send
@@ -72,7 +72,7 @@ QUERY_MODULES = (
     "memory/facts.py",
     "memory/queries.py",
     "secrets/queries.py",
-    "store/project.py",
+    "store/projections.py",
     "store/queries.py",
     "store/read_queries.py",
     "store/sqlite.py",

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from deskhand.agent.compaction import make_ledger
+from deskhand.agent.compacted_event import make_ledger
 from deskhand.agent.fold import fold
 from deskhand.agent.state import Conversation, State
 from deskhand.assembly.trace import Trace

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from deskhand.agent.compaction import make_ledger
+from deskhand.agent.compacted_event import make_ledger
 from deskhand.agent.fold import fold
 from deskhand.agent.state import State
 from deskhand.types import events as e

@@ -18,9 +18,9 @@ from deskhand.jobs.cron_tool import NAME as CRON
 from deskhand.jobs.manage_tool import NAME as MANAGE
 from deskhand.jobs.manage_tool import ManageJob, write_hook_stubs
 from deskhand.policy.checks import AgentPolicy
+from deskhand.policy.jobs_from_untrusted import JOB_TOOLS
 from deskhand.policy.postures import POSTURES, posture_rules
 from deskhand.policy.rules import Case
-from deskhand.policy.unattended import JOB_TOOLS
 from deskhand.store.queries import add_member
 from deskhand.testing.jobs import JobDesk
 from deskhand.tools.base import Context

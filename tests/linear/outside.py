@@ -57,7 +57,7 @@ OURS: Final = frozenset(
 """Structs that hold the owner's words or ours, and patterns among them."""
 CAPPED: Final[dict[str, tuple[int, str]]] = {
     "models/shim_": (8_192, "the shim refuses a longer request, and a longer program"),
-    "types/losses.py:": (
+    "types/intended_loss.py:": (
         8_000,
         "policy/unnamed_files.py looks at no more of what was said, and at no longer paths",
     ),
@@ -94,7 +94,7 @@ MADE: Final[dict[str, str]] = {
     "models/shim_library.py:has_example_shape": "a number or a text, escaped; one word",
     "models/shim_mending.py:make_swap_program": "a word, escaped",
     "models/shim_programs.py:strip_sample_values": "a value of a listing, escaped",
-    "types/losses.py:_is_replacement_requested": "a path of at most 1,000 characters in a request of which at most 8,000 are looked at",  # noqa: E501
+    "types/intended_loss.py:_is_replacement_requested": "a path of at most 1,000 characters in a request of which at most 8,000 are looked at",  # noqa: E501
     "types/spoken_words.py:normalize_words": "our own spellings",
     "types/spoken_words.py:take": "our own words; no text of more than 200 characters is read",
 }

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from deskhand.policy.unnamed_files import find_unnamed_change
-from deskhand.types.losses import is_file_mentioned
+from deskhand.types.intended_loss import is_file_mentioned
 
 FILES = {"todo.md", "config.ini", "temp.log", "docs/letter.txt", "docs/temp.log", "report_old.md"}
 FOLDERS = {"docs", "src"}

@@ -14,8 +14,8 @@ import pytest
 
 from deskhand.skills.skill import Skills, SkillSource
 from deskhand.skills.tools import skill_tools
-from deskhand.tools.attempt import run_tool
 from deskhand.tools.base import Context, Done, Tool
+from deskhand.tools.execute_tool import run_tool
 from deskhand.tools.files import edit_file, read_file, write_file
 from deskhand.tools.folders import list_files, search_files
 from deskhand.tools.label_marks import load_marks
@@ -270,7 +270,7 @@ BY_NAME = {
     "tools/files.py": "where there is no file: whether there is one is told to nobody who may not see it",  # noqa: E501
 }
 TOLD_BY_NAME = {
-    "tools/attempt.py": "the names in a call that failed; what was read has said its own label",
+    "tools/execute_tool.py": "the names in a call that failed; what was read says its own label",
     "jobs/sources.py": "names that were seen when something changed",
     "workspace/undo_journal.py": "names in the journal, of which the bytes are blobs with labels of their own",  # noqa: E501
     "workspace/diffs.py": "names in the journal, of which the bytes are blobs with labels of their own",  # noqa: E501

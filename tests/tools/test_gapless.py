@@ -29,8 +29,8 @@ from deskhand.skills.skill import Skills, SkillSource
 from deskhand.skills.tools import skill_tools
 from deskhand.store.blobs import Blobs
 from deskhand.tools import tree
-from deskhand.tools.attempt import run_tool
 from deskhand.tools.base import Done, Tool, ToolScope
+from deskhand.tools.execute_tool import run_tool
 from deskhand.tools.files import edit_file, read_file, write_file
 from deskhand.tools.folders import list_files, search_files
 from deskhand.tools.program.tools import survey_files

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from deskhand.models.side_completion import Aside
 from deskhand.net.client import Fetched, Net, NetLimits
 from deskhand.net.url import Url
-from deskhand.policy.gate import collect_known_texts
+from deskhand.policy.information_flow import collect_known_texts
 from deskhand.testing.site import PRIVATE, LocalSite, on_one_port
 from deskhand.tools.aliases import find_tool
 from deskhand.tools.base import Context, Done

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deskhand.types.losses import is_loss_requested
+from deskhand.types.intended_loss import is_loss_requested
 from deskhand.types.programs import FileChange
 
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ..policy import approval
 from ..policy.approval import describe_approvers, may_approve, render_approver_notice
-from ..policy.together import JointAsk, join_reasons, render_joint_context, select_joint_asks
+from ..policy.joint_asks import JointAsk, join_reasons, render_joint_context, select_joint_asks
 from ..types.commit import Choices
 from ..types.events import ApprovalAsked, Turn
 from ..types.identity import Address

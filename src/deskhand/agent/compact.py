@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..models.window import fit_messages, message_budget
 from ..types.steps import Compact, Condensed
-from .compaction import make_compaction
+from .compacted_event import make_compaction
 from .session import Session
 
 

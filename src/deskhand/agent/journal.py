@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..models.base import Encoded
-from ..policy.gate import apply_trust, defang_links, downgrade_label
+from ..policy.information_flow import apply_trust, defang_links, downgrade_label
 from ..types.commit import Change, Choices, Commit, Outgoing, SayPart
 from ..types.events import AnyEvent, Compacted, Recorded
 from ..types.identity import OWN_SURFACES, Address

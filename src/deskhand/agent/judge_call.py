@@ -7,12 +7,12 @@ from difflib import get_close_matches
 from ..policy import approval
 from ..policy.approval import CallSetting, render_arguments
 from ..policy.consent import find_grant
-from ..policy.gate import Given, collect_known_texts
+from ..policy.information_flow import Given, collect_known_texts
+from ..policy.joint_asks import JointAsk
 from ..policy.rules import Case, Decision
-from ..policy.together import JointAsk
 from ..tools.aliases import TOOL_ALIASES, find_tool
-from ..tools.attempt import ReadyCall
 from ..tools.base import Tool, Tools, get_effect_function
+from ..tools.execute_tool import ReadyCall
 from ..types.events import BoundCall, CallClosed
 from ..types.messages import ResultPart, ToolResult
 from ..types.turn import OpenCall, make_failed_result

@@ -28,7 +28,7 @@ from ..types.identity import Command, Principal, Rewind, Waiting
 from ..types.messages import Usage
 from ..types.options import TITLE_CHARS, SessionOptions
 from ..types.turn import make_interruptions, make_message_received, merge_messages
-from .compaction import make_ledger, number_messages
+from .compacted_event import make_ledger, number_messages
 from .fold import fold
 from .state import State
 

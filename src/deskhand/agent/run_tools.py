@@ -11,10 +11,10 @@ import anyio
 from msgspec.structs import replace
 
 from ..policy import approval
-from ..policy.gate import withhold_private_parts
-from ..policy.together import JointAsk
-from ..tools.attempt import ReadyCall, run_tool
+from ..policy.information_flow import withhold_private_parts
+from ..policy.joint_asks import JointAsk
 from ..tools.base import Done, PersonQuestion
+from ..tools.execute_tool import ReadyCall, run_tool
 from ..types.door import PREVIEW_CHARS, Progress
 from ..types.events import CallClosed, OptionsSet, QuestionAsked, ToolFinished, ToolStarted
 from ..types.interrupt import run_if_slow

@@ -11,7 +11,7 @@ from ..models.base import Model
 from ..models.tokens import estimate_tokens
 from ..models.window import KEPT_STEPS
 from ..policy.approval import may_approve
-from ..policy.gate import source_host
+from ..policy.information_flow import source_host
 from ..types.commands import COMMANDS, WELCOME
 from ..types.errors import ModelError
 from ..types.events import AnyEvent, CommandRun, OptionsSet

@@ -21,10 +21,10 @@ from ..policy.checks import (
     private_data,
     strictest,
 )
+from ..policy.jobs_from_untrusted import jobs_from_outside
 from ..policy.plan import plan_approval, plan_mode
 from ..policy.postures import Posture, posture_rules, role_rules
 from ..policy.rules import Case, Decision, Rule
-from ..policy.unattended import jobs_from_outside
 from ..tools.aliases import normalize_arguments
 from ..tools.command_line import SHELL, get_command_line
 from ..tools.define import decode_json

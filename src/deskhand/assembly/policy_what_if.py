@@ -14,7 +14,7 @@ from ..agent.fold import fold
 from ..agent.state import State
 from ..config import keys
 from ..config.config import Config, Settings, parse_config
-from ..policy.gate import apply_trust, collect_known_texts, downgrade_label
+from ..policy.information_flow import apply_trust, collect_known_texts, downgrade_label
 from ..policy.rules import Case, Decision, Verdict
 from ..store.base import Store
 from ..tools.aliases import TOOL_ALIASES

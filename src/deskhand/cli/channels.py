@@ -12,7 +12,7 @@ from ..channels.base import Introduction
 from ..channels.settings import ChannelConfig
 from ..config.first_settings import store_secret, store_setting
 from ..gateway.channel_loader import fetch_introduction
-from ..gateway.local_stream import ask_health
+from ..gateway.terminal_socket import ask_health
 from ..store.blobs import Blobs
 from ..types.errors import DeskhandError
 from ..types.health import HealthFact

@@ -13,7 +13,7 @@ import click
 from ..config.clock import SystemClock
 from ..config.config import Settings
 from ..config.statements import load_statements
-from ..gateway.local_stream import ask_health
+from ..gateway.terminal_socket import ask_health
 from ..runtime.held_files import Approving
 from ..store.sqlite import SqliteStore
 from ..supervision.lock import read_holder

@@ -8,7 +8,7 @@ from typing import assert_never
 import anyio
 from msgspec.structs import replace
 
-from ..agent.compaction import is_compacted
+from ..agent.compacted_event import is_compacted
 from ..agent.fold import fold
 from ..agent.state import State
 from ..assembly.host import Host

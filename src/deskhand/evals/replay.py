@@ -15,10 +15,10 @@ import msgspec
 from msgspec.structs import replace
 
 from ..agent.agent import Agent, with_options
-from ..agent.compaction import make_compaction
+from ..agent.compacted_event import make_compaction
 from ..agent.context import build_request
 from ..agent.fold import fold
-from ..agent.masking import next_mask_point
+from ..agent.message_variants import next_mask_point
 from ..agent.next_step import next_step
 from ..agent.state import State
 from ..models.base import Model, Reply, Request

@@ -35,7 +35,7 @@ from ..memory.project import Base, Merge, merge_sheet
 from ..memory.project_text import RenderedFact, Sheet, render_fact
 from ..memory.project_write import replace_if_unchanged
 from ..memory.queries import NotesVersion, ReflectedSession
-from ..policy.gate import may_see
+from ..policy.information_flow import may_see
 from ..tools.label_marks import OWNER_READERS, encode_path, is_private, load_scope_marks
 from ..tools.paths import Place, Workspace
 from ..tools.queries import set_label

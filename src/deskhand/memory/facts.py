@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from ..policy.gate import may_see
+from ..policy.information_flow import may_see
 from ..store.base import Store
 from ..types.commit import Change
 from ..types.labels import Label

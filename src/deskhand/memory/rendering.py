@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
-from ..policy.gate import format_sources
+from ..policy.information_flow import format_sources
 from ..types.events import Recalled
 from ..types.labels import LOCAL, join_labels
 from ..types.messages import Text

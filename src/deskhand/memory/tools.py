@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from ..policy.gate import format_sources
+from ..policy.information_flow import format_sources
 from ..tools.base import Context, Done, Tool, call_label, make_result
 from ..tools.define import tool
 from ..types.errors import ToolError

@@ -6,7 +6,7 @@ import csv
 import re
 from collections.abc import Sequence
 
-from ..types.losses import is_file_mentioned, is_loss_requested
+from ..types.intended_loss import is_file_mentioned, is_loss_requested
 from ..types.programs import FileChange, Rehearsed
 from .shim_library import find_borrowed_word
 from .shim_programs import (

@@ -8,7 +8,7 @@ import re
 
 import msgspec
 
-from ..types.losses import is_file_mentioned
+from ..types.intended_loss import is_file_mentioned
 from ..types.programs import Rehearsed
 from ..types.python_source import parse_python
 from .shim_request import ALL_FILES, FREE_EDIT, STOP_WORDS, split_words

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..types.losses import is_file_mentioned
+from ..types.intended_loss import is_file_mentioned
 from ..types.python_source import parse_python
 from .shim_request import FILE_NAME, FREE_EDIT, READ_ONLY
 from .shim_turn import ShimTurn

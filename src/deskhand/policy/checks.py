@@ -9,7 +9,7 @@ import msgspec
 
 from ..types.effects import OUTWARD
 from .commands import find_doubt
-from .gate import find_objection
+from .information_flow import find_objection
 from .rules import COMMAND_TOOLS, Case, Decision, Rule, Verdict, apply_rules
 
 STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}

@@ -13,7 +13,7 @@ import msgspec
 from ..net.url import parse_host, parse_url
 from ..types.effects import Effect
 from ..types.errors import AddressRefused
-from .gate import ADDRESS_ARGUMENTS
+from .information_flow import ADDRESS_ARGUMENTS
 
 HOST_EFFECTS: frozenset[Effect] = frozenset({"fetch", "network"})
 """Effects that go to a host which stands in the arguments."""

@@ -16,8 +16,8 @@ from ..types.labels import Label
 from ..types.options import SessionOptions
 from . import command_lists as blocked
 from .commands import format_unclear
-from .gate import Given
 from .hosts import HOST_EFFECTS, UNREADABLE_HOST, extract_hosts, is_host_match
+from .information_flow import Given
 from .words import WordReader, parse_command
 
 Verdict = Literal["allow", "ask", "deny"]

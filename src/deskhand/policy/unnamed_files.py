@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from ..types.losses import is_file_mentioned, is_loss_requested
+from ..types.intended_loss import is_file_mentioned, is_loss_requested
 from ..types.programs import RUN_PROGRAM, RunArguments
 from .commands import split_shell_words, split_simple_commands
 from .programs import WRAPPER_PROGRAMS

@@ -23,7 +23,7 @@ from ..gateway.standing_grants import revoke_grant
 from ..models.local_servers import find_servers
 from ..models.request_fields import SMALL_MODEL_UNSUPPORTED, find_unsupported_fields
 from ..models.weights import PROVIDER, WeightsFolder
-from ..policy.gate import may_see
+from ..policy.information_flow import may_see
 from ..secrets.inbound_redaction import reject_secrets
 from ..skills.skill import Skills
 from ..skills.tools import why_held

@@ -42,13 +42,13 @@ from ..gateway.dispatch import Dispatch, SelectSession
 from ..gateway.door import LocalDoor
 from ..gateway.feed import Feed
 from ..gateway.housekeeping import run_anchoring, run_sweeping, watch_inbox
-from ..gateway.local_stream import SocketTap
-from ..gateway.local_stream import serve_socket as serve_socket
 from ..gateway.machine_rounds import MachineRounds
 from ..gateway.outbox import Outbox, Render, render_unchanged
 from ..gateway.outgoing_redaction import without_secrets
 from ..gateway.publisher import EventPublisher
 from ..gateway.streamed_replies import Drafts
+from ..gateway.terminal_socket import SocketTap
+from ..gateway.terminal_socket import serve_socket as serve_socket
 from ..gateway.typing_indicator import TypingIndicator
 from ..gateway.usage_footer import UsageFooter
 from ..learning.recall import MeaningFactory, open_no_meaning

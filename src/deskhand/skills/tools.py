@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import anyio.to_thread
 
-from ..policy.gate import list_other_authors
+from ..policy.information_flow import list_other_authors
 from ..tools.approved import CHANGED_TEXT, Bound, load_bound
 from ..tools.base import Context, Done, Tool
 from ..tools.define import tool

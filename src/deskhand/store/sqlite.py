@@ -15,7 +15,7 @@ from ..types.commit import Change, Commit, OutboxRow, OutboxState, Outgoing
 from ..types.errors import Refused, StaleSession, StoreCorrupt
 from ..types.events import Erased, Recorded, decode_event, encode_event, event_kind
 from ..types.identity import Inbound, Principal, Waiting
-from . import project
+from . import projections as project
 from .base import (
     FIRST_PAGE,
     INBOX_LIMIT,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agent.compaction import make_compaction
+from ..agent.compacted_event import make_compaction
 from ..agent.state import State
 from ..models.window import fit_messages
 from ..types.events import Compacted

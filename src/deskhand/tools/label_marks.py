@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 import anyio.to_thread
 from msgspec.structs import replace
 
-from ..policy.gate import may_see
+from ..policy.information_flow import may_see
 from ..types.commit import Change
 from ..types.labels import LOCAL, Label, join_labels
 from . import tree

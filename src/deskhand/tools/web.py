@@ -12,7 +12,7 @@ import msgspec
 from ..models.side_completion import Aside
 from ..net.client import Fetched
 from ..net.url import Url, parse_url
-from ..policy.gate import FETCH_ANSWER_PREFIX
+from ..policy.information_flow import FETCH_ANSWER_PREFIX
 from ..types.errors import NetError, ToolError
 from ..types.labels import UNTRUSTED, Label
 from ..types.messages import ResultStatus, Text, clean_text

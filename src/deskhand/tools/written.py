@@ -16,7 +16,7 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from ..policy.gate import format_sources
+from ..policy.information_flow import format_sources
 from ..sandbox.base import Mount
 from ..store.blobs import DIGEST_PREFIX
 from ..types.commit import Change

@@ -15,7 +15,7 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.responses import Response
 
-from ..policy.gate import may_see
+from ..policy.information_flow import may_see
 from ..sandbox.base import Sandbox
 from ..tools.convert import MAX_DOCUMENT_BYTES
 from ..tools.label_marks import load_scope_marks

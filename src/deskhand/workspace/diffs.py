@@ -14,7 +14,7 @@ from typing import Any, Literal
 import anyio.to_thread
 import msgspec
 
-from ..policy.gate import may_see
+from ..policy.information_flow import may_see
 from ..store.base import Store
 from ..store.blobs import DIGEST_PREFIX
 from ..tools import journal

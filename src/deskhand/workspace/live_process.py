@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import msgspec
 
-from ..policy.gate import format_sources
+from ..policy.information_flow import format_sources
 from ..sandbox.base import Exit, SandboxCommand
 from ..sandbox.terminal import Terminal
 from ..tools.base import CommandRequest, Context, Heard

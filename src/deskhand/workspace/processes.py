@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ..config.config import Settings
 from ..gateway.dispatch import Dispatch
 from ..gateway.machine_rounds import MachineRounds
-from ..policy.gate import withhold_private_parts
+from ..policy.information_flow import withhold_private_parts
 from ..secrets.redaction import Redactor
 from ..store.base import Store
 from ..store.queries import processes_of

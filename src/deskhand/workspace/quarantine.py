@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from ..policy.gate import list_other_authors, may_see
+from ..policy.information_flow import list_other_authors, may_see
 from ..policy.visible import escape_invisible
 from ..store.base import Store
 from ..tools import tree

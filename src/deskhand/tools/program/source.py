@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from ...policy.gate import is_steering_file
+from ...policy.information_flow import is_steering_file
 from .. import tree
 from ..heavy import is_generated_folder
 from ..paths import OpenedFile, Place, descriptor_path, place_of

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ...types.losses import is_file_mentioned
+from ...types.intended_loss import is_file_mentioned
 from ...types.programs import Purpose
 from ..paths import Place
 from .inside.tables import detect_delimiter, parse_markdown_rows

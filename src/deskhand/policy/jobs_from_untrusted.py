@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .checks import AgentPolicy
-from .gate import format_sources
+from .information_flow import format_sources
 from .rules import Case, Decision
 
 JOB_TOOLS = frozenset({"manage_job", "cron"})

@@ -11,7 +11,7 @@ from hypothesis import given as drawn
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from deskhand.policy.gate import (
+from deskhand.policy.information_flow import (
     STEERING_FILES,
     Given,
     apply_trust,

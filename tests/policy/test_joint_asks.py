@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deskhand.policy.approval import ASKS_PER_TURN, interpret_answer, render_arguments
-from deskhand.policy.rules import Case
-from deskhand.policy.together import (
+from deskhand.policy.joint_asks import (
     MAX_QUESTION_CHARS,
     SHAREABLE_EFFECTS,
     JointAsk,
@@ -19,6 +18,7 @@ from deskhand.policy.together import (
     render_joint_context,
     select_joint_asks,
 )
+from deskhand.policy.rules import Case
 from deskhand.types.effects import OUTWARD, Effect
 from deskhand.types.events import ApprovalAsked, BoundCall
 from deskhand.types.identity import Principal

@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 from deskhand.config.config import Config, Home, Settings
-from deskhand.gateway.local_stream import SocketFrame, SocketRequest, ask_health, serve_socket
+from deskhand.gateway.terminal_socket import SocketFrame, SocketRequest, ask_health, serve_socket
 from deskhand.runtime.app import OWNER, App, Parts, open_app
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.door import Progress
