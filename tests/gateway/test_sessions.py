@@ -37,7 +37,9 @@ async def test_a_shell_that_stays(tmp_path: Path) -> None:
         while "on 2\n" not in said:
             said = await desk.call(app, "process", action="poll", id=id_)
         assert "^C" in await desk.call(app, "process", action="write", id=id_, keys=["ctrl+c"])
-        assert await desk.call(app, "process", action="poll", pid=id_, wait_s=0) == "[nothing new]"
+        assert (
+            await desk.call(app, "process", action="poll", pid=id_, wait_s=0) == "[no new output]"
+        )
         said = await desk.call(
             app, "process", action="write", id=id_, input="seq 10000\n", wait_s=2
         )
@@ -49,7 +51,8 @@ async def test_a_shell_that_stays(tmp_path: Path) -> None:
         assert "40 120" in first and "go on with offset=24000]" in first
         assert f"{id_} (sh) running" in await desk.call(app, "process", action="list")
         assert (
-            await desk.call(app, "process", action="list", filter="no such") == "Nothing runs here."
+            await desk.call(app, "process", action="list", filter="no such")
+            == "No sessions are running."
         )
         theirs = await desk.call(
             app, "process", chat="2", action="write", id=id_, input="echo stolen\n"
@@ -66,7 +69,7 @@ async def test_a_shell_that_stays(tmp_path: Path) -> None:
         assert "10000" in await desk.call(app, "process", action="log", id=id_)
         assert (
             await desk.call(app, "process", action="clear")
-            == "The output of 1 that had ended is gone."
+            == "Deleted the output of 1 ended sessions."
         )
         assert "there is no process" in await desk.call(app, "process", action="log", id=id_)
 

@@ -145,7 +145,7 @@ async def test_a_deferred_tool_just_runs_where_it_is_called(tmp_path: Path) -> N
 async def test_what_an_agent_may_not_use_is_neither_found_nor_loaded(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "h", defaults={"models": ["openai/x"], "deny": ["kv_*"]})
     (told,) = await desk.turn((TOOL_SEARCH, {"query": "kv_set"}))
-    assert "no tool that you may use now fits 'kv_set'; there are: list_symbols, " in told
+    assert "no tool that you may use now matches 'kv_set'; there are: list_symbols, " in told
     assert (
         "kv_" not in told.partition("there are")[2] and desk.asked[0].tools == desk.asked[-1].tools
     )
@@ -159,7 +159,7 @@ async def test_what_an_agent_may_not_use_is_neither_found_nor_loaded(tmp_path: P
         (TOOL_SEARCH, {"query": "kv_set kv_get"}),
     )
     assert (
-        "they are there once the plan is approved" in held
+        "more tools are available after the plan is approved" in held
         and "kv_get" in found
         and "kv_set" not in found
     )

@@ -95,14 +95,14 @@ async def test_a_selector_chooses_what_is_given(room: SandboxProvider) -> None:
     )
     assert (await convert_document(PAGE.encode(), room, page)).text == "- one\n\n1\n\n2|**3**"
     for selector, why in (
-        ("p[", "is no CSS selector"),
-        ("video", "nothing that the selector 'video' chooses"),
+        ("p[", "is not a supported CSS selector"),
+        ("video", "nothing that matches the selector 'video'"),
     ):
         with pytest.raises(ToolError, match=why):
             await convert_document(
                 PAGE.encode(), room, ConversionRequest("text/html", selector=selector)
             )
-    with pytest.raises(ToolError, match="is no web page but PDF file: leave the selector out"):
+    with pytest.raises(ToolError, match=r"is not a web page \(PDF file\): leave out the selector"):
         await convert_document(make.pdf([""]), room, ConversionRequest(selector="p"))
 
 
@@ -145,7 +145,7 @@ async def test_what_was_taken_out_is_counted(room: SandboxProvider) -> None:
     assert found.text == "def"
     assert found.hidden == {"hidden elements": 2, "comments": 1, "invisible characters": 3}
     assert found.remarks == (
-        "[taken out because nobody would see it: comments (1), hidden elements (2), "
+        "[removed because it is not visible to people: comments (1), hidden elements (2), "
         "invisible characters (3)]"
     )
 
@@ -425,13 +425,13 @@ BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
     "many parts": (_many_parts, "unpacks to more than 200 MB: a decompression bomb"),
     "entities of entities": (
         lambda: make.word(make.paragraph("&j;"), before=f"<!DOCTYPE x [<!ENTITY a 'ha'>{LAUGHS}]>"),
-        "declares entities of its own, which no office program does",
+        "declares XML entities, which office programs do not use",
     ),
     "an entity that is a file": (
         lambda: make.word(
             make.paragraph("&a;"), before="<!DOCTYPE x [<!ENTITY a SYSTEM 'file:///etc/passwd'>]>"
         ),
-        "declares entities of its own",
+        "declares XML entities",
     ),
     "too many entries": (
         lambda: make.archive(
@@ -452,7 +452,7 @@ BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
     "a broken PDF": (lambda: b"%PDF-1.7 nothing", "is damaged"),
     "an old Office file": (
         lambda: b"\xd0\xcf\x11\xe0" + bytes(600),
-        "is a file of an old Office; save it as docx",
+        "is in an old Office format; save it as docx",
     ),
     "a huge picture": (lambda: b"\x89PNG\r\n\x1a\n" + bytes(4_000_000), "is a picture"),
 }
@@ -512,7 +512,7 @@ async def test_a_long_text_is_cut_and_says_so(room: SandboxProvider) -> None:
 
 
 async def test_what_takes_too_long_is_killed(room: SandboxProvider) -> None:
-    with pytest.raises(ToolError, match="took longer than 1 s to read, and was given up"):
+    with pytest.raises(ToolError, match="took longer than 1 s to read and was stopped"):
         await convert_document(b"<div>" * 150_000, room, ConversionRequest("text/html"), 1.0)
 
 
@@ -546,14 +546,14 @@ class Owned:
         (
             b"",
             Exit(None, signal=11),
-            "broke the program that reads it .signal 11.; nothing else was touched",
+            "crashed the program that reads it .signal 11.; nothing else was affected",
         ),
         (b"", Exit(None, signal=9, limit="memory"), "needs more than 512 MB of memory"),
         (b'{"unreadable": "is odd"}', Exit(0), "the document is odd"),
         (
             b'{"missing": "selectolax"}',
             Exit(0),
-            "is a web page, and what reads those is not installed: pip install",
+            "is a web page, and support for this format is not installed: pip install",
         ),
     ],
 )

@@ -87,7 +87,7 @@ async def test_values_come_without_the_word_of_the_writer(hands: Hands) -> None:
 )
 async def test_anything_else_is_refused_and_not_repeated(hands: Hands, answer: object) -> None:
     hands.write("bill.txt", INJECTED.encode())
-    with pytest.raises(ToolError, match="nothing of it was taken over") as refused:
+    with pytest.raises(ToolError, match="was discarded") as refused:
         await extract(hands, answer, path="bill.txt")
     assert "evil" not in str(refused.value)
 

@@ -65,7 +65,7 @@ async def test_documents_are_read_as_their_text(hands: Hands) -> None:
     assert await hands(read_file, path="report.pdf") == f"{pages}\n[the text of a PDF file]"
     one = await hands(read_file, path="report.pdf", start_line=5)
     assert one == "5 | Bye\n[lines 5-5 of 5]\n[the text of a PDF file]"
-    unseen = "[taken out because nobody would see it: hidden text (1)]"
+    unseen = "[removed because it is not visible to people: hidden text (1)]"
     assert (
         await hands(read_file, path="no extension")
         == f"1 | One\n[the text of a Word document]\n{unseen}"
@@ -184,7 +184,7 @@ async def test_write(hands: Hands) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"content": ""}, "say empty=true"),
+        ({"content": ""}, "set empty=true"),
         ({"mode": "create"}, "exists already"),
         (
             {"mode": "prepend"},
@@ -314,13 +314,13 @@ async def test_edit(hands: Hands, before: bytes, edits: list[dict[str, Any]], af
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"edits": [{"old": "z", "new": "x"}]}, "edit 1: the old text stands nowhere"),
+        ({"edits": [{"old": "z", "new": "x"}]}, "edit 1: the old text was not found"),
         (
             {"edits": [{"old": "a", "new": "x"}, {"old": "a", "new": "y"}]},
-            "edit 2: the old text stands nowhere",
+            "edit 2: the old text was not found",
         ),
-        ({"edits": [{"old": "b", "new": "x"}]}, "edit 1: the old text stands more than once"),
-        ({"edits": [{"old": "bb", "new": "x"}]}, "stands more than once"),
+        ({"edits": [{"old": "b", "new": "x"}]}, "edit 1: the old text occurs more than once"),
+        ({"edits": [{"old": "bb", "new": "x"}]}, "occurs more than once"),
         ({"edits": [{"old": "", "new": "x"}]}, "edit 1: the old text is empty"),
         (
             {"edits": [{"old": "", "new": "x", "replace_all": True}]},
@@ -328,9 +328,9 @@ async def test_edit(hands: Hands, before: bytes, edits: list[dict[str, Any]], af
         ),
         (
             {"edits": [{"old": "z", "new": "x", "replace_all": True}]},
-            "edit 1: the old text stands nowhere",
+            "edit 1: the old text was not found",
         ),
-        ({"edits": [{"old": "a", "new": "a"}]}, "would change nothing"),
+        ({"edits": [{"old": "a", "new": "a"}]}, "would not change"),
         ({"edits": []}, "either edits or a patch"),
         ({}, "either edits or a patch"),
         (

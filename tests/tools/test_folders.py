@@ -55,8 +55,14 @@ async def test_names_that_look_alike_say_so(hands: Hands) -> None:
     assert said.splitlines() == [
         "cafe\\u0301/  (another name differs only by its normal form: 'caf\u00e9')",
         "caf\u00e9/  (another name differs only by its normal form: 'cafe\\u0301')",
-        "notes.txt  4 bytes  (another name differs only by what is not seen: 'notes.txt\\ufe00')",
-        "notes.txt\\ufe00  4 bytes  (another name differs only by what is not seen: 'notes.txt')",
+        (
+            "notes.txt  4 bytes  (another name differs only by invisible characters: "
+            "'notes.txt\\ufe00')"
+        ),
+        (
+            "notes.txt\\ufe00  4 bytes  (another name differs only by invisible characters: "
+            "'notes.txt')"
+        ),
         "other.txt  4 bytes",
         "README.md  4 bytes  (another name differs only by case: 'readme.md')",
         "readme.md  4 bytes  (another name differs only by case: 'README.md')",
@@ -127,13 +133,13 @@ async def test_a_search_has_bounds(hands: Hands) -> None:
     said = (await hands(search_files, text="needle")).splitlines()
     assert (
         len(said) == 202
-        and said[200] == "[only the first 200 hits; look in one folder, or for more]"
+        and said[200] == "[only the first 200 hits; search one folder, or for a longer text]"
     )
     (hands.folder / "many").unlink()
     said = (await hands(search_files, text="needle")).splitlines()
     assert said == [
         "nothing contains 'needle'",
-        "[1 files over 512 KB were not looked into; use grep in shell]",
+        "[1 files over 512 KB were not searched; use grep in shell]",
     ]
 
 

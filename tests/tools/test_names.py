@@ -118,9 +118,9 @@ def test_a_name_that_imitates_an_escape_is_another(one: str, other: str) -> None
         ("café", "cafe\u0301", "its normal form"),
         ("ﬁle", "file", "its normal form"),
         ("\u212bngström", "Ångström", "its normal form"),
-        ("notes.txt", "notes.txt\ufe0f", "what is not seen"),
-        ("notes.txt", "no\u200btes.TXT", "what is not seen"),
-        ("notes.txt", "\U000e0041notes.txt", "what is not seen"),
+        ("notes.txt", "notes.txt\ufe0f", "invisible characters"),
+        ("notes.txt", "no\u200btes.TXT", "invisible characters"),
+        ("notes.txt", "\U000e0041notes.txt", "invisible characters"),
         ("a b", "a\xa0b", "its normal form"),
     ],
 )

@@ -108,24 +108,24 @@ def test_patches(name: str) -> None:
         ("-1\n+2\n", "no hunk"),
         (
             "@@ -1,2 +1,2 @@\n 1\n-3\n+x\n",
-            "hunk 1 of the patch fits nowhere: its old lines must stand",
+            "hunk 1 of the patch does not apply: its old lines must occur",
         ),
         (
             "@@ -1 +1 @@\n-1\n+x\n@@ -4 +4 @@\n-four\n+x\n",
-            "hunk 2 of the patch fits nowhere after the one before it",
+            "hunk 2 of the patch does not apply after the previous hunk",
         ),
         (
             "@@ -9 +9 @@\n-9\n+x\n@@ -1 +1 @@\n-1\n+x\n",
-            "hunk 2 of the patch fits nowhere after the one before it",
+            "hunk 2 of the patch does not apply after the previous hunk",
         ),
-        ("@@ -1 +1 @@\n- 1\n+x\n", "hunk 1 of the patch fits nowhere"),
-        ("@@ -1 +1 @@\n-1\n+x\n*** End\n", "line 4 of the patch begins with none of"),
+        ("@@ -1 +1 @@\n- 1\n+x\n", "hunk 1 of the patch does not apply"),
+        ("@@ -1 +1 @@\n-1\n+x\n*** End\n", "line 4 of the patch does not begin with"),
         (
             "--- a\n+++ a\n@@ -1 +1 @@\n-1\n+x\n--- b\n+++ b\n@@ -1 +1 @@\n-1\n+x\n",
             "more than one file",
         ),
         ("@@ -1 +1 @@\n-1\n+x\ndiff --git a/b b/b\n", "more than one file"),
-        ("@@\n+x\n", "hunk 1 of the patch fits nowhere"),
+        ("@@\n+x\n", "hunk 1 of the patch does not apply"),
         ("@@ -1 +1 @@\n-1\n+x\n" * 501, "501 hunks"),
     ],
 )

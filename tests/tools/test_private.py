@@ -53,7 +53,7 @@ async def test_its_names_are_no_links(hands: Hands, way: str, label: Label) -> N
     before = furnished(hands)
     hands.label = label
     said = await hands(shell, command=WAYS[way])
-    assert "was put back" in said
+    assert "was restored" in said
     for path in [
         hands.folder / name for name in ("USER.md", "MEMORY.md", "Memory", "memory", "memory/sub")
     ]:

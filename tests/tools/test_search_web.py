@@ -161,10 +161,10 @@ async def _addresses() -> list[str]:
 @pytest.mark.parametrize(
     ("status", "says"),
     [
-        (401, "Brave refuses its key"),
-        (403, "Brave refuses its key"),
-        (402, "Brave was asked too often, or what was paid for is used up"),
-        (429, "Brave was asked too often"),
+        (401, "Brave rejected its key"),
+        (403, "Brave rejected its key"),
+        (402, "Brave received too many requests, or its paid quota is used up"),
+        (429, "Brave received too many requests"),
         (500, "Brave answered with status 500"),
     ],
 )
@@ -184,9 +184,7 @@ async def test_where_an_engine_fails_the_free_one_is_asked(
 async def test_without_a_key_nothing_is_asked(hands: Hands, site: LocalSite, key: str) -> None:
     searching = Searching(hands, site, key)
     done = await searching.done(WebSearchConfig("tavily"))
-    assert (
-        "Tavily needs a key: put it into TAVILY_API_KEY." in text_of(done) and done.status == "ok"
-    )
+    assert "Tavily needs a key: set TAVILY_API_KEY." in text_of(done) and done.status == "ok"
     assert [seen.target for seen in site.requests] == [PATHS["duckduckgo"]]
 
 
@@ -216,7 +214,7 @@ async def test_an_engine_of_ones_own_may_stand_on_this_machine(hands: Hands) -> 
         )
         assert "add `json` to `search.formats`" in text_of(hint)
     nowhere = await searching.done(WebSearchConfig("searxng", fallback=False))
-    assert "set web_search.url to yours" not in text_of(nowhere), "the tests have one"
+    assert "set web_search.url" not in text_of(nowhere), "the tests have one"
 
 
 async def test_a_robot_is_told_so(searching: Searching, site: LocalSite) -> None:
@@ -228,14 +226,14 @@ async def test_a_robot_is_told_so(searching: Searching, site: LocalSite) -> None
     ):
         site.page(PATHS["duckduckgo"], body, status)
         done = await searching.done(WebSearchConfig())
-        assert done.status == "error" and "takes us for a robot" in text_of(done)
-        assert "An engine with a key of yours is steadier" in text_of(done)
+        assert done.status == "error" and "takes Deskhand for a robot" in text_of(done)
+        assert "An engine with an API key is more reliable" in text_of(done)
 
 
 async def test_who_asks_for_patience_gets_it(searching: Searching, site: LocalSite) -> None:
     site.page(PATHS["duckduckgo"], "", 429, {"Retry-After": "60"})
     await searching.done(WebSearchConfig())
-    assert "asked us to wait" in text_of(await searching.done(WebSearchConfig()))
+    assert "asked to wait" in text_of(await searching.done(WebSearchConfig()))
     assert len(site.requests) == 1
 
 

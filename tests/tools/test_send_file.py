@@ -83,7 +83,7 @@ async def test_what_is_not_sent(hands: Hands, tmp_path: Path) -> None:
         (f"{outside}/key", "outside the workspace"),
         ("/etc/passwd", "outside the workspace"),
         ("/proc/self/environ", "outside the workspace"),
-        ("folder", "no file but a folder"),
+        ("folder", "is a folder, not a file"),
         ("pipe", "no file"),
         ("nothing", "empty"),
         ("large", "larger than 50 MB"),
@@ -108,8 +108,8 @@ async def test_what_is_for_its_owner_alone_goes_to_nobody_else(hands: Hands) -> 
     )
     for path in ("memory.md", "./link.md", "diary.txt"):
         assert (await hands.done(SEND, path=path)).outbox
-        with pytest.raises(ToolError, match="for its owner alone"):
+        with pytest.raises(ToolError, match="only for its owner"):
             await hands(SEND, path=path, chat="2")
     hands.audience = ("bob",)
-    with pytest.raises(ToolError, match="for its owner alone"):
+    with pytest.raises(ToolError, match="only for its owner"):
         await hands(SEND, path="diary.txt")

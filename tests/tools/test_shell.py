@@ -56,7 +56,7 @@ async def test_where_it_runs(hands: Hands) -> None:
     for cwd in ("nothing", "/root"):
         with pytest.raises(ToolError):
             await hands(shell, command="pwd; ls", cwd=cwd)
-    with pytest.raises(ToolError, match="say what to run"):
+    with pytest.raises(ToolError, match="the command is empty"):
         await hands(shell, command="  ")
 
 
@@ -247,7 +247,7 @@ async def test_what_steers_is_put_back(hands: Hands, before: bytes | None) -> No
         "> .git/hooks/x.sample"
     )
     said = await hands(shell, command=command)
-    assert said.count("is protected, so it was put back; ask the person to change it]") == 2
+    assert said.count("is protected, so it was restored; ask the person to change it]") == 2
     for name in ("RULES.md", ".git/hooks/post-commit"):
         path = hands.folder / name
         assert (path.read_bytes() if path.exists() else None) == before
@@ -277,7 +277,7 @@ async def test_without_a_sandbox_nothing_is_run(tmp_path: Path) -> None:
     for _ in range(2):
         with pytest.raises(
             ToolError,
-            match=r"^No sandbox works on this machine, so no command is run\..*bubblewrap",
+            match=r"^No sandbox works on this machine, so commands are not run\..*bubblewrap",
         ):
             await hands(shell, command="touch x")
     assert opened == 1 and list(hands.folder.iterdir()) == []

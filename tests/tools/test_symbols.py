@@ -137,7 +137,7 @@ async def test_list_symbols(hands: Hands) -> None:
     assert await hands(list_symbols, path="web") == "web/cart.ts:1: function buy"
     assert (
         await hands(list_symbols, path="shop.py", name="x")
-        == "nothing there defines a name with 'x'"
+        == "no definition of a name with 'x' found"
     )
     assert await hands(list_symbols, path="notes.md") == "no definitions found"
 
@@ -160,7 +160,7 @@ async def test_find_references(hands: Hands) -> None:
     )
     assert await hands(find_references, name="nobody") == "no code there uses 'nobody'"
     for wrong in ("", "a b", "(.*)+$"):
-        with pytest.raises(ToolError, match="is no name"):
+        with pytest.raises(ToolError, match="is not a name"):
             await hands(find_references, name=wrong)
 
 
@@ -168,14 +168,13 @@ async def test_limits(hands: Hands) -> None:
     hands.write("many.py", "".join(f"def f{i}(): ...\n" for i in range(MAX_HITS + 50)).encode())
     said = await hands(list_symbols)
     assert said.count("\n") == MAX_HITS and said.endswith(
-        f"[only the first {MAX_HITS} hits; look in one folder, or for more]"
+        f"[only the first {MAX_HITS} hits; search one folder, or for a longer text]"
     )
     hands.write("large/a.py", b"def a(): ...\n" + b"#" * MAX_SEARCH_FILE_BYTES)
     hands.write("large/b.py", b"\0def b(): ...\n")
     said = await hands(list_symbols, path="large")
     assert said == (
-        f"no definitions found\n[1 files over {MAX_SEARCH_FILE_BYTES >> 10} KB were not "
-        "looked into]"
+        f"no definitions found\n[1 files over {MAX_SEARCH_FILE_BYTES >> 10} KB were not searched]"
     )
 
 

@@ -120,7 +120,7 @@ def test_nothing_waits_for_itself() -> None:
     graph = after(graph, graphs.update(graph, 3, LOCAL, parent=1))
     with pytest.raises(ToolError, match="cannot wait for itself"):
         graphs.connect(graph, 1, (1,), LOCAL)
-    with pytest.raises(ToolError, match="for ever: #1 -> #2 -> #1"):
+    with pytest.raises(ToolError, match="forever: #1 -> #2 -> #1"):
         graphs.connect(graph, 1, (2,), LOCAL)
     with pytest.raises(ToolError, match="for ever"):
         graphs.connect(graph, 3, (2,), LOCAL)  # it is a part of what #2 waits for
@@ -262,9 +262,10 @@ def test_results_stand_where_templates_were() -> None:
         2: Task(2, "b", result="no"),
     }
     assert resolve_templates("{{task_1.output.price}} {{ task_1.output.tags.0 }}", graph) == "3 x"
-    assert resolve_templates(
-        "{{task_1.output.size}} {{task_2.result}} {{task_9.result}}", graph
-    ) == ("{{task_1.output.size}} {{task_2.result}} {{task_9.result}}")
+    assert (
+        resolve_templates("{{task_1.output.size}} {{task_2.result}} {{task_9.result}}", graph)
+        == "{{task_1.output.size}} {{task_2.result}} {{task_9.result}}"
+    )
     assert resolve_templates("{{task_1.result}}", graph) == '{"price": 3, "tags": ["x"]}'
 
 
@@ -272,6 +273,6 @@ def test_a_conversation_has_only_so_many_tasks_ever() -> None:
     graph = {n: Task(n, "done", status="completed") for n in range(1, graphs.MAX_TASKS)}
     (last,) = graphs.create(graph, Task(0, "one"))
     with pytest.raises(
-        ToolError, match="20,000 tasks, and gets no more: begin another with /start"
+        ToolError, match="20,000 tasks, which is the maximum: start another one with /start"
     ):
         graphs.create(graph | {last.id: last}, Task(0, "two"))

@@ -138,7 +138,7 @@ def test_ten_thousand_tasks_and_more() -> None:
         *({"id": n, "title": f"t{n}", "parent_id": n % 9_000 + 1} for n in range(1, 9_001))
     )
     holds(circle.tasks)
-    assert circle.notes == ("1 tasks waited for themselves, which they do no more",)
+    assert circle.notes == ("1 tasks depended on themselves; these dependencies were removed",)
 
 
 ROW = st.fixed_dictionaries(

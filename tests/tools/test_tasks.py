@@ -48,7 +48,7 @@ async def test_manage_tasks(hands: Hands) -> None:
     assert said.endswith("1 of 3 tasks done (33 %)\nnow free: [ ] #3 then: use 42")
     got = msgspec.json.decode(await hands(manage_tasks, action="get", task_id=3))
     assert (got["description"], got["depends_on"]) == ("use 42", [2])
-    with pytest.raises(ToolError, match="for ever: #1 -> #3 -> #1"):
+    with pytest.raises(ToolError, match="forever: #1 -> #3 -> #1"):
         await hands(manage_tasks, action="update", task_id=3, parent_id=1, depends_on=[1])
     await hands(manage_tasks, action="disconnect", task_id=3, depends_on=[2])
     assert "unresolvable_template in #3" in await hands(manage_tasks, action="validate")
@@ -103,7 +103,7 @@ async def test_tasks_that_block_each_other(hands: Hands) -> None:
     assert await hands(board.task_list) == lines
     await hands(board.task_update, taskId=2, status="deleted")
     assert "#2" not in await hands(board.task_list)
-    with pytest.raises(ToolError, match="say what is to change of #3"):
+    with pytest.raises(ToolError, match="name a change to #3"):
         await hands(board.task_update, taskId=3)
     with pytest.raises(ToolError, match="#2 was deleted"):
         await hands(board.task_get, taskId=2)
@@ -134,7 +134,7 @@ async def test_the_flat_list(hands: Hands) -> None:
         "[ ] #3 c\n[>] #2 b\n[ ] #4 d\n"
     )  # who stays keeps its id
     assert "#1" not in await hands(board.task_list)
-    with pytest.raises(ToolError, match="at most 20 items, and these are 21"):
+    with pytest.raises(ToolError, match="at most 20 items, and you gave 21"):
         await hands(board.todo_write, items=[todo(str(n)) for n in range(21)])
     with pytest.raises(ToolError, match="only one item may be in_progress"):
         await hands(board.todo_write, items=[todo("a", "in_progress"), todo("b", "in_progress")])

@@ -189,7 +189,7 @@ async def test_limits_are_told(tmp_path: Path) -> None:
         hands.write(f"f{n}", b"x" * 10)
     said = await hands(shell, command="for n in 0 1 2 3 4 5 6 7; do echo y >> f$n; done")
     assert (
-        said == "[no output]\n[not undoable: 3 files of a workspace that is too large to be kept]"
+        said == "[no output]\n[not undoable: 3 files in a workspace that is too large to be saved]"
     )
     hands.reaches.close()
     await hands.store.close()

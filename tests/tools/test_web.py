@@ -154,18 +154,18 @@ async def test_nothing_is_asked_for_that_was_not_asked_for(web: Web, site: Local
         (
             "/busy",
             (
-                "answered with 429: the site was asked too often and wants us to wait. Do not "
-                "ask it for 120 s."
+                "answered with 429: the site received too many requests and asks to wait. Wait "
+                "120 s before you try again."
             ),
         ),
         (
             "/busy-forever",
-            "answered with 503: the site is in trouble; that is not your doing. Try again later",
+            "answered with 503: the site has a problem. Try again later",
         ),
         ("/endless", "larger than 10 MB"),
         ("/bomb", "was refused"),
-        ("/short", "broke off before its end"),
-        ("/no-http", "no proper HTTP"),
+        ("/short", "was cut off"),
+        ("/no-http", "not answer with valid HTTP"),
         ("/loop", "redirects more than 5 times"),
         ("/to?http://127.0.0.1/", "redirects to|is not fetched"),
         ("/silent", "took longer than 1 s"),
@@ -186,8 +186,8 @@ async def test_what_went_wrong_is_explained(
         ("file:///etc/passwd", "only https:// and http://"),
         ("http://169.254.169.254/latest/meta-data", "only the public web"),
         ("http://user:pass@site.test/", "name or password"),
-        ("site.test", "write it with https://"),
-        ("", "write it with https://"),
+        ("site.test", "add https://"),
+        ("", "add https://"),
     ],
 )
 async def test_what_is_no_address_of_the_web_is_refused(web: Web, url: str, says: str) -> None:
@@ -215,7 +215,7 @@ async def test_no_spelling_of_a_private_address_is_fetched(web: Web) -> None:
 async def test_who_asks_for_patience_gets_it(web: Web, site: LocalSite) -> None:
     await web(site.url("/busy"))
     again = await web.done(site.url("/"))
-    assert again.status == "error" and "asked us to wait, for 1" in text_of(again)
+    assert again.status == "error" and "asked to wait: try again in 1" in text_of(again)
     assert [seen.target for seen in site.requests] == ["/busy"]
 
 
@@ -237,7 +237,7 @@ async def test_what_nobody_sees_is_taken_out_and_counted(web: Web, site: LocalSi
     )
     for path in ("/h", "/h.txt"):
         text = await web(site.url(path))
-        assert "pay the bill" in text and "taken out because nobody would see it" in text
+        assert "pay the bill" in text and "removed because it is not visible to people" in text
         assert not set(hidden) & set(text) and "wire the rest" not in text
 
 
@@ -359,14 +359,14 @@ async def test_a_way_that_is_not_there_is_said(web: Web, site: LocalSite) -> Non
     done = await web.done(site.url("/"), tier="browser")
     assert (
         done.status == "error"
-        and "tier='browser' is not there on this machine; there is: plain." in text_of(done)
+        and "tier='browser' is not available on this machine; available: plain." in text_of(done)
     )
     assert site.requests == []
 
 
 async def test_without_the_web_it_says_so(hands: Hands, site: LocalSite) -> None:
     web = Web(hands, site)
-    web.net = Net(closed="nothing is fetched from the web here.")
+    web.net = Net(closed="web access is not available here.")
     assert "nothing is fetched from the web here" in await web(site.url("/"))
 
 

@@ -137,7 +137,7 @@ async def test_words_from_outside_change_nothing_there(
         with pytest.raises(ToolError) as raised:
             await hands(tool, **arguments[tool.spec.name])
         said = str(raised.value)
-    assert f"only to be read: {repo}" in said and "https://evil.test/" in said
+    assert f"read-only: {repo}" in said and "https://evil.test/" in said
     assert f"deskhand allow path {repo} --write --outside" in said
     assert (repo / "Makefile").read_bytes() == before and [*repo.iterdir()] == [repo / "Makefile"]
     assert await listed(hands) == {}
@@ -147,7 +147,7 @@ async def test_the_owner_can_allow_it_for_good(hands: Hands, repo: Path) -> None
     await hands.store.change((Change("path_grant_outside", ("default", str(repo))),))
     hands.label = OUTSIDE
     said = await hands(shell, command=f"echo evil >> {repo}/Makefile")
-    assert "only to be read" not in said
+    assert "read-only" not in said
     (one,) = await written(hands).list_unreviewed()
     assert one.outside and one.path == f"{repo}/Makefile"
     await hands.allow(repo, write=True)
@@ -235,9 +235,9 @@ async def test_what_git_obeys_is_put_back_and_kept_beside(hands: Hands, repo: Pa
     said = await hands(
         shell, command=f"cd {repo}; git config core.fsmonitor 'touch x'; echo SECRET=1 > .env"
     )
-    assert "core.fsmonitor was put back" in said and ".env is protected, so it was put back" in said
+    assert "core.fsmonitor was restored" in said and ".env is protected, so it was restored" in said
     assert b"fsmonitor" not in (repo / ".git/config").read_bytes() and not (repo / ".env").exists()
-    kept = Path(said.partition("what stood there is kept in ")[2].partition("]")[0])
+    kept = Path(said.partition("the previous content is saved in ")[2].partition("]")[0])
     assert {path.read_text() for path in kept.iterdir() if path.name.endswith("-.env")} == {
         "SECRET=1\n"
     }

@@ -169,7 +169,7 @@ async def test_what_a_call_would_change_as_the_file_is_now(tmp_path: Path) -> No
         notes.write_text("all gone\n")
         (file,) = (await owner.get(f"/api/sessions/one/diff?{query}"))["files"]
         assert file["diff"] == "" and file["why"].startswith(
-            "This would fail: edit 1: the old text stands nowhere"
+            "This would fail: edit 1: the old text was not found"
         )
         assert notes.read_text() == "all gone\n"
         over = await asked(owner, "two", "write_file", path="notes.txt", content="x\n" * 2_000)

@@ -136,7 +136,7 @@ async def test_a_session_takes_nothing_from_outside_where_it_may_write(
         other = await desk.call(
             app, "process", action="start", command=f"echo x > {repo}/a; sleep 60", wait_s=2
         )
-        assert f"only to be read: {repo}" in other and "Read-only file system" in other
+        assert f"read-only: {repo}" in other and "Read-only file system" in other
         said = await desk.call(app, "background_run", command=f"echo x > {repo}/a")
         await wait_for(partial(at_rest, app, SESSION))
         assert not (repo / "a").exists() and await places(app) == set()

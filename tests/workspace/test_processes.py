@@ -195,7 +195,7 @@ async def test_a_rule_about_shell_is_one_about_every_command(tmp_path: Path) -> 
             ("process", {"action": "write", "session_id": "1", "input": "true\n"}),
         ):
             assert await desk.call(app, name, **arguments) == "not permitted: no commands today"
-        assert await desk.call(app, "process", action="list") == "Nothing runs here."
+        assert await desk.call(app, "process", action="list") == "No sessions are running."
 
 
 async def test_who_has_fewer_rights_now_acts_with_fewer() -> None:

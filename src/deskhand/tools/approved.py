@@ -28,7 +28,7 @@ SETTLED_NS = 60_000_000_000
 change within one tick of its clock, and of memory that is mapped none until it was written back."""
 
 CHANGED_TEXT = (
-    "{what} was changed since it was approved, so it is held back: an owner can look at it with "
+    "{what} was changed since it was approved, so it is held back: an owner can review it with "
     "`deskhand held`"
 )
 
@@ -173,7 +173,7 @@ def _iter_stamps(path: str, inner: str, deeper: int) -> Iterator[FileStamp]:
     if not stat.S_ISDIR(status.st_mode):
         return
     if not deeper:
-        raise OSError(f"{inner!r} lies too deep")
+        raise OSError(f"{inner!r} is nested too deeply")
     for name in _list_names(f"{path}/{inner}"):
         yield from _iter_stamps(path, f"{inner}/{name}" if inner else name, deeper - 1)
 

@@ -74,10 +74,9 @@ def _reject_handles(tool: Tool, arguments: msgspec.Raw) -> None:
         return
     if found := HANDLE_PATTERN.search(bytes(arguments).decode(errors="replace")):
         raise ToolError(
-            f"{found[0]} stands for a secret whose value you do not know, so nothing with "
-            "it is written: what is there "
-            "would be lost. Leave that line as it is and change the others, or ask the "
-            "person to fill it in."
+            f"{found[0]} stands for a secret whose value you do not know. Nothing was written, "
+            "because the secret in the file would be lost. Leave that line as it is and change "
+            "only other lines, or ask the person to fill it in."
         )
 
 

@@ -56,7 +56,7 @@ class Converted(msgspec.Struct, frozen=True):
         hidden = ", ".join(f"{name} ({count:,})" for name, count in sorted(self.hidden.items()))
         lines = [
             *self.notes,
-            *([f"taken out because nobody would see it: {hidden}"] if hidden else []),
+            *([f"removed because it is not visible to people: {hidden}"] if hidden else []),
         ]
         return "\n".join(f"[{line}]" for line in lines)
 
@@ -83,14 +83,13 @@ async def convert_document(
     subject = repr(wanted.name) if wanted.name else "the document"
     if len(data) > MAX_DOCUMENT_BYTES:
         raise ToolError(
-            f"{subject} is larger than {MAX_DOCUMENT_BYTES >> 20} MB, the most that is read "
-            "of a document"
+            f"{subject} is larger than {MAX_DOCUMENT_BYTES >> 20} MB, the limit for documents"
         )
     kind = detect_kind(data, wanted.declared, wanted.name)
     if wanted.selector and kind != "html":
         raise ToolError(
-            f"{subject} is no web page but {KIND_NAMES.get(kind, 'something else')}: leave the "
-            "selector out"
+            f"{subject} is not a web page ({KIND_NAMES.get(kind, 'something else')}): leave out "
+            "the selector"
         )
     charset = wanted.declared.lower().partition("charset=")[2].partition(";")[0].strip(" \"'")
     asked = {
@@ -121,8 +120,7 @@ async def convert_document(
             ) from error
     if enough.cancelled_caught:
         raise ToolError(
-            f"{subject} makes the program that reads it say more than {MAX_ANSWER_BYTES >> 20} "
-            "MB; it was stopped"
+            f"reading {subject} gave more than {MAX_ANSWER_BYTES >> 20} MB of text; it was stopped"
         )
     try:
         answer = msgspec.json.decode(bytes(said), type=_Answer)
@@ -132,7 +130,7 @@ async def convert_document(
         ) from None
     if answer.missing:
         raise ToolError(
-            f"{subject} is a {KIND_NAMES.get(kind, kind)}, and what reads those is not "
+            f"{subject} is a {KIND_NAMES.get(kind, kind)}, and support for this format is not "
             f"installed: {INSTALL_COMMAND}"
         )
     if answer.unreadable:
@@ -171,8 +169,8 @@ def make_python_command(module: str, stdin: bytes) -> SandboxCommand:
 def _describe_failure(ended: Exit, complained: bytes, time_s: float) -> str:
     if ended.timeout:
         return (
-            f"took longer than {time_s:.0f} s to read, and was given up: it is built to be "
-            "slow, or too large"
+            f"took longer than {time_s:.0f} s to read and was stopped: it is too large, or built "
+            "to be slow"
         )
     if ended.limit == "memory" or b"MemoryError" in complained:
         return (
@@ -180,6 +178,8 @@ def _describe_failure(ended: Exit, complained: bytes, time_s: float) -> str:
             "bomb, or too large"
         )
     if ended.signal:
-        return f"broke the program that reads it (signal {ended.signal}); nothing else was touched"
+        return (
+            f"crashed the program that reads it (signal {ended.signal}); nothing else was affected"
+        )
     why = complained.decode(errors="replace").strip().rpartition("\n")[2][:200]
-    return f"could not be read: {why or 'the program that reads it said nothing'}"
+    return f"could not be read: {why or 'no reason was given'}"

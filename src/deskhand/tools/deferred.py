@@ -63,11 +63,11 @@ class ToolSearch:
         if not found:
             held = search_specs(query, tuple(self.deferred.values()))
             why = (
-                "they are there once the plan is approved"
+                "more tools are available after the plan is approved"
                 if held
                 else f"there are: {_join_names(now) or 'none now'}"
             )
-            raise ToolError(f"no tool that you may use now fits {query[:100]!r}; {why}")
+            raise ToolError(f"no tool that you may use now matches {query[:100]!r}; {why}")
         lines = "\n".join(f"- {render_tool_line(spec)}" for spec in found)
         loaded = SessionOptions(loaded_tools=tuple(spec.name for spec in found))
         told = make_result(

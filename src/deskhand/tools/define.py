@@ -112,13 +112,13 @@ def decode_json(arguments: bytes) -> Any:
         found = dict(pairs)
         if len(found) != len(pairs):
             twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
-            raise ValueError(f"the name {twice!r} stands twice")
+            raise ValueError(f"the name {twice!r} occurs twice")
         return found
 
     def parse_number(text: str) -> float:
         value = float(text)
         if not math.isfinite(value):
-            raise ValueError(f"{text[:20]} is no number that can be used")
+            raise ValueError(f"{text[:20]} is not a usable number")
         return value
 
     text = arguments.decode(errors="replace")
@@ -161,7 +161,7 @@ def _drop_nulls(given: dict[str, Any], into: type[msgspec.Struct]) -> dict[str, 
             if get_origin(kind) in (list, tuple, dict):
                 value = decode_if_json(value)
             elif kind is float and value.strip().lower().lstrip("+-") in ("nan", "inf", "infinity"):
-                raise ValueError(f"{value!r} is no number that can be used - at `$.{name}`")
+                raise ValueError(f"{value!r} is not a usable number - at `$.{name}`")
         kept[name] = value
     return kept
 

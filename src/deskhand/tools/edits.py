@@ -56,7 +56,7 @@ def _replace_all(text: str, old: str, new: str, number: int) -> str:
     found = plain.find(wanted)
     if found < 0:
         raise ToolError(
-            f"edit {number}: the old text stands nowhere; copy exactly one passage from the file"
+            f"edit {number}: the old text was not found; copy exactly one passage from the file"
         )
     while found >= 0:
         end = found + len(wanted)
@@ -78,9 +78,9 @@ def _find_once(text: str, old: str, number: int) -> tuple[int, int]:
     again = found >= 0 and plain.find(wanted, found + 1) >= 0  # they may overlap
     if found < 0 or again:
         what = (
-            "stands more than once; add lines around it, or set replace_all"
+            "occurs more than once; add lines around it, or set replace_all"
             if again
-            else "stands nowhere"
+            else "was not found"
         )
         raise ToolError(
             f"edit {number}: the old text {what}; copy exactly one passage from the file"

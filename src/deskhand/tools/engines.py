@@ -189,11 +189,13 @@ def _read_searxng(fetched: Fetched) -> list[SearchHit]:
 
 
 def _key_refused_text(title: str) -> str:
-    return f"{title} refuses its key: put a valid one into the variable that holds it."
+    return f"{title} rejected its key: set a valid one in its environment variable."
 
 
-_ROBOT_TEXT = "DuckDuckGo takes us for a robot and wants a person to solve a puzzle."
-_NO_JSON_TEXT = "this SearXNG gives no JSON: add `json` to `search.formats` in its settings.yml."
+_ROBOT_TEXT = "DuckDuckGo takes Deskhand for a robot and asks for a captcha."
+_NO_JSON_TEXT = (
+    "this SearXNG server does not return JSON: add `json` to `search.formats` in its settings.yml."
+)
 _BRAVE_URL = "https://api.search.brave.com/res/v1/web/search"
 _TAVILY_URL = "https://api.tavily.com/search"
 _EXA_URL = "https://api.exa.ai/search"
@@ -240,7 +242,7 @@ def read_hits(engine: SearchEngine, fetched: Fetched, count: int) -> list[Search
         432,
         433,
     ):  # 432 and 433 are Tavily's for what a plan or a key may use
-        raise NetError(f"{engine.title} was asked too often, or what was paid for is used up.")
+        raise NetError(f"{engine.title} received too many requests, or its paid quota is used up.")
     if fetched.status // 100 != 2:
         raise NetError(f"{engine.title} answered with status {fetched.status}.")
     once: dict[str, SearchHit] = {}

@@ -103,10 +103,13 @@ class ExtractTool:
 def check_fields(fields: tuple[Field, ...]) -> None:
     """Raises ToolError for fields that nobody could fill in."""
     if not 1 <= len(fields) <= MAX_FIELDS or len({field.name for field in fields}) != len(fields):
-        raise ToolError(f"ask for 1 to {MAX_FIELDS} fields, each with a name of its own")
+        raise ToolError(f"ask for 1 to {MAX_FIELDS} fields, each with a different name")
     for field in fields:
         if not _NAME.fullmatch(field.name):
-            raise ToolError(f"{field.name!r} is no name of a field: a-z, 0-9 and _, at most 40")
+            raise ToolError(
+                f"{field.name!r} is not a valid field name: use a-z, 0-9 and _, at most 40 "
+                "characters"
+            )
         if field.kind == "choice" and not 2 <= len(field.choices) <= MAX_CHOICES:
             raise ToolError(f"{field.name}: a choice needs 2 to {MAX_CHOICES} choices")
         if any(not choice or len(choice) > MAX_CHOICE_CHARS for choice in field.choices):
@@ -141,20 +144,15 @@ def parse_answer(answer: str, fields: tuple[Field, ...]) -> dict[str, Any]:
             answer.strip().removeprefix("```json").removeprefix("```").removesuffix("```")
         )
     except (ValueError, RecursionError) as error:
-        raise ToolError(
-            "the answer was no JSON object, so nothing of it was taken over; try again"
-        ) from error
+        raise ToolError("the answer was not a JSON object and was discarded; try again") from error
     names = [field.name for field in fields]
     if not isinstance(given, dict) or not set(given) <= set(names):
-        raise ToolError(
-            "the answer did not have the fields that were asked for, so nothing of it was "
-            "taken over"
-        )
+        raise ToolError("the answer did not have the requested fields and was discarded; try again")
     for field in fields:
         if given.get(field.name) is not None and not _is_of_kind(given[field.name], field):
             raise ToolError(
-                f"{field.name}: the answer was not of the kind {field.kind!r}, so nothing "
-                "of it was taken over"
+                f"{field.name}: the answer was not of the kind {field.kind!r} and was discarded; "
+                "try again"
             )
     return {name: given.get(name) for name in names}
 
@@ -202,7 +200,7 @@ async def _read_page(url: str, context: Context) -> tuple[str, tuple[str, ...] |
     try:
         fetched = await context.reach.net.get(url)
     except NetError as error:  # its words may be the page's
-        raise ToolError("the page could not be fetched; web_fetch says why") from error
+        raise ToolError("the page could not be fetched; call web_fetch to see why") from error
     wanted = ConversionRequest(
         declared=fetched.headers.get("content-type", ""), url=str(fetched.url)
     )
@@ -214,7 +212,7 @@ async def _convert_text(data: bytes, wanted: ConversionRequest, context: Context
         return (await convert_document(data, context.reach.host.open_sandbox, wanted)).text
     except ToolError as error:  # what reads documents may repeat what stands in them
         raise ToolError(
-            "the document could not be read as text; read_file or web_fetch says why"
+            "the document could not be read as text; call read_file or web_fetch to see why"
         ) from error
 
 

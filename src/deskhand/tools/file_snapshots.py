@@ -335,7 +335,7 @@ class FileSnapshots:
                         whole.update(block)
                 if whole.hexdigest() == digest:
                     return path.open("rb")
-        raise FileNotFoundError("the bytes that were kept are gone")
+        raise FileNotFoundError("the saved copy is missing")
 
     def move_to_blobs(self, digests: Sequence[str]) -> None:
         """Make blobs of these copies, which are safe on disk then. What cannot be is not

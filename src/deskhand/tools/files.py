@@ -84,7 +84,7 @@ async def write_file(
     empty: allow empty content
     """
     if not content and not empty:
-        raise ToolError("the content is empty; say empty=true if that is meant")
+        raise ToolError("the content is empty; set empty=true if that is intended")
     before = await _read_or_none(path, context, to_write=True)
     if before is not None and mode == "create":
         raise ToolError(f"{path!r} exists already; use another name, or mode overwrite")
@@ -127,7 +127,7 @@ async def edit_file(
     with _label_errors(await _opened_label(before, context)):
         after = await anyio.to_thread.run_sync(_apply_change, path, before.data, edits, patch)
     if after == before.data:
-        raise ToolError(f"that would change nothing in {path!r}")
+        raise ToolError(f"this would not change {path!r}")
     label = await _written_label(before, context)
     rows = await _write_undoable("edit_file", path, after, context, label)
     places = f" in {len(edits)} places" if len(edits) > 1 else ""
@@ -264,7 +264,7 @@ async def _check_readers(path: str, opened: OpenedFile | None, context: Context)
         else await anyio.to_thread.run_sync(marks.resolve_place, path)
     )
     if await anyio.to_thread.run_sync(marks.is_hidden_from, place, context):
-        raise ToolError(f"{path!r} is for its owner alone, and others read this conversation")
+        raise ToolError(f"{path!r} is only for its owner, and others can read this conversation")
 
 
 async def _require_text_file(path: str, opened: OpenedFile | None, context: Context) -> OpenedFile:

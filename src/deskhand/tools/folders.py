@@ -57,7 +57,7 @@ async def search_files(text: str, context: Context, path: str = ".") -> Done:
     path: a folder or a file to look in
     """
     if not text.strip():
-        raise ToolError("say what to look for")
+        raise ToolError("the search text is empty")
     if "\n" in text:
         raise ToolError("search for one line at a time")
     search = _Search(context.reach.files, context.clock, text.casefold())
@@ -179,15 +179,17 @@ class Look:
             if len(self.hits) > MAX_HITS:
                 self.hits = self.hits[:MAX_HITS]
                 self.places = self.places[:MAX_HITS]
-                self.note = f"\n[only the first {MAX_HITS} hits; look in one folder, or for more]"
+                self.note = (
+                    f"\n[only the first {MAX_HITS} hits; search one folder, or for a longer text]"
+                )
                 break
             if looked >= MAX_SEARCH_FILES or self._clock.monotonic() > self._until:
-                self.note = f"\n[stopped after {looked} files; look in one folder]"
+                self.note = f"\n[stopped after {looked} files; search one folder]"
                 break
         if large:
             self.note += (
-                f"\n[{large} files over {MAX_SEARCH_FILE_BYTES >> 10} KB were not looked "
-                f"into{self.large_files_hint}]"
+                f"\n[{large} files over {MAX_SEARCH_FILE_BYTES >> 10} KB were not "
+                f"searched{self.large_files_hint}]"
             )
 
     def _search_file(self, name: str) -> None:

@@ -87,7 +87,7 @@ class Guard:
                 yield PutBack(
                     path,
                     None,
-                    f"{path} leads git elsewhere, so it was put back; ask the person to change it",
+                    f"{path} would redirect git, so it was restored; ask the person to change it",
                 )
             return
         protected = bool(why_protected(parts)) and not (
@@ -114,7 +114,7 @@ class Guard:
         yield PutBack(
             path,
             None,
-            f"{path} became a link, so it was put back: it is about the owner; ask them to move it",
+            f"{path} became a link, so it was restored: it is about the owner; ask them to move it",
         )
         for other, each in self._changed.items():
             if other.startswith(f"{path}/") and each.after is None:
@@ -213,7 +213,7 @@ class Guard:
             yield PutBack(
                 path,
                 None,
-                f"{path} leads git elsewhere, so it was put back; ask the person to change it",
+                f"{path} would redirect git, so it was restored; ask the person to change it",
             )
 
     def _check_config(
@@ -234,9 +234,8 @@ class Guard:
             yield PutBack(
                 path,
                 content,
-                f"in {path} {names}{more} was put back, because git obeys it outside the "
-                "sandbox too; "
-                "ask the person to set it",
+                f"in {path}, {names}{more} was restored, because git also uses it outside the "
+                "sandbox; ask the person to set it",
             )
 
     def _find_steered_files(self) -> list[str]:
@@ -285,7 +284,7 @@ class Guard:
 
 def _make_put_back(path: str) -> PutBack:
     return PutBack(
-        path, None, f"{path} is protected, so it was put back; ask the person to change it"
+        path, None, f"{path} is protected, so it was restored; ask the person to change it"
     )
 
 
@@ -324,13 +323,13 @@ def _describe_restored(refused: Sequence[PutBack], failed: Mapping[str, str]) ->
         if not any(other.path.startswith(f"{each.path}/") for other in saying)
     ]
     said = [
-        f"{each.path} is protected, but could not be put back: {failed[each.path]}"
+        f"{each.path} is protected, but could not be restored: {failed[each.path]}"
         if each.path in failed
         else each.said
         for each in told[:MAX_LISTED]
     ]
     return said + (
-        [f"{len(told) - MAX_LISTED} more protected files were put back"]
+        [f"{len(told) - MAX_LISTED} more protected files were restored"]
         if len(told) > MAX_LISTED
         else []
     )

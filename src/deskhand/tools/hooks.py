@@ -175,7 +175,7 @@ class PluginHooks:
                 _check_context(given)
             except Exception:
                 log.exception(
-                    "the hook %s of %r failed; the turn goes on without it", name, handler
+                    "the hook %s of %r failed; the turn continues without it", name, handler
                 )
             else:
                 context = given
@@ -186,19 +186,22 @@ def _check_context(context: HookContext) -> None:
     """Raises TypeError, ValueError for what nobody could go on with: a plugin is not
     type-checked."""
     if not (isinstance(context.response, str) and isinstance(context.result, str)):
-        raise TypeError("`response` and `result` are text")
+        raise TypeError("`response` and `result` must be text")
     if context.skip and (
         context.status not in ("ok", "denied") or not isinstance(context.label, Label)
     ):
-        raise TypeError("of a skipped call `status` is ok or denied, and `label` a Label")
+        raise TypeError(
+            "for a skipped call, `status` must be ok or denied, and `label` must be a Label"
+        )
     if not all(isinstance(message, Message) for message in context.messages):
-        raise TypeError("`messages` are Message structs")
+        raise TypeError("`messages` must be Message structs")
     open_calls: set[str] = set()
     for message in context.messages:
         results = {part.call_id for part in message.parts if isinstance(part, ToolResult)}
         if not results <= open_calls or (open_calls and not results):
             raise ValueError(
-                "in `messages` every call is followed by its result, and no result stands alone"
+                "in `messages`, every call must be followed by its result, and every result must "
+                "follow its call"
             )
         open_calls = (open_calls - results) | {call.id for call in message.calls}
     if open_calls:

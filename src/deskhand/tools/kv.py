@@ -31,8 +31,8 @@ async def kv_set(
     now = context.clock.now()
     if len(value) > MAX_VALUE_CHARS or len(key) > MAX_KEY_CHARS:
         raise ToolError(
-            f"at most {MAX_KEY_CHARS} characters of key and {MAX_VALUE_CHARS:,} of value are kept: "
-            "write a file"
+            f"a key may have {MAX_KEY_CHARS} characters and a value {MAX_VALUE_CHARS:,}: for "
+            "more, write a file"
         )
     expires_at = now + ttl_hours * 3600 if ttl_hours > 0 else None
     label = context.label if needs_mark(context.label) else None
@@ -62,7 +62,7 @@ async def kv_delete(key: str, context: Context, namespace: str = "") -> Done:
     change = drop_value(context.agent, namespace, key)
     changes = _make_undoable_rows(context, "kv_delete", namespace, key, change)
     return msgspec.structs.replace(
-        make_result(f"ok, {key} is gone", call_label(context)), changes=changes
+        make_result(f"ok, {key} is deleted", call_label(context)), changes=changes
     )
 
 

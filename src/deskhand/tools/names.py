@@ -71,4 +71,4 @@ def _describe_difference(one: str, other: str) -> str:
         return "its normal form"
     if one.casefold() == other.casefold():
         return "case"
-    return "what is not seen"
+    return "invisible characters"

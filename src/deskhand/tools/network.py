@@ -38,7 +38,8 @@ async def request_host(host: str, context: Context) -> Done:
         raise ToolError(str(error)) from error
     if is_ip_address(entry.host):
         raise ToolError(
-            f"{entry} is an IP address: a person allows those with `deskhand hosts allow {entry}`"
+            f"{entry} is an IP address: only a person can allow it, with `deskhand hosts allow "
+            f"{entry}`"
         )
     grant = grant_host(
         str(entry),

@@ -55,7 +55,11 @@ def _read_plain_text(fetched: Fetched) -> list[str]:
     """The text, and a line for each thing that is not in it."""
     whole = _decode_body(fetched)
     text, hidden = strip_invisible(whole[:MAX_TEXT_CHARS])
-    notes = [f"[taken out because nobody would see it: {hidden:,} characters]"] if hidden else []
+    notes = (
+        [(f"[removed because it is not visible to people: {hidden:,} characters]")]
+        if hidden
+        else []
+    )
     if len(whole) > MAX_TEXT_CHARS:
         notes.append(f"[only the first {MAX_TEXT_CHARS:,} characters of {len(whole):,} are given]")
     return [text, *notes]

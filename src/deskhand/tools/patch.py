@@ -51,10 +51,10 @@ def apply_patch(text: str, patch: str) -> str:
             old, next_line, None if hunk.at is None else hunk.at - bool(old) + drift
         )
         if place is None:
-            where = " after the one before it" if next_line else ""
+            where = " after the previous hunk" if next_line else ""
             raise ToolError(
-                f"hunk {number} of the patch fits nowhere{where}: its old lines must stand "
-                "in the file"
+                f"hunk {number} of the patch does not apply{where}: its old lines must occur in "
+                "the file"
             )
         drift += place - (hunk.at - bool(old) + drift) if hunk.at is not None else 0
         done += lines[next_line:place]
@@ -80,7 +80,7 @@ def _parse_hunks(patch: str) -> list[_Hunk]:
         if match := _HUNK.match(line):
             hunks.append(_Hunk(int(match[1]) if match[1] else None))
         elif hunks and (line.startswith("diff --git ") or _is_header(written[number : number + 2])):
-            raise ToolError("the patch is for more than one file; give one call for each")
+            raise ToolError("the patch changes more than one file; make one call for each")
         elif hunks and line.startswith("\\"):
             last = hunks[-1].steps[-1][0] if hunks[-1].steps else " "
             hunks[-1].bare_old |= last != "+"
@@ -89,7 +89,7 @@ def _parse_hunks(patch: str) -> list[_Hunk]:
             sign = line[:1] or " "  # models drop the blank of an empty line
             if sign not in " +-":
                 raise ToolError(
-                    f"line {number + 1} of the patch begins with none of blank, + and -: "
+                    f"line {number + 1} of the patch does not begin with a space, + or -: "
                     f"{line[:80]!r}"
                 )
             hunks[-1].steps.append(sign + line[1:])
@@ -97,7 +97,7 @@ def _parse_hunks(patch: str) -> list[_Hunk]:
     if not hunks:
         raise ToolError("the patch has no hunk; a hunk begins with @@ -line,count +line,count @@")
     if len(hunks) > MAX_HUNKS:
-        raise ToolError(f"the patch has {len(hunks)} hunks; at most {MAX_HUNKS} are taken at once")
+        raise ToolError(f"the patch has {len(hunks)} hunks; at most {MAX_HUNKS} are allowed")
     return hunks
 
 

@@ -245,7 +245,7 @@ class Workspace:
                 return f"{descriptor_path(descriptor)}/{asked.relative_to(parent)}"
             finally:
                 os.close(descriptor)
-        raise ToolError(f"{path!r} names no file: end it with the name")
+        raise ToolError(f"{path!r} is not the path of a file: add the file name")
 
     def close(self) -> None:
         """Let go of the folders."""
@@ -461,7 +461,7 @@ class Workspace:
         asked = PurePosixPath(path.removesuffix("/."))
         only_folder = path.endswith("/.")
         if asked.name in ("", ".."):
-            raise ToolError(f"{path!r} names no file: end it with the name")
+            raise ToolError(f"{path!r} is not the path of a file: add the file name")
         top = asked if only_folder else asked.parent
         folder = self._open_folder(str(top), approved, make)
         try:
@@ -505,7 +505,8 @@ class Workspace:
         why = next(filter(None, reasons), "")
         if why and not approved:
             raise ProtectedPath(
-                f"{shown!r} is protected: {why}. Ask the person to approve it or to do it."
+                f"{shown!r} is protected: {why}. Ask the person to approve the change or to make "
+                "it."
             )
 
 
@@ -541,7 +542,7 @@ def _retry_until_stable(path: str, once: Callable[[], T | None]) -> T:
     for _ in range(_MAX_TRIES):
         if (found := once()) is not None:
             return found
-    raise ToolError(f"{path!r} is being moved or replaced all the time; try again")
+    raise ToolError(f"{path!r} keeps being moved or replaced; try again")
 
 
 def descriptor_path(descriptor: int) -> str:
@@ -553,7 +554,7 @@ def _check_path(path: str) -> None:
     """Raises ToolError for what no file should be called: characters that a reader cannot see, or
     cannot be stored."""
     if not path:
-        raise ToolError("an empty path: name a file or folder")
+        raise ToolError("the path is empty: name a file or folder")
     if len(path) > _MAX_PATH_CHARS or path.count("/") > _MAX_FOLDERS:
         raise ToolError(
             f"the path {path[:60]!r}... is too long: at most {_MAX_PATH_CHARS} characters and "
@@ -564,7 +565,7 @@ def _check_path(path: str) -> None:
     )  # controls, NUL, direction marks, surrogates
     if strange:
         raise ToolError(
-            f"the path {path!r} has a character that cannot be seen, {strange!r}: use plain names"
+            f"the path {path!r} contains an invisible character, {strange!r}: use plain names"
         )
 
 
@@ -586,10 +587,7 @@ def _check_replaceable(path: str, before: os.stat_result) -> None:
             f"{path!r} is not a file that can be written: {_describe_kind(before.st_mode)}"
         )
     if before.st_nlink > 1:
-        raise ToolError(
-            f"{path!r} has another name elsewhere (a hard link): remove it first, or write "
-            "a new file"
-        )
+        raise ToolError(f"{path!r} is a hard link: remove it first, or write a new file")
 
 
 def _describe_kind(mode: int) -> str:

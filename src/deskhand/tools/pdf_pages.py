@@ -56,7 +56,7 @@ def _make_error(said: bytes) -> ToolError:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         answer = _Refusal()
     if answer.missing:
-        return ToolError(f"what draws a PDF is not installed: {INSTALL_COMMAND}")
+        return ToolError(f"support for drawing PDF pages is not installed: {INSTALL_COMMAND}")
     return ToolError(f"the PDF {answer.unreadable[:200] or 'could not be drawn'}")
 
 
@@ -76,7 +76,7 @@ async def _run_drawing(data: bytes, sandbox: OpenSandbox, page: int) -> bytes:
         )
     except SandboxError as error:
         raise ToolError(
-            f"a PDF is drawn in the sandbox alone, and there is none: {error}"
+            f"PDF pages are only drawn in the sandbox, which is not available: {error}"
         ) from error
     if ended.timeout or ended.limit or ended.signal or len(said) > MAX_PICTURE_BYTES:
         raise ToolError("the PDF takes too long or too much memory to draw")

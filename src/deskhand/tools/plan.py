@@ -31,10 +31,7 @@ async def exit_plan_mode(plan: str) -> Done:
     if not plan.strip():
         raise ToolError("the plan is empty: say what you will do")
     if len(plan) > MAX_PLAN_CHARS:
-        raise ToolError(
-            f"the plan has {len(plan):,} characters; at most {MAX_PLAN_CHARS:,} can be read "
-            "before a yes"
-        )
+        raise ToolError(f"the plan has {len(plan):,} characters; the maximum is {MAX_PLAN_CHARS:,}")
     return Done(
         (Text("The plan is approved. Carry it out.", LOCAL),),
         options=SessionOptions(plan_mode=False),

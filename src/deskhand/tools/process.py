@@ -78,7 +78,7 @@ def make_background_tool(
         cwd: the folder to run it in, if not the workspace
         """
         if not command.strip():
-            raise ToolError("say what to run")
+            raise ToolError("the command is empty")
         wanted = CommandRequest(command, cwd, min(max(timeout_s, 1.0), longest_s))
         id_, row = await context.reach.host.processes().queue_background(wanted, context)
         line = " ".join(command.split())[:STARTED_CHARS]
@@ -215,7 +215,7 @@ class ProcessTool:
                 found = await processes.list_processes(session)
                 lines = [render_process_line(each, now) for each in found]
                 said = "\n".join(each for each in lines if wanted.filter in each)
-                return make_result(said or "Nothing runs here.", _processes_label(found))
+                return make_result(said or "No sessions are running.", _processes_label(found))
             case "start":
                 return await _start_session(wanted, context, wait_s)
             case "poll":
@@ -227,7 +227,9 @@ class ProcessTool:
                 typed = encode_keys(wanted.input, wanted.keys)
                 taken = await processes.send_input(wanted.id, session, typed, context.label)
                 note = (
-                    "" if taken == len(typed) else f"[it took only {taken} of {len(typed)} bytes]\n"
+                    ""
+                    if taken == len(typed)
+                    else f"[only {taken} of {len(typed)} bytes were accepted]\n"
                 )
                 heard = await processes.read_new_output(wanted.id, session, wait_s)
                 return make_result(
@@ -242,7 +244,7 @@ class ProcessTool:
                 )
             case "clear":
                 return make_result(
-                    f"The output of {await processes.drop_ended(session)} that had ended is gone.",
+                    f"Deleted the output of {await processes.drop_ended(session)} ended sessions.",
                     call_label(context),
                 )
 
@@ -262,7 +264,7 @@ async def _output_label(heard: Heard, id_: str, context: Context) -> Label:
 
 async def _start_session(wanted: ProcessArguments, context: Context, wait_s: float) -> Done:
     if not wanted.command.strip():
-        raise ToolError("say what to run")
+        raise ToolError("the command is empty")
     size = (min(max(wanted.columns, 10), 500), min(max(wanted.rows, 2), 200))
     processes = context.reach.host.processes()
     id_ = await processes.start(
@@ -298,7 +300,7 @@ def render_output(heard: Heard) -> str:
     more = f"\n[{left:,} bytes more; poll again]" if left else ""
     if heard.over:
         return f"{text}{more}\n[ended: {heard.over}]"
-    return (text or "[nothing new]") + more
+    return (text or "[no new output]") + more
 
 
 def strip_terminal_codes(text: str) -> str:

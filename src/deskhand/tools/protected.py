@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-_GIT = "git runs what stands in it"
-_SECRETS = "it holds secrets"
-_SHELL = "a program reads its orders from it at start"
+_GIT = "git runs commands from it"
+_SECRETS = "it contains secrets"
+_SHELL = "a program runs commands from it at start"
 _AGENT = "it tells agents and editors what to run or how to behave"
 
 _FOLDERS = {

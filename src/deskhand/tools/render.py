@@ -80,7 +80,7 @@ class Rendered:
             raise NetError(f"{url} could not be rendered: {answer.failed[:300]}.")
         if len(answer.html) > MAX_HTML_CHARS or not 100 <= answer.status < 600:
             raise NetError(
-                f"{url} could not be rendered: what the browser says of it makes no sense."
+                f"{url} could not be rendered: the answer of the browser could not be understood."
             )
         headers = {"content-type": "text/html; charset=utf-8"}
         return Fetched(last, answer.status, headers, answer.html.encode("utf-8", "replace"))
@@ -91,8 +91,7 @@ class Rendered:
         sandbox = await context.reach.host.open_sandbox()
         if not sandbox.has_egress:
             raise ToolError(
-                "pages are rendered in the sandbox of bubblewrap only: sudo apt-get install "
-                "bubblewrap"
+                "pages are only rendered in the bubblewrap sandbox: sudo apt-get install bubblewrap"
             )
         said = bytearray()
         traveller = Traveller(
@@ -113,7 +112,8 @@ class Rendered:
                     )
                 except SandboxError as error:
                     raise ToolError(
-                        f"{url} was not rendered, because that is only done in the sandbox: {error}"
+                        f"{url} was not rendered, because pages are only rendered in the "
+                        f"sandbox: {error}"
                     ) from error
         if enough.cancelled_caught:
             raise NetError(
@@ -155,7 +155,7 @@ def _describe_failure(ended: Exit, wish: Wish) -> str:
     if ended.limit == "memory":
         return f"the page needs more than {MEMORY_BYTES >> 20} MB of memory"
     if ended.limit == "processes":
-        return "the page starts more processes than it may"
+        return "the page started too many processes"
     if ended.timeout:
-        return f"it was not done after {wish.timeout_s + wish.wait_s:.0f} s"
-    return "the browser broke on it; nothing else was touched"
+        return f"it was not finished after {wish.timeout_s + wish.wait_s:.0f} s"
+    return "the browser crashed; nothing else was affected"

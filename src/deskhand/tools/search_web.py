@@ -96,7 +96,7 @@ class _Search:
             except NetError as error:
                 failed.append(_name_problem(ENGINES[name], str(error)))
         hint = (
-            " An engine with a key of yours is steadier: see docs/web.md."
+            " An engine with an API key is more reliable: see docs/web.md."
             if names == [_FREE_ENGINE]
             else ""
         )
@@ -113,11 +113,11 @@ class _Search:
             name, engine.base
         )
         if not base:
-            raise NetError(f"{engine.title} has no address: set web_search.url to yours.")
+            raise NetError(f"{engine.title} has no address: set web_search.url.")
         variable = (self._config.key_env if own else "") or engine.key_env
         key = self._key(variable).strip() if engine.key_env else ""
         if engine.key_env and not _is_sendable(key):
-            raise NetError(f"{engine.title} needs a key: put it into {variable}.")
+            raise NetError(f"{engine.title} needs a key: set {variable}.")
         net = context.reach.net
         if name == "searxng":
             net = _allow_own_engine(net, base)

@@ -65,8 +65,8 @@ class SendFile:
         here = address == context.address
         if address.channel in self._reads_log and not here:
             why = (
-                f"people on {address.channel!r} read only their own conversations; send it to "
-                "this one, or to a chat"
+                f"people on {address.channel!r} can read only their own conversations; send it "
+                "to this one, or to a chat"
             )
             raise ToolError(why)
         opened = await _read_whole(sent.path, context)
@@ -97,8 +97,8 @@ async def _check_sendable(place: Place, here: bool, context: Context) -> None:
         not here and marks.file_label(place).readers is not None
     ):
         raise ToolError(
-            f"{place.asked!r} is for its owner alone: put what others may know into another "
-            "file and send that"
+            f"{place.asked!r} is only for its owner: put what others may know into another file "
+            "and send that"
         )
 
 
@@ -107,8 +107,7 @@ async def _read_whole(path: str, context: Context) -> OpenedFile:
     entry = await anyio.to_thread.run_sync(context.reach.files.stat, path)
     if entry.kind != "file":
         raise ToolError(
-            f"{path!r} is no file but a {entry.kind}; pack what is in it into one file and "
-            "send that"
+            f"{path!r} is a {entry.kind}, not a file; pack it into one file and send that"
         )
     opened = await anyio.to_thread.run_sync(context.reach.files.read_opened, path, MAX_BYTES + 1)
     if len(opened.data) > MAX_BYTES:

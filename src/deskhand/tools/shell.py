@@ -108,7 +108,7 @@ shell = _make_shell(TIMEOUT_S)
 
 async def _run_command(command: str, context: Context, limit_s: float, cwd: str) -> Done:
     if not command.strip():
-        raise ToolError("say what to run")
+        raise ToolError("the command is empty")
     reach = context.reach
     wanted = SandboxCommand(
         ("/bin/bash", "-c", command),
@@ -168,7 +168,7 @@ def describe_exit(ended: Exit, limit_s: float, said: bool) -> str:
     if ended.timeout:
         return f"\n[timed out after {limit_s:.0f} s; everything it started was killed]"
     if ended.limit:
-        return f"\n[killed: it went over its limit of {ended.limit}]"
+        return f"\n[killed: it exceeded its limit of {ended.limit}]"
     if ended.code is None:
         return f"\n[killed by signal {ended.signal}]"
     if ended.code != 0:

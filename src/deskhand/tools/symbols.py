@@ -35,7 +35,7 @@ async def list_symbols(context: Context, path: str = ".", name: str = "") -> Don
 
     look = _Look(context.reach.files, context.clock, find_symbols)
     label = await look.search(path, context)
-    nothing = f"nothing there defines a name with {name!r}" if name else "no definitions found"
+    nothing = f"no definition of a name with {name!r} found" if name else "no definitions found"
     return await make_bounded_result("\n".join(look.hits) or nothing, context, label, look.note)
 
 
@@ -48,7 +48,7 @@ async def find_references(name: str, context: Context, path: str = ".") -> Done:
     """
     name = name.strip().removesuffix("()").rpartition(".")[2]
     if not _NAME.fullmatch(name):
-        raise ToolError(f"{name!r} is no name; search_files finds any text")
+        raise ToolError(f"{name!r} is not a name; to find any text, use search_files")
 
     look = _Look(
         context.reach.files, context.clock, lambda place, text: find_uses(place, text, name)

@@ -49,7 +49,7 @@ async def read_output(handle: str, context: Context, offset: int = 0) -> Done:
     except BlobMissing as error:
         raise ToolError(f"{error}; run the command or read the file again") from error
     if not 0 <= offset < max(len(data), 1):
-        raise ToolError(f"offset {offset} lies outside: there are {len(data)} bytes")
+        raise ToolError(f"offset {offset} is out of range: there are {len(data)} bytes")
     end = utf8_boundary(data, offset + PIECE_BYTES)
     more = f"; go on with offset={end}" if end < len(data) else ""
     note = f"\n[bytes {offset}-{end} of {len(data)}{more}]"
@@ -100,7 +100,7 @@ class SendMessage:
         if address.channel in self._reads_log:
             if address != context.address:
                 raise ToolError(
-                    f"people on {address.channel!r} read only their own conversations; say "
+                    f"people on {address.channel!r} can read only their own conversations; say "
                     "it in the answer"
                 )
             return make_result("shown in the conversation", call_label(context))
@@ -128,7 +128,7 @@ def resolve_address(message: Addressed, here: Address) -> Address:
     if channel == here.channel and message.chat in ("", here.chat):
         return msgspec.structs.replace(here, thread=message.thread_id or here.thread)
     if not message.chat:
-        raise ToolError(f"say to which chat of {channel!r}")
+        raise ToolError(f"name the chat of {channel!r}")
     return Address(
         channel, here.account if channel == here.channel else "", message.chat, message.thread_id
     )

@@ -110,8 +110,7 @@ async def task_update(  # noqa: PLR0913 -- one parameter for each argument
         changed |= {each.id: each for each in graphs.connect(after, blocked, (task_id,), label)}
     if not given and not add_blocks:
         raise ToolError(
-            f"say what is to change of #{task_id}: status, subject, description, owner, "
-            "add_blocked_by"
+            f"name a change to #{task_id}: status, subject, description, owner, add_blocked_by"
         )
     return make_task_result(graph, tuple(changed.values()), context)
 
@@ -195,7 +194,7 @@ def replace_todos(graph: TaskGraph, items: list[Todo], label: Label) -> tuple[Ta
     any more is gone. Raises ToolError."""
     if len(items) > MAX_TODOS:
         raise ToolError(
-            f"a to-do list has at most {MAX_TODOS} items, and these are {len(items)}: use "
+            f"a to-do list has at most {MAX_TODOS} items, and you gave {len(items)}: use "
             "task_create"
         )
     if any(not to_one_line(item.active_form) for item in items):

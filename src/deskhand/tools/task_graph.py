@@ -33,13 +33,13 @@ def create(graph: TaskGraph, task: Task) -> ChangedTasks:
     """The task under the next id; that in `task` counts for nothing."""
     if sum(not each.is_closed for each in graph.values()) >= MAX_OPEN:
         raise ToolError(
-            f"there are {MAX_OPEN:,} open tasks here, and no more are kept: complete or delete "
-            "some first"
+            f"this conversation has {MAX_OPEN:,} open tasks, which is the maximum: complete or "
+            "delete some first"
         )
     if len(graph) >= MAX_TASKS:
         raise ToolError(
-            f"this conversation has had {MAX_TASKS:,} tasks, and gets no more: begin "
-            "another with /start"
+            f"this conversation has had {MAX_TASKS:,} tasks, which is the maximum: start another "
+            "one with /start"
         )
     made = _clean_task(replace(task, id=max(graph, default=0) + 1))
     _check_links(graph, made)
@@ -153,7 +153,7 @@ def find_violation(graph: TaskGraph) -> str:
     """Which of what always holds does not, '' for none."""
     if circle := find_cycle(graph):
         return (
-            f"tasks would wait for each other for ever: {' -> '.join(f'#{id_}' for id_ in circle)}"
+            f"tasks would wait for each other forever: {' -> '.join(f'#{id_}' for id_ in circle)}"
         )
     for id_, needed in _map_prerequisites(graph).items():
         if graph[id_].status == "completed" and (
@@ -165,7 +165,7 @@ def find_violation(graph: TaskGraph) -> str:
 
 def _check_status(graph: TaskGraph, task: Task) -> None:
     if task.status == "deleted":
-        raise ToolError("a task is deleted by itself: delete it, and change nothing else of it")
+        raise ToolError("to delete a task, change nothing else of it")
     if task.status == "completed":
         children = {each.id for each in graph.values() if each.parent == task.id}
         if left := list_prerequisites(graph, task):
@@ -198,7 +198,7 @@ def _check_links(graph: TaskGraph, task: Task) -> None:
         )
     if _topological_order(after) is None:
         circle = " -> ".join(f"#{id_}" for id_ in _trace_cycle(after))
-        raise ToolError(f"that would make tasks wait for each other for ever: {circle}")
+        raise ToolError(f"that would make tasks wait for each other forever: {circle}")
 
 
 def _map_prerequisites(graph: TaskGraph) -> dict[int, set[int]]:

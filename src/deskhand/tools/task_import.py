@@ -41,7 +41,7 @@ def parse_computer_tasks(data: bytes, label: Label = LOCAL) -> ImportedTasks:
     found = _decode_json(data)
     rows = found.get("tasks") if isinstance(found, Mapping) else found
     if not isinstance(rows, list):
-        return ImportedTasks((), ("it holds no list of tasks",))
+        return ImportedTasks((), ("it contains no list of tasks",))
     return _make_tasks(
         [_rename_fields(row, _COMPUTER_FIELDS) for row in rows if isinstance(row, Mapping)], label
     )
@@ -105,11 +105,14 @@ def _make_tasks(rows: list[dict[str, Any]], label: Label) -> ImportedTasks:
     }
     lost = sum(len(set(_task_names(row.get("depends_on"))) - {*ids}) for row in rows)
     if lost:
-        notes.append(f"{lost} dependencies on tasks that are not there were dropped")
+        notes.append(f"{lost} dependencies on missing tasks were removed")
     if cut := _break_cycles(tasks):
-        notes.append(f"{cut} tasks waited for themselves, which they do no more")
+        notes.append(f"{cut} tasks depended on themselves; these dependencies were removed")
     if again := _reopen_tasks(tasks):
-        notes.append(f"{again} tasks were called done before what they need, and are open again")
+        notes.append(
+            f"{again} tasks were marked as done before the tasks that they depend on, and "
+            "are open again"
+        )
     return ImportedTasks(tuple(tasks.values()), tuple(notes))
 
 

@@ -36,10 +36,10 @@ def validate_graph(graph: TaskGraph) -> tuple[Finding, ...]:
     found = [finding for task in tasks for finding in _validate_task(graph, task)]
     if circle := find_cycle(graph):
         told = " -> ".join(f"#{id_}" for id_ in circle)
-        found.append(Finding("cycle", circle[0], f"these wait for each other: {told}"))
+        found.append(Finding("cycle", circle[0], f"these depend on each other: {told}"))
     parts = _count_components(tasks)
     if parts > 1 and any(task.depends_on for task in tasks):
-        told = f"the tasks fall into {parts} parts that do not hang together"
+        told = f"the tasks form {parts} groups that are not connected"
         found.append(Finding("disconnected_components", 0, told, warning=True))
     return tuple(sorted(found, key=lambda finding: finding.warning))
 
@@ -48,12 +48,14 @@ def _validate_task(graph: TaskGraph, task: Task) -> Iterator[Finding]:
     for id_ in task.depends_on:
         if id_ not in graph or graph[id_].status == "deleted":
             yield Finding(
-                "missing_dependency", task.id, f"it depends on #{id_}, which is not there"
+                "missing_dependency", task.id, f"it depends on #{id_}, which does not exist"
             )
     if task.node not in NODE_TYPES:
         known = ", ".join(NODE_TYPES)
         yield Finding(
-            "unknown_node_type", task.id, f"{task.node!r} is no kind of node; there are: {known}"
+            "unknown_node_type",
+            task.id,
+            f"{task.node!r} is not a kind of node; choose one of: {known}",
         )
     name = task.config.get("tool")
     if task.node == "tool":
@@ -63,7 +65,9 @@ def _validate_task(graph: TaskGraph, task: Task) -> Iterator[Finding]:
             )
         elif "{{" in name:
             yield Finding(
-                "templated_tool_name", task.id, f"the name of the tool is a template: {name!r}"
+                "templated_tool_name",
+                task.id,
+                f"the name of the tool must not be a template: {name!r}",
             )
     if task.node == "gather" and not task.depends_on:
         yield Finding(
@@ -71,7 +75,7 @@ def _validate_task(graph: TaskGraph, task: Task) -> Iterator[Finding]:
         )
     schema = task.config.get("output_schema")
     if schema is not None and not _is_schema(schema):
-        yield Finding("invalid_output_schema", task.id, "output_schema is no JSON schema")
+        yield Finding("invalid_output_schema", task.id, "output_schema is not a JSON schema")
     yield from _validate_templates(graph, task)
 
 

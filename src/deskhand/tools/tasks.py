@@ -152,8 +152,7 @@ def _update_task(graph: TaskGraph, id_: int, given: dict[str, Any], label: Label
         return graphs.delete(graph, id_)
     if not given:
         raise ToolError(
-            f"say what is to change of #{id_}: status, title, description, result, "
-            "parent_id, depends_on"
+            f"name a change to #{id_}: status, title, description, result, parent_id, depends_on"
         )
     return graphs.update(graph, id_, label, **given)
 

@@ -23,7 +23,8 @@ async def fetch_as_browser(url: Url, wish: Wish, context: Context) -> Fetched:
     ToolError."""
     if find_spec("curl_cffi") is None:
         raise ToolError(
-            f"what speaks as a browser does is not installed on this machine: {INSTALL_COMMAND}"
+            "support for fetching pages like a browser is not installed on this machine: "
+            f"{INSTALL_COMMAND}"
         )
     # Loaded by who asks for it: a C library that nothing else needs, and 7 MB of memory.
     module = await anyio.to_thread.run_sync(import_module, "deskhand.net.fingerprint")

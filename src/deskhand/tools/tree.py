@@ -191,7 +191,7 @@ def _create_path(root: int, path: str, state: str, source: OpenDigest) -> None:
             with source(state[6:]) as file:
                 write_file(above, name, int(state[1:5], 8), file)
         else:
-            raise OSError(errno.ENODATA, "it was not kept")
+            raise OSError(errno.ENODATA, "it was not saved")
 
 
 def _set_mode(root: int, path: str, mode: int) -> None:

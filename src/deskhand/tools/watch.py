@@ -71,7 +71,7 @@ async def change_file_as(
     def run_change() -> tuple[str, WatchedFolder, FolderLook, RunningEffect]:
         where, place = find_watched_folder(reach, path)
         if why := shut.get(where.real):
-            raise ToolError(f"{path!r} is not written, as its folder is {why}")
+            raise ToolError(f"{path!r} was not written, because its folder is {why}")
         real, looked, one = where.change_file(doer, place, act, whose)
         return real, where, looked, one
 
@@ -79,7 +79,8 @@ async def change_file_as(
         real, where, looked, one = await anyio.to_thread.run_sync(run_change)
     except OSError as error:
         raise ToolError(
-            f"{path!r} is not written, as what was there could not be kept: {error.strerror}"
+            f"{path!r} was not written, because its previous content could not be saved: "
+            f"{error.strerror}"
         ) from error
     if reach.shadow is not None:
         with anyio.CancelScope(shield=True):
@@ -166,7 +167,7 @@ class FileWatch:
                 reads, begun = await anyio.to_thread.run_sync(begin)
         except OSError as error:
             raise ToolError(
-                f"nothing is run, as what is there could not be kept: {error.strerror}"
+                f"nothing was run, because the files could not be saved for undo: {error.strerror}"
             ) from error
         for one in [found.one for found in begun]:
             one.current_label = reads.current_label

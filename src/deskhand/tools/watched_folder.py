@@ -163,7 +163,7 @@ class WatchedFolder:
         for each in gone:
             with suppress(OSError):
                 self.shadow.set_aside(each.path, parse_digest(each.after))
-        return [f"what stood there is kept in {self.shadow.aside_folder}"] if gone else []
+        return [f"the previous content is saved in {self.shadow.aside_folder}"] if gone else []
 
     def scan_paths(self, paths: Sequence[str]) -> None:
         """See what these are now. What has changed is nobody's, unless something runs."""
@@ -297,13 +297,13 @@ class WatchedFolder:
             why = (
                 f"over {limit} MB"
                 if over == len(large)
-                else "of a workspace that is too large to be kept"
+                else "in a workspace that is too large to be saved"
             )
             said.append(f"not undoable: {len(large)} file{'s' if len(large) > 1 else ''} {why}")
         if folders:
             said.append(
-                f"not undoable: {', '.join(sorted(folders)[:3])}, which is not kept because "
-                "programs make it"
+                f"not undoable: {', '.join(sorted(folders)[:3])}, which is not saved because "
+                "programs recreate it"
             )
         return said
 
@@ -421,9 +421,7 @@ def find_watched_folder(reach: ToolScope, path: str = "") -> tuple[WatchedFolder
     """Where a file lies, as (folder that is watched, path in it); without a path, the workspace.
     Raises ToolError."""
     if reach.shadow is None:
-        raise ToolError(
-            "nothing can be changed here: no place to keep what was there before is set up"
-        )
+        raise ToolError("nothing can be changed here: storage for undo is not set up")
     real, descriptor, _ = reach.files.roots[0]
     beside = [
         mount.path

@@ -27,14 +27,14 @@ MAX_ASKED_CHARS = 24_000
 MAX_TIMEOUT_S = 60.0
 TierName = Literal["plain", "browser", "rendered"]
 _STATUS_TEXTS = {
-    401: "the site wants a sign-in first. It cannot be read without an account.",
+    401: "the site requires a sign-in. It cannot be read without an account.",
     403: (
         "the site does not let programs read this page. It may let a browser: try "
         "tier='rendered', or another source."
     ),
     404: "there is no such page. Check the address, or search for where it went.",
-    410: "the page was there once and is gone for good. Search for a copy or another source.",
-    429: "the site was asked too often and wants us to wait.",
+    410: "the page was removed permanently. Search for a copy or another source.",
+    429: "the site received too many requests and asks to wait.",
     451: "the page is withheld for legal reasons. Look for another source.",
 }
 _ASIDE_PROMPT = (
@@ -166,7 +166,7 @@ class WebFetch:
         fetch = self._tiers.get(wanted.tier)
         if fetch is None:
             raise ToolError(
-                f"tier={wanted.tier!r} is not there on this machine; there is: "
+                f"tier={wanted.tier!r} is not available on this machine; available: "
                 f"{', '.join(self._tiers)}."
             )
         url = wanted.url
@@ -185,12 +185,12 @@ def _explain_status(fetched: Fetched, waits: float) -> str:
     """What a status means, and what to do about it."""
     status = fetched.status
     said = _STATUS_TEXTS.get(status) or (
-        "the site is in trouble; that is not your doing. Try again later, or another source."
+        "the site has a problem. Try again later, or use another source."
         if status >= 500
-        else "that is no page. Check the address, or look for another source."
+        else "this is not a page. Check the address, or look for another source."
     )
     wait = (
-        f" Do not ask it for {waits:.0f} s."
+        f" Wait {waits:.0f} s before you try again."
         if waits
         else " Try again later."
         if status == 429
@@ -206,9 +206,9 @@ def _render_piece(page: FetchedPage, offset: int, limit: int) -> str:
     end = min(start + limit, size)
     lines = [f"[web_fetch: chars {start}-{end} of {size}]", *_header_lines(page)]
     if not size:
-        lines.append("[there is no text in it; if scripts make the page, try tier='rendered']")
+        lines.append("[the page has no text; if scripts create its text, try tier='rendered']")
     elif start == size:
-        lines.append("[it ends before that offset]")
+        lines.append("[the page ends before that offset]")
     elif end < size:
         lines.append(f"[to read on, use offset={end}]")
     return "\n".join((*lines, "", page.text[start:end])).rstrip("\n")
@@ -237,7 +237,7 @@ async def _answer_question(page: FetchedPage, question: str, offset: int, contex
     end = start + len(text)
     lines = [f"{FETCH_ANSWER_PREFIX} from chars {start}-{end} of {size}]", *_header_lines(page)]
     if end < size:
-        lines.append(f"[to ask the rest, use offset={end}]")
+        lines.append(f"[to ask about the rest, use offset={end}]")
     return _untrusted_result("\n".join((*lines, "", said)), page.url)
 
 

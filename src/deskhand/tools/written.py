@@ -65,9 +65,9 @@ def explain_read_only(context: Context) -> str:
     names = ", ".join(each.path for each in shut)
     allows = f"deskhand allow path {shlex.quote(shut[0].path)} --write --outside"
     return (
-        f"only to be read: {names}, because this conversation has read "
-        f"{format_sources(context.label)}. "
-        f"The owner can trust that with /trust here, or allow it for good: {allows}"
+        f"read-only: {names}, because this conversation has read "
+        f"{format_sources(context.label)}. The owner can trust that source with /trust here, or "
+        f"allow it permanently: {allows}"
     )
 
 

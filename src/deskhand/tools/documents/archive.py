@@ -45,7 +45,7 @@ class Archive:
         if entry is None:
             raise Unreadable(f"is damaged: {name!r} is missing in it")
         if entry.flag_bits & 1:
-            raise Unreadable("is locked with a password")
+            raise Unreadable("is protected with a password")
         seen = 0
         try:
             with self._zip.open(entry) as file:
@@ -115,7 +115,9 @@ def parse_xml(
 
 
 def _reject_entity(*_: object) -> None:
-    raise Unreadable("declares entities of its own, which no office program does and bombs do")
+    raise Unreadable(
+        "declares XML entities, which office programs do not use and decompression bombs do"
+    )
 
 
 def read_relations(archive: Archive, part: str, found: ExtractedText) -> dict[str, tuple[str, str]]:

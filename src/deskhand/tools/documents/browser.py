@@ -169,7 +169,7 @@ class Browser:
         piece = os.read(self._in, 1 << 20)
         if not piece:
             raise BrowserFailed(
-                "the browser has ended: the page took more memory than it may, or broke it"
+                "the browser has ended: the page used too much memory or crashed it"
             )
         self._buffer += piece
         if len(self._buffer) > _MAX_MESSAGE_BYTES:
@@ -219,11 +219,11 @@ def load_page(browser: Browser, url: str, wait_s: float, until: float) -> dict[s
         raise BrowserFailed(
             _explain_error("", browser)
             if address.startswith("chrome-error:")
-            else f"it led on to {address[:80]!r}"
+            else f"it redirected to {address[:80]!r}"
         )
     media = str(browser.document.get("mimeType", "text/html"))
     if not media.startswith(_PAGE_TYPES):
-        raise BrowserFailed(f"it is no page but {media[:60]}; read it with tier='plain'")
+        raise BrowserFailed(f"it is {media[:60]}, not a web page; read it with tier='plain'")
     html = _read_markup(browser)
     if len(html) > MAX_HTML_CHARS:
         notes.append(f"only the first {MAX_HTML_CHARS:,} characters of its markup are read")
@@ -250,7 +250,7 @@ def _wait_for_load(browser: Browser, wait_s: float, until: float) -> list[str]:
     until -= _ANSWER_S + _REST_S
     while time.monotonic() < until:
         if browser.crashed:
-            raise BrowserFailed("the page took more memory than it may, or broke the browser")
+            raise BrowserFailed("the page used too much memory or crashed the browser")
         if browser.loaded_bytes > _MAX_LOADED_BYTES:
             browser.call("Page.stopLoading")
             return [f"it was stopped after {_MAX_LOADED_BYTES >> 20} MB"]
@@ -274,9 +274,7 @@ def _read_markup(browser: Browser) -> str:
     try:
         return _get_outer_html(browser, _ANSWER_S)
     except TimeoutError:
-        raise BrowserFailed(
-            "its scripts never rest, so there is no moment at which it could be read"
-        ) from None
+        raise BrowserFailed("its scripts never finish, so it could not be read") from None
 
 
 def _get_outer_html(browser: Browser, wait_s: float) -> str:
@@ -293,13 +291,13 @@ def _explain_error(error: str, browser: Browser) -> str:
     """What the browser's word for it means,
     https://source.chromium.org/chromium/chromium/src/+/main:net/base/net_error_list.h"""
     if browser.crashed:
-        return "the page took more memory than it may, or broke the browser"
+        return "the page used too much memory or crashed the browser"
     if "CERT" in error or "SSL" in error:
-        return "no encrypted connection came about, or its certificate is not valid"
+        return "no encrypted connection could be established, or its certificate is not valid"
     if error == "net::ERR_ABORTED":
-        return "it is a file to download, and no page; read it with tier='plain'"
+        return "it is a download, not a web page; read it with tier='plain'"
     if "TUNNEL" in error or "PROXY" in error:
-        return "the proxy does not reach it: it is not of the public web, or not there"
+        return "the proxy cannot reach it: it does not exist, or is not on the public web"
     return f"it could not be loaded ({error.removeprefix('net::')[:60] or 'no answer'})"
 
 
@@ -313,7 +311,7 @@ def main() -> None:
     except BrowserFailed as error:
         answer = {"failed": str(error)}
     except TimeoutError:
-        answer = {"failed": "it took too long to load, or its scripts never rest"}
+        answer = {"failed": "it took too long to load, or its scripts never finish"}
     finally:
         browser.close()
     sys.stdout.buffer.write(json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace"))

@@ -41,7 +41,7 @@ def _make_answer(pdfium: Any, data: bytes, page: int, most: int) -> bytes:
         return json.dumps({"count": count, "sizes": sizes}).encode()
     except pdfium.PdfiumError as error:
         why = (
-            "is locked with a password"
+            "is protected with a password"
             if "password" in str(error).lower()
             else f"is damaged: {error}"
         )

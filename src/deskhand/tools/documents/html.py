@@ -57,11 +57,12 @@ def _select_nodes(tree: LexborHTMLParser, selector: str) -> list[LexborNode]:
         nodes = tree.css(selector)
     except SelectolaxError:
         raise Unreadable(
-            f"was not searched: {selector!r} is no CSS selector that is known here"
+            f"was not searched: {selector!r} is not a supported CSS selector"
         ) from None
     if not nodes:
         raise Unreadable(
-            f"has nothing that the selector {selector!r} chooses; leave it out to read the page"
+            f"has nothing that matches the selector {selector!r}; leave it out to read the whole "
+            "page"
         )
     chosen = {node.mem_id for node in nodes}
     inside: set[int] = set()

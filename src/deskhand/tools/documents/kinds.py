@@ -23,7 +23,7 @@ KIND_NAMES: dict[str, str] = {
     "text": "text",
 }
 _BINARY = (
-    (b"\xd0\xcf\x11\xe0", "it is a file of an old Office; save it as docx, xlsx or pptx"),
+    (b"\xd0\xcf\x11\xe0", "it is in an old Office format; save it as docx, xlsx or pptx"),
     (b"\x89PNG", "it is a picture"),
     (b"\xff\xd8\xff", "it is a picture"),
     (b"GIF8", "it is a picture"),
@@ -75,7 +75,7 @@ def explain_no_text(data: bytes) -> str:
     for start, why in _BINARY:
         if data.startswith(start):
             return why
-    return "it is neither text nor a document that can be read"
+    return "it is neither text nor a supported document"
 
 
 def _detect_zip_kind(data: bytes) -> DocumentKind:

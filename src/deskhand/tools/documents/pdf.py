@@ -20,7 +20,7 @@ def read_pdf(data: bytes, found: ExtractedText) -> None:
         document = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:
         why = (
-            "is locked with a password"
+            "is protected with a password"
             if "password" in str(error).lower()
             else f"is damaged: {error}"
         )
