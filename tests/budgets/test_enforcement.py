@@ -382,7 +382,7 @@ def test_a_key_that_names_nobody() -> None:
         check_budgets({key: Budget()})
     for key in ("all:anna", "people", "person:", "Person", ""):
         with pytest.raises(
-            ConfigError, match="names nobody; write all, person, agent, job or session"
+            ConfigError, match="is not a valid budget; write all, person, agent, job or session"
         ):
             check_budgets({key: Budget()})
 
@@ -583,7 +583,7 @@ async def _used(app: App) -> int:
 )
 def test_an_amount_that_is_no_number(most: dict[str, Any]) -> None:
     with pytest.raises(
-        ConfigError, match="is no amount: write a number such as 20, or leave it out"
+        ConfigError, match="is not an amount: write a number such as 20, or leave it out"
     ):
         check_budgets({"person:anna": Budget(**most)})
 

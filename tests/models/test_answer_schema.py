@@ -34,7 +34,7 @@ PERSON: dict[str, Any] = {
         ('{"age": "x"}', PERSON, "['age']"),
         ("I am seven", PERSON, "no JSON"),
         ("[" * 5000, PERSON, "no JSON"),
-        ("[]", {"type": "object"}, "no JSON object"),
+        ("[]", {"type": "object"}, "not a JSON object"),
         ("1", {"$ref": "#/$defs/n", "$defs": {"n": {"type": "integer"}}}, ""),
         ("1", {"$ref": "http://127.0.0.1:1/x.json"}, "the schema is not valid"),
         ("1", {"$ref": "file:///etc/hostname"}, "the schema is not valid"),

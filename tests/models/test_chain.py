@@ -59,7 +59,7 @@ def fail(error: str, link: ChainLink = A, after: float | None = None) -> ModelFa
         ([fail(LONG, B)], GiveUp("no model of the chain can read a conversation of this length")),
         ([fail(DOWN)] * 3 + [fail(DOWN, B)] * 2, GiveUp("5 tries failed")),
         ([fail("SomethingNew")], ModelTry("b/2", 100)),
-        ([fail("BudgetSpent")], GiveUp("a budget is spent")),
+        ([fail("BudgetSpent")], GiveUp("a budget is used up")),
         ([fail(DOWN, ChainLink("no longer there"))], ModelTry("a/1", 100)),
     ],
 )

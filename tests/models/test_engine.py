@@ -142,7 +142,7 @@ async def test_broken_weights_say_where_to_look(tmp_path: Path) -> None:
     broken.write_bytes(b"GGUF" + bytes(100))
     async with running(broken, tmp_path) as (engine, _):
         with pytest.raises(
-            ModelUnavailable, match=r"ended with code .* while starting.*engine\.log"
+            ModelUnavailable, match=r"exited with code .* while starting.*engine\.log"
         ):
             await engine.wait_ready()
 

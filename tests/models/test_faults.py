@@ -134,7 +134,7 @@ async def test_bytes_that_come_too_rarely_are_silence(
     fake: FakeLLM, transport: Transport, wire: str
 ) -> None:
     fake.script(Behaviour(named="drip"))
-    assert "fell silent" in str(await failure(wire, transport, fake.url))
+    assert "stopped sending" in str(await failure(wire, transport, fake.url))
 
 
 async def test_comments_are_life(fake: FakeLLM, wire: str) -> None:

@@ -131,7 +131,7 @@ async def test_who_shows_a_picture_to_a_model_that_does_not_see_is_told() -> Non
     words, message = await said(model, asking(SHOWN))
     assert words == message.text
     assert words.startswith(
-        "(I have not seen cat.png: lmstudio/m does not take pictures."
+        "(I could not see cat.png: lmstudio/m does not accept pictures."
     ) and words.endswith("A dog.")
     assert "providers.lmstudio.vision" in words
     later = asking(
@@ -166,4 +166,4 @@ async def test_where_nobody_can_tell_it_stays_blind() -> None:
         return None
 
     words, _ = await said(Sighted(Saying("x"), "a/m", sees, lambda: Saying("y")), asking(SHOWN))
-    assert words.startswith("(I have not seen") and words.endswith("x")
+    assert words.startswith("(I could not see") and words.endswith("x")

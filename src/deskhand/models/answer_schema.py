@@ -74,15 +74,15 @@ async def find_answer_problem(text: str, schema: dict[str, Any], places: Capacit
     try:
         found = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
-        return f"it is no JSON: {error}"
+        return f"it is not JSON: {error}"
     if schema == ANY_OBJECT:
-        return "" if isinstance(found, dict) else "it is no JSON object"
+        return "" if isinstance(found, dict) else "it is not a JSON object"
     return await _check(Checked(schema, text), places)
 
 
 async def _check(checked: Checked, places: CapacityLimiter) -> str:
     if not is_installed():
-        return f"JSON schemas cannot be checked here: {INSTALL}"
+        return f"checking JSON schemas needs an extra: {INSTALL}"
     command = [sys.executable, "-I", "-m", "deskhand.models.answer_schema_main"]
     try:
         async with places:

@@ -79,6 +79,66 @@ _FINISH: dict[str, Finish] = {
 def reasoning_wire(model: str) -> str:
     """What the reasoning of `model` is filed under. The newest models refuse what another one has
     thought:
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
     https://platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5#thinking-blocks-are-tied-to-the-model-that-produced-them
     """
     return f"anthropic:{model}"
@@ -145,7 +205,7 @@ class AnthropicReply:
                 return self._add_message(event)
             case "":
                 raise faults.make_malformed_reply(
-                    self._call, "this is no event of a message", payload
+                    self._call, "this is not an event of a message", payload
                 )
         # Everything else is ping or news that this version does not know; the protocol asks to
         # ignore what is unknown.
@@ -179,7 +239,7 @@ class AnthropicReply:
         building = self._blocks.get(index)
         if building is None:
             raise faults.make_malformed_reply(
-                self._call, f"a delta for block {index}, which has not begun"
+                self._call, f"a delta for block {index}, which was not started"
             )
         match delta.type:
             case "text_delta" if delta.text and (piece := building.cleaner.feed(delta.text)):

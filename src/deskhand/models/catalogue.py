@@ -54,9 +54,8 @@ class Catalogue(msgspec.Struct, frozen=True):
                 ) from None
             known = ", ".join(sorted(self.providers))
             raise ConfigError(
-                f"There is no model provider {name!r}. Known are {known}, and installed "
-                "ones. For one that pydantic-ai "
-                f"knows, write pydantic-ai/{name}/MODEL."
+                f"There is no model provider {name!r}. Known providers: {known}, and installed "
+                f"ones. For a provider of pydantic-ai, write pydantic-ai/{name}/MODEL."
             ) from None
 
     def facts(self, provider: str, name: str) -> Facts:
@@ -84,16 +83,17 @@ class Catalogue(msgspec.Struct, frozen=True):
         url = base_url or found.base_url
         if not url:
             raise ConfigError(
-                f"The provider {provider!r} has no address of its own: set its base_url."
+                f"The provider {provider!r} has no default address: set its base_url."
             )
         if not url.startswith(("http://", "https://")):
             raise ConfigError(
-                f"The base_url {url!r} of {provider!r} is no address: write http://… or https://…."
+                f"The base_url {url!r} of {provider!r} is not an address: write http://… or "
+                "https://…."
             )
         if not key and found.keys and not found.local and not base_url:
             raise ConfigError(
-                f"There is no key for {provider!r}: set {found.keys[0]} in the environment "
-                "or in the .env of the home."
+                f"There is no key for {provider!r}: set {found.keys[0]} in the environment or in "
+                "the .env file of the home folder."
             )
         return ModelSpec(provider, name, url, self.facts(provider, name), found.quirks, key)
 
@@ -123,7 +123,9 @@ def parse_model_name(model: str) -> tuple[str, str]:
     """(provider, name) of `provider/name`; the name may itself have slashes. Raises ConfigError."""
     provider, slash, name = model.partition("/")
     if not (provider and slash and name):
-        raise ConfigError(f"{model!r} names no model: write provider/name, such as openai/gpt-5.")
+        raise ConfigError(
+            f"{model!r} is not a model name: write provider/name, such as openai/gpt-5."
+        )
     return provider, name
 
 
@@ -155,7 +157,7 @@ def _find_factory(provider: str) -> ModelFactory | None:
         except (ImportError, AttributeError) as error:
             if provider in EXTRAS:
                 extra = f"pip install 'deskhand[{EXTRAS[provider]}]'"
-                raise ConfigError(f"What {provider!r} needs is not installed: {extra}.") from error
+                raise ConfigError(f"Support for {provider!r} is not installed: {extra}.") from error
             raise ConfigError(
                 f"The model provider {provider!r} is installed but does not load: {error}"
             ) from error

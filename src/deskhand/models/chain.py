@@ -83,7 +83,7 @@ def decide_next_try(
         return GiveUp(f"{MAX_TRIES} tries failed")
     last = failures[-1]
     if last.error == "BudgetSpent":
-        return GiveUp("a budget is spent")
+        return GiveUp("a budget is used up")
     later = [link for link in _links_after(chain, last.model) if _may_retry(link.model, failures)]
     if last.error == "ContextOverflow":
         window = next((link.window for link in chain if link.model == last.model), 0)

@@ -92,7 +92,7 @@ class ApiEmbedder:
             for row in await self._embed_batch(texts[at : at + BATCH])
         ]
         if len({len(row) for row in rows}) > 1:
-            raise MalformedReply(f"{self._spec.name} made vectors of different lengths")
+            raise MalformedReply(f"{self._spec.name} returned vectors of different lengths")
         if not rows:
             return np.zeros((0, 0), np.float32)
         numbers = np.array(rows, np.float64)
@@ -101,7 +101,7 @@ class ApiEmbedder:
             or numbers.max(initial=0.0) > MAX_COMPONENT
             or numbers.min(initial=0.0) < -MAX_COMPONENT
         ):
-            raise MalformedReply(f"{self._spec.name} made vectors of numbers that are none")
+            raise MalformedReply(f"{self._spec.name} returned vectors with invalid numbers")
         return normalize_rows(numbers)
 
     async def _embed_batch(self, texts: Sequence[str]) -> list[list[float]]:
@@ -118,12 +118,10 @@ class ApiEmbedder:
         try:
             rows = _decode(answer).data
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise MalformedReply(
-                f"{self._spec.name} answered with something else than vectors: {error}"
-            ) from error
+            raise MalformedReply(f"{self._spec.name} did not return vectors: {error}") from error
         if len(rows) != len(texts) or not all(row.embedding for row in rows):
             raise MalformedReply(
-                f"{self._spec.name} made {len(rows)} vectors of {len(texts)} texts"
+                f"{self._spec.name} returned {len(rows)} vectors for {len(texts)} texts"
             )
         ordered = sorted(rows, key=lambda row: row.index)
         return [row.embedding[: self._dimensions or None] for row in ordered]

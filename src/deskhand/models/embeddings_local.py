@@ -127,7 +127,8 @@ def open_local_embedders(name: str = "") -> tuple[Embedder, ...]:
     not."""
     if name and name not in _LOCAL_MODELS:
         raise ConfigError(
-            f"there is no local model {name!r} for memory; there are: {', '.join(_LOCAL_MODELS)}"
+            f"there is no local model {name!r} for memory; choose one of: "
+            f"{', '.join(_LOCAL_MODELS)}"
         )
     found = tuple(
         make()

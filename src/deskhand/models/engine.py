@@ -192,7 +192,7 @@ class Engine:
         except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
             code = await process.wait()
             raise ModelUnavailable(
-                self._describe_failure(f"ended with code {code} while starting")
+                self._describe_failure(f"exited with code {code} while starting")
             ) from None
         return said.decode().strip().splitlines()[-1]
 

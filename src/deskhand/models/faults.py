@@ -126,7 +126,7 @@ def make_unreachable(call: FailedCall, why: str) -> ModelUnavailable:
 def make_broken_reply(call: FailedCall, why: str) -> ModelUnavailable:
     """The error for a reply that ended in the middle."""
     return ModelUnavailable(
-        f"{call.full_name} stopped in mid-reply{_quote(call, why)}. It can be tried again."
+        f"{call.full_name} stopped in the middle of a reply{_quote(call, why)}. Try again."
     )
 
 
@@ -137,7 +137,7 @@ def make_timeout(
     what = {
         "connect": "did not accept a connection within",
         "first": "sent nothing within",
-        "idle": "fell silent in mid-reply for",
+        "idle": "stopped sending in the middle of a reply for",
         "total": "did not finish within",
     }[which]
     return ModelTimeout(
@@ -195,20 +195,18 @@ def _classify_error(call: FailedCall, status: int, words: str, wait: float | Non
     # tells.
     if (_MONEY.search(words) and 400 <= status < 500) or status == 402:
         return ModelKeyRefused(
-            f"{who} wants to be paid{quoted}. Add credit there, or choose another model."
+            f"{who} requires payment{quoted}. Add credit there, or choose another model."
         )
     if (status in (400, 413, 422, 429) and _OVERFLOW.search(words)) or status == 413:
         return ContextOverflow(
-            f"The conversation is too long for {who}{quoted}. Shorten it with /compact, or "
-            "begin anew with /start."
+            f"The conversation is too long for {who}{quoted}. Shorten it with /compact, or start "
+            "a new one with /start."
         )
     if status in (429, 529) or (status == 503 and wait is not None):
         asks = f"It asks to wait for {_format_span(wait)}; another" if wait else "Another"
         return ModelOverloaded(f"{who} is overloaded{quoted}. {asks} model may answer now.", wait)
     if status == 408 or status >= 500:
-        return ModelUnavailable(
-            f"{who} failed with status {status}{quoted}. It can be tried again.", wait
-        )
+        return ModelUnavailable(f"{who} failed with status {status}{quoted}. Try again.", wait)
     if status in (401, 403) or (status == 400 and _KEY.search(words)):
         return ModelKeyRefused(
             f"{who} refused the key{quoted}. Check the key, or choose another model."
@@ -221,8 +219,8 @@ def _classify_error(call: FailedCall, status: int, words: str, wait: float | Non
     if 300 <= status < 400:
         return ModelRequestRefused(f"{who} has moved{quoted}. Set base_url to the new address.")
     return ModelRequestRefused(
-        f"{who} refused the request with status {status}{quoted}. Sending it again would not help: "
-        "change the model or its settings."
+        f"{who} refused the request with status {status}{quoted}. Sending it again will not "
+        "help: change the model or its settings."
     )
 
 

@@ -23,13 +23,13 @@ _CHATGPT = Login(
     "2026-11-22",
 )
 _CLAUDE = Login(
-    "Anthropic lets nobody else's program use the login of a Claude plan.",
+    "Anthropic does not allow other programs to use the login of a Claude plan.",
     "anthropic",
     "https://code.claude.com/docs/en/legal-and-compliance",
     "2026-11-22",
 )
 _GOOGLE = Login(
-    "Google's terms keep other programs out of Antigravity.",
+    "Google's terms do not allow other programs to use Antigravity.",
     "google",
     "https://antigravity.google/terms",
     "2026-11-22",

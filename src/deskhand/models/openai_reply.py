@@ -145,7 +145,9 @@ class OpenAiReply:
             self._usage = chunk.usage.to_usage()
         if not chunk.choices:
             if chunk.choices is None and chunk.usage is None:
-                raise faults.make_malformed_reply(self._call, "this is no chat completion", payload)
+                raise faults.make_malformed_reply(
+                    self._call, "this is not a chat completion", payload
+                )
             return []
         choice = chunk.choices[0]
         if choice.finish_reason:

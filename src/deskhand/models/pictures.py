@@ -64,9 +64,8 @@ async def shrink_in_process(data: bytes) -> bytes:
     """A smaller copy. Raises PictureRefused."""
     if find_spec("PIL") is None:
         raise PictureRefused(
-            f"it has {len(data) / 1e6:.1f} MB and a model takes {LIMIT_BYTES / 1e6:.1f} MB. "
-            "To have such pictures made "
-            f"smaller: {INSTALL}"
+            f"it has {len(data) / 1e6:.1f} MB, and models accept {LIMIT_BYTES / 1e6:.1f} MB. To "
+            f"have large pictures made smaller: {INSTALL}"
         )
     command = [sys.executable, "-I", "-m", "deskhand.models.shrink"]
     try:
@@ -86,8 +85,8 @@ async def shrink_in_process(data: bytes) -> bytes:
 def explain_too_many_pixels(width: int, height: int) -> str:
     """The sentence for a picture that is not decoded at all."""
     return (
-        f"it has {width} x {height} pixels, and no more than {MAX_PIXELS // 1_000_000} million "
-        "are decoded"
+        f"it has {width} x {height} pixels, and at most {MAX_PIXELS // 1_000_000} million are "
+        "decoded"
     )
 
 

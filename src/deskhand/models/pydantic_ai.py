@@ -124,7 +124,7 @@ def open_pydantic(
     provider, slash, model = name.partition("/")
     if not (provider and slash and model):
         raise ConfigError(
-            f"{name!r} names no model: write pydantic-ai/PROVIDER/NAME, such as "
+            f"{name!r} is not a model name: write pydantic-ai/PROVIDER/NAME, such as "
             "pydantic-ai/cohere/m."
         )
     try:

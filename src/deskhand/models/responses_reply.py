@@ -186,7 +186,7 @@ class ResponsesReply:
             return self._finish(event)
         if event.error is not None:
             raise self._make_error(event.error)
-        raise faults.make_malformed_reply(self._call, "this is no event of a response", payload)
+        raise faults.make_malformed_reply(self._call, "this is not an event of a response", payload)
 
     def _make_error(self, error: object) -> ModelError:
         code = error.get("code") if isinstance(error, dict) else None

@@ -72,7 +72,7 @@ def main() -> int:
         sys.stderr.write("making it smaller takes too much memory")
         return REFUSED_EXIT_CODE
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError):
-        sys.stderr.write("it is broken, or no PNG, JPEG, GIF or WebP")
+        sys.stderr.write("it is damaged, or not a PNG, JPEG, GIF or WebP")
         return REFUSED_EXIT_CODE
     sys.stdout.buffer.write(made)
     return 0

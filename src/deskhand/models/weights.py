@@ -51,7 +51,9 @@ class WeightsFolder:
             return self.known[name]
         except KeyError:
             there = ", ".join(self.known)
-            raise ConfigError(f"There is no embedded model {name!r}; there are: {there}.") from None
+            raise ConfigError(
+                f"There is no embedded model {name!r}; choose one of: {there}."
+            ) from None
 
     def path(self, name: str) -> Path:
         """Where the file lies, if it is here. Raises ConfigError."""
@@ -107,10 +109,9 @@ class WeightsFolder:
                 failures.append(str(error))
                 tell(str(error))
         raise NetError(
-            f"{name!r} could not be fetched from any of its {len(failures)} mirrors; the "
-            f"last said: {failures[-1]} "
-            f"If you have the file, use it without any network: deskhand model pull {name} "
-            "--file PATH"
+            f"{name!r} could not be downloaded from any of its {len(failures)} mirrors; the last "
+            f"error: {failures[-1]} If you have the file, use it without a network: deskhand "
+            f"model pull {name} --file PATH"
         )
 
 

@@ -198,10 +198,8 @@ def fit_request_to(
     )
     if sum(estimate_tokens(each.message) for each in shown) > budget and not guessed:
         raise ContextOverflow(
-            f"the prompt and the tools take about {int(beside * scale):,} tokens and the "
-            "last message more than is left"
-            f" of the {most:,} that there is room for: choose a model with a larger window "
-            "(/model), or allow the agent"
-            " fewer tools"
+            f"the prompt and the tools take about {int(beside * scale):,} tokens, and the last "
+            f"message does not fit into the rest of the {most:,} that are available: choose a "
+            "model with a larger window (/model), or allow the agent fewer tools"
         )
     return msgspec.structs.replace(request, messages=shown, encoded=Encoded())
