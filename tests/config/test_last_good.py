@@ -172,7 +172,7 @@ async def test_what_is_broken_changes_nothing_and_is_told(
         home.write("defaults: {models: [scripted/echo], steps: many}\n")
         await until(lambda: "The configuration was not reloaded" in caplog.text)
         fact = await fact_of(app)
-        assert (fact.state, fact.detail) == ("degraded", "the last good configuration holds")
+        assert (fact.state, fact.detail) == ("degraded", "the last valid configuration is used")
         assert str(home.file) in fact.last_error and "defaults.steps" in fact.last_error
         assert fact.last_error_at is not None and app.settings.config.defaults.steps == 5
         with pytest.raises(ConfigError, match=r"defaults\.steps"):

@@ -56,7 +56,7 @@ async def test_landlock_alone_where_namespaces_are_switched_off(tmp_path: Path) 
 @pytest.mark.parametrize("bwrap", [None, "/nonexistent/bwrap", "/bin/false"])
 async def test_nothing_is_run_where_nothing_holds(bwrap: str | None) -> None:
     with pytest.raises(
-        SandboxUnavailable, match=r"^No sandbox works .* no command is run\. .*Landlock"
+        SandboxUnavailable, match=r"^No sandbox works .* commands are not run\. .*Landlock"
     ):
         await open_sandbox(bwrap=bwrap, abi=lambda: 0)
 

@@ -538,7 +538,7 @@ async def test_a_sandbox_that_does_not_hold_is_told_with_its_reason(tmp_path: Pa
         _, facts = await health(app)
         assert (facts["sandbox"].state, facts["sandbox"].detail) == (
             "ok",
-            "proven before the first command",
+            "tested before the first command",
         )
         with pytest.raises((SandboxUnavailable, ToolError)):
             await app.sandbox()

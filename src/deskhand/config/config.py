@@ -274,8 +274,8 @@ class Settings(msgspec.Struct, frozen=True, dict=True):
         folder = (self.file.parent / Path(written).expanduser()).resolve()
         if root.is_relative_to(folder) or folder.is_relative_to(self.home.state.resolve()):
             raise ConfigError(
-                f"the skills_folder {str(folder)!r} holds Deskhand's own files; choose one "
-                "beside them"
+                f"the skills_folder {str(folder)!r} contains Deskhand's own files; choose a "
+                "different folder"
             )
         return folder
 
@@ -470,7 +470,7 @@ def _environment_config(env: Mapping[str, str], warnings: list[str]) -> dict[str
             continue
         path = SHORT_VARIABLES.get(short) or short.lower().replace("__", ".")
         if not keys.exists(path, Config):
-            warnings.append(f"the variable {name} names no key ({path})")
+            warnings.append(f"the variable {name} is ignored: there is no key {path}")
             continue
         if (
             path.endswith(".models") and not value.strip()
@@ -495,7 +495,7 @@ def workspace_of(settings: Settings, agent: str) -> Path:
     folder = folder.resolve()
     if home.is_protected(folder, write=True):
         raise ConfigError(
-            f"the workspace {str(folder)!r} holds Deskhand's own files and keys; choose one "
-            "beside them"
+            f"the workspace {str(folder)!r} contains Deskhand's own files and keys; choose a "
+            "different folder"
         )
     return folder

@@ -78,9 +78,9 @@ def check_secret(name: str, value: str) -> str:
     """The secret as it can be kept in a file of variables. Raises ConfigError for what cannot."""
     value = clean_text(value.strip())
     if not _VARIABLE.fullmatch(name):
-        raise ConfigError(f"{name!r} is no name of a variable; one is called OPENAI_API_KEY")
+        raise ConfigError(f"{name!r} is not a variable name; write one such as OPENAI_API_KEY")
     if not value or not value.isprintable() or ("'" in value and '"' in value):
-        raise ConfigError(f"that is no value for {name}: it must be one line, and not empty")
+        raise ConfigError(f"invalid value for {name}: it must be one line, and not empty")
     return value
 
 
@@ -113,7 +113,7 @@ def write_owner_name(settings: Settings, agent: str, name: str) -> None:
     is not followed."""
     name = " ".join(clean_text(name).split())
     if not name or len(name) > NAME_CHARS or not name.isprintable():
-        raise ConfigError(f"a name has 1 to {NAME_CHARS} characters on one line")
+        raise ConfigError(f"a name must have 1 to {NAME_CHARS} characters on one line")
     line = f"- Name: {name}"
     with Workspace(str(workspace_of(settings, agent))) as files:
         text = _read_user_file(files)

@@ -256,8 +256,8 @@ def describe_unknown(left: Sequence[tuple[str, Any]], into: type[msgspec.Struct]
             transports[parts[1]] = [*transports.get(parts[1], []), *named]
         elif path == "DATABASE_URL":
             said.append(
-                "DATABASE_URL is not used: conversations are kept in a database of our own, "
-                "in the home"
+                "DATABASE_URL is not used: conversations are stored in Deskhand's own database, "
+                "in the home folder"
             )
         elif _UNSUPPORTED.fullmatch(parts[0]) or any(
             map(_UNSUPPORTED_IN_AGENT.fullmatch, parts[1:])

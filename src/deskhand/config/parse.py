@@ -63,7 +63,7 @@ def _parse_any(text: str, path: Path) -> Any:
             f"{str(path)!r} is not valid YAML: {' '.join(str(error).split())}"
         ) from error
     except RecursionError:
-        raise ConfigError(f"{str(path)!r} is nested too deeply to be a configuration") from None
+        raise ConfigError(f"{str(path)!r} is nested too deeply") from None
     return _clean_strings(data)
 
 
@@ -74,7 +74,8 @@ def read_text(path: Path) -> str:
         kind = path.stat().st_mode
         if not (stat.S_ISREG(kind) or stat.S_ISCHR(kind)):  # /dev/null stands for an empty file
             raise ConfigError(
-                f"{str(path)!r} cannot be read: it is no file; put one there, or remove it"
+                f"{str(path)!r} cannot be read: it is not a file; replace it with a file, or "
+                "remove it"
             )
         with path.open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1) or b""
@@ -86,7 +87,8 @@ def read_text(path: Path) -> str:
         ) from error
     if len(data) > MAX_FILE_BYTES:
         raise ConfigError(
-            f"{str(path)!r} is larger than {MAX_FILE_BYTES // 1000} kB: that is no configuration"
+            f"{str(path)!r} is larger than {MAX_FILE_BYTES // 1000} kB, the limit for a "
+            "configuration"
         )
     try:
         return data.decode("utf-8-sig")
@@ -185,7 +187,7 @@ def _count_values(node: yaml.Node, known: dict[int, int]) -> int:
         inner = node.value
     size = 1 + sum(_count_values(part, known) for part in inner)
     if size > MAX_VALUES:
-        raise yaml.YAMLError(f"its aliases come to more than {MAX_VALUES} values")
+        raise yaml.YAMLError(f"its aliases expand to more than {MAX_VALUES} values")
     known[id(node)] = size
     return size
 

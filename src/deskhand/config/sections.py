@@ -108,12 +108,11 @@ def check_budgets(budgets: Mapping[str, Budget]) -> None:
                 MAX_AMOUNT if field.startswith("tokens") else MAX_AMOUNT / 1e6
             ):
                 raise ConfigError(
-                    f"budgets: {key}: {field}: {most} is no amount: write a number such as "
+                    f"budgets: {key}: {field}: {most} is not an amount: write a number such as "
                     "20, or leave it out"
                 )
         if not _KEY.fullmatch(key):
             raise ConfigError(
-                f"budgets: {key!r} names nobody; write all, person, agent, job or session, "
-                "or one of them with a name, "
-                "such as person:anna"
+                f"budgets: {key!r} is not a valid budget; write all, person, agent, job or "
+                "session, or one of them with a name, such as person:anna"
             )

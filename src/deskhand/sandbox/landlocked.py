@@ -50,10 +50,7 @@ class Landlocked:
         if (
             command.egress
         ):  # Landlock can bind it to a port, not to an address: that port is open everywhere
-            raise SandboxError(
-                "without bubblewrap a command cannot have even a narrow way to the network: "
-                "install it"
-            )
+            raise SandboxError("commands can reach the network only with bubblewrap: install it")
         tmp = await to_thread.run_sync(tempfile.mkdtemp, "", "deskhand-")
         try:
             orders = make_orders(command, tmp)

@@ -98,13 +98,13 @@ def check_mounts(mounts: Sequence[Mount]) -> list[tuple[str, bool, int, int]]:
             )
         if real in _FORBIDDEN or real.startswith(("/proc/", "/sys/", "/dev/", "/run/deskhand")):
             raise SandboxError(
-                f"{mount.path!r} cannot be shown to a command: name a folder inside it"
+                f"{mount.path!r} cannot be made available to commands: name a folder inside it"
             )
         try:
             status = Path(real).stat()
         except OSError as error:
             raise SandboxError(
-                f"{mount.path!r} cannot be shown to a command: {error.strerror}"
+                f"{mount.path!r} cannot be made available to commands: {error.strerror}"
             ) from error
         found.append((real, mount.write, status.st_dev, status.st_ino))
     return found
@@ -152,7 +152,7 @@ def build_environment(command: SandboxCommand, tmp: str) -> dict[str, str]:
 def make_orders(command: SandboxCommand, tmp: str) -> LaunchOrders:
     """The part of the orders that does not depend on the kind of sandbox. Raises SandboxError."""
     if not command.argv or any("\0" in each for each in (*command.argv, command.cwd)):
-        raise SandboxError("a command is a program and its arguments, without NUL characters")
+        raise SandboxError("a command must be a program and its arguments, without NUL characters")
     orders = LaunchOrders()
     orders.argv, orders.cwd, orders.env = (
         list(command.argv),
@@ -248,7 +248,7 @@ def _parse_report(report: str, complaint: str) -> Exit:
         )
     if not report.startswith("started\n"):
         raise SandboxUnavailable(
-            f"the sandbox did not come up: {complaint.strip() or 'it gave no reason'}"
+            f"the sandbox did not start: {complaint.strip() or 'it gave no reason'}"
         )
     kind, _, value = report.removeprefix("started\n").partition(" ")
     match kind, value:

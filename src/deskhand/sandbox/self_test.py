@@ -83,7 +83,7 @@ async def open_sandbox(
         else []
     )
     raise SandboxUnavailable(
-        f"No sandbox works on this machine, so no command is run. {'; '.join(reasons)}."
+        f"No sandbox works on this machine, so commands are not run. {'; '.join(reasons)}."
     )
 
 

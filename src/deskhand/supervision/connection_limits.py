@@ -24,8 +24,8 @@ clients come back at once, so those of the last YOUNG_S do not count until they 
 YOUNG_S = 1.0
 HEAD_BYTES = 32_768
 _NO_HTTP = (
-    "This is no HTTP/1.1 request that reads in one way only: each header once, and a head of at "
-    "most 32 kB."
+    "This is not a valid HTTP/1.1 request: send each header only once, and at most 32 kB of "
+    "headers."
 )
 
 
@@ -91,7 +91,7 @@ class Connection(H11Protocol):
             self._refuse(
                 408,
                 "too_slow",
-                f"The head of a request must be here within {HEAD_TIMEOUT_S:g} seconds.",
+                f"The headers of a request must arrive within {HEAD_TIMEOUT_S:g} seconds.",
             )
 
     def _refuse(self, status: int, code: str, message: str) -> None:

@@ -155,7 +155,7 @@ async def _probe_config(settings: Settings) -> list[DoctorFinding]:
 async def _probe_database(settings: Settings) -> list[DoctorFinding]:
     path = settings.home.database
     if not path.exists():
-        return [DoctorFinding("good", "nothing was said yet")]
+        return [DoctorFinding("good", "no conversations yet")]
     store = SqliteStore(path, load_statements())
     try:
         damage = store.check_integrity()
@@ -172,13 +172,13 @@ async def _probe_database(settings: Settings) -> list[DoctorFinding]:
                 "deskhand audit verify",
             )
         ]
-    return [DoctorFinding("good", f"sound; the chain of {events} events holds")]
+    return [DoctorFinding("good", f"valid; the hash chain of {events} events is intact")]
 
 
 async def _probe_people(settings: Settings) -> list[DoctorFinding]:
     path = settings.home.database
     if not path.exists():
-        return [DoctorFinding("good", "only you, at this machine")]
+        return [DoctorFinding("good", "only you, on this machine")]
     store = SqliteStore(path, load_statements())
     try:
         people = open_people(store, SystemClock(), dict, dict)
@@ -224,7 +224,7 @@ async def _probe_model(settings: Settings, name: str) -> DoctorFinding:
     if missing:
         return DoctorFinding("bad", f"{name}: {missing}", "deskhand model list")
     if provider == EMBEDDED:
-        return DoctorFinding("good", f"{name}: its weights are here")
+        return DoctorFinding("good", f"{name}: its weights are downloaded")
     catalogue = build_catalogue(settings)
     own = settings.config.providers.get(provider)
     if provider not in catalogue.providers:
@@ -246,7 +246,7 @@ async def _probe_model(settings: Settings, name: str) -> DoctorFinding:
         variable = own.key_env if own and own.key_env else next(iter(found.keys), "")
         return DoctorFinding(
             "bad",
-            f"{name}: the key is refused",
+            f"{name}: the key was rejected",
             f"put the right {variable} into {settings.home.env}",
         )
     return DoctorFinding(
@@ -279,10 +279,10 @@ async def fetch_status(url: str, key: str, auth: str) -> int:
             try:
                 answer = await stream.receive(1024)
             except (anyio.BrokenResourceError, anyio.EndOfStream) as error:
-                raise OSError("it closed the connection") from error
+                raise OSError("it closed the connection without an answer") from error
     fields = answer.split(b" ", 2)
     if not fields[0].startswith(b"HTTP/") or len(fields) < 2 or not fields[1].isdigit():
-        raise ValueError("what answers there is no web server")
+        raise ValueError("the server there does not speak HTTP")
     return int(fields[1])
 
 
@@ -295,7 +295,7 @@ async def _probe_sandbox(settings: Settings) -> list[DoctorFinding]:
     held = proven.verdicts[-1]
     return [
         DoctorFinding(
-            "good", f"{held.sandbox} holds: {len(held.probes)} attempts to break out failed"
+            "good", f"{held.sandbox} works: all {len(held.probes)} attempts to break out failed"
         )
     ]
 
@@ -309,7 +309,8 @@ async def _probe_secrets(settings: Settings) -> list[DoctorFinding]:
     if not entries:
         return [
             DoctorFinding(
-                "good", "none are kept; commands that need one: deskhand secrets set NAME"
+                "good",
+                "no secrets are stored; to store one for commands: deskhand secrets set NAME",
             )
         ]
     bare = [name for name, entry in entries.items() if not entry.rules]
@@ -317,16 +318,20 @@ async def _probe_secrets(settings: Settings) -> list[DoctorFinding]:
         remedy = f"deskhand secrets rule {bare[0]} HOST"
         return [
             DoctorFinding(
-                "note", f"{len(entries)} are kept; no command may use {', '.join(bare)}", remedy
+                "note",
+                f"{len(entries)} secrets are stored; no command may use {', '.join(bare)}",
+                remedy,
             )
         ]
     if not HAS_CRYPTOGRAPHY:
         why = (
-            f"{len(entries)} are kept; commands use them only by http://, which leaves here as "
-            "https"
+            f"{len(entries)} secrets are stored; commands can use them only with http:// "
+            "addresses, which are sent as https"
         )
         return [DoctorFinding("note", why, "pip install 'deskhand[secrets]'")]
-    return [DoctorFinding("good", f"{len(entries)} are kept, and put into requests at the proxy")]
+    return [
+        DoctorFinding("good", f"{len(entries)} secrets are stored; the proxy adds them to requests")
+    ]
 
 
 def _read_secrets(settings: Settings) -> tuple[dict[str, SecretEntry], str]:
@@ -343,25 +348,27 @@ async def _probe_starts(settings: Settings) -> list[DoctorFinding]:
     error = read_startup_error(settings.home)
     began = read_last_start(settings.home)
     if error is not None:
-        why = f"`deskhand serve` broke at {error.time}: {error.type}: {error.message}"
+        why = f"`deskhand serve` crashed at {error.time}: {error.type}: {error.message}"
         return [DoctorFinding("bad", why, f"less {settings.home.startup_error}")]
     if began is None:
         return [
             DoctorFinding(
-                "good", "`deskhand serve` was never started; it answers while a terminal is open"
+                "good",
+                "`deskhand serve` was never started; Deskhand answers only while a "
+                "terminal is open",
             )
         ]
     when = datetime.fromtimestamp(began, ZoneInfo(settings.config.timezone)).strftime(
         "%Y-%m-%d %H:%M"
     )
-    return [DoctorFinding("good", f"`deskhand serve` last began to drive at {when}")]
+    return [DoctorFinding("good", f"`deskhand serve` last started at {when}")]
 
 
 async def _probe_clock(settings: Settings) -> list[DoctorFinding]:
     if SystemClock().now() < BUILT_AT:
         return [DoctorFinding("bad", "the clock is wrong", "sudo timedatectl set-ntp true")]
     zone = settings.config.timezone
-    return [DoctorFinding("good", f"plausible; people are told times in {zone}")]
+    return [DoctorFinding("good", f"plausible; times are shown in {zone}")]
 
 
 async def _probe_search(settings: Settings) -> list[DoctorFinding]:
@@ -369,7 +376,7 @@ async def _probe_search(settings: Settings) -> list[DoctorFinding]:
     engine = ENGINES[chosen.engine]
     variable = (chosen.key_env or engine.key_env) if engine.key_env else ""
     meanwhile = (
-        "; DuckDuckGo is asked meanwhile"
+        "; until then, DuckDuckGo is used"
         if chosen.fallback and chosen.engine != "duckduckgo"
         else ""
     )
@@ -392,18 +399,18 @@ async def _probe_documents(settings: Settings) -> list[DoctorFinding]:
     missing = [name for name in (*LIBRARIES, "curl_cffi") if find_spec(name) is None]
     if missing:
         said = (
-            "PDF files, web pages and sites that refuse programs are not read: the extra [web] "
+            "PDF files, web pages and sites that refuse programs cannot be read: the extra [web] "
             "is not installed"
         )
         found = [DoctorFinding("note", said, WEB)]
     else:
-        found = [DoctorFinding("good", "PDF files, office documents and web pages are read")]
+        found = [DoctorFinding("good", "PDF files, office documents and web pages can be read")]
     if program := find_browser():
-        return [*found, DoctorFinding("good", f"pages that scripts make are rendered by {program}")]
+        return [*found, DoctorFinding("good", f"pages that need scripts are rendered by {program}")]
     return [
         *found,
         DoctorFinding(
-            "note", "pages that scripts make are not rendered: there is no Chromium", CHROMIUM
+            "note", "pages that need scripts are not rendered: Chromium is not installed", CHROMIUM
         ),
     ]
 

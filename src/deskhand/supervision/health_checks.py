@@ -86,7 +86,7 @@ class Checkup:
         late = owed.oldest_at is not None and self._clock.now() - owed.oldest_at > LATE_S
         detail = f"{owed.count} to be sent" if owed.count else "nothing to be sent"
         if working:
-            detail += f", {working} to go on with"
+            detail += f", {working} conversations to continue"
         return HealthFact(
             "owed",
             "degraded" if late else "ok",
@@ -99,11 +99,11 @@ class Checkup:
 def driver_fact(holder: Holder | None) -> HealthFact:
     """Who drives, where that is not this process, or not yet."""
     if holder is None or holder.pid == os.getpid():
-        return HealthFact("driver", "starting", "nobody drives yet", vital=True)
+        return HealthFact("driver", "starting", "no process is active yet", vital=True)
     who = f"process {holder.pid}" if holder.pid else "another process"
     since = holder.since or None
     return HealthFact(
-        "driver", "ok", f"{who} drives; this one takes over when it ends", since, vital=True
+        "driver", "ok", f"{who} is active; this one takes over when it ends", since, vital=True
     )
 
 
@@ -118,7 +118,7 @@ def sandbox_fact(room: SandboxProvider) -> HealthFact:
             last_error_at=room.checked_at,
         )
     return HealthFact(
-        "sandbox", "ok", room.proof or "proven before the first command", None, room.checked_at
+        "sandbox", "ok", room.proof or "tested before the first command", None, room.checked_at
     )
 
 
@@ -127,7 +127,7 @@ def configuration_fact(
 ) -> HealthFact:
     """Which configuration holds, and what it says that is not in force."""
     if problem is not None:
-        held = "the last good configuration holds"
+        held = "the last valid configuration is used"
         return HealthFact(
             "configuration", "degraded", held, last_error=problem.text, last_error_at=problem.at
         )

@@ -201,7 +201,7 @@ class Vitals:
         try:
             await self.write()
         except OSError as error:
-            log.warning("the health of the parts is not written down: %s", error)
+            log.warning("Could not save the health of the parts: %s", error)
 
     async def write(self) -> None:
         """Raises OSError."""

@@ -70,10 +70,10 @@ def _record_failure(
     if isinstance(error, ChannelError) and error.retry_after_s is not None:
         wait_s = max(wait_s, min(error.retry_after_s, 3600.0))
     if isinstance(error, DeskhandError):
-        log.warning("%s: %s; again in %.1f s", child.name, error, wait_s)
+        log.warning("%s: %s; restarting in %.1f s", child.name, error, wait_s)
     else:
         log.error(
-            "%s broke (%s); again in %.1f s",
+            "%s crashed (%s); restarting in %.1f s",
             child.name,
             format_error(error),
             wait_s,

@@ -51,7 +51,7 @@ async def roll_back_failed_start(settings: Settings, code: int, why: str = "") -
     if not why:
         error = read_startup_error(settings.home)
         why = (
-            f"{error.type}: {error.message}" if error is not None else f"it ended with code {code}"
+            f"{error.type}: {error.message}" if error is not None else f"it exited with code {code}"
         )
 
     async def use(store: Store, since: float) -> bool:
@@ -87,7 +87,7 @@ async def _run_since_last_start(
         finally:
             await store.close()
     except (DeskhandError, OSError) as failed:
-        log.warning("what was changed since the last good start is not taken back: %s", failed)
+        log.warning("Could not undo the changes since the last good start: %s", failed)
         return False
 
 
@@ -108,14 +108,14 @@ async def undo_edits(
         try:
             outcome = await effects.undo(SYSTEM, await effects.get(SYSTEM, edit.n))
         except Refused as error:
-            log.warning("change %d is not taken back: %s", edit.n, error)
+            log.warning("Could not undo change %d: %s", edit.n, error)
             continue
         if outcome.undo is None:
             log.warning("%s", outcome.words)
             continue
         files += [file for file in edit.files if file not in files]
         log.warning(
-            "%s: change %d of %s was taken back: %s",
+            "%s: undid change %d of %s: %s",
             why,
             edit.n,
             edit.session,
@@ -153,9 +153,8 @@ async def _notify(store: Store, session: str, files: Sequence[str], why: str) ->
     now = SystemClock().now()
     why = why[:WHY_CHARS]
     words = (
-        f"I took back what I had changed in {', '.join(files)}, since {why}. It works "
-        "again, as it was before. What I "
-        "had written is kept: `deskhand undo --redo` brings it back."
+        f"I undid my changes in {', '.join(files)}, because {why}. Everything works again as "
+        "before. To restore my changes: `deskhand undo --redo`."
     )
     subject = f"{', '.join(files)}: {why}"
     note = audit_note(now, SYSTEM.id, what="self-edit taken back", subject=subject)
