@@ -162,7 +162,7 @@ def test_a_handle_is_a_value_only_where_a_rule_says_so() -> None:
     for target, name in (("/b", "github"), ("/a/b", "other")):
         with pytest.raises(Withheld):
             broker.inject_headers("GET", target, [(b"X-Key", b"{{secret:%s}}" % name.encode())])
-    with pytest.raises(Withheld, match="no header can carry"):
+    with pytest.raises(Withheld, match="not allowed in a header"):
         SecretBroker(HOST, [held("a\r\nX-Evil: 12345")], []).inject_headers("GET", "/", [])
 
 

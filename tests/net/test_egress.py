@@ -166,7 +166,7 @@ async def test_a_tunnel_for_another_name_than_was_allowed() -> None:
         )
     assert not server.requests and said == b""
     assert [bool(use.refused) for use in here.uses] == [True, True]
-    assert "evil.test" in here.uses[0].refused and "no TLS" in here.uses[1].refused
+    assert "evil.test" in here.uses[0].refused and "is not TLS" in here.uses[1].refused
 
 
 async def test_another_port_carries_what_the_entry_allows() -> None:

@@ -96,7 +96,7 @@ async def test_it_connects_to_none_but_the_addresses_it_is_given(site: LocalSite
             "text/html; charset=utf-8",
             True,
         )
-        with pytest.raises(NetError, match="does not take connections there"):
+        with pytest.raises(NetError, match="refused the connection"):
             await exchange(request, ["127.0.0.77"], NetLimits())
         assert trap.connections == 0
 

@@ -19,14 +19,16 @@ _REFUSED_V4 = {
         "172.16.0.0/12": "a private network",
         "192.168.0.0/16": "a private network",
         "100.64.0.0/10": "the network of a provider",
-        "169.254.0.0/16": "the local network, and the place where clouds keep keys",
+        "169.254.0.0/16": "the local network, where clouds serve their keys",
         "192.0.0.0/24": "a reserved network",  # 192.0.0.192: metadata of Oracle's cloud
-        "192.88.99.0/24": "a relay that leads elsewhere",  # RFC 7526
+        "192.88.99.0/24": "a relay to other networks",  # RFC 7526
         "198.18.0.0/15": "a network for measurements",
-        "168.63.129.16/32": "the inside of a cloud",  # Azure's agent: public by its number alone
-        "161.26.0.0/16": "the inside of a cloud",  # IBM's services
-        "166.8.0.0/14": "the inside of a cloud",
-        "224.0.0.0/4": "for many receivers",
+        "168.63.129.16/32": (
+            "the internal network of a cloud"
+        ),  # Azure's agent: public by its number alone
+        "161.26.0.0/16": "the internal network of a cloud",  # IBM's services
+        "166.8.0.0/14": "the internal network of a cloud",
+        "224.0.0.0/4": "a multicast address",
         "240.0.0.0/4": "a reserved network",
     }.items()
 }
@@ -57,7 +59,7 @@ def find_address_problem(text: str) -> str:
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
-        return "it is no IP address"
+        return "it is not an IP address"
     if isinstance(address, ipaddress.IPv4Address):
         return _find_v4_problem(address)
     carried = list(_iter_embedded_v4(address))

@@ -175,12 +175,10 @@ class Net:
             )
         except (OSError, UnicodeError):
             raise NetError(
-                f"there is no address for the name {quote_short(host)}: check its spelling."
+                f"the host name {quote_short(host)} was not found: check its spelling."
             ) from None
         if not found:
-            raise NetError(
-                f"there is no address for the name {quote_short(host)}: check its spelling."
-            )
+            raise NetError(f"the host name {quote_short(host)} was not found: check its spelling.")
         for address in found:
             self._check_address(host, address, port)
         return tuple(dict.fromkeys(found))
@@ -205,8 +203,8 @@ class Net:
         if why := find_connect_problem(address):
             where = f"its address {address} is" if address != host else "that is"
             raise AddressRefused(
-                f"{quote_short(host)} is not fetched: {where} {why}, and only the public "
-                "web is reached."
+                f"{quote_short(host)} is not fetched: {where} {why}, and only the public web can "
+                "be reached."
             )
 
     async def _follow(self, request: OutboundRequest, limits: NetLimits) -> Fetched:
@@ -218,14 +216,14 @@ class Net:
                 return Fetched(request.url, status, headers, body, tuple(hops))
             if request.body is not None:
                 raise NetError(
-                    f"{request.url.origin} wants to send the request elsewhere, and that is "
-                    "not followed."
+                    f"{request.url.origin} redirects the request, and redirects are not followed "
+                    "here."
                 )
             hops.append(request.url)
             if len(hops) > limits.redirects:
                 raise NetError(
-                    f"{hops[0].origin} redirects more than {limits.redirects} times, and "
-                    "was given up."
+                    f"{hops[0].origin} redirects more than {limits.redirects} times; the request "
+                    "was stopped."
                 )
             request = _make_redirect(request, where)
 
@@ -268,13 +266,13 @@ def describe_connection_error(error: BaseException) -> str:
     """What went wrong with a connection, in words that say nothing of how we are made."""
     match error:
         case ssl.SSLCertVerificationError():
-            return "its certificate is not valid, so that nobody knows who answers"
+            return "its certificate is not valid, so its identity cannot be verified"
         case ssl.SSLError():
-            return "no encrypted connection came about"
+            return "no encrypted connection could be established"
         case OSError() if isinstance(error, ConnectionRefusedError) or _is_refused(error.__cause__):
-            return "it does not take connections there"
+            return "it refused the connection"
         case ConnectionResetError():
-            return "it hung up without an answer"
+            return "it closed the connection without an answer"
         case _:
             return "the connection failed"
 

@@ -98,8 +98,8 @@ async def copy_file(
             size = os.fstat(file.fileno()).st_size
             if wanted.size_bytes and size != wanted.size_bytes:
                 raise NetError(
-                    f"{str(source)!r} has {size} bytes and not {wanted.size_bytes}: it is "
-                    "another file."
+                    f"{str(source)!r} has {size} bytes, not {wanted.size_bytes}: it is a "
+                    "different file."
                 )
             async with _open_partial(wanted) as part:
                 _truncate(part)
@@ -146,7 +146,7 @@ async def _open_partial(wanted: DownloadTarget) -> AsyncIterator[BinaryIO]:
             fcntl.flock(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise NetError(
-                f"another process is fetching {wanted.path.name!r} now: wait for it."
+                f"another process is downloading {wanted.path.name!r}: wait until it has finished."
             ) from None
         check_disk_space(folder, max(0, wanted.size_bytes - _size(part)))
         yield part
@@ -171,9 +171,7 @@ async def _fetch(
     async with session.get(url, headers=headers) as response:
         if response.status == 416:
             _truncate(part)
-            raise aiohttp.ClientPayloadError(
-                "the unfinished file is no part of that one; starting again"
-            )
+            raise aiohttp.ClientPayloadError("the partial file does not match; starting again")
         if response.status not in (200, 206):
             raise NetError(
                 f"{url} answered with status {response.status}. Try again later, or use "
@@ -206,8 +204,7 @@ async def _write(part: BinaryIO, chunk: bytes, wanted: DownloadTarget) -> None:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise NetError(
                 f"the disk became full while writing {str(wanted.partial_path)!r}. Free some "
-                "space and run it again: it "
-                "goes on from there."
+                "space and run the command again to resume."
             ) from error
         raise NetError(
             f"{str(wanted.partial_path)!r} cannot be written: {error.strerror}."
@@ -221,9 +218,8 @@ async def _finish_download(part: BinaryIO, wanted: DownloadTarget, whence: str) 
     if found != wanted.sha256:
         wanted.partial_path.unlink()
         raise NetError(
-            f"what came from {whence} is not the file that was wanted: its sha256 is "
-            f"{found} and not {wanted.sha256}. "
-            "It was deleted and never used. Try again, or use another mirror."
+            f"the file from {whence} is not the expected one: its sha256 is {found}, not "
+            f"{wanted.sha256}. It was deleted. Try again, or use another mirror."
         )
     wanted.partial_path.rename(wanted.path)
     return wanted.path
@@ -254,8 +250,8 @@ def _make_broken_error(
     )
     why = str(error) or type(error).__name__
     return NetError(
-        f"{url} could not be fetched: {why}. {here} are here; run it again to go on, or use "
-        "another mirror."
+        f"{url} could not be downloaded: {why}. {here} are downloaded; run the command again to "
+        "resume, or use another mirror."
     )
 
 

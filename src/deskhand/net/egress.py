@@ -79,13 +79,13 @@ def parse_egress_host(text: str) -> EgressHost:
             raise AddressRefused(f"{quote_short(text)}: there is no such port.")
     if "/" in rest or "*" in rest:
         raise AddressRefused(
-            f"{quote_short(text)} is no host: write example.org, or *.example.org for all "
+            f"{quote_short(text)} is not a host: write example.org, or *.example.org for all "
             "names below it."
         )
     host = parse_host(rest)
     if below and (is_ip_address(host) or "." not in host):
         raise AddressRefused(
-            f"{quote_short(text)} would be too many: name at least two parts, as in *.example.org."
+            f"{quote_short(text)} is too broad: name at least two parts, as in *.example.org."
         )
     return EgressHost(host, below, ports)
 
@@ -104,7 +104,7 @@ def parse_authority(text: str) -> tuple[str, int]:
     """What `CONNECT` names: (the one spelling of the host, the port). Raises AddressRefused."""
     found = _AUTHORITY.fullmatch(text)
     if not found:
-        raise AddressRefused(f"{quote_short(text)} is no host and port.")
+        raise AddressRefused(f"{quote_short(text)} is not a host and port.")
     port = int(found[2])
     if not 0 < port < 65536:
         raise AddressRefused(f"{quote_short(text)}: there is no such port.")
@@ -119,14 +119,15 @@ def find_target_problem(
     if is_host_covered(entries, host, port):
         return ""
     if is_ip_address(host):
-        return f"{host} is an IP address, and only hosts with a name are reached"
+        return f"{host} is an IP address, and only hosts with a name can be reached"
     if port not in USUAL_PORTS:
         try:
             check_port(port)
         except AddressRefused as error:
             return str(error).rstrip(".")
         return (
-            f"{host} is reached on the ports {' and '.join(map(str, USUAL_PORTS))}, not on {port}"
+            f"{host} can be reached on the ports {' and '.join(map(str, USUAL_PORTS))}, not on "
+            f"{port}"
         )
     return "" if public else f"{host} is not allowed"
 

@@ -101,13 +101,13 @@ async def read_request(client: Peer, within_s: float) -> h11.Request | None:
         with anyio.fail_after(within_s):
             event = await client.next_event()
     except h11.RemoteProtocolError as error:
-        raise Malformed(f"this is no proper HTTP: {error}") from error
+        raise Malformed(f"this is not valid HTTP: {error}") from error
     if not isinstance(event, h11.Request):
         return None
     if event.http_version not in (b"1.0", b"1.1"):
-        raise Malformed("only HTTP/1.0 and HTTP/1.1 are spoken here")
+        raise Malformed("only HTTP/1.0 and HTTP/1.1 are supported")
     if b"#" in event.target:
-        raise Malformed("a request has no fragment")
+        raise Malformed("a request must not have a fragment")
     return event
 
 
@@ -204,7 +204,7 @@ async def _relay_response(
         while isinstance(event := await upstream.next_event(), h11.InformationalResponse):
             pass
         if not isinstance(event, h11.Response):
-            raise h11.RemoteProtocolError("the server hung up without an answer")
+            raise h11.RemoteProtocolError("the server closed the connection without an answer")
         answered.set()
         await client.send(_make_response(event, scrubber))
         while True:
@@ -234,8 +234,8 @@ def _make_response(event: h11.Response, scrubber: Scrubber | None) -> h11.Respon
         }
         if encodings - {b"identity", b""}:
             raise Malformed(
-                "the answer is compressed although it was asked not to be, so no secret in "
-                "it would be seen"
+                "the answer is compressed although this was not requested, so secrets in it "
+                "cannot be found"
             )
         headers = [
             (name, scrubber.scrub(value))

@@ -159,7 +159,7 @@ async def _handle_request(
 ) -> None:
     if request.method == b"CONNECT":
         if within:
-            raise Unreachable(400, "a tunnel within a tunnel is not made.")
+            raise Unreachable(400, "a tunnel inside a tunnel is not supported.")
         await _serve_tunnel(client, request, policy)
         return
     if within:
@@ -208,7 +208,7 @@ async def _forward_request(
         raise Unreachable(502 if isinstance(error, Malformed) else 403, f"{error}.") from error
     except CONNECTION_ERRORS as error:
         raise Unreachable(
-            502, f"{url.host} hung up, or what it answers is no proper HTTP."
+            502, f"{url.host} closed the connection, or did not answer with valid HTTP."
         ) from error
     finally:
         policy.record_use(Use(url.host, url.port, refused.rstrip("."), sent.up, sent.down))
@@ -218,7 +218,9 @@ def _parse_absolute_target(request: h11.Request) -> Url:
     target = request.target.decode("ascii", "replace")
     try:
         if target[:7].lower() != "http://":
-            raise Unreachable(400, "this is a proxy: it takes http://HOST/… and CONNECT HOST:443.")
+            raise Unreachable(
+                400, "this is a proxy: it accepts http://HOST/… and CONNECT HOST:443."
+            )
         url = parse_url(target)
         _check_host_header(request, url.host)
     except AddressRefused as error:
@@ -234,7 +236,9 @@ def _check_host_header(request: h11.Request, host: str) -> None:
             name == b"host"
             and parse_url(f"http://{value.decode('ascii', 'replace')}/").host != host
         ):
-            raise Unreachable(400, f"the request is for {host}, and its Host names another.")
+            raise Unreachable(
+                400, f"the request is for {host}, but its Host header names another host."
+            )
 
 
 def _parse_target_within(request: h11.Request, origin: str) -> Url:
@@ -247,9 +251,9 @@ def _parse_target_within(request: h11.Request, origin: str) -> Url:
         )
         named = parse_url(f"https://{host}/")
     except (AddressRefused, StopIteration) as error:
-        raise Unreachable(400, "the request does not say plainly whom it is for.") from error
+        raise Unreachable(400, "the host of the request is ambiguous.") from error
     if url.origin != origin or named.origin != origin:
-        raise Unreachable(421, f"this connection leads to {origin} alone.")
+        raise Unreachable(421, f"this connection leads only to {origin}.")
     return url
 
 
@@ -312,8 +316,8 @@ async def _connect(policy: EgressPolicy, host: str, port: int, *, secure: bool) 
 
 def _describe_tls_error(error: Exception) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
-        return "its certificate is not valid, so that nobody knows who answers"
-    return "no encrypted connection came about"
+        return "its certificate is not valid, so its identity cannot be verified"
+    return "no encrypted connection could be established"
 
 
 async def _serve_tunnel(client: Peer, request: h11.Request, policy: EgressPolicy) -> None:
@@ -323,7 +327,7 @@ async def _serve_tunnel(client: Peer, request: h11.Request, policy: EgressPolicy
     except AddressRefused as error:
         raise Unreachable(400, str(error)) from error
     if not isinstance(await client.next_event(), h11.EndOfMessage):
-        raise Unreachable(400, "a request for a tunnel has no body.")
+        raise Unreachable(400, "a request for a tunnel must not have a body.")
     read = await _require_permission(policy, host, port)
     if policy.secrets_for(host, port) is not None:
         await _terminate_tls(client, host, port, policy)
@@ -350,10 +354,10 @@ async def _terminate_tls(client: Peer, host: str, port: int, policy: EgressPolic
     certificate = policy.server_context(host)
     if certificate is None:
         why = (
-            "to put a secret into https requests Deskhand needs its extra `secrets` (pip "
-            "install 'deskhand[secrets]')"
+            "to add a secret to https requests, Deskhand needs its extra `secrets` (pip install "
+            "'deskhand[secrets]')"
         )
-        why = f"{why}; until then ask for http://{host}/…, which leaves this machine as https"
+        why = f"{why}; until then, use http://{host}/…, which is sent as https"
         policy.record_use(Use(host, port, why))
         raise Unreachable(403, f"{why}.")
     await client.send(h11.Response(status_code=200, headers=[], reason=b"Connected"))
@@ -366,8 +370,8 @@ async def _terminate_tls(client: Peer, host: str, port: int, policy: EgressPolic
             )
     except CONNECTION_ERRORS as error:
         why = (
-            "the command did not trust the certificate that the proxy shows for it: its program "
-            "has a list of its own"
+            "the command did not trust the certificate of the proxy: its program uses its own "
+            "list of certificates"
         )
         policy.record_use(
             Use(
@@ -449,13 +453,13 @@ async def _read_client_hello(
             except ValueError as error:
                 if port != _TLS_PORT and data[:1] != b"\x16":
                     return data, ""
-                return b"", f"what was to be sent to {host} is no TLS that names it: {error}"
+                return b"", f"the data for {host} is not TLS with this host name: {error}"
             if name is not None:
                 return data, "" if _is_same_host(
                     name, host
-                ) else f"the connection to {host} was meant for {name or 'no name'!r}"
+                ) else f"the TLS connection to {host} names {name or 'no name'!r} instead"
             data += await client.receive(HELLO_BYTES)
-    return b"", f"nothing was said to {host} in {HEAD_S:.0f} s"
+    return b"", f"nothing was sent to {host} in {HEAD_S:.0f} s"
 
 
 def _is_same_host(name: str, host: str) -> bool:

@@ -57,7 +57,7 @@ class SecretRule(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
         name, _, content = self.header.partition(":")
         if not value.isprintable():
             raise Withheld(
-                "the secret has line ends or other characters in it that no header can carry"
+                "the secret contains line ends or other characters that are not allowed in a header"
             )
         basic = _BASIC.sub(
             lambda match: b64encode(f"{match[1]}:{value}".encode()).decode(), content
@@ -90,8 +90,8 @@ def normalize_secret_rule(rule: SecretRule) -> SecretRule:
         raise ConfigError(str(error)) from None
     if entry.below or is_ip_address(entry.host):
         raise ConfigError(
-            f"{rule.host!r}: a secret goes to one host by its name, not to many and not to "
-            "an address"
+            f"{rule.host!r}: a secret can be sent only to one host, by name: not to a pattern or "
+            "an IP address"
         )
     name, colon, content = rule.header.partition(":")
     if (
@@ -100,7 +100,7 @@ def normalize_secret_rule(rule: SecretRule) -> SecretRule:
         or not ("{}" in content or _BASIC.search(content))
     ):
         raise ConfigError(
-            f"{rule.header!r} is no header with a place for the secret: write {BEARER!r}"
+            f"{rule.header!r} is not a header with a placeholder for the secret: write {BEARER!r}"
         )
     if name.strip().lower().encode() in _MANAGED_HEADERS or not content.isprintable():
         raise ConfigError(f"{name.strip()!r} is not a header that a secret can be put in")
@@ -108,15 +108,15 @@ def normalize_secret_rule(rule: SecretRule) -> SecretRule:
     if bad := [
         method for method in methods if not _METHOD.fullmatch(method) or method == "CONNECT"
     ]:
-        raise ConfigError(f"{bad[0]!r} is no method: write GET or POST")
+        raise ConfigError(f"{bad[0]!r} is not a method: write GET or POST")
     if wrong := [
         path
         for path in rule.paths
         if not path.startswith("/") or _AMBIGUOUS_PATH.search(path) or "?" in path
     ]:
-        raise ConfigError(f"{wrong[0]!r} is no beginning of a path: write /repos/")
+        raise ConfigError(f"{wrong[0]!r} is not the beginning of a path: write /repos/")
     if not rule.who:
-        raise ConfigError("name somebody who may use it, or leave `who` out: then the owner may")
+        raise ConfigError("name who may use it, or leave out `who` to allow only the owner")
     return msgspec.structs.replace(
         rule, host=entry.host, port=(entry.ports or (rule.port,))[0], methods=methods
     )

@@ -112,7 +112,7 @@ def _make_socket_factory(addresses: Sequence[str]) -> Callable[[Any], socket.soc
     def make(found: Any) -> socket.socket:
         family, kind, proto, _, target = found
         if target[0] not in addresses:
-            raise OSError(f"{target[0]} was not judged")
+            raise OSError(f"{target[0]} was not checked")
         return socket.socket(family, kind, proto)
 
     return make
@@ -144,12 +144,12 @@ def _describe_error(error: BaseException) -> str:
         case ssl.SSLError():
             return describe_connection_error(error)
         case aiohttp.ClientConnectorError():
-            return "it does not take connections there"
+            return "it refused the connection"
         case aiohttp.ServerDisconnectedError():
-            return "it hung up without an answer"
+            return "it closed the connection without an answer"
         case aiohttp.ClientPayloadError():
-            return "the answer broke off before its end"
+            return "the answer was cut off"
         case aiohttp.ClientResponseError():
-            return "what it answers is no proper HTTP"
+            return "it did not answer with valid HTTP"
         case _:
             return describe_connection_error(error)

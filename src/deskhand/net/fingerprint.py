@@ -24,19 +24,19 @@ from .url import quote_short
 _HEADERS_BYTES = 64 << 10
 _HEADERS = 200
 _WHY = {
-    1: "what it answers is no proper HTTP",
-    7: "it does not take connections there",
-    8: "what it answers is no proper HTTP",
-    16: "what it answers is no proper HTTP",
-    18: "the answer broke off before its end",
-    23: "it is packed in a way that cannot be undone",
-    35: "no encrypted connection came about",
-    52: "it hung up without an answer",
-    56: "it hung up without an answer",
-    60: "its certificate is not valid, so that nobody knows who answers",
-    61: "it says that it is compressed, and is damaged or is not",
-    92: "what it answers is no proper HTTP",
-    100: "what it answers is no proper HTTP",
+    1: "it did not answer with valid HTTP",
+    7: "it refused the connection",
+    8: "it did not answer with valid HTTP",
+    16: "it did not answer with valid HTTP",
+    18: "the answer was cut off",
+    23: "it uses a compression that is not supported",
+    35: "no encrypted connection could be established",
+    52: "it closed the connection without an answer",
+    56: "it closed the connection without an answer",
+    60: "its certificate is not valid, so its identity cannot be verified",
+    61: "its compressed body is damaged",
+    92: "it did not answer with valid HTTP",
+    100: "it did not answer with valid HTTP",
 }
 """By curl's error code, https://curl.se/libcurl/c/libcurl-errors.html"""
 _TIMED_OUT = 28
@@ -82,7 +82,7 @@ class _Call:
             self._set_up()
             self._curl.perform()
             if str(self._connected_address()) not in self._addresses:
-                raise NetError(f"{where} was answered from an address that was not judged.")
+                raise NetError(f"{where} was answered from an address that was not checked.")
         except TooLarge as error:
             raise TooLarge(f"{where} was refused: {error}") from None
         except CurlError as error:
@@ -92,7 +92,7 @@ class _Call:
                 raise TooLarge(
                     f"{where} was refused: {describe_too_large(self._limits.body_bytes)}"
                 ) from None
-            why = _WHY.get(error.code, "no connection came about")
+            why = _WHY.get(error.code, "no connection could be established")
             raise NetError(f"{self._request.url.origin} could not be fetched: {why}.") from error
         finally:
             self._curl.close()
@@ -168,13 +168,13 @@ class _Call:
             each for each in self._headers.get("content-encoding", "").split(",") if each.strip()
         ]
         if len(packed) > 1:  # curl unpacks them all before we see anything
-            raise TooLarge(f"it is packed {len(packed)} times over, as only a trap is.")
+            raise TooLarge(f"it is compressed {len(packed)} times over, like a decompression bomb.")
         length = self._headers.get("content-length", "")
         self._meter.expect(int(length) if length.isdecimal() and len(length) < 20 else 0)
 
     def _on_body(self, piece: bytes) -> int:
         if self.abandoned.is_set():
-            raise NetError("nobody waits for it any more.")
+            raise NetError("the request was cancelled.")
         arrived = self._curl.getinfo(CurlInfo.SIZE_DOWNLOAD_T)
         if isinstance(arrived, int):
             self._meter.receive(max(0, arrived - self._meter.received))

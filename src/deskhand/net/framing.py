@@ -91,13 +91,13 @@ def _check_head(lines: Sequence[bytearray], *, own: bool) -> None:
         name, _, value = bytes(line).partition(b":")
         name = name.lower()
         if name[:1] in (b" ", b"\t", b""):
-            raise h11.LocalProtocolError("a header goes on in the next line")
+            raise h11.LocalProtocolError("a header continues on the next line")
         if name in seen and (name in _ONCE or (own and name not in _LISTS)):
-            raise h11.LocalProtocolError("a header comes twice")
+            raise h11.LocalProtocolError("a header occurs twice")
         seen[name] = value.strip(b" \t")
     if not _LENGTH.match(seen.get(b"content-length", b"0")):
-        raise h11.LocalProtocolError("the length of the body is no number")
+        raise h11.LocalProtocolError("the length of the body is not a number")
     if b"transfer-encoding" in seen and (b"content-length" in seen or b"HTTP/1.0" in first):
-        raise h11.LocalProtocolError("the length of the body is told in two ways")
+        raise h11.LocalProtocolError("the length of the body is given in two ways")
     if own and first.split(b" ")[1][:1] not in (b"/", b"*"):
-        raise h11.LocalProtocolError("it asks for an address, and not for a path here")
+        raise h11.LocalProtocolError("it asks for a full address instead of a path")

@@ -33,7 +33,8 @@ class HostRateLimiter:
         at = max(now, self._free.get(host, now))
         if at - now > QUEUE_S:
             raise NetError(
-                f"{host} is being asked too much at once: fetch fewer of its pages, or do it later."
+                f"too many requests to {host} at once: fetch fewer of its pages, or try again "
+                "later."
             )
         _put_time(self._free, host, at + pause_s)
         return at - now
@@ -43,8 +44,7 @@ class HostRateLimiter:
         left_s = self._asked_to_wait.get(host, -math.inf) - clock.monotonic()
         if left_s > 0:
             raise NetError(
-                f"{host} asked us to wait, for {left_s:.0f} s more: try it then, or another "
-                "address."
+                f"{host} asked to wait: try again in {left_s:.0f} s, or use another address."
             )
 
     def record_retry_after(self, host: str, clock: Clock, headers: Mapping[str, str]) -> float:

@@ -42,8 +42,8 @@ class InflateMeter:
             raise TooLarge(describe_too_large(self._limit))
         if self.unpacked > RATIO_FROM_BYTES and self.unpacked > self._ratio * self.received:
             raise TooLarge(
-                f"it unpacks to over {self._ratio} times its size, as only a trap does; it "
-                "was not read on."
+                f"it unpacks to over {self._ratio} times its size, like a decompression bomb; "
+                "reading was stopped."
             )
 
 
@@ -68,7 +68,7 @@ class Inflater:
         names = [name.strip().lower() for name in encoding.split(",") if name.strip()]
         names = [name for name in names if name != "identity"]
         if len(names) > MAX_LAYERS:
-            raise TooLarge(f"it is packed {len(names)} times over, as only a trap is.")
+            raise TooLarge(f"it is compressed {len(names)} times over, like a decompression bomb.")
         self._layers = [_make_layer(name) for name in reversed(names)]
         self._meter = meter
 
@@ -83,12 +83,12 @@ class Inflater:
                 self._meter.count(len(piece))
                 yield piece
         except zlib.error:
-            raise NetError("it says that it is compressed, and is damaged or is not.") from None
+            raise NetError("its compressed body is damaged.") from None
 
     def close(self) -> None:
         """All is here. Raises NetError where a layer wants more."""
         if self._meter.received and not all(layer.is_complete for layer in self._layers):
-            raise NetError("its compressed body breaks off before its end.")
+            raise NetError("its compressed body is cut off.")
 
 
 def _make_layer(name: str) -> _Layer:
@@ -98,7 +98,7 @@ def _make_layer(name: str) -> _Layer:
         case "deflate":
             return _Zlib(gzip=False)
         case _:
-            raise NetError(f"it is packed in a way that was not asked for ({name[:20]!r}).")
+            raise NetError(f"it uses a compression that was not requested ({name[:20]!r}).")
 
 
 def _feed_pieces(layer: _Layer, pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -144,7 +144,8 @@ class _Zlib:
                 self._members += 1
                 if self._members > MAX_MEMBERS:
                     raise TooLarge(
-                        f"it is packed in more than {MAX_MEMBERS:,} pieces, as only a trap is."
+                        f"it is compressed in more than {MAX_MEMBERS:,} pieces, like a "
+                        "decompression bomb."
                     )
                 self._inflate = zlib.decompressobj(16 + zlib.MAX_WBITS)
 

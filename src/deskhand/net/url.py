@@ -71,16 +71,16 @@ def parse_url(text: str) -> Url:
     shown = quote_short(_USERINFO.sub("//…@", text))
     if len(text) > MAX_URL_CHARS:
         raise AddressRefused(
-            f"an address may have {MAX_URL_CHARS:,} characters, and this one has {len(text):,}."
+            f"an address may have {MAX_URL_CHARS:,} characters, but this one has {len(text):,}."
         )
     if bad := next(
         (c for c in text if ord(c) < 32 or 127 <= ord(c) < 160 or "\ud800" <= c <= "\udfff"), ""
     ):
-        raise AddressRefused(f"{shown} has the control character U+{ord(bad):04X} in it.")
+        raise AddressRefused(f"{shown} contains the control character U+{ord(bad):04X}.")
     if "\\" in text:
         raise AddressRefused(
-            f"{shown} has a backslash in it, which programs read differently; write %5C if "
-            "it is meant."
+            f"{shown} contains a backslash, which programs read differently; write %5C if it is "
+            "meant."
         )
     scheme, rest = _split_scheme(text, shown)
     end = min((at for at in map(rest.find, "/?#") if at >= 0), default=len(rest))
@@ -105,7 +105,7 @@ def join_url(base: Url, reference: str) -> Url:
     try:
         return parse_url(urljoin(str(base), reference))
     except ValueError:
-        raise AddressRefused(f"{quote_short(reference)} is no address.") from None
+        raise AddressRefused(f"{quote_short(reference)} is not an address.") from None
 
 
 def parse_host(host: str) -> str:
@@ -118,7 +118,7 @@ def parse_host(host: str) -> str:
                 raise ValueError
             return str(ipaddress.IPv6Address(host[1:-1]))
         except ValueError:
-            raise AddressRefused(f"{shown} is no IPv6 address.") from None
+            raise AddressRefused(f"{shown} is not an IPv6 address.") from None
     if not host.isascii():
         try:
             host = (
@@ -129,7 +129,7 @@ def parse_host(host: str) -> str:
     host = host.lower().removesuffix(".")
     labels = host.split(".")
     if len(host) > 253 or not all(map(_LABEL.fullmatch, labels)):
-        raise AddressRefused(f"{shown} is no name of a host.")
+        raise AddressRefused(f"{shown} is not a host name.")
     # https://url.spec.whatwg.org/#ends-in-a-number-checker
     return _parse_ipv4(labels, shown) if _NUMBER.fullmatch(labels[-1]) else host
 
@@ -147,7 +147,7 @@ def _split_scheme(text: str, shown: str) -> tuple[str, str]:
         return scheme, rest[2:]
     if not found or "." in scheme or rest[:1].isdigit():  # example.com/x, localhost:80
         raise AddressRefused(
-            f"{shown} is no whole address: write it with https:// or http:// in front."
+            f"{shown} is not a complete address: add https:// or http:// in front."
         )
     raise AddressRefused(f"{shown} is not fetched: only https:// and http:// addresses are.")
 
@@ -160,14 +160,14 @@ def _split_port(authority: str, scheme: str, shown: str) -> tuple[str, int]:
     )
     host, digits = (authority[:at], authority[at + 1 :]) if at >= 0 else (authority, "")
     if not host:
-        raise AddressRefused(f"{shown} names no host.")
+        raise AddressRefused(f"{shown} has no host.")
     if not digits:
         return host, DEFAULT_PORTS[scheme]
     if not (
         digits.isascii() and digits.isdecimal() and len(digits) <= 5 and 0 < int(digits) < 65536
     ):
         raise AddressRefused(
-            f"{shown} has {quote_short(digits)} where a port from 1 to 65535 belongs."
+            f"{shown} has {quote_short(digits)} instead of a port from 1 to 65535."
         )
     check_port(int(digits))
     return host, int(digits)
@@ -176,7 +176,7 @@ def _split_port(authority: str, scheme: str, shown: str) -> tuple[str, int]:
 def check_port(port: int) -> None:
     """Raise AddressRefused for the port of a service that is not the web."""
     if port in _BLOCKED_PORTS or not 0 < port < 65536:
-        raise AddressRefused(f"port {port} is not the web's: browsers do not go there either.")
+        raise AddressRefused(f"port {port} is not used for the web; browsers refuse it, too.")
 
 
 def _parse_ipv4(labels: list[str], shown: str) -> str:
@@ -190,7 +190,7 @@ def _parse_ipv4(labels: list[str], shown: str) -> str:
         if any(number > 255 for number in firsts) or last >= 256 ** (5 - len(numbers)):
             raise ValueError
     except ValueError:
-        raise AddressRefused(f"{shown} is neither a name nor an IPv4 address.") from None
+        raise AddressRefused(f"{shown} is neither a host name nor an IPv4 address.") from None
     return str(
         ipaddress.IPv4Address(
             last + sum(number << (24 - 8 * at) for at, number in enumerate(firsts))
