@@ -179,7 +179,7 @@ async def test_approved_from_another_handle_it_runs_once(bench: MakeBench, tmp_p
         asked.startswith('write {"text": "x"} (once / always / no / never)\nAsked because ')
         and not path.exists()
     )
-    assert "For ann on chat. It changes files of the workspace" in asked
+    assert "For ann on chat. It changes files in the workspace" in asked
     other = SqliteStore(b.path)
     await b.accept(Answer("ask_1", "once"), store=other)
     await other.close()
@@ -232,8 +232,8 @@ async def test_a_yes_is_void_after_ten_minutes_and_for_anything_else(
 
     changes: dict[str, Callable[[Bench], None]] = {
         "": lambda b: b.clock.advance(599),
-        "too long ago": lambda b: b.clock.advance(601),
-        "something else was approved": lambda b: b.configure(
+        "the approval has expired": lambda b: b.clock.advance(601),
+        "the call has changed since it was approved": lambda b: b.configure(
             asking, workspace=tmp_path / "elsewhere"
         ),
         "a new rule": lambda b: b.configure(denied),
@@ -542,7 +542,7 @@ async def test_a_no_that_expires_and_nobody_there_are_three_things(
     assert texts["denied"] == "not permitted: ann said no"
     assert texts["expired"].startswith("nobody answered in time: write")
     assert (
-        texts["unasked"].startswith("nobody in this conversation may allow it")
+        texts["unasked"].startswith("nobody in this conversation may approve it")
         and "Only ann" in texts["unasked"]
     )
 

@@ -378,7 +378,7 @@ async def test_a_stop_that_comes_too_late_closes_nothing(bench: MakeBench) -> No
     b = bench(ScriptedModel(lambda request: say(f"{len(request.messages)} in view")), [])
     await b.say("one")
     await b.say(Command("stop", STOP_TURN_ONLY))
-    assert (await b.sent())[-1] == "There was nothing left to stop."
+    assert (await b.sent())[-1] == "There is nothing to stop."
     await b.say("two")
     assert (await b.sent())[-1] == "3 in view"
     await b.say(Command("stop"))

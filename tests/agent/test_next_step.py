@@ -210,9 +210,7 @@ def test_empty_replies_are_asked_again_twice() -> None:
     )
     held = step_of(got(), reply("", finish="filtered"))
     assert (
-        isinstance(held, EndTurn)
-        and held.reason == "failed"
-        and "held its answer back" in held.said
+        isinstance(held, EndTurn) and held.reason == "failed" and "blocked the answer" in held.said
     )
     assert not any(shown.message.role == "assistant" for shown in state_of(*events).messages), (
         "nothing empty is shown"

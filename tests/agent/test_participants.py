@@ -45,7 +45,7 @@ class Log:
         return self.state
 
     def start(self) -> State:
-        self.events.append(e.CommandRun(1, BOSS, "start", "", "A fresh conversation."))
+        self.events.append(e.CommandRun(1, BOSS, "start", "", "This is a new conversation"))
         return self.state
 
     def shorten(self) -> State:

@@ -279,7 +279,7 @@ async def test_in_a_closed_conversation(bench: MakeBench) -> None:
     second = (await ends(talk))[1]
     await talk.say(Command("start"))
     await talk.say(Command("undo"))
-    assert await told(talk) == "Not done: there is no turn here to go back over."
+    assert await told(talk) == "Not done: there is no turn to undo."
     await talk.say(Rewind(second))  # who names the place means it: it is open again
     state = await cold(talk)
     assert not state.archived and len(state.messages) == 4
@@ -295,7 +295,7 @@ async def test_what_was_erased_is_gone(bench: MakeBench) -> None:
     await talk.say(Rewind(first, said("again").message))
     assert "has been erased" in await told(talk)
     await talk.say(Command("undo"))
-    assert "no turn here" in await told(talk)
+    assert "no turn to undo" in await told(talk)
     await talk.say("four")
     assert await last(talk) == "heard four"
     await talk.say(Command("undo"))
@@ -423,8 +423,8 @@ async def test_asking_before_every_tool_is_ended_by_who_may_allow(bench: MakeBen
     await talk.say(Command("approval", "on"), BOB)
     for body in (Command("approval", "off"), Configure(SessionOptions(approval=False))):
         await talk.say(body, BOB)
-        assert (
-            await told(talk) == "Only an owner or an approver may end that I ask before every tool."
+        assert await told(talk) == (
+            "Only an owner or an approver may turn off asking before every tool."
         )
         assert (await cold(talk)).options.approval is True
     await talk.say(Command("approval", "off"), OLGA)

@@ -371,7 +371,7 @@ async def test_what_has_read_something_from_outside_asks_first(tmp_path: Path) -
             chat.channel.write("go on", sender="owner")
             asked = await chat.asked(app)
             assert (
-                "a job goes on when this is over" in asked.reason
+                "a job continues after this conversation" in asked.reason
                 and "mail of a stranger" in asked.reason
             )
             assert not [

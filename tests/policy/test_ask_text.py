@@ -23,15 +23,13 @@ def test_it_says_who_where_why_and_what() -> None:
     )
     case = replace(case, channel="telegram", group=True)
     assert render_ask_context([case], decide((), case).reason) == (
-        "Asked because it acts outward, and this conversation has read https://evil.test/page.\n"
-        "For clock, for ann on telegram in a group."
-        " It sends something to others, and what is sent cannot be taken back."
+        "Asked because it acts outside the workspace, and this conversation has read "
+        "https://evil.test/page.\nFor clock, for ann on telegram in a group. It sends something "
+        "to others, and this cannot be undone."
     )
 
 
 def test_every_effect_is_told() -> None:
     assert set(EFFECT_SENTENCES) == set(get_args(Effect))
-    undone = {
-        effect for effect, words in EFFECT_SENTENCES.items() if "/undo takes it back" in words
-    }
+    undone = {effect for effect, words in EFFECT_SENTENCES.items() if "/undo reverses it" in words}
     assert undone == {"local_write"}

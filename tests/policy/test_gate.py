@@ -98,9 +98,8 @@ def test_the_first_rule_that_fits_decides(given: Case, verdict: str, number: int
 def test_no_rule_opens_the_gate(effect: Effect) -> None:
     label = Label("untrusted", source="https://evil.test")
     decision = decide((Rule("allow"),), case("post", effect, label=label))
-    assert (
-        decision.verdict == "ask"
-        and decision.reason == "it acts outward, and this conversation has read https://evil.test"
+    assert decision.verdict == "ask" and decision.reason == (
+        "it acts outside the workspace, and this conversation has read https://evil.test"
     )
     assert decide((Rule("deny"),), case("post", effect, label=label)).verdict == "deny"
     assert (
@@ -225,7 +224,7 @@ def test_what_others_may_not_see_is_withheld() -> None:
     assert withhold_private_parts(("ann", "role:owner"), (private, plain)) == (private, plain)
     withheld, kept = withhold_private_parts(("bob",), (private, plain))
     assert kept == plain and isinstance(withheld, Text)
-    assert "tea" not in withheld.text and "it is for the owner alone" in withheld.text
+    assert "tea" not in withheld.text and "it is only for the owner" in withheld.text
     assert "USER.md" not in withheld.text, "a name is words too"
     assert withhold_private_parts((), (private,)) == (withheld,)
 

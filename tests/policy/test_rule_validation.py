@@ -19,18 +19,18 @@ KNOWN = KnownNames(
 @pytest.mark.parametrize(
     ("rule", "why"),
     [
-        (Rule("deny", effect="sends"), "no effect is called 'sends'; "),
+        (Rule("deny", effect="sends"), "there is no effect 'sends'; "),
         (Rule("deny", effect="networks"), "did you mean 'network'?"),
-        (Rule("deny", agent="kid"), "no agent is called 'kid'; did you mean 'kids'?"),
+        (Rule("deny", agent="kid"), "there is no agent 'kid'; did you mean 'kids'?"),
         (
             Rule("deny", channel="slack"),
-            "no channel is called 'slack'; there are: terminal, web, telegram",
+            "there is no channel 'slack'; there are: terminal, web, telegram",
         ),
-        (Rule("deny", who="role:famly"), "no role is called 'famly'; did you mean 'family'?"),
+        (Rule("deny", who="role:famly"), "there is no role 'famly'; did you mean 'family'?"),
         (Rule("allow", who="role:admin"), "the role 'admin' is called 'owner' here"),
-        (Rule("deny", host="https://example.org/x"), "is no name of a host; write 'example.org'"),
+        (Rule("deny", host="https://example.org/x"), "is not a host name; write 'example.org'"),
         (Rule("deny", host="Example.ORG."), "write 'example.org'"),
-        (Rule("deny", host="*.*.org"), "is no name of a host"),
+        (Rule("deny", host="*.*.org"), "is not a host name"),
         (Rule("deny", host="0x7f.1"), "write '127.0.0.1'"),
         (
             Rule("deny", effect="local_write", host="example.org"),
@@ -45,11 +45,11 @@ KNOWN = KnownNames(
             "there is no list of commands '@mine'; there are: @looking",
         ),
         (Rule("allow", commands=("@openagent",)), "says nothing about what may run"),
-        (Rule("allow", commands=("git status",)), "'git status' is no name of a program"),
+        (Rule("allow", commands=("git status",)), "'git status' is not the name of a program"),
     ],
 )
 def test_a_rule_that_can_never_hold(rule: Rule, why: str) -> None:
-    with pytest.raises(ConfigError, match=r"^rule 2 of the policy can never hold: ") as raised:
+    with pytest.raises(ConfigError, match=r"^rule 2 of the policy can never apply: ") as raised:
         check_rules((Rule("ask", tool="x"), rule), KNOWN)
     assert why in str(raised.value)
 
@@ -74,7 +74,7 @@ def test_a_rule_that_can_never_hold(rule: Rule, why: str) -> None:
 def test_a_rule_behind_one_that_decides_otherwise(first: Rule, later: Rule, covered: bool) -> None:
     if covered:
         with pytest.raises(
-            ConfigError, match="rule 2 of the policy can never hold: rule 1 stands before it"
+            ConfigError, match="rule 2 of the policy can never apply: rule 1 comes before it"
         ):
             check_rules((first, later))
     else:

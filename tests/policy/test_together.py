@@ -113,9 +113,9 @@ def test_each_reason_is_said_once() -> None:
     asked = [wanted(), wanted(), wanted("fetch")]
     assert join_reasons(asked) == "it would send_other; it would fetch"
     assert render_joint_context(asked) == (
-        "Asked because it would send_other; it would fetch.\n"
-        "For ann. It sends something to others, and what is sent cannot be taken back. "
-        "It reads a page; its address alone tells the other side something."
+        "Asked because it would send_other; it would fetch.\nFor ann. It sends something to "
+        "others, and this cannot be undone. It fetches a page; the address alone can reveal "
+        "information to the site."
     )
 
 

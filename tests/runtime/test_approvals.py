@@ -210,7 +210,11 @@ async def test_a_restart_in_between(world: World, choice: str) -> None:
         assert world.acts() == ["rm x"] * good
         await world.write(app, CALL, "2")  # the same call in another conversation
         if choice in ("always", "never"):
-            told = "ok: noted" if good else "denied: not permitted: ann said never to exactly this"
+            told = (
+                "ok: noted"
+                if good
+                else "denied: not permitted: ann answered never to this exact call"
+            )
             assert await answered(app, "2") == told and world.acts() == ["rm x", "rm x"][: 2 * good]
         else:
             await asked(app, "2")
@@ -257,7 +261,7 @@ async def test_a_yes_is_good_for_ten_minutes(world: World, late_s: float, runs: 
         told = (
             "ok: noted"
             if runs
-            else "denied: the approval came too long ago; ask again if it is still wanted"
+            else "denied: the approval has expired; ask again if the call is still needed"
         )
         assert await answered(app) == told and world.acts() == ["rm x"] * runs
 
@@ -380,8 +384,8 @@ async def test_what_untrusted_text_touched_is_asked_in_spite_of_rules(world: Wor
         assert await answered(app) == "ok: noted"  # the rule allows it
         await world.write(app, f"!{CALL}")
         ask = await asked(app)
-        assert (
-            ask.reason == "it acts outward, and this conversation has read https://evil.test/page"
+        assert ask.reason == (
+            "it acts outside the workspace, and this conversation has read https://evil.test/page"
         )
         await world.write(app, Answer(ask.ask_id, "always"))
         await answered(app, number=2)
@@ -409,7 +413,9 @@ async def test_a_never_holds_in_every_context(world: World) -> None:
         await world.write(app, Answer((await asked(app)).ask_id, "never"))
         await answered(app)
         await world.write(app, f"!{CALL}", "2")
-        assert await answered(app, "2") == "denied: not permitted: ann said never to exactly this"
+        assert await answered(app, "2") == (
+            "denied: not permitted: ann answered never to this exact call"
+        )
 
 
 async def test_what_hides_is_shown(world: World) -> None:

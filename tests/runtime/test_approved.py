@@ -430,7 +430,7 @@ async def test_what_was_seen_is_what_is_approved(home: Path) -> None:
         for path, why in (
             ("CODE.md", "it is a link"),
             ("none.md", "there is no"),
-            ("/etc/passwd", "in no workspace"),
+            ("/etc/passwd", "not in a workspace"),
         ):
             with pytest.raises(Refused, match=why):
                 await approving.approve(await approving.view(path), "owner", 1.0)

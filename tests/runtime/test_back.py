@@ -226,7 +226,7 @@ async def test_options_through_the_door(tmp_path: Path) -> None:
         for who, options, why in (
             (ANN, SessionOptions(model="big"), "provider/name"),
             (ANN, SessionOptions(model="nobody/big"), "there is no 'nobody/big'"),
-            (BOB, SessionOptions(model="nobody/big"), "is for owners to choose"),
+            (BOB, SessionOptions(model="nobody/big"), "Only owners may choose"),
             (BOB, SessionOptions(preset="ghost"), "choose one of"),
             (BOB, SessionOptions(title="x" * 81), "at most 80"),
             (BOB, SessionOptions(system_prompt="x" * 100_001), "at most 100,000"),

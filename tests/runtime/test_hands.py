@@ -247,7 +247,7 @@ def test_where_the_workspace_is(home: Path) -> None:
     assert of(str(home.parent / "linked")) == home.parent / "work"
     (home / "state").mkdir()
     for wrong in (str(home), str(home.parent), "/", str(home / "state" / "blobs")):
-        with pytest.raises(ConfigError, match="holds Deskhand's own files and keys"):
+        with pytest.raises(ConfigError, match="contains Deskhand's own files and keys"):
             of(wrong)
 
 

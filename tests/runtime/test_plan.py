@@ -155,6 +155,6 @@ async def test_a_person_switches_it_on_and_off(tmp_path: Path) -> None:
         await until(app, ended)
         assert "plan mode is on" in planner.told[0] and "the plan is empty" in planner.told[1]
         planner.channel.write("/plan off", external_id="off")
-        while "I go on without a plan." not in planner.said():
+        while "I continue without a plan." not in planner.said():
             await anyio.sleep(0.01)
-    assert planner.said()[0] == "From now on I only look, until you said yes to my plan."
+    assert planner.said()[0] == "From now on I only read, until you approve my plan."

@@ -179,7 +179,7 @@ async def test_a_member_has_no_buttons_and_the_owner_is_asked(world: World) -> N
         assert 'act {"text":"rm x"}' in post.text and "For telegram:88" in post.text
         await until(lambda: world.chats.said(BOB))
         theirs = world.chats.last(BOB)
-        assert theirs.buttons == [] and "decides this, and has been asked" in theirs.text
+        assert theirs.buttons == [] and "has been asked to decide this" in theirs.text
         forged = world.chats.forges(
             BOB, theirs, post.json["reply_markup"]["inline_keyboard"][0][0]["callback_data"]
         )

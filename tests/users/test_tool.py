@@ -102,7 +102,7 @@ async def test_an_owner_manages_users_with_a_yes_for_each_change(tmp_path: Path)
     ] == "gavin: member; known as telegram:42\nowner: owner; known as nobody"
     assert talk.asked == [], "looking needs no yes"
     status, text = await talk.do(action="add", username="No Name")
-    assert status == "error" and text.startswith("'No Name' cannot be a user's name")
+    assert status == "error" and text.startswith("invalid user name 'No Name'")
     assert (await talk.do(action="remove", username="gavin"))[0] == "ok" and list(talk.users) == [
         "owner"
     ]

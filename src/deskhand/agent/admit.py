@@ -35,7 +35,7 @@ from .state import State
 
 EDIT_PREFIX = "edited: "
 LATE_EDIT_REPLY = (
-    "I have answered that already. What you changed reaches me with your next message."
+    "I have already answered that message. I will see your change with your next message."
 )
 
 
@@ -89,7 +89,7 @@ def _admit_answer(state: State, row: Waiting, commands: Commands) -> list[e.AnyE
             elif not (
                 call.ask.binds or _owns_turn(state, row.principal) or "owner" in row.principal.roles
             ):
-                said = "That was asked of somebody else."
+                said = "That question is for somebody else."
             else:
                 return [make_answer_event(call.ask, row, choice)]
             return [e.CommandRun(row.inbox_id, row.principal, "answer", ask_id, said, refused=True)]

@@ -110,7 +110,7 @@ def _end_if_answered(turn: Turn) -> EndTurn | None:
         if turn.empty <= MAX_EMPTY_REPLIES and turn.finish != "filtered":
             return None
         why = (
-            "the provider held its answer back"
+            "the provider blocked the answer"
             if turn.finish == "filtered"
             else "the model gave no answer"
         )

@@ -105,7 +105,7 @@ class RewindView:
         """The last event up to n after which no turn was open; 0 is the beginning. Raises
         Refused."""
         if not 0 <= n <= len(self.log):
-            raise Refused(f"there is no event {n}: this conversation has {len(self.log)}")
+            raise Refused(f"there is no event {n}: this conversation has {len(self.log)} events")
         if 0 < n < self.erased:
             raise Refused(f"what was said up to event {self.erased} has been erased")
         return next(each for each in range(n, -1, -1) if self._rest[each])
@@ -150,7 +150,7 @@ def plan_rewind(state: State, row: Waiting, past: RewindView) -> list[AnyEvent]:
                 f"there {'is' if len(turns) == 1 else 'are'} {len(turns)} to undo: write /undo "
                 "1 for the last"
             )
-            raise Refused(some if turns else "there is no turn here to go back over")
+            raise Refused(some if turns else "there is no turn to undo")
         to_n = 0 if name == "clean" else turns[count - 1].n - 1
         said = turns[count - 1].said
         if retry:
@@ -191,7 +191,7 @@ def plan_uncompact(state: State, row: Waiting, past: RewindView) -> list[AnyEven
     """The events with which all is in view again that was shortened to save room. Raises
     Refused."""
     if state.calls:
-        raise Refused("something is still going on; try it again when I am done")
+        raise Refused("a turn is still running; try again when I am done")
     back = [i for i, each in enumerate(past.log) if isinstance(each.event, Undone | Branched)]
     short = [
         i
@@ -199,15 +199,15 @@ def plan_uncompact(state: State, row: Waiting, past: RewindView) -> list[AnyEven
         if isinstance(each.event, Compacted) and i - 1 not in back
     ]
     if not short and not state.masked_up_to:
-        raise Refused("nothing of this conversation has been shortened")
+        raise Refused("this conversation has not been shortened")
     full = fold(
         State(past.session, zone=state.zone),
         (each for i, each in enumerate(past.log) if i not in short),
     )
     then = replace(make_ledger(full), masked_up_to=0)
     said = (
-        f"All {len(full.messages)} messages are in view again; what is too long for the model "
-        "is shortened again."
+        f"All {len(full.messages)} messages are visible to the model again; if they do not fit, "
+        "they are shortened again."
     )
     return [
         Compacted(number_messages(full), "", 0, then),

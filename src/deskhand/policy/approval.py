@@ -27,7 +27,7 @@ SHOWN_ARGUMENT_CHARS = 20_000
 ASKS_PER_TURN = 5
 """People who are asked too often stop reading."""
 TOO_MANY_ASKS = (
-    f"denied: this turn has asked {ASKS_PER_TURN} times, and asks no more. Write `continue` to "
+    f"denied: this turn has asked {ASKS_PER_TURN} times, which is the limit. Write `continue` to "
     "go on."
 )
 
@@ -159,9 +159,9 @@ def make_answer_event(
 def find_lapse(same: bool, age_s: float) -> str:
     """Why a yes that was given so long ago, to the `same` or not, does not hold; '' if it does."""
     if not same:
-        return "something else was approved than what would be done now; ask again"
+        return "the call has changed since it was approved; ask again"
     if age_s > EXECUTE_WITHIN_S:
-        return "the approval came too long ago; ask again if it is still wanted"
+        return "the approval has expired; ask again if the call is still needed"
     return ""
 
 
@@ -173,7 +173,7 @@ def explain_unanswered(ask: PendingAsk) -> tuple[ResultStatus, str]:
     return (
         "unasked",
         (
-            "nobody in this conversation may allow it, and nobody else did. "
+            "nobody in this conversation may approve it, and nobody else did. "
             f"{describe_approvers(ask.elsewhere)}"
         ),
     )
@@ -187,7 +187,7 @@ def describe_approvers(names: Sequence[str]) -> str:
 def render_approver_notice(names: Sequence[str]) -> str:
     """What those read who may not allow it, once who may was asked."""
     who = " or ".join(names) or "An owner"
-    return f"{who} decides this, and has been asked. You will see here what comes of it."
+    return f"{who} has been asked to decide this. You will see the result here."
 
 
 def may_approve(principal: Principal) -> bool:

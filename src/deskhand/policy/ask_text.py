@@ -9,13 +9,15 @@ from ..types.effects import Effect
 from .rules import Case
 
 EFFECT_SENTENCES: dict[Effect, str] = {
-    "none": "It only looks.",
-    "local_write": "It changes files of the workspace, and runs in the sandbox; /undo takes it back.",  # noqa: E501
-    "send_owner": "It says something in this conversation.",
-    "send_other": "It sends something to others, and what is sent cannot be taken back.",
-    "fetch": "It reads a page; its address alone tells the other side something.",
-    "network": "It reaches other machines, and what they get cannot be taken back.",
-    "host": "It reaches beyond the workspace, and /undo may not know of it.",
+    "none": "It only reads.",
+    "local_write": (
+        "It changes files in the workspace, and runs in the sandbox; /undo reverses it."
+    ),
+    "send_owner": "It sends a message in this conversation.",
+    "send_other": "It sends something to others, and this cannot be undone.",
+    "fetch": "It fetches a page; the address alone can reveal information to the site.",
+    "network": "It connects to other machines, and what is sent to them cannot be taken back.",
+    "host": "It acts outside the workspace, and /undo may not reverse it.",
     "irreversible": "It cannot be undone.",
 }
 

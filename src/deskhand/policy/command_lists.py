@@ -100,7 +100,7 @@ def find_commands_problem(commands: Collection[str], verdict: str) -> str:
         if verdict == "allow" and callable(COMMAND_LISTS.get(each)):
             return f"{each!r} is a list of what is refused: it says nothing about what may run"
         if not each or any(blank in each for blank in " \t\n"):
-            return f"{each!r} is no name of a program: options and arguments are not looked at"
+            return f"{each!r} is not the name of a program: options and arguments are not checked"
     return ""
 
 

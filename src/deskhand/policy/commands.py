@@ -55,7 +55,7 @@ def find_doubt_in(reading: WordReader, allowed: Collection[str], *, strict: bool
 
 
 def format_unclear(piece: str) -> str:
-    return f"what this command runs cannot be told for certain: {piece[:SHOWN_CHARS]}"
+    return f"it is not certain what this command runs: {piece[:SHOWN_CHARS]}"
 
 
 def _find_word_doubt(words: Sequence[ShellWord], allowed: Collection[str], strict: bool) -> str:
@@ -63,7 +63,7 @@ def _find_word_doubt(words: Sequence[ShellWord], allowed: Collection[str], stric
     while at < len(words):
         name = program_name(words[at].text)
         if name not in allowed:
-            return f"{name[:SHOWN_CHARS]!r} is not one of the commands that run without a question"
+            return f"{name[:SHOWN_CHARS]!r} is not one of the commands that run without approval"
         if name not in WRAPPER_PROGRAMS:
             plain = (ShellWord(name, words[at].glob), *words[at + 1 :])
             risk = find_risk(plain, strict=strict)

@@ -50,11 +50,14 @@ def _explain_mismatch(field: str, rule: Rule, seen: RuleTrace) -> str:
             more = "other programs than" if rule.verdict == "allow" else "none of"
             return f"this runs {more} {', '.join(rule.commands)}"
         case _ if field == UNCLEAR and not rule.commands:
-            return f"whether this goes to {rule.host} cannot be told, so at least a person is asked"
+            return (
+                f"it is not certain whether this goes to {rule.host}, so at least approval "
+                "is needed"
+            )
         case _ if field == UNCLEAR:
             return (
-                f"whether this runs {', '.join(rule.commands)} cannot be told, so at least a "
-                "person is asked"
+                f"it is not certain whether this runs {', '.join(rule.commands)}, so at least "
+                "approval is needed"
             )
         case _:
             return f"it is for {field} {getattr(rule, field)}, and this is {getattr(case, field)}"

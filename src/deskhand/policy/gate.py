@@ -141,11 +141,14 @@ def find_objection(
     `owner` whether it is an owner who asks."""
     if label.integrity == "untrusted":
         if effect in OUTWARD:
-            return f"it acts outward, and this conversation has read {format_sources(label)}"
+            return (
+                "it acts outside the workspace, and this conversation has read "
+                f"{format_sources(label)}"
+            )
         if effect == "fetch" and (strange := _find_unknown_address(arguments, known)):
             return (
-                f"nobody here named the address {strange[:200]!r}, and this conversation has "
-                f"read {format_sources(label)}"
+                f"nobody in this conversation mentioned the address {strange[:200]!r}, and it "
+                f"has read {format_sources(label)}"
             )
     if effect == "local_write" and not (owner and label.integrity != "untrusted"):
         read = (
@@ -162,8 +165,8 @@ def find_objection(
         and (strange := _find_unknown_address(arguments, [each for each in known if not each.host]))
     ):
         return (
-            f"nobody here named the address {strange[:200]!r}, and this conversation has read "
-            f"{format_sources(label)}"
+            f"nobody in this conversation mentioned the address {strange[:200]!r}, and it has "
+            f"read {format_sources(label)}"
         )
     if private and effect in OUTWARD:
         return (
@@ -272,7 +275,7 @@ def may_see(label: Label, audience: Collection[str]) -> bool:
 
 def _make_withheld(label: Label) -> Text:
     who = _format_readers(label)
-    return Text(f"[withheld: it is for {who} alone, and others read this conversation]", LOCAL)
+    return Text(f"[withheld: it is only for {who}, and others can read this conversation]", LOCAL)
 
 
 def _format_readers(label: Label) -> str:

@@ -92,4 +92,4 @@ def find_host_problem(pattern: str) -> str:
         hint = f"; write {better!r}"
     else:
         hint = "; write example.org, *.example.org or an IP address"
-    return f"{pattern!r} is no name of a host{hint}"
+    return f"{pattern!r} is not a host name{hint}"

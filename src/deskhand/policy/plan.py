@@ -13,7 +13,9 @@ def plan_approval(case: Case, policy: AgentPolicy) -> Decision | None:
     """Ask a person to approve the plan that the agent shows."""
     if case.tool != EXIT_PLAN_MODE or not case.planning:
         return None
-    return Decision("ask", "this is the plan; with a yes plan mode ends, and it is carried out")
+    return Decision(
+        "ask", "this is the plan; if you approve it, plan mode ends and the plan is carried out"
+    )
 
 
 def plan_mode(case: Case, policy: AgentPolicy) -> Decision | None:

@@ -11,12 +11,13 @@ from .rules import Rule
 Posture = Literal["read-only", "ask-me", "workspace-free", "everything"]
 
 POSTURES: dict[Posture, str] = {
-    "read-only": "It may look and answer. It changes no file and runs no command.",
-    "ask-me": "It may look. Before every change and every command it asks you.",
-    "workspace-free": "It may change files in its workspace. Before what reaches further it asks you.",  # noqa: E501
+    "read-only": "It may read and answer. It may not change files or run commands.",
+    "ask-me": "It may read. It asks you before every change and every command.",
+    "workspace-free": (
+        "It may change files in its workspace. It asks you before anything that reaches further."
+    ),
     "everything": (
-        "It may do everything that you may. After it has read something from outside, it still "
-        "asks."
+        "It may do everything that you may. After it has read untrusted content, it still asks."
     ),
 }
 """What a person is told before they choose, the least free first. `workspace-free` is the
@@ -45,7 +46,7 @@ def posture_rules(posture: Posture) -> tuple[Rule, ...]:
     looking = tuple(Rule("allow", effect=effect, because=why) for effect in READ_ONLY_EFFECTS)
     match posture:
         case "read-only":
-            return (*looking, Rule("deny", because=f"{why}: it may only look"))
+            return (*looking, Rule("deny", because=f"{why}: it may only read"))
         case "ask-me":
             return (*looking, Rule("ask", because=f"{why}: it asks before it changes anything"))
         case "workspace-free":

@@ -41,9 +41,8 @@ def validate_user_name(name: str) -> str:
     """The name, if a user may have it. Raises ConfigError."""
     if not _NAME.fullmatch(name) or name in RESERVED_NAMES:
         raise ConfigError(
-            f"{name!r} cannot be a user's name: use a-z, 0-9, dot and hyphen, at most 64 of "
-            "them, and a letter or digit"
-            f" first; {', '.join(sorted(RESERVED_NAMES))} are ours"
+            f"invalid user name {name!r}: use a-z, 0-9, dot and hyphen, at most 64 characters, "
+            f"and a letter or digit first; reserved names: {', '.join(sorted(RESERVED_NAMES))}"
         )
     return name
 
@@ -56,7 +55,7 @@ def resolve_role(name: str, custom: Roles) -> str:
         raise ConfigError(f"there is no role {name!r}; there are: {', '.join(known)}")
     if role == GUEST:
         raise ConfigError(
-            f"{GUEST!r} is what those are who stand in a channel's allow_from; give "
+            f"{GUEST!r} is the role of people listed in the allow_from of a channel; use "
             "`member` instead"
         )
     return role

@@ -34,7 +34,7 @@ def check_rules(rules: Sequence[Rule], known: KnownNames | None = None) -> None:
         if wrong := _find_problem(rule, known or KnownNames()) or _find_covering_rule(
             rule, rules[: number - 1]
         ):
-            raise ConfigError(f"rule {number} of the policy can never hold: {wrong}")
+            raise ConfigError(f"rule {number} of the policy can never apply: {wrong}")
 
 
 def _find_problem(rule: Rule, known: KnownNames) -> str:
@@ -50,7 +50,7 @@ def _find_problem(rule: Rule, known: KnownNames) -> str:
         if names is not None and not any(fnmatchcase(name, pattern) for name in names):
             near = get_close_matches(pattern, names, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
-            return f"no {what} is called {pattern!r}; {hint}"
+            return f"there is no {what} {pattern!r}; {hint}"
     if rule.host != "*":
         if wrong := find_host_problem(rule.host):
             return wrong
@@ -80,10 +80,7 @@ def _find_covering_rule(rule: Rule, before: Sequence[Rule]) -> str:
             and first.group in (None, rule.group)
             and first.commands in ((), rule.commands)
         ):
-            return (
-                f"rule {number} stands before it and fits whatever it fits, and the first that "
-                "fits counts"
-            )
+            return f"rule {number} comes before it and matches everything that it matches"
     return ""
 
 

@@ -125,7 +125,7 @@ def apply_rules(rules: Sequence[Rule], case: Case) -> Decision:
 def _explain_doubt(rule: Rule, seen: RuleTrace) -> str:
     if rule.commands:
         return format_unclear(seen.reading.unclear)
-    return "where this goes cannot be told for certain"
+    return "it is not certain where this goes"
 
 
 def decide_by_default(case: Case) -> Decision:

@@ -18,6 +18,6 @@ def jobs_from_outside(case: Case, policy: AgentPolicy) -> Decision | None:
         return None
     return Decision(
         "ask",
-        "a job goes on when this is over, and this conversation has read "
+        "a job continues after this conversation, and this conversation has read "
         f"{format_sources(case.context)}",
     )

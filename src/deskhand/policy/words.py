@@ -55,7 +55,7 @@ def parse_command(command: str) -> WordReader:
         return WordReader(unclear=f"more than {MAX_COMMAND_CHARS:,} characters")
     hidden = next((char for char in command if not (char.isprintable() or char in "\n\t")), "")
     if hidden:
-        return WordReader(unclear=f"the character U+{ord(hidden):04X}, which nobody sees")
+        return WordReader(unclear=f"the character U+{ord(hidden):04X}, which is invisible")
     return _Reader(command).read()
 
 
