@@ -165,7 +165,7 @@ async def test_a_person_is_asked_and_what_they_say_holds(world: World) -> None:
         world.secrets.add_rule("github", SecretRule(world.where))
         text = await world.shell(app, "one", curl(world))
         assert (
-            f"[not reachable: {HOST} is reached on the ports 443 and 80, not on "
+            f"[not reachable: {HOST} can be reached on the ports 443 and 80, not on "
             f"{world.server.port}; call"
         ) in text
         assert f'request_host(host="{world.where}")' in text and not world.server.accepted
@@ -188,8 +188,8 @@ async def test_a_person_is_asked_and_what_they_say_holds(world: World) -> None:
         assert "not reachable" in await world.shell(app, "four", curl(world)), "taken back"
         await world.request(app, "four", "never")
         text = await world.shell(app, "five", curl(world))
-        assert f"a person said never to {HOST}" in text
-        assert "said never" in await world.request(app, "five", "once"), "it is not asked again"
+        assert f"a person has denied access to {HOST}" in text
+        assert "answered never" in await world.request(app, "five", "once"), "it is not asked again"
         uses = {row[1:4] + row[4:5] for row in await app.store.query("egress_uses", (100,))}
         assert {use[0] for use in uses} == {HOST} and any(use[2] == "" for use in uses)
 
@@ -205,10 +205,7 @@ async def test_after_something_from_outside_was_read_it_is_asked_again(world: Wo
         label = first.parts[0].label
         assert (label.integrity, label.source) == ("untrusted", f"https://{HOST}/")
         text = await world.shell(app, "one", curl(world, more="-k"))
-        assert (
-            f"not reached without a question now that this conversation has read https://{HOST}/"
-            in text
-        )
+        assert f"needs approval, because this conversation has read https://{HOST}/" in text
         assert len(world.server.requests) == 1
         assert "may reach" in await world.request(app, "one", "once")
         assert "answered" in await world.shell(app, "one", curl(world, more="-k"))
@@ -228,7 +225,7 @@ async def test_a_yes_holds_that_was_given_when_something_private_had_been_read(
         assert "answered" in first.text
         assert first.parts[0].label.integrity == "untrusted"
         text = await world.shell(app, "one", curl(world, more="-k"))
-        assert "not reached without a question now that this conversation has read" in text
+        assert "needs approval, because this conversation has read" in text
         assert f"https://{HOST}/" in text
         assert "may reach" in await world.request(app, "one", "once")
         assert "answered" in await world.shell(app, "one", curl(world, more="-k"))
@@ -255,10 +252,7 @@ async def test_a_command_that_reads_what_came_from_outside_is_asked_about(
         app.current.settings = world.settings
         await outside(world, app, "received/letter.txt", "#!/bin/bash\ntrue\n")
         text = await world.shell(app, "one", f"{reads} > /dev/null; {curl(world, more='-k')}")
-        assert (
-            "not reached without a question now that this command has read" in text
-            and "letter.txt" in text
-        )
+        assert "needs approval, because this command has read" in text and "letter.txt" in text
         assert not world.server.requests
         assert "answered" in await world.shell(app, "two", curl(world, more="-k")), (
             "who reads nothing is not asked"
@@ -289,7 +283,7 @@ async def test_a_connection_that_is_open_already_is_asked_about_anew(world: Worl
         await outside(world, app, "received/letter.txt", "canary of the letter")
         program = ALREADY_OPEN.format(host=HOST, port=world.server.port)
         text = await world.shell(app, "one", f"python3 - <<'END'\n{program}\nEND")
-        assert "b'answered'" in text and "now that this command has read" in text, text
+        assert "b'answered'" in text and "because this command has read" in text, text
         assert len(world.server.requests) == 1 and not any(
             b"canary" in each for each in world.server.requests
         )
@@ -391,7 +385,7 @@ def test_the_file_is_its_owners_alone(world: World) -> None:
     hidden = Redactor(world.settings)
     assert hidden("a canary-in-a-file") == "a {{secret:github}}"
     world.home.secrets.chmod(0o644)
-    with pytest.raises(ConfigError, match=r"others may read .* chmod 600"):
+    with pytest.raises(ConfigError, match=r"others can read .* chmod 600"):
         secrets.read_entries()
     assert "chmod 600" in (secrets.list_secrets(), secrets.problem)[1]
     assert hidden("a canary-in-a-file") == "a {{secret:github}}", "what was known stays hidden"
@@ -407,7 +401,7 @@ def test_what_is_no_secret(world: World) -> None:
     ):
         with pytest.raises(ConfigError):
             world.secrets.set(name, value, "file")
-    with pytest.raises(ConfigError, match="there is no secret 'x'; there is none yet"):
+    with pytest.raises(ConfigError, match="there is no secret 'x'; there are no secrets yet"):
         world.secrets.add_rule("x", SecretRule(HOST))
     assert not world.home.secrets.exists()
 
@@ -451,5 +445,5 @@ def test_a_keyring_that_does_not_answer_says_what_to_do(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", f"unix:path={tmp_path / 'none'}")
-    with pytest.raises(ConfigError, match=r"no keyring that answers .*; keep it in the file"):
+    with pytest.raises(ConfigError, match=r"no keyring is available .*; store it in the home"):
         Keyring("home").get("x")

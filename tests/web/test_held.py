@@ -61,7 +61,7 @@ async def test_only_what_was_seen_is_approved(served: Served) -> None:
     status, problem = await served.owner.ask(
         "POST", "/api/held/approve", {"path": str(file), "digest": one["digest"]}
     )
-    assert status == 403 and "was changed after you looked at it" in problem["error"]["message"]
+    assert status == 403 and "was changed after you opened it" in problem["error"]["message"]
     for path in ("SOUL.md", "/etc/passwd", "/none", "/\0"):
         given = {"path": path, "digest": one["digest"]}
         assert (await served.owner.ask("POST", "/api/held/approve", given))[0] in (400, 403, 422), (

@@ -212,7 +212,7 @@ async def test_no_side_door_keeps_or_tells_a_value(tmp_path: Path) -> None:
     for status, problem in (named, made, added):
         assert status in (400, 403, 409) and hidden in problem["error"]["message"], problem
     assert branched[0] >= 400
-    assert "holds the value of a secret: write" in made[1]["error"]["message"]
+    assert "contains the value of a secret: write" in made[1]["error"]["message"]
     assert raw_in(told.encode()) == [] and hidden in told
     kept = {
         str(path.relative_to(tmp_path)): path.read_bytes()

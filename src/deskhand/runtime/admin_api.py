@@ -79,8 +79,8 @@ SECRET_NAME = re.compile(r"(?:^|_)(?:key|token|secret|password)$", re.IGNORECASE
 _URL_SECRET = re.compile(r"(://(?=[^/\s]{0,999}@)|://[^?\s]{0,999}\?)[^/@\s]+(?=@)?")
 LMSTUDIO = "lmstudio"
 OPENROUTER = "openrouter"
-UNDONE_TEXT = "It is put back."
-NOT_UNDONE_TEXT = "Not undone: what is in the way is not for you to read."
+UNDONE_TEXT = "Restored."
+NOT_UNDONE_TEXT = "Not undone: a later change is in the way that you may not read."
 NO_KEY = "there is no key for its provider yet: deskhand setup"
 
 
@@ -252,7 +252,7 @@ class RunningAdmin:
             why = (
                 ""
                 if shelf.has(name)
-                else f"its weights are not here yet: deskhand model pull {name}"
+                else f"its weights are not downloaded yet: deskhand model pull {name}"
             )
             found[full] = ModelView(full, PROVIDER, not why, why, name=full)
         return list(found.values())

@@ -408,7 +408,7 @@ class App:
                 await self.tool_wiring.recover()
             except StoreUnavailable as error:
                 log.warning(
-                    "Waiting to drive: the store is not available (%s). Retrying in %.0f s.",
+                    "Waiting to start: the store is not available (%s). Retrying in %.0f s.",
                     error,
                     RECOVERY_RETRY_S,
                 )

@@ -36,7 +36,7 @@ class HeldApi:
         """Approve a file if it is still what was seen. Raises Refused."""
         seen = await self._view(principal, path)
         if seen.digest != digest:
-            raise Refused("that file was changed after you looked at it: look at it again")
+            raise Refused("the file was changed after you opened it: review it again")
         await self._approvals_for(principal).approve(
             seen, principal.on_behalf_of or principal.id, self._ground.clock.now()
         )
@@ -44,12 +44,12 @@ class HeldApi:
 
     async def _view(self, principal: Principal, path: str) -> HeldFileView:
         if not path.startswith("/") or "\0" in path:
-            raise Refused("name the file by a path that the list gives")
+            raise Refused("use the path of a file from the list")
         return await self._approvals_for(principal).view(path)
 
     def _approvals_for(self, principal: Principal) -> Approving:
         if "owner" not in principal.roles:
-            raise Refused("only an owner may see and approve what is held back")
+            raise Refused("only an owner may see and approve files that are held back")
         return Approving(self._ground.settings(), self._ground.store)
 
 

@@ -142,8 +142,7 @@ class Approving:
             raise Refused(f"{seen.path} cannot be approved: {seen.problem}")
         if content is None or content.digest.hex() != seen.digest:
             raise Refused(
-                f"{seen.path} was changed just now; look at it again: deskhand held show "
-                f"{seen.path}"
+                f"{seen.path} was changed just now; review it again: deskhand held show {seen.path}"
             )
         rows = approval_rows(seen.path, content.digest, by, now)
         if not seen.bound:
@@ -208,7 +207,7 @@ class Approving:
         people = sorted({each for label in inside for each in label.by})
         if people:
             return f"written by {', '.join(map(display_name, people[:3]))}"
-        return "meant for others" if inside else ""
+        return "written for others" if inside else ""
 
     def _resolve(self, path: str, agent: str) -> tuple[str, str, bool]:
         """The path that an approval of this would bind, whose it is, and whether it binds. Raises
@@ -233,10 +232,11 @@ class Approving:
                     )
                     return place, whose, not ours
             raise Refused(
-                f"{path!r} is in no workspace and in no folder of skills, so nothing there is "
-                "held back"
+                f"{path!r} is not in a workspace or a folder of skills, so it cannot be held back"
             )
-        raise Refused(f"there is no file {path!r}; list what is held back with: deskhand held")
+        raise Refused(
+            f"there is no file {path!r}; list the files that are held back with: deskhand held"
+        )
 
     def _candidate_paths(self, path: str, agent: str) -> list[str]:
         """The real paths that somebody may mean: from where they are, and from a workspace."""
@@ -266,11 +266,10 @@ def _format_time(at: float, settings: Settings) -> str:
 
 def _why_not_approvable(path: str) -> str:
     if Path(path).is_symlink():
-        return "it is a link; approve the file to which it leads, or put the file itself there"
+        return "it is a link; approve its target, or replace the link with the file"
     return (
-        f"it holds links or what is no file, or more than {MAX_FILES} files or "
-        f"{MAX_BYTES >> 20} MB, or it is being"
-        " changed just now"
+        f"it contains links or special files, or more than {MAX_FILES} files or "
+        f"{MAX_BYTES >> 20} MB, or it is being changed right now"
     )
 
 

@@ -139,9 +139,7 @@ class Onboarding:
         usual = default_model(listed) if listed else ""
         model = given.model or usual
         if not model:
-            raise ConfigError(
-                f"name a model of {provider!r}: its address does not say which models it has"
-            )
+            raise ConfigError(f"name a model of {provider!r}: its server does not list its models")
         variable = own.key_env or (
             listed.keys[0] if listed and listed.keys else key_variable(provider)
         )

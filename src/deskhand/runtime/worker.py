@@ -78,13 +78,13 @@ class _Ends:
             tasks.start_soon(self._drain, tasks)
 
     async def _drain(self, tasks: TaskGroup) -> None:
-        log.info("Stopping. Turns that are under way have %.0f s.", DRAIN_S)
+        log.info("Stopping. Running turns have %.0f s to finish.", DRAIN_S)
         with anyio.move_on_after(DRAIN_S):
             await self._app.drain()
         try:
             await self._app.restart.notify_requesters()
         except StoreError as error:
-            log.warning("Could not tell those who asked for the restart: %s", error)
+            log.warning("Could not notify those who asked for the restart: %s", error)
         tasks.cancel_scope.cancel()
 
 

@@ -90,7 +90,7 @@ class Egress:
         grants = await queries.grants_in(self._store, traveller.agent, traveller.session)
         answers = await queries.standing_answers(self._store, traveller.agent)
         if is_host_covered(_answered_hosts(answers, "never"), host, port):
-            return f"a person said never to {host}: do without it"
+            return f"a person has denied access to {host} permanently: continue without it"
 
         # What was granted while nothing had been read counts until something is; what was granted
         # knowing what had been read counts for that.
@@ -191,7 +191,7 @@ def _explain_tainted(host: str, label: Label, traveller: Traveller) -> str:
     """That an allowed host needs a new question, since something was read meanwhile."""
     reader = "this conversation" if read_level(traveller.label) else "this command"
     sources = ", ".join(label.source.splitlines()[:3]) or "content from outside"
-    return f"{host} is not reached without a question now that {reader} has read {sources}"
+    return f"{host} needs approval, because {reader} has read {sources}"
 
 
 def _filter_rules(

@@ -172,8 +172,8 @@ def reject_secrets(what: str, text: str, redact: Redact) -> None:
     """Raises Refused where what is about to be written holds the value of a secret."""
     if found := find_secret(text, redact):
         raise Refused(
-            f"{what} holds the value of a secret: write {found} in its place, which "
-            "commands may use, or leave it out"
+            f"{what} contains the value of a secret: write {found} instead, which commands may "
+            "use, or leave it out"
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..types.errors import ConfigError
 
-_NEXT = "keep it in the file of this home instead: deskhand secrets set NAME"
+_NEXT = "store it in the home folder instead: deskhand secrets set NAME"
 
 
 class Keyring:
@@ -57,5 +57,5 @@ class Keyring:
                 yield collection
         except (SecretStorageException, OSError) as error:
             raise ConfigError(
-                f"there is no keyring that answers ({type(error).__name__}); {_NEXT}"
+                f"no keyring is available ({type(error).__name__}); {_NEXT}"
             ) from error

@@ -129,17 +129,17 @@ class Secrets:
         """Keep a value, or name the variable that has it; its rules stay. Raises ConfigError."""
         if not SECRET_NAME_PATTERN.fullmatch(name):
             raise ConfigError(
-                f"{name!r} is no name for a secret: letters, digits, `.`, `-` and `_`, at most 63"
+                f"{name!r} is not a valid name for a secret: use letters, digits, `.`, `-` and "
+                "`_`, at most 63"
             )
         if place != "env" and not MIN_SECRET_CHARS <= len(value) <= MAX_SECRET_CHARS:
             raise ConfigError(
-                f"a secret has {MIN_SECRET_CHARS} to {MAX_SECRET_CHARS:,} characters: a "
-                "shorter one would be "
-                "found in words"
+                f"a secret has {MIN_SECRET_CHARS} to {MAX_SECRET_CHARS:,} characters: a shorter "
+                "one could match ordinary words"
             )
         if "{{" in value or "\0" in value:
             raise ConfigError(
-                "this is no value that can be kept: it has '{{' or a NUL character in it"
+                "this value cannot be stored: it contains '{{' or a NUL character in it"
             )
         with self._edit_entries() as entries:
             before = entries.get(name, SecretEntry())
@@ -193,7 +193,7 @@ def _get_entry(entries: Mapping[str, SecretEntry], name: str) -> SecretEntry:
         there = (
             f"there are: {', '.join(entries)}"
             if entries
-            else "there is none yet: deskhand secrets set NAME"
+            else "there are no secrets yet; add one with: deskhand secrets set NAME"
         )
         raise ConfigError(f"there is no secret {name!r}; {there}")
     return entries[name]
@@ -209,13 +209,15 @@ def _read_file(path: Path) -> dict[str, SecretEntry]:
     except OSError as error:
         raise ConfigError(f"{str(path)!r} cannot be read: {error.strerror}") from error
     if status.st_mode & 0o077 or status.st_uid != os.getuid():
-        raise ConfigError(f"others may read {str(path)!r}, so it is not used: chmod 600 {path}")
+        raise ConfigError(
+            f"others can read {str(path)!r}, so it is not used; run: chmod 600 {path}"
+        )
     try:
         return {**msgspec.json.decode(data, type=_File).secrets}
     except (msgspec.MsgspecError, RecursionError) as error:
         why = str(error).partition(" - at")[0]
         raise ConfigError(
-            f"{str(path)!r} is damaged ({why}): mend it, or remove it and set the secrets anew"
+            f"{str(path)!r} is damaged ({why}): repair it, or remove it and set the secrets again"
         ) from None
 
 

@@ -120,7 +120,7 @@ def parse_skills(source: bytes, file: str) -> PythonSkillScan:
         except (ValueError, RecursionError) as error:
             skills.pop(node.name, None)
             why = "it is nested too deeply" if isinstance(error, RecursionError) else error
-            problems.append(f"{file}: {node.name[:NAME_CHARS]} is no tool: {why}")
+            problems.append(f"{file}: {node.name[:NAME_CHARS]} is not a tool: {why}")
     return PythonSkillScan(tuple(skills.values()), tuple(problems))
 
 
@@ -192,7 +192,8 @@ def _parse_kind(node: ast.expr | None) -> str:
             return _parse_kind(inner)
         case _:
             raise ValueError(
-                f"{ast.unparse(node)[:60]} is no type of a parameter here: str, int, float or bool"
+                f"{ast.unparse(node)[:60]} is not a supported type of a parameter: use str, int, "
+                "float or bool"
             )
 
 
@@ -270,10 +271,10 @@ def python_tools(
     problems = list(found.problems)
     for skill in found.skills:
         if skill.name in tools or skill.name in taken or skill.name in TOOL_ALIASES:
-            problems.append(f"{skill.file}: {skill.name} is no tool: another one has this name")
+            problems.append(f"{skill.file}: {skill.name} is not a tool: another one has this name")
         elif len(tools) >= MOST_TOOLS:
             problems.append(
-                f"{skill.file}: {skill.name} is no tool: there are {MOST_TOOLS} already"
+                f"{skill.file}: {skill.name} is not a tool: there are {MOST_TOOLS} already"
             )
         else:
             tools[skill.name] = _make_tool(skill)
@@ -308,12 +309,10 @@ async def _check_approved(opened: OpenedFile, context: Context) -> None:
     label = marks.file_label(opened.place)
     if bound.covers(real) or not (label.integrity == "untrusted" or label.by):
         return
-    whose = f"the word of {', '.join(label.by)}"
+    whose = f"text by {', '.join(label.by)}"
     if label.integrity == "untrusted":
-        whose = "words from outside"
-    raise ToolError(
-        f"{file} is held back: {whose} went into it, and no owner has looked at it since"
-    )
+        whose = "untrusted content"
+    raise ToolError(f"{file} is held back: it contains {whose}, and no owner has reviewed it since")
 
 
 def _make_field(parameter: Parameter) -> tuple[Any, ...]:

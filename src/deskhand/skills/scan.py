@@ -240,12 +240,12 @@ def _join_sentences(text: str) -> str:
 def _check_name(name: str, taken: frozenset[str]) -> Iterator[ScanFinding]:
     if not _NAME.fullmatch(name) or len(name) > NAME_CHARS:
         words = (
-            "its name is not of lower case letters, digits and single hyphens, at most "
+            "its name must consist of lower case letters, digits and single hyphens, at most "
             f"{NAME_CHARS}"
         )
         yield ScanFinding("bad", "name", words, ascii(name)[1 : EXCERPT_CHARS + 1])
     elif name in RESERVED:
-        yield ScanFinding("bad", "name", "its name means something else", name)
+        yield ScanFinding("bad", "name", "its name is reserved", name)
     elif name in taken:
         yield ScanFinding("bad", "name", "a skill has this name already", name)
 
@@ -253,13 +253,15 @@ def _check_name(name: str, taken: frozenset[str]) -> Iterator[ScanFinding]:
 def _check_letters(name: str, description: str, body: str) -> Iterator[ScanFinding]:
     hidden = strip_invisible(f"{name}{description}{body}")[1]
     if hidden:
-        yield ScanFinding("bad", "invisible", f"it has {hidden} characters that nobody sees")
+        yield ScanFinding("bad", "invisible", f"it has {hidden} invisible characters")
     for word in re.findall(r"\w{3,}", f"{description} {body}"):
         scripts = {
             unicodedata.name(letter, "").split(" ")[0] for letter in word if letter.isalpha()
         }
         if "LATIN" in scripts and scripts & _LOOKALIKE_SCRIPTS:
-            words = "it has a word of letters of several scripts, which is read as another"
+            words = (
+                "it has a word that mixes letters of several scripts and looks like another word"
+            )
             yield ScanFinding("bad", "look-alikes", words, ascii(word)[1:EXCERPT_CHARS])
             return
 

@@ -178,7 +178,7 @@ def _parse_skill(text: str, source: str, root: Path, inner: str) -> Skill | None
     if not _NAME.fullmatch(name):
         problem = problem or f"its name {name!r} is not in lower case, digits and single hyphens"
     if name != folder and inner != ".":
-        problem = problem or f"its name {name!r} is not that of its folder"
+        problem = problem or f"its name {name!r} is not the name of its folder"
     if not description:
         problem = problem or "it has no description"
     return Skill(name, description, source, root, inner, problem)
@@ -214,7 +214,7 @@ def parse_front_matter(text: str) -> tuple[dict[str, str], str]:
             if isinstance(data, dict):
                 texts = {k: v for k, v in data.items() if isinstance(k, str) and isinstance(v, str)}
                 return {key: clean_text(value) for key, value in texts.items()}, ""
-            problem = "its front matter holds no keys"
+            problem = "its front matter has no keys"
         except (yaml.YAMLError, RecursionError):
             problem = "its front matter is not valid YAML"
     pairs = [
@@ -243,7 +243,7 @@ def load_skill(skill: Skill, path: str = "", bound: Bound = NO_APPROVALS) -> Loa
         if path:
             asked = PurePosixPath(path)
             if asked.is_absolute() or ".." in asked.parts:
-                raise ToolError(f"{path!r} does not lie in the skill {skill.name!r}")
+                raise ToolError(f"{path!r} is not in the skill {skill.name!r}")
             further = _read_approved(files, skill, path, FURTHER_BYTES, bound)
             text = escape_invisible(further.data.decode("utf-8-sig", "replace"))
             return LoadedSkill(text, further.place)

@@ -90,9 +90,9 @@ def _why_foreign(name: str, label: Label, principal: Principal) -> str:
     if not people:
         return ""
     return (
-        f"the skill {name!r} was written for {', '.join(people)}: it is no instruction here. "
-        "An owner may read its file, and save it again in a conversation of their own, or "
-        "approve it: `deskhand held`"
+        f"the skill {name!r} was written for {', '.join(people)}, so it is not used here. An "
+        "owner can read its file and save it again in their own conversation, or approve it: "
+        "`deskhand held`"
     )
 
 

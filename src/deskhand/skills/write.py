@@ -37,7 +37,8 @@ def render_skill_file(name: str, description: str, body: str) -> bytes:
     text = f"---\n{front}---\n\n{clean_text(body).strip()}\n".encode()
     if len(text) > FILE_BYTES:
         raise ConfigError(
-            f"a skill has at most {FILE_BYTES // 1024} kB; put the rest into files beside it"
+            f"a skill has at most {FILE_BYTES // 1024} kB; put the rest into other files in its "
+            "folder"
         )
     return text
 
