@@ -20,8 +20,8 @@ COMMANDS = {
     "!halp": "I do not know !halp. Did you mean !help?",
     "!STAUTS now": "I do not know !stauts. Did you mean !status?",
     "!important": (
-        "The model did not see your message. If it was no command, write a space after the !: ! "
-        "important …"
+        "The model did not see your message. If you did not mean a command, write a space after "
+        "the !: ! important …"
     ),
     "!foo and more words": "I do not know !foo.",
     "!important: read this": "I do not know !important:.",

@@ -78,7 +78,7 @@ async def test_taking_an_offer(tmp_path: Path) -> None:
         settings(tmp_path), Machine(engine=True), WeightsFolder(tmp_path / "cache" / "models")
     )
     assert await ready[0].take() == "embedded/qwen2.5-coder-1.5b"
-    assert "memory is short" in ready[0].detail
+    assert "memory is low" in ready[0].detail
 
 
 async def test_servers_are_found_by_their_answer() -> None:
@@ -90,7 +90,7 @@ async def test_servers_are_found_by_their_answer() -> None:
 def test_the_embedded_model_says_what_is_missing(tmp_path: Path) -> None:
     with pytest.raises(ModelUnknown, match=r"deskhand model pull qwen2\.5-coder-1\.5b"):
         Models(settings(tmp_path)).open("embedded/qwen2.5-coder-1.5b")
-    with pytest.raises(ModelUnknown, match="there are: qwen"):
+    with pytest.raises(ModelUnknown, match="choose one of: qwen"):
         Models(settings(tmp_path)).open("embedded/gpt")
     assert is_small(settings(tmp_path), "embedded/x") and not is_small(
         settings(tmp_path), "openai/x"

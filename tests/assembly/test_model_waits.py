@@ -81,7 +81,7 @@ async def test_a_wait_is_said_at_once_and_the_promise_is_kept(tmp_path: Path) ->
     async with open_app(asked.settings, asked.parts) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)
         asked.channel.write("hello")
-        said = "scripted/test asks to wait. I try again at 22:23 UTC; /stop ends that."
+        said = "scripted/test asks to wait. I will try again at 22:23 UTC; /stop cancels that."
         assert await asked.until_heard(1) == [said]
         failed = [
             each.event

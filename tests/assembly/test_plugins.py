@@ -153,7 +153,7 @@ BROKEN = {
         "there is no hook 'before_lunch'; there are: ",
     ),
     "method": (plugin_with("get_tools", "raise KeyError('x')"), "KeyError: 'x'"),
-    "prompt": (plugin_with("get_system_prompt", "return 3"), "get_system_prompt gives text"),
+    "prompt": (plugin_with("get_system_prompt", "return 3"), "get_system_prompt must return text"),
 }
 
 
@@ -169,7 +169,7 @@ async def test_a_broken_plugin_is_named_and_everything_else_starts(
     (failed,) = app.current.plugins.failed
     assert why in failed.why and failed.place == str(tmp_path / "plugins" / f"{name}.py")
     assert [plugin.name for plugin in app.current.plugins.loaded] == ["good"] and channel.sent
-    assert f"the plugin {name!r} is left out: {failed.place}: {why}" in caplog.text
+    assert f"the plugin {name!r} is not loaded: {failed.place}: {why}" in caplog.text
 
 
 def tool_called(name: str) -> str:
@@ -184,7 +184,7 @@ def tool_called(name: str) -> str:
 def test_a_tool_cannot_take_the_name_of_another(tmp_path: Path, taken: str) -> None:
     """A rule for `bash` is one for `shell`: a plugin's `bash` would slip past it."""
     plugins = load_configured_plugins(settings_of(tmp_path, "thief", thief=tool_called(taken)))
-    assert plugins.tools == () and f"a tool is called {taken!r} already" in plugins.failed[0].why
+    assert plugins.tools == () and f"there is already a tool {taken!r}" in plugins.failed[0].why
 
 
 def test_the_second_of_two_tools_of_one_name_is_left_out(tmp_path: Path) -> None:
@@ -225,8 +225,8 @@ def test_a_link_is_refused(tmp_path: Path) -> None:
     settings = settings_of(tmp_path / "home", "mine")
     (tmp_path / "elsewhere.py").write_text(PLUGIN)
     (tmp_path / "home" / "plugins" / "mine.py").symlink_to(tmp_path / "elsewhere.py")
-    assert (
-        load_configured_plugins(settings).failed[0].why == "it is a link; put the file itself there"
+    assert load_configured_plugins(settings).failed[0].why == (
+        "it is a link; replace it with the file itself"
     )
 
 

@@ -85,7 +85,7 @@ async def test_what_other_rules_would_have_decided(home: Path) -> None:
     done = await deskhand(home, "policy", "what-if", str(file))
     assert done.exit_code == 0, done
     first, *lines = done.stdout.splitlines()
-    assert first == "3 of 4 calls in the last 30 days would be decided otherwise.", (
+    assert first == "3 of 4 calls in the last 30 days would be decided differently.", (
         "there is no tool called fly"
     )
     assert lines[:3] == ["  allow       3 -> 2", "  ask         1 -> 1", "  deny        0 -> 1"]
@@ -117,7 +117,7 @@ async def test_why_knows_what_was_said_for_good(home: Path) -> None:
     call = ("policy", "why", "shell", '{"command":"touch made"}')
     found = await deskhand(home, *call, "--as", "ann:owner")
     assert (
-        found.stdout.startswith("allow: ann said always to exactly this\n")
+        found.stdout.startswith("allow: ann answered always to this exact call\n")
         and "approvals grants" in found.stdout
     )
     for other in (("--as", "bob:owner"), ("--as", "ann:owner", "--untrusted")):

@@ -95,7 +95,7 @@ async def test_what_is_summed_up_is_there_and_can_be_seen_again(tmp_path: Path) 
     async with long.running() as app:
         for said in ("I love otters, write about them", "and their young", "and fish"):
             await long.say(app, said)
-        assert "I sum up" in await long.say(app, "/compact otters")
+        assert "I summarise" in await long.say(app, "/compact otters")
         assert await long.say(app, "go on") == "fine"
         assert long.summed[-1].endswith("keep what matters for: otters")
         assert SUMMARY in long.view and "I love otters" not in long.view and "go on" in long.view
@@ -103,8 +103,8 @@ async def test_what_is_summed_up_is_there_and_can_be_seen_again(tmp_path: Path) 
         assert isinstance(compacted, e.Compacted) and "4 earlier messages" in compacted.note
         (aside,) = await kinds(app, e.AskedAside)
         assert isinstance(aside, e.AskedAside) and aside.usage.input_tokens and not aside.call_id
-        assert "summed up" in await long.say(app, "/context")
-        assert "in view again" in await long.say(app, "/uncompact")
+        assert "summarised" in await long.say(app, "/context")
+        assert "visible to the model again" in await long.say(app, "/uncompact")
         await long.say(app, "and now?")
         assert "I love otters" in long.view and SUMMARY not in long.view and "go on" in long.view
         before = before_compaction(await app.store.events(SESSION), -1)
@@ -121,7 +121,7 @@ async def test_it_knows_all_of_that_after_a_restart(tmp_path: Path) -> None:
     async with long.running() as app:
         assert await long.say(app, "go on") == "fine"
         assert SUMMARY in long.view and "one otter" not in long.view
-        assert "in view again" in await long.say(app, "/uncompact")
+        assert "visible to the model again" in await long.say(app, "/uncompact")
     async with long.running() as app:
         await long.say(app, "and?")
         assert "one otter" in long.view
@@ -219,7 +219,7 @@ async def test_rules_and_an_open_approval_outlast_it(tmp_path: Path) -> None:
         for said in ("my mail stays", "hello", "hello again"):
             await long.say(app, said)
         await long.say(app, "write it")
-        assert "I sum up" in await long.say(app, "/compact")
+        assert "I summarise" in await long.say(app, "/compact")
         assert not await kinds(app, e.Compacted), "not while a call is open"
         assert await long.say(app, "yes") == "done" and (work / "a.txt").read_text() == "x"
         assert await kinds(app, e.Compacted)

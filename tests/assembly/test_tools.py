@@ -153,7 +153,7 @@ async def test_edits(desk: Desk) -> None:
     assert both.startswith("ok") and text.startswith("ok") and patched.startswith("ok"), (
         "a wrong line number is forgiven"
     )
-    assert "fits nowhere" in misfit
+    assert "does not apply" in misfit
     assert (desk.work / "f.txt").read_text() == "one\n2\nthree\ntwo\n"
 
 
@@ -349,7 +349,7 @@ async def test_programs_that_are_not_listed_are_asked_about(tmp_path: Path) -> N
     asking = Desk(tmp_path / "asking", commands=["cat", "ls"])
     question, reason = await asking.asked_about("shell", {"command": "ls; touch made"})
     assert question == 'shell {"command":"ls; touch made"}'
-    assert reason == "'touch' is not one of the commands that run without a question"
+    assert reason == "'touch' is not one of the commands that run without approval"
     for name in ("cmd", "script"):
         other = Desk(tmp_path / name, commands=["cat"])
         assert (await other.asked_about("bash", {name: "touch made"}))[1] == reason, (
@@ -433,7 +433,7 @@ async def test_the_skills_of_all_agents_may_lie_elsewhere(tmp_path: Path) -> Non
     assert "Boil." in read and "Boil." in file
     for wrong in (".", "home", "home/state/x"):
         config = msgspec.structs.replace(settings.config, skills_folder=wrong)
-        with pytest.raises(ConfigError, match="holds Deskhand's own files"):
+        with pytest.raises(ConfigError, match="contains Deskhand's own files"):
             skills_of(msgspec.structs.replace(settings, config=config), "default")
 
 
@@ -460,7 +460,7 @@ async def test_skills(desk: Desk) -> None:
     assert text.startswith('<skill-loaded name="brew">\nBoil water first.')
     assert more == "At 80 degrees."
     assert (script, asset) == ("this is scripts/boil.sh", "this is assets/cup.txt")
-    assert "does not lie in the skill" in out
+    assert "is not in the skill" in out
     assert "there is no skill 'stew'" in unknown
 
 

@@ -225,7 +225,7 @@ def test_no_workspace_and_no_grant_may_hold_it(tmp_path: Path) -> None:
     home = tmp_path.resolve() / "home"
     for wrong in ("prompts", "prompts/x", "agents", "agents/default", "jobs", "state", ""):
         chosen = settings(home, defaults={"workspace": str(home / wrong)})
-        with pytest.raises(ConfigError, match="holds Deskhand's own files"):
+        with pytest.raises(ConfigError, match="contains Deskhand's own files"):
             workspace_of(chosen, "default")
         assert chosen.home.is_protected(home / wrong, write=True)
     for right in ("shared", "agents/default/other", "elsewhere"):

@@ -154,7 +154,7 @@ async def test_what_is_being_sent_is_sent_before_it_ends(tmp_path: Path, asked_b
         for out, _ in channel.sent
     ]
     assert said == [
-        "I restart, and write here then.",
+        "I am restarting and will write here when I am back.",
         "System restarted. Send me a message to continue.",
     ]
     assert [mark for _, mark in channel.sent] == ["", ""]

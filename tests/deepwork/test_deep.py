@@ -91,7 +91,7 @@ async def begin(house: House, *, request: str = "do it") -> None:
     """Deep work without a plan first."""
     house.channel.write("/deep on", external_id="on")
     house.channel.write("/plan off", external_id="plan")
-    await house.hears("I go on without a plan.")
+    await house.hears("I continue without a plan.")
     house.channel.write(request, external_id="request")
 
 
@@ -395,7 +395,7 @@ async def test_what_is_left_out_is_named(tmp_path: Path) -> None:
         await house.hears("I got no further")
         assert not any("<archived_context>" in text_of(request) for request in script.asked)
         house.channel.write("/compact", external_id="compact")
-        await house.hears("I sum up what was said before")
+        await house.hears("I summarise earlier messages")
         house.channel.write("and now?", external_id="now")
         before = len(script.asked)
         await until_asked(script, before + 1)
@@ -451,14 +451,14 @@ async def test_how_far_it_is_can_be_asked(tmp_path: Path) -> None:
         await begin(house)
         await house.hears("I got no further")
         house.channel.write("/status", external_id="status")
-        told = await house.hears("Nothing is going on.")
+        told = await house.hears("Nothing is running.")
         assert "Tasks (50 %):\n[ ] #1 one\n[x] #2 two" in told
         assert (
             "Deep work: 50 % (1 of 2 tasks); it rests.\n60 of 1,500,000 tokens are used, "
             "1,499,940 are left."
         ) in told
         house.channel.write("/deep", external_id="deep")
-        assert "[x] #2 two" in await house.hears("I go on by myself while tasks are open")
+        assert "[x] #2 two" in await house.hears("I continue by myself while tasks are open")
 
 
 async def test_it_goes_on_for_who_began_it_whoever_else_speaks_there(tmp_path: Path) -> None:
@@ -671,7 +671,7 @@ async def test_what_it_is_at_is_told_by_one_who_does_not_drive(tmp_path: Path) -
             await anyio.sleep(0.01)
         house.channel.write("/deep off", external_id="off")
         house.channel.write("/goal off", external_id="goal off")
-        await house.hears("no goal here any more")
+        await house.hears("no longer has a goal")
         assert await load_long_work(app.store, SESSION, CONFIG) is None
 
 

@@ -120,7 +120,7 @@ def test_the_tasks_are_shown_with_how_far_they_are(page: Page) -> None:
 def test_a_long_work_can_be_followed(page: Page) -> None:
     """What it is at, which task, how far, what it has used and what is left."""
     say(page, "/goal light the stove")
-    expect(page.get_by_text("That is the goal here now.")).to_be_visible()
+    expect(page.get_by_text("The goal is set.")).to_be_visible()
     expect(page.get_by_text("The goal waits for you: bring matches")).to_be_visible()
     say(page, "/deep on")
     expect(page.get_by_text("Deep work is on")).to_be_visible()

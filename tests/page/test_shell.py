@@ -25,7 +25,7 @@ USED = {
 def test_a_command_may_come_first(page: Page) -> None:
     for said, shown in (
         ("/help", "/status"),
-        ("/status", "Nothing is going on."),
+        ("/status", "Nothing is running."),
         ("/nonsense", "nonsense"),
     ):
         page.goto("/#/")

@@ -38,12 +38,12 @@ def _stop(state: State, args: str) -> str | tuple[SessionOptions, str]:
     if state.turn is not None:
         return ""  # the end of the turn says it
     if args == STOP_TURN_ONLY:
-        return "There was nothing left to stop."
+        return "There is nothing to stop."
     if state.options.compact:
-        return "Stopped: the conversation is as long as it was."
+        return "Stopped: the conversation was not shortened."
     closed = (
-        "Nothing was running, so this conversation is closed. Write /start, or just a message, "
-        "for a fresh one."
+        "Nothing was running, so I closed this conversation. Write /start or a message to start "
+        "a new one."
     )
     if state.options.mode != "deep_work":
         return closed
@@ -53,11 +53,11 @@ def _stop(state: State, args: str) -> str | tuple[SessionOptions, str]:
 def _start(state: State, args: str) -> str:
     if not state.messages and not args:
         return WELCOME
-    return "A fresh conversation: I no longer see what was said before."
+    return "This is a new conversation: I no longer see earlier messages."
 
 
 def _status(state: State, args: str) -> str:
-    doing = "Nothing is going on."
+    doing = "Nothing is running."
     if state.turn is not None:
         waits = next(
             (call.ask.question for call in state.calls.values() if call.ask is not None), ""
@@ -75,12 +75,12 @@ def _model(state: State, args: str) -> str | tuple[SessionOptions, str]:
     if not args:
         chosen = state.options.model or "the agent's own"
         return (
-            f"The model here is {chosen}. Choose with /model provider/name, go back with /model "
-            "default."
+            f"The model here is {chosen}. Change it with /model provider/name, reset it with "
+            "/model default."
         )
     if args == "default":
-        return SessionOptions(model=""), "From the next call on: the agent's own model."
-    return SessionOptions(model=args), f"From the next call on: {args}."
+        return SessionOptions(model=""), "Model from the next call on: the agent's own."
+    return SessionOptions(model=args), f"Model from the next call on: {args}."
 
 
 def _title(state: State, args: str) -> str | tuple[SessionOptions, str]:
@@ -95,13 +95,13 @@ def _title(state: State, args: str) -> str | tuple[SessionOptions, str]:
 def _approval(state: State, args: str) -> str | tuple[SessionOptions, str]:
     if args not in ("on", "off"):
         asks = (
-            "before every tool that does more than look"
+            "before every tool that does more than read"
             if state.options.approval
-            else "what the rules say"
+            else "as the rules say"
         )
         return f"I ask {asks}. Change it with /approval on or /approval off."
     asks = (
-        "From now on I ask before every tool that does more than look."
+        "From now on I ask before every tool that does more than read."
         if args == "on"
         else "I ask as the rules say."
     )
@@ -126,12 +126,12 @@ def _trust(state: State, args: str) -> str | tuple[SessionOptions, str]:
         else args
     )
     if not named:
-        return f"{args!r} names no host: write /trust example.org."
+        return f"{args!r} is not a host: write /trust example.org."
     return (
         SessionOptions(trust=tuple(dict.fromkeys((*trusted, named)))),
         (
-            f"In this conversation I take what comes from {named} as if it came from you. "
-            "/trust off ends that."
+            f"In this conversation I treat content from {named} as if it came from you. /trust "
+            "off ends that."
         ),
     )
 
@@ -139,15 +139,15 @@ def _trust(state: State, args: str) -> str | tuple[SessionOptions, str]:
 def _plan(state: State, args: str) -> str | tuple[SessionOptions, str]:
     if args not in ("on", "off"):
         now = (
-            "I only look and make a plan"
+            "I only read and make a plan"
             if state.options.plan_mode
             else "I do what is asked, without a plan first"
         )
         return f"{now}. Change it with /plan on or /plan off."
     told = (
-        "From now on I only look, until you said yes to my plan."
+        "From now on I only read, until you approve my plan."
         if args == "on"
-        else "I go on without a plan."
+        else "I continue without a plan."
     )
     return SessionOptions(plan_mode=args == "on"), told
 
@@ -155,50 +155,51 @@ def _plan(state: State, args: str) -> str | tuple[SessionOptions, str]:
 def _context(state: State, args: str) -> str:
     roles = [shown.message.role for shown in state.messages]
     said, mine, results = (roles.count(role) for role in ("user", "assistant", "tool"))
-    lines = [f"In view: {said} messages to me, {mine} of mine, {results} results of tools."]
+    lines = [f"In view: {said} messages to me, {mine} from me, {results} tool results."]
     used = state.context_tokens or sum(estimate_tokens(shown.message) for shown in state.messages)
-    lines.append(
-        f"They take about {used:,} tokens{'' if state.context_tokens else ', by our own count'}."
-    )
+    lines.append(f"They take about {used:,} tokens{'' if state.context_tokens else ', estimated'}.")
     if state.compacted_at:
         lines.append(
-            "What was said before is summed up or shortened. The log has it all: /uncompact."
+            "Earlier messages are summarised or shortened. To show all of them to me again: "
+            "/uncompact."
         )
     if state.masked_up_to:
-        lines.append("Long results of earlier calls are one line each.")
+        lines.append("Long results of earlier calls are shortened to one line each.")
     if state.label.integrity == "untrusted":
-        lines.append(
-            f"Read from outside: {', '.join(state.label.sources) or 'something that nobody named'}."
-        )
+        lines.append(f"Read from outside: {', '.join(state.label.sources) or 'unnamed sources'}.")
     return "\n".join([*lines, "/compact makes room."])
 
 
 def _compact(state: State, args: str) -> str | tuple[SessionOptions, str]:
     if len(state.messages) < MIN_MESSAGES:
-        return "There is not enough here to be summed up."
+        return "There is not enough to summarise yet."
     when = " when this is done" if state.calls else ""
     return SessionOptions(
         compact=args[:FOCUS_CHARS] or FOCUS_ALL
-    ), f"I sum up what was said before{when}."
+    ), f"I summarise earlier messages{when}."
 
 
 def _deep(state: State, args: str) -> str | tuple[SessionOptions, str]:
     on = state.options.mode == "deep_work"
     if not args:
         now = (
-            "Deep work is on: I go on by myself while tasks are open" if on else "Deep work is off"
+            "Deep work is on: I continue by myself while tasks are open"
+            if on
+            else "Deep work is off"
         )
-        return f"{now}. Write /deep REQUEST to begin one, /deep on or /deep off."
+        return f"{now}. Write /deep REQUEST to start, /deep on or /deep off."
     if args == GOAL_OFF:
         return SessionOptions(
             mode="normal", plan_mode=False
         ), "Deep work is off. The tasks stay as they are."
     told = (
-        "Deep work is on: I plan first and show you the plan; after your yes I go on until all "
-        "is done."
+        "Deep work is on: I plan first and show you the plan; after you approve it, I continue "
+        "until all is done."
     )
     if args != "on" and state.turn is not None:
-        return "I am at work here. Write /stop first, or /deep on to go on with this as deep work."
+        return (
+            "I am still working here. Write /stop first, or /deep on to continue this as deep work."
+        )
     return SessionOptions(mode="deep_work", plan_mode=True), told
 
 
@@ -206,15 +207,12 @@ def _goal(state: State, args: str) -> str:
     if not args:
         return "Write /goal TEXT to set a goal for this conversation, /goal off to end it."
     if args.lower() == GOAL_OFF:
-        return "There is no goal here any more."
-    return (
-        "That is the goal here now. After each turn I have it judged, and go on until it is "
-        "reached."
-    )
+        return "This conversation no longer has a goal."
+    return "The goal is set. After each turn it is checked, and I continue until it is reached."
 
 
 def _restart(state: State, args: str) -> str:
-    return "I restart, and write here then."
+    return "I am restarting and will write here when I am back."
 
 
 CommandHandlers = Mapping[str, Callable[[State, Waiting, str], str]]
@@ -336,8 +334,8 @@ def _explain_unknown(command: Command) -> str:
     said = f"I do not know {prefix}{name}.{hint} {prefix}help lists what I know."
     if prefix == "!":
         said += (
-            " The model did not see your message. If it was no command, write a space after "
-            f"the !: ! {name} …"
+            " The model did not see your message. If you did not mean a command, write a space "
+            f"after the !: ! {name} …"
         )
     return said
 
@@ -366,16 +364,16 @@ def _call_handler(
 ) -> str | tuple[SessionOptions, str]:
     if name in HANDLERS:
         return HANDLERS[name](state, args)
-    return live[name](state, row, args) if name in live else "Nobody can say that here."
+    return live[name](state, row, args) if name in live else "This command is not available here."
 
 
 def _why_refused(check: OptionsCheck, state: State, row: Waiting, options: SessionOptions) -> str:
     if row.principal.kind != "person":
-        return "Only a person may set how a conversation is held."
+        return "Only a person may change the settings of a conversation."
     if options.trust and not may_approve(row.principal):
-        return "Only an owner or an approver may trust what comes from outside."
+        return "Only an owner or an approver may trust content from outside."
     if state.options.approval and options.approval is False and not may_approve(row.principal):
-        return "Only an owner or an approver may end that I ask before every tool."
+        return "Only an owner or an approver may turn off asking before every tool."
     return check(row.principal, state.session, options)
 
 
@@ -390,15 +388,15 @@ def why_owner_only(
     if options.model and options.model not in models:
         named = ", ".join(sorted(models)) or "none"
         return (
-            f"The model {options.model!r} is for owners to choose. Models that everybody may "
+            f"Only owners may choose the model {options.model!r}. Models that everybody may "
             f"choose here: {named}."
         )
     if (options.system_prompt is not None or options.preset is not None) and not is_own_session(
         principal, session
     ):
         return (
-            "The system prompt and the preset are set in a conversation of your own on the "
-            "page, or by an owner."
+            "The system prompt and the preset can be set in your own conversation on the page, "
+            "or by an owner."
         )
     return ""
 
@@ -410,8 +408,8 @@ def why_unusable(options: SessionOptions, model: Callable[[str], Model], prompts
         provider, _, name = options.model.partition("/")
         if not (provider and name):
             return (
-                f"{options.model!r} is no model: write provider/name, as `deskhand model list` "
-                "shows them."
+                f"{options.model!r} is not a model: write provider/name, as listed by `deskhand "
+                "model list`."
             )
         try:
             model(options.model)

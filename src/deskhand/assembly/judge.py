@@ -147,7 +147,7 @@ def check_call(
 
 
 def _ask_because_of(error: Exception) -> Decision:
-    return Decision("ask", f"whether it may run could not be told ({type(error).__name__})")
+    return Decision("ask", f"the rules could not be checked ({type(error).__name__})")
 
 
 def name_of(check: Check) -> str:

@@ -149,9 +149,11 @@ def _embedded_offer(
         await shelf.pull(name, progress)
         return model
 
-    cost = "it is here" if here else f"{format_gigabytes(weights.size_bytes)} to download once"
+    cost = (
+        "it is downloaded" if here else f"{format_gigabytes(weights.size_bytes)} to download once"
+    )
     short = (
-        f"; memory is short: {format_gigabytes(machine.free_bytes)} are free"
+        f"; memory is low: {format_gigabytes(machine.free_bytes)} are free"
         if machine.free_bytes < MIN_MEMORY_BYTES
         else ""
     )

@@ -109,7 +109,7 @@ class Models:
                 else:
                     self._opened[name] = self._open_hosted(name)
             except ConfigError as error:
-                raise ModelUnknown(f"{error} `deskhand model list` shows what there is.") from error
+                raise ModelUnknown(f"{error} List models with: deskhand model list") from error
         return self._opened[name]
 
     def _open_hosted(self, name: str) -> Model:
@@ -162,14 +162,14 @@ class Models:
         _require_engine()
         if self._shelf.has(model):
             return ""
-        return f"its weights are not here yet: deskhand model pull {model}"
+        return f"its weights are not downloaded yet: deskhand model pull {model}"
 
     def _open_embedded(self, name: str) -> Model:
         """An embedded model. Its engine starts with the first request, or when it is warmed."""
         _require_engine()
         if not self._shelf.has(name):
             raise ModelUnknown(
-                f"the weights of {name!r} are not here yet: deskhand model pull {name}"
+                f"the weights of {name!r} are not downloaded yet: deskhand model pull {name}"
             )
         if self._tasks is None:
             raise RuntimeError("the models are used outside of their `async with`")

@@ -48,8 +48,8 @@ NO_HITS_TEXT = "Nothing was found. Try fewer or other words: each place has all 
 OWN_TOOLS = ("search_past", "read_past")
 """What these return was said elsewhere."""
 NO_CONVERSATION_TEXT = (
-    "There is no conversation of that name that everybody here may read: search_past shows "
-    "those that there are."
+    "There is no conversation of that name that everybody here may read: find the names with "
+    "search_past."
 )
 
 
@@ -108,7 +108,7 @@ class PastSearch:
     async def search(self, query: str, context: Context) -> Done:
         """Raises ToolError where the query has no word."""
         if not any(character.isalnum() for character in query):
-            raise ToolError("the query has no word in it: write words that were used then")
+            raise ToolError("the query contains no words: write words that were used then")
         chosen: dict[str, list[Hit]] = {}
         began = await self._turn_start(context.session)
         for hit in await self._find_hits(query, context):

@@ -49,7 +49,7 @@ class FailedPlugin(msgspec.Struct, frozen=True):
     why: str
 
     def __str__(self) -> str:
-        return f"the plugin {self.name!r} is left out: {self.place}: {self.why}"
+        return f"the plugin {self.name!r} is not loaded: {self.place}: {self.why}"
 
 
 class Plugins(msgspec.Struct, frozen=True):
@@ -160,7 +160,9 @@ def _read(file: Path) -> bytes:
         fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
         reason = (
-            "it is a link; put the file itself there" if file.is_symlink() else str(error.strerror)
+            "it is a link; replace it with the file itself"
+            if file.is_symlink()
+            else str(error.strerror)
         )
         raise ConfigError(reason) from error
     with os.fdopen(fd, "rb") as opened:
@@ -191,11 +193,11 @@ def _validate_plugin(name: str, place: str, made: Any, taken: Collection[str]) -
     hooks = dict(plugin.get_hooks())
     names = [tool.spec.name for tool in tools]
     if clash := [each for each in names if each in taken or names.count(each) > 1]:
-        raise ConfigError(f"a tool is called {clash[0]!r} already; it must have another name")
+        raise ConfigError(f"there is already a tool {clash[0]!r}; give it another name")
     if unknown := [each for each in hooks if each not in HOOKS]:
         raise ConfigError(f"there is no hook {unknown[0]!r}; there are: {', '.join(HOOKS)}")
     if not isinstance(prompt, str) or not all(map(callable, hooks.values())):
-        raise ConfigError("get_system_prompt gives text, and get_hooks async functions")
+        raise ConfigError("get_system_prompt must return text, and get_hooks async functions")
     return LoadedPlugins(name, place, tools, escape_invisible(prompt.strip())[:PROMPT_CHARS], hooks)
 
 

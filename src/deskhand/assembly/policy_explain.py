@@ -180,7 +180,7 @@ def check_expectation(
         return str(error)
     decision = make_judge(settings, case.agent).judge(case)
     if decision.verdict != expected.expect:
-        return f"expected {expected.expect}, and it is {decision.verdict}: {decision.reason}"
+        return f"expected {expected.expect}, but it is {decision.verdict}: {decision.reason}"
     if expected.because not in decision.reason:
         return f"it is {decision.verdict} as expected, but because {decision.reason}"
     return ""

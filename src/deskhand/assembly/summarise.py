@@ -71,7 +71,7 @@ class Summarizer:
                 )
                 aired = await self._thinking.ask(agent, _make_aside(dropped, focus), charge=charge)
         except (DeskhandError, TimeoutError) as error:
-            why = str(error).rstrip(".") or f"nothing came within {WAIT_S:.0f} s"
+            why = str(error).rstrip(".") or f"no answer within {WAIT_S:.0f} s"
             log.warning("%s is shortened without a summary: %s", state.session, why)
             note = f"[{count} {OMITTED_MARKER} no longer shown; they could not be summed up: {why}]"
             return Condensed(_render_parts(known, "", label), note)

@@ -15,14 +15,14 @@ from .prompt import MEMORY_FILE
 
 TEMPLATES = Path(__file__).parent / "templates"
 FILE_PURPOSES = {
-    "SYSTEM.md": "the beginning of every prompt, if you want other words than Deskhand's",
+    "SYSTEM.md": "the beginning of every prompt, instead of Deskhand's own",
     "AGENT.md": "what this agent is for",
     "RULES.md": "what must never be done; no tool can change it",
     "SOUL.md": "name, manner and tone",
     "USER.md": "who you are and what you like",
     "CODE.md": "your projects",
-    "AGENTS.md": "ways of doing things",
-    "HEARTBEAT.md": "what is to be looked after now and then, a line for each (where `heartbeat` is on)",  # noqa: E501
+    "AGENTS.md": "procedures",
+    "HEARTBEAT.md": ("what to check from time to time, one per line (if `heartbeat` is on)"),
     "MEMORY.md": "what to remember, in private chats only",
 }
 """What each file is for, as `init` shows it."""
