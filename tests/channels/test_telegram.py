@@ -318,7 +318,7 @@ async def test_two_readers_of_one_bot(server: TelegramServer, open_channel: Open
     second = open_channel()
     async with aclosing(cast(AsyncGenerator[Inbound], first.receive())) as inbounds:
         await anext(inbounds)
-        with pytest.raises(ChannelError, match="token of its own"):
+        with pytest.raises(ChannelError, match="its own token"):
             await one(second)
     server.fail("getUpdates", 409, "Conflict: terminated by other getUpdates request")
     with pytest.raises(ChannelError, match="another program") as conflict:

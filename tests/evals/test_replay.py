@@ -419,9 +419,7 @@ async def test_it_ends_where_it_may_go_no_further(recorded: tuple[Bench, Recordi
         turn, Trial(agent=bench.agent, host=Asked(bench, *again), model="m/x", steps=2)
     )
     assert (
-        few.asked == 2
-        and "2 calls of models" in few.differs[-1].words
-        and few.now.reason == "failed"
+        few.asked == 2 and "2 model calls" in few.differs[-1].words and few.now.reason == "failed"
     )
     spent = await replay_recording(
         turn, Trial(agent=bench.agent, host=Asked(bench, *again), model="m/x", tokens=250)

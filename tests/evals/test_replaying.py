@@ -162,5 +162,5 @@ async def test_an_open_turn_is_no_case(talked: tuple[Conversations, str]) -> Non
     replaying = one.app.features.replaying
     found = await replaying.run(await replaying.load_recording(session))
     open_ = msgspec.structs.replace(found, was=msgspec.structs.replace(found.was, reason="open"))
-    with pytest.raises(Refused, match="a turn that is over"):
+    with pytest.raises(Refused, match="only a finished turn"):
         make_case(open_, "scripted/x", str)

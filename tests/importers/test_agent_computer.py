@@ -140,7 +140,7 @@ async def test_rules_that_are_here_are_not_weakened(tmp_path: Path) -> None:
     (left,) = (
         each for each in planned.left_out if each.what == "that main has the rule: ask write_file"
     )
-    assert "rules that are here count first" in left.why
+    assert "existing rules come first" in left.why
     now = await moved(home, settings)
     assert verdict(now, "write_file") == "deny" and verdict(now, "shell", "true") == "ask"
     assert verdict(now, "web_fetch") == "ask", "for this agent alone"

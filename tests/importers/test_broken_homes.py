@@ -66,11 +66,11 @@ def leads_round(path: Path) -> None:
 
 
 YAML = "is not valid YAML"
-JSON = "is no JSON"
+JSON = "is not valid JSON"
 FOLDER = "is a folder, not a file"
 FILE = "is a file, not a folder"
 MALFORMED = "database disk image is malformed"
-ROUND = "leads round in a circle"
+ROUND = "leads back to itself"
 BROKEN: list[tuple[str, str, Damage, str]] = [
     ("operator-ai-0.7", "operator.yaml", holds("agents: [hermes"), YAML),
     ("operator-ai-0.7", "operator.yaml", holds("just words"), "must hold keys and values"),
@@ -91,7 +91,7 @@ BROKEN: list[tuple[str, str, Damage, str]] = [
     ("operator-use", "config.json", is_cut_off, "is not valid JSON"),
     ("operator-use", "config.json", leads_round, ROUND),
     ("operator-use", "crons.json", is_cut_off, JSON),
-    ("operator-use", "crons.json", holds('{"jobs": 7}'), "it holds no list of jobs"),
+    ("operator-use", "crons.json", holds('{"jobs": 7}'), "it contains no list of jobs"),
     ("operator-use", "crons.json", is_a_folder, FOLDER),
     ("operator-use", "workspaces/operator", is_a_file, FILE),
     ("operator-use", "workspaces/operator/sessions", is_a_file, FILE),
@@ -132,7 +132,7 @@ def test_nothing_is_written(name: str, file: str, damage: Damage, why: str, tmp_
         assert said.exit_code == 2, said.output
         assert f"  {file}: " in said.output and why in said.output
         assert "Nothing was written" in said.output and "--skip-broken" in said.output
-        assert "Took over" not in said.output
+        assert "Imported" not in said.output
     here = [
         path
         for path in (tmp_path / "desk").rglob("*")
@@ -151,7 +151,7 @@ def test_the_rest_is_taken_where_that_is_asked_for(name: str, tmp_path: Path) ->
     before = looks(home)
     said = run(tmp_path, "import", str(home), "--yes", "--skip-broken")
     assert said.exit_code == 0, said.output
-    assert "Cannot be read, and is left out:" in said.output and "Took over" in said.output
+    assert "Left out because it cannot be read:" in said.output and "Imported" in said.output
     assert looks(home) == before
 
 
@@ -163,7 +163,7 @@ def test_one_broken_home_stops_all(tmp_path: Path) -> None:
     broken.rename(tmp_path / ".operator-use")
     (tmp_path / ".operator-use/crons.json").write_text("{")
     said = run(tmp_path, "import", "--yes")
-    assert said.exit_code == 2 and "crons.json: it is no JSON" in said.output
+    assert said.exit_code == 2 and "crons.json: it is not valid JSON" in said.output
     assert not (tmp_path / "desk/deskhand.yaml").exists() and not list(
         (tmp_path / "desk").rglob("*.db")
     )

@@ -85,9 +85,11 @@ async def test_only_numbers_admit_somebody_and_telegram_starts(tmp_path: Path) -
     assert not taken.left_out
     todo = "ask them to write to the bot, then approve them: deskhand pair"
     assert {
-        each.what: each.todo for each in found.left_out if "names change hands" in each.why
+        each.what: each.todo
+        for each in found.left_out
+        if "names can be taken over by others" in each.why
     } == {f"that {name} may write to telegram of operator": todo for name in ("@bob", "carol")}
-    assert [each.what for each in found.changed if "numbers do not" in each.why] == [
+    assert [each.what for each in found.changed if "numbers cannot" in each.why] == [
         "88|bob of telegram of operator"
     ]
 

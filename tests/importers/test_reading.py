@@ -61,7 +61,7 @@ def test_homes_are_found_where_they_lie(tmp_path: Path) -> None:
         ("operator-use", ".operator-use"),
         ("openagent-core", "openagent"),
     ]
-    with pytest.raises(ConfigError, match="is no home that is known here; give one of: ~/"):
+    with pytest.raises(ConfigError, match="is not a home of a known system; give one of: ~/"):
         read_home(tmp_path, NOW)
     with pytest.raises(ConfigError, match="there is no folder"):
         read_home(tmp_path / "nowhere", NOW)
@@ -301,7 +301,7 @@ def test_a_database_that_is_none(tmp_path: Path) -> None:
     (home / "state/operator.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
     found = read(home)
     assert told(found) == "2 agents, 2 jobs, 1 skill"
-    assert "state/operator.db is no database that can be read" in why_broken(found)
+    assert "state/operator.db is not a readable database" in why_broken(found)
 
 
 def test_a_database_of_another_version(tmp_path: Path) -> None:
@@ -324,7 +324,7 @@ def test_a_database_of_another_version(tmp_path: Path) -> None:
     found = read(home)
     assert told(found) == "2 agents, 2 jobs, 4 memories, 3 key-values, 1 skill"
     assert (
-        "the table messages has no column 'message_json': a version that is not known"
+        "the table messages has no column 'message_json': this version is not supported"
         in why_broken(found)
     )
     assert "users" not in why_broken(found) and "interrupt" not in why_broken(found)
@@ -355,11 +355,11 @@ def test_broken_lines_cost_only_themselves(tmp_path: Path) -> None:
     ] == [("main", 2)]
     said = why_left(found)
     assert (
-        "5 lines of sessions/main.jsonl: no JSON object, or longer than 4 MB; the rest is taken"
-        in said
-    )
+        "5 lines of sessions/main.jsonl: not a JSON object, or longer than 4 MB; the rest is "
+        "imported"
+    ) in said
     assert "sessions/bread.jsonl: there is no message in it" in said
-    assert "sessions/bread.tasks.json: it is no JSON" in why_broken(found)
+    assert "sessions/bread.tasks.json: it is not valid JSON" in why_broken(found)
     assert "'whenever'" in said
     assert len(found.memories) == 2, "its search index still knows what the broken file said"
 
@@ -463,7 +463,7 @@ def test_links_and_names_lead_nowhere(tmp_path: Path) -> None:
     assert all(
         "top secret" not in text for agent in found.agents for text in agent.workspace.values()
     )
-    assert "lies elsewhere" in why_left(found)
+    assert "is elsewhere" in why_left(found)
 
     other = home_of("operator-ai-0.7", tmp_path)
     (other / "jobs/stolen").symlink_to(secret)
@@ -560,7 +560,7 @@ def test_notes_beyond_the_most_are_counted() -> None:
     notes = ImportNotes()
     for number in range(MAX_NOTES + 2):
         notes.change(f"setting {number}", "it is another one here")
-        notes.fail(f"file {number}", "it is no JSON")
+        notes.fail(f"file {number}", "it is not valid JSON")
     assert len(notes.all_changed()) == len(notes.all_broken()) == MAX_NOTES + 1
     assert notes.all_changed()[-1].what == "2 more"
     assert notes.all_broken()[-1].file == "2 more files"

@@ -83,14 +83,14 @@ def open_telegram(context: ChannelContext) -> TelegramChannel:
         )
     if not _TOKEN.fullmatch(token):
         raise ConfigError(
-            f"{variable} holds no token of a bot: it looks like 123456:ABC-…, as @BotFather "
+            f"{variable} is not a bot token: a token looks like 123456:ABC-…, as @BotFather "
             "gives it"
         )
     for allowed in context.config.allow_from:
         if not str(allowed).lstrip("-").isdecimal():
             raise ConfigError(
-                f"allow_from has {allowed!r}: names change hands, so write the person's number "
-                "instead"
+                f"allow_from has {allowed!r}: names can be taken over by others, so write the "
+                "person's number instead"
             )
     return TelegramChannel(context, token)
 
@@ -188,8 +188,8 @@ class TelegramChannel:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 why = (
-                    "another channel of this Deskhand reads the same bot: give each a token of "
-                    "its own"
+                    "another channel of this Deskhand uses the same bot: give each channel its "
+                    "own token"
                 )
                 raise self._record_error(ChannelError(why, retry_after_s=30)) from error
             yield
@@ -368,7 +368,7 @@ class TelegramChannel:
                 outgoing, prepend_note(words, f"{name} is no longer there"), None, ""
             )
         if len(data) > MAX_FILE_BYTES:
-            why = f"{name} has more than the 50 MB that Telegram takes"
+            why = f"{name} is larger than the 50 MB that Telegram accepts"
             return await self._send_text(outgoing, prepend_note(words, why), None, "")
         about = placement_options(outgoing) | {
             "filename": name,

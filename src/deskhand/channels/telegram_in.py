@@ -246,7 +246,8 @@ class Reader:
     async def _read_file(self, found: _Sent, name: str, mime: str) -> Part:
         size = found.file_size or 0
         too_big = Text(
-            f"[{name} was not fetched: Telegram gives files above 20 MB to no bot]\n", FORWARDED
+            f"[{name} was not fetched: bots cannot download files above 20 MB from Telegram]\n",
+            FORWARDED,
         )
         if size > MAX_DOWNLOAD_BYTES:
             return too_big

@@ -33,7 +33,7 @@ MAX_CAPTION_UNITS = 1024
 _UNSENT_ERRORS = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _ALLOW = "Allow this?\n"
 _ALLOW_ALL = "Allow all of these?\n"
-_WAITS = "This waits for a yes:\n"
+_WAITS = "This needs approval:\n"
 _BUTTON_LABELS = {"once": "Yes, once", "always": "Always this", "no": "No", "never": "Never this"}
 _JOINT_BUTTON_LABELS = {"once": "Yes, all", "each": "One by one", "no": "No"}
 
@@ -55,8 +55,8 @@ def translate_error(error: faults.TelegramError) -> ChannelError:
             )
         case faults.Conflict():
             why = (
-                "another program reads this bot, so neither gets all messages: end it, or take "
-                "a bot of your own"
+                "another program uses this bot, so neither gets all messages: stop it, or use "
+                "another bot"
             )
             return ChannelError(why, 10)
     unsent = isinstance(error.__cause__, _UNSENT_ERRORS)
@@ -65,7 +65,7 @@ def translate_error(error: faults.TelegramError) -> ChannelError:
 
 def parse_chat_id(address: Address) -> int:
     if not address.chat.lstrip("-").isdecimal():
-        raise SendRefused(f"{address.chat!r} is no chat of Telegram: write its number")
+        raise SendRefused(f"{address.chat!r} is not a Telegram chat: write its number")
     return int(address.chat)
 
 

@@ -27,7 +27,7 @@ from .runner import Replayer, ReplayOptions
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 ASKED_CHARS = 120
 MAX_WORDS = 5
-HEADING = """# A test made of a recorded turn. Run it: deskhand cases run {name}
+HEADING = """# A test from a recorded turn. Run it: deskhand cases run {name}
 # `calls` are tools that must be called; one may be pinned down: {{tool: read_file, arguments: {{path: notes.md}}}}
 # `words` must stand in the answer and `absent` must not; `steps` and `tokens` are what it may use at most.
 """  # noqa: E501
@@ -195,9 +195,7 @@ def make_case(
     Raises Refused for a turn that is not over, or in which no model was asked."""
     recorded = found.recording
     if found.was.reason == "open" or not found.requests:
-        raise Refused(
-            "a case can only be made of a turn that is over and in which a model was asked"
-        )
+        raise Refused("only a finished turn in which a model was called can become a case")
     expect = derive_expectations(found.was, redact)
     expect = replace(
         expect, ended=found.was.reason, words=tuple(dict.fromkeys((*words, *expect.words)))
@@ -223,7 +221,13 @@ async def run_case(
         recorded = await replayer.load_recording_at(case.session, case.began)
     except Refused as error:
         return Verdict(
-            name, (f"its turn is gone: {error}. To drop the case: deskhand cases remove {name}",)
+            name,
+            (
+                (
+                    f"its turn no longer exists: {error}. To remove the case: deskhand cases "
+                    f"remove {name}"
+                ),
+            ),
         )
     found = await replayer.run(recorded)
     first = replayer.models(case.session)[0]

@@ -294,7 +294,7 @@ class _Player:
         if isinstance(then, Request):
             self.requests.append(then)
         elif isinstance(event, e.ModelReplied):
-            self.differs.append(Difference("decision", f"{model} would not be asked now: {then}"))
+            self.differs.append(Difference("decision", f"{model} would not be called now: {then}"))
         if trial.model:
             return True
         if trial.other is not None:
@@ -354,7 +354,7 @@ class _Player:
         for _, event in given:
             if isinstance(event, e.MessageReceived):
                 text = " ".join(event.message.text.split())[:80]
-                words = f"what was said meanwhile was not read: “{text}”"
+                words = f"a message that came meanwhile was not read: “{text}”"
                 self.differs.append(Difference("unread", words))
 
     def _make_agent(self, model: str) -> Agent:
@@ -393,7 +393,7 @@ class _Player:
         if self.asked >= trial.steps or spent >= trial.tokens:
             limit = f"{trial.tokens:,} tokens"
             if self.asked >= trial.steps:
-                limit = f"{trial.steps} calls of models"
+                limit = f"{trial.steps} model calls"
             return self._stop(f"it has reached its limit of {limit}")
         self._record(*step.hints)
         state = self._state
@@ -421,7 +421,10 @@ class _Player:
             return found
         name, arguments = make_call_key(call)
         self.differs.append(
-            Difference("call", f"{name} {arguments} was not called then, so it has no result")
+            Difference(
+                "call",
+                f"{name} {arguments} was not called in the recorded turn, so it has no result",
+            )
         )
         return (e.ToolFinished(ToolResult(call.id, (Text(NOT_RECORDED, LOCAL),), "error")),)
 

@@ -36,7 +36,7 @@ REASONS = {
     "tools": ("the program of agent_computer itself", ""),
     "web": ("the program of agent_computer itself", ""),
     "*/memory/index.json": (
-        "it says which sessions were looked back at; Deskhand looks back at its own",
+        "it lists the sessions that were reviewed; Deskhand reviews its own",
         "",
     ),
     "sessions/*.archive*": (
@@ -122,7 +122,7 @@ def _resolve_folder(
     inner = tree.resolve_inside(named)
     if inner is None:
         tree.notes.leave_out(
-            f"{section}.{key}: {named}", "that folder lies outside this home", COPY_IT
+            f"{section}.{key}: {named}", "that folder is outside this home", COPY_IT
         )
         return ""
     tree.has_folder(inner)
@@ -223,7 +223,7 @@ def _parse_tasks_file(inner: str, data: bytes) -> Any:
     try:
         return parse_json(data)
     except (ValueError, RecursionError) as error:
-        raise Unread(f"{inner}: it is no JSON: {error}") from error
+        raise Unread(f"{inner}: it is not valid JSON: {error}") from error
 
 
 # ---------------------------------------------------------------------- what it knows
@@ -286,7 +286,7 @@ def _read_index(tree: Tree, inner: str) -> Iterator[tuple[str, str]]:
     if summaries:
         tree.notes.leave_out(
             f"{format_count(summaries, 'summary')} of sessions in {inner}",
-            "the conversations themselves are taken",
+            "the conversations themselves are imported",
         )
 
 
@@ -317,19 +317,21 @@ def _jobs(tree: Tree, inner: str) -> Iterator[JobFound]:
         found if isinstance(found, list) else found.get("jobs") if isinstance(found, dict) else None
     )
     if not isinstance(listed, list):
-        tree.notes.fail(inner, "it holds no list of jobs")
+        tree.notes.fail(inner, "it contains no list of jobs")
         return
     taken: set[str] = set()
     for number, each in enumerate(listed, 1):
         if not isinstance(each, Mapping):
-            tree.notes.leave_out(f"entry {number} of {inner}", "it is no job")
+            tree.notes.leave_out(f"entry {number} of {inner}", "it is not a job")
             continue
         name = unique_job_name(str(each.get("id") or each.get("name") or "job"), taken)
         tree.notes.count_unused_fields(f"jobs in {inner}", each, _JOB)
         try:
             yield JobFound(validate_job(_job(each, name)))
         except JobInvalid as error:
-            tree.notes.leave_out(f"{inner}: {name}", str(error), "write it anew: deskhand jobs add")
+            tree.notes.leave_out(
+                f"{inner}: {name}", str(error), "create it again: deskhand jobs add"
+            )
 
 
 def _job(each: Mapping[str, Any], name: str) -> Job:

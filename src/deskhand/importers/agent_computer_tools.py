@@ -38,8 +38,8 @@ def make_rules(notes: ImportNotes, raw: Mapping[str, Any], agent: str) -> list[d
     if isinstance(about, Mapping) and about.get("name"):
         notes.leave_out(
             "agent.name",
-            "an agent is called by its id here",
-            "put how it calls itself into its SOUL.md",
+            "agents are named by their ids here",
+            "write the name that it uses for itself into its SOUL.md",
         )
     asked = _parse_strings(tools.get("require_approval", list(DEFAULT_APPROVAL_TOOLS)))
     found = [*_blocked_command_rules(notes, tools, agent)]
@@ -50,22 +50,23 @@ def make_rules(notes: ImportNotes, raw: Mapping[str, Any], agent: str) -> list[d
     else:
         notes.leave_out(
             "agent.tools.non_interactive_approval_policy",
-            "what nobody can be asked about waits for a person here; nothing approves by itself",
+            "calls that nobody can approve wait for a person here; nothing is approved "
+            "automatically",
             (
-                "to let jobs run a tool unasked, put a rule with verdict allow, the tool and "
-                "who job:* into `policy`"
+                "to let jobs run a tool without approval, add a rule with verdict allow, the "
+                "tool and who job:* to `policy`"
             ),
         )
     if tools.get("shell_allow_absolute_paths"):
         notes.leave_out(
             "agent.tools.shell_allow_absolute_paths",
-            "commands stay in the sandbox, which shows them the workspace alone",
-            f"to let them out: deskhand config set agents.{agent}.sandbox false",
+            "commands stay in the sandbox, where they see only the workspace",
+            f"to run them outside the sandbox: deskhand config set agents.{agent}.sandbox false",
         )
     elif "shell_allow_absolute_paths" in tools:
         notes.change(
             "agent.tools.shell_allow_absolute_paths",
-            "the sandbox sees to it, whatever a command is called",
+            "the sandbox ensures it, whatever a command is called",
         )
     return found + [_make_rule("ask", agent, tool, WHY_ASK) for tool in asked]
 
@@ -90,7 +91,7 @@ def _blocked_command_rules(
             notes.leave_out(
                 f"agent.tools.shell_blocked_commands: {each}",
                 "rules compare names of programs, not texts of commands",
-                "put a rule for the program into `policy`: docs/policy.md",
+                "add a rule for the program to `policy`: docs/policy.md",
             )
     commands = [*(["@agent-computer"] if preset else []), *names]
     if preset and len(preset) < len(AGENT_COMPUTER_TEXTS):

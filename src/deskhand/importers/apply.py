@@ -124,9 +124,9 @@ class Taking:
         """Write the settings and keys of the plan, and the files of new agents."""
         self._apply_keys()
         if any(path[0] == "channels" for path, _ in self._plan.keys):
-            only = "only one program can read what is written to a bot"
+            only = "only one program can receive the messages of a bot"
             self._taken.notes.append(
-                f"end {self._plan.found.system} before Deskhand serves: {only}"
+                f"stop {self._plan.found.system} before you start Deskhand: {only}"
             )
         secrets = dict(self._plan.secrets)
         added = add_secrets(self._settings.home.env, secrets) if secrets else []
@@ -134,7 +134,7 @@ class Taking:
             what = f"the keys {', '.join(added)} were"
             if len(added) == 1:
                 what = f"the key {added[0]} was"
-            self._taken.notes.append(f"{what} put into {self._settings.home.env}")
+            self._taken.notes.append(f"{what} added to {self._settings.home.env}")
         settings = read_settings(self._settings.file, self._settings.started_with)
         self._settings = replace(settings, home=self._settings.home)
 
@@ -176,7 +176,7 @@ class Taking:
             template = TEMPLATES / name
             usual = template.read_text("utf-8") if template.is_file() else None
             if path.exists() and (path.is_symlink() or path.read_text("utf-8", "replace") != usual):
-                self._taken.leave_out(str(path), "it says something already, and stays")
+                self._taken.leave_out(str(path), "it has content already, which is kept")
             else:
                 write_private_file(path, text)
 
@@ -222,7 +222,7 @@ class Taking:
             self._taken.add("conversation")
         if unknown:
             self._taken.leave_out(
-                f"{unknown} lines of conversations", "it is unknown who says lines of their role"
+                f"{unknown} lines of conversations", "it is unknown who wrote lines with this role"
             )
 
     # ------------------------------------------------------------------ what is known
@@ -271,7 +271,7 @@ class Taking:
                 self._taken.add("key-value")
             else:
                 self._taken.leave_out(
-                    f"the key {value.key} of {agent}", "it has a value here already, which stays"
+                    f"the key {value.key} of {agent}", "it has a value here already, which is kept"
                 )
 
     # ------------------------------------------------------------------ files
@@ -324,8 +324,8 @@ class Taking:
                     if _exists(workspace, note.path):
                         self._taken.leave_out(
                             what,
-                            "it says something here already, and stays",
-                            "put the two together",
+                            "it has content here already, which is kept",
+                            "merge the two files",
                         )
                     else:
                         workspace.write(note.path, note.data)

@@ -9,7 +9,6 @@ def describe_broken_home(found: ImportedHome) -> str:
     """What a person reads, with each file and the reason."""
     files = "\n".join(f"  {each.file}: {each.why}" for each in found.broken)
     return (
-        f"the home {found.root} is broken. Nothing was written. These files cannot be "
-        f"read:\n{files}\n"
-        "Repair them, move them away, or import the rest with --skip-broken."
+        f"the home {found.root} is damaged. Nothing was written. These files cannot be read:\n"
+        f"{files}\nRepair them, move them away, or import the rest with --skip-broken."
     )

@@ -97,7 +97,7 @@ def read_home(folder: Path, now: float) -> ImportedHome:
     system = detect_system(folder)
     if system is None:
         raise ConfigError(
-            f"{str(folder)!r} is no home that is known here; give one of: {KNOWN_HOMES}"
+            f"{str(folder)!r} is not a home of a known system; give one of: {KNOWN_HOMES}"
         )
     tree = Tree(folder)
     try:

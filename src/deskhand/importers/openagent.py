@@ -38,14 +38,14 @@ AGENT = "openagent"
 HANDLED = ("DEFAULT_PRESET", "PROMPTS_DIR", "DATABASE_URL", "skills_folder")
 REASONS = {
     "*/.transcripts": (
-        "the whole conversations are taken, so the summed-up ones are there too",
+        "whole conversations are imported, with the parts that were summarised",
         "",
     ),
     "*/.team": ("Deskhand has no teammates yet", ""),
     "mcp_servers.json": ("Deskhand does not use MCP servers yet", ""),
     "workspace*": ("files of a workspace stay where they are", KEEP),
 }
-_TABLES = {"token_usage": ("usage of the past is not taken; Deskhand counts its own", "")}
+_TABLES = {"token_usage": ("past usage is not imported; Deskhand counts its own", "")}
 _COLUMNS = ("id", "title", "created_at", "system_prompt", "preset", "enable_teams", "enable_tracing", "enable_approval",  # noqa: E501
     "enable_plan_mode", "enable_thinking", "thinking_effort", "updated_at")  # fmt: skip
 _TASK = frozenset(
@@ -102,7 +102,7 @@ def _resolve_folder(tree: Tree, variable: str, named: str) -> str:
     """A folder that a variable names, from the home; '' where it lies elsewhere."""
     inner = tree.resolve_inside(named)
     if inner is None:
-        tree.notes.leave_out(f"{variable}: {named}", "that folder lies outside this home", COPY_IT)
+        tree.notes.leave_out(f"{variable}: {named}", "that folder is outside this home", COPY_IT)
     return inner or ""
 
 
@@ -115,7 +115,7 @@ def _resolve_database(tree: Tree, url: str) -> str:
     if inner is None:
         todo = "export it to an agent.db in this home, and import again"
         tree.notes.leave_out(
-            "the database that DATABASE_URL names", "it is no file in this home", todo
+            "the database that DATABASE_URL names", "it is not a file in this home", todo
         )
     return inner or ""
 

@@ -50,11 +50,11 @@ REASONS = {
     **{f"skills/{name}": ("it comes with operator-ai and is about it", "") for name in BUNDLED},
 }
 _TABLES = {
-    "job_state": ("counters of jobs begin anew", ""),
-    "platform_message_index": ("replies to old messages begin a new conversation", ""),
+    "job_state": ("counters of jobs start from zero", ""),
+    "platform_message_index": ("replies to old messages start a new conversation", ""),
     "schema_meta": ("it says which version wrote the database", ""),
     "agent_kv": ("a key-value here has no dates", ""),
-    "memory_state": ("how far memories were gathered; Deskhand begins anew", ""),
+    "memory_state": ("how far memories were gathered; Deskhand starts from the beginning", ""),
 }
 """Tables that are not read: (why, what to do)."""
 _LINE = frozenset({"role", "content", "tool_calls", "tool_call_id", "name"})
@@ -127,7 +127,7 @@ def note_skipped_messages(tree: Tree, broken: int, orphans: int) -> None:
     if broken:
         tree.notes.leave_out(
             format_count(broken, "message"),
-            "they cannot be read; the rest of their conversations is taken",
+            "they cannot be read; the rest of their conversations is imported",
         )
     if orphans:
         tree.notes.leave_out(format_count(orphans, "message"), WHY_ORPHANED)
@@ -175,7 +175,7 @@ class _Inside:
         for one, name in ids:
             if name not in names:
                 self._tree.notes.leave_out(
-                    f"the identity {one}", f"it is {name}'s, and there is no such user"
+                    f"the identity {one}", f"it belongs to {name}, and there is no such user"
                 )
         for name, role in roles:
             if name not in names:
@@ -237,11 +237,12 @@ class _Inside:
             isinstance(part, dict) and "text" not in part for part in content
         ):
             self._tree.notes.change(
-                "pictures and files in messages", "they were not kept there; their kind is named"
+                "pictures and files in messages",
+                "they were not stored there; only their kind is mentioned",
             )
         if _MEMORIES.search(plain_text(content)):
             self._tree.notes.change(
-                "messages of people", "what its memory had put before them is taken out"
+                "messages of people", "text that its memory had added to them is removed"
             )
 
     def _memories(self, rows: SqliteRows, now: float) -> None:
@@ -388,7 +389,7 @@ def _jobs(tree: Tree) -> Iterator[JobFound]:
         try:
             parsed = parse_job(folder.files["JOB.md"].decode("utf-8-sig", "replace"), entry.name)
         except (JobInvalid, KeyError) as error:
-            tree.notes.leave_out(inner, str(error), "mend its JOB.md and import again")
+            tree.notes.leave_out(inner, str(error), "repair its JOB.md and import again")
             continue
         for note in parsed.notes:
             tree.notes.change(f"{inner}/JOB.md", note)

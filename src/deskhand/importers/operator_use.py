@@ -139,9 +139,9 @@ def _workspace(tree: Tree, name: str, settings: Any) -> str:
     inner = tree.resolve_inside(str(given) if given else f"workspaces/{name}")
     if inner is None:
         where = (
-            f"its workspace {str(given)!r} lies elsewhere"
+            f"its workspace {str(given)!r} is elsewhere"
             if given
-            else "its name is no name of a folder"
+            else "its name is not a valid folder name"
         )
         tree.notes.leave_out(f"the files of agent {name}", where, "copy what you want to keep")
         return ""
@@ -323,12 +323,12 @@ def _jobs(tree: Tree, bots: Mapping[str, Bot], agents: list[str]) -> Iterator[Jo
         return
     listed = found.get("jobs", []) if isinstance(found, dict) else found
     if not isinstance(listed, list):
-        tree.notes.fail("crons.json", "it holds no list of jobs")
+        tree.notes.fail("crons.json", "it contains no list of jobs")
         return
     taken: set[str] = set()
     for number, each in enumerate(listed, 1):
         if not isinstance(each, Mapping):
-            tree.notes.leave_out(f"entry {number} of crons.json", "it is no job")
+            tree.notes.leave_out(f"entry {number} of crons.json", "it is not a job")
             continue
         name = unique_job_name(str(each.get("name") or each.get("id") or "job"), taken)
         _count_fields(tree, each)
@@ -336,7 +336,7 @@ def _jobs(tree: Tree, bots: Mapping[str, Bot], agents: list[str]) -> Iterator[Jo
             yield JobFound(validate_job(_job(each, name, bots, agents)))
         except (JobInvalid, TypeError, ValueError, AttributeError, OverflowError, OSError) as error:
             said = f"crons.json: {each.get('name') or each.get('id')}"
-            tree.notes.leave_out(said, str(error), "write it anew: deskhand jobs add")
+            tree.notes.leave_out(said, str(error), "create it again: deskhand jobs add")
 
 
 def _count_fields(tree: Tree, each: Mapping[str, Any]) -> None:

@@ -132,18 +132,16 @@ def _allowed_ids(notes: ImportNotes, where: str, given: Any) -> list[str]:
             if bar:
                 notes.change(
                     f"{each} of {where}",
-                    f"they may write as {id_}: names change hands, numbers do not",
+                    f"they may write as {id_}: names can be taken over by others, numbers cannot",
                 )
         else:
             notes.leave_out(
                 f"that {each} may write to {where}",
-                "names change hands, so only numbers admit somebody",
+                "names can be taken over by others, so only numbers are accepted",
                 PAIR,
             )
     if not listed:
-        notes.leave_out(
-            f"that anybody may write to {where}", "nobody may before they are let in", PAIR
-        )
+        notes.leave_out(f"that anybody may write to {where}", "people must be approved first", PAIR)
     return list(dict.fromkeys(ids))
 
 

@@ -178,25 +178,25 @@ def _note_changes(plan: ImportPlan, notes: ImportNotes) -> None:
     for agent in plan.new_agents:
         here = plan.agents[agent.name]
         if here != agent.name:
-            why = f"it is called {here}: names have a-z, 0-9, - and _"
+            why = f"it is named {here}: names can have only a-z, 0-9, - and _"
             notes.change(f"agent {agent.name}", why)
     for new in plan.new_people:
         if new.here not in (new.person.name, OWNER_NAME):
             notes.change(
                 f"user {new.person.name}",
-                f"they are called {new.here}: another has that name, or it is no name",
+                f"they are named {new.here}: their name is taken or not valid",
             )
     if plan.secrets and (plan.conversations or plan.memories or plan.values):
         notes.change("keys that were said or noted", "the value of a key is replaced by its name")
     if not plan.found.trusted and plan.memories:
         notes.change(
             "memories",
-            f"{OTHERS_COULD_WRITE}, so nobody is told them before you look: deskhand memories",
+            f"{OTHERS_COULD_WRITE}, so they are not used until you review them: deskhand memories",
         )
     if not plan.found.trusted and plan.conversations:
         notes.change(
             "words of people",
-            f"{OTHERS_COULD_WRITE}, so they count as content and as nobody's word",
+            f"{OTHERS_COULD_WRITE}, so they are treated as untrusted content",
         )
 
 
@@ -260,7 +260,7 @@ def _note_roles(
     known_here = {*settings.config.roles, *ROLE_SCOPES} - {"member", *theirs}
     for role in person.roles:
         if role in known_here:
-            why = "a file gives nobody a role that is here already"
+            why = "an import cannot give anybody a role that exists here"
             notes.leave_out(
                 f"that {person.name} is {role}",
                 why,
@@ -271,7 +271,7 @@ def _note_roles(
                 f"that {person.name} is {role}", "that home does not say what this role may do"
             )
     if person.owner:
-        why = "nobody becomes an owner by a file"
+        why = "an import cannot make anybody an owner"
         notes.leave_out(
             f"that {person.name} may do everything", why, f"if that is you, say: --me {person.name}"
         )
@@ -314,18 +314,20 @@ async def _plan_conversations(
         session = moved.here if moved else session_key(agent, place)
         is_new_chat = moved is None and talk.place is not None
         if is_new_chat and (session in sessions.values() or await store.events(session, 0, 1)):
-            notes.change(talk.key, "that chat goes on here already; its past stands beside it")
+            notes.change(
+                talk.key, "that chat exists here already; its past becomes a separate conversation"
+            )
             place = _archive_address(found, talk, key)
             session = session_key(agent, place)
         sessions[talk.key] = session
         upto = count_taken_lines(talk.lines, moved) if moved and moved.lines else 0
         if upto is None:
-            why = "it was written anew since it was taken; what was taken stays"
+            why = "it was rewritten since it was imported; what was imported is kept"
             notes.leave_out(f"changes in {talk.key}", why)
         elif upto < len(talk.lines) and session in going_on:
             notes.leave_out(
                 f"what is new in {talk.key}",
-                "something is going on in it here",
+                "it is in use here",
                 "import again later",
             )
         elif upto < len(talk.lines):

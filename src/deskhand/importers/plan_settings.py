@@ -27,7 +27,7 @@ from .notes import ImportNotes
 Keys = list[tuple[tuple[str, ...], Any]]
 """(path, value) of each key that is set, in order."""
 REFLECTION = ReflectionConfig()
-ALREADY_SET = "it is set here already, and stays"
+ALREADY_SET = "it is set here already, and is kept"
 
 
 def plan_secrets(found: ImportedHome, settings: Settings, notes: ImportNotes) -> dict[str, str]:
@@ -44,7 +44,7 @@ def plan_secrets(found: ImportedHome, settings: Settings, notes: ImportNotes) ->
     for name, value in theirs.items():
         if ours.get(name, value) != value:
             todo = f"to take theirs, change {name} in {settings.home.env}"
-            notes.leave_out(f"the key {name}", "there is another one here, which stays", todo)
+            notes.leave_out(f"the key {name}", "there is another one here, which is kept", todo)
     return {name: value for name, value in theirs.items() if name not in ours}
 
 
@@ -91,7 +91,7 @@ class SettingsPlan:
             if theirs not in self._new:
                 self._note_unoffered_tools(theirs, here)
             elif here in self._settings.config.agents:
-                why = f"there is an agent {here} already: its settings stay"
+                why = f"there is an agent {here} already: its settings are kept"
                 self._notes.leave_out(
                     f"the settings of {theirs}", why, f"deskhand config set agents.{here}.KEY VALUE"
                 )
@@ -131,7 +131,9 @@ class SettingsPlan:
         for name in self._tools_of(theirs):
             if not is_offered(offered, name):
                 todo = f"add {name} to agents.{here}.also_allow"
-                self._notes.leave_out(f"that {here} is offered {name}", "its settings stay", todo)
+                self._notes.leave_out(
+                    f"that {here} is offered {name}", "its settings are kept", todo
+                )
 
     # ------------------------------------------------------------------ sections
 
@@ -165,14 +167,18 @@ class SettingsPlan:
             return ALREADY_SET
         models = [model for agent in settings.agents for model in settings.agent(agent).models]
         if any(model.startswith(f"{provider}/") for model in models):
-            return "agents that are here use this provider already"
+            return "existing agents use this provider already"
         start = f"{provider.upper()}_"
         keys = [
             name
             for name in settings.environment
             if name.startswith(start) and name.endswith("_KEY")
         ]
-        return f"the key in {keys[0]} is here already, and would go there" if keys else ""
+        return (
+            f"the key in {keys[0]} exists here already, and would be sent to that address"
+            if keys
+            else ""
+        )
 
     def _policy_keys(self) -> Keys:
         """Its rules, for its own agents alone. They stand behind the last rule here that denies, so
@@ -192,7 +198,7 @@ class SettingsPlan:
             )
             if theirs not in self._new or here in config.agents:
                 self._notes.leave_out(
-                    what, f"there is an agent {here} already", "put the rule into `policy`"
+                    what, f"there is an agent {here} already", "add the rule to `policy`"
                 )
                 continue
             try:
@@ -200,7 +206,7 @@ class SettingsPlan:
             except ConfigError as error:
                 self._notes.leave_out(
                     what,
-                    f"rules that are here count first: {error}",
+                    f"existing rules come first: {error}",
                     "change your rules in `policy`",
                 )
                 continue
@@ -229,7 +235,7 @@ class SettingsPlan:
                 )
                 self._notes.leave_out(
                     what,
-                    "only channels that come in with it are taken over",
+                    "only bindings of imported channels are imported",
                     "add it to `bindings`",
                 )
         if bindings:

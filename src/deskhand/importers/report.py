@@ -18,7 +18,7 @@ from .plan import ImportPlan, NewPerson
 MAX_NAMED = 12
 """So many are named in a line; `--json` lists all."""
 WHY_OFF = (
-    "switched off, so that nothing is done twice while the other system runs; to switch one on: "
+    "disabled, so that nothing is done twice while the other system runs; to enable one: "
     "deskhand jobs enable {}"
 )
 
@@ -93,9 +93,9 @@ def render_head(plan: ImportPlan, place: str) -> Iterator[str]:
     new = plan.counts()
     if plan.taken_before:
         yield (
-            f"  taken before: most of it; new since then: {render_counts(new)}"
+            f"  most of it was imported before; new since then: {render_counts(new)}"
             if new
-            else "  all of it was taken before"
+            else "  all of it was imported before"
         )
 
 
@@ -156,12 +156,14 @@ def _describe_places(plan: ImportPlan) -> Iterator[str]:
     for channel in dict.fromkeys(channels):
         number = channels.count(channel)
         if channel == "terminal":
-            yield f"{number} to read, search and go on with here"
+            yield f"{number} to read, search and continue here"
         elif channel in plan.channels:
-            yield f"{number} on {channel}, where {'it goes' if number == 1 else 'they go'} on"
+            yield (
+                f"{number} on {channel}, where {'it continues' if number == 1 else 'they continue'}"
+            )
         else:
             why = f"there is no channel for {channel} yet"
-            yield f"{number} of {channel}, to read, search and go on with here, since {why}"
+            yield f"{number} of {channel}, to read, search and continue here, because {why}"
 
 
 def _options(plan: ImportPlan) -> Iterator[str]:
@@ -205,7 +207,7 @@ def _render_setting(path: Sequence[str], value: object) -> Iterator[str]:
     elif isinstance(plain, list | tuple):
         yield from (f"{name}: {_render_value(each)}" for each in plain)
     else:
-        yield f"{name}: {_render_value(plain)}" if plain != {} else f"{name}: as usual"
+        yield f"{name}: {_render_value(plain)}" if plain != {} else f"{name}: defaults"
 
 
 def _render_value(value: object) -> str:

@@ -29,7 +29,7 @@ IGNORED_FOLDERS = ("__pycache__", ".git", "node_modules", ".venv")
 """Folders that programs make again."""
 WHY_LINK_OUTSIDE = "it is a link that leads out of this home, and import follows none"
 COPY_IT = "copy it into the home and import again"
-WHY_UNKNOWN = "import knows no use for it"
+WHY_UNKNOWN = "the import does not use it"
 KEEP = "copy what you want to keep"
 
 
@@ -89,7 +89,7 @@ class Tree:
                 (said for pattern, said in reasons.items() if fnmatchcase(plain, pattern)), ("", "")
             )
             if PurePosixPath(plain).name in IGNORED_FOLDERS:
-                why = "programs make it again"
+                why = "programs recreate it"
                 todo = ""
             elif not why:
                 why, todo = (
@@ -105,7 +105,7 @@ class Tree:
             return WHY_LINK_OUTSIDE, COPY_IT
         except ToolError:
             return "it is a link that leads nowhere", ""
-        return "it is a link; what it leads to is looked at by its own name", ""
+        return "it is a link; its target is handled separately", ""
 
     def _unmentioned(self, folder: str) -> Iterator[str]:
         above = {str(parent) for path in self._mentioned for parent in PurePosixPath(path).parents}
@@ -250,7 +250,7 @@ class Tree:
         try:
             return parse_json(to_utf8(self.read_bytes(inner, FILE_BYTES)))
         except (ValueError, RecursionError) as error:
-            raise Unread(f"{inner}: it is no JSON: {error}") from error
+            raise Unread(f"{inner}: it is not valid JSON: {error}") from error
 
     def read_json_lines(self, inner: str) -> Iterator[dict[str, Any]]:
         """The objects of a file of JSON lines. A line that is none is noted and passed over. Raises
@@ -272,7 +272,7 @@ class Tree:
         if broken:
             many = f"{broken} lines" if broken > 1 else "one line"
             self.notes.leave_out(
-                f"{many} of {inner}", "no JSON object, or longer than 4 MB; the rest is taken"
+                f"{many} of {inner}", "not a JSON object, or longer than 4 MB; the rest is imported"
             )
 
     def read_folder(self, inner: str) -> ImportedFolder | None:
@@ -283,7 +283,7 @@ class Tree:
                 if path.rpartition("/")[2].startswith(".env"):
                     self.leave_out(
                         path,
-                        "keys do not come along in a folder",
+                        "keys in a folder are not imported",
                         "put them into Deskhand's own .env",
                     )
                     continue
@@ -381,7 +381,7 @@ def _make_unread(inner: str, error: ToolError) -> Unread:
     if isinstance(error, OutsideWorkspace):
         return NotTaken(f"{inner}: {WHY_LINK_OUTSIDE}")
     if isinstance(cause, OSError) and cause.errno == errno.ELOOP:
-        return Unread(f"{inner}: it is a link that leads round in a circle")
+        return Unread(f"{inner}: it is a link that leads back to itself")
     return Unread(f"{inner}: {str(error).replace('the workspace', 'this home')}")
 
 

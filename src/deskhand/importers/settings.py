@@ -36,14 +36,14 @@ MEMORY_KEYS = frozenset(
         "cleaner",
     }
 )
-WHY_OPENS = "a file from elsewhere must not set this"
+WHY_OPENS = "an imported file must not set this"
 NO_SUCH_KEY = "Deskhand has no such setting"
-OWN_MEANING = "Deskhand compares meanings on this machine"
+OWN_MEANING = "Deskhand computes embeddings on this machine"
 KEYS_NOT_TAKEN = {
     "workspace": ("Deskhand works in a folder of its own, so that nothing here is changed", ""),
     "sandbox": (
         "commands stay in the sandbox",
-        "to let them out: deskhand config set agents.NAME.sandbox false",
+        "to run them outside the sandbox: deskhand config set agents.NAME.sandbox false",
     ),
     "env_file": ("its keys go to Deskhand's own .env", ""),
     "web": ("Deskhand's page has its own address", "deskhand config set web.port PORT"),
@@ -56,24 +56,24 @@ KEYS_NOT_TAKEN = {
 """Our keys that are not taken over: (why, what to do)."""
 REASONS = {
     "stt.*": ("Deskhand does not turn speech into text yet", ""),
-    "tts.*": ("Deskhand does not speak yet", ""),
+    "tts.*": ("Deskhand does not turn text into speech yet", ""),
     "acp_*": ("Deskhand does not speak ACP", ""),
     "mcp_servers*": ("Deskhand does not use MCP servers yet", ""),
     "agents.*.transport.*": ("Deskhand has no channel for Slack yet; its tokens go to .env", ""),
     "agents.*.channels.*": ("Deskhand has no such setting of a channel", "see docs/telegram.md"),
     "agents.*.computer_use": ("Deskhand does not control the desktop yet", ""),
-    "agents.*.browser_use": ("Deskhand has one way to browse for all agents", ""),
+    "agents.*.browser_use": ("Deskhand browses in the same way for all agents", ""),
     "agents.*.streaming": (
         "it is set for each channel",
         "deskhand config set channels.NAME.streaming false",
     ),
     "agents.*.subagent.*": ("Deskhand has no sub-agents yet", ""),
     "gateway.host": (
-        "Deskhand listens on this machine alone, so that an import opens nothing",
+        "Deskhand listens on this machine only, so that an import opens nothing to the network",
         "see docs/serve.md",
     ),
     "sessions.max_history_tokens": (
-        "the model's window decides",
+        "it depends on the window of the model",
         "deskhand config set defaults.context_ratio 0.5",
     ),
     "memory.embedding_*": (
@@ -227,7 +227,7 @@ def explain_not_taken(key: str, value: Any) -> tuple[str, str]:
     secret."""
     said = msgspec.json.encode(value).decode() if isinstance(value, bool | int | float) else "VALUE"
     return KEYS_NOT_TAKEN.get(
-        key, (WHY_OPENS, f"look at it, and set it yourself: deskhand config set {key} {said}")
+        key, (WHY_OPENS, f"review it, and set it yourself: deskhand config set {key} {said}")
     )
 
 
@@ -326,7 +326,9 @@ def take_env_keys(tree: Tree, found: Mapping[str, str]) -> dict[str, str]:
     """Those of these variables that are keys; the others are noted."""
     for name in found:
         if not _KEY.fullmatch(name):
-            why = "only keys come to .env: names that end in _KEY, _TOKEN, _SECRET or _PASSWORD"
+            why = (
+                "only keys are added to .env: names that end in _KEY, _TOKEN, _SECRET or _PASSWORD"
+            )
             tree.notes.leave_out(f"the variable {name}", why, "see docs/configuration.md")
     return select_env_keys(found)
 
@@ -349,7 +351,7 @@ def read_env_variables(tree: Tree, env_file: str) -> dict[str, str]:
         elif inner and inner != ".env":
             tree.notes.leave_out(
                 f"env_file {inner}",
-                "it does not lie in this home",
+                "it is not in this home",
                 "copy its keys into Deskhand's .env",
             )
     return found

@@ -29,7 +29,7 @@ def explain_unsafe(skill: ImportedFolder) -> str:
     texts = [_extract_text(data) for data in skill.files.values()]
     if sum(map(len, texts)) > MAX_TEXT_CHARS:
         return (
-            f"it has more text than is looked through ({MAX_TEXT_CHARS // 1000} kB): read it, and "
+            f"it has too much text to be scanned ({MAX_TEXT_CHARS // 1000} kB): read it, and "
             "copy its folder yourself"
         )
     front = _read_front_matter(skill)

@@ -72,8 +72,8 @@ class SqliteRows:
             return
         if missing := [each for each in columns[:2] if each not in there]:
             raise Unread(
-                f"{self.inner}: the table {table} has no column {missing[0]!r}: a version "
-                "that is not known"
+                f"{self.inner}: the table {table} has no column {missing[0]!r}: this version is "
+                "not supported"
             )
         wanted = ", ".join(f'"{each}"' if each in there else "NULL" for each in columns)
         by = f' ORDER BY "{order}"' if order in there else ""
@@ -115,7 +115,7 @@ class SqliteRows:
         try:
             return self._db.execute(statement, given).fetchall()
         except apsw.Error as error:
-            raise Unread(f"{self.inner} is no database that can be read: {error}") from error
+            raise Unread(f"{self.inner} is not a readable database: {error}") from error
 
 
 def _open(tree: Tree, inner: str, folder: Path) -> apsw.Connection:
@@ -142,7 +142,7 @@ def _open(tree: Tree, inner: str, folder: Path) -> apsw.Connection:
             db.execute("SELECT count(*) FROM sqlite_master").fetchall()
             _check(db, inner)
         except apsw.Error as error:
-            raise Unread(f"{inner} is no database that can be read: {error}") from error
+            raise Unread(f"{inner} is not a readable database: {error}") from error
     finally:
         os.close(descriptor)
     db.limit(apsw.SQLITE_LIMIT_LENGTH, VALUE_BYTES)
@@ -180,8 +180,7 @@ def _copy_consistently(tree: Tree, inner: str, suffixes: Sequence[str], folder: 
         if _fingerprint(tree, inner, suffixes) == before:
             return folder / "copy.db"
     raise Unread(
-        f"{inner} is being written to all the time: stop the system that it belongs to, and "
-        "try again"
+        f"{inner} is being changed all the time: stop the system that it belongs to, and try again"
     )
 
 
