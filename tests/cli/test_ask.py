@@ -81,7 +81,7 @@ def test_a_conversation_goes_on_and_is_exported(tmp_path: Path) -> None:
             ("-m", "scripted/echo"),
             b"x" * 10_000_000,
             2,
-            "more than 4 MB came in; put it into a file",
+            "standard input is larger than 4 MB; save it to a file",
         ),
         (
             ("-m", "scripted/echo"),
@@ -167,13 +167,13 @@ def test_an_approval_without_a_terminal(tmp_path: Path) -> None:
     assert "default/terminal:test wants to run" in listed
     allowed = run(tmp_path, "approvals", "allow", command[1][:9])
     assert allowed.stdout.decode() == (
-        'Allowed: shell {"command":"make"}\nNothing is running now; it goes on with: '
+        'Allowed: shell {"command":"make"}\nDeskhand is not running. Continue with: '
         "deskhand --session test\n"
     )
     goes_on = run(tmp_path, "ask", "and then", command=desk)
     assert goes_on.returncode == 0
     assert "ran make" in run(tmp_path, "sessions", "export", "test").stdout.decode()
-    assert run(tmp_path, "approvals", "list").stdout == b"Nothing waits for you.\n"
+    assert run(tmp_path, "approvals", "list").stdout == b"No approval requests.\n"
     assert run(tmp_path, "approvals", "allow", command[1]).returncode == 1
 
 
@@ -189,10 +189,13 @@ def test_several_calls_from_another_terminal(tmp_path: Path) -> None:
     always = run(tmp_path, "approvals", "allow", command[1], "--always")
     assert (
         always.returncode == 1
-        and b"is about several calls; `deskhand approvals split`" in always.stderr
+        and b"contains several calls; split it first with: deskhand approvals split"
+        in always.stderr
     )
     split = run(tmp_path, "approvals", "split", command[1]).stdout.decode()
-    assert split.startswith('Asked about one by one: tell {"who":"ada"}\ntell {"who":"bob"}\n')
+    assert split.startswith(
+        'Split into one request per call: tell {"who":"ada"}\ntell {"who":"bob"}\n'
+    )
 
 
 def test_several_calls_one_by_one_while_it_waits(tmp_path: Path) -> None:
@@ -212,7 +215,7 @@ def test_several_calls_one_by_one_while_it_waits(tmp_path: Path) -> None:
         assert run(tmp_path, "approvals", "split", asked()).returncode == 0
         first = asked()
         refused = run(tmp_path, "approvals", "split", first)
-        assert refused.returncode == 1 and b"is about one call" in refused.stderr
+        assert refused.returncode == 1 and b"contains only one call" in refused.stderr
         assert run(tmp_path, "approvals", "allow", first).stdout == b'Allowed: tell {"who":"ada"}\n'
         assert run(tmp_path, "approvals", "deny", asked()).stdout == b'Denied: tell {"who":"bob"}\n'
         out, _ = waits.communicate(timeout=30)

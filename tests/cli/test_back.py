@@ -46,6 +46,6 @@ def test_undo_retry_and_branch(tmp_path: Path) -> None:
     code, said = run(home, "sessions", "search", "ON")
     assert code == 0 and "talk" in said and "you: one" in said and "it: You said: one" in said
     code, said = run(home, "sessions", "search", '"', "AND", "(")
-    assert code == 0 and said.startswith("Nothing like that was said.")
+    assert code == 0 and said.startswith("No messages found.")
     code, said = run(home, "sessions", "undo", "nobody")
     assert code == 2 and "no conversation 'nobody'" in said

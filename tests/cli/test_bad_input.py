@@ -76,13 +76,21 @@ def ends(done: Done, code: int, said: str) -> None:
 def test_a_configuration_that_is_no_file(desk: Desk) -> None:
     desk.config.unlink()
     os.mkfifo(desk.config)
-    ends(desk("ask", "hi"), 2, "cannot be read: it is no file; put one there, or remove it")
+    ends(
+        desk("ask", "hi"),
+        2,
+        "cannot be read: it is not a file; replace it with a file, or remove it",
+    )
     desk.config.unlink()
     desk.config.mkdir()
-    ends(desk("ask", "hi"), 2, "cannot be read: it is no file; put one there, or remove it")
+    ends(
+        desk("ask", "hi"),
+        2,
+        "cannot be read: it is not a file; replace it with a file, or remove it",
+    )
     desk.config.rmdir()
     desk.config.symlink_to("/dev/zero")
-    ends(desk("ask", "hi"), 2, "is larger than 512 kB: that is no configuration")
+    ends(desk("ask", "hi"), 2, "is larger than 512 kB, the limit for a configuration")
     desk.config.unlink()
     desk.config.write_bytes(b"\x7fELF\0\xff")
     ends(desk("ask", "hi"), 2, "is not UTF-8 (line 1)")
@@ -105,7 +113,7 @@ def test_an_address_that_is_none(desk: Desk) -> None:
     ends(
         desk("ask", "-m", "ollama/x", "hi"),
         2,
-        "The base_url 'htp:/bad url' of 'ollama' is no address",
+        "The base_url 'htp:/bad url' of 'ollama' is not an address",
     )
     desk.still_works()
 
@@ -159,7 +167,7 @@ def test_output_that_nobody_takes(desk: Desk) -> None:
     for script in ("$D sessions > /dev/full", "$D ask hi > /dev/full", "$D --help > /dev/full"):
         ends(desk.shell(script), 1, "No space left on device")
     assert desk.shell("$D nonsense 2> /dev/full").returncode in (1, 2)
-    assert b"all hold" in desk("audit", "verify").stdout
+    assert b"all valid" in desk("audit", "verify").stdout
 
 
 def test_ctrl_c_while_a_class_is_made(desk: Desk, tmp_path: Path) -> None:
@@ -202,7 +210,7 @@ def test_ctrl_c_at_any_moment(desk: Desk, command: tuple[str, ...]) -> None:
         assert said.strip() == b"", said.decode()
         codes.add(process.returncode)
     assert codes <= {0, 130, -signal.SIGINT} and 130 in codes
-    assert b"all hold" in desk("audit", "verify").stdout
+    assert b"all valid" in desk("audit", "verify").stdout
     desk.still_works()
 
 
@@ -242,7 +250,7 @@ def test_a_database_that_is_damaged(desk: Desk) -> None:
     desk.still_works()
     said = desk("audit", "verify")
     assert said.returncode == 1 and b"default/terminal:talk, event 3: it is gone" in said.stdout
-    assert b"If you began afresh on purpose" in said.stdout
+    assert b"If you started over on purpose" in said.stdout
 
 
 def test_a_database_from_a_newer_version(desk: Desk) -> None:

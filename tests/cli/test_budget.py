@@ -57,9 +57,9 @@ def test_set_use_and_lift(tmp_path: Path) -> None:
     shown = " ".join(_budget(tmp_path).output.split())
     assert "person:anna 40,000 of 50,000 tokens today 80% It resets on " in shown
     assert "person:bert 0 of 2,000,000 tokens 0% It does not reset by itself." in shown
-    assert "All of this month: 40,000 tokens." in shown
+    assert "Total this month: 40,000 tokens." in shown
     command = why.rpartition("deskhand budget ")[2].split()
-    assert "40,000 of 100,000 tokens today are used now" in _budget(tmp_path, *command).output
+    assert "40,000 of 100,000 tokens today are used" in _budget(tmp_path, *command).output
     assert _call(tmp_path, 40_000) == ""
     found = {
         (each["of"], each["field"]): each
@@ -84,19 +84,19 @@ def test_set_use_and_lift(tmp_path: Path) -> None:
     [
         (
             ("set", "anna", "--tokens", "5"),
-            "'anna' names nobody; write all, person, agent, job or session",
+            "'anna' is not a valid budget; write all, person, agent, job or session",
         ),
-        (("set", "all"), "say what may be used, such as --tokens-per-day 500k"),
+        (("set", "all"), "set a limit, such as --tokens-per-day 500k"),
         (
             ("set", "all", "--tokens", "many"),
-            "'many' is no number of tokens: write 50000, 50k or 2m",
+            "'many' is not a number of tokens: write 50000, 50k or 2m",
         ),
         (("set", "all", "--usd", "-1"), "-1.0 is not in the range"),
-        (("set", "all", "--tokens", "-5"), "'-5' is no number of tokens"),
-        (("set", "all", "--tokens", "5mk"), "'5mk' is no number of tokens"),
+        (("set", "all", "--tokens", "-5"), "'-5' is not a number of tokens"),
+        (("set", "all", "--tokens", "5mk"), "'5mk' is not a number of tokens"),
         (("set", "all", "--tokens", "1e40"), "is no amount: write a number such as 20"),
         (("set", "all", "--usd", "nan"), "is no amount: write a number such as 20"),
-        (("lift", "person"), "say whose: person:NAME"),
+        (("lift", "person"), "name one, as person:NAME"),
         (("lift", "person:anna"), "no budget is set for person:anna"),
         (("lift", "nobody"), "names nobody"),
     ],
@@ -112,7 +112,7 @@ def test_to_lift_nothing_is_nothing(tmp_path: Path) -> None:
     found = _budget(tmp_path, "lift", "all")
     assert (
         found.exit_code == 2
-        and "change it with deskhand budget set all --usd NUMBER" in " ".join(found.output.split())
+        and "change it with: deskhand budget set all --usd NUMBER" in " ".join(found.output.split())
     )
 
 
@@ -122,8 +122,8 @@ def test_what_can_be_lifted_is_lifted_beside_a_limit_of_nothing(tmp_path: Path) 
         == 0
     )
     found = _budget(tmp_path, "lift", "person:anna")
-    assert found.exit_code == 0 and "0 of 100,000 tokens today are used now" in found.stdout
+    assert found.exit_code == 0 and "0 of 100,000 tokens today are used" in found.stdout
     assert "deskhand budget set person:anna --usd NUMBER" in " ".join(found.stderr.split())
     assert _budget(tmp_path, "lift", "person:anna", "--per", "ever").exit_code == 2, (
-        "there nothing is to be lifted"
+        "there is nothing to lift"
     )

@@ -38,7 +38,7 @@ def test_a_bot_is_added_and_listed(tmp_path: Path, platform: TelegramServer) -> 
     added = desk(tmp_path, "channel", "add", "telegram", line=f"{platform.token}\n", **base)
     assert (added.exit_code, added.output.splitlines()[0]) == (
         0,
-        "desk_bot is added: https://t.me/desk_bot",
+        "Added desk_bot: https://t.me/desk_bot",
     )
     written = (tmp_path / "deskhand.yaml").read_text()
     assert (

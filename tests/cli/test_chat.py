@@ -69,7 +69,7 @@ def test_a_conversation(opened: Open) -> None:
     assert lines == sorted(set(lines), key=int), "each paragraph once and in order"
     chat.type("\x04")
     assert chat.wait() == 0
-    assert "Come back with: deskhand --session test" in chat.all
+    assert "Continue with: deskhand --session test" in chat.all
 
 
 def test_approvals_by_key(opened: Open) -> None:
@@ -100,13 +100,13 @@ def test_several_calls_are_answered_by_one_key(opened: Open) -> None:
     chat.wait_ready()
     chat.say("tell ada bob")
     chat.wait_for("Allow all of them?")
-    assert "may it do these 2?" in chat.shown
+    assert "allow these 2 calls?" in chat.shown
     assert 'tell {"who":"ada"}' in chat.shown and 'tell {"who":"bob"}' in chat.shown
     time.sleep(MEANT_S)
     chat.type("a")  # nothing is said for good to several: it is text
     chat.type("\x7f")
     chat.type("e")
-    chat.wait_for("asked one by one")
+    chat.wait_for("split into one request per call")
     chat.wait_for("Allow?  y once")
     assert "owned" not in chat.screen.title
     time.sleep(MEANT_S)
@@ -153,7 +153,7 @@ def test_steering_and_stopping(opened: Open) -> None:
     chat.say("slow")
     chat.wait_for("line 3")
     chat.say("also look there")
-    chat.wait_for("waits its turn: also look there")
+    chat.wait_for("queued: also look there")
     chat.type("\x03")
     chat.wait_for("Stopped.")
     assert "✗ slow" in chat.all
@@ -162,7 +162,7 @@ def test_steering_and_stopping(opened: Open) -> None:
     chat.wait_for("You said: still here?")
     chat.wait_gone("at work")
     chat.type("\x03")
-    chat.wait_for("Ctrl+C again leaves.")
+    chat.wait_for("Press Ctrl+C again to quit.")
     chat.type("\x03")
     assert chat.wait() == 0
 
@@ -246,7 +246,7 @@ def test_the_first_run(opened: Open, tmp_path: Path) -> None:
     chat = opened(*DESKHAND)
     chat.wait_for("or q to leave")
     assert "deskhand model use provider/name" in chat.shown
-    last = re.search(r"(\d+)  Look around", chat.shown)
+    last = re.search(r"(\d+)  Try Deskhand", chat.shown)
     assert last is not None
     chat.type(f"{last[1]}\r")
     chat.wait_ready()
@@ -269,7 +269,7 @@ def test_a_terminal_that_cannot_redraw(opened: Open) -> None:
     chat.type("hello\r")
     chat.wait_for("You said: hello")
     chat.type("\r")
-    chat.wait_for("Come back with: deskhand --session talk")
+    chat.wait_for("Continue with: deskhand --session talk")
     assert chat.wait() == 0
     assert b"\x1b" not in chat.raw
 

@@ -115,23 +115,23 @@ def test_who_only_reads_the_settings_needs_no_http() -> None:
     [
         (("sessions", "list"), "No conversations yet. Start one: deskhand\n"),
         (("sessions", "list", "--json"), "[]\n"),
-        (("approvals", "list"), "Nothing waits for you.\n"),
+        (("approvals", "list"), "No approval requests.\n"),
         (("approvals", "list", "--json"), "[]\n"),
         (("approvals", "grants", "--json"), "[]\n"),
         (
             ("approvals", "grants"),
             (
-                "Nothing is allowed or refused for good. An answer to an approval can be: "
-                "always, or never.\n"
+                "No standing approvals or denials. To create one, answer a request with always "
+                "or never.\n"
             ),
         ),
-        (("failed", "list"), "Nothing was given up.\n"),
+        (("failed", "list"), "No permanent failures.\n"),
         (("failed", "list", "--json"), "[]\n"),
         (("values", "list"), "{}\n"),
-        (("logs",), "Nothing was logged yet: only what goes wrong is, to "),
+        (("logs",), "Nothing was logged yet. Only problems are logged, to "),
         (("sessions",), "No conversations yet. Start one: deskhand\n"),
         (("sessions", "--json"), "[]\n"),
-        (("approvals",), "Nothing waits for you.\n"),
+        (("approvals",), "No approval requests.\n"),
         (("values", "-n", "mail"), "{}\n"),
         (("skills",), "deskhand-help\tbundled\tHow Deskhand itself works."),
         (("agents",), "default\tno model\t*\t"),
@@ -147,29 +147,29 @@ def test_empty_states(desk: Desk, args: tuple[str, ...], said: str) -> None:
     [
         (("sesions",), 2, "there is no command 'sesions'; did you mean 'sessions'?"),
         (("ses",), 2, "there is no command 'ses'; did you mean 'sessions'?"),
-        (("chat",), 2, "there is no command 'chat'; to talk to it, write: deskhand"),
+        (("chat",), 2, "there is no command 'chat'; to start a chat, run: deskhand"),
         (("gatway",), 2, "did you mean 'gateway'?"),
         (("help", "sesions"), 2, "did you mean 'sessions'?"),
-        (("what is this",), 2, 'to ask something, write: deskhand ask "what is this …"'),
+        (("what is this",), 2, 'to ask something, run: deskhand ask "what is this …"'),
         (
             ("sessions", "show", "nope"),
             2,
-            "there is no conversation 'nope'; `deskhand sessions list` shows them",
+            "there is no conversation 'nope'; list conversations with: deskhand sessions list",
         ),
         (
             ("approvals", "allow", "ask_1"),
             1,
-            "is not open any more, or never was; `deskhand approvals list`",
+            "is not an open request; list open requests",
         ),
         (
             ("failed", "retry", "d1"),
             2,
-            "there is no 'd1'; `deskhand failed list` shows what there is",
+            "there is no failure 'd1'; list failures with: deskhand failed list",
         ),
         (
             ("skills", "reset", "brew"),
             2,
-            "no skill 'brew' came with Deskhand; there are: deskhand-help",
+            "'brew' is not a bundled skill; choose one of: deskhand-help",
         ),
         (("values", "delete", "x"), 1, "there is no key 'x'"),
         (("values", "get", "x", "-a", "who"), 2, "there is no agent 'who'; there are: default"),
@@ -221,14 +221,14 @@ def test_init_makes_everything_once(desk: Desk) -> None:
     lines = [" ".join(line.split()) for line in said.splitlines()]
     assert "RULES.md what must never be done; no tool can change it" in lines
     assert "agents/default/AGENT.md what this agent is for" in lines
-    assert f"Made in {desk.home / 'agents/default/workspace'}" in said.splitlines()
+    assert f"Created in {desk.home / 'agents/default/workspace'}" in said.splitlines()
     assert "memory/ knowledge/ skills/ tools/ shared/" in lines
     (desk.home / "deskhand.yaml").write_text("timezone: Asia/Tokyo")
     (desk.home / "skills").rmdir()
     again = desk("init")
-    assert again.splitlines()[:2] == [f"Made in {desk.home}", "  skills/"]
+    assert again.splitlines()[:2] == [f"Created in {desk.home}", "  skills/"]
     assert (desk.home / "deskhand.yaml").read_text() == "timezone: Asia/Tokyo"
-    assert desk("init").startswith("Everything is there already")
+    assert desk("init").startswith("Nothing to do: everything already exists")
     assert (desk.home / ".env").stat().st_mode & 0o777 == 0o600
     assert desk.home.stat().st_mode & 0o777 == 0o700
     assert (desk.home / "agents/default/workspace/shared").resolve() == (
@@ -240,13 +240,13 @@ def test_init_makes_everything_once(desk: Desk) -> None:
     only = desk("init", "--agent", "default").splitlines()
     work = desk.home / "agents/default/workspace"
     assert (
-        only[0] == f"Made in {work}"
+        only[0] == f"Created in {work}"
         and only[1].split()[0] == "SOUL.md"
         and "other" not in "".join(only)
     )
-    assert f"Made in {desk.home / 'agents/other/workspace'}" in desk("init").splitlines()
+    assert f"Created in {desk.home / 'agents/other/workspace'}" in desk("init").splitlines()
     (desk.home / "settings.yaml").write_text("{}")
-    assert "is there already" in desk("init", "--config", str(desk.home / "settings.yaml"))
+    assert "already exists in" in desk("init", "--config", str(desk.home / "settings.yaml"))
 
 
 def test_the_first_configuration_is_right_where_it_is_taken_up(desk: Desk) -> None:
@@ -378,9 +378,9 @@ def test_agents_come_and_go(desk: Desk) -> None:
     desk("agents", "add", "other")
     (desk.home / "agents" / "coder" / "workspace" / "note").write_text("mine")
     said = desk("agents", "remove", "default")
-    assert "Where none is named, coder answers." in said
+    assert "The default agent is now coder." in said
     said = desk("agents", "remove", "coder")
-    assert f"Its files stay in {desk.home}/agents/coder/workspace" in said
+    assert f"Its files are kept in {desk.home}/agents/coder/workspace" in said
     assert (desk.home / "agents" / "coder" / "workspace" / "note").read_text() == "mine"
     assert [line.split("\t")[0] for line in desk("agents").splitlines()] == ["other"]
     assert "is the only agent" in desk("agents", "remove", "other", code=2)
@@ -390,10 +390,10 @@ def test_agents_come_and_go(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("default", "there is an agent 'default' already"),
-        ("list", "cannot be a name"),
-        ("../x", "cannot be a name"),
-        ("Big", "cannot be a name"),
+        ("default", "an agent named 'default' already exists"),
+        ("list", "invalid agent name"),
+        ("../x", "invalid agent name"),
+        ("Big", "invalid agent name"),
     ],
 )
 def test_agents_that_cannot_be_made(desk: Desk, name: str, said: str) -> None:
@@ -409,7 +409,7 @@ def test_agents_of_another_system_are_left_alone(desk: Desk, text: str) -> None:
     file.parent.mkdir()
     file.write_text(text)
     for args in (("add", "c"), ("remove", "a")):
-        assert "make them ours first: deskhand config import" in desk("agents", *args, code=2)
+        assert "convert it first: deskhand config import" in desk("agents", *args, code=2)
     assert file.read_text() == text
 
 
@@ -446,28 +446,31 @@ def test_bundled_skills_are_as_they_came(desk: Desk) -> None:
     desk("init")
     before = desk("skills")
     own = Path("agents/default/workspace/skills")
-    assert desk("skills", "reset", "--all") == "deskhand-help is as it came\n"
+    assert desk("skills", "reset", "--all") == "deskhand-help is unchanged\n"
     shared = skill(desk, Path("skills"), "deskhand-help", "Mine.")
     skill(desk, own, "deskhand-help", "The agent's.")
     other = skill(desk, Path("skills"), "brew", "Makes tea.")
     assert "deskhand-help\tagent\tThe agent's." in desk("skills")
     said = desk("skills", "reset", "deskhand-help")
-    assert said.count("deskhand-help is as it came; yours is in ") == 2
+    assert said.count("Reset deskhand-help. Your version is now in ") == 2
     assert not shared.exists() and other.exists()
-    kept = [Path(line.rpartition(" yours is in ")[2]) / "SKILL.md" for line in said.splitlines()]
+    kept = [
+        Path(line.rpartition(" Your version is now in ")[2]) / "SKILL.md"
+        for line in said.splitlines()
+    ]
     assert ["Mine." in path.read_text() for path in kept] == [True, False]
     assert [
         line for line in desk("skills").splitlines() if not line.startswith("brew")
     ] == before.splitlines()
     skill(desk, Path("skills"), "deskhand-help", "Mine again.")
-    assert "yours is in" in desk("skills", "reset", "--all")
+    assert "Your version is now in" in desk("skills", "reset", "--all")
     (desk.home / "skills" / "deskhand-help").symlink_to(kept[0].parent)
     assert "remove the link" in desk("skills", "reset", "--all", code=2)
 
 
 @pytest.mark.parametrize("args", [(), ("deskhand-help", "--all")])
 def test_which_skill_is_meant(desk: Desk, args: tuple[str, ...]) -> None:
-    assert "name one skill, or say --all" in desk("skills", "reset", *args, code=2)
+    assert "name a skill, or use --all" in desk("skills", "reset", *args, code=2)
 
 
 def test_skills_that_are_not_permitted_do_not_exist(desk: Desk) -> None:
@@ -483,8 +486,8 @@ def test_a_model_is_chosen(desk: Desk) -> None:
     assert desk("model", "use", "scripted/echo") == "Every agent now uses scripted/echo.\n"
     assert desk("agents").startswith("default\tscripted/echo\t")
     assert (
-        "There is no key for 'openai': set OPENAI_API_KEY in the environment or in the .env "
-        "of the home."
+        "There is no key for 'openai': set OPENAI_API_KEY in the environment or in the .env file "
+        "of the home folder."
     ) in desk("model", "use", "openai/gpt-5", code=2, OPENAI_API_KEY="")
     assert "anthropic/claude-" in desk("model", "list", "anthropic")
     assert "ollama\truns on this machine" in desk("model", "list")
@@ -584,7 +587,7 @@ def test_plugins(desk: Desk) -> None:
     (desk.home / "deskhand.yaml").write_text("# mine\ntimezone: UTC  # for now\n")
     assert desk("plugins", "list") == f"games\toff\t\t{folder}/games.py\n"
     assert "dice" not in desk("tools")
-    assert desk("plugins", "enable", "games").startswith("games is on: dice, a prompt. ")
+    assert desk("plugins", "enable", "games").startswith("Enabled games: dice, a prompt. ")
     written = (desk.home / "deskhand.yaml").read_text()
     assert written == "# mine\ntimezone: UTC  # for now\nplugins: [games]\n"
     assert desk("plugins", "list") == f"games\ton\tdice, a prompt\t{folder}/games.py\n"
@@ -592,18 +595,18 @@ def test_plugins(desk: Desk) -> None:
     assert desk("policy", "why", "dice").startswith("allow: ")
     (folder / "games.py").write_text("1 / 0")
     left_out = (
-        f"deskhand: the plugin 'games' is left out: {folder}/games.py: ZeroDivisionError: "
+        f"deskhand: the plugin 'games' is not loaded: {folder}/games.py: ZeroDivisionError: "
         "division by zero\n"
     )
     assert desk("plugins", "list") == left_out and left_out in desk("tools")
-    assert desk("plugins", "disable", "games").startswith("games is off. ")
-    assert "is not on; `deskhand plugins list` shows what is" in desk(
+    assert desk("plugins", "disable", "games").startswith("Disabled games. ")
+    assert "is not enabled; list plugins with: deskhand plugins list" in desk(
         "plugins", "disable", "games", code=1
     )
     assert desk("config", "get", "plugins") == "[]\n"
     refused = desk("plugins", "enable", "games", code=2)
     assert refused.startswith("deskhand: 'games' is not enabled: ") and refused.endswith(
-        ". Plugins here: games\n"
+        ". Available plugins: games\n"
     )
     assert desk("config", "get", "plugins") == "[]\n"
 

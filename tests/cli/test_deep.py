@@ -76,7 +76,7 @@ def test_all_and_one(home: Path) -> None:
     assert _deep(home, "book").stdout == (
         "Goal: two pages\nWorked on again 0 of 20 times, 1,234 of 500,000 tokens used; it rests.\n"
     )
-    assert "goes on with `deskhand serve`" in _deep(home, "book").stderr
+    assert "To continue this work: deskhand serve" in _deep(home, "book").stderr
     found = json.loads(_deep(home, "--json").stdout)
     assert [(each["session"], each["state"], each["used"]) for each in found] == [
         ("default/terminal:book", "resting", 0 + 1_234),
@@ -133,18 +133,16 @@ def test_what_goes_on_no_more_is_followed_no_longer(
     assert [json.loads(line)["state"] for line in found.stdout.splitlines()] == [
         state
     ] and found.exit_code == 0
-    assert (
-        "It does not go on by itself now. Write in that conversation, and it may." in found.stderr
-    )
+    assert "It has stopped. To continue it, write in that conversation." in found.stderr
     assert "deskhand serve" not in found.stderr
 
 
 def test_where_there_is_nothing(home: Path, tmp_path: Path) -> None:
     assert (
-        "Nothing goes on by itself. Begin it in a conversation: /deep REQUEST"
+        "No long-running work. Start it in a conversation: /deep REQUEST"
         in _deep(tmp_path / "other").stdout
     )
     _happened(home, "default/terminal:plain", SAID, REPLY)
-    assert "plain does not go on by itself." in _deep(home, "plain").stdout
-    assert "It does not go on by itself." in _deep(home, "plain", "--follow").stdout
+    assert "plain has no long-running work." in _deep(home, "plain").stdout
+    assert "It does not continue by itself." in _deep(home, "plain", "--follow").stdout
     assert _deep(home, "--follow").exit_code == 2

@@ -74,7 +74,7 @@ def test_an_edit_in_the_chat(opened: Open, area: Path) -> None:
     chat.wait_for("From now on I ask")
     chat.say("call write_file " + json.dumps({"path": "area.py", "content": "x\n" * 60}))
     chat.wait_for("Allow?")
-    assert "What it would change, as the file is now:" in chat.shown
+    assert "Changes it would make to the current file:" in chat.shown
     assert colour(chat, "-def area(r):") == RED and "… 43 more lines" in chat.shown
     assert "math.pi" in area.read_text()
     time.sleep(MEANT_S)
@@ -111,7 +111,7 @@ def test_without_a_terminal_there_is_no_colour(tmp_path: Path, area: Path) -> No
 
     ask("/approval on")
     _, said = ask(edit("1"))
-    lines = said.split(f"as the file is now:{os.linesep}", 1)[1].splitlines()
+    lines = said.split(f"to the current file:{os.linesep}", 1)[1].splitlines()
     assert lines[:4] == [
         *(
             "    @@ -1,2 +1,2 @@",

@@ -89,7 +89,7 @@ async def test_an_embedded_model_with_and_without_its_weights(tmp_path: Path) ->
     with folder.path("qwen2.5-coder-0.5b").open("wb") as file:
         file.truncate(folder.find("qwen2.5-coder-0.5b").size_bytes)
     assert await findings(settings, "models") == [
-        ("good", "embedded/qwen2.5-coder-0.5b: its weights are here", "")
+        ("good", "embedded/qwen2.5-coder-0.5b: its weights are downloaded", "")
     ]
 
 
@@ -110,7 +110,7 @@ def test_a_log_that_was_changed(tmp_path: Path) -> None:
 
 def test_people(tmp_path: Path) -> None:
     settings = settings_of(tmp_path)
-    assert anyio.run(findings, settings, "people") == [("good", "only you, at this machine", "")]
+    assert anyio.run(findings, settings, "people") == [("good", "only you, on this machine", "")]
     Desk(tmp_path)("users", "add", "ann", "chat", "42")
     assert anyio.run(findings, settings, "people") == [
         ("good", "2 users, 1 of them known on a channel", "")
@@ -166,7 +166,7 @@ async def test_a_search_engine_without_a_key_is_found(tmp_path: Path) -> None:
     [found] = await findings(settings_of(home, brave), "search")
     assert found == (
         "note",
-        "Brave has no key; DuckDuckGo is asked meanwhile",
+        "Brave has no key; until then, DuckDuckGo is used",
         f"put BRAVE_API_KEY into {home}/.env",
     )
     [found] = await findings(settings_of(home, brave, BRAVE_API_KEY="k"), "search")
@@ -181,9 +181,9 @@ async def test_what_reads_documents_is_looked_for(tmp_path: Path) -> None:
     """Everything that the tests need is there, so here both are found; that it is missing is told
     by the tools too."""
     (read, rendered) = await findings(settings_of(tmp_path), "documents")
-    assert read == ("good", "PDF files, office documents and web pages are read", "")
+    assert read == ("good", "PDF files, office documents and web pages can be read", "")
     assert rendered == (
         "good",
-        "pages that scripts make are rendered by /usr/lib/chromium/chromium",
+        "pages that need scripts are rendered by /usr/lib/chromium/chromium",
         "",
     )

@@ -53,15 +53,14 @@ def test_list(desk: Desk) -> None:
     status = desk("status", code=1).splitlines()
     assert (
         status[0].startswith("Deskhand is not running")
-        and "2 things failed for good: deskhand failed" in status[-1]
+        and "2 permanent failures: deskhand failed" in status[-1]
     )
 
 
 def test_a_conversation_is_tried_again(desk: Desk) -> None:
     said = desk("failed", "retry", "d1")
     assert said.startswith(
-        "1 message handed in again.\nNothing is running now; it goes on with: deskhand "
-        "--session talk"
+        "1 message queued again.\nDeskhand is not running. Continue with: deskhand --session talk"
     )
     assert [row["id"] for row in msgspec.json.decode(desk("failed", "list", "--json"))] == ["o1"]
 
@@ -89,5 +88,5 @@ def test_an_answer_is_sent_again(desk: Desk) -> None:
 def test_drop(desk: Desk) -> None:
     desk("failed", "drop", "d1")
     desk("failed", "drop", "o1")
-    assert desk("failed", "list") == "Nothing was given up.\n"
+    assert desk("failed", "list") == "No permanent failures.\n"
     assert "please do it" in desk("sessions", "export", "talk")

@@ -50,7 +50,7 @@ def mark(home: Path, path: Path, label: Label = OUTSIDE) -> None:
 
 
 def test_from_held_back_to_approved_and_back(env: dict[str, str], tmp_path: Path) -> None:
-    assert deskhand(env, "held").stdout == "Nothing is held back.\n"
+    assert deskhand(env, "held").stdout == "No files are held back.\n"
     assert "held back" not in deskhand(env, "status").stdout
     soul = work(tmp_path) / "SOUL.md"
     soul.write_text("Be kind.\u202e\n")
@@ -58,7 +58,7 @@ def test_from_held_back_to_approved_and_back(env: dict[str, str], tmp_path: Path
     listed = deskhand(env, "held").stdout
     assert listed == f"default\tcontent from outside: https://evil.test/\\u202e\t{soul}\n"
     assert json.loads(deskhand(env, "held", "--json").stdout)[0]["path"] == str(soul)
-    assert "1 file is held back from prompts: deskhand held" in deskhand(env, "status").stdout
+    assert "1 file held back from prompts: deskhand held" in deskhand(env, "status").stdout
     shown = deskhand(env, "held", "show", "SOUL.md").stdout
     assert "Be kind.\\u202e" in shown and f"Approve it: deskhand held approve {soul}" in shown
     assert "Held back: content from outside" in shown
@@ -71,17 +71,20 @@ def test_from_held_back_to_approved_and_back(env: dict[str, str], tmp_path: Path
     taken = deskhand(env, "held", "approve", "SOUL.md", given="y\n")
     digest = next(line for line in shown.splitlines() if line.startswith("SHA-256 "))
     assert taken.exit_code == 0 and f"Approved: {soul}\n{digest}\n" in taken.stdout
-    assert deskhand(env, "held").stdout == "Nothing is held back.\n"
+    assert deskhand(env, "held").stdout == "No files are held back.\n"
     soul.write_text("Be bold.\n")
     assert "changed since owner approved it on " in deskhand(env, "held").stdout
-    assert "1 file is held back from prompts: deskhand held" in deskhand(env, "status").stdout
+    assert "1 file held back from prompts: deskhand held" in deskhand(env, "status").stdout
     assert deskhand(env, "held", "approve", str(soul), "--yes").exit_code == 0
-    assert deskhand(env, "held").stdout == "Nothing is held back.\n"
+    assert deskhand(env, "held").stdout == "No files are held back.\n"
     soul.write_text("Be kind.\n")
     kept = deskhand(env, "held", "forget", "SOUL.md", given="n\n")
     assert kept.exit_code == 1 and "changed since" in deskhand(env, "held").stdout
-    assert "Taken back: SOUL.md" in deskhand(env, "held", "forget", "SOUL.md", "--yes").stdout
-    assert deskhand(env, "held").stdout == "Nothing is held back.\n"
+    assert (
+        "Revoked the approval of SOUL.md"
+        in deskhand(env, "held", "forget", "SOUL.md", "--yes").stdout
+    )
+    assert deskhand(env, "held").stdout == "No files are held back.\n"
     assert deskhand(env, "held", "forget", "SOUL.md", "--yes").exit_code == 1
 
 
@@ -98,20 +101,20 @@ def test_a_skill_is_shown_and_approved_with_all_its_files(
     assert str(folder) in shown.splitlines()[0] and "--- scripts/run.sh\necho hello" in shown
     assert "--- picture\n[no text: 2 bytes, SHA-256 " in shown
     assert deskhand(env, "held", "approve", "skills/helper", "--yes").exit_code == 0
-    assert deskhand(env, "held").stdout == "Nothing is held back.\n"
+    assert deskhand(env, "held").stdout == "No files are held back.\n"
     Path(folder / "scripts" / "run.sh").chmod(0o755)
-    assert deskhand(env, "held").stdout == "Nothing is held back.\n", "what it says is the same"
+    assert deskhand(env, "held").stdout == "No files are held back.\n", "what it says is the same"
     (folder / "scripts" / "more.sh").write_text("")
     assert deskhand(env, "held").stdout.startswith("default\tchanged since owner approved it")
     (folder / "link").symlink_to("SKILL.md")
     refused = deskhand(env, "held", "approve", "skills/helper", "--yes")
-    assert refused.exit_code == 1 and "it holds links" in refused.stderr
+    assert refused.exit_code == 1 and "it contains links" in refused.stderr
 
 
 def test_what_is_elsewhere_is_refused(env: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "outside.md").write_text("x")
     for path, why in (
-        (str(tmp_path / "outside.md"), "is in no workspace"),
+        (str(tmp_path / "outside.md"), "is not in a workspace"),
         ("none.md", "there is no file 'none.md'"),
     ):
         refused = deskhand(env, "held", "approve", path, "--yes")

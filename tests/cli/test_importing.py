@@ -32,8 +32,8 @@ def test_first_a_report_then_the_move(tmp_path: Path) -> None:
         "    ann (member: slack U100, telegram 4711)",
         "    ben.k (garden: slack U200)",
         (
-            "  conversations: 4 of slack, to read, search and go on with here, since there is "
-            "no channel for slack yet"
+            "  conversations: 4 of slack, to read, search and continue here, since there is no "
+            "channel for slack yet"
         ),
         "  jobs: morning-weather at 06:30 every day (UTC); old-report at 09:00 on Monday (UTC)",
         (
@@ -49,7 +49,7 @@ def test_first_a_report_then_the_move(tmp_path: Path) -> None:
         "Left out:",
         "  that ann may do everything",
         "    To do: if that is you, say: --me ann",
-        "Nothing was written. To take it over: deskhand import ~/.operator --me ann --yes",
+        "Nothing was written. To import it: deskhand import ~/.operator --me ann --yes",
     ):
         assert line in dry.output.splitlines(), line
     assert "none" not in dry.output, "no value of a key is shown"
@@ -67,7 +67,7 @@ def test_first_a_report_then_the_move(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "ann (you, the owner here: slack U100, telegram 4711)" in done.output
     assert (
-        "Took over 2 agents, 2 users, 4 conversations, 4 memories, 3 key-values, 1 skill, 2 jobs."
+        "Imported 2 agents, 2 users, 4 conversations, 4 memories, 3 key-values, 1 skill, 2 jobs."
         in done.output
     )
     assert len(json.loads(run(tmp_path, "sessions", "list", "--json").output)) == 4
@@ -77,8 +77,8 @@ def test_first_a_report_then_the_move(tmp_path: Path) -> None:
         "that was said the first time"
     )
     assert (
-        "  all of it was taken before" in again.output
-        and "There was nothing new to take over." in again.output
+        "  all of it was imported before" in again.output
+        and "There was nothing new to import." in again.output
     )
     assert looks(tmp_path / ".operator") == before
 
@@ -127,14 +127,14 @@ def test_several_homes_at_once(tmp_path: Path) -> None:
     several(tmp_path)
     said = run(tmp_path, "import").output
     assert (
-        "One of them alone: name its folder." in said
-        and "To take it over: deskhand import --me ann --yes" in said
+        "To import only one of them, name its folder." in said
+        and "To import it: deskhand import --me ann --yes" in said
     )
     done = run(tmp_path, "import", "--me", "ann", "--yes")
-    assert done.exit_code == 0 and done.output.count("Took over") == 3, done.output
+    assert done.exit_code == 0 and done.output.count("Imported") == 3, done.output
     assert "  the address http://localhost:1234/v1 of openai\n" in done.output
     assert "localhost:1234" not in (tmp_path / "desk/deskhand.yaml").read_text()
-    assert run(tmp_path, "import", "--yes").output.count("There was nothing new to take over.") == 3
+    assert run(tmp_path, "import", "--yes").output.count("There was nothing new to import.") == 3
 
 
 def test_another_key_that_is_here_stays_and_that_is_said(tmp_path: Path) -> None:
@@ -142,14 +142,14 @@ def test_another_key_that_is_here_stays_and_that_is_said(tmp_path: Path) -> None
     (tmp_path / "desk").mkdir()
     (tmp_path / "desk/.env").write_text("OPENAI_API_KEY=mine-alone\n")
     said = run(tmp_path, "import", str(home)).output
-    assert "  the key OPENAI_API_KEY\n    there is another one here, which stays" in said
+    assert "  the key OPENAI_API_KEY\n    there is another one here, which is kept" in said
     assert "keys to .env" not in said and "mine-alone" not in said
 
 
 def test_where_there_is_nothing(tmp_path: Path) -> None:
     nothing = run(tmp_path, "import")
     assert nothing.exit_code == 0 and nothing.output.startswith(
-        "No home of another system was found. Name its folder:"
+        "No data of another system was found. Name its folder:"
     )
     other = run(tmp_path, "import", str(tmp_path))
     assert other.exit_code == 2 and "is no home that is known here" in other.output
@@ -160,15 +160,14 @@ def test_who_begins_is_told_once(tmp_path: Path) -> None:
     home_of("operator-use", tmp_path).rename(tmp_path / ".operator-use")
     first = run(tmp_path, "init")
     wanted = (
-        "Moving in: operator-use was used here (~/.operator-use). See what can be taken over: "
-        "deskhand import"
+        "operator-use was used here (~/.operator-use). See what can be imported: deskhand import"
     )
     assert wanted in first.output.splitlines()
     taken = run(tmp_path, "import", "--yes")
     assert taken.exit_code == 0 and "3 conversations" in taken.output, taken.output
-    assert "2 on telegram, where they go on; 1 to read, search and go on with here" in taken.output
-    assert "end operator-use before Deskhand serves" in taken.output
-    assert "Moving in" not in run(tmp_path, "init").output
+    assert "2 on telegram, where they continue; 1 to read, search and continue here" in taken.output
+    assert "stop operator-use before you start Deskhand" in taken.output
+    assert "See what can be imported" not in run(tmp_path, "init").output
 
 
 def test_words_of_a_stranger_stay_words(tmp_path: Path) -> None:
@@ -176,10 +175,10 @@ def test_words_of_a_stranger_stay_words(tmp_path: Path) -> None:
     home = home_of("operator-use", tmp_path)
     crons = json.loads((home / "crons.json").read_text())
     crons["jobs"][0] |= {
-        "name": "\x1b[2J\x1b]0;owned\x07 evil\n\nTook over everything",
+        "name": "\x1b[2J\x1b]0;owned\x07 evil\n\nImported everything",
         "schedule": {"expr": "\x1b[31m"},
     }
     (home / "crons.json").write_text(json.dumps(crons))
     said = run(tmp_path, "import", str(home)).output
     assert "\x1b" not in said and "\x07" not in said
-    assert not any(line.startswith("Took over") for line in said.splitlines())
+    assert not any(line.startswith("Imported") for line in said.splitlines())

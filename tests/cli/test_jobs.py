@@ -56,8 +56,8 @@ def test_from_the_first_to_the_last(home: Path) -> None:
         "telegram:1",
     )
     assert said.exit_code == 0, said.output
-    assert "Made brief: at 07:30 on Monday through Friday (UTC)." in said.output
-    assert "Forecast: 2" in said.output and "nobody runs jobs now" in said.output
+    assert "Created brief: at 07:30 on Monday through Friday (UTC)." in said.output
+    assert "Forecast: 2" in said.output and "jobs are not running" in said.output
     text = (home / "jobs/brief/JOB.md").read_text()
     assert (
         "schedule: 30 7 * * 1-5" in text
@@ -68,23 +68,25 @@ def test_from_the_first_to_the_last(home: Path) -> None:
         "brief\ton\t" in run(home, "jobs").output
         and "brief\ton\t" in run(home, "cron", "list").output
     )
-    assert "go to telegram:1" in run(home, "job", "info", "brief").output
+    assert "sent to telegram:1" in run(home, "job", "info", "brief").output
     found = json.loads(run(home, "jobs", "list", "--json").output)
     assert next(each for each in found if each["name"] == "brief")["to"] == "telegram:1"
-    assert "off now" in run(home, "jobs", "disable", "brief").output
-    assert "brief is on now; next: 20" in run(home, "jobs", "enable", "brief").output
+    assert "now disabled" in run(home, "jobs", "disable", "brief").output
+    assert "brief is now enabled; next: 20" in run(home, "jobs", "enable", "brief").output
     assert run(home, "jobs", "forecast", "brief").output.startswith("Forecast: 2")
     assert "has not run yet" in run(home, "jobs", "runs", "brief").output
     removed = run(home, "jobs", "remove", "brief").output
-    assert removed == "Removed brief. It comes back with: deskhand jobs undo brief\n"
+    assert removed == "Removed brief. Restore it with: deskhand jobs undo brief\n"
     assert not (home / "jobs/brief").exists()
     back = run(home, "jobs", "undo").output
     assert back.startswith(
-        "brief is as it was: at 07:30 on Monday through Friday (UTC) (on).\nBack again: "
+        "Restored brief: at 07:30 on Monday through Friday (UTC) (on).\nTo reverse this: "
     )
     assert (home / "jobs/brief/JOB.md").read_text() == text
     assert run(home, "jobs", "undo", "--redo").exit_code != 0
-    assert run(home, "jobs", "undo", "brief", "--redo").output.startswith("brief is gone")
+    assert run(home, "jobs", "undo", "brief", "--redo").output.startswith(
+        "Undid the creation of brief"
+    )
     nothing = run(home, "jobs", "undo", "other")
     assert (
         nothing.exit_code != 0
@@ -107,7 +109,7 @@ def test_without_a_service_it_is_run_right_here(home: Path) -> None:
         and "What is on?" in ran.stdout
     )
     assert ran.stdout.endswith("brief: done\n")
-    assert "What it says to telegram is sent when Deskhand runs" in ran.stderr
+    assert "Its messages to telegram are sent when Deskhand is running" in ran.stderr
     assert json.loads(run(home, "jobs", "runs", "brief", "--json").output)[0]["state"] == "done"
     assert "has not run yet" in run(home, "jobs", "runs", "other").output, "nothing else is run"
     assert _rows(home, "SELECT count(*) FROM job_boot") == [(0,)], (
@@ -131,9 +133,7 @@ def test_beside_a_terminal_that_drives_it_is_not_promised(home: Path) -> None:
     lock = acquire_lock(home / "state" / "driver.lock", Holder(1, 0.0))
     assert lock is not None
     refused = run(home, "jobs", "run", "brief")
-    assert (
-        refused.exit_code == 1 and "another terminal is open, which runs no jobs" in refused.stderr
-    )
+    assert refused.exit_code == 1 and "another terminal is using Deskhand" in refused.stderr
     os.close(lock)
 
 
@@ -195,15 +195,15 @@ def test_each_blueprint_is_made_by_the_command_that_it_names(home: Path) -> None
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("add",), "by one of --prompt, --file and --blueprint"),
-        (("add", "-p", "x"), "give it a name"),
-        (("add", "x", "-p", "x", "-b", "reminder"), "by one of"),
+        (("add",), "one of --prompt, --file or --blueprint"),
+        (("add", "-p", "x"), "the job needs a name"),
+        (("add", "x", "-p", "x", "-b", "reminder"), "one of --prompt"),
         (("add", "../x", "-p", "x", "-s", "hourly"), "cannot name a job"),
         (("add", "x", "-p", "x", "-s", "often"), "no schedule"),
         (("add", "x", "-p", "x", "--on", "rain"), "is not a trigger"),
         (("add", "x", "-p", "x", "-s", "hourly", "--deliver"), "needs `to:`"),
         (("add", "-b", "none"), "there are: morning-brief"),
-        (("add", "-b", "reminder", "--slot", "text"), "BLANK=VALUE"),
+        (("add", "-b", "reminder", "--slot", "text"), "SLOT=VALUE"),
         (("add", "-b", "reminder", "--slot", "text=x"), "'when' is missing"),
         (("hook", "none"), "no job 'none'"),
         (("remove", "heartbeat"), "part of Deskhand"),
@@ -236,11 +236,11 @@ def test_a_hook_is_opened_with_a_secret_that_is_shown_once(home: Path) -> None:
 
 
 def test_a_pause_stops_all(home: Path) -> None:
-    assert "They were not paused" in run(home, "jobs", "resume").output
+    assert "Jobs were not paused" in run(home, "jobs", "resume").output
     assert run(home, "jobs", "pause", "on holiday").exit_code == 0
     run(home, "jobs", "add", "look", "-p", "x", "-s", "hourly")
     assert "paused: on holiday" in run(home, "jobs", "show", "look").output
-    assert "They were paused: on holiday" in run(home, "job", "resume").output
+    assert "The reason for the pause was: on holiday" in run(home, "job", "resume").output
 
 
 def test_what_was_counted_is_shown(home: Path) -> None:
@@ -275,6 +275,6 @@ def test_alerts_are_listed_and_seen(home: Path) -> None:
         await store.close()
 
     anyio.run(main)
-    assert "\treached nobody\tIt burns." in run(home, "alerts").output
+    assert "\tnot delivered\tIt burns." in run(home, "alerts").output
     (alert,) = json.loads(run(home, "alerts", "--json", "-n", "1").output)
     assert (alert["text"], alert["state"]) == ("It burns.", "seen")

@@ -140,14 +140,14 @@ def test_list(desk: Desk) -> None:
     assert [
         each["id"] for each in json.loads(desk("memories", "list", "--json", "--scope-id", "ann"))
     ] == [5, 4]
-    assert "No memory is like that" in desk("memories", "list", "-i", "nobody")
+    assert "No matching memories" in desk("memories", "list", "-i", "nobody")
 
 
 def test_nothing_yet(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "new")
-    assert "Nothing is remembered yet" in desk("memories")
+    assert "No memories yet" in desk("memories")
     assert "there is no memory #7" in desk("memories", "why", "7", code=2)
-    assert "nothing is remembered" in desk("memories", "undo", code=2)
+    assert "there are no memories" in desk("memories", "undo", code=2)
 
 
 def test_stats(desk: Desk) -> None:
@@ -163,7 +163,7 @@ def test_search(desk: Desk) -> None:
     assert desk("memories", "search", "what is the code of the garage?").split("\t")[0] == "#5"
     found = json.loads(desk("memories", "search", "account", "--json"))
     assert [(each["fact"]["id"], each["relevance"]) for each in found] == [(3, 1.0)]
-    assert "Nothing is remembered about that" in desk("memories", "search", "zebra")
+    assert "No matching memories" in desk("memories", "search", "zebra")
 
 
 def test_search_by_meaning_makes_the_vectors_that_are_missing(desk: Desk) -> None:
@@ -172,7 +172,7 @@ def test_search_by_meaning_makes_the_vectors_that_are_missing(desk: Desk) -> Non
         desk("memories", "search", "which foods must she not eat?", "-n", "1").split("\t")[0]
         == "#4"
     )
-    assert "4 found by meaning, by local/minilm" in desk("memories", "stats")
+    assert "4 searched by meaning, with local/minilm" in desk("memories", "stats")
 
 
 def test_why(desk: Desk) -> None:
@@ -197,7 +197,7 @@ def test_history_undo_and_forget(desk: Desk) -> None:
     rows = [line.split("\t") for line in desk("memories", "history", "5").splitlines()]
     assert [(row[0], row[3]) for row in rows] == [("#1", "superseded"), ("#5", "-")]
     text = desk("memories", "undo", "1")
-    assert "#1 holds again" in text and "#5, which had come in its place, is taken back" in text
+    assert "#1 holds again" in text and "#5, which had replaced it, is no longer active" in text
     assert open_ids(desk) == [1, 2, 4]
     assert "#4 is forgotten" in desk("memories", "forget", "4")
     assert open_ids(desk) == [1, 2]
@@ -209,7 +209,7 @@ def test_history_undo_and_forget(desk: Desk) -> None:
 
 
 def test_promote(desk: Desk) -> None:
-    assert "#3 is told from now on" in desk("memories", "promote", "3") and open_ids(desk) == [
+    assert "Approved #3:" in desk("memories", "promote", "3") and open_ids(desk) == [
         2,
         3,
         4,
@@ -223,9 +223,9 @@ def test_promote(desk: Desk) -> None:
 
 def test_erasing_a_conversation_forgets_what_was_made_of_it(desk: Desk) -> None:
     asked = desk("sessions", "erase", "talk", code=1)
-    assert "Erase all that was said in “talk”? It cannot be undone." in asked and open_ids(
-        desk
-    ) == [2, 4, 5]
+    assert (
+        "Permanently erase the conversation “talk”? This cannot be undone."
+    ) in asked and open_ids(desk) == [2, 4, 5]
     said = desk("sessions", "erase", "talk", "--yes")
     assert said == "Erased: 1 event of “talk”. 3 memories made of it alone are gone with it.\n"
     assert open_ids(desk) == [2, 4]
@@ -237,7 +237,9 @@ def test_erasing_a_conversation_forgets_what_was_made_of_it(desk: Desk) -> None:
 
 def test_memories_of_an_erased_conversation_can_be_kept(desk: Desk) -> None:
     said = desk("sessions", "erase", "talk", "--yes", "--keep-memories")
-    assert "What was remembered of it stays: deskhand memories" in said and open_ids(desk) == [
+    assert ("Its memories are kept; list them with: deskhand memories") in said and open_ids(
+        desk
+    ) == [
         2,
         4,
         5,
@@ -248,16 +250,16 @@ def test_memory_as_it_was_before_ten_thousand_were_written(desk: Desk) -> None:
     was = open_ids(desk)
     junk(desk.home / "state" / "deskhand.db", "ann", at=time.time() - 60)
     assert open_ids(desk)[-1] > 10_000
-    assert "Put memory back to how it was on" in desk("memories", "undo", "--since", "2h", code=1)
+    assert "Restore memory to its state of" in desk("memories", "undo", "--since", "2h", code=1)
     said = desk("memories", "undo", "--since", "2h", "--yes")
-    assert "4 memories hold, 10,004 did before." in said and open_ids(desk) == was
+    assert "4 active memories, 10,004 before." in said and open_ids(desk) == was
     for wrong in ("soon", "999999w"):
-        assert "is no time between 1970 and now: write 90m" in desk(
+        assert "is not a time between 1970 and now: write 90m" in desk(
             "memories", "undo", "--since", wrong, code=2
         )
     assert "not both" in desk("memories", "undo", "3", "--since", "2h", code=2)
     for alone in (("--writer", "harvester"), ("--scope-id", "ann"), ("--yes",)):
-        assert "go with --since" in desk("memories", "undo", *alone, code=2)
+        assert "need --since" in desk("memories", "undo", *alone, code=2)
 
 
 def test_memory_as_it_was_before_something_was_forgotten(desk: Desk) -> None:

@@ -59,4 +59,6 @@ def test_tools_of_own_files_are_listed(tmp_path: Path) -> None:
     assert ["convert", "local_write", "[skill] Converts euros."] in [
         [name, effect, last] for name, effect, *_, last in lines
     ]
-    assert "deskhand: skills/money.py: shell is no tool: another one has this name" in found.stderr
+    assert (
+        "deskhand: skills/money.py: shell is not a tool: another one has this name"
+    ) in found.stderr

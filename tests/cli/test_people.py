@@ -50,17 +50,17 @@ def wrote(sender: str) -> Inbound:
 
 
 def test_users(desk: Desk) -> None:
-    assert (
-        desk("users")
-        == "owner\towner\t\nOnly you, at this machine. Let in who writes to a bot: deskhand pair\n"
+    assert desk("users") == (
+        "owner\towner\t\nOnly you, on this machine. To approve people who message your "
+        "bot: deskhand pair\n"
     )
     assert desk("user", "add", "gavin", "--role", "admin", "slack", "U04ABC123") == (
-        "gavin is a user now: owner, slack:U04ABC123\n"
+        "Added gavin: owner, slack:U04ABC123\n"
     )
     assert desk("user", "link", "gavin", "telegram", "12345678", "--account", "bot").startswith(
-        "gavin is known as: "
+        "Linked. Identities of gavin: "
     )
-    assert desk("users", "add", "kid", "-r", "family") == "kid is a user now: family\n"
+    assert desk("users", "add", "kid", "-r", "family") == "Added kid: family\n"
     assert desk("users", "list") == (
         "gavin\towner\tslack:U04ABC123, telegram/bot:12345678\nkid\tfamily\t\nowner\towner\t\n"
     )
@@ -74,13 +74,10 @@ def test_users(desk: Desk) -> None:
     told = desk("users", "info", "kid")
     assert (
         "may       read, chat\nagents    kitchen\n" in told
-        and "nobody yet: deskhand users link" in told
+        and "no identities yet: deskhand users link" in told
     )
-    assert (
-        desk("users", "unlink", "gavin", "slack", "U04ABC123")
-        == "slack:U04ABC123 is nobody's now.\n"
-    )
-    assert "Their conversations stay" in desk("users", "remove", "gavin")
+    assert desk("users", "unlink", "gavin", "slack", "U04ABC123") == "Unlinked slack:U04ABC123.\n"
+    assert "Their conversations are kept" in desk("users", "remove", "gavin")
     assert desk("users", "list").splitlines() == ["kid\tfamily\t", "owner\towner\t"]
     log = [line.split("\t")[1:] for line in desk("users", "log").splitlines()]
     assert log[0] == ["owner", "user removed", "gavin"] and log[-1] == [
@@ -104,13 +101,13 @@ def test_users(desk: Desk) -> None:
             1,
             "there is no role 'boss'; there are: admin, approver, family, member",
         ),
-        (("users", "add", "g", "slack"), 2, "'slack' needs the platform's own id behind it"),
+        (("users", "add", "g", "slack"), 2, "add the person's id on 'slack'"),
         (
             ("users", "add", "g", "terminal", "1"),
             1,
             "'terminal:1' is not an identity: name a channel",
         ),
-        (("users", "info", "g"), 2, "there is no user 'g'; `deskhand users list` shows them"),
+        (("users", "info", "g"), 2, "there is no user 'g'; list users with: deskhand users list"),
         (
             ("users", "remove", "owner"),
             1,
@@ -122,14 +119,18 @@ def test_users(desk: Desk) -> None:
             1,
             "does not have the role 'family'; it has: owner",
         ),
-        (("users", "unlink", "owner", "slack", "1"), 2, "slack:1 is not 'owner'"),
+        (("users", "unlink", "owner", "slack", "1"), 2, "slack:1 is not linked to 'owner'"),
         (
             ("tokens", "create", "x", "--scopes", "all"),
             2,
-            "there is no scope 'all'; there are: read, chat, approve, admin",
+            "there is no scope 'all'; choose from: read, chat, approve, admin",
         ),
         (("tokens", "create", "x", "--user", "g"), 1, "there is no user 'g'"),
-        (("tokens", "revoke", "tok_"), 2, "'tok_' is no token; `deskhand tokens list` shows them"),
+        (
+            ("tokens", "revoke", "tok_"),
+            2,
+            "'tok_' is not a token; list tokens with: deskhand tokens list",
+        ),
         (
             ("pair", "approve", "ABCDEFGH"),
             1,
@@ -140,7 +141,7 @@ def test_users(desk: Desk) -> None:
             1,
             "nobody waits with the code 'ABCDEFGH'; see: deskhand pair list",
         ),
-        (("login",), 1, "nothing serves the page now; start it with: deskhand serve"),
+        (("login",), 1, "Deskhand is not running; start it with: deskhand serve"),
     ],
 )
 def test_mistakes_end_in_a_sentence(
@@ -150,7 +151,7 @@ def test_mistakes_end_in_a_sentence(
 
 
 def test_tokens(desk: Desk) -> None:
-    assert desk("tokens") == "No tokens yet. Make one: deskhand tokens create phone\n"
+    assert desk("tokens") == "No tokens yet. Create one: deskhand tokens create phone\n"
     made = desk("tokens", "create", "phone", "--scopes", "read, chat", "--days", "30").splitlines()
     secret, told = made
     assert (
@@ -162,7 +163,7 @@ def test_tokens(desk: Desk) -> None:
     assert isinstance(grant, Grant) and grant.scopes == ("read", "chat")
     desk("tokens", "create", "script", "--days", "0")
     phone, script = sorted(desk("tokens").splitlines(), key=lambda line: line.split("\t")[2])
-    assert "begins more than one" in desk("tokens", "revoke", "tok_", code=2)
+    assert "matches more than one token" in desk("tokens", "revoke", "tok_", code=2)
     token_id, *_, expires, _ = phone.split("\t")
     assert expires.startswith("20") and script.split("\t")[1:5] == [
         "owner",
@@ -177,7 +178,7 @@ def test_tokens(desk: Desk) -> None:
     again = next(
         row["id"] for row in json.loads(desk("tokens", "--json")) if row["name"] == "phone"
     )
-    assert desk("tokens", "revoke", again) == f"{again} is dead.\n"
+    assert desk("tokens", "revoke", again) == f"Revoked {again}.\n"
     assert in_store(desk, "authenticate", fresh) is None
     assert secret.encode() not in b"".join(
         path.read_bytes() for path in (desk.home / "state").glob("deskhand.db*")
@@ -191,7 +192,7 @@ def test_login(desk: Desk) -> None:
     url, _, secret = link.partition("#login=")
     assert (
         url == "http://127.0.0.1:8000/"
-        and told == "Open it within ten minutes; it logs one browser in as ann."
+        and told == "Open it within ten minutes; it signs in one browser as ann."
     )
     assert (
         in_store(desk, "redeem_login", secret) is not None
@@ -224,16 +225,16 @@ def test_pairing(desk: Desk) -> None:
     )
     named = desk("pair", "approve", first, "--user", "gavin", code=2)
     assert (
-        "gavin would be the first to be let in: say --role owner if that is you, else --role member"
+        "gavin would be the first user: add --role owner if that is you, otherwise --role member"
         in named
     )
     assert json_identities(desk) == []
     assert desk("pair", "approve", first, "--yes") == (
         "telegram/bot:42 will be you, the owner, who may do everything.\n"
-        "Let in: you, the owner, who may do everything, known as telegram/bot:42\n"
+        "Approved: you, the owner, who may do everything, known as telegram/bot:42\n"
     )
     assert desk("pair", "approve", second.lower(), "--user", "bob", "-r", "family") == (
-        "telegram/bot:43 will be bob, role family.\nLet in: bob, role family, known as "
+        "telegram/bot:43 will be bob, role family.\nApproved: bob, role family, known as "
         "telegram/bot:43\n"
     )
     fourth = in_store(desk, "request_pairing", wrote("45"))
@@ -252,7 +253,7 @@ def test_pairing(desk: Desk) -> None:
     assert "none is accepted for an hour" in desk(
         "pair", "approve", "ABCDEFGH", "--user", "eve", code=1
     )
-    assert "After too many bad codes none is taken until" in desk("pair")
+    assert "Too many wrong codes: no code is accepted until" in desk("pair")
 
 
 def json_identities(desk: Desk) -> list[Identity]:

@@ -90,8 +90,8 @@ policy:
             ('{"cmd": "$(echo rm) x"}', "--as", "bob:member"),
             [
                 (
-                    "ask: what this command runs cannot be told for certain: $(echo rm) x; rule "
-                    "1: deny shell (*) with rm"
+                    "ask: it is not certain what this command runs: $(echo rm) x; rule 1: deny "
+                    "shell (*) with rm"
                 ),
                 (
                     "          1  deny shell (*) with rm: whether this runs rm cannot be told, "
@@ -112,7 +112,7 @@ policy:
         ),
         (
             ("make", "--planning"),
-            ["deny: plan mode is on, and shell does more than look", "No rule changes this."],
+            ["deny: plan mode is on, and shell does more than read", "No rule can change this."],
         ),
     ],
 )
@@ -133,7 +133,7 @@ def test_show(deskhand: Run, home: Path) -> None:
     assert "  1  deny shell (*) with rm: we keep things here\n" in shown
     assert (
         "for ann" in shown
-        and "for the role children it is read-only" in shown
+        and "for the role children: read-only" in shown
         and "Tools: read_file," in shown
     )
     kids = deskhand("policy", "show", "-a", "kids").stdout
@@ -170,7 +170,7 @@ def test_a_table_of_cases(deskhand: Run, home: Path) -> None:
     assert done.exit_code == 1 and done.stdout.endswith("7 of 10 as expected.\n")
     for line in (
         (
-            "case 8: shell  as owner on terminal: expected deny, and it is allow: shell stays "
+            "case 8: shell  as owner on terminal: expected deny, but it is allow: shell stays "
             "within the workspace"
         ),
         "case 9: fly  as owner on terminal: main has no tool 'fly'; it has: read_file",
@@ -241,7 +241,7 @@ def test_what_somebody_could_make_it_do(deskhand: Run, home: Path) -> None:
         ("5", "neither a list of rules"),
         (
             "timezone: UTC",
-            ("other.yaml': 'timezone' has no effect on calls; allowed keys: policy, posture"),
+            "other.yaml': 'timezone' has no effect on calls; allowed keys: policy, posture",
         ),
         ("- {verdict: deny, effect: nothing}", "rule 1 of the policy can never hold"),
         ("posture: wild", "Invalid enum value 'wild'"),
@@ -277,7 +277,7 @@ def test_why_of_a_wide_shell(deskhand: Run, home: Path) -> None:
         ("[{tool: shell}]", "'policy[0]': Object missing required field `verdict`"),
         (
             "[{verdict: allow, effect: netwrok}]",
-            "rule 1 of the policy can never hold: no effect is called 'netwrok'",
+            "rule 1 of the policy can never apply: there is no effect 'netwrok'",
         ),
         ("{verdict: allow}", "'policy': Expected `array`, got `object`"),
         ("allow", "'policy': Expected `array`, got `str`"),
@@ -299,10 +299,10 @@ def test_a_policy_with_a_mistake_stops_the_start(
 def test_allow_list_revoke(deskhand: Run, home: Path) -> None:
     folder = home.parent / "my folder"
     folder.mkdir()
-    assert deskhand("allow", "list").stdout.startswith("Nothing beside the rules.")
+    assert deskhand("allow", "list").stdout.startswith("No additional access is granted.")
     said = deskhand("allow", "path", str(folder)).stdout
     assert (
-        said.startswith(f"default may now read, but not write, what is in {folder}\n")
+        said.startswith(f"default may now read, but not write, files in {folder}\n")
         and f"deskhand allow revoke '{folder}'" in said
     )
     assert deskhand("allow", "path", "~/my folder", "--write").stdout.startswith(
@@ -317,10 +317,10 @@ def test_allow_list_revoke(deskhand: Run, home: Path) -> None:
     assert deskhand("allow", "list").stdout == f"default  read, write  {folder}  (by owner)\n"
     link = home.parent / "link"
     link.symlink_to(folder)
-    assert deskhand("allow", "revoke", str(link)).stdout == "Taken back: 1\n"
-    assert deskhand("allow", "list").stdout.startswith("Nothing")
+    assert deskhand("allow", "revoke", str(link)).stdout == "Revoked: 1\n"
+    assert deskhand("allow", "list").stdout.startswith("No additional access")
     again = deskhand("allow", "revoke", str(folder))
-    assert again.exit_code == 1 and "nothing like" in again.stderr
+    assert again.exit_code == 1 and "no access is granted for" in again.stderr
 
 
 @pytest.mark.parametrize(
@@ -332,14 +332,14 @@ def test_what_is_not_allowed(deskhand: Run, home: Path, folder: str) -> None:
     path = folder.replace("HOME", str(home)).replace("FILE", str(home.parent / "file"))
     done = deskhand("allow", "path", path)
     assert done.exit_code == 2 and isinstance(done.exception, SystemExit)
-    assert deskhand("allow", "list").stdout.startswith("Nothing")
+    assert deskhand("allow", "list").stdout.startswith("No additional access")
 
 
 def test_what_steers_agents_may_be_read_and_not_written(deskhand: Run, home: Path) -> None:
     for name in ("prompts", "agents/default"):
         (home / name).mkdir(parents=True)
         done = deskhand("allow", "path", str(home / name), "--write")
-        assert done.exit_code == 2 and "holds Deskhand's own files" in done.stderr
+        assert done.exit_code == 2 and "contains Deskhand's own files" in done.stderr
         assert deskhand("allow", "path", str(home / name)).exit_code == 0
 
 

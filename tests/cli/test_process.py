@@ -161,12 +161,12 @@ def test_a_conversation_is_taken_along(shell: Shell, tmp_path: Path) -> None:
     assert said.startswith("Read 3 messages.\n")
     name = said.split("--session ")[1].strip()
     assert name in other("sessions", "list") and "hello" in other("sessions", "list")
-    assert other("sessions", "import", str(file)).startswith("This file was read in before.\n")
+    assert other("sessions", "import", str(file)).startswith("This file was imported before.\n")
     assert other("ask", "go on", "-s", name) == "You said: go on\n"
-    assert other("sessions", "import", str(file)).startswith("This file was read in before.\n")
+    assert other("sessions", "import", str(file)).startswith("This file was imported before.\n")
     exported = other("sessions", "export", name, "--format", "jsonl")
     assert exported.startswith(lines) and exported.count("\n") == 7
-    assert "all hold" in other("audit", "verify")
+    assert "all valid" in other("audit", "verify")
     file.write_text("no JSON")
     other("sessions", "import", str(file), code=2)
 
@@ -194,7 +194,7 @@ def test_who_changes_the_log_is_found(shell: Shell) -> None:
     bad row is named."""
     for words in ("one", "two"):
         shell("ask", words, "-s", "talk")
-    assert "all hold" in shell("audit", "verify")
+    assert "all valid" in shell("audit", "verify")
     path = shell.home / "state" / "deskhand.db"
     whole = path.read_bytes()
     session = "main/terminal:talk"

@@ -62,9 +62,7 @@ def test_from_a_proposal_to_a_skill(env: dict[str, str], tmp_path: Path) -> None
     listed = deskhand(env, "skills", "proposals").stdout
     assert listed == "1\tidea-list\tdefault\tproposed\tHow to write ideas.\n"
     shown = deskhand(env, "skills", "show", "1")
-    assert "It was not tried on recorded turns yet: deskhand skills try 1" in shown.stdout, (
-        shown.output
-    )
+    assert "Not tested on recorded turns yet: deskhand skills try 1" in shown.stdout, shown.output
     assert shown.stdout.rstrip().endswith("Gather ideas.")
     tried = deskhand(env, "skills", "try", "1")
     assert tried.stdout.startswith(
@@ -95,8 +93,8 @@ def test_what_was_taken_in_is_taken_out(env: dict[str, str], tmp_path: Path) -> 
     early = deskhand(env, "skills", "revert", "1")
     assert early.exit_code == 1 and "is proposed: only an accepted skill" in early.stderr
     deskhand(env, "skills", "accept", "1", "--yes")
-    assert "Take it out: deskhand skills revert 1" in deskhand(env, "skills", "show", "1").stdout
-    assert "Taken out: idea-list." in deskhand(env, "skills", "revert", "1").stdout
+    assert "Remove it: deskhand skills revert 1" in deskhand(env, "skills", "show", "1").stdout
+    assert "Removed idea-list." in deskhand(env, "skills", "revert", "1").stdout
     assert not list(tmp_path.rglob("idea-list/SKILL.md"))
     assert "Put back" in deskhand(env, "undo", "--redo").output and list(
         tmp_path.rglob("idea-list/SKILL.md")

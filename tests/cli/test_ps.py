@@ -32,7 +32,7 @@ def _until_gone(mark: str) -> None:
 
 def test_list_and_kill(tmp_path: Path) -> None:
     mark = f"73{os.getpid()}"
-    assert "Nothing runs beside a conversation." in _ps(tmp_path).output
+    assert "No background commands are running." in _ps(tmp_path).output
     argv = [sys.executable, str(_HOLDING), str(tmp_path), mark]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as holding:
         assert holding.stdout is not None and holding.stdout.readline() == "holding\n"
@@ -43,7 +43,7 @@ def test_list_and_kill(tmp_path: Path) -> None:
         }
         assert len(json.loads(_ps(tmp_path, "list", "--json", "--limit", "1").output)) == 1
         refused = _ps(tmp_path, "kill", "zzzz")
-        assert refused.exit_code == 2 and "nothing that runs begins with 'zzzz'" in refused.output
+        assert refused.exit_code == 2 and "no running command matches with 'zzzz'" in refused.output
         assert "Ended" in _ps(tmp_path, "kill", found["background"][:6]).output
         _until_gone(f"{mark}3")
         assert processes_with(f"{mark}5"), "the other one goes on"

@@ -34,11 +34,11 @@ def test_nothing_is_done_again(env: dict[str, str], tmp_path: Path) -> None:
     file.unlink()
     same = deskhand(env, "replay", "talk")
     assert same.exit_code == 0, same.output
-    assert "replies of models: 2, calls of tools: 1. Every byte is the same." in same.stdout
+    assert "model replies: 2, tool calls: 1. The result is identical." in same.stdout
     asked = deskhand(env, "replay", "talk", "--model", "scripted/tour", "--compare")
     assert (
         '  write_file {"content":' in asked.stdout
-        and "Asked for real: scripted/tour" in asked.stdout
+        and "Models called: scripted/tour" in asked.stdout
     )
     assert "\n- " not in asked.stdout and "\n+ " not in asked.stdout and "\n! " not in asked.stdout
     other = deskhand(env, "replay", "talk", "1", "--model", "scripted/echo", "--compare")
@@ -70,7 +70,7 @@ def test_a_turn_is_chosen_by_its_number(env: dict[str, str], tmp_path: Path) -> 
     prompt = tmp_path / "brief.md"
     prompt.write_text("Be brief.")
     tried = deskhand(env, "replay", "talk", "--system", str(prompt))
-    assert "You said: two with" in tried.stdout and "Asked for real: scripted/tour" in tried.stdout
+    assert "You said: two with" in tried.stdout and "Models called: scripted/tour" in tried.stdout
     assert KEY not in tried.stdout
 
 
@@ -138,7 +138,7 @@ def test_what_is_erased_is_gone_from_the_case_too(env: dict[str, str], tmp_path:
     gone = deskhand(env, "cases", "run")
     assert (
         gone.exit_code == 1
-        and "its turn is gone" in gone.stdout
+        and "its turn no longer exists" in gone.stdout
         and "deskhand cases remove six" in gone.stdout
     )
     assert "has been erased" in deskhand(env, "replay", "talk").stderr
@@ -151,7 +151,7 @@ def test_what_is_erased_is_gone_from_the_case_too(env: dict[str, str], tmp_path:
         (("replay", "talk", "9"), 1, "this conversation has turns 1 to 1"),
         (("replay", "talk", "--save", "../up"), 1, "cannot be the name of a case"),
         (("replay", "talk", "--skill", "."), 2, "it has no SKILL.md"),
-        (("replay", "talk", "--model", "nobody/at-all"), 0, "nobody answered"),
+        (("replay", "talk", "--model", "nobody/at-all"), 0, "none answered"),
         (("cases", "run"), 2, "deskhand replay SESSION --save NAME"),
         (("cases", "run", "none"), 2, "no case 'none'"),
         (("cases", "remove", "none"), 2, "no case 'none'"),

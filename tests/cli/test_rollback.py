@@ -103,7 +103,7 @@ def test_it_starts_again_without_what_broke_it(workshop: Workshop, how: str) -> 
         wanted = (
             "it did not load"
             if "load" in how
-            else "the service did not start (it ended with code 3)"
+            else "the service did not start (it exited with code 3)"
         )
         assert wanted in said
         assert said.count("I took back") == 1 and process.poll() is None

@@ -120,7 +120,7 @@ def test_it_works_and_ends_when_told(served: Served) -> None:
         out, _ = process.communicate(timeout=15)
     assert process.returncode == 0, out
     assert gone(worker)
-    assert "The page: http://127.0.0.1:" in out
+    assert "Web page: http://127.0.0.1:" in out
     assert not (served.home / "state" / "startup_error.json").exists()
     assert "`deskhand serve` last began to drive at" in served.run("doctor").stdout
 
@@ -174,7 +174,7 @@ def test_a_restart_is_a_new_worker_and_is_told(served: Served) -> None:
         worker = served.worker_of(process.pid)
         assert (
             served.run("ask", "/restart", "-s", "here").stdout
-            == "I restart, and write here then.\n"
+            == "I am restarting and will write here when I am back.\n"
         )
         told = "System restarted. Send me a message to continue."
         served.until(lambda: told in served.run("sessions", "show", "here").stdout)
@@ -196,7 +196,7 @@ def test_only_crashes_pause_jobs_and_status_says_how_they_go_on(served: Served) 
             os.kill(served.worker_of(process.pid), signal.SIGKILL)
         served.until(lambda: "paused: Deskhand crashed 3 times" in served.run("status").stdout)
         said = served.run("status").stdout
-        assert "works, but not all of it" in said and "To resume: deskhand jobs resume" in said
+        assert "is partly working" in said and "To resume: deskhand jobs resume" in said
         assert served.health()["status"] == "degraded"
         assert (
             "To resume: deskhand jobs resume" in (served.home / "logs" / "deskhand.log").read_text()
@@ -209,7 +209,7 @@ def test_only_crashes_pause_jobs_and_status_says_how_they_go_on(served: Served) 
         assert waited.returncode == 0 and waited.stdout.startswith("look: done: You said: ")
         assert (
             served.run("jobs", "run", "look").stdout
-            == "look runs now; see: deskhand jobs runs look\n"
+            == "look is running; see: deskhand jobs runs look\n"
         )
 
 
@@ -255,7 +255,7 @@ def test_a_broken_configuration_starts_all_the_same(served: Served) -> None:
         out, _ = process.communicate(timeout=15)
     assert (
         "defaults.steps" in out
-        and "the last good configuration holds" in out
+        and "the last valid configuration is used" in out
         and process.returncode == 0
     )
 
@@ -303,7 +303,7 @@ def test_a_crash_is_written_down_and_the_terminal_stays_usable(served: Served) -
     said = os.read(master, 65536).decode()
     os.close(slave)
     os.close(master)
-    assert "deskhand: it broke: IsADirectoryError" in said and "Traceback" not in said
+    assert "deskhand: the worker crashed: IsADirectoryError" in said and "Traceback" not in said
     error = msgspec.json.decode((served.home / "state" / "startup_error.json").read_bytes())
     assert error["type"] == "IsADirectoryError" and "driver.lock" in error["traceback"]
     lock.rmdir()
@@ -320,7 +320,7 @@ async def test_a_restart_that_an_agent_asked_for_goes_on(served: Served, killed:
         call = FakeCall("restart", '{"continue_with": "say that all is well"}')
         model.script(
             Behaviour(match="after the restart", text="All is well."),
-            Behaviour(match="begin anew", calls=(call,)),
+            Behaviour(match="start a new one", calls=(call,)),
         )
         served.write(
             f"defaults: {{models: [fake/x], tools: [restart]}}\nproviders: {{fake: "
@@ -332,7 +332,7 @@ async def test_a_restart_that_an_agent_asked_for_goes_on(served: Served, killed:
             with served.serving() as process:
                 worker = served.worker_of(process.pid)
                 assert (
-                    served.run("ask", "begin anew", "-s", "here").stdout
+                    served.run("ask", "start a new one", "-s", "here").stdout
                     == "I restart, and go on here then.\n"
                 )
                 if killed:

@@ -45,7 +45,7 @@ def test_everything_is_asked_and_kept_the_next_time(opened: Open, tmp_path: Path
     first.type("nonsense\r")
     first.wait_for("write a number from 1 to")
     first.type("openai/gpt-5.4\r")
-    first.wait_for("OPENAI_API_KEY (it is not shown")
+    first.wait_for("OPENAI_API_KEY (hidden")
     first.type("sk-test-secret\r")
     first.wait_for("Every agent uses openai/gpt-5.4")
     first.wait_for("Your time zone [Asia/Tokyo]")
@@ -57,9 +57,9 @@ def test_everything_is_asked_and_kept_the_next_time(opened: Open, tmp_path: Path
     first.wait_for("Keys in")
     first.wait_for("OPENAI_API_KEY\n")
     first.type("GROQ_API_KEY\r")
-    first.wait_for("GROQ_API_KEY (it is not shown")
+    first.wait_for("GROQ_API_KEY (hidden")
     first.type("gsk-test\r")
-    first.wait_for("GROQ_API_KEY is in")
+    first.wait_for("GROQ_API_KEY is stored in")
     first.type("\r")
     assert first.wait() == 0
     assert "sk-test-secret" not in first.all
@@ -77,7 +77,7 @@ def test_everything_is_asked_and_kept_the_next_time(opened: Open, tmp_path: Path
     assert read_owner_name(settings, "default") == "Ann"
     again = opened("setup", "--run")
     for shown in (
-        "The model is openai/gpt-5.4",
+        "The current model is openai/gpt-5.4",
         "[openai/gpt-5.4]",
         "[Europe/Berlin]",
         "call you? [Ann]",
@@ -114,7 +114,7 @@ def test_by_options_nothing_is_asked(tmp_path: Path) -> None:
     assert desk("config", "get", "defaults.models") == '["openai/gpt-5.4"]\n'
     assert desk("config", "get", "timezone") == "Asia/Tokyo\n"
     assert "# Deskhand's configuration." in (desk.home / "deskhand.yaml").read_text()
-    assert "It calls you Bob" in desk("setup", "--owner", "Bob")
+    assert "Your name: Bob" in desk("setup", "--owner", "Bob")
     assert desk("config", "get", "timezone") == "Asia/Tokyo\n", "what was not named stays"
 
 
@@ -124,13 +124,13 @@ def test_by_options_nothing_is_asked(tmp_path: Path) -> None:
         (
             (),
             (
-                "this asks in a terminal. Without one, say what you want: --model "
+                "setup asks its questions in a terminal. Without one, use these options: --model "
                 "PROVIDER/NAME, --timezone ZONE"
             ),
         ),
         (("--timezone", "Mars/Olympus"), "there is no timezone 'Mars/Olympus'"),
         (("--model", "gpt"), "names no model: write provider/name"),
-        (("--key", "a b"), "'a b' is no name of a variable"),
+        (("--key", "a b"), "'a b' is not a variable name"),
         (("--key", "A_KEY"), "that is no value for A_KEY"),
     ],
 )
@@ -152,6 +152,6 @@ def test_a_key_that_replaces_another_is_tried_before(tmp_path: Path) -> None:
 
     assert keep("gsk-first").returncode == 0, "nothing is lost by the first one"
     refused = keep("gsk-second")
-    assert refused.returncode == 2 and "GROQ_API_KEY stays as it was" in refused.stderr
+    assert refused.returncode == 2 and "GROQ_API_KEY was not changed" in refused.stderr
     assert "gsk-first" in (home / ".env").read_text()
     assert keep("gsk-first").returncode == 0

@@ -34,7 +34,9 @@ def deskhand(env: dict[str, str], *args: str) -> Result:
 def test_what_is_not_there(env: dict[str, str]) -> None:
     unknown = deskhand(env, "trace", "nope")
     assert unknown.exit_code == 2
-    assert "there is no conversation 'nope'; `deskhand sessions list` shows them" in unknown.stderr
+    assert (
+        "there is no conversation 'nope'; list conversations with: deskhand sessions list"
+    ) in unknown.stderr
     assert deskhand(env, "trace", "nope", "-f").exit_code == 2
     deskhand(env, "ask", "/status", "--session", "talk")
     empty = deskhand(env, "trace", "talk")
@@ -48,7 +50,7 @@ def test_each_call_is_a_line(env: dict[str, str]) -> None:
     lines = [line.split("\t") for line in shown.stdout.splitlines()]
     assert [(line[2], line[5]) for line in lines] == [("scripted/echo", "stop")] * 2
     assert int(lines[0][0]) < int(lines[1][0]) and lines[0][3].endswith(" s")
-    assert "2 of models, 0 of tools; " in shown.stderr
+    assert "2 model calls, 0 tool calls; " in shown.stderr
     spans = [
         msgspec.json.decode(line)
         for line in deskhand(env, "trace", "talk", "--json").stdout.splitlines()

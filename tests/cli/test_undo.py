@@ -81,9 +81,9 @@ def test_list_undo_and_redo(home: Path) -> None:
         for each in msgspec.json.decode(desk(home, "--list", "--json", "3"))
     ]
     assert desk(home, "--change", "2", "-s", "t", code=2).startswith(
-        "deskhand: --change names one change"
+        "deskhand: --change cannot be combined"
     )
-    assert "nothing is there to undo" in desk(home, "-s", "other", code=1)
+    assert "there is nothing to undo" in desk(home, "-s", "other", code=1)
     assert "there is no change 99" in desk(home, "--change", "99", code=1)
     assert "is undone already" in desk(home, "--change", "3", code=1)
 

@@ -49,7 +49,7 @@ def test_it_asks_and_goes(home: Home) -> None:
     assert not (person / "cache").exists() and (person / "mine.txt").read_text() == "mine"
     assert run("--purge", "--yes") == (
         0,
-        "There is nothing of Deskhand on this machine but the program.\n",
+        "There is nothing to remove: Deskhand created no files on this machine.\n",
     )
 
 
@@ -57,7 +57,7 @@ def test_not_while_it_runs(home: Home) -> None:
     held = acquire_lock(home.serve_lock, Holder(4711, 1.0))
     assert held is not None
     code, out = run("--purge", "--yes")
-    assert code == 1 and "4711 still serves it" in out and home.env.exists()
+    assert code == 1 and "4711 is still running" in out and home.env.exists()
 
 
 def test_never_more_than_a_folder_of_its_own(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,7 +89,7 @@ def linux(tmp_path: Path) -> Machine:
 
 def test_a_service_of_systemd_comes_and_goes(linux: Machine) -> None:
     file = linux.root / ".config" / "systemd" / "user" / "deskhand.service"
-    assert "it is not installed as a service: deskhand service install" in linux(
+    assert "the service is not installed; install it with: deskhand service install" in linux(
         "service", "start", code=1
     )
     said = linux("service", "install")
@@ -123,7 +123,7 @@ def test_where_nothing_keeps_services_it_says_what_to_do(linux: Machine, tmp_pat
         said = linux("service", order, code=1)
         assert "Failed to connect to bus" in said and "`deskhand serve`" in said
     bare = Machine(tmp_path / "bare")
-    assert "neither systemd nor launchd is here" in bare("service", "install", code=1)
+    assert "neither systemd nor launchd is available" in bare("service", "install", code=1)
     assert "ExecStart=" in bare("service", "install", "--print"), "it can be carried elsewhere"
 
 
@@ -157,7 +157,7 @@ def test_one_that_somebody_started_by_hand_is_named(linux: Machine) -> None:
     state.mkdir(parents=True)
     fd = acquire_lock(state / "serve.lock", Holder(77, 5.0))
     assert fd is not None
-    assert "process 77 serves" in linux("service", "install", code=1)
+    assert "process 77 already serves" in linux("service", "install", code=1)
     os.close(fd)
 
 
@@ -244,12 +244,12 @@ def test_status_tells_what_runs_and_how_it_is(served: Served) -> None:
     with served.serving() as process:
         served.until(lambda: served.run("status", "-q").returncode == 0)
         said = served.run("status").stdout
-        assert said.startswith("Deskhand works. Its page: http://127.0.0.1:")
-        assert said.splitlines()[1:] == ["Nothing waits for you, and nothing is wrong."]
+        assert said.startswith("Deskhand is working. Web page: http://127.0.0.1:")
+        assert said.splitlines()[1:] == ["No open requests, no problems."]
         said = served.run("status", "--verbose").stdout
         assert (
             f"Process {served.worker_of(process.pid)} works since" in said
-            and "Its page: http://127.0.0.1:" in said
+            and "Web page: http://127.0.0.1:" in said
         )
         for part in ("driver", "store", "web", "owed", "configuration", "sandbox"):
             assert f"  {part}" in said
@@ -258,13 +258,14 @@ def test_status_tells_what_runs_and_how_it_is(served: Served) -> None:
         assert found["state"] == "ok" and found["facts"][0]["name"]
         assert served.run("status", "-q").stdout == ""
         served.write("defaults: [\n")
-        served.until(lambda: "the last good configuration holds" in served.run("status").stdout)
+        served.until(lambda: "the last valid configuration is used" in served.run("status").stdout)
         worker = served.worker_of(process.pid)
         os.kill(worker, signal.SIGSTOP)
         stuck = served.run("status")
         os.kill(worker, signal.SIGCONT)
     assert (
-        stuck.returncode == 1 and f"Process {process.pid} runs and does not answer" in stuck.stdout
+        stuck.returncode == 1
+        and f"Process {process.pid} is running, but does not respond" in stuck.stdout
     )
 
 
@@ -274,9 +275,7 @@ def test_a_part_that_is_not_well_says_why() -> None:
     )
     first, second = render_health_fact(fact, 4_700.0, ZoneInfo("UTC"))
     assert (
-        "channel mail" in first
-        and "started again 3 times" in first
-        and "last success 1 h ago" in first
+        "channel mail" in first and "restarted 3 times" in first and "last success 1 h ago" in first
     )
     assert "␛[31mwrong key" in second and "1970-01-01 00:17" in second
     assert (

@@ -118,7 +118,7 @@ def test_blocks_that_are_certain_stay_as_they_are(pieces: list[str]) -> None:
 def test_a_reset_voids_what_was_shown() -> None:
     talk = Talk()
     talk.see(said("go"), piece("One.\n\nTw", 0))
-    assert talk.see(Progress("reset", 3, 0)) == ["· that broke off; it begins again"]
+    assert talk.see(Progress("reset", 3, 0)) == ["· the answer broke off; starting again"]
     assert talk.see(piece("Other", 0)) == []
     assert talk.see(replied("Other")) == ["Other", ""]
 
@@ -165,7 +165,7 @@ def test_an_approval_shows_the_exact_bytes() -> None:
     assert question in " ".join(line.strip("│ ") for line in lines)
     assert any("rm -rf" in line for line in lines), "and what they spell"
     assert "because no rule allows it" in lines
-    assert talk.live() == ["Allow?  y once  a always exactly this  n no  N never"]
+    assert talk.live() == ["Allow?  y once  a always (this exact call)  n no  N never"]
     assert talk.view.ask is not None
     assert talk.see(e.ApprovalAnswered(2, "ask_1", "once", ME)) == ["  allowed once"]
     assert talk.view.ask is None
@@ -177,9 +177,11 @@ def test_several_calls_in_one_question() -> None:
     event = msgspec.structs.replace(asked(both), others=(e.BoundCall("c2", "b2"),))
     lines = [line.strip("│ ") for line in talk.see(said("go"), replied("", call()), event)]
     assert 'send {"text":"a\\nb"}' in lines and 'send {"text":"c"}' in lines
-    assert any("may it do these 2?" in line for line in lines)
+    assert any("allow these 2 calls?" in line for line in lines)
     assert talk.live() == ["Allow all of them?  y once  e one by one  n no"]
-    assert talk.see(e.ApprovalAnswered(2, "ask_1", "each", ME)) == ["  asked one by one"]
+    assert talk.see(e.ApprovalAnswered(2, "ask_1", "each", ME)) == [
+        "  split into one request per call"
+    ]
     assert talk.view.ask is None
 
 
@@ -206,17 +208,17 @@ def test_a_failure_says_what_is_tried_next() -> None:
     talk = Talk()
     talk.see(said("go"))
     failed = e.ModelFailed("a/b", "ModelTimeout", "no answer", 1.0, "c/d")
-    assert talk.see(failed) == ["· no answer (going on with c/d)"]
+    assert talk.see(failed) == ["· no answer (continuing with c/d)"]
     assert talk.see(e.ModelFailed("c/d", "ModelTimeout", "no answer")) == []
     busy = e.ModelFailed("c/d", "ModelOverloaded", "too busy", 600.0, "c/d")
-    assert talk.see(busy) == ["· too busy (trying again at 00:10 UTC)"]
+    assert talk.see(busy) == ["· too busy (retrying at 00:10 UTC)"]
 
 
 def test_what_waits_is_shown_until_it_is_taken_in() -> None:
     talk = Talk()
     talk.see(said("go"))
     talk.view.queued[7] = "and this"
-    assert talk.live()[-1] == "  waits its turn: and this"
+    assert talk.live()[-1] == "  queued: and this"
     talk.see(msgspec.structs.replace(said("and this"), inbox_id=7))
     assert talk.view.queued == {}
 

@@ -124,7 +124,7 @@ def test_put_back(owner: Owner) -> None:
 def test_what_a_killed_command_did_is_found(owner: Owner) -> None:
     owner.agent("echo evil > .envrc; echo evil > Makefile", killed=True)
     said = owner("written")
-    assert f"{owner.repo}/Makefile  changed" in said and "may hold words from outside" in said
+    assert f"{owner.repo}/Makefile  changed" in said and "may contain untrusted content" in said
     assert not (owner.repo / ".envrc").exists()
 
 
@@ -138,7 +138,7 @@ def test_names_that_are_no_text_and_controls(owner: Owner) -> None:
 def test_outside_is_for_writing(owner: Owner) -> None:
     assert "add --write" in owner.run("allow", "path", str(owner.repo), "--outside", code=2).stderr
     owner("allow", "path", str(owner.repo), "--write", "--outside")
-    assert "also after reading from outside" in owner("allow", "list")
+    assert "also after reading untrusted content" in owner("allow", "list")
     owner("allow", "path", str(owner.repo), "--write")
     assert "from outside" not in owner("allow", "list")
 

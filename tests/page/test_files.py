@@ -236,7 +236,7 @@ def test_an_approval_shows_what_would_change_as_the_file_is_now(
         f"call write_file {json.dumps({'path': 'area.py', 'content': 'import math' + chr(10)})}",
     )
     card = page.get_by_role("region", name="Permission needed")
-    expect(card).to_contain_text("What it would change, as the file is now")
+    expect(card).to_contain_text("Changes it would make to the current file")
     expect(card.locator(".diff .minus").last).to_have_text("-    return 3.14 * r * r")
     expect(card.get_by_label("The exact call")).not_to_be_visible()
     look(page)

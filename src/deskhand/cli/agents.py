@@ -26,7 +26,7 @@ RESERVED_NAMES = ("defaults", "list")
 def agents() -> None:
     """List, create and remove agents.
 
-    The first one answers where none is named.
+    The first agent in the list is the default.
 
     \b
     Examples:
@@ -57,7 +57,7 @@ def list_(limit: int | None, config: str | None) -> None:
     "models",
     multiple=True,
     metavar="PROVIDER/NAME",
-    help="Its models, the first one first.",
+    help="Models to use, in order of preference.",
 )
 @config_option
 def add(name: str, models: tuple[str, ...], config: str | None) -> None:
@@ -70,10 +70,11 @@ def add(name: str, models: tuple[str, ...], config: str | None) -> None:
     settings = load_settings(config)
     if not NAME_PATTERN.fullmatch(name) or name in RESERVED_NAMES:
         fail(
-            f"{name!r} cannot be a name: use small letters, digits, - and _, such as 'coder'", USAGE
+            f"invalid agent name {name!r}: use lowercase letters, digits, - and _, such as 'coder'",
+            USAGE,
         )
     if name in settings.agents:
-        fail(f"there is an agent {name!r} already; `deskhand agents` lists them", USAGE)
+        fail(f"an agent named {name!r} already exists; list agents with: deskhand agents", USAGE)
     try:
         for model in models:
             if missing := Models(settings).check(model):
@@ -92,9 +93,8 @@ def add(name: str, models: tuple[str, ...], config: str | None) -> None:
     except DeskhandError as error:
         fail(str(error), USAGE)
     click.echo(
-        f"Made {name}, in {escape_control(str(settings.home.workspace(name)))}. Talk to it: "
-        "deskhand "
-        f"--agent {name}"
+        f"Created agent {name} in {escape_control(str(settings.home.workspace(name)))}. Talk to "
+        f"it: deskhand --agent {name}"
     )
 
 
@@ -102,7 +102,7 @@ def add(name: str, models: tuple[str, ...], config: str | None) -> None:
 @click.argument("name")
 @config_option
 def remove(name: str, config: str | None) -> None:
-    """Remove an agent from the configuration. Its files and its conversations stay.
+    """Remove an agent from the configuration. Its files and conversations are kept.
 
     \b
     Example:
@@ -111,7 +111,7 @@ def remove(name: str, config: str | None) -> None:
     settings = load_settings(config)
     name = resolve_agent(settings, name)
     if len(settings.agents) == 1:
-        fail(f"{name!r} is the only agent; make another first: deskhand agents add NAME", USAGE)
+        fail(f"{name!r} is the only agent; create another first: deskhand agents add NAME", USAGE)
     place = settings.agent(name).workspace or str(settings.home.workspace(name))
     try:
         _write_config(settings, unset_key(_read_text(settings), ["agents", name], Config))
@@ -120,9 +120,10 @@ def remove(name: str, config: str | None) -> None:
     except DeskhandError as error:
         fail(str(error), USAGE)
     click.echo(
-        f"Removed {name}. Its files stay in {escape_control(place)}, its conversations in the log."
+        f"Removed agent {name}. Its files are kept in {escape_control(place)}, its conversations "
+        "in the log."
     )
-    click.echo(f"Where none is named, {settings.agents[settings.agents[0] == name]} answers.")
+    click.echo(f"The default agent is now {settings.agents[settings.agents[0] == name]}.")
 
 
 def _print_agents(settings: Settings, limit: int | None) -> None:
@@ -149,8 +150,8 @@ def _read_text(settings: Settings) -> str:
     if not isinstance(found, dict) or any(name in found for name in RESERVED_NAMES):
         file = settings.file
         raise ConfigError(
-            f"the agents in {file} are written as another system has them; "
-            f"make them ours first: deskhand config import {file} --write"
+            f"{file} defines agents in the format of another system; convert it first: deskhand "
+            f"config import {file} --write"
         )
     return text
 

@@ -32,7 +32,7 @@ MAX_LISTED = 5
 @json_option
 @config_option
 def alerts(limit: int, as_json: bool, config: str | None) -> None:
-    """Show alerts, latest first. Alerts shown here count as seen.
+    """Show alerts, latest first. Alerts shown here are marked as seen.
 
     \b
     Example:
@@ -77,4 +77,4 @@ async def show_alerts(app: App, zone: ZoneInfo) -> None:
 
 
 def _state(alert: Alert) -> str:
-    return "reached nobody" if alert.state == "unreached" else alert.state
+    return "not delivered" if alert.state == "unreached" else alert.state

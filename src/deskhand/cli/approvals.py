@@ -51,7 +51,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
         click.echo(to_json(asks))
         return
     if not asks:
-        click.echo("Nothing waits for you.")
+        click.echo("No approval requests.")
     for ask in asks:
         kind = (
             "asks"
@@ -80,7 +80,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
 @click.option("--always", is_flag=True, help="Always allow this exact call.")
 @config_option
 def allow(ask_id: str, always: bool, config: str | None) -> None:
-    """Approve a request. The beginning of an id is enough, if no other begins so.
+    """Approve a request. A unique prefix of the id is enough.
 
     \b
     Example:
@@ -134,8 +134,8 @@ def grants_(as_json: bool, limit: int | None, config: str | None) -> None:
         return
     if not found:
         click.echo(
-            "Nothing is allowed or refused for good. An answer to an approval can be: "
-            "always, or never."
+            "No standing approvals or denials. To create one, answer a request with always or "
+            "never."
         )
         return
     zone = ZoneInfo(settings.config.timezone)
@@ -149,15 +149,15 @@ def grants_(as_json: bool, limit: int | None, config: str | None) -> None:
         )
         for grant in found
     ]
-    print_table(("id", "", "said by", "at", "to exactly this"), rows)
+    print_table(("id", "", "decided by", "at", "exact call"), rows)
 
 
 @approvals.command("revoke")
 @click.argument("grant_id", metavar="ID")
 @config_option
 def revoke_(grant_id: str, config: str | None) -> None:
-    """Revoke a standing approval or denial, so that you are asked again. The beginning of an id is
-    enough.
+    """Revoke a standing approval or denial, so that you are asked again. A unique prefix of the id
+    is enough.
 
     \b
     Example:
@@ -168,10 +168,10 @@ def revoke_(grant_id: str, config: str | None) -> None:
         try:
             return await revoke_grant(store, ME, grant_id)
         except Refused as error:
-            fail(f"{error}; `deskhand approvals grants` shows them", FAILED)
+            fail(f"{error}; list them with: deskhand approvals grants", FAILED)
 
     grant = with_store(load_settings(config), use)
-    click.echo(f"Taken back: {grant.verdict} {escape_control(f'{grant.tool} {grant.arguments}')}")
+    click.echo(f"Revoked: {grant.verdict} {escape_control(f'{grant.tool} {grant.arguments}')}")
 
 
 def _submit_answer(ask_id: str, choice: str, config: str | None) -> None:
@@ -181,11 +181,11 @@ def _submit_answer(ask_id: str, choice: str, config: str | None) -> None:
         asks = await app.store.open_asks(ME)
         found = [ask for ask in asks if ask.tool and ask.ask_id.startswith(ask_id)]
         if len(found) != 1:
-            why = "begins more than one" if found else "is not open any more, or never was"
-            fail(f"{ask_id!r} {why}; `deskhand approvals list` shows what is open", FAILED)
+            why = "matches more than one request" if found else "is not an open request"
+            fail(f"{ask_id!r} {why}; list open requests with: deskhand approvals list", FAILED)
         if choice not in found[0].choices:
-            several = "is about several calls; `deskhand approvals split` asks about each of them"
-            why = several if found[0].calls else "is about one call"
+            several = "contains several calls; split it first with: deskhand approvals split"
+            why = several if found[0].calls else "contains only one call"
             fail(f"{found[0].ask_id} {why}", FAILED)
         receipt = await submit_answer(app, (found[0].session, found[0].ask_id), choice)
         if receipt.status == "refused":
@@ -195,13 +195,13 @@ def _submit_answer(ask_id: str, choice: str, config: str | None) -> None:
     ask = with_app(settings, use, drive=False)
     said = {
         "once": "Allowed",
-        "always": "Allowed, and always exactly this",
+        "always": "Always allowed (this exact call)",
         "no": "Denied",
-        "never": "Denied for good",
+        "never": "Never allowed (this exact call)",
     }
-    said["each"] = "Asked about one by one"
+    said["each"] = "Split into one request per call"
     click.echo(f"{said[choice]}: {escape_control(ask.question)}")
     if not has_driver(settings):
         click.echo(
-            f"Nothing is running now; it goes on with: {resume_command(ask.session, settings)}"
+            f"Deskhand is not running. Continue with: {resume_command(ask.session, settings)}"
         )

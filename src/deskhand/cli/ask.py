@@ -89,7 +89,7 @@ class Question(msgspec.Struct, frozen=True):
     "--json",
     "as_json",
     is_flag=True,
-    help="Print one JSON object a line: the events, as they are logged.",
+    help="Print the logged events as JSON, one object per line.",
 )
 @click.option(
     "--wait", is_flag=True, help="Wait for an approval given elsewhere instead of exiting with 3."
@@ -105,7 +105,7 @@ def ask(  # noqa: PLR0913 -- one parameter for each option
     agent: str,
     config: str | None,
 ) -> None:
-    """Ask one question and print the answer. Words may also come from a pipe.
+    """Ask one question and print the answer. Text can also be piped in.
 
     Exit codes: 0 answered, 1 failed, 2 wrong usage, 3 it waits for an approval.
 
@@ -139,15 +139,15 @@ def _read_stdin(words: bool) -> str:
         return ""
     if words and not stat.S_ISREG(mode) and not select.select([0], [], [], STDIN_HINT_S)[0]:
         click.echo(
-            "deskhand: waiting for the end of standard input; without one, add: < /dev/null",
+            "deskhand: reading from standard input; to send nothing, add: < /dev/null",
             err=True,
         )
     data = sys.stdin.buffer.read(MAX_STDIN_BYTES + 1)
     if len(data) > MAX_STDIN_BYTES:
         fail(
             (
-                f"more than {MAX_STDIN_BYTES // 1_000_000} MB came in; put it into a file and ask "
-                "about that"
+                f"standard input is larger than {MAX_STDIN_BYTES // 1_000_000} MB; save it to a "
+                "file and ask about the file"
             ),
             USAGE,
         )
@@ -161,7 +161,7 @@ async def run_line_chat(app: App, question: Question) -> None:
         if not line.strip():
             break
         await run_question(app, msgspec.structs.replace(question, text=line.strip()))
-    click.echo(f"Come back with: {escape_control(resume_command(question.session, app.settings))}")
+    click.echo(f"Continue with: {escape_control(resume_command(question.session, app.settings))}")
 
 
 async def set_session_model(app: App, session: str, address: Address, model: str) -> None:
@@ -276,7 +276,7 @@ def _prompt_answer(choices: tuple[str, ...]) -> str:
 
 def _prompt_approval(together: bool) -> str:
     means = {"y": "once", "a": "always", "n": "no", "never": "never"}
-    words = "Allow? y once, a always exactly this, n no, never"
+    words = "Allow? y once, a always (this exact call), n no, never"
     if together:
         means = {"y": "once", "e": "each", "n": "no"}
         words = "Allow all of them? y yes, e one by one, n no"
@@ -320,7 +320,7 @@ class PlainText:
                 moment = datetime.fromtimestamp(until, self._zone)
                 click.echo(
                     (
-                        f"deskhand: {escape_control(item.event.detail)} (trying again at "
+                        f"deskhand: {escape_control(item.event.detail)} (retrying at "
                         f"{moment:%H:%M %Z})"
                     ),
                     err=True,

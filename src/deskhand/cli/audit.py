@@ -16,7 +16,7 @@ from .run import FAILED, Group, config_option, load_settings, with_store
 
 @click.group(cls=Group)
 def audit() -> None:
-    """Prove that nothing in the log was changed, left out or cut off.
+    """Verify that nothing in the log was changed, removed or cut off.
 
     \b
     Example:
@@ -28,14 +28,14 @@ def audit() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 @config_option
 def verify(as_json: bool, config: str | None) -> None:
-    """Check every event against its hash chain and against the anchor file; exit 1 where one does
-    not hold.
+    """Check every event against its hash chain and against the anchor file; exit 1 if a check
+    fails.
 
-    Keep a copy of the anchor file elsewhere: who can change both files can change the proof.
+    Keep a copy of the anchor file elsewhere: anyone who can change both files can hide a change.
 
     \b
     Example:
-      deskhand audit verify && echo all is as it was
+      deskhand audit verify && echo verified
     """
     settings = load_settings(config)
     anchors = read_anchors(settings.home.anchors)
@@ -52,7 +52,7 @@ def verify(as_json: bool, config: str | None) -> None:
             click.echo(f"{escape_control(broken_at.session)}, event {broken_at.n}: {broken_at.why}")
         if any("is gone" in broken_at.why for broken_at in breaks):
             click.echo(
-                "If you began afresh on purpose, move the notes of before away too: "
+                "If you started over on purpose, move the old anchor file away as well: "
                 f"{settings.home.anchors}"
             )
         anchored = (
@@ -60,6 +60,7 @@ def verify(as_json: bool, config: str | None) -> None:
             f"{settings.home.anchors}"
         )
         click.echo(
-            f"{events} events, {anchored}: {'all hold' if not breaks else f'{len(breaks)} broken'}."
+            f"{events} events, {anchored}: "
+            f"{'all valid' if not breaks else f'{len(breaks)} broken'}."
         )
     sys.exit(FAILED if breaks else 0)

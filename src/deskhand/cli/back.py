@@ -30,10 +30,10 @@ __all__ = ["sessions"]
 @click.argument("turns", default=1, type=click.IntRange(1))
 @config_option
 def undo(name: str, turns: int, config: str | None) -> None:
-    """Take back the last turn of a conversation, or as many as you say. Files that it changed
-    are put back, where nobody changed them since; sent messages stay as they are.
+    """Undo the last turn of a conversation, or the last N turns. Files that they changed are
+    restored, unless they were changed again since; sent messages are not affected.
 
-    What was taken back stays in the log, and what is running is interrupted.
+    Undone turns stay in the log. A running turn is interrupted.
 
     \b
     Examples:
@@ -47,7 +47,7 @@ def undo(name: str, turns: int, config: str | None) -> None:
 @click.argument("name")
 @config_option
 def retry(name: str, config: str | None) -> None:
-    """Take back the last turn, send its message again, and print the new answer.
+    """Undo the last turn, send its message again, and print the new answer.
 
     \b
     Example:
@@ -60,7 +60,7 @@ def retry(name: str, config: str | None) -> None:
 @click.argument("name")
 @config_option
 def branch(name: str, config: str | None) -> None:
-    """Continue from here in a second conversation. The first is not changed.
+    """Copy a conversation and continue in the copy. The original is not changed.
 
     \b
     Example:
@@ -77,9 +77,9 @@ def branch(name: str, config: str | None) -> None:
 def erase(name: str, keep_memories: bool, yes: bool, config: str | None) -> None:
     """Erase a conversation permanently. This cannot be undone.
 
-    What was remembered of it alone is erased too, with its history and from the files that show it.
-    What was also said elsewhere stays, and so do words that other conversations were told, and
-    files that agents made.
+    Memories that come only from this conversation are erased too, with their history and from the
+    files that list them. Memories that also come from elsewhere are kept, and so are other
+    conversations and files that agents created.
 
     \b
     Examples:
@@ -89,7 +89,9 @@ def erase(name: str, keep_memories: bool, yes: bool, config: str | None) -> None
     settings = load_settings(config)
     load_events(settings, name)
     shown = session_name(resolve_session_key(settings, name), settings)
-    if not yes and not click.confirm(f"Erase all that was said in “{shown}”? It cannot be undone."):
+    if not yes and not click.confirm(
+        f"Permanently erase the conversation “{shown}”? This cannot be undone."
+    ):
         fail("Nothing was erased.")
 
     async def use(store: SqliteStore) -> Gone:
@@ -103,7 +105,9 @@ def erase(name: str, keep_memories: bool, yes: bool, config: str | None) -> None
 
     gone = with_store(settings, use)
     stays = (
-        "What was remembered of it stays: deskhand memories" if keep_memories and gone.kept else ""
+        "Its memories are kept; list them with: deskhand memories"
+        if keep_memories and gone.kept
+        else ""
     )
     click.echo(
         (
@@ -126,7 +130,7 @@ def _run_command(name: str, command: str, config: str | None) -> NoReturn:
 
 @sessions.command()
 @click.argument("words", nargs=-1, required=True)
-@click.option("--session", "-s", default="", metavar="NAME", help="Only in this conversation.")
+@click.option("--session", "-s", default="", metavar="NAME", help="Search only this conversation.")
 @limit_option(20, most=1000)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 @config_option
@@ -146,10 +150,7 @@ def search(
         click.echo(to_json(hits))
         return
     if not hits:
-        click.echo(
-            "Nothing like that was said. Fewer words find more, and the beginning of a word "
-            "is enough."
-        )
+        click.echo("No messages found. Try fewer words, or only the beginning of a word.")
     zone = ZoneInfo(settings.config.timezone)
     for hit in hits:
         place = f"{escape_control(session_name(hit.session, settings))}  {format_local_time(hit.at, zone)}  event {hit.n}"  # noqa: E501

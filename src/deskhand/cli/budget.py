@@ -50,7 +50,7 @@ class Amount(click.ParamType[int]):
         except (ValueError, OverflowError):
             number = -1
         if number < 0:
-            self.fail(f"{value!r} is no number of tokens: write 50000, 50k or 2m", param, ctx)
+            self.fail(f"{value!r} is not a number of tokens: write 50000, 50k or 2m", param, ctx)
         return number
 
 
@@ -66,9 +66,9 @@ def with_ledger(settings: Settings, use: Callable[[BudgetLedger], Awaitable[T]])
 def budget() -> None:
     """Show and set token and cost limits.
 
-    A budget applies to everything here, to each person, agent, job or session, or for one by
-    its name. The most that a call may use is held before it is made: a budget is never overdrawn,
-    however much goes on at once.
+    A budget applies to all usage, to every person, agent, job or session, or to one of them by
+    name. The maximum that a call may use is reserved before the call, so a budget is never
+    exceeded, even with many calls at once.
 
     \b
     Examples:
@@ -118,7 +118,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
         print_table(("budget of", "used", "", ""), rows)
     tokens, micros = with_ledger(settings, read_month_usage)
     dollars = f", about {format_amount('usd', micros)}" if micros else ""
-    click.echo(f"All of this month: {format_amount('tokens', tokens)}{dollars}.")
+    click.echo(f"Total this month: {format_amount('tokens', tokens)}{dollars}.")
     if not settings.config.budgets:
         click.echo("No budget is set. Set one with: deskhand budget set all --tokens-per-day 2m")
 
@@ -167,8 +167,8 @@ def _to_dict(standing: LimitStanding) -> dict[str, Any]:
 def set_(whose: str, nothing: bool, config: str | None, **most: float | None) -> None:
     """Set a budget for WHOSE: all, person, agent, job, session, or one of them such as person:NAME.
 
-    Without a name it holds for each of them. What is not named here stays as it was. It holds from
-    the next call on.
+    Without a name, the budget applies to each of them. Limits that you do not set are kept. Changes
+    apply from the next call.
 
     \b
     Examples:
@@ -180,7 +180,7 @@ def set_(whose: str, nothing: bool, config: str | None, **most: float | None) ->
     settings = load_settings(config)
     given = {field: most[field] for field in BUDGET_FIELDS if most[field] is not None}
     if bool(given) == nothing:
-        fail("say what may be used, such as --tokens-per-day 500k, or --none", USAGE)
+        fail("set a limit, such as --tokens-per-day 500k, or --none", USAGE)
     before = settings.config.budgets.get(whose, Budget())
     after = Budget() if nothing else msgspec.structs.replace(before, **given)
     try:
@@ -219,7 +219,7 @@ def lift(whose: str, per: BudgetPeriod | None, config: str | None) -> None:
     settings = load_settings(config)
     of, name = _parse_key(whose)
     if of != "all" and not name:
-        fail(f"say whose: {of}:NAME; `deskhand budget` lists them", USAGE)
+        fail(f"name one, as {of}:NAME; list budgets with: deskhand budget", USAGE)
 
     async def use(ledger: BudgetLedger) -> list[LimitStanding]:
         return await ledger.lift(of, name, ME, per or "")
@@ -228,24 +228,23 @@ def lift(whose: str, per: BudgetPeriod | None, config: str | None) -> None:
     zero = [each.limit.field for each in chosen if not each.most]
     amounts = " ".join(f"--{field.replace('_', '-')} NUMBER" for field in zero)
     change = f"deskhand budget set {quote_key(whose)} {amounts}"
-    nothing = f"is 0, and lifting it adds 0: change it with {change}"
+    nothing = f"is 0, so lifting it has no effect; change it with: {change}"
     if zero and len(zero) == len(chosen):
         fail(f"the budget of {whose} {nothing}", USAGE)
     lifted = with_ledger(settings, use)
     if not lifted:
         limited = "no budget is set" if per is None else f"no budget for a {per} is set"
         fail(
-            f"{limited} for {whose}: nothing is to be lifted. `deskhand budget` lists what is set",
+            f"{limited} for {whose}, so there is nothing to lift; list budgets with: deskhand "
+            "budget",
             USAGE,
         )
-    further = "" if zero else "; go on with `continue` where it stopped"
+    further = "" if zero else "; write `continue` to resume"
     for each in lifted:
         if each.most:
-            click.echo(
-                escape_control(f"{each.limit.key}: {format_used(each)} are used now{further}.")
-            )
+            click.echo(escape_control(f"{each.limit.key}: {format_used(each)} are used{further}."))
     if zero:
-        click.echo(escape_control(f"deskhand: one budget of {whose} still {nothing}"), err=True)
+        click.echo(escape_control(f"deskhand: one of the budgets of {whose} {nothing}"), err=True)
 
 
 async def _select_limits(

@@ -21,8 +21,8 @@ from .temporary_app import with_app
 
 @click.group(cls=Listing)
 def cases() -> None:
-    """Run turns that you kept as tests, list and remove them. `deskhand replay SESSION --save NAME`
-    keeps one.
+    """Run, list and remove turns that are saved as tests. To save one: `deskhand replay SESSION
+    --save NAME`.
 
     \b
     Examples:
@@ -36,7 +36,7 @@ def cases() -> None:
 @limit_option()
 @config_option
 def list_(limit: int | None, config: str | None) -> None:
-    """List the cases, and what was asked in them.
+    """List the cases and their requests.
 
     \b
     Example:
@@ -52,26 +52,26 @@ def list_(limit: int | None, config: str | None) -> None:
         except ConfigError as error:
             rows.append((name, "", "", str(error)))
     if not rows:
-        click.echo("No cases yet. Make one of a turn: deskhand replay SESSION --save NAME")
+        click.echo("No cases yet. Save a turn as a case: deskhand replay SESSION --save NAME")
         return
-    print_table(("case", "conversation", "turn", "what was said"), rows)
+    print_table(("case", "conversation", "turn", "request"), rows)
 
 
 @cases.command()
 @click.argument("names", nargs=-1)
-@click.option("--model", "-m", default="", metavar="PROVIDER/NAME", help="Ask this model.")
+@click.option("--model", "-m", default="", metavar="PROVIDER/NAME", help="Use this model.")
 @click.option(
     "--system",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="With this file as SYSTEM.md.",
+    help="Use this file as SYSTEM.md.",
 )
-@click.option("--again", is_flag=True, help="Ask the model also where nothing has changed.")
+@click.option("--again", is_flag=True, help="Call the model even if nothing has changed.")
 @click.option(
     "--tokens",
     default=REPLAY_TOKENS,
     show_default=True,
     type=click.IntRange(1),
-    help="At most, for each.",
+    help="Maximum number of tokens for each case.",
 )
 @config_option
 def run(
@@ -82,10 +82,10 @@ def run(
     tokens: int,
     config: str | None,
 ) -> None:
-    """Run cases, all of them if none is named. Ends with 1 where one does not do what is expected.
+    """Run the named cases, or all of them. Exits with 1 if a result is not as expected.
 
-    Where a model would be asked what it was asked when the case was made, its reply is the recorded
-    one: nothing is spent. No tool is run in any case.
+    A request that is identical to the recorded one gets the recorded reply and costs nothing. No
+    tool is run.
 
     \b
     Examples:
@@ -96,7 +96,9 @@ def run(
     found = Cases(settings.home.cases)
     wanted = list(names) or found.list_names()
     if not wanted:
-        fail("there are no cases; make one of a turn: deskhand replay SESSION --save NAME", USAGE)
+        fail(
+            "there are no cases; save a turn as a case: deskhand replay SESSION --save NAME", USAGE
+        )
     read, broken = dict[str, SavedCase](), list[Verdict]()
     for name in wanted:
         try:
@@ -148,7 +150,7 @@ def _print_verdict(verdict: Verdict, settings: Settings) -> None:
 @click.argument("name")
 @config_option
 def remove(name: str, config: str | None) -> None:
-    """Remove a case. The conversation stays as it is.
+    """Remove a case. Its conversation is not changed.
 
     \b
     Example:

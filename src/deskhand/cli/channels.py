@@ -49,8 +49,8 @@ def list_(limit: int | None, config: str | None) -> None:
     found = settings.config.channels
     if not found:
         click.echo(
-            "No channels yet. With the token of a bot from @BotFather: deskhand channels "
-            "add telegram"
+            "No channels yet. Create a bot with @BotFather, then add it: deskhand channels add "
+            "telegram"
         )
         return
     health = anyio.run(ask_health, settings.home.socket)
@@ -77,8 +77,8 @@ def _describe_state(config: ChannelConfig, fact: HealthFact | None) -> tuple[str
 )
 @config_option
 def add(kind: str, name: str, config: str | None) -> None:
-    """Add a bot. Its token is asked for, or read from standard input. The platform is asked
-    whose it is first; the token goes to `.env` and never into the configuration.
+    """Add a bot. Its token is prompted for, or read from standard input. It is checked with the
+    platform first, and stored in `.env`, never in the configuration.
 
     \b
     Examples:
@@ -108,10 +108,10 @@ def add(kind: str, name: str, config: str | None) -> None:
             store_setting(settings, ["channels", name, key], value)
     except DeskhandError as error:
         fail(str(error), USAGE)
-    click.echo(f"{escape_control(met.name)} is added: {escape_control(met.link)}")
+    click.echo(f"Added {escape_control(met.name)}: {escape_control(met.link)}")
     click.echo(
-        "It works from the next start on: deskhand serve, or /restart. Write to it, and it "
-        "tells you a code."
+        "To use it, start or restart Deskhand: deskhand serve, or /restart. Then write to the "
+        "bot to get a pairing code."
     )
 
 

@@ -54,7 +54,7 @@ def chat(session: str, *, latest: bool, agent: str, model: str, config: str | No
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         fail(
             (
-                'this needs a terminal. Without one, ask: deskhand ask "…"  (all commands: '
+                'a chat needs a terminal. Without one, use: deskhand ask "…"  (all commands: '
                 "deskhand --help)"
             ),
             USAGE,
@@ -105,7 +105,11 @@ async def _resolve_session(
             return here[0]
     if "/" in given:
         if not any(row.session == given for row in known):
-            fail(f"there is no conversation {given!r}; `deskhand sessions list` shows them", USAGE)
+            fail(
+                f"there is no conversation {given!r}; list conversations with: deskhand "
+                "sessions list",
+                USAGE,
+            )
         return given
     if given:
         return session_key(agent, Address("terminal", chat=given))
@@ -195,10 +199,11 @@ class Chat:
     def _print_goodbye(self) -> None:
         if self.view.working:
             click.echo(
-                "It was still at work: it goes on when you come back, or where Deskhand runs."
+                "It was still working. It continues when you come back, or while Deskhand is "
+                "running."
             )
         click.echo(
-            f"Come back with: {escape_control(resume_command(self._session, self._settings))}"
+            f"Continue with: {escape_control(resume_command(self._session, self._settings))}"
         )
 
     # ------------------------------------------------------------------ what is seen
@@ -233,14 +238,14 @@ class Chat:
 
     def _render_status(self) -> str:
         if self._now() - self._pressed_at < LEAVE_WINDOW_S:
-            return "Ctrl+C again leaves."
+            return "Press Ctrl+C again to quit."
         if self._stopping:
             return "stopping …"
         elsewhere = "" if self._app.dispatch.is_driving else "  connected to the running Deskhand"
         if self.view.ask is not None:
-            return f"waits for you  Ctrl+C stops{elsewhere}"
+            return f"waiting for you  Ctrl+C stops{elsewhere}"
         if self.view.working:
-            return f"at work  Ctrl+C stops; what you write now reaches it at once{elsewhere}"
+            return f"working  Ctrl+C stops; it reads new messages at once{elsewhere}"
         return f"{session_name(self._session, self._settings)}{elsewhere}"
 
     # ------------------------------------------------------------------ what is done

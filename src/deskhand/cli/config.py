@@ -212,7 +212,7 @@ def import_(ctx: click.Context, file: str, write: bool, config: str | None) -> N
         target = settings.file
         if target.exists():
             write_private_file(target.with_name(f"{target.name}.bak"), read_text(target))
-            click.echo(f"Kept the old one as {target.name}.bak.", err=True)
+            click.echo(f"Saved the old configuration as {target.name}.bak.", err=True)
         write_private_file(target, imported.text)
         for name in add_secrets(settings.home.env, imported.secrets):
             click.echo(f"Added {name} to {settings.home.env}.", err=True)
@@ -231,7 +231,7 @@ def _fail_unknown_key(key: str) -> NoReturn:
     near = keys.find_similar(key, Config)
     fail(
         f"there is no key {key!r}"
-        + (f"; did you mean {near!r}?" if near else "; `deskhand config` lists them"),
+        + (f"; did you mean {near!r}?" if near else "; list all keys with: deskhand config"),
         USAGE,
     )
 

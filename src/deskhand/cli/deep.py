@@ -33,13 +33,16 @@ POLL_S = 1.0
 @click.command()
 @click.argument("session", default="")
 @click.option("--follow", "-f", is_flag=True, help="Keep running, and print a line for each step.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON; with --follow an object a line.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON; with --follow, one object per line."
+)
 @limit_option()
 @config_option
 def deep(session: str, follow: bool, as_json: bool, limit: int | None, config: str | None) -> None:
     """Show the progress, usage and remaining budget of long-running work.
 
-    With SESSION: its tasks too. It is begun in a conversation, with /deep REQUEST or /goal TEXT.
+    With SESSION, also show its tasks. Start such work in a conversation: /deep REQUEST or /goal
+    TEXT.
 
     \b
     Examples:
@@ -50,7 +53,7 @@ def deep(session: str, follow: bool, as_json: bool, limit: int | None, config: s
     settings = load_settings(config)
     key = resolve_session_key(settings, session) if session else ""
     if follow and not key:
-        fail("--follow follows one conversation: name it, as `deskhand deep` lists them", USAGE)
+        fail("--follow needs the name of one conversation; list them with: deskhand deep", USAGE)
     if follow:
         _follow(settings, key, as_json)
         return
@@ -59,9 +62,9 @@ def deep(session: str, follow: bool, as_json: bool, limit: int | None, config: s
     if as_json:
         click.echo(hide(to_json(found)))
     elif not found:
-        which = f"{session} does not go on by itself" if session else "Nothing goes on by itself"
+        which = f"{session} has no long-running work" if session else "No long-running work"
         click.echo(
-            f"{escape_control(which)}. Begin it in a conversation: /deep REQUEST, or /goal TEXT."
+            f"{escape_control(which)}. Start it in a conversation: /deep REQUEST, or /goal TEXT."
         )
     elif key:
         click.echo(
@@ -75,7 +78,7 @@ def deep(session: str, follow: bool, as_json: bool, limit: int | None, config: s
             [_render_row(each, settings, hide) for each in found],
         )
     if found and not as_json and not has_driver(settings):
-        click.echo("Deskhand does not run now: it goes on with `deskhand serve`.", err=True)
+        click.echo("Deskhand is not running. To continue this work: deskhand serve", err=True)
 
 
 def _load_work(settings: Settings, key: str) -> list[LongWork]:
@@ -136,11 +139,13 @@ def _follow(settings: Settings, key: str, as_json: bool) -> None:
             rests = not await is_continuing(store, known, config, clock.now())
             if not rests and not told:
                 told = True
-                click.echo("Deskhand does not run now: it goes on with `deskhand serve`.", err=True)
+                click.echo(
+                    "Deskhand is not running. To continue this work: deskhand serve", err=True
+                )
             if rested and rests:  # twice: somebody's words may be on their way
-                return "It does not go on by itself now. Write in that conversation, and it may."
+                return "It has stopped. To continue it, write in that conversation."
             await anyio.sleep(POLL_S)
-        return "It does not go on by itself any more." if before else "It does not go on by itself."
+        return "It no longer continues by itself." if before else "It does not continue by itself."
 
     if said := with_store(settings, use):
         click.echo(said, err=as_json)

@@ -68,9 +68,7 @@ class Demo:
 
     async def run(self) -> int:
         settings = make_demo_settings(self._home)
-        self._print(
-            "A scripted model stands in for a real one; everything else is the real thing.", "dim"
-        )
+        self._print("The model is scripted; everything else is real.", "dim")
         async with open_app(settings, Parts(_refuse_model)) as app:
             await self._start()
             said = Said(Message("user", (Text(REQUEST_TEXT),)))
@@ -145,7 +143,7 @@ class Demo:
         self._print(f"\n$ kill -9 {self._child.pid}", "bold red")
         self._child.kill()
         await self._child.wait()
-        self._print("The process is gone, in the middle of posting.", "red")
+        self._print("The process was killed while it was posting.", "red")
         await anyio.sleep(PAUSE_S)
         self._print("$ deskhand   (started again)\n", "bold green")
         await self._start()
@@ -161,12 +159,14 @@ class Demo:
         self._print(
             (
                 f"In the log: {events} events; the hash chain "
-                f"{'holds' if not breaks else 'is broken'}."
+                f"{'is intact' if not breaks else 'is broken'}."
             ),
             "dim",
         )
         self._print(
-            "Nothing was lost, nothing was done twice, and what is unknown was said.", "bold"
+            "Nothing was lost or done twice, and the agent reported the call whose result is "
+            "unknown.",
+            "bold",
         )
         return 0 if done and not breaks else FAILED
 

@@ -16,7 +16,7 @@ from .plain import escape_control
 MAX_LINES = 20
 MAX_LINE_CHARS = 300
 """So many lines are shown of a change, and so much of each."""
-DIFF_HEADING = "What it would change, as the file is now:"
+DIFF_HEADING = "Changes it would make to the current file:"
 _STYLES = {"+": "good", "-": "bad", "@": "quiet", "…": "quiet", "\\": "quiet"}
 _COLORS: dict[str, dict[str, Any]] = {
     "good": {"fg": "green"},

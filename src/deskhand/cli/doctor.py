@@ -62,16 +62,16 @@ def _load_settings(config: str | None) -> Settings:
 def _repair(settings: Settings) -> None:
     try:
         for path in make_home(settings, settings.agents):
-            click.echo(f"made  {escape_control(str(path))}")
+            click.echo(f"created {escape_control(str(path))}")
         for _, finding in run(settings, lambda: run_probes(settings), log=False):
             if finding.fix is not None:
                 finding.fix()
-                click.echo(f"did   {escape_control(finding.remedy)}")
+                click.echo(f"fixed   {escape_control(finding.remedy)}")
     except DeskhandError as error:
         fail(str(error))
     except OSError as error:  # what follows tells why
         click.echo(
-            f"deskhand: not everything can be repaired: {error.filename}: {error.strerror}",
+            f"deskhand: some problems could not be repaired: {error.filename}: {error.strerror}",
             err=True,
         )
 

@@ -32,8 +32,10 @@ def run_cli() -> int:
     except OSError as error:
         _discard_output()
         if not isinstance(error, BrokenPipeError):
-            what = f"{error.filename}: {error.strerror}; `deskhand doctor` says what is wrong"
-            shown = what if error.filename else f"the output is not taken: {error.strerror}"
+            what = (
+                f"{error.filename}: {error.strerror}; check the installation with: deskhand doctor"
+            )
+            shown = what if error.filename else f"cannot write the output: {error.strerror}"
             with suppress(OSError):
                 sys.stderr.write(f"deskhand: {escape_control(shown)}\n")
         return FAILED

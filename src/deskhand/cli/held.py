@@ -30,8 +30,8 @@ from .table import print_table
 def held() -> None:
     """Review files that are withheld from prompts because of their source.
 
-    A file that tells an agent what to do is held back when content from outside went into it, when
-    somebody else wrote it, and when it was changed since you approved it.
+    A file that instructs an agent is held back if it contains untrusted content, if somebody else
+    wrote it, or if it was changed since you approved it.
 
     \b
     Examples:
@@ -63,7 +63,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     elif found:
         print_table(("agent", "why", "file"), [(each.agent, each.why, each.path) for each in found])
     else:
-        click.echo("Nothing is held back.")
+        click.echo("No files are held back.")
 
 
 @held.command("show")
@@ -102,7 +102,7 @@ def approve(path: str, yes: bool, agent: str, config: str | None) -> None:
             click.echo(escape_control(line))
     if not seen.digest:
         fail(f"{seen.path} cannot be approved: {seen.problem}")
-    if not yes and not click.confirm("Approve exactly this?", default=False):
+    if not yes and not click.confirm("Approve this version?", default=False):
         fail("nothing was changed")
 
     async def use(store: SqliteStore) -> None:
@@ -114,9 +114,7 @@ def approve(path: str, yes: bool, agent: str, config: str | None) -> None:
     if seen.bound:
         click.echo("If it changes, it is held back until you approve it again.")
     else:
-        click.echo(
-            "Deskhand writes this file itself, so later changes are not held back for that alone."
-        )
+        click.echo("Deskhand writes this file itself, so a change alone does not hold it back.")
 
 
 @held.command("forget")
@@ -125,7 +123,7 @@ def approve(path: str, yes: bool, agent: str, config: str | None) -> None:
 @agent_option
 @config_option
 def forget(path: str, yes: bool, agent: str, config: str | None) -> None:
-    """Revoke an approval. The file is used as it is then, and later changes are not noticed.
+    """Revoke an approval. The file is then used as it is, and later changes do not hold it back.
 
     \b
     Example:
@@ -134,7 +132,7 @@ def forget(path: str, yes: bool, agent: str, config: str | None) -> None:
     settings = load_settings(config)
     name = resolve_agent(settings, agent) if agent else ""
     if not yes and not click.confirm(
-        escape_control(f"Use {path} as it is from now on, whatever it says?"), default=False
+        escape_control(f"Use {path} from now on without checking it for changes?"), default=False
     ):
         fail("nothing was changed")
 
@@ -143,7 +141,7 @@ def forget(path: str, yes: bool, agent: str, config: str | None) -> None:
 
     if not with_store(settings, use):
         fail(f"{path!r} was not approved")
-    click.echo(escape_control(f"Taken back: {path}"))
+    click.echo(escape_control(f"Revoked the approval of {path}"))
 
 
 def _view_file(path: str, agent: str, config: str | None) -> HeldFileView:

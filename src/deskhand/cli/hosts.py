@@ -54,8 +54,8 @@ def hosts() -> None:
 def allow(host: str, after_reading: bool, agent: str, config: str | None) -> None:
     """Allow commands to reach a host over HTTP and HTTPS, in all conversations.
 
-    After something from outside was read, a page or a mail, it is asked about again: what was read
-    may want to send something there. With --after-reading it is not.
+    After a conversation has read untrusted content, such as a page or a mail, you are asked again,
+    since that content could try to send data there. With --after-reading you are not asked.
 
     \b
     Examples:
@@ -77,7 +77,7 @@ def allow(host: str, after_reading: bool, agent: str, config: str | None) -> Non
         grant = grant_host(entry, agent=name, session="", knowing=knowing, at=now, by=ME.id)
         await store.change([grant, note])
         click.echo(f"Commands of {name or 'every agent'} may reach {entry} now")
-        click.echo(f'Take it back with: deskhand hosts revoke "{entry}"')
+        click.echo(f'To revoke access: deskhand hosts revoke "{entry}"')
 
     with_store(settings, use)
 
@@ -110,19 +110,23 @@ def list_(used: bool, limit: int | None, config: str | None) -> None:
                 where = f"{use.session}  {use.host}:{use.port}"
                 click.echo(escape_control(f"{at}  {where}  {use.requests} times  {what}"))
             if not uses:
-                click.echo("No command has reached anything yet.")
+                click.echo("No command has connected to a host yet.")
             return
         lines = [
             f"{each}  every agent  (by the configuration)" for each in settings.config.egress.allow
         ]
         for grant in await list_grants(store):
             where = grant.session or grant.agent or "every agent"
-            reading = "  also after reading" if grant.knowing == READ_OUTSIDE else ""
+            reading = (
+                (", also after reading untrusted content") if grant.knowing == READ_OUTSIDE else ""
+            )
             lines.append(f"{grant.host}  {where}{reading}  (by {grant.by})")
         for line in lines[:limit]:
             click.echo(escape_control(line))
         if not lines:
-            click.echo("Commands reach no host. Allow one with: deskhand hosts allow pypi.org")
+            click.echo(
+                "Commands cannot reach any host. Allow one with: deskhand hosts allow pypi.org"
+            )
 
     with_store(settings, use)
 
@@ -132,7 +136,7 @@ def list_(used: bool, limit: int | None, config: str | None) -> None:
 @agent_option
 @config_option
 def revoke(host: str, agent: str, config: str | None) -> None:
-    """Revoke access to a host, in all conversations. It holds from the next connection on.
+    """Revoke access to a host, in all conversations. This applies from the next connection.
 
     \b
     Example:
@@ -153,7 +157,7 @@ def revoke(host: str, agent: str, config: str | None) -> None:
                 if entry in settings.config.egress.allow
                 else "not allowed"
             )
-            fail(f"{entry} is {how}: deskhand hosts list", FAILED)
-        click.echo(f"Taken back: {count}")
+            fail(f"{entry} is {how}; list hosts with: deskhand hosts list", FAILED)
+        click.echo(f"Revoked: {count}")
 
     with_store(settings, use)

@@ -61,9 +61,9 @@ def import_(  # noqa: PLR0913 -- one parameter for each option
     """Import from operator-ai, operator-use, agent_computer or openagent-core: agents, settings,
     users, conversations, jobs, memories, stored values, skills, tasks and notes.
 
-    Without a folder it looks where they usually lie. Until you say --yes it only reports what it
-    would take, what it would change, and what it leaves out, with the reasons. Run it as often as
-    you like: nothing is taken twice, and nothing there is changed.
+    Without a folder, the usual places are searched. Without --yes, it only reports what it would
+    import, change and leave out, with the reasons. You can run it any number of times: nothing is
+    imported twice, and the files of the other system are not changed.
 
     \b
     Examples:
@@ -77,12 +77,12 @@ def import_(  # noqa: PLR0913 -- one parameter for each option
         else [home for _, home in find_homes(settings, _current_folder())]
     )
     if not folders:
-        click.echo(f"No home of another system was found. Name its folder: {KNOWN_HOMES}.")
+        click.echo(f"No data of another system was found. Name its folder: {KNOWN_HOMES}.")
         return
     read = [(home, _read_home(home)) for home in folders]
     people = [person.name for _, found in read for person in found.people]
     if me and me not in people:
-        names = ", ".join(people) or "none that are known by name"
+        names = ", ".join(people) or "none"
         fail(
             (
                 f"there is no user {me!r} in {', '.join(str(home) for home in folders)}; there "
@@ -128,15 +128,13 @@ def _describe_next_step(
     owners = [person.name for _, found in read for person in found.people if person.owner]
     more = f" --me {me or owners[0]}" if me or owners else ""
     only = f" {format_home(settings, read[0][0])}" if len(read) == 1 else ""
-    said = (
-        f"Nothing was written. To take it over: deskhand import{escape_control(only + more)} --yes"
-    )
+    said = f"Nothing was written. To import it: deskhand import{escape_control(only + more)} --yes"
     if owners and not me:
         said += f"\nIf you are not {escape_control(owners[0])}, leave out --me."
     if len(read) > 1:
         said += (
-            "\nOne of them alone: name its folder. Where two of them set the same thing, the "
-            "first of them counts."
+            "\nTo import only one of them, name its folder. If two of them set the same thing, "
+            "the first one wins."
         )
     return said
 
@@ -152,7 +150,7 @@ def find_import_hint(settings: Settings) -> str:
         return await describe_offer(settings, store, here)
 
     found = _with_store(settings, False, use)
-    return f"{found} See what can be taken over: deskhand import" if found else ""
+    return f"{found} See what can be imported: deskhand import" if found else ""
 
 
 def _current_folder() -> Path | None:
@@ -200,7 +198,7 @@ def _import_home(
             and sum(len(each.conversation.lines) - each.first for each in planned.conversations)
             > LONG_IMPORT_LINES
         ):
-            click.echo("Taking it over; this takes a minute or two.", err=True)
+            click.echo("Importing; this takes a minute or two.", err=True)
         clock = SystemClock()
         taking = Taking(
             planned, settings, store, clock, start_jobs=how.start_jobs, skip_broken=how.skip_broken
@@ -238,7 +236,7 @@ def _import_home(
 def _render_broken(found: ImportedHome) -> Iterator[str]:
     """The files that cannot be read, where the rest is taken all the same."""
     if found.broken:
-        yield "\nCannot be read, and is left out:"
+        yield "\nLeft out because it cannot be read:"
     yield from (f"  {each.file}: {each.why}" for each in found.broken)
 
 
@@ -261,5 +259,5 @@ def _render_outcome(taken: AppliedPlan | None) -> Iterator[str]:
     if taken is None:
         return
     counted = render_counts((number, name) for name, number in taken.counts.items())
-    yield f"\nTook over {counted}." if counted else "\nThere was nothing new to take over."
+    yield f"\nImported {counted}." if counted else "\nThere was nothing new to import."
     yield from (f"  {note}" for note in taken.notes)

@@ -15,7 +15,7 @@ from .plain import escape_control
 from .run import agent_option, config_option, fail, load_settings, resolve_agent
 
 CONFIG_TEMPLATE = """\
-# Deskhand's configuration. Every key is optional; docs/configuration.md lists them, `deskhand config` shows what holds.
+# Deskhand's configuration. Every key is optional; docs/configuration.md lists them, `deskhand config` shows their values.
 
 # defaults:
 #   models: [anthropic/claude-sonnet-5]   # the first is used, the next when it fails; `deskhand model list`
@@ -24,16 +24,16 @@ CONFIG_TEMPLATE = """\
 # agents:
 #   main: {}
 # memory:
-#   inject_top_k: 3                       # memories told with a message, at most; 5 without it
-#   inject_min_relevance: 0.3             # how near they must be, from 0 to 1; 0.1 without it
-# timezone: Europe/Berlin                 # UTC without it
+#   inject_top_k: 3                       # most memories given with a message; default: 5
+#   inject_min_relevance: 0.3             # how relevant they must be, 0 to 1; default: 0.1
+# timezone: Europe/Berlin                 # default: UTC
 """  # noqa: E501
 ENV_TEMPLATE = """\
-# Keys, one a line; this file is readable by you alone.
+# Keys, one per line. Only you can read this file.
 # ANTHROPIC_API_KEY=
 """
 FOLDERS = ("logs", "state", "shared", "skills", "jobs", "prompts")
-FILE_DESCRIPTIONS = {".env": "keys of providers, readable by you alone", **FILE_PURPOSES}
+FILE_DESCRIPTIONS = {".env": "keys of providers; only you can read it", **FILE_PURPOSES}
 NAME_WIDTH = 24
 
 
@@ -41,8 +41,8 @@ NAME_WIDTH = 24
 @agent_option
 @config_option
 def init(agent: str, config: str | None) -> None:
-    """Create the home folder, a first configuration and the files you may fill in. What is there
-    already stays as it is; every agent of the configuration gets its own.
+    """Create the home folder, a first configuration, and files for each agent to fill in. Existing
+    files are not changed.
 
     \b
     Example:
@@ -54,18 +54,18 @@ def init(agent: str, config: str | None) -> None:
         made = make_home(settings, names)
     except OSError as error:
         where = f"{error.filename or settings.home.root}: {error.strerror}"
-        fail(f"cannot write {where}; set DESKHAND_HOME to a folder of yours")
+        fail(f"cannot write {where}; set DESKHAND_HOME to a folder that you can write")
     for line in _render_made(settings, made):
         click.echo(escape_control(line))
     if not made:
-        click.echo(f"Everything is there already: {settings.home.root}")
+        click.echo(f"Nothing to do: everything already exists in {settings.home.root}")
     if not settings.agent(resolve_agent(settings, agent)).models:
         click.echo("Next: choose a model: deskhand model use provider/name")
     from .importing import find_import_hint
 
     if moving := find_import_hint(settings):
-        click.echo(f"Moving in: {escape_control(moving)}")
-    click.echo("Talk to it: deskhand")
+        click.echo(escape_control(moving))
+    click.echo("Start a chat: deskhand")
 
 
 def make_home(settings: Settings, agents: Sequence[str]) -> list[Path]:
@@ -97,7 +97,7 @@ def _render_made(settings: Settings, made: Sequence[Path]) -> list[str]:
             if _find_base(path, bases) == base and path != base
         }
         if names:
-            lines.append(f"Made in {base}")
+            lines.append(f"Created in {base}")
         for path, name in names.items():
             about = "settings" if path == settings.file else FILE_DESCRIPTIONS.get(path.name, "")
             lines += [] if path.is_dir() else [f"  {name!s:<{NAME_WIDTH}}  {about}".rstrip()]

@@ -30,7 +30,7 @@ COMMAND_ALIASES = {
     "create": "add",
     "new": "add",
 }
-JOB_TEMPLATE = "---\nschedule: daily 09:00\ndescription: \n---\n\nWhat is to be done.\n"
+JOB_TEMPLATE = "---\nschedule: daily 09:00\ndescription: \n---\n\nWhat the agent should do.\n"
 
 
 class JobsGroup(Listing):
@@ -48,8 +48,8 @@ class JobsGroup(Listing):
 def jobs() -> None:
     """Manage scheduled and triggered jobs.
 
-    Each job is a folder in ~/.deskhand/jobs with a JOB.md: what is to be done, and above it when,
-    and for whom.
+    Each job is a folder in ~/.deskhand/jobs with a JOB.md: its schedule and other settings at the
+    top, and the prompt below.
 
     \b
     Examples:
@@ -76,9 +76,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     if as_json:
         click.echo(to_json(found))
     elif not found:
-        click.echo(
-            "There are no jobs yet. Six are ready but for a few blanks: deskhand jobs blueprints"
-        )
+        click.echo("No jobs yet. Create one from a template: deskhand jobs blueprints")
     else:
         zone = settings.config.timezone
         rows = [
@@ -92,7 +90,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
             )
             for each in found
         ]
-        print_table(("job", "", "next", "when", "counts", "last time"), rows)
+        print_table(("job", "", "next", "when", "counts", "last run"), rows)
 
 
 def describe_counts(job: JobRowView) -> str:
@@ -139,7 +137,7 @@ def _print_job(found: JobDetail, zone: str) -> None:
         if job.last_at
         else job.last_result,
         "for": job.person or ME.id,
-        "answers": f"go to {job.to}" if job.to else "go nowhere; they stand in the log",
+        "answers": f"sent to {job.to}" if job.to else "logged only",
         "hook": found.hook,
         "counts": describe_counts(job),
     }
@@ -196,7 +194,7 @@ def _print_job(found: JobDetail, zone: str) -> None:
 @click.option(
     "--slot",
     multiple=True,
-    metavar="BLANK=VALUE",
+    metavar="SLOT=VALUE",
     help="Value for a slot of the blueprint. Repeatable.",
 )
 @click.option("--dry-run", "-n", is_flag=True, help="Show the forecast, and create nothing.")
@@ -220,7 +218,7 @@ def add(name: str, dry_run: bool, config: str | None, **given: Any) -> None:
         )
         return
     made = with_jobs(settings, lambda here: here.pages.create(ME, draft))
-    click.echo(f"Made {escape_control(made.job.name)}: {escape_control(made.job.when)}.")
+    click.echo(f"Created {escape_control(made.job.name)}: {escape_control(made.job.when)}.")
     if made.job.next_at:
         click.echo(f"Next: {format_time(made.job.next_at, settings.config.timezone)}.")
     click.echo(escape_control(made.forecast))
@@ -233,10 +231,7 @@ def _make_draft(name: str, given: dict[str, Any]) -> JobDraft:
     ways = [key for key in ("file", "blueprint", "prompt") if given[key]]
     if len(ways) != 1:
         fail(
-            (
-                "say what it is by one of --prompt, --file and --blueprint; `deskhand jobs add "
-                "--help` has examples"
-            ),
+            "add one of --prompt, --file or --blueprint; `deskhand jobs add --help` has examples",
             USAGE,
         )
     if given["blueprint"]:
@@ -249,7 +244,8 @@ def _make_draft(name: str, given: dict[str, Any]) -> JobDraft:
         )
     if not name:
         fail(
-            'give it a name, as in: deskhand jobs add brief --schedule "daily 09:00" --prompt "…"',
+            'the job needs a name, as in: deskhand jobs add brief --schedule "daily 09:00" '
+            '--prompt "…"',
             USAGE,
         )
     if given["file"]:
@@ -272,7 +268,7 @@ def _collect_slots(given: tuple[str, ...], of: str) -> dict[str, str]:
     for each in given:
         key, equals, value = each.partition("=")
         if not equals:
-            fail(f"--slot {each!r}: write BLANK=VALUE, as in --slot time=07:30", USAGE)
+            fail(f"--slot {each!r}: write SLOT=VALUE, as in --slot time=07:30", USAGE)
         slots[key.strip()] = value
     found = next((each for each in BLUEPRINTS if each.name == of), None)
     if found is not None and sys.stdin.isatty():
@@ -303,7 +299,7 @@ def _print_preview(found: Preview, zone: str) -> None:
 )
 @config_option
 def edit(name: str, file: Any, config: str | None) -> None:
-    """Change a job's file. What cannot be is refused, and then nothing is changed.
+    """Change a job's file. If the new version is not valid, nothing is changed.
 
     \b
     Example:
@@ -354,15 +350,15 @@ def _set_enabled(name: str, on: bool, config: str | None) -> None:
     coming = (
         f"; next: {format_time(view.next_at, settings.config.timezone)}" if view.next_at else ""
     )
-    click.echo(f"{escape_control(name)} is {'on' if on else 'off'} now{coming}.")
+    click.echo(f"{escape_control(name)} is now {'enabled' if on else 'disabled'}{coming}.")
 
 
 @jobs.command()
 @click.argument("name")
 @config_option
 def remove(name: str, config: str | None) -> None:
-    """Remove a job and its folder. `deskhand jobs undo` restores it. What it did stays in the
-    log.
+    """Remove a job and its folder. `deskhand jobs undo` restores it. Its past runs stay in
+    the log.
 
     \b
     Example:
@@ -371,19 +367,20 @@ def remove(name: str, config: str | None) -> None:
     settings = load_settings(config)
     with_jobs(settings, lambda here: here.pages.remove(ME, name))
     click.echo(
-        f"Removed {escape_control(name)}. It comes back with: deskhand jobs undo {escape_control(name)}"  # noqa: E501
+        f"Removed {escape_control(name)}. Restore it with: deskhand jobs undo "
+        f"{escape_control(name)}"
     )
 
 
 @jobs.command()
 @click.argument("name", default="")
-@click.option("--redo", is_flag=True, help="Take back the latest undo of this job.")
+@click.option("--redo", is_flag=True, help="Redo the latest undone change of this job.")
 @config_option
 def undo(name: str, redo: bool, config: str | None) -> None:
     """Undo the last change or removal of a job; without a name, the latest change of any job.
 
-    What was written by hand is kept only where something wrote over it. Say it again to go further
-    back.
+    A version that you edited by hand can be restored only if a command overwrote it. Run this again
+    to go further back.
 
     \b
     Examples:
@@ -392,17 +389,19 @@ def undo(name: str, redo: bool, config: str | None) -> None:
       deskhand jobs undo brief --redo
     """
     if redo and not name:
-        fail("say which job, as in: deskhand jobs undo brief --redo", USAGE)
+        fail("name the job, as in: deskhand jobs undo brief --redo", USAGE)
     settings = load_settings(config)
     found = with_jobs(settings, lambda here: here.pages.undo(ME, name, again=redo))
     if found.job is None:
-        click.echo(f"{escape_control(found.name)} is gone, as it was before it was made.")
+        click.echo(f"Undid the creation of {escape_control(found.name)}. The job no longer exists.")
     else:
         click.echo(
-            f"{escape_control(found.name)} is as it was: {escape_control(found.job.when)} ({escape_control(found.job.state)})."  # noqa: E501
+            f"Restored {escape_control(found.name)}: {escape_control(found.job.when)} "
+            f"({escape_control(found.job.state)})."
         )
     click.echo(
-        f"Back again: deskhand jobs undo {escape_control(found.name)}{'' if redo else ' --redo'}"
+        "To reverse this: deskhand jobs undo "
+        f"{escape_control(found.name)}{'' if redo else ' --redo'}"
     )
 
 
@@ -435,8 +434,8 @@ def blueprints(name: str, limit: int | None, config: str | None) -> None:
 )
 @config_option
 def hook(name: str, github: bool, config: str | None) -> None:
-    """Create a new webhook secret for a job, and print it once. An older one is void.
-    It is for Standard Webhooks, or for the form of GitHub.
+    """Create a new webhook secret for a job, and print it once. An older one
+    stops working. Requests are signed as in Standard Webhooks, or as GitHub signs them.
 
     \b
     Examples:
@@ -453,8 +452,8 @@ def hook(name: str, github: bool, config: str | None) -> None:
         if not found.hook:
             fail(
                 (
-                    f"{name!r} takes no webhooks; add the line `on: webhook` first: deskhand "
-                    f"jobs edit {name}"
+                    f"the job {name!r} has no webhook trigger; add the line `on: webhook` first: "
+                    f"deskhand jobs edit {name}"
                 ),
                 USAGE,
             )
@@ -463,11 +462,12 @@ def hook(name: str, github: bool, config: str | None) -> None:
 
     path = with_app(settings, use, drive=False)
     click.echo(
-        f"Address: {path}   (behind the name under which others reach this Deskhand: see web.hosts)"
+        f"Address: {path}   (on the host name under which this Deskhand is reachable: see "
+        "web.hosts)"
     )
     click.echo(f"Secret:  {secret}")
-    form = "GitHub does (X-Hub-Signature-256)" if github else "Standard Webhooks say"
-    click.echo(f"Copy it now: it is not shown again. Sign as {form}.")
+    form = "as GitHub does (X-Hub-Signature-256)" if github else "as in Standard Webhooks"
+    click.echo(f"Copy it now: it is not shown again. Sign requests {form}.")
 
 
 for each in COMMANDS:

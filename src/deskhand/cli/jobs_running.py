@@ -50,7 +50,7 @@ def with_jobs(settings: Settings, use: Callable[[JobWiring], Awaitable[T]]) -> T
 def warn_if_no_driver(settings: Settings) -> None:
     """That nothing runs jobs now, where that is so."""
     if not has_driver(settings):
-        click.echo("deskhand: nobody runs jobs now; start Deskhand with `deskhand serve`", err=True)
+        click.echo("deskhand: jobs are not running; start Deskhand with: deskhand serve", err=True)
 
 
 @click.command()
@@ -60,10 +60,9 @@ def warn_if_no_driver(settings: Settings) -> None:
 )
 @config_option
 def run(name: str, wait: bool, config: str | None) -> None:
-    """Run a job now, once. The service runs it where there is one; otherwise it runs right here.
+    """Run a job once, now. The service runs it if it is running; otherwise this terminal does.
 
-    Exit codes: 0 done, or its prerun said that nothing is to be done; 1 it failed; 3 it waits for
-    an approval.
+    Exit codes: 0 done, or its prerun found nothing to do; 1 failed; 3 waiting for an approval.
 
     \b
     Examples:
@@ -76,19 +75,21 @@ def run(name: str, wait: bool, config: str | None) -> None:
         ran = with_jobs(settings, lambda here: _run_in_service(here, settings, name, wait=wait))
         if ran is None:
             click.echo(
-                f"{escape_control(name)} runs now; see: deskhand jobs runs {escape_control(name)}"
+                f"{escape_control(name)} is running; see: deskhand jobs runs {escape_control(name)}"
             )
             sys.exit(0)
     elif has_driver(settings):
         fail(
-            "another terminal is open, which runs no jobs: close it, or start the service "
-            "with `deskhand serve`"
+            "another terminal is using Deskhand, and terminals do not run jobs: close it, or "
+            "start the service with: deskhand serve"
         )
     else:
         ran = with_app(settings, lambda app: run_here(app, name))
         shown = bool(ran.session)
     if ran.state in OPEN_STATES:
-        click.echo(f"{escape_control(name)} goes on when Deskhand runs: deskhand serve", err=True)
+        click.echo(
+            f"{escape_control(name)} continues when Deskhand is running: deskhand serve", err=True
+        )
         sys.exit(NEEDS_APPROVAL)
     said = STATE_TEXTS["done"] if shown and ran.state == "done" else describe_outcome(ran)
     click.echo(
@@ -131,8 +132,8 @@ async def run_here(app: App, name: str) -> Run:
     if to is not None and ran[0].state in ("done", "error") and to.channel not in OWN_SURFACES:
         click.echo(
             (
-                f"What it says to {escape_control(to.channel)} is sent when Deskhand runs: "
-                "deskhand serve"
+                f"Its messages to {escape_control(to.channel)} are sent when Deskhand is "
+                "running: deskhand serve"
             ),
             err=True,
         )
@@ -184,7 +185,7 @@ def runs(name: str, limit: int, as_json: bool, config: str | None) -> None:
     else:
         zone = settings.config.timezone
         print_table(
-            ("when", "what became of it", "conversation"),
+            ("when", "result", "conversation"),
             [(format_time(r.due_at, zone), r.result, r.name) for r in found],
         )
 
@@ -212,7 +213,7 @@ def forecast(name: str, config: str | None) -> None:
 @click.argument("why", default="paused by hand")
 @config_option
 def pause(why: str, config: str | None) -> None:
-    """Pause all jobs until `deskhand jobs resume`. What goes on is not stopped.
+    """Pause all jobs until `deskhand jobs resume`. Jobs that are running are not stopped.
 
     \b
     Example:
@@ -223,7 +224,7 @@ def pause(why: str, config: str | None) -> None:
         await app.features.jobs.api.pause(ME, why)
 
     with_app(load_settings(config), use, drive=False)
-    click.echo("No job runs now. Let them go on with: deskhand jobs resume")
+    click.echo("Jobs are paused. Resume them with: deskhand jobs resume")
 
 
 @click.command()
@@ -241,7 +242,9 @@ def resume(config: str | None) -> None:
 
     why = with_app(load_settings(config), use, drive=False)
     click.echo(
-        f"They go on. They were paused: {escape_control(why)}" if why else "They were not paused."
+        f"Jobs resumed. The reason for the pause was: {escape_control(why)}"
+        if why
+        else "Jobs were not paused."
     )
 
 

@@ -19,7 +19,7 @@ from .pastes import Pastes
 ANSWER_KEYS = {"y": "once", "a": "always", "n": "no", "N": "never", "e": "each"}
 MAX_HISTORY_CHARS = 20_000
 """Something longer was pasted; it is not kept in the history of what was typed."""
-LOCAL_COMMANDS = {"quit": "leave; the conversation stays"}
+LOCAL_COMMANDS = {"quit": "quit; the conversation is kept"}
 """Commands of this terminal alone."""
 
 

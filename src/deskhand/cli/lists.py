@@ -33,7 +33,7 @@ from .table import print_table
 @config_option
 def tools(name: str, agent: str, limit: int | None, config: str | None) -> None:
     """List an agent's tools with their effect and their approximate size in tokens. With a NAME,
-    show what models are told of that tool.
+    show the description of that tool that models get.
 
     \b
     Examples:
@@ -85,7 +85,7 @@ def _print_tool(name: str, found: Tools) -> None:
     tool = found.get(TOOL_ALIASES.get(name, name))
     if tool is None:
         near = get_close_matches(name, found, 1)
-        meant = f"did you mean {near[0]!r}?" if near else "`deskhand tools` lists those that it has"
+        meant = f"did you mean {near[0]!r}?" if near else "list its tools with: deskhand tools"
         fail(f"this agent has no tool {name!r}; {meant}", USAGE)
     (schema,) = make_schemas({name: tool})
     deferred = "" if tool.spec in list_offered_specs(found, SessionOptions()) else ", deferred"

@@ -32,7 +32,7 @@ def logs(follow: bool, limit: int, config: str | None) -> None:
     path = settings.home.log
     found = _read_last_lines(path, limit)
     if not found and limit and not follow:
-        click.echo(f"Nothing was logged yet: only what goes wrong is, to {path}")
+        click.echo(f"Nothing was logged yet. Only problems are logged, to {path}")
         return
     for line in found:
         click.echo(escape_control(line))

@@ -102,7 +102,9 @@ def list_(
     elif not found:
         chosen = scope or scope_id or which
         click.echo(
-            "No memory is like that." if chosen else "Nothing is remembered yet: tell an agent to.",
+            "No matching memories."
+            if chosen
+            else "No memories yet. Ask an agent to remember something.",
             err=True,
         )
     else:
@@ -150,10 +152,11 @@ def stats(config: str | None) -> None:
         rows.append([f"{each.scope} {each.owner}".strip(), *map(str, numbers)])
     print_table(["WHOSE", "MEMORIES", "HELD", "PINNED", "CANDIDATES", "CLOSED"], rows)
     for model, count in vectors.items():
-        click.echo(f"{count} found by meaning, by {model}")
+        click.echo(f"{count} searched by meaning, with {model}")
     if not vectors:
         click.echo(
-            "All are found by words: pip install 'deskhand[memory]' also finds them by meaning.",
+            "Memories are searched by words. To search them by meaning, too: pip install "
+            "'deskhand[memory]'",
             err=True,
         )
 
@@ -190,7 +193,7 @@ def search(
     if as_json:
         click.echo(to_json([{"relevance": round(near, 3), "fact": fact} for fact, near in found]))
     elif not found:
-        click.echo("Nothing is remembered about that.", err=True)
+        click.echo("No matching memories.", err=True)
     else:
         _print_facts(settings, [fact for fact, _ in found])
 
@@ -209,7 +212,7 @@ async def _open_meaning(
             made += more
         memory.meaning = meaning
     except (ConfigError, ModelError) as error:
-        click.echo(f"deskhand: by words alone: {escape_control(str(error))}", err=True)
+        click.echo(f"deskhand: searched by words only: {escape_control(str(error))}", err=True)
 
 
 @memories.command()
@@ -298,8 +301,8 @@ def undo(
     config: str | None,
 ) -> None:
     """Undo the last change of a memory: written, replaced or forgotten.
-    Without a number: to the one that changed last. With --since memory is put back to how it was
-    then, all of it or a part.
+    Without a number, the latest change is undone. With --since, all memories, or some of them, are
+    restored to their state at that time.
 
     \b
     Examples:
@@ -310,12 +313,12 @@ def undo(
     settings = load_settings(config)
     if since is not None:
         if number is not None:
-            fail("say a number, or --since: not both", USAGE)
+            fail("give a number or --since, not both", USAGE)
         _restore(settings, since, FactChoice("", owner, writer or ""), yes)
         return
     if writer or owner or yes:
         fail(
-            "--writer, --scope-id and --yes go with --since: say since when, or leave them out",
+            "--writer, --scope-id and --yes need --since",
             USAGE,
         )
 
@@ -337,7 +340,7 @@ def undo(
         f"#{fact.id} {'holds again' if held else 'is taken back'}: {escape_control(fact.text)}"
     )
     if before.superseded_by and held:
-        click.echo(f"#{before.superseded_by}, which had come in its place, is taken back.")
+        click.echo(f"#{before.superseded_by}, which had replaced it, is no longer active.")
 
 
 def _restore(settings: Settings, since: str, some: FactChoice, yes: bool) -> None:
@@ -347,15 +350,14 @@ def _restore(settings: Settings, since: str, some: FactChoice, yes: bool) -> Non
     if then is None:
         fail(
             (
-                f"--since {since!r} is no time between 1970 and now: write 90m, 2h, 3d, 14:30, "
-                "or '2026-11-22 14:30'"
+                f"--since {since!r} is not a time between 1970 and now: write 90m, 2h, 3d, "
+                "14:30, or '2026-11-22 14:30'"
             ),
             USAGE,
         )
     said = (
-        f"Put memory back to how it was on {format_local_time(then, zone)}? What was "
-        "written since is taken "
-        "back."
+        f"Restore memory to its state of {format_local_time(then, zone)}? Everything written "
+        "since then is undone."
     )
     if not yes and not click.confirm(said):
         fail("Nothing was changed.")
@@ -368,12 +370,11 @@ def _restore(settings: Settings, since: str, some: FactChoice, yes: bool) -> Non
 
     before, after = _with_memory(settings, use)
     click.echo(
-        f"Memory is as it was on {format_local_time(then, zone)}: {after:,} memories hold, "
-        f"{before:,} "
-        "did before."
+        f"Restored memory to its state of {format_local_time(then, zone)}: {after:,} active "
+        f"memories, {before:,} before."
     )
     click.echo(
-        "What was taken back stays in the history: deskhand memories why NUMBER, undo NUMBER",
+        "Undone changes stay in the history: deskhand memories why NUMBER, undo NUMBER",
         err=True,
     )
 
@@ -402,12 +403,12 @@ def promote(number: int, config: str | None) -> None:
     if fact.valid_to is not None:
         fail(
             (
-                f"#{number} is closed ({fact.closed_why}): `deskhand memories undo {number}` "
-                "opens it again"
+                f"#{number} is closed ({fact.closed_why}): reopen it with: deskhand memories "
+                f"undo {number}"
             ),
             USAGE,
         )
-    click.echo(f"#{number} is told from now on: {escape_control(fact.text)}")
+    click.echo(f"Approved #{number}: {escape_control(fact.text)}")
 
 
 @memories.command()
@@ -447,8 +448,8 @@ def forget(number: int, erase: bool, config: str | None) -> None:
 
 def _fail_unknown(number: int) -> NoReturn:
     fail(
-        f"there is no memory #{number}: `deskhand memories` lists them"
+        f"there is no memory #{number}; list memories with: deskhand memories"
         if number
-        else "nothing is remembered",
+        else "there are no memories",
         USAGE,
     )

@@ -70,7 +70,7 @@ def list_(provider: str, limit: int | None, config: str | None) -> None:
             else f"{format_gigabytes(weights.size_bytes)}: deskhand model pull {name}"
         )
         providers.append((PROVIDER, ready, f"{PROVIDER}/{name}"))
-    providers.append(("scripted", "for a look around, without any model", "scripted/echo"))
+    providers.append(("scripted", "to try Deskhand without a model", "scripted/echo"))
     print_table(("provider", "ready?", "where"), providers[:limit])
     click.echo(f"Chosen: {', '.join(settings.config.defaults.models) or 'none'}")
 

@@ -25,8 +25,8 @@ POLL_S = 0.02
 @config_option
 @click.pass_context
 def open_(ctx: click.Context, config: str | None) -> None:
-    """Open the web page in your browser, signed in. Where Deskhand does not run yet, it is started
-    here, and works until you end it with Ctrl+C.
+    """Open the web page in your browser, signed in. If Deskhand is not running, it is started
+    here, and runs until you press Ctrl+C.
 
     \b
     Example:
@@ -56,13 +56,13 @@ def make_login_link(settings: Settings, url: str, user: str = OWNER_NAME) -> str
 
 def show_page(settings: Settings, address: str, *, browser: bool) -> None:
     """Say where the page is, and open it where there is a screen to open it on."""
-    click.echo(f"The page: {escape_control(address)}")
+    click.echo(f"Web page: {escape_control(address)}")
     screen = settings.environment.get("DISPLAY") or settings.environment.get("WAYLAND_DISPLAY")
     if browser and (screen or sys.platform == "darwin"):
         webbrowser.open(address)
     if "#login=" in address:
         click.echo(
-            "The link logs one browser in, within ten minutes; deskhand login prints another.",
+            "The link signs in one browser, within ten minutes. For another link: deskhand login",
             err=True,
         )
 

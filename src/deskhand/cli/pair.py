@@ -31,8 +31,8 @@ ROLE_DESCRIPTIONS = {
 def pair() -> None:
     """Approve people who messaged your bot and received a code.
 
-    A code holds for an hour, once, for who was told it. After five codes that do not hold none is
-    taken for an hour.
+    A code is valid for an hour, once, and only for the person who received it. After five wrong
+    codes, no code is accepted for an hour.
 
     \b
     Examples:
@@ -71,13 +71,13 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     zone = ZoneInfo(settings.config.timezone)
     if locked:
         click.echo(
-            f"After too many bad codes none is taken until {format_local_time(locked, zone)}.",
+            f"Too many wrong codes: no code is accepted until {format_local_time(locked, zone)}.",
             err=True,
         )
     if not found:
         click.echo(
-            "No pairing requests. Somebody new who writes to your bot gets a code, and is "
-            "listed here."
+            "No pairing requests. People who write to your bot for the first time get a code and "
+            "are listed here."
         )
         return
     now = SystemClock().now()
@@ -85,7 +85,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
         (each.code, _describe_requester(each), f"{ceil((each.expires_at - now) / 60)} minutes")
         for each in found
     ]
-    print_table(("code", "who", "holds for"), rows)
+    print_table(("code", "who", "expires in"), rows)
 
 
 @pair.command()
@@ -105,14 +105,14 @@ def approve(code: str, user: str, role: str, yes: bool, config: str | None) -> N
     \b
     Roles:
       owner     may do everything
-      approver  may talk, and answer what waits for approval
+      approver  may talk, and answer approval requests
       member    may talk
       viewer    may only read
-    Further roles stand in the configuration (roles.NAME.agents).
+    Define more roles in the configuration (roles.NAME.agents).
 
-    Without --user and --role, the very first one to be let in is you, the owner; in a script say
-    --yes. Everybody after that is a member unless --role says otherwise. A user that there is keeps
-    their roles.
+    Without --user and --role, the very first person becomes the owner, so it should be you; in a
+    script, add --yes. Everybody after that becomes a member, unless you set --role. Existing users
+    keep their roles.
 
     \b
     Examples:
@@ -135,8 +135,8 @@ def approve(code: str, user: str, role: str, yes: bool, config: str | None) -> N
         if nobody and user and not role and user not in users:
             fail(
                 (
-                    f"{user} would be the first to be let in: say --role owner if that is you, "
-                    "else --role member"
+                    f"{user} would be the first user: add --role owner if that is you, otherwise "
+                    "--role member"
                 ),
                 USAGE,
             )
@@ -150,7 +150,7 @@ def approve(code: str, user: str, role: str, yes: bool, config: str | None) -> N
 
     let_in = with_people(settings, use)
     click.echo(
-        f"Let in: {describe_user(let_in)}, known as "
+        f"Approved: {describe_user(let_in)}, known as "
         f"{', '.join(format_identity(each) for each in let_in.identities)}"
     )
 
@@ -158,11 +158,11 @@ def approve(code: str, user: str, role: str, yes: bool, config: str | None) -> N
 def _ask_whether_owner() -> None:
     if not sys.stdin.isatty():
         fail(
-            "nothing was changed: say --yes if that is you, or who else it is with --user "
-            "NAME --role ROLE"
+            "nothing was changed: add --yes if that is you, or name the person with --user NAME "
+            "--role ROLE"
         )
-    if not click.confirm("Is it you?"):
-        fail("not let in; say who it is: --user NAME --role ROLE")
+    if not click.confirm("Is this you?"):
+        fail("not approved; name the person: --user NAME --role ROLE")
 
 
 def describe_user(user: User) -> str:
@@ -179,7 +179,7 @@ def describe_user(user: User) -> str:
 @click.argument("code")
 @config_option
 def refuse(code: str, config: str | None) -> None:
-    """Refuse a person. They hear nothing of it.
+    """Refuse a person. They are not notified.
 
     \b
     Example:

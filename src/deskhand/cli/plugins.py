@@ -35,7 +35,7 @@ def plugins() -> None:
 @limit_option()
 @config_option
 def list_(limit: int | None, config: str | None) -> None:
-    """List loaded and available plugins. Only the first are imported.
+    """List loaded and available plugins. Available plugins are not imported.
 
     \b
     Example:
@@ -65,8 +65,8 @@ def list_(limit: int | None, config: str | None) -> None:
 @click.argument("name")
 @config_option
 def enable(name: str, config: str | None) -> None:
-    """Enable a plugin, now and at every start. It runs with your rights: enable what you have read
-    or trust.
+    """Enable a plugin, now and at every start. It runs with your permissions: enable only plugins
+    that you have read or trust.
 
     \b
     Example:
@@ -81,7 +81,8 @@ def enable(name: str, config: str | None) -> None:
     _write_plugins(settings, wanted)
     plugin = next(each for each in tried.loaded if each.name == name)
     click.echo(
-        f"{name} is on: {_describe_contents(plugin)}. A Deskhand that is running takes it up now."
+        f"Enabled {name}: {_describe_contents(plugin)}. If Deskhand is running, it loads the "
+        "plugin now."
     )
 
 
@@ -97,9 +98,9 @@ def disable(name: str, config: str | None) -> None:
     """
     settings = load_settings(config)
     if name not in settings.config.plugins:
-        fail(f"{name!r} is not on; `deskhand plugins list` shows what is")
+        fail(f"{name!r} is not enabled; list plugins with: deskhand plugins list")
     _write_plugins(settings, edit_plugin_names(settings, drop=name))
-    click.echo(f"{name} is off. A Deskhand that is running lets go of it now.")
+    click.echo(f"Disabled {name}. If Deskhand is running, it unloads the plugin now.")
 
 
 def _describe_contents(plugin: LoadedPlugins) -> str:
@@ -111,7 +112,9 @@ def _describe_contents(plugin: LoadedPlugins) -> str:
 
 def _describe_failure(failed: FailedPlugin, settings: Settings) -> str:
     there = ", ".join(list_plugins(settings.home)) or "none"
-    return f"{failed.name!r} is not enabled: {failed.place}: {failed.why}. Plugins here: {there}"
+    return (
+        f"{failed.name!r} is not enabled: {failed.place}: {failed.why}. Available plugins: {there}"
+    )
 
 
 def _with_plugins(settings: Settings, names: Sequence[str]) -> Settings:

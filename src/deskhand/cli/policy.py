@@ -71,9 +71,9 @@ MAX_EXAMPLES = 10
 
 def place_options(command: C) -> C:
     """Where a call would be made."""
-    command = click.option("--group", is_flag=True, help="As in a group chat.")(command)
+    command = click.option("--group", is_flag=True, help="As if in a group chat.")(command)
     return click.option(
-        "--channel", default="terminal", help="On this channel.", show_default=True
+        "--channel", default="terminal", help="As if on this channel.", show_default=True
     )(command)
 
 
@@ -101,7 +101,7 @@ def policy() -> None:
 @click.option(
     "--untrusted", is_flag=True, help="As if the conversation had read untrusted content."
 )
-@click.option("--planning", is_flag=True, help="In plan mode.")
+@click.option("--planning", is_flag=True, help="As if in plan mode.")
 @config_option
 def why_(
     tool: str,
@@ -113,8 +113,8 @@ def why_(
     """Explain what happens when the agent calls TOOL with these ARGUMENTS (JSON, or the text of the
     first one).
 
-    Prints the verdict, the answer of each check, each rule that was looked at and why it does not
-    match, and standing answers to exactly this call.
+    Prints the verdict, the answer of each check, each rule that was considered and why it does not
+    match, and standing answers to this exact call.
 
     \b
     Examples:
@@ -149,7 +149,7 @@ def _print_why(settings: Settings, found: Why) -> None:
         )
     )
 
-    click.echo("Checks (the strictest answer wins, and of equally strict ones the first):")
+    click.echo("Checks (the strictest answer wins; of equally strict answers, the first):")
     for result in found.checks:
         verdict = result.decision.verdict
         click.echo(
@@ -158,19 +158,19 @@ def _print_why(settings: Settings, found: Why) -> None:
         )
 
     if found.rules:
-        click.echo("Rules, from the top:")
+        click.echo("Rules, in order:")
     for looked in found.rules:
         _print_rule(settings, looked)
     if not found.rules or found.rules[-1].misfit:
         click.echo(
-            "No rule fits: what stays within the workspace and the conversation is free, "
-            "all else is asked."
+            "No rule matches: calls that stay within the workspace and the conversation are "
+            "allowed, all others need approval."
         )
 
     if found.grant is not None:
         click.echo(
-            f"Said for good: {escape_control(found.grant.reason)}; `deskhand approvals "
-            "grants` shows it."
+            f"Standing answer: {escape_control(found.grant.reason)}. List standing answers with: "
+            "deskhand approvals grants"
         )
     if found.opens is not None:
         rule = found.opens
@@ -181,7 +181,7 @@ def _print_why(settings: Settings, found: Why) -> None:
             )
         )
     elif decision.verdict != "allow":
-        click.echo("No rule changes this.")
+        click.echo("No rule can change this.")
 
 
 def _coloured(verdict: Verdict, width: int = 0) -> str:
@@ -230,7 +230,7 @@ def show(agent: str, config: str | None) -> None:
     for each, role in settings.config.roles.items():
         if role.posture is not None:
             click.echo(
-                escape_control(f"  -  for the role {each} it is {role.posture}, if that is less")
+                escape_control(f"  -  for the role {each}: {role.posture}, if that is stricter")
             )
     click.echo(escape_control(f"Tools: {', '.join(tools) or 'none'}"))
 
@@ -239,10 +239,10 @@ def show(agent: str, config: str | None) -> None:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @config_option
 def test(file: Path, config: str | None) -> None:
-    """Check a file of calls against the verdicts you expect. Ends with 1 where one is another.
+    """Check a file of calls against the verdicts you expect. Exits with 1 if a verdict differs.
 
     \b
-    FILE is YAML: a list of calls, each with `tool` and `expect`, and if you like
+    FILE is YAML: a list of calls, each with `tool` and `expect`, and optionally
     `arguments`, `agent`, `as`, `channel`, `group`, `untrusted`, `host`,
     `planning` and `because` (a part of the reason):
       - {tool: shell, arguments: "rm -r build", as: kids, expect: deny}
@@ -309,8 +309,8 @@ def what_if(
     """Replay recent calls under the rules in RULES, and show which decisions would change.
 
     RULES is YAML: a list of rules, or any of the keys policy, posture, roles, agents and defaults.
-    With --who it shows instead what somebody could make the agent do, under these rules or the
-    present ones.
+    With --who, it shows instead what this user or role could make the agent do, under these rules
+    or the current ones.
 
     \b
     Examples:
@@ -327,7 +327,7 @@ def what_if(
     if who:
         _print_possible_calls(other, resolve_agent(other, agent), who, place, as_json=as_json)
     elif rules is None:
-        fail("name a file of rules, or somebody with --who", USAGE)
+        fail("name a file of rules, or a user or role with --who", USAGE)
     else:
         _print_replay(settings, other, days, as_json=as_json)
 
@@ -350,7 +350,7 @@ def _print_replay(settings: Settings, other: Settings, days: int, *, as_json: bo
         return
     zone = ZoneInfo(settings.config.timezone)
     click.echo(
-        f"{len(found)} of {len(every)} calls in the last {days} days would be decided otherwise."
+        f"{len(found)} of {len(every)} calls in the last {days} days would be decided differently."
     )
     if not every:
         return
@@ -405,7 +405,7 @@ def _print_possible_calls(
         if not may_talk(
             principal, agent, {name: role.agents for name, role in settings.config.roles.items()}
         ):
-            fail(f"{who} may not talk to {agent}, and so makes it do nothing", FAILED)
+            fail(f"{who} may not talk to {agent}, and so cannot make it do anything", FAILED)
         return list_capabilities(
             settings, agent, tools, principal, place["channel"], group=place["group"]
         )
@@ -416,16 +416,16 @@ def _print_possible_calls(
         return
     if stranger:
         click.echo(
-            "A stranger who writes is not let in, and makes it do nothing. What a stranger "
-            "wrote may still be read, in"
-            " a page, a mail or a file; then this holds for the owner, who asked for it:"
+            "Messages from strangers are refused, so they cannot make the agent do anything. The "
+            "agent may still read text that a stranger wrote, in a page, a mail or a file. After "
+            "that, this applies to the owner who asked for it:"
         )
         print_table(
             ("tool", "effect", "verdict"), [(each.tool, each.effect, each.after) for each in found]
         )
         return
     rows = [(each.tool, each.effect, each.verdict, each.after) for each in found]
-    print_table(("tool", "effect", "verdict", "after something from outside"), rows)
+    print_table(("tool", "effect", "verdict", "after untrusted content"), rows)
 
 
 def _load_tools(settings: Settings, name: str) -> Tools:

@@ -27,7 +27,7 @@ COLORS = {"bad": "red", "look": "yellow"}
 @limit_option()
 @config_option
 def proposals(every: bool, limit: int | None, config: str | None) -> None:
-    """List skills that agents propose. None of them is active before you take it.
+    """List skills that agents propose. None of them is active until you accept it.
 
     \b
     Examples:
@@ -43,7 +43,7 @@ def proposals(every: bool, limit: int | None, config: str | None) -> None:
     if not rows:
         click.echo(
             "No skills are proposed."
-            + ("" if every else " Those that were decided: deskhand skills proposals --all")
+            + ("" if every else " To include decided ones: deskhand skills proposals --all")
         )
         return
     shown = [
@@ -104,12 +104,12 @@ def _render_proposal(row: StoredProposal, settings: Settings) -> Iterator[str]:
                 f"{score.with_it.tokens:,} tokens ({score.without.tokens:,}){unknown}"
             )
     elif row.state == "proposed":
-        yield f"It was not tried on recorded turns yet: deskhand skills try {row.id}"
+        yield f"Not tested on recorded turns yet: deskhand skills try {row.id}"
     if row.state in ("accepted", "kept"):
-        yield f"Take it out: deskhand skills revert {row.id}"
+        yield f"Remove it: deskhand skills revert {row.id}"
     if row.state == "proposed":
         yield (
-            f"Take it: deskhand skills accept {row.id}   Turn it down: deskhand skills reject "
+            f"Accept it: deskhand skills accept {row.id}   Reject it: deskhand skills reject "
             f"{row.id}"
         )
 
@@ -125,8 +125,8 @@ def render_finding(finding: ScanFinding) -> str:
 @click.argument("number", type=click.IntRange(1))
 @config_option
 def try_(number: int, config: str | None) -> None:
-    """Replay recorded turns of its conversation with a proposed skill. It asks models; no tool is
-    run.
+    """Replay recorded turns of its conversation with a proposed skill. This calls models; no tool
+    is run.
 
     \b
     Example:
@@ -150,8 +150,8 @@ def try_(number: int, config: str | None) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask again.")
 @config_option
 def accept(number: int, untrusted: bool, yes: bool, config: str | None) -> None:
-    """Accept a proposed skill. Its agent has it from its next step on. `deskhand undo` takes it
-    out again.
+    """Accept a proposed skill. Its agent can use it from its next step on. `deskhand undo` removes
+    it again.
 
     \b
     Example:
@@ -169,7 +169,7 @@ def accept(number: int, untrusted: bool, yes: bool, config: str | None) -> None:
     if not yes:
         for line in with_app(settings, render, drive=False):
             click.echo(escape_control(line))
-        if not click.confirm("Take it in?", default=False):
+        if not click.confirm("Accept it?", default=False):
             fail("nothing was changed")
     row = with_app(settings, use, drive=False)
     click.echo(
@@ -177,8 +177,8 @@ def accept(number: int, untrusted: bool, yes: bool, config: str | None) -> None:
         "workspace."
     )
     click.echo(
-        "If turns that use it end badly more often than before, it is taken out again, and "
-        "you are told."
+        "If turns that use it fail more often than before, it is removed again, and you are "
+        "notified."
     )
 
 
@@ -186,8 +186,8 @@ def accept(number: int, untrusted: bool, yes: bool, config: str | None) -> None:
 @click.argument("number", type=click.IntRange(1))
 @config_option
 def revert(number: int, config: str | None) -> None:
-    """Remove a skill that you accepted. What was changed in it by hand since stays, and you
-    are told.
+    """Remove a skill that you accepted. Changes that were made to it by hand are kept and
+    reported.
 
     \b
     Example:
@@ -198,12 +198,12 @@ def revert(number: int, config: str | None) -> None:
         return await app.features.reviewing.proposals.revert(number, ME)
 
     row = with_app(load_settings(config), use, drive=False)
-    click.echo(f"Taken out: {escape_control(row.name)}. `deskhand undo --redo` puts it back.")
+    click.echo(f"Removed {escape_control(row.name)}. To restore it: deskhand undo --redo")
 
 
 @click.command("reject")
 @click.argument("number", type=click.IntRange(1))
-@click.option("--why", default="", help="For the record.")
+@click.option("--why", default="", help="Reason, kept with the proposal.")
 @config_option
 def reject(number: int, why: str, config: str | None) -> None:
     """Reject a proposal. No skill of this name is proposed again.
@@ -216,6 +216,4 @@ def reject(number: int, why: str, config: str | None) -> None:
     async def use(app: App) -> StoredProposal:
         return await app.features.reviewing.proposals.reject(number, ME, why)
 
-    click.echo(
-        f"Turned down: {escape_control(with_app(load_settings(config), use, drive=False).name)}"
-    )
+    click.echo(f"Rejected {escape_control(with_app(load_settings(config), use, drive=False).name)}")

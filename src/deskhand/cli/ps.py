@@ -53,8 +53,8 @@ def list_(all_: bool, as_json: bool, limit: int | None, config: str | None) -> N
         click.echo(to_json(found))
     elif not found:
         click.echo(
-            "Nothing runs beside a conversation."
-            + ("" if all_ else " With --all: what has ended lately.")
+            "No background commands are running."
+            + ("" if all_ else " To include those that ended recently, add --all.")
         )
     else:
         zone = ZoneInfo(settings.config.timezone)
@@ -75,8 +75,8 @@ def list_(all_: bool, as_json: bool, limit: int | None, config: str | None) -> N
 @click.argument("process_id", metavar="ID")
 @config_option
 def kill(process_id: str, config: str | None) -> None:
-    """Stop a background command and everything it started. Its conversation is notified. The
-    beginning of an id is enough.
+    """Stop a background command and everything it started. Its conversation is notified. A
+    unique prefix of the id is enough.
 
     \b
     Example:
@@ -86,11 +86,11 @@ def kill(process_id: str, config: str | None) -> None:
     live = [each for each in _list_processes(settings) if each.is_live and has_driver(settings)]
     found = [each for each in live if each.id.startswith(process_id)]
     if len(found) != 1:
-        which = "several begin" if found else "nothing that runs begins"
-        fail(f"{which} with {process_id!r}; `deskhand ps` shows what there is", USAGE)
+        which = "several commands match" if found else "no running command matches"
+        fail(f"{which} {process_id!r}; list them with: deskhand ps", USAGE)
     stop = stop_process(found[0].id, by=ME.id)
     with_store(settings, lambda store: store.change((stop,)))
-    click.echo(f"Ended {found[0].id}: {shorten_line(found[0].command, 200)}")
+    click.echo(f"Stopped {found[0].id}: {shorten_line(found[0].command, 200)}")
 
 
 def _list_processes(settings: Settings) -> list[Process]:

@@ -45,26 +45,29 @@ class _Asked(msgspec.Struct, frozen=True):
 @click.command()
 @click.argument("session")
 @click.argument("turn", default=0, type=click.IntRange(0), metavar="[TURN]")
-@click.option("--model", "-m", default="", metavar="PROVIDER/NAME", help="Ask this model.")
+@click.option("--model", "-m", default="", metavar="PROVIDER/NAME", help="Use this model.")
 @click.option(
     "--skill",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="With this skill.",
+    help="Use this skill.",
 )
 @click.option(
     "--system",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="With this file as SYSTEM.md.",
+    help="Use this file as SYSTEM.md.",
 )
-@click.option("--compare", is_flag=True, help="Show what is different, side by side.")
+@click.option("--compare", is_flag=True, help="Show the differences side by side.")
 @click.option(
-    "--save", default="", metavar="NAME", help="Make this turn a test: `deskhand cases run NAME`."
+    "--save",
+    default="",
+    metavar="NAME",
+    help="Save this turn as a test for `deskhand cases run NAME`.",
 )
 @click.option(
     "--word",
     "words",
     multiple=True,
-    help="With --save: this must stand in the answer. May be repeated.",
+    help="With --save: text that the answer must contain. Repeatable.",
 )
 @click.option(
     "--turns", "listed", is_flag=True, help="List the turns of the conversation with their numbers."
@@ -84,12 +87,11 @@ def replay(  # noqa: PLR0913 -- one parameter for each option
     as_json: bool,
     config: str | None,
 ) -> None:
-    """Run a turn of SESSION again, the last or number TURN, and see what another model, prompt or
-    skill makes of it.
+    """Replay a turn of SESSION, the last or number TURN, with another model, prompt or skill.
 
-    No tool is run: calls get the results that are in the log, and those that were not made then are
-    told so. Without anything to try nothing is asked either, and it must come out byte for byte as
-    it did; it ends with 1 if not.
+    No tool is run: calls get the results that are in the log, and calls that are not in the log get
+    an error. Without another model, prompt or skill, no model is called either, and the result must
+    be identical to the log, byte for byte; exits with 1 if it is not.
 
     \b
     Examples:
@@ -138,7 +140,7 @@ async def _replay(app: App, asked: _Asked, wanted: ReplayOptions) -> int:
             )
             for each in split_recordings(asked.session, log)
         ]
-        print_table(("turn", "began", "what was said"), rows)
+        print_table(("turn", "began", "request"), rows)
         return 0
     recorded = await replaying.load_recording(asked.session, asked.turn)
     if asked.save:
@@ -146,8 +148,7 @@ async def _replay(app: App, asked: _Asked, wanted: ReplayOptions) -> int:
         case = make_case(found, replaying.models(asked.session)[0], app.redact, asked.words)
         path = Cases(app.settings.home.cases).write(asked.save, case)
         click.echo(
-            f"Saved: {escape_control(str(path))}. What is expected stands there; change it "
-            "as you like."
+            f"Saved: {escape_control(str(path))}. To change what is expected, edit this file."
         )
         click.echo(f"Run it: deskhand cases run {asked.save}")
         return 0
@@ -187,11 +188,10 @@ def render_replay(found: Replayed, *, compare: bool) -> Iterator[str]:
     now = found.now
     if not found.asked:
         what = (
-            f"events: {len(found.events)}, replies of models: {now.steps}, calls of tools: "
-            f"{len(now.calls)}"
+            f"events: {len(found.events)}, model replies: {now.steps}, tool calls: {len(now.calls)}"
         )
-        yield f"From the log alone; {what}. " + (
-            "Every byte is the same." if found.same else "It is not the same:"
+        yield f"Replayed from the log; {what}. " + (
+            "The result is identical." if found.same else "The result differs:"
         )
     elif compare:
         yield from _render_numbers(was, now)
@@ -204,8 +204,7 @@ def render_replay(found: Replayed, *, compare: bool) -> Iterator[str]:
     if found.asked:
         used = f"{found.spent.input_tokens:,} tokens read, {found.spent.output_tokens:,} written"
         yield (
-            f"Asked for real: {', '.join(now.models) or 'nobody answered'}; {used}. No tool was "
-            "run."
+            f"Models called: {', '.join(now.models) or 'none answered'}; {used}. No tool was run."
         )
 
 

@@ -13,40 +13,40 @@ COMMANDS = {
     "hosts": ("deskhand.cli.hosts:hosts", "Show and set which hosts commands may reach."),
     "secrets": ("deskhand.cli.secrets:secrets", "Manage keys that commands use and never see."),
     "ask": ("deskhand.cli.ask:ask", "Ask one question and print the answer."),
-    "demo": ("deskhand.cli.demo:demo", "See it work, be killed and come back: 60 seconds, no key."),
+    "demo": ("deskhand.cli.demo:demo", "Watch it work, crash and recover: 60 seconds, no key."),
     "policy": (
         "deskhand.cli.policy:policy",
-        "Show and test what is allowed, asked about or refused.",
+        "Show, explain and test the rules for tool calls.",
     ),
     "approvals": (
         "deskhand.cli.approvals:approvals",
-        "List and answer what waits for your approval.",
+        "List and answer approval requests.",
     ),
     "sessions": (
         "deskhand.cli.back:sessions",
         "List, read, export, undo and branch conversations.",
     ),
-    "undo": ("deskhand.cli.undo:undo", "Take back what agents changed in files and stored values."),
+    "undo": ("deskhand.cli.undo:undo", "Undo changes of agents to files and stored values."),
     "written": ("deskhand.cli.written:written", "Review what agents changed in your folders."),
     "setup": (
         "deskhand.cli.setup:setup",
         "Choose a model, your time zone and your name, and store keys.",
     ),
-    "init": ("deskhand.cli.init:init", "Make the home folder and a first configuration."),
+    "init": ("deskhand.cli.init:init", "Create the home folder and a first configuration."),
     "import": (
         "deskhand.cli.importing:import_",
-        "Import from another system, with all that it knows.",
+        "Import settings and data from another system.",
     ),
     "config": (
         "deskhand.cli.config:config",
-        "Show and change the configuration, or import another's.",
+        "Show, change and import the configuration.",
     ),
-    "model": ("deskhand.cli.model:model", "List, choose, fetch and try models."),
-    "agents": ("deskhand.cli.agents:agents", "List, make and remove agents."),
-    "tools": ("deskhand.cli.lists:tools", "List what agents can do."),
+    "model": ("deskhand.cli.model:model", "List, choose, download and test models."),
+    "agents": ("deskhand.cli.agents:agents", "List, create and remove agents."),
+    "tools": ("deskhand.cli.lists:tools", "List the tools of agents."),
     "skills": ("deskhand.cli.skills:skills", "List the skills, and undo changes to bundled ones."),
     "plugins": ("deskhand.cli.plugins:plugins", "List, enable and disable plugins."),
-    "deep": ("deskhand.cli.deep:deep", "Follow long work that goes on by itself."),
+    "deep": ("deskhand.cli.deep:deep", "Show and follow long-running work."),
     "budget": ("deskhand.cli.budget:budget", "Show and set token and cost limits."),
     "memories": ("deskhand.cli.memories:memories", "List, search, explain and restore memories."),
     "values": ("deskhand.cli.values:values", "Read and write values that an agent has stored."),
@@ -56,21 +56,21 @@ COMMANDS = {
         "List and add channels, such as a Telegram bot.",
     ),
     "pair": ("deskhand.cli.pair:pair", "Approve people who messaged your bot."),
-    "tokens": ("deskhand.cli.tokens:tokens", "Make, list and revoke tokens for the API."),
-    "login": ("deskhand.cli.tokens:login", "Print a link that logs in one browser."),
+    "tokens": ("deskhand.cli.tokens:tokens", "Create, list and revoke API tokens."),
+    "login": ("deskhand.cli.tokens:login", "Print a link that signs in one browser."),
     "open": ("deskhand.cli.open:open_", "Open the page; start Deskhand if it is not running."),
     "serve": ("deskhand.cli.serve:serve", "Run the server; restart it if it fails."),
     "service": ("deskhand.cli.units:service", "Install Deskhand as a service of this machine."),
     "status": (
         "deskhand.cli.status:status",
-        "Show whether it works, what waits and what is wrong.",
+        "Show the state of Deskhand, open requests and problems.",
     ),
     "alerts": ("deskhand.cli.alerts:alerts", "Show alerts."),
     "doctor": ("deskhand.cli.doctor:doctor", "Check the installation, and repair it."),
     "logs": ("deskhand.cli.logs:logs", "Show the log."),
     "ps": ("deskhand.cli.ps:ps", "List and stop background processes."),
     "held": ("deskhand.cli.held:held", "List and approve files that are held back from prompts."),
-    "failed": ("deskhand.cli.failed:failed", "List what failed for good, and try it again."),
+    "failed": ("deskhand.cli.failed:failed", "List and retry permanent failures."),
     "trace": (
         "deskhand.cli.trace:trace",
         "Show each call of a conversation: time, tokens, status.",
@@ -79,11 +79,11 @@ COMMANDS = {
         "deskhand.cli.replay:replay",
         "Run a turn again with another model, prompt or skill.",
     ),
-    "cases": ("deskhand.cli.cases:cases", "Run turns that you kept as tests."),
-    "audit": ("deskhand.cli.audit:audit", "Prove that the log was not changed."),
+    "cases": ("deskhand.cli.cases:cases", "Run turns that are saved as tests."),
+    "audit": ("deskhand.cli.audit:audit", "Verify that the log was not changed."),
     "uninstall": (
         "deskhand.cli.uninstall:uninstall",
-        "Show what was made on this machine, and remove it.",
+        "List or remove what Deskhand created on this machine.",
     ),
     "version": ("deskhand.cli.lists:version", "Show the version."),
 }
@@ -104,7 +104,7 @@ ALIASES = {
 
 SECTIONS = (
     ("Talk", ("open", "ask", "approvals", "sessions", "undo", "written", "demo")),
-    ("Without being asked", ("memories", "jobs", "deep")),
+    ("Jobs and memory", ("memories", "jobs", "deep")),
     (
         "Set up",
         (
@@ -120,10 +120,10 @@ SECTIONS = (
             "values",
         ),
     ),
-    ("Let it reach more", ("allow", "hosts", "secrets", "held")),
+    ("Access", ("allow", "hosts", "secrets", "held")),
     ("People", ("users", "channels", "pair", "tokens", "login")),
     (
-        "Look after it",
+        "Maintenance",
         (
             "serve",
             "service",
@@ -147,7 +147,7 @@ SECTIONS = (
 
 EXAMPLES = """\b
 Examples:
-  deskhand                              talk to it
+  deskhand                              start a chat
   deskhand ask "what is in this folder?"
   git diff | deskhand ask "review this"
   deskhand doctor --fix
@@ -188,10 +188,10 @@ class LazyGroup(click.Group):
             hint = (
                 f"did you mean '{near[0]}'?"
                 if near
-                else f'to ask something, write: deskhand ask "{args[0]} …"'
+                else f'to ask something, run: deskhand ask "{args[0]} …"'
             )
             if args[0] in ("chat", "run", "talk"):
-                hint = "to talk to it, write: deskhand"
+                hint = "to start a chat, run: deskhand"
             ctx.fail(f"there is no command '{args[0]}'; {hint}")
         return super().resolve_command(ctx, args)
 
@@ -220,7 +220,7 @@ class LazyGroup(click.Group):
 )
 @click.option("--config", metavar="FILE", help="Use this configuration file.")
 @click.option(
-    "--verbose", "-v", is_flag=True, help="Show the log here too; `logs -f` shows it beside a chat."
+    "--verbose", "-v", is_flag=True, help="Print the log here, too; during a chat, use `logs -f`."
 )
 @click.version_option(package_name="deskhand", message="deskhand %(version)s")
 @click.pass_context
@@ -235,8 +235,8 @@ def cli(  # noqa: PLR0913 -- one parameter for each option
 ) -> None:
     """A personal AI agent on your own machine.
 
-    Without a command you talk to it here. It loses no message, repeats no effect, and asks before
-    it does what matters.
+    Run it without a command to start a chat. It loses no message, repeats no action, and asks
+    before it does anything important.
     """
     if ctx.invoked_subcommand is None:
         from .chat import chat

@@ -142,7 +142,7 @@ def load_service_settings(config: str | None, *, quiet: bool) -> Settings:
         click.echo(f"deskhand: {escape_control(warning)}", err=True)
     if settings.problem and not quiet:
         click.echo(f"deskhand: {escape_control(settings.problem)}", err=True)
-        click.echo("deskhand: until that is mended, the last good configuration holds.", err=True)
+        click.echo("deskhand: until it is fixed, the last valid configuration is used.", err=True)
     return settings
 
 
@@ -218,5 +218,5 @@ def with_store(settings: Settings, use: Callable[[SqliteStore], Awaitable[T]]) -
 
 def _format_error(error: BaseException) -> str:
     if isinstance(error, OSError):
-        return f"{error.filename}: {error.strerror}; `deskhand doctor` says what is wrong"
+        return f"{error.filename}: {error.strerror}; check the installation with: deskhand doctor"
     return str(error)

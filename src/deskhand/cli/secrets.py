@@ -24,8 +24,8 @@ from .run import ME, USAGE, Listing, config_option, fail, limit_option, load_set
 def secrets() -> None:
     """Manage keys and tokens that commands use without seeing them.
 
-    The value is put into requests on their way out, only for the hosts that a rule names, and taken
-    out of what comes back. No file, no log and no model ever has it.
+    The value is added to outgoing requests, only for the hosts that a rule names, and removed from
+    the responses. Commands, logs and models never see it.
 
     \b
     Examples:
@@ -56,12 +56,12 @@ def set_(name: str, keyring: bool, variable: str, config: str | None) -> None:
     """
     settings = load_settings(config)
     if keyring and variable:
-        fail("a secret is in the keyring or in the environment, not in both", USAGE)
+        fail("a secret can be stored in the keyring or read from the environment, not both", USAGE)
     value = ""
     if not variable:
         asked = sys.stdin.isatty()
         value = (
-            click.prompt(f"The value of {name}", hide_input=True, err=True)
+            click.prompt(f"Value of {name}", hide_input=True, err=True)
             if asked
             else sys.stdin.read()
         )
@@ -82,7 +82,9 @@ def set_(name: str, keyring: bool, variable: str, config: str | None) -> None:
     _add_audit_note(settings, "secret set", name)
     click.echo(f"{name} is kept {place}")
     if not rules:
-        click.echo(f"No command may use it yet. Say where: deskhand secrets rule {name} HOST")
+        click.echo(
+            f"No command may use it yet. Name a host for it: deskhand secrets rule {name} HOST"
+        )
 
 
 def _describe_file(settings: Settings) -> str:
@@ -123,9 +125,11 @@ def list_(limit: int | None, config: str | None) -> None:
                 )
             )
         if not entry.rules:
-            click.echo(f"  no command may use it: deskhand secrets rule {name} HOST")
+            click.echo(
+                f"  no command may use it; name a host for it: deskhand secrets rule {name} HOST"
+            )
     if not entries:
-        click.echo("No secrets yet. Keep one with: deskhand secrets set NAME")
+        click.echo("No secrets yet. Store one with: deskhand secrets set NAME")
 
 
 @secrets.command("rule")
@@ -135,7 +139,7 @@ def list_(limit: int | None, config: str | None) -> None:
     "--header",
     default=BEARER,
     show_default=True,
-    help="{} is the value, {basic:USER} a password of USER.",
+    help="{} stands for the value, {basic:USER} for USER with the value as the password.",
 )
 @click.option(
     "--method", "methods", multiple=True, help="Only requests with this method. Repeatable."
@@ -164,7 +168,7 @@ def rule(name: str, host: str, drop: bool, config: str | None, **wanted: Any) ->
         if drop:
             count = known.remove_rules(name, host.lower())
             _add_audit_note(settings, "secret rule dropped", f"{name} {host}")
-            click.echo(f"Taken back: {count}")
+            click.echo(f"Rules removed: {count}")
             return
         made = known.add_rule(
             name, SecretRule(host, **{key: value for key, value in wanted.items() if value})
@@ -172,7 +176,9 @@ def rule(name: str, host: str, drop: bool, config: str | None, **wanted: Any) ->
     except (DeskhandError, OSError) as error:
         fail(str(error), USAGE)
     _add_audit_note(settings, "secret rule", f"{name} {made.host}")
-    click.echo(f"{name} goes to {made.host} as {made.header.partition(':')[0]}, and nowhere else")
+    click.echo(
+        f"{name} is sent to {made.host} as {made.header.partition(':')[0]}, and nowhere else"
+    )
     click.echo(f"If commands may not reach that host yet: deskhand hosts allow {made.host}")
 
 
@@ -192,7 +198,7 @@ def remove(name: str, config: str | None) -> None:
     except (DeskhandError, OSError) as error:
         fail(str(error), USAGE)
     _add_audit_note(settings, "secret removed", name)
-    click.echo(f"{name} is gone")
+    click.echo(f"Deleted {name}")
 
 
 def _add_audit_note(settings: Settings, what: str, subject: str) -> None:

@@ -29,7 +29,7 @@ from .run import USAGE, config_option, fail, is_verbose, load_service_settings, 
     type=int,
     hidden=True,
     metavar="PID",
-    help="Be the process that works, for this parent.",
+    help="Run as the worker process of this parent.",
 )
 @click.option(
     "--open", "-o", "open_", is_flag=True, help="Open the web page in a browser, signed in."
@@ -38,9 +38,9 @@ from .run import USAGE, config_option, fail, is_verbose, load_service_settings, 
 def serve(worker: int | None, open_: bool, config: str | None) -> None:
     """Run the server until Ctrl+C or SIGTERM.
 
-    A second process does the work and is started again when it asks for that; SIGHUP has it read
-    the configuration anew, as it does when the file changes. Terminals may talk beside it. Only one
-    may serve a home.
+    The server runs in a worker process, which is restarted when needed. It reloads the
+    configuration when the file changes, or on SIGHUP. You can chat in terminals at the same time.
+    Only one server can use a home folder.
 
     \b
     Examples:
@@ -58,7 +58,7 @@ def serve(worker: int | None, open_: bool, config: str | None) -> None:
     except ConfigError as error:
         fail(str(error), USAGE)
     _acquire_service_lock(settings)
-    click.echo(f"Deskhand works until you end it (Ctrl+C). Its log: {settings.home.log}")
+    click.echo(f"Deskhand is running. Press Ctrl+C to stop it. Log: {settings.home.log}")
     command = [
         sys.executable,
         "-P",
@@ -124,7 +124,7 @@ def _acquire_service_lock(settings: Settings) -> None:
         if acquire_lock(home.serve_lock, Holder(os.getpid(), now)) is not None:
             return
     except OSError as error:
-        fail(f"{error.filename}: {error.strerror}; `deskhand doctor` says what is wrong")
+        fail(f"{error.filename}: {error.strerror}; check the installation with: deskhand doctor")
     holder = read_holder(home.serve_lock) or Holder()
     since = datetime.fromtimestamp(holder.since, ZoneInfo(settings.config.timezone)).strftime(
         "%Y-%m-%d %H:%M"
@@ -132,7 +132,7 @@ def _acquire_service_lock(settings: Settings) -> None:
     who = (
         f"process {holder.pid} has served {home.root} since {since}"
         if holder.pid
-        else f"{home.root} is served"
+        else f"{home.root} is already being served"
     )
     url = read_address(home)
     where = f", at {url}" if url else ""

@@ -80,7 +80,7 @@ def list_(limit: int, as_json: bool, config: str | None) -> None:
         )
         for row in rows
     ]
-    print_table(("name", "last", "turns", "it began with"), shown)
+    print_table(("name", "last", "turns", "first message"), shown)
 
 
 @sessions.command()
@@ -120,7 +120,7 @@ def show(name: str, config: str | None) -> None:
 @click.option(
     "--compaction",
     type=int,
-    help=("Only what was said before this compaction: 1 is the first, -1 the last."),
+    help="Only what was said before this compaction: 1 is the first, -1 the last.",
 )
 @config_option
 def export(name: str, form: str, compaction: int | None, config: str | None) -> None:
@@ -150,7 +150,7 @@ def import_(file: str, agent: str, config: str | None) -> None:
     """Import a conversation from JSON Lines of role and content, as `export --format jsonl` writes
     them.
 
-    It becomes a conversation that can be gone on with; the same file is read in once.
+    You can continue the imported conversation. A file is imported only once.
 
     \b
     Example:
@@ -182,12 +182,14 @@ def import_(file: str, agent: str, config: str | None) -> None:
         return written
 
     if with_store(settings, use):
-        click.echo(f"Read {sum(line.role in ('user', 'assistant') for line in lines)} messages.")
+        click.echo(
+            f"Imported {sum(line.role in ('user', 'assistant') for line in lines)} messages."
+        )
         if reader.left_out:
-            click.echo(f"Left out {reader.left_out} lines of other roles.", err=True)
+            click.echo(f"Skipped {reader.left_out} lines with other roles.", err=True)
     else:
-        click.echo("This file was read in before.")
-    click.echo(f"Go on with it: {resume_command(session, settings)}")
+        click.echo("This file was imported before.")
+    click.echo(f"Continue it with: {resume_command(session, settings)}")
 
 
 def _read_file(path: Path) -> bytes:
@@ -223,5 +225,8 @@ def load_events(settings: Settings, name: str) -> list[Recorded]:
 
     events = with_store(settings, use)
     if not events:
-        fail(f"there is no conversation {name!r}; `deskhand sessions list` shows them", USAGE)
+        fail(
+            f"there is no conversation {name!r}; list conversations with: deskhand sessions list",
+            USAGE,
+        )
     return events

@@ -76,7 +76,8 @@ def setup(  # noqa: PLR0913 -- one parameter for each option
 ) -> None:
     """Choose a model, your time zone and your name, and store keys. Run it again at any time.
 
-    It asks in a terminal, and Enter keeps what is set. With any of these options it asks nothing.
+    It asks for each value in a terminal; Enter keeps the current one. With any option below, it
+    does not ask.
 
     \b
     Examples:
@@ -90,14 +91,17 @@ def setup(  # noqa: PLR0913 -- one parameter for each option
     name = resolve_agent(settings, agent)
     ask = wanted == SetupOptions()
     if ask and not (sys.stdin.isatty() and sys.stdout.isatty()):
-        fail(f"this asks in a terminal. Without one, say what you want: {FLAGS}", USAGE)
+        fail(
+            f"setup asks its questions in a terminal. Without one, use these options: {FLAGS}",
+            USAGE,
+        )
     try:
         make_home(settings, (name,))
         (_run_questions if ask else _apply_options)(settings, name, wanted)
     except OSError as error:
         fail(
-            f"cannot write {error.filename}: {error.strerror}; set DESKHAND_HOME to a "
-            "folder of yours"
+            f"cannot write {error.filename}: {error.strerror}; set DESKHAND_HOME to a folder "
+            "that you can write"
         )
     except DeskhandError as error:
         fail(str(error), USAGE)
@@ -105,7 +109,7 @@ def setup(  # noqa: PLR0913 -- one parameter for each option
         from .chat import chat
 
         chat("", latest=False, agent=agent, model="", config=config)
-    click.echo("Talk to it: deskhand")
+    click.echo("Start a chat: deskhand")
 
 
 def _apply_options(settings: Settings, agent: str, wanted: SetupOptions) -> None:
@@ -118,14 +122,14 @@ def _apply_options(settings: Settings, agent: str, wanted: SetupOptions) -> None
             else sys.stdin.readline()
         )
         _store_checked_secret(settings, name, value)
-        _print_done(f"{name} is in {settings.home.env}")
+        _print_done(f"{name} is stored in {settings.home.env}")
     settings = _reload_settings(settings)
     if wanted.timezone:
         store_setting(settings, ["timezone"], check_timezone(wanted.timezone))
-        _print_done(f"Times are those of {wanted.timezone}")
+        _print_done(f"Time zone: {wanted.timezone}")
     if wanted.owner:
         write_owner_name(settings, agent, wanted.owner)
-        _print_done(f"It calls you {read_owner_name(settings, agent)}")
+        _print_done(f"Your name: {read_owner_name(settings, agent)}")
     if wanted.model:
         keep(settings, wanted.model)
         _print_done(f"Every agent uses {wanted.model}")
@@ -138,7 +142,7 @@ def _run_questions(settings: Settings, agent: str, wanted: SetupOptions) -> None
 
     if moving := find_import_hint(settings):
         click.echo(escape_control(moving))
-    click.echo("Enter keeps what is set, Ctrl+C leaves; what was answered is kept.\n")
+    click.echo("Press Enter to keep a value, Ctrl+C to quit; your answers so far are saved.\n")
     _retry_until_valid(lambda: _ask_model(settings, agent))
     zone = settings.config.timezone
     here = system_timezone(settings.environment) if zone == "UTC" else zone
@@ -190,14 +194,14 @@ def _ask_keys(settings: Settings) -> None:
 
 def _prompt_key(settings: Settings, name: str) -> None:
     value = click.prompt(
-        f"{name} (it is not shown; Enter: leave it)",
+        f"{name} (hidden; Enter: skip)",
         default="",
         show_default=False,
         hide_input=True,
     )
     if value:
         _store_checked_secret(settings, name, value)
-        _print_done(f"{name} is in {settings.home.env}")
+        _print_done(f"{name} is stored in {settings.home.env}")
 
 
 def _store_checked_secret(settings: Settings, name: str, value: str) -> None:
@@ -210,7 +214,7 @@ def _store_checked_secret(settings: Settings, name: str, value: str) -> None:
         return await try_key(settings, name, checked)
 
     if problem := run(settings, check_key):
-        raise ConfigError(f"{name} stays as it was: {problem}")
+        raise ConfigError(f"{name} was not changed: {problem}")
     store_secret(settings, name, checked)
 
 

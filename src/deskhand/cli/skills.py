@@ -68,8 +68,8 @@ def skills(ctx: click.Context, agent: str, limit: int | None, config: str | None
 @agent_option
 @config_option
 def reset(name: str, every: bool, agent: str, config: str | None) -> None:
-    """Reset a bundled skill to its original version. What was put in its place is not deleted: it
-    says where it is now.
+    """Reset a bundled skill to its original version. A changed version is not deleted, but moved to
+    a folder that is printed.
 
     \b
     Examples:
@@ -79,18 +79,18 @@ def reset(name: str, every: bool, agent: str, config: str | None) -> None:
     settings = load_settings(config)
     bundled = Skills((SkillSource("bundled", BUNDLED),)).find()
     if bool(name) == every:
-        fail("name one skill, or say --all", USAGE)
+        fail("name a skill, or use --all", USAGE)
     if name and name not in bundled:
-        fail(f"no skill {name!r} came with Deskhand; there are: {', '.join(bundled)}", USAGE)
+        fail(f"{name!r} is not a bundled skill; choose one of: {', '.join(bundled)}", USAGE)
     for each in [name] if name else bundled:
         changed = _find_replacements(settings, resolve_agent(settings, agent), each)
         for source, skill in changed:
             click.echo(
-                f"{each} is as it came; yours is in "
+                f"Reset {each}. Your version is now in "
                 f"{escape_control(str(_move_away(settings, source, skill)))}"
             )
         if not changed:
-            click.echo(f"{each} is as it came")
+            click.echo(f"{each} is unchanged")
 
 
 for each in (proposals, show, try_, accept, reject, revert):

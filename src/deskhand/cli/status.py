@@ -27,15 +27,15 @@ from .run import FAILED, ME, config_option, load_service_settings
 
 COLORS = {"ok": "green", "starting": "cyan", "degraded": "yellow", "down": "red"}
 STATE_WORDS = {
-    "ok": "works",
+    "ok": "is working",
     "starting": "is starting",
-    "degraded": "works, but not all of it",
-    "down": "does not work",
+    "degraded": "is partly working",
+    "down": "is not working",
 }
 QUIET_WHEN_OK = frozenset({"watch", "sweep", "anchor", "health", "socket"})
 """Parts of which nobody wants to hear while they are well."""
-NOT_RUNNING = """Deskhand is not running: it works only while a terminal is open. To have it stay: deskhand serve
-For good: deskhand service install"""  # noqa: E501
+NOT_RUNNING = """Deskhand is not running: it works only while a terminal is open. To start it: deskhand serve
+To start it at every login: deskhand service install"""  # noqa: E501
 
 
 @click.command()
@@ -46,10 +46,9 @@ For good: deskhand service install"""  # noqa: E501
 )
 @config_option
 def status(as_json: bool, quiet: bool, verbose: bool, config: str | None) -> None:
-    """Show whether Deskhand works, what waits for you and what is wrong.
+    """Show the state of Deskhand, open requests and problems.
 
-    Exit codes: 0 it runs and works, in part at least; 1 nothing runs, it does not answer, or it is
-    down.
+    Exit codes: 0 working, at least in part; 1 not running, not responding, or down.
 
     \b
     Examples:
@@ -75,7 +74,7 @@ def _print_status(settings: Settings, health: Health | None, *, verbose: bool) -
             f"Deskhand {STATE_WORDS[health.state]}.", fg=COLORS[health.state], bold=True
         )
         click.echo(
-            f"{state} Its page: {escape_control(health.address)}" if health.address else state
+            f"{state} Web page: {escape_control(health.address)}" if health.address else state
         )
     waits = anyio.run(_list_waiting, settings)
     for line in waits:
@@ -86,7 +85,7 @@ def _print_status(settings: Settings, health: Health | None, *, verbose: bool) -
     for fact in wrong if not verbose else ():
         click.echo(_render_problem(fact, zone))
     if not (waits or wrong):
-        click.echo("Nothing waits for you, and nothing is wrong.")
+        click.echo("No open requests, no problems.")
     if verbose:
         _print_parts(settings, health, zone)
 
@@ -96,7 +95,7 @@ def _describe_unreachable(settings: Settings) -> str:
     if runs is None:
         return NOT_RUNNING
     who = f"Process {runs.pid}" if runs.pid else "A process"
-    return f"{who} runs and does not answer. What it says: deskhand logs"
+    return f"{who} is running, but does not respond. See the log: deskhand logs"
 
 
 async def _list_waiting(settings: Settings) -> list[str]:
@@ -117,24 +116,29 @@ async def _list_waiting(settings: Settings) -> list[str]:
     found = (
         (
             len([ask for ask in asks if ask.tool]),
-            "approval waits",
-            "approvals wait",
+            "approval request",
+            "approval requests",
             "deskhand approvals",
         ),
         (
             len([ask for ask in asks if not ask.tool]),
-            "question waits",
-            "questions wait",
+            "open question",
+            "open questions",
             "deskhand approvals",
         ),
-        (len(strangers), "person wants to be let in", "people want to be let in", "deskhand pair"),
+        (
+            len(strangers),
+            "person waiting for approval",
+            "people waiting for approval",
+            "deskhand pair",
+        ),
         (
             len(held),
-            "file is held back from prompts",
-            "files are held back from prompts",
+            "file held back from prompts",
+            "files held back from prompts",
             "deskhand held",
         ),
-        (len(letters), "thing failed for good", "things failed for good", "deskhand failed"),
+        (len(letters), "permanent failure", "permanent failures", "deskhand failed"),
     )
     return [
         f"{count} {many if count > 1 else one}: {command}"
@@ -154,7 +158,7 @@ def _render_problem(fact: HealthFact, zone: ZoneInfo) -> str:
 
 
 def _print_parts(settings: Settings, health: Health, zone: ZoneInfo) -> None:
-    how = "works" if read_holder(settings.home.serve_lock) is not None else "works in a terminal"
+    how = "works" if read_holder(settings.home.serve_lock) is not None else "runs in a terminal"
     click.echo(
         f"\nVersion {health.version}. Process {health.pid} {how} since "
         f"{_format_time(health.since, zone)}"
@@ -171,9 +175,7 @@ def render_health_fact(fact: HealthFact, now: float, zone: ZoneInfo) -> list[str
     mark = click.style(f"{fact.state:<8}", fg=COLORS[fact.state])
     said = [escape_control(fact.detail)] if fact.detail else []
     if fact.restarts:
-        said.append(
-            f"started again {fact.restarts} times" if fact.restarts > 1 else "started again once"
-        )
+        said.append(f"restarted {fact.restarts} times" if fact.restarts > 1 else "restarted once")
     if fact.last_success_at is not None and fact.name != "store":
         said.append(f"last success {_format_age(now - fact.last_success_at)}")
     if not said and fact.since is not None:

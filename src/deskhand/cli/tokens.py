@@ -22,8 +22,8 @@ DAY_S = 24 * 3600.0
 def tokens() -> None:
     """Create, list and revoke API tokens.
 
-    A token does what its scopes say, and never more than its user may: read, chat, approve (answer
-    approvals), admin (change settings). Only a hash of it is kept.
+    A token may do what its scopes allow, but never more than its user: read, chat, approve (answer
+    approvals), admin (change settings). Only its hash is stored.
 
     \b
     Examples:
@@ -51,7 +51,7 @@ def list_(user: str, as_json: bool, limit: int | None, config: str | None) -> No
         click.echo(to_json(rows))
         return
     if not rows:
-        click.echo("No tokens yet. Make one: deskhand tokens create phone")
+        click.echo("No tokens yet. Create one: deskhand tokens create phone")
         return
     zone, now = ZoneInfo(settings.config.timezone), SystemClock().now()
 
@@ -100,7 +100,7 @@ def list_(user: str, as_json: bool, limit: int | None, config: str | None) -> No
 )
 @config_option
 def create(name: str, user: str, scopes: str, days: float, config: str | None) -> None:
-    """Create a token. It is printed once, alone on its line; nobody can show it again.
+    """Create a token. It is printed once, on a line of its own; it cannot be shown again.
 
     \b
     Example:
@@ -110,7 +110,7 @@ def create(name: str, user: str, scopes: str, days: float, config: str | None) -
     for scope in scopes.split(","):
         known = next((each for each in SCOPES if each == scope.strip()), None)
         if known is None:
-            fail(f"there is no scope {scope.strip()!r}; there are: {', '.join(SCOPES)}", USAGE)
+            fail(f"there is no scope {scope.strip()!r}; choose from: {', '.join(SCOPES)}", USAGE)
         wanted.append(known)
     lasts_s = days * DAY_S if days else None
     row, secret = with_people(
@@ -126,12 +126,12 @@ def _print_token(row: TokenRow, secret: str, days: float | None) -> None:
         if days
         else "until it is revoked"
         if days == 0
-        else "for as long as the old one had"
+        else "until the old one would have expired"
     )
     click.echo(
         (
-            f"{row.id}: {row.user} may {', '.join(row.scopes)} with it, {lasts}. Keep it: it is "
-            "not shown again."
+            f"{row.id}: {row.user} may {', '.join(row.scopes)} with it, {lasts}. Save it now: it "
+            "is not shown again."
         ),
         err=True,
     )
@@ -141,7 +141,7 @@ def _print_token(row: TokenRow, secret: str, days: float | None) -> None:
 @click.argument("token_id", metavar="ID")
 @config_option
 def rotate(token_id: str, config: str | None) -> None:
-    """Replace a token; the old one stops working immediately. The beginning of an id is enough.
+    """Replace a token; the old one stops working immediately. A unique prefix of the id is enough.
 
     \b
     Example:
@@ -159,7 +159,7 @@ def rotate(token_id: str, config: str | None) -> None:
 @click.argument("token_id", metavar="ID")
 @config_option
 def revoke(token_id: str, config: str | None) -> None:
-    """Revoke a token or a browser's login immediately. The beginning of an id is enough.
+    """Revoke a token or a browser's login immediately. A unique prefix of the id is enough.
 
     \b
     Example:
@@ -171,14 +171,14 @@ def revoke(token_id: str, config: str | None) -> None:
         await people.revoke(meant)
         return meant
 
-    click.echo(f"{with_people(load_settings(config), use)} is dead.")
+    click.echo(f"Revoked {with_people(load_settings(config), use)}.")
 
 
 async def _resolve_token(people: LocalPeople, beginning: str) -> str:
     found = [row.id for row in await people.tokens() if row.id.startswith(beginning)]
     if len(found) != 1:
-        why = "begins more than one" if found else "is no token"
-        fail(f"{beginning!r} {why}; `deskhand tokens list` shows them", USAGE)
+        why = "matches more than one token" if found else "is not a token"
+        fail(f"{beginning!r} {why}; list tokens with: deskhand tokens list", USAGE)
     return found[0]
 
 
@@ -204,7 +204,7 @@ def login(user: str, config: str | None) -> None:
     settings = load_settings(config)
     url = read_address(settings.home)
     if not url:
-        fail("nothing serves the page now; start it with: deskhand serve")
+        fail("Deskhand is not running; start it with: deskhand serve")
     secret = with_people(settings, lambda people: people.make_login(user))
     click.echo(f"{url}/#login={secret}")
-    click.echo(f"Open it within ten minutes; it logs one browser in as {user}.", err=True)
+    click.echo(f"Open it within ten minutes; it signs in one browser as {user}.", err=True)

@@ -36,7 +36,7 @@ STYLES |= {"waits": "cyan", "superseded": "yellow", "expired": "yellow", "unaske
 @click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object for each call and each turn."
 )
-@click.option("--follow", "-f", is_flag=True, help="Go on as calls end, until Ctrl+C.")
+@click.option("--follow", "-f", is_flag=True, help="Keep printing calls as they end, until Ctrl+C.")
 @limit_option()
 @config_option
 def trace(session: str, as_json: bool, follow: bool, limit: int | None, config: str | None) -> None:
@@ -44,8 +44,8 @@ def trace(session: str, as_json: bool, follow: bool, limit: int | None, config: 
 
     With --limit the latest calls are shown.
 
-    It is read from the log, so nothing had to be switched on before. Values of secrets in the
-    environment are shown by their names. With --json each line is an event for other programs:
+    It is read from the log, so it needs no preparation. Values of secrets in the environment are
+    replaced by their names. With --json each line is an event for other programs:
     llm_call, tool_call or agent_run (a turn), with the ids of its span, its parent and its trace,
     times, tokens, and the first 200 characters of its result.
 
@@ -134,6 +134,6 @@ def _render_totals(spans: Sequence[TraceSpan]) -> str:
     tools = [span for span in spans if span.kind == "tool_call"]
     read = sum(span.input_tokens for span in models)
     written = sum(span.output_tokens for span in models)
-    calls = f"{len(models)} of models, {len(tools)} of tools"
+    calls = f"{len(models)} model calls, {len(tools)} tool calls"
     took_s = sum(span.took_s for span in models)
     return f"{calls}; {read:,} tokens read, {written:,} written; models took {took_s:.1f} s"

@@ -63,7 +63,7 @@ class _Wanted(msgspec.Struct, frozen=True):
 def undo(config: str | None, **given: Any) -> None:
     """Undo the last change, or the last N changes, that an agent made to files and stored values.
 
-    What was changed since by somebody else is left alone, and said. An undo can be taken back with
+    Files that somebody else has changed since are left alone and reported. To reverse an undo, use
     --redo.
 
     \b
@@ -83,7 +83,7 @@ def undo(config: str | None, **given: Any) -> None:
         _print_diff(settings, wanted.diff, wanted.as_json)
         return
     if wanted.change is not None and (wanted.count or wanted.redo or wanted.session):
-        fail("--change names one change: leave out N, --redo and --session", USAGE)
+        fail("--change cannot be combined with N, --redo or --session", USAGE)
 
     async def use(store: SqliteStore) -> list[Outcome]:
         async with open_undo_journal(settings, store) as effects:
@@ -94,13 +94,13 @@ def undo(config: str | None, **given: Any) -> None:
     done = with_store(settings, use)
     hide = Redactor(settings)
     if not done:
-        nothing = "nothing is there to undo: `deskhand undo --list` shows all"
-        fail("there is no undo to take back" if wanted.redo else nothing)
+        nothing = "there is nothing to undo; list all changes with: deskhand undo --list"
+        fail("there is nothing to redo" if wanted.redo else nothing)
     for outcome in done:
         click.echo(escape_control(hide(f"{outcome.entry.n}  {outcome.words}")))
     if refused := [outcome.entry.n for outcome in done if outcome.undo is None]:
         click.echo(
-            f"To do it all the same, and keep a copy: deskhand undo --change {refused[0]} --force",
+            f"To undo it anyway and keep a copy: deskhand undo --change {refused[0]} --force",
             err=True,
         )
         sys.exit(FAILED)

@@ -17,14 +17,14 @@ from .run import USAGE, config_option, fail, load_settings
 @click.option(
     "--purge",
     is_flag=True,
-    help="Remove conversations, files, settings and keys too. There is no way back.",
+    help="Remove conversations, files, settings and keys, too. This cannot be undone.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @config_option
 def uninstall(purge: bool, yes: bool, config: str | None) -> None:
-    """Say what Deskhand made on this machine; with --purge, remove it.
+    """List what Deskhand created on this machine; with --purge, remove it.
 
-    The program itself goes as it came: delete the clone, or `pip uninstall deskhand`.
+    To remove the program itself, delete the clone, or run `pip uninstall deskhand`.
 
     \b
     Examples:
@@ -34,7 +34,7 @@ def uninstall(purge: bool, yes: bool, config: str | None) -> None:
     settings = load_settings(config)
     found = [(path, about) for path, about in _list_folders(settings) if path.exists()]
     if not found:
-        click.echo("There is nothing of Deskhand on this machine but the program.")
+        click.echo("There is nothing to remove: Deskhand created no files on this machine.")
         return
     for path, about in found:
         click.echo(f"{escape_control(str(path))}  {about}, {_format_size(path)}")
@@ -42,14 +42,14 @@ def uninstall(purge: bool, yes: bool, config: str | None) -> None:
         click.echo("Remove all of it: deskhand uninstall --purge")
         return
     _require_removable(settings)
-    if not yes and not click.confirm("Remove all of it? There is no way back"):
+    if not yes and not click.confirm("Remove all of it? This cannot be undone"):
         fail("nothing was removed", USAGE)
     for path, _ in found:
         try:
             shutil.rmtree(path)
         except OSError as error:
-            fail(f"{error.filename}: {error.strerror}; what stood before it in the list is gone")
-    click.echo("It is gone.")
+            fail(f"{error.filename}: {error.strerror}; everything listed before it was removed")
+    click.echo("Removed.")
 
 
 def _list_folders(settings: Settings) -> list[tuple[Path, str]]:
@@ -57,7 +57,7 @@ def _list_folders(settings: Settings) -> list[tuple[Path, str]]:
     cache = settings.cache_folder
     return [
         (home, "conversations, agents' files, settings and keys"),
-        (cache, "models that can be fetched again"),
+        (cache, "models that can be downloaded again"),
     ]
 
 
@@ -65,13 +65,13 @@ def _require_removable(settings: Settings) -> None:
     """Ends the command where something still runs, or where a folder is more than ours."""
     if (holder := read_holder(settings.home.serve_lock)) is not None:
         fail(
-            f"process {holder.pid} still serves it; end it first: deskhand service "
-            f"uninstall, or kill {holder.pid}"
+            f"process {holder.pid} is still running; stop it first: deskhand service uninstall, "
+            f"or kill {holder.pid}"
         )
     person = Path(settings.environment.get("HOME", "/")).resolve()
     for path, _ in _list_folders(settings):
         if person.is_relative_to(path.resolve()) or path.is_symlink():
-            fail(f"{str(path)!r} is more than a folder of Deskhand's: remove what you want by hand")
+            fail(f"{str(path)!r} also contains files that are not from Deskhand: remove it by hand")
 
 
 def _format_size(path: Path) -> str:

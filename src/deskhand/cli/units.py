@@ -20,9 +20,8 @@ from .plain import escape_control
 from .run import Group, config_option, fail, load_service_settings
 
 NO_SERVICE_MANAGER = (
-    "there is nothing here that could run it for you: {why}. Run `deskhand serve` in "
-    "whatever keeps programs running "
-    "on this machine, or in a container (docs/serve.md)."
+    "no service manager was found: {why}. Run `deskhand serve` with another process supervisor, "
+    "or in a container (docs/serve.md)."
 )
 
 
@@ -125,14 +124,14 @@ def _find_keeper(config: str | None) -> Keeper:
     kind = _detect_kind(settings)
     env = settings.started_with
     if not _has_tool("launchctl" if kind == "launchd" else "systemctl", settings):
-        fail(NO_SERVICE_MANAGER.format(why="neither systemd nor launchd is here"))
+        fail(NO_SERVICE_MANAGER.format(why="neither systemd nor launchd is available"))
     if kind == "systemd":
         found = _call(("systemctl", "--user", "show-environment"), settings)
         if found.returncode != 0:
             said = " ".join(found.stderr.split()) or f"exit code {found.returncode}"
             fail(
                 NO_SERVICE_MANAGER.format(
-                    why=f"systemd runs nothing for this user (systemctl --user: {said})"
+                    why=f"systemd is not available for this user (systemctl --user: {said})"
                 )
             )
     unit = _make_unit(settings, config)
@@ -142,7 +141,7 @@ def _find_keeper(config: str | None) -> Keeper:
 def _require_installed(config: str | None) -> Keeper:
     keeper = _find_keeper(config)
     if not keeper.file.exists():
-        fail("it is not installed as a service: deskhand service install")
+        fail("the service is not installed; install it with: deskhand service install")
     return keeper
 
 
@@ -201,9 +200,12 @@ def install(show: bool, kind: Kind | None, config: str | None) -> None:
         keeper.stop()
         keeper.start()
     click.echo(f"Installed and started: {escape_control(str(keeper.file))}")
-    click.echo("See how it is: deskhand status. Its log: deskhand logs -f")
+    click.echo("Check its state: deskhand status. Follow its log: deskhand logs -f")
     if keeper.kind == "systemd" and not _has_linger(keeper):
-        click.echo("It runs while you are logged in. To have it run always: loginctl enable-linger")
+        click.echo(
+            "It runs while you are logged in. To keep it running after you log out: loginctl "
+            "enable-linger"
+        )
 
 
 def _has_linger(keeper: Keeper) -> bool:
@@ -222,13 +224,13 @@ def _require_not_served(keeper: Keeper) -> None:
     home: Home = keeper.settings.home
     holder = read_holder(home.serve_lock)
     if holder is not None and not keeper.is_running():
-        fail(f"process {holder.pid} serves {home.root} already; end it first: kill {holder.pid}")
+        fail(f"process {holder.pid} already serves {home.root}; stop it first: kill {holder.pid}")
 
 
 @service.command()
 @config_option
 def uninstall(config: str | None) -> None:
-    """Stop and uninstall the service. Nothing of yours is removed.
+    """Stop and uninstall the service. Your data is kept.
 
     \b
     Example:
@@ -263,14 +265,16 @@ def _add_command(name: str, does: str, said: str, act: Callable[[Keeper], None])
     service.command(name)(command)
 
 
-_add_command("start", "Start the service.", "Started. See how it is: deskhand status", Keeper.start)
+_add_command(
+    "start", "Start the service.", "Started. Check its state: deskhand status", Keeper.start
+)
 _add_command(
     "stop", "Stop the service until it is started or you log in again.", "Ended.", Keeper.stop
 )
 _add_command(
     "restart",
     "Restart the service; running work has 20 seconds to finish.",
-    "Started anew.",
+    "Restarted.",
     Keeper.restart,
 )
 
@@ -288,8 +292,8 @@ def status(config: str | None) -> None:
     runs = keeper.is_running()
     click.echo(f"{'It runs' if runs else 'It does not run'}: {escape_control(str(keeper.file))}")
     click.echo(
-        "How it is: deskhand status"
+        "For details: deskhand status"
         if runs
-        else "Start it: deskhand service start. What happened: deskhand logs"
+        else "Start it: deskhand service start. See the log: deskhand logs"
     )
     sys.exit(0 if runs else 1)

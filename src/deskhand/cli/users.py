@@ -45,7 +45,7 @@ def users() -> None:
     """Manage users, their chat identities and their roles.
 
     owner may do everything; approver may also answer approvals; member may talk; viewer may only
-    read. Further roles stand in the configuration (roles.NAME.agents).
+    read. Define more roles in the configuration (roles.NAME.agents).
 
     \b
     Examples:
@@ -75,7 +75,10 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
         [(user.name, ", ".join(user.roles), _describe_identities(user)) for user in found],
     )
     if len(found) == 1 and limit != 1 and not found[0].identities:
-        click.echo("Only you, at this machine. Let in who writes to a bot: deskhand pair", err=True)
+        click.echo(
+            "Only you, on this machine. To approve people who message your bot: deskhand pair",
+            err=True,
+        )
 
 
 def _describe_identities(user: User) -> str:
@@ -98,7 +101,7 @@ def info(name: str, config: str | None) -> None:
     async def use(people: LocalPeople) -> None:
         user = next((each for each in await people.users() if each.name == name), None)
         if user is None:
-            fail(f"there is no user {name!r}; `deskhand users list` shows them", USAGE)
+            fail(f"there is no user {name!r}; list users with: deskhand users list", USAGE)
         agents = allowed_agents(user.roles, roles)
         tokens = await people.tokens(name)
         since = (
@@ -109,10 +112,10 @@ def info(name: str, config: str | None) -> None:
         lines = (
             ("user", user.name),
             ("since", since),
-            ("roles", ", ".join(user.roles) or "none: they are let in nowhere"),
+            ("roles", ", ".join(user.roles) or "none: no access"),
             ("may", ", ".join(allowed_scopes(user.roles, roles)) or "nothing"),
             ("agents", "all" if agents is None else ", ".join(agents) or "none"),
-            ("known as", _describe_identities(user) or "nobody yet: deskhand users link"),
+            ("known as", _describe_identities(user) or "no identities yet: deskhand users link"),
             ("tokens", ", ".join(f"{token.id} ({token.name})" for token in tokens) or "none"),
         )
         for title, text in lines:
@@ -139,13 +142,11 @@ def add(
       deskhand users add kiosk --role viewer
     """
     if bool(channel) != bool(external_id):
-        fail(
-            f"{channel!r} needs the platform's own id behind it, such as: telegram 12345678", USAGE
-        )
+        fail(f"add the person's id on {channel!r}, such as: telegram 12345678", USAGE)
     identity = _make_identity(channel, external_id, account) if channel else None
     user = with_people(load_settings(config), lambda people: people.add_user(name, role, identity))
     click.echo(
-        f"{user.name} is a user now: {', '.join(user.roles)}"
+        f"Added {user.name}: {', '.join(user.roles)}"
         + (f", {_describe_identities(user)}" if channel else "")
     )
 
@@ -162,8 +163,7 @@ def remove(name: str, config: str | None) -> None:
     """
     with_people(load_settings(config), lambda people: people.remove_user(name))
     click.echo(
-        f"{name} is no user any more. Their conversations stay: who gets this name later "
-        "could read them."
+        f"Removed {name}. Their conversations are kept: a new user of this name could read them."
     )
 
 
@@ -184,7 +184,7 @@ def link(name: str, channel: str, external_id: str, account: str, config: str | 
         load_settings(config),
         lambda people: people.link(name, _make_identity(channel, external_id, account)),
     )
-    click.echo(f"{user.name} is known as: {_describe_identities(user)}")
+    click.echo(f"Linked. Identities of {user.name}: {_describe_identities(user)}")
 
 
 @users.command()
@@ -207,16 +207,15 @@ def unlink(name: str, channel: str, external_id: str, account: str, config: str 
         if not any((each.channel, each.external_id) == (channel, external_id) for each in theirs):
             fail(
                 (
-                    f"{format_identity(wanted)} is not {name!r}; `deskhand users info "
-                    f"{name}` shows "
-                    "who they are"
+                    f"{format_identity(wanted)} is not linked to {name!r}; list their identities "
+                    f"with: deskhand users info {name}"
                 ),
                 USAGE,
             )
         await people.unlink(wanted)
 
     with_people(load_settings(config), use)
-    click.echo(f"{format_identity(wanted)} is nobody's now.")
+    click.echo(f"Unlinked {format_identity(wanted)}.")
 
 
 @users.command("add-role")
@@ -239,14 +238,14 @@ def add_role(name: str, role: str, config: str | None) -> None:
 @click.argument("role")
 @config_option
 def remove_role(name: str, role: str, config: str | None) -> None:
-    """Remove a role from a user. It holds at once, also for tokens that were made before.
+    """Remove a role from a user. This takes effect immediately, also for existing tokens.
 
     \b
     Example:
       deskhand users remove-role gavin approver
     """
     user = with_people(load_settings(config), lambda people: people.remove_role(name, role))
-    click.echo(f"{user.name} has: {', '.join(user.roles) or 'no role, and is let in nowhere'}")
+    click.echo(f"{user.name} has: {', '.join(user.roles) or 'no role, and no access'}")
 
 
 @users.command("log")
@@ -263,9 +262,9 @@ def log_(limit: int, config: str | None) -> None:
     notes = with_people(settings, lambda people: people.list_audit_notes(limit))
     zone = ZoneInfo(settings.config.timezone)
     if not notes:
-        click.echo("Nothing was changed yet.")
+        click.echo("No changes yet.")
         return
     print_table(
-        ("when", "who", "what", "whom or what"),
+        ("when", "who", "what", "target"),
         [(format_local_time(n.at, zone), n.who, n.what, n.subject) for n in notes],
     )

@@ -27,12 +27,12 @@ TAIL_CHARS = 3000
 """Of a block that grows longer only the end is shown while it is written."""
 CHOICE_LABELS = {
     "once": "allowed once",
-    "always": "allowed, always exactly this",
+    "always": "always allowed (this exact call)",
     "no": "denied",
-    "never": "denied for good",
-    "each": "asked one by one",
+    "never": "never allowed (this exact call)",
+    "each": "split into one request per call",
 }
-SINGLE_ASK_KEYS = (("y", "once"), ("a", "always exactly this"), ("n", "no"), ("N", "never"))
+SINGLE_ASK_KEYS = (("y", "once"), ("a", "always (this exact call)"), ("n", "no"), ("N", "never"))
 JOINT_ASK_KEYS = (("y", "once"), ("e", "one by one"), ("n", "no"))
 """What answers a question about one call, and about several."""
 
@@ -138,11 +138,11 @@ class View:
             case e.Undone(principal=principal, to_n=to_n):
                 return [
                     "",
-                    self._paint.line((f"· {principal.id} went back to event {to_n}", "quiet")),
+                    self._paint.line((f"· {principal.id} rewound to event {to_n}", "quiet")),
                     "",
                 ]
             case e.Branched(of=of, at_n=at_n):
-                return [self._paint.line((f"· this goes on from {of}, event {at_n}", "quiet"))]
+                return [self._paint.line((f"· continued from {of}, event {at_n}", "quiet"))]
             case e.Compacted(dropped=0, note=""):
                 return []
             case e.Compacted():
@@ -200,7 +200,7 @@ class View:
                 self._printed = 0
                 self._thought = ""
                 return (
-                    [self._paint.line(("· that broke off; it begins again", "warn"))]
+                    [self._paint.line(("· the answer broke off; starting again", "warn"))]
                     if shown
                     else []
                 )
@@ -241,9 +241,7 @@ class View:
         if not event.next_model:
             return []
         then = (
-            "trying again"
-            if event.next_model == event.model
-            else f"going on with {event.next_model}"
+            "retrying" if event.next_model == event.model else f"continuing with {event.next_model}"
         )
         if event.retry_at is not None and event.retry_at - at > SILENT_WAIT_S:
             then = f"{then} at {datetime.fromtimestamp(event.retry_at, self._zone):%H:%M %Z}"
@@ -288,7 +286,7 @@ class View:
             if diff is not None:
                 asked = [(event.question, ""), ("", ""), (DIFF_HEADING, ""), *render_diff(diff)]
             panel = self._paint.panel(
-                asked, f"may it do these {len(each)}?" if event.others else "may it do this?"
+                asked, f"allow these {len(each)} calls?" if event.others else "allow this call?"
             )
             return ["", *panel, *self._render_reason(event.reason)]
         numbered = [f"  {i}  {choice}" for i, choice in enumerate(choices, 1)]
@@ -353,7 +351,7 @@ class View:
                 )
             )
         lines += [
-            self._paint.line(("  waits its turn: ", "quiet"), (text, "quiet"))
+            self._paint.line(("  queued: ", "quiet"), (text, "quiet"))
             for text in self.queued.values()
         ]
         return lines[-height:]
@@ -470,4 +468,4 @@ def spell_out_call(question: str) -> str:
     spelled = "\n".join(
         f"  {key}\n    " + str(value).replace("\n", "\n    ") for key, value in data.items()
     )
-    return f"{question}\n\nwhich is {name} with\n{spelled}"
+    return f"{question}\n\nTool: {name}\n{spelled}"

@@ -35,7 +35,7 @@ TEST_TIMEOUT_S = 600.0
 def pull(name: str, file: Path | None, config: str | None) -> None:
     """Download the weights of an embedded model; without NAME, the one that fits this machine.
 
-    It goes on where it was stopped, and checks the hash before first use.
+    An interrupted download is resumed. The hash is checked before first use.
 
     \b
     Examples:
@@ -56,7 +56,7 @@ def pull(name: str, file: Path | None, config: str | None) -> None:
         bar.end()
         fail(str(error))
     bar.end()
-    click.echo(f"{PROVIDER}/{name} is here, and its hash is right: {path}")
+    click.echo(f"{PROVIDER}/{name} is ready; its hash is correct: {path}")
     if settings.config.defaults.models != (f"{PROVIDER}/{name}",):
         click.echo(f"Use it: deskhand model use {PROVIDER}/{name}")
 

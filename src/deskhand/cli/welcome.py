@@ -29,8 +29,8 @@ class WelcomeOffer(Protocol):
 class Scripted(msgspec.Struct, frozen=True):
     """A look around without any model."""
 
-    title: str = "Look around without a model"
-    detail: str = "a script says back what you write; nothing is installed, nothing is sent"
+    title: str = "Try Deskhand without a model"
+    detail: str = "a script repeats what you write; nothing is installed or sent"
 
     @property
     def take(self) -> Callable[[], Awaitable[str]]:
@@ -52,19 +52,20 @@ async def choose_model(found: Sequence[WelcomeOffer], now: str = "") -> str:
     """Show the offers and take one. Returns the model, `now` where the person keeps that, or ''
     when they want none of them."""
     click.echo(
-        f"The model is {escape_control(now)}. Another one?\n"
+        f"The current model is {escape_control(now)}. Choose another one:\n"
         if now
-        else "No model is chosen yet. What would you like?\n"
+        else "No model is chosen yet. Choose one:\n"
     )
     for number, offer in enumerate(found, 1):
         click.echo(f"  {click.style(str(number), bold=True)}  {escape_control(offer.title)}")
         click.echo(click.style(f"     {escape_control(offer.detail)}", dim=True))
     click.echo(
-        f"  {click.style('-', bold=True)}  Any other: write provider/name, such as openai/gpt-5.4"
+        f"  {click.style('-', bold=True)}  Another one: write provider/name, such as openai/gpt-5.4"
     )
     click.echo(
         click.style(
-            "     deskhand model list shows them; later: deskhand model use provider/name\n",
+            "     List models: deskhand model list\n"
+            "     Change it later: deskhand model use provider/name\n",
             dim=True,
         )
     )

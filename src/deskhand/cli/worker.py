@@ -54,7 +54,9 @@ def run_worker_process(
 
     async def use(app: App) -> int:
         if has_driver(settings):
-            click.echo("Another Deskhand drives now; this one takes over when it ends.", err=True)
+            click.echo(
+                "Another Deskhand process is active; this one takes over when it ends.", err=True
+            )
         return await run_worker(app, partial(note_start, settings, now), ready)
 
     async def main() -> int:
@@ -84,8 +86,8 @@ def run_worker_process(
         why = f"{error.type}: {error.message}" if error else "the disk may be full"
         click.echo(
             (
-                f"deskhand: it broke: {escape_control(why)}. What to do: deskhand doctor, "
-                "deskhand logs"
+                f"deskhand: the worker crashed: {escape_control(why)}. To find the cause: "
+                "deskhand doctor, deskhand logs"
             ),
             err=True,
         )

@@ -59,8 +59,8 @@ def written(config: str | None, path: str, **given: Any) -> None:
     """Review what agents changed in your own folders (allowed with `deskhand allow path --write`).
 
     Whatever they changed there is listed, with its diff, until you accept it. Your own programs
-    (make, git, editors, shells) obey files in such a folder: review them before you run anything
-    there.
+    (make, git, editors, shells) can run code from files in such a folder: review them before you
+    run anything there.
 
     \b
     Examples:
@@ -131,7 +131,7 @@ def _print_unreviewed(
         if not wanted.all_ and (inside := _find_folded(each)):
             folded[inside] = folded.get(inside, 0) + 1
             continue
-        source = ", may hold words from outside" if each.outside else ""
+        source = ", may contain untrusted content" if each.outside else ""
         by = f"{format_local_time(each.at, zone)}, {session_name(each.session, settings)}{source}"
         click.echo(escape_control(hide(f"{each.display_path}  {each.change_kind}  ({by})")))
         if (file := files.get(each.display_path)) is not None:
@@ -141,7 +141,8 @@ def _print_unreviewed(
         click.echo(escape_control(f"{inside}  {count} of git's own files  (--all lists them)"))
     if not (wanted.accept or wanted.discard):
         click.echo(
-            "When you have reviewed it: add --accept, or --discard to put it back.", err=True
+            "After reviewing the changes, add --accept, or --discard to restore the files.",
+            err=True,
         )
 
 
@@ -154,9 +155,7 @@ def _find_folded(one: Unreviewed) -> str:
 
 def _decide(settings: Settings, found: list[Unreviewed], wanted: _Wanted) -> None:
     question = (
-        f"Accept {len(found)} as reviewed?"
-        if wanted.accept
-        else f"Put back {len(found)} as before?"
+        f"Accept {len(found)} as reviewed?" if wanted.accept else f"Restore {len(found)} as before?"
     )
     if not wanted.yes and not click.confirm(question, err=True):
         sys.exit(FAILED)
@@ -166,7 +165,7 @@ def _decide(settings: Settings, found: list[Unreviewed], wanted: _Wanted) -> Non
             count = await ReviewReader(store, Blobs(settings.home.blobs)).accept(found)
             left = len(found) - count
             return [f"Accepted: {count}."] + (
-                [f"Changed meanwhile, so still to review: {left}."] if left else []
+                [f"Changed in the meantime, so still to review: {left}."] if left else []
             )
         async with open_undo_journal(settings, store) as effects:
             return await discard_changes(effects, ME, found)

@@ -115,8 +115,8 @@ export function ProposedDiff({ name = route.value.name, call, callId, children }
     ${
       known &&
       html`
-        <div class="asked" role="group" aria-label="What it would change">
-          <h4>What it would change, as the file is now</h4>
+        <div class="asked" role="group" aria-label="Changes it would make">
+          <h4>Changes it would make to the current file</h4>
           <${FileChanges} diff=${found.data} would />
         </div>
       `

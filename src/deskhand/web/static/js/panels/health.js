@@ -7,10 +7,10 @@ import { Empty, Loaded, Section, useFetch } from "./parts.js";
 
 const TONES = { ok: "good", starting: "", degraded: "warn", down: "bad" };
 const WORDS = {
-  ok: "works",
+  ok: "is working",
   starting: "is starting",
-  degraded: "works, but not all of it",
-  down: "does not work",
+  degraded: "is partly working",
+  down: "is not working",
 };
 const LEVELS = {
   ok: "good",

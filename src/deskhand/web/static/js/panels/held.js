@@ -85,8 +85,7 @@ function HeldFile({ path, shown, reload }) {
                     ${
                       one.bound
                         ? "If it changes, it is held back until you approve it again."
-                        : "Deskhand writes this file itself, so later changes are not held back " +
-                          "for that alone."
+                        : "Deskhand writes this file itself, so a change alone does not hold it back."
                     }
                   </p>
                   <${Toggle}

@@ -131,8 +131,8 @@ function Pairings({ found, users }) {
     <${Section}
       title="Pairing requests"
       note=${
-        "Somebody new who writes to your bot gets a code, and is listed here. Compare it with " +
-        "the code that they tell you."
+        "People who write to your bot for the first time get a code and are listed here. " +
+        "Compare it with the code that they tell you."
       }
     >
       <${Loaded} result=${found} what="pairing">

@@ -71,8 +71,8 @@ export function Proposals() {
             <${Section}
               title="Decided"
               note=${
-                "What is active is watched: if turns that use it end badly more often than " +
-                "before, it is taken out, and you are told."
+                "If turns that use an active skill fail more often than before, it is removed " +
+                "again, and you are notified."
               }
             >
               ${
