@@ -61,7 +61,7 @@ def path_(folder: str, write: bool, outside: bool, agent: str, config: str | Non
     """Let the agent read a folder, also in commands; with --write, write there too.
 
     What it changes there is listed by `deskhand written` until you have reviewed it. A conversation
-    that has read something from outside (a page, a mail) writes there only with --outside.
+    that has read untrusted content (a page, a mail) can write there only with --outside.
 
     \b
     Examples:
@@ -70,7 +70,7 @@ def path_(folder: str, write: bool, outside: bool, agent: str, config: str | Non
       deskhand allow path ~/src/app --write --outside
     """
     if outside and not write:
-        fail("--outside says who may write: add --write", USAGE)
+        fail("--outside applies to writing only: add --write", USAGE)
     settings = load_settings(config)
     name = resolve_agent(settings, agent)
     real = Path(folder).expanduser().resolve()
@@ -88,23 +88,23 @@ def path_(folder: str, write: bool, outside: bool, agent: str, config: str | Non
         fail(str(error), USAGE)
     if settings.home.is_protected(real, write):
         fail(
-            f"{str(real)!r} holds Deskhand's own files and keys; allow a folder beside them", USAGE
+            f"{str(real)!r} contains Deskhand's own files and keys; allow a different folder", USAGE
         )
 
     async def use(store: SqliteStore) -> None:
         grant = PathGrant(str(real), write, SystemClock().now(), ME.id, outside)
         await store.change(set_path_grant(name, grant))
         may = "read and write" if write else "read, but not write,"
-        click.echo(f"{name} may now {may} what is in {real}")
+        click.echo(f"{name} may now {may} files in {real}")
         if not write:
             click.echo(
-                f"To let it write there too: deskhand allow path {shlex.quote(str(real))} --write"
+                f"To allow writing as well: deskhand allow path {shlex.quote(str(real))} --write"
             )
         else:
             click.echo(
                 f"See and review what it changes there: deskhand written {shlex.quote(str(real))}"
             )
-        click.echo(f"Take it back with: deskhand allow revoke {shlex.quote(str(real))}")
+        click.echo(f"To revoke access: deskhand allow revoke {shlex.quote(str(real))}")
 
     with_store(settings, use)
 
@@ -138,7 +138,8 @@ def list_(agent: str, limit: int | None, config: str | None) -> None:
             click.echo(line)
         if not lines:
             click.echo(
-                "Nothing beside the rules. Allow a folder with: deskhand allow path ~/Downloads"
+                "No additional access is granted. Allow a folder with: deskhand allow path "
+                "~/Downloads"
             )
 
     with_store(settings, use)
@@ -149,7 +150,7 @@ def list_(agent: str, limit: int | None, config: str | None) -> None:
 @agent_option
 @config_option
 def revoke(what: str, agent: str, config: str | None) -> None:
-    """Revoke access to a folder, or a standing `always` or `never` by its hash prefix.
+    """Revoke access to a folder, or a standing approval or denial by its hash prefix.
 
     \b
     Example:
@@ -173,8 +174,12 @@ def revoke(what: str, agent: str, config: str | None) -> None:
                 if grant.id.startswith(what)
             ]
         if not changes:
-            fail(f"nothing like {what!r} is allowed; see: deskhand allow list", FAILED)
+            fail(
+                f"no access is granted for {what!r}; list what is granted with: deskhand "
+                "allow list",
+                FAILED,
+            )
         await store.change(changes)
-        click.echo(f"Taken back: {len(changes)}")
+        click.echo(f"Revoked: {len(changes)}")
 
     with_store(settings, use)

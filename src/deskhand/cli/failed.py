@@ -42,8 +42,8 @@ class Letter(msgspec.Struct, frozen=True):
 
 @click.group(cls=Listing)
 def failed() -> None:
-    """List what failed for good, and try it again: conversations that crashed again and again, and
-    answers that could not be sent.
+    """List and retry permanent failures: conversations that crashed repeatedly, and answers that
+    could not be sent.
 
     \b
     Examples:
@@ -58,7 +58,7 @@ def failed() -> None:
 @limit_option()
 @config_option
 def list_(as_json: bool, limit: int | None, config: str | None) -> None:
-    """List what was given up, the latest first.
+    """List permanent failures, latest first.
 
     \b
     Example:
@@ -69,7 +69,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     if as_json:
         click.echo(to_json(letters))
     elif not letters:
-        click.echo("Nothing was given up.")
+        click.echo("No permanent failures.")
     else:
         zone = ZoneInfo(settings.config.timezone)
         rows = [
@@ -88,7 +88,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
 @click.argument("letter_id", metavar="ID")
 @config_option
 def retry(letter_id: str, config: str | None) -> None:
-    """Try it again: hand in the messages of a conversation anew, or send an answer once more.
+    """Retry a failure: process the messages of a conversation again, or send an answer again.
 
     \b
     Example:
@@ -112,10 +112,10 @@ def retry(letter_id: str, config: str | None) -> None:
         return len(receipts)
 
     count = with_app(settings, use, drive=False)
-    click.echo(f"{count} message{'s' * (count != 1)} handed in again.")
+    click.echo(f"{count} message{'s' * (count != 1)} queued again.")
     if not has_driver(settings):
         click.echo(
-            f"Nothing is running now; it goes on with: {resume_command(letter.session, settings)}"
+            f"Deskhand is not running. Continue with: {resume_command(letter.session, settings)}"
         )
 
 
@@ -123,7 +123,7 @@ def retry(letter_id: str, config: str | None) -> None:
 @click.argument("letter_id", metavar="ID")
 @config_option
 def drop(letter_id: str, config: str | None) -> None:
-    """Discard a failed message. What was said stays in the log.
+    """Discard a failed message. The conversation stays in the log.
 
     \b
     Example:
@@ -153,7 +153,7 @@ def _find_letter(settings: Settings, letter_id: str) -> Letter:
     letters = with_store(settings, list_failed)
     found = next((letter for letter in letters if letter.id == letter_id), None)
     if found is None:
-        fail(f"there is no {letter_id!r}; `deskhand failed list` shows what there is", USAGE)
+        fail(f"there is no failure {letter_id!r}; list failures with: deskhand failed list", USAGE)
     return found
 
 

@@ -143,7 +143,7 @@ class ScopeHost(Protocol):
 
 
 def _no_net() -> Net:
-    return Net(closed="nothing is fetched from the web here.")
+    return Net(closed="web access is not available here.")
 
 
 class ToolScope(msgspec.Struct, frozen=True, kw_only=True):
