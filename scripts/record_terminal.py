@@ -257,7 +257,7 @@ def record(home: Path, url: str) -> list[Frame]:
         shell.keep(1.6)
 
         shell.type("\x04")
-        shell.watch("Come back with")
+        shell.watch("Continue with")
         time.sleep(0.5)
         shell.keep(0.3)
         shell.write(COMMANDS[1])

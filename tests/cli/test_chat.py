@@ -46,7 +46,7 @@ def opened(tmp_path: Path) -> Iterator[Open]:
 def test_a_conversation(opened: Open) -> None:
     chat = opened()
     chat.wait_ready()
-    assert "Ctrl+D leaves." in chat.all, "the hint fits into a line of 80"
+    assert "Ctrl+D quits." in chat.all, "the hint fits into a line of 80"
     chat.say("markdown")
     chat.wait_for("The end of it.")
     assert "**" not in chat.all

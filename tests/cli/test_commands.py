@@ -181,7 +181,7 @@ def test_empty_states(desk: Desk, args: tuple[str, ...], said: str) -> None:
             "'defaults.steps': Expected `int | null`, got `str`",
         ),
         (("config", "unset", "timezone"), 1, "'timezone' is not set in "),
-        (("model", "use", "gpt"), 1 + 1, "names no model: write provider/name"),
+        (("model", "use", "gpt"), 1 + 1, "is not a model name: write provider/name"),
         (("model", "list", "nobody"), 2, "There is no model provider 'nobody'."),
         (("--config", "/nowhere.yaml", "agents"), 2, "there is no file '/nowhere.yaml'"),
         (("agents", "--config", "/nowhere.yaml"), 2, "there is no file '/nowhere.yaml'"),

@@ -333,7 +333,7 @@ async def test_a_restart_that_an_agent_asked_for_goes_on(served: Served, killed:
                 worker = served.worker_of(process.pid)
                 assert (
                     served.run("ask", "start a new one", "-s", "here").stdout
-                    == "I restart, and go on here then.\n"
+                    == "I am restarting and will continue here when I am back.\n"
                 )
                 if killed:
                     os.kill(process.pid, signal.SIGKILL)

@@ -129,7 +129,7 @@ def test_by_options_nothing_is_asked(tmp_path: Path) -> None:
             ),
         ),
         (("--timezone", "Mars/Olympus"), "there is no timezone 'Mars/Olympus'"),
-        (("--model", "gpt"), "names no model: write provider/name"),
+        (("--model", "gpt"), "is not a model name: write provider/name"),
         (("--key", "a b"), "'a b' is not a variable name"),
         (("--key", "A_KEY"), "that is no value for A_KEY"),
     ],

@@ -259,7 +259,7 @@ async def test_a_job_at_each_start_cannot_keep_starts_going(tmp_path: Path) -> N
         run = (await list_runs(app.store, "boot", 20))[0]
         assert (run.state, run.said) == (
             "skipped",
-            "after 3 of its runs within 10 minutes Deskhand was started again at once",
+            "after 3 of its runs within 10 minutes Deskhand was restarted immediately",
         )
         assert not (await app.features.jobs.api.get(OWNER, "j")).paused
         assert await states(app, "boot") == ["skipped", "done", "done", "done"]

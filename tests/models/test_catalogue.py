@@ -93,7 +93,7 @@ def test_the_shipped_catalogue_is_read_once_and_nobody_changes_it(tmp_path: Path
 def test_names_may_have_slashes() -> None:
     assert parse_model_name("openrouter/meta/llama-3:free") == ("openrouter", "meta/llama-3:free")
     for wrong in ("gpt-5", "openai/", "/gpt-5", ""):
-        with pytest.raises(ConfigError, match="names no model"):
+        with pytest.raises(ConfigError, match="is not a model name"):
             parse_model_name(wrong)
 
 

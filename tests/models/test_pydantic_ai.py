@@ -203,7 +203,7 @@ def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         ("bedrock/m", r"pydantic-ai-slim\[bedrock\]"),
         ("openai-chat/m", "OPENAI_API_KEY"),
         ("nobody/m", "Unknown provider: nobody"),
-        ("openai-chat", "names no model"),
+        ("openai-chat", "is not a model name"),
     ):
         with pytest.raises(ConfigError, match=words):
             open_pydantic(name)

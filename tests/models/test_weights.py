@@ -80,7 +80,7 @@ def test_which_one_fits(tmp_path: Path) -> None:
     there = WeightsFolder(tmp_path)
     assert there.choose(8 * 10**9) == "qwen2.5-coder-1.5b"
     assert there.choose(2 * 10**9) == there.choose(0) == "qwen2.5-coder-0.5b"
-    with pytest.raises(ConfigError, match="there are: qwen"):
+    with pytest.raises(ConfigError, match="choose one of: qwen"):
         there.has("gpt")
     assert read_free_memory() > 0
     assert read_free_memory(tmp_path / "missing") == 0

@@ -461,7 +461,7 @@ async def test_a_restart_is_told_where_it_was_asked_for_once(tmp_path: Path) -> 
     assert await restarted(tmp_path, channel, "/restart") == RESTART
     assert await restarted(tmp_path, channel) is None
     assert texts(channel) == [
-        "I restart, and write here then.",
+        "I am restarting and will write here when I am back.",
         "System restarted. Send me a message to continue.",
     ]
     assert channel.sent[1][0].address == channel.sent[0][0].address

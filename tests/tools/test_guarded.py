@@ -86,7 +86,7 @@ async def test_commands_do_not_leave_what_steers(hands: Hands, path: str, how: s
         "killed": f"cat evil >> {name}; kill -9 $$",
     }[how]
     said = await hands(shell, command=script)
-    assert "put back" in said and "ask the person" in said
+    assert "restored" in said and "ask the person" in said
     if not path.endswith("/config"):  # of which a command may take away what is harmless
         after = tree_of(hands.folder)
         assert {each: after.get(each) for each in before} == before
@@ -141,10 +141,10 @@ async def test_git_is_not_turned_against_the_person(hands: Hands, script: str) -
         "git init -q -b main . && git remote add origin https://example.test/x && git config "
         "user.name Me"
     )
-    assert "put back" not in await hands(shell, command=begin)
+    assert "restored" not in await hands(shell, command=begin)
     before = (hands.folder / ".git/config").read_bytes()
     said = await hands(shell, command=script)
-    assert "put back" in said, said
+    assert "restored" in said, said
     after = parse_config((hands.folder / ".git/config").read_bytes())
     assert {(each.key, each.value) for each in after} <= {
         (each.key, each.value) for each in parse_config(before)
@@ -168,7 +168,7 @@ async def test_git_is_used_as_ever(hands: Hands) -> None:
     git -C other remote rename origin upstream; git -C other remote remove upstream; git clone -q --bare repo bare.git
     git -C tree status --short; git -C other log --oneline | wc -l"""
     said = await hands(shell, command=script)
-    assert "put back" not in said and said.strip().endswith("3"), said
+    assert "restored" not in said and said.strip().endswith("3"), said
     assert (hands.folder / "other/.git/modules/sub/config").exists()
 
 
@@ -199,7 +199,7 @@ ELSEWHERE = (
 
 @pytest.mark.parametrize("script", ELSEWHERE)
 async def test_nested_and_hidden_repositories(hands: Hands, script: str) -> None:
-    assert "put back" in (said := await hands(shell, command=script)), said
+    assert "restored" in (said := await hands(shell, command=script)), said
     configs = [
         path
         for path in hands.folder.rglob("config")
@@ -215,7 +215,7 @@ async def test_nested_and_hidden_repositories(hands: Hands, script: str) -> None
 
 async def test_in_two_steps(hands: Hands) -> None:
     """What is harmless until the folder becomes one of git's is judged when it does."""
-    assert "put back" not in await hands(
+    assert "restored" not in await hands(
         shell,
         command=(
             "mkdir -p d/objects d/refs d/hooks; echo '[core]pager=evil' > d/config; echo x > "
@@ -223,7 +223,7 @@ async def test_in_two_steps(hands: Hands) -> None:
         ),
     )
     said = await hands(shell, command="echo 'ref: refs/heads/x' > d/HEAD")
-    assert said.count("put back") == 2
+    assert said.count("restored") == 2
     assert not (hands.folder / "d/hooks/pre-push").exists() and b"evil" not in (
         (hands.folder / "d/config").read_bytes() if (hands.folder / "d/config").exists() else b""
     )
@@ -243,10 +243,10 @@ async def test_hooks_that_the_person_keeps_elsewhere(hands: Hands) -> None:
         ),
     )
     assert (
-        said.count("put back") == 3
+        said.count("restored") == 3
         and (hands.folder / "tools/hooks/pre-commit").read_bytes() == b"mine\n"
     )
-    assert "put back" not in await hands(shell, command="git config user.name x")
+    assert "restored" not in await hands(shell, command="git config user.name x")
     assert b"tools/hooks" in (hands.folder / ".git/config").read_bytes()
 
 

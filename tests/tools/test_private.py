@@ -69,7 +69,7 @@ async def test_its_names_are_no_links(hands: Hands, way: str, label: Label) -> N
 )
 async def test_what_leads_nowhere_else_stays(hands: Hands, line: str) -> None:
     furnished(hands)
-    assert "put back" not in await hands(shell, command=line)
+    assert "restored" not in await hands(shell, command=line)
     for path in hands.folder.rglob("*"):
         if path.is_file() and path.read_bytes() == SECRET:
             assert await readers(hands, str(path)) == OWNER_READERS, path

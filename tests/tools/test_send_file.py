@@ -61,7 +61,7 @@ async def test_where_people_read_the_log_it_stands_in_it(hands: Hands) -> None:
     assert done.outbox == () and text_of(done) == "shown in the conversation\n"
     assert isinstance(done.parts[1], File)
     for elsewhere in ({"chat": "y"}, {"channel": "mail"}):
-        with pytest.raises(ToolError, match=r"read only their own conversations|say to which chat"):
+        with pytest.raises(ToolError, match=r"read only their own conversations|name the chat"):
             await hands(SEND, path="a.txt", **elsewhere)
 
 
@@ -83,8 +83,8 @@ async def test_what_is_not_sent(hands: Hands, tmp_path: Path) -> None:
         (f"{outside}/key", "outside the workspace"),
         ("/etc/passwd", "outside the workspace"),
         ("/proc/self/environ", "outside the workspace"),
-        ("folder", "is a folder, not a file"),
-        ("pipe", "no file"),
+        ("folder", "folder. is not a file"),
+        ("pipe", "not a file"),
         ("nothing", "empty"),
         ("large", "larger than 50 MB"),
         ("missing", "missing"),

@@ -257,11 +257,11 @@ async def test_what_steers_is_put_back(hands: Hands, before: bytes | None) -> No
 async def test_a_link_in_the_place_of_rules_is_put_back(hands: Hands) -> None:
     hands.write("RULES.md", b"mine\n")
     hands.write("evil.md", b"evil\n")
-    assert "put back" in await hands(shell, command="ln -sf evil.md RULES.md")
+    assert "restored" in await hands(shell, command="ln -sf evil.md RULES.md")
     assert (hands.folder / "RULES.md").read_bytes() == b"mine\n" and not (
         hands.folder / "RULES.md"
     ).is_symlink()
-    assert "put back" in await hands(shell, command="rm RULES.md")
+    assert "restored" in await hands(shell, command="rm RULES.md")
     assert (hands.folder / "RULES.md").read_bytes() == b"mine\n"
 
 

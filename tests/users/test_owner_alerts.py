@@ -207,7 +207,7 @@ async def test_one_that_reaches_nobody_is_told_by_the_health_until_it_is_over(
         found = await wait_for(lambda: fact(app))
         assert (found.state, found.detail) == (
             "degraded",
-            "1 alert reached nobody; see `deskhand alerts`",
+            "1 alert not delivered; see `deskhand alerts`",
         )
         assert [each.text for each in await app.alerts.unreached()] == ["It burns."]
         assert (await app.health()).state == "degraded"

@@ -188,7 +188,7 @@ class Chat:
     def _render_greeting(self, after: int) -> list[str]:
         model = next(iter(self._settings.agent(self._agent).models), "")
         lines = [self._paint.line(("deskhand", "bold"), (f"  {model}  {self._agent}", "quiet"))]
-        hint = "Write a message. / for commands, @ for files, Ctrl+C stops, Ctrl+D leaves."
+        hint = "Write a message. / for commands, @ for files, Ctrl+C stops, Ctrl+D quits."
         lines.append(self._paint.line((hint, "quiet")))
         if after:
             lines.append(

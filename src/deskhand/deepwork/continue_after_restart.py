@@ -81,9 +81,9 @@ class Continuing:
             run=self._run,
             at=context.clock.now(),
         )
-        said = "I restart, and write here then."
+        said = "I am restarting and will write here when I am back."
         if text.strip():
-            said = "I restart, and go on here then."
+            said = "I am restarting and will continue here when I am back."
         return Done(
             (Text(said, call_label(context)),),
             changes=(queries.owe_continuation(owed),),

@@ -18,8 +18,8 @@ async def revoke_grant(store: Store, principal: Principal, beginning: str) -> St
     ]
     if len(found) != 1:
         raise Refused(
-            f"{beginning!r} {'begins more than one' if found else 'is none'} of what you "
-            "allowed for good"
+            f"{beginning!r} {'matches more than one' if found else 'is not one'} of your "
+            "standing answers"
         )
     await store.change((drop_standing_grant(found[0].id),))
     return found[0]

@@ -264,7 +264,7 @@ class JobScheduler:
             return
         reason = (
             f"after {restarts} of its runs within {config.storm_minutes:g} minutes Deskhand was "
-            "started again at once"
+            "restarted immediately"
         )
         log.warning("The job %r is skipped: %s.", job.name, reason)
         await self._store.change(_skip(new_run(job, slot, now), now, reason))

@@ -107,7 +107,8 @@ async def _read_whole(path: str, context: Context) -> OpenedFile:
     entry = await anyio.to_thread.run_sync(context.reach.files.stat, path)
     if entry.kind != "file":
         raise ToolError(
-            f"{path!r} is a {entry.kind}, not a file; pack it into one file and send that"
+            f"{path!r} is not a file ({entry.kind}); pack what it contains into one file and "
+            "send that"
         )
     opened = await anyio.to_thread.run_sync(context.reach.files.read_opened, path, MAX_BYTES + 1)
     if len(opened.data) > MAX_BYTES:

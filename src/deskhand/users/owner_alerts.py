@@ -110,7 +110,7 @@ class Alerts:
             HealthFact(
                 "alerts",
                 "degraded",
-                f"{count} reached nobody; see `{ALERTS_COMMAND}`",
+                f"{count} not delivered; see `{ALERTS_COMMAND}`",
                 found[-1].at,
             )
         ]

@@ -84,7 +84,7 @@ class Credentials(Records):
         label = " ".join(name.split())[:NAME_CHARS]
         if unknown := set(scopes) - set(SCOPES):
             raise ConfigError(
-                f"there is no scope {sorted(unknown)[0]!r}; there are: {', '.join(SCOPES)}"
+                f"there is no scope {sorted(unknown)[0]!r}; choose from: {', '.join(SCOPES)}"
             )
         given = tuple(
             s
@@ -136,7 +136,7 @@ class Credentials(Records):
     async def _get_token(self, token_id: str) -> TokenRow:
         token = await queries.get_token(self._store, token_id)
         if token is None:
-            raise Refused(f"there is no token {token_id!r}; `deskhand tokens list` shows them")
+            raise Refused(f"there is no token {token_id!r}; list tokens with: deskhand tokens list")
         return token
 
     async def make_login(self, user: str) -> str:

@@ -88,7 +88,7 @@ class Records:
             raise Refused(f"the users cannot be read: {snapshot.broken}")
         user = snapshot.users.get(name)
         if user is None:
-            raise Refused(f"there is no user {name!r}; `deskhand users list` shows them")
+            raise Refused(f"there is no user {name!r}; list users with: deskhand users list")
         return user
 
     async def _write(self, what: str, subject: str, *changes: Change) -> list[int]:

@@ -170,7 +170,7 @@ async def _parse_answer_schema(
         )
     if not is_installed():
         raise parameter_problem(
-            f"JSON schemas cannot be checked here: {INSTALL}", "response_format"
+            f"checking JSON schemas needs an extra: {INSTALL}", "response_format"
         )
     schema = wanted.json_schema.schema
     if problem := await find_schema_problem(schema, checkers):
