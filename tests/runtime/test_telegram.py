@@ -320,7 +320,7 @@ async def test_reactions_and_edits_reach_the_next_message(world: World) -> None:
         await until(lambda: len(world.chats.said(ANN)) == 3)
         events = [each.event for each in await app.store.events("default/telegram:4200:77")]
     assert [(e.of, e.emoji) for e in events if isinstance(e, Reacted)] == [("77:2", "👍")]
-    assert "answered that already" in world.chats.said(ANN)[1]
+    assert "already answered that message" in world.chats.said(ANN)[1]
     told = model.requests[-1].messages[-1].message.text
     assert "reacted 👍 to your answer “You said: hello”" in told and "hello all" in told
 
