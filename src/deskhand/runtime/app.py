@@ -38,7 +38,7 @@ from ..config.statements import load_statements
 from ..deepwork.continue_after_restart import Continuing
 from ..gateway.ask_status import AskStatus
 from ..gateway.channel_loader import open_channels
-from ..gateway.dispatch import Dispatch, SelectSession
+from ..gateway.dispatch import WARM_BYTES, Dispatch, SelectSession
 from ..gateway.door import LocalDoor
 from ..gateway.feed import Feed
 from ..gateway.housekeeping import run_anchoring, run_sweeping, watch_inbox
@@ -138,7 +138,7 @@ class Parts(msgspec.Struct, frozen=True):
     """What a test or another program may replace. Without `tools` each agent has those that its
     settings allow; without `authorize` the users in the store are asked. `renew` is told of changed
     settings, `meaning` opens what compares the meanings of memories, `net` reaches the public
-    web."""
+    web. Conversations at rest are kept in memory up to `warm_bytes`."""
 
     model: ModelFactory
     tools: Tools | None = None
@@ -153,6 +153,7 @@ class Parts(msgspec.Struct, frozen=True):
     renew: SettingsListener = lambda settings: None
     meaning: MeaningFactory = open_no_meaning
     net: Net = msgspec.field(default_factory=Net)
+    warm_bytes: int = WARM_BYTES
 
 
 class App:
@@ -193,6 +194,7 @@ class App:
         self.on_up: Callable[[], None] = lambda: None
 
         self.dispatch = Dispatch(self.store, self._open_session, clock, self._on_drive_error)
+        self.dispatch.most_bytes = parts.warm_bytes
         self.feed = Feed(partial(SocketTap, home.socket))
         self._intake = anyio.CancelScope()
 

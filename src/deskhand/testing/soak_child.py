@@ -35,6 +35,9 @@ from ..runtime.app import Parts
 from ..supervision.supervise import Supervisor
 from .clock import Shift, ShiftedClock
 
+WARM_BYTES = 4_000_000
+"""Conversations in memory grow up to a bound, which is hours away for a service. Here it is reached
+while it warms up, so that what grows after that is a leak."""
 COUNT = signal.SIGUSR1
 LIST = signal.SIGUSR2
 """Say how much there is; say also of what."""
@@ -169,6 +172,7 @@ def changed(shift: Path, site: str, parts: Parts) -> Parts:
         parts,
         clock=ShiftedClock(Shift(shift)),
         net=Net(resolve=resolve, allow={(address, int(port))}),
+        warm_bytes=WARM_BYTES,
     )
 
 

@@ -20,6 +20,8 @@ from .soak_world import JOBS, PEOPLE, SoakWorld
 
 OWNER = Principal("owner", ("owner",))
 MANY = 1_000_000
+ASKED_TO_WAIT = "asks to wait for"
+"""Where the only model wants to be left alone for hours, a job ends and says so."""
 NO_SANDBOX = "the sandbox did not come up"
 """So a run says whose hook was killed before its first instruction: it is told of, and the next one
 comes. There are no more of them than processes that were hurt."""
@@ -150,9 +152,11 @@ async def _rows(
             key = f"job:{name}@{run.slot}"
             truth.runs += run.state == "done"
             truth.jobs_twice += received[key] > 1
-            if run.state == "error" and NO_SANDBOX in run.said and unborn < hurts:
+            if run.state != "error" or ASKED_TO_WAIT in run.said:
+                continue
+            if NO_SANDBOX in run.said and unborn < hurts:
                 unborn += 1
-            elif run.state == "error":
+            else:
                 truth.faults.append(f"{key}: {run.said}")
     truth.faults += [
         f"not sent: {row.outgoing.key} ({row.state})" for row in await store.outbox_due(1e12, 10)
