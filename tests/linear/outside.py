@@ -101,7 +101,7 @@ MADE: Final[dict[str, str]] = {
 """Functions that make a regular expression at run time: what stands in it, and what it gets."""
 TOO_DEEP: Final[dict[str, str]] = {
     "tools/define.py:decode_json": "it says so, and who calls it refuses the call",
-    "agent/tracing.py:read_request": "what our own journal has shown",
+    "agent/trace.py:read_request": "what our own journal has shown",
     "memory/queries.py:source_text": "our own log",
     "jobs/text.py:": "a zone that was checked when the job was written",
     "store/queries.py:tool_of_call": "our own log",
@@ -119,7 +119,7 @@ _TREE = "a program of at most 8,000 characters whose tree is at most 100 deep: s
 _PATH = "a path that the kernel took, or the parts of one"
 UNFED: Final[dict[str, str]] = {
     "tools/names.py:_is_hidden": "one character",
-    "agent/calls.py:Calls._judge": "a name of at most 64 characters beside those of our tools",
+    "agent/judge_call.py:_describe_missing_tool": "a name of at most 64 characters beside those of our tools",
     "agent/rewind.py:RewindView.turns_at": "once for each turn of a conversation",
     "channels/telegram.py:": "calls another method of that name, of Reader: fed by hand",
     "memory/meaning.py:_EmbeddingIndex.": "rows of a table, in batches",
