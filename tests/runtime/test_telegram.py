@@ -217,7 +217,7 @@ async def test_in_a_group_what_a_member_asks_for_is_decided_elsewhere(world: Wor
         await until(lambda: len(world.chats.said(FAMILY)) == 2)
         assert (
             world.chats.last(FAMILY).buttons == []
-            and "An owner decides this" in world.chats.last(FAMILY).text
+            and "An owner has been asked to decide this" in world.chats.last(FAMILY).text
         )
         world.chats.presses(ANN, post, "No")
         await until(lambda: "ann said no" in "".join(world.chats.said(FAMILY)))
