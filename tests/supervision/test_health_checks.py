@@ -154,7 +154,7 @@ async def test_whatever_ends_is_started_again(
         StoreFull("no room"),
     ]
     assert await kept(tmp_path, [*ends]) == (5, [1, 2, 3, 4])
-    assert "one broke (ValueError: a bug)" in caplog.text and "Traceback" in caplog.text
+    assert "one crashed (ValueError: a bug)" in caplog.text and "Traceback" in caplog.text
     assert "one: it ended by itself" in caplog.text and "one: no room; again in" in caplog.text
 
 
