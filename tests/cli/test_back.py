@@ -41,7 +41,7 @@ def test_undo_retry_and_branch(tmp_path: Path) -> None:
     code, said = run(home, "sessions", "list")
     assert code == 0 and name in said
     code, said = run(home, "sessions", "show", name)
-    assert code == 0 and "goes on from default/terminal:talk" in said
+    assert code == 0 and "continued from default/terminal:talk" in said
     assert run(home, "audit", "verify")[0] == 0
     code, said = run(home, "sessions", "search", "ON")
     assert code == 0 and "talk" in said and "you: one" in said and "it: You said: one" in said

@@ -94,11 +94,11 @@ def test_set_use_and_lift(tmp_path: Path) -> None:
         (("set", "all", "--usd", "-1"), "-1.0 is not in the range"),
         (("set", "all", "--tokens", "-5"), "'-5' is not a number of tokens"),
         (("set", "all", "--tokens", "5mk"), "'5mk' is not a number of tokens"),
-        (("set", "all", "--tokens", "1e40"), "is no amount: write a number such as 20"),
-        (("set", "all", "--usd", "nan"), "is no amount: write a number such as 20"),
+        (("set", "all", "--tokens", "1e40"), "is not an amount: write a number such as 20"),
+        (("set", "all", "--usd", "nan"), "is not an amount: write a number such as 20"),
         (("lift", "person"), "name one, as person:NAME"),
         (("lift", "person:anna"), "no budget is set for person:anna"),
-        (("lift", "nobody"), "names nobody"),
+        (("lift", "nobody"), "is not a valid budget"),
     ],
 )
 def test_what_cannot_be_meant(tmp_path: Path, args: tuple[str, ...], said: str) -> None:

@@ -614,9 +614,9 @@ def test_plugins(desk: Desk) -> None:
 def test_plugins_by_config_and_environment(desk: Desk) -> None:
     desk("config", "set", "plugins", "a, b")
     assert desk("config", "get", "plugins") == '["a","b"]\n'
-    assert "the plugin 'c' is left out" in desk("plugins", "list", DESKHAND_PLUGINS="c")
+    assert "the plugin 'c' is not loaded" in desk("plugins", "list", DESKHAND_PLUGINS="c")
 
 
 def test_a_plugin_that_fails_is_said_and_the_answer_comes(desk: Desk) -> None:
     told = desk("ask", "hello", DESKHAND_MODELS="scripted/echo", DESKHAND_PLUGINS="c")
-    assert "deskhand: the plugin 'c' is left out: " in told and "You said: hello" in told
+    assert "deskhand: the plugin 'c' is not loaded: " in told and "You said: hello" in told

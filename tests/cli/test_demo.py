@@ -24,7 +24,7 @@ def test_it_is_killed_and_comes_back() -> None:
         "kill -9",
         "started again",
         "interrupted",
-        "chain holds",
+        "chain is intact",
     ]
     places = [done.stdout.index(words) for words in order]
     assert places == sorted(places), done.stdout

@@ -48,7 +48,7 @@ def test_a_fresh_home_is_repaired(tmp_path: Path) -> None:
     desk.home.chmod(0o755)
     assert "-> chmod 700" in desk("doctor")
     fixed = desk("doctor", "--fix")
-    assert "did   chmod 700" in fixed
+    assert "fixed   chmod 700" in fixed
     assert "chmod" not in desk("doctor")
     rows = msgspec.json.decode(desk("doctor", "--json"))
     assert {row["probe"] for row in rows} == {each.name for each in PROBES}

@@ -32,7 +32,7 @@ def test_first_a_report_then_the_move(tmp_path: Path) -> None:
         "    ann (member: slack U100, telegram 4711)",
         "    ben.k (garden: slack U200)",
         (
-            "  conversations: 4 of slack, to read, search and continue here, since there is no "
+            "  conversations: 4 of slack, to read, search and continue here, because there is no "
             "channel for slack yet"
         ),
         "  jobs: morning-weather at 06:30 every day (UTC); old-report at 09:00 on Monday (UTC)",
@@ -72,7 +72,7 @@ def test_first_a_report_then_the_move(tmp_path: Path) -> None:
     )
     assert len(json.loads(run(tmp_path, "sessions", "list", "--json").output)) == 4
     again = run(tmp_path, "import", "--yes")
-    assert "  job morning-weather\n    switched off" in done.output
+    assert "  job morning-weather\n    disabled" in done.output
     assert "Left out" not in again.output and "keys to .env" not in again.output, (
         "that was said the first time"
     )
@@ -152,7 +152,7 @@ def test_where_there_is_nothing(tmp_path: Path) -> None:
         "No data of another system was found. Name its folder:"
     )
     other = run(tmp_path, "import", str(tmp_path))
-    assert other.exit_code == 2 and "is no home that is known here" in other.output
+    assert other.exit_code == 2 and "is not a home of a known system" in other.output
 
 
 def test_who_begins_is_told_once(tmp_path: Path) -> None:

@@ -218,7 +218,7 @@ def test_what_cannot_be_is_said_in_a_sentence(home: Path, words: tuple[str, ...]
 
 def test_a_hook_is_opened_with_a_secret_that_is_shown_once(home: Path) -> None:
     run(home, "jobs", "add", "plain", "-p", "x", "-s", "hourly")
-    assert "takes no webhooks" in run(home, "jobs", "hook", "plain").output
+    assert "has no webhook trigger" in run(home, "jobs", "hook", "plain").output
     made = run(home, "jobs", "add", "door", "-p", "See who is there.", "--on", "webhook")
     assert "the webhook is closed: it has no secret" in made.output
     said = run(home, "jobs", "hook", "door").output

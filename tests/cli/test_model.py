@@ -54,7 +54,7 @@ def test_list_and_use(tmp_path: Path) -> None:
 def test_pull_refuses_another_file(tmp_path: Path) -> None:
     tiny = make_tiny_gguf(tmp_path / "tiny.gguf")
     refused = deskhand(tmp_path, "model", "pull", NAME, "--file", str(tiny))
-    assert refused.returncode == 1 and "it is another file" in refused.stderr
+    assert refused.returncode == 1 and "it is a different file" in refused.stderr
 
 
 @pytest.mark.timeout(90)

@@ -94,7 +94,7 @@ def test_users(desk: Desk) -> None:
         (
             ("users", "add", "Gavin"),
             1,
-            "'Gavin' cannot be a user's name: use a-z, 0-9, dot and hyphen",
+            "invalid user name 'Gavin': use a-z, 0-9, dot and hyphen",
         ),
         (
             ("users", "add", "g", "-r", "boss"),

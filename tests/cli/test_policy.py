@@ -94,8 +94,8 @@ policy:
                     "shell (*) with rm"
                 ),
                 (
-                    "          1  deny shell (*) with rm: whether this runs rm cannot be told, "
-                    "so at least a person is"
+                    "          1  deny shell (*) with rm: it is not certain whether this runs rm, "
+                    "so at least approval is"
                 ),
                 (
                     "          2  allow shell (*) on telegram outside groups: it is for ann, "
@@ -112,7 +112,7 @@ policy:
         ),
         (
             ("make", "--planning"),
-            ["deny: plan mode is on, and shell does more than read", "No rule can change this."],
+            ["deny: plan mode is on, and shell does more than look", "No rule can change this."],
         ),
     ],
 )
@@ -243,7 +243,7 @@ def test_what_somebody_could_make_it_do(deskhand: Run, home: Path) -> None:
             "timezone: UTC",
             "other.yaml': 'timezone' has no effect on calls; allowed keys: policy, posture",
         ),
-        ("- {verdict: deny, effect: nothing}", "rule 1 of the policy can never hold"),
+        ("- {verdict: deny, effect: nothing}", "rule 1 of the policy can never apply"),
         ("posture: wild", "Invalid enum value 'wild'"),
     ],
 )
@@ -260,7 +260,7 @@ def test_why_of_a_wide_shell(deskhand: Run, home: Path) -> None:
     )
     assert deskhand("policy", "why", "shell").stdout.startswith("allow: rule 1")
     assert deskhand("policy", "why", "shell", "--untrusted").stdout.startswith(
-        "ask: it acts outward"
+        "ask: it acts outside the workspace"
     )
     unknown = deskhand("policy", "why", "teleport")
     assert (

@@ -158,7 +158,7 @@ def test_a_conversation_is_taken_along(shell: Shell, tmp_path: Path) -> None:
     other("init")
     other("model", "use", "scripted/echo")
     said = other("sessions", "import", str(file))
-    assert said.startswith("Read 3 messages.\n")
+    assert said.startswith("Imported 3 messages.\n")
     name = said.split("--session ")[1].strip()
     assert name in other("sessions", "list") and "hello" in other("sessions", "list")
     assert other("sessions", "import", str(file)).startswith("This file was imported before.\n")
@@ -182,7 +182,7 @@ def test_a_cut_off_import_is_gone_on_with(shell: Shell, tmp_path: Path) -> None:
     database = connect(shell.home / "state" / "deskhand.db", write=True)
     database.execute("DELETE FROM event WHERE n > 2").fetchall()
     database.close()
-    assert shell("sessions", "import", str(file)).startswith("Read 10 messages.\n")
+    assert shell("sessions", "import", str(file)).startswith("Imported 10 messages.\n")
     again = shell("sessions", "export", name, "--format", "jsonl")
     assert [msgspec.json.decode(line)["content"] for line in again.splitlines()] == [
         msgspec.json.decode(line)["content"] for line in whole.splitlines()

@@ -43,11 +43,11 @@ def test_list_and_kill(tmp_path: Path) -> None:
         }
         assert len(json.loads(_ps(tmp_path, "list", "--json", "--limit", "1").output)) == 1
         refused = _ps(tmp_path, "kill", "zzzz")
-        assert refused.exit_code == 2 and "no running command matches with 'zzzz'" in refused.output
-        assert "Ended" in _ps(tmp_path, "kill", found["background"][:6]).output
+        assert refused.exit_code == 2 and "no running command matches 'zzzz'" in refused.output
+        assert "Stopped" in _ps(tmp_path, "kill", found["background"][:6]).output
         _until_gone(f"{mark}3")
         assert processes_with(f"{mark}5"), "the other one goes on"
-        assert "Ended" in _ps(tmp_path, "kill", found["session"]).output
+        assert "Stopped" in _ps(tmp_path, "kill", found["session"]).output
         _until_gone(f"{mark}5")
         until = time.monotonic() + 30
         while (

@@ -97,7 +97,7 @@ def test_it_starts_again_without_what_broke_it(workshop: Workshop, how: str) -> 
         assert workshop.plugin.read_text() == GOOD, (
             "all of them, up to what the last good start had"
         )
-        workshop.until(lambda: "I took back what I had changed" in workshop.owner_reads())
+        workshop.until(lambda: "I undid my changes" in workshop.owner_reads())
         said = " ".join(workshop.owner_reads().split())
         assert str(workshop.plugin) in "".join(said.split()) and "deskhand undo --redo" in said
         wanted = (
@@ -106,9 +106,9 @@ def test_it_starts_again_without_what_broke_it(workshop: Workshop, how: str) -> 
             else "the service did not start (it exited with code 3)"
         )
         assert wanted in said
-        assert said.count("I took back") == 1 and process.poll() is None
+        assert said.count("I undid my changes") == 1 and process.poll() is None
         assert "greet" in workshop.run("tools").stdout
-    assert "was taken back" in (workshop.home / "logs" / "deskhand.log").read_text()
+    assert "undid change" in (workshop.home / "logs" / "deskhand.log").read_text()
     redone = workshop.run("undo", "--redo")
     assert redone.returncode == 0 and workshop.plugin.read_text() != GOOD, (
         "what was written is not lost"
@@ -148,7 +148,7 @@ def test_who_goes_on_there_learns_of_it(workshop: Workshop) -> None:
             lambda: "You said: [after the restart] try the tool" in workshop.owner_reads()
         )
         said = " ".join(workshop.owner_reads().partition("You said:")[2].split())
-        assert "try the tool [I took back what I had changed in" in said
+        assert "try the tool [I undid my changes in" in said
 
 
 HANGS = {

@@ -122,7 +122,7 @@ def test_it_works_and_ends_when_told(served: Served) -> None:
     assert gone(worker)
     assert "Web page: http://127.0.0.1:" in out
     assert not (served.home / "state" / "startup_error.json").exists()
-    assert "`deskhand serve` last began to drive at" in served.run("doctor").stdout
+    assert "`deskhand serve` last started at" in served.run("doctor").stdout
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,10 @@ def test_only_crashes_pause_jobs_and_status_says_how_they_go_on(served: Served) 
         )
         refused = served.run("jobs", "run", "look")
         assert refused.returncode == 1 and "`deskhand jobs resume`" in refused.stderr
-        assert "They were paused: Deskhand crashed 3 times" in served.run("jobs", "resume").stdout
+        assert (
+            "The reason for the pause was: Deskhand crashed 3 times"
+            in served.run("jobs", "resume").stdout
+        )
         assert "paused" not in served.run("status").stdout
         waited = served.run("jobs", "run", "look", "--wait")
         assert waited.returncode == 0 and waited.stdout.startswith("look: done: You said: ")
@@ -307,10 +310,10 @@ def test_a_crash_is_written_down_and_the_terminal_stays_usable(served: Served) -
     error = msgspec.json.decode((served.home / "state" / "startup_error.json").read_bytes())
     assert error["type"] == "IsADirectoryError" and "driver.lock" in error["traceback"]
     lock.rmdir()
-    assert "`deskhand serve` broke at" in served.run("doctor").stdout
+    assert "`deskhand serve` crashed at" in served.run("doctor").stdout
     assert served.run("ask", "hello").stdout == "You said: hello\n", "a terminal works without it"
     with served.serving():
-        assert "broke at" not in served.run("doctor").stdout, "it has begun well since"
+        assert "crashed at" not in served.run("doctor").stdout, "it has begun well since"
 
 
 @pytest.mark.parametrize("killed", [False, True])

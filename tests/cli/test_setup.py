@@ -131,7 +131,7 @@ def test_by_options_nothing_is_asked(tmp_path: Path) -> None:
         (("--timezone", "Mars/Olympus"), "there is no timezone 'Mars/Olympus'"),
         (("--model", "gpt"), "is not a model name: write provider/name"),
         (("--key", "a b"), "'a b' is not a variable name"),
-        (("--key", "A_KEY"), "that is no value for A_KEY"),
+        (("--key", "A_KEY"), "invalid value for A_KEY"),
     ],
 )
 def test_mistakes_end_in_a_sentence(tmp_path: Path, args: tuple[str, ...], said: str) -> None:

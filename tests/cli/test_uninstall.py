@@ -44,7 +44,7 @@ def test_it_asks_and_goes(home: Home) -> None:
     code, out = run("--purge", said="n\n")
     assert code == 2 and home.env.exists() and "nothing was removed" in out
     code, out = run("--purge", said="y\n")
-    assert code == 0 and not home.root.exists() and "gone" in out
+    assert code == 0 and not home.root.exists() and "Removed." in out
     person = home.root.parent
     assert not (person / "cache").exists() and (person / "mine.txt").read_text() == "mine"
     assert run("--purge", "--yes") == (

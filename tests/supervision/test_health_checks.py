@@ -154,8 +154,8 @@ async def test_whatever_ends_is_started_again(
         StoreFull("no room"),
     ]
     assert await kept(tmp_path, [*ends]) == (5, [1, 2, 3, 4])
-    assert "one broke (ValueError: a bug)" in caplog.text and "Traceback" in caplog.text
-    assert "one: it ended by itself" in caplog.text and "one: no room; again in" in caplog.text
+    assert "one crashed (ValueError: a bug)" in caplog.text and "Traceback" in caplog.text
+    assert "one: it ended by itself" in caplog.text and "one: no room; restarting in" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -326,7 +326,7 @@ async def test_the_page_runs_beside_whoever_drives_and_is_started_again(tmp_path
         )
         assert facts["web"].last_error == "OSError: the port is taken"
         assert (facts["driver"].state, facts["driver"].since) == ("ok", 5.0)
-        assert "process 77 drives" in facts["driver"].detail
+        assert "process 77 is active" in facts["driver"].detail
         os.close(fd)
         _, facts = await health(
             app, lambda facts: facts["driver"].detail == "" and app.dispatch.is_driving
@@ -395,7 +395,7 @@ async def test_a_damaged_database_ends_it(tmp_path: Path) -> None:
 def test_who_has_the_lock_and_drives_nothing_yet_is_starting() -> None:
     assert driver_fact(Holder(os.getpid())).state == driver_fact(None).state == "starting"
     assert driver_fact(Holder(os.getpid() + 1)).detail.startswith(
-        f"process {os.getpid() + 1} drives"
+        f"process {os.getpid() + 1} is active"
     )
 
 

@@ -83,7 +83,7 @@ COMMANDS = {
     "audit": ("deskhand.cli.audit:audit", "Verify that the log was not changed."),
     "uninstall": (
         "deskhand.cli.uninstall:uninstall",
-        "List or remove what Deskhand created on this machine.",
+        "Show or remove what Deskhand created on this machine.",
     ),
     "version": ("deskhand.cli.lists:version", "Show the version."),
 }

@@ -22,7 +22,7 @@ from .run import USAGE, config_option, fail, load_settings
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @config_option
 def uninstall(purge: bool, yes: bool, config: str | None) -> None:
-    """List what Deskhand created on this machine; with --purge, remove it.
+    """Show what Deskhand created on this machine; with --purge, remove it.
 
     To remove the program itself, delete the clone, or run `pip uninstall deskhand`.
 
