@@ -75,7 +75,7 @@ async def test_no_command_is_run_bare(tmp_path: Path) -> None:
             assert done.stdout.endswith("I tried.\n"), done.stderr
             told = fake.requests[-1].json["messages"][-1]["content"]
         ran = (home / "agents/default/workspace/was-run").exists()
-        assert (ran, "No sandbox works" in told and "no command is run" in told) == (
+        assert (ran, "No sandbox works" in told and "commands are not run" in told) == (
             not bare,
             bare,
         ), told
