@@ -597,7 +597,7 @@ async def test_closing_the_conversation_is_said(tmp_path: Path) -> None:
         await begin(house)
         await house.hears("I got no further")
         house.channel.write("/stop", external_id="stop")
-        assert (await house.hears("this conversation is closed")).endswith("Deep work is off.")
+        assert (await house.hears("I closed this conversation")).endswith("Deep work is off.")
         house.channel.write("hello", external_id="hello")
         await until(app, lambda events: sum(isinstance(each, e.TurnEnded) for each in events) == 2)
         await anyio.sleep(0.2)

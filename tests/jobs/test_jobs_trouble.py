@@ -55,7 +55,7 @@ async def test_what_is_broken_is_told_and_the_others_go_on(tmp_path: Path) -> No
             problems["good"] == "" and "no month that it names has such a day" in problems["never"]
         )
         assert "has 4 fields" in problems["four"] and "is not UTF-8" in problems["bytes"]
-        assert "no front matter" in problems["empty"] and "it is no file" in problems["folder"]
+        assert "no front matter" in problems["empty"] and "it is not a file" in problems["folder"]
         with pytest.raises(JobInvalid, match="cannot run as it is written"):
             await app.features.jobs.api.run(OWNER, "never")
 

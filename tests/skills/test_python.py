@@ -109,7 +109,7 @@ def test_the_last_of_a_name_counts_and_names_are_not_taken_twice() -> None:
     shell, bash = (PythonSkill(name, "", "skills/b.py", ()) for name in ("shell", "bash"))
     tools, problems = python_tools(PythonSkillScan((*twice.skills, other, shell, bash)), {"shell"})
     assert [tool.spec.description for tool in tools] == ["[skill] two"]
-    assert [problem.split(" is no tool")[0] for problem in problems] == [
+    assert [problem.split(" is not a tool")[0] for problem in problems] == [
         "skills/b.py: f",
         "skills/b.py: shell",
         "skills/b.py: bash",

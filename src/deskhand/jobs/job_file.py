@@ -43,7 +43,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 }
 _SCHEDULE_KEYS = ("every", "at", "daily", "hourly")
 """Keys that are a schedule of their own: `every: 90s`."""
-_EXAMPLE = '---\nschedule: "0 9 * * *"\n---\n\nWhat is to be done.'
+_EXAMPLE = '---\nschedule: "0 9 * * *"\n---\n\nWhat the agent should do.'
 
 
 class Parsed(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ import { Loaded, useFetch } from "./parts.js";
 
 const OWN = new Set(["web", "api", "terminal", "door", "job"]);
 
-const EMPTY = "---\nschedule: daily 09:00\ndescription: \n---\n\nWhat is to be done.\n";
+const EMPTY = "---\nschedule: daily 09:00\ndescription: \n---\n\nWhat the agent should do.\n";
 
 const KINDS = { time: "time", number: "number", url: "url" };
 
