@@ -16,7 +16,8 @@ from deskhand.config.statements import load_statements
 from deskhand.models.side_completion import Aside
 from deskhand.store.blobs import Blobs
 from deskhand.store.sqlite import SqliteStore
-from deskhand.tools.base import Context, Done, Outcome, Tool
+from deskhand.tools.base import Context, Done, Outcome, Processes, ScopeHost, Tool
+from deskhand.tools.way import OpenWay
 from deskhand.types.commit import Change
 from deskhand.types.identity import Address, Principal, list_reader_names
 from deskhand.types.labels import OWNER
@@ -24,6 +25,27 @@ from deskhand.types.messages import Text
 from deskhand.workspace.scope import SandboxProvider, ToolScopes
 
 ANN = Principal("ann", ("owner",))
+
+
+class OtherHost:
+    """A `ScopeHost` like `host`, but for the way to the network or what runs beside."""
+
+    def __init__(
+        self,
+        host: ScopeHost,
+        *,
+        network: OpenWay | None = None,
+        processes: Processes | None = None,
+    ) -> None:
+        self.put_blob = host.put_blob
+        self.get_blob = host.get_blob
+        self.open_sandbox = host.open_sandbox
+        self.open_network = network or host.open_network
+        self._host = host
+        self._processes = processes
+
+    def processes(self) -> Processes:
+        return self._processes or self._host.processes()
 
 
 class EmittingContext(Context, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from deskhand.tools.process import ProcessTool
 from deskhand.types.labels import LOCAL, Label
 from deskhand.types.process import Process
 
-from .conftest import Hands, text_of
+from .conftest import Hands, OtherHost, text_of
 
 PAGE = Label(source="https://evil.example/")
 RUNS = Process(
@@ -49,7 +49,8 @@ async def test_what_a_process_prints_is_also_the_word_of_who_wanted_it(
     hands: Hands, action: str
 ) -> None:
     context = await hands.context()
-    reach = replace(context.reach, processes=lambda: cast("Processes", Held()))
+    host = OtherHost(context.reach.host, processes=cast("Processes", Held()))
+    reach = replace(context.reach, host=host)
     given: dict[str, Any] = {
         "action": action,
         "id": "p1",

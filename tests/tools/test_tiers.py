@@ -24,7 +24,7 @@ from deskhand.tools.render import INSTALL_COMMAND, Rendered
 from deskhand.tools.tiers import make_further_tiers
 from deskhand.tools.way import Traveller, Way
 from deskhand.tools.web import WebFetch, WebFetchConfig
-from tests.tools.conftest import Hands, text_of
+from tests.tools.conftest import Hands, OtherHost, text_of
 from tests.tools.test_convert import forget_peak, peak_bytes
 
 SCRIPTED = """<title>A shop</title><p id=price>loading …</p><p class=x>unseen</p><style>.x{display:none}</style>
@@ -63,7 +63,8 @@ class Web:
 
     async def done(self, path: str, tier: str = "rendered", **arguments: Any) -> Done:
         context = await self._hands.context()
-        context = replace(context, reach=replace(context.reach, net=self.net, ways=self.ways))
+        host = OtherHost(context.reach.host, network=self.ways)
+        context = replace(context, reach=replace(context.reach, net=self.net, host=host))
         url = self.site.url(path) if path.startswith("/") else path
         given = {"url": url, "tier": tier, "wait_s": 0.5, "timeout_s": 50, **arguments}
         outcome = await self.tool.run(msgspec.Raw(msgspec.json.encode(given)), context)
