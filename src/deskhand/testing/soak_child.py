@@ -37,7 +37,7 @@ from .clock import Shift, ShiftedClock
 
 WARM_BYTES = 4_000_000
 """Conversations in memory grow up to a bound, which is hours away for a service. Here it is reached
-while it warms up, so that what grows after that is a leak."""
+while it warms up, so that this does not look like a leak."""
 COUNT = signal.SIGUSR1
 LIST = signal.SIGUSR2
 """Say how much there is; say also of what."""
