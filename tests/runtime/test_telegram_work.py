@@ -154,7 +154,7 @@ async def test_an_edit_that_comes_too_late_is_answered_once(world: World) -> Non
             await until(lambda: world.server.confirmed == len(world.chats.updates))
         world.chats.says(BOB, "and now")
         await until(lambda: any(text.endswith("and now") for text in world.chats.said(BOB)))
-    late = [text for text in world.chats.said(BOB) if "answered that already" in text]
+    late = [text for text in world.chats.said(BOB) if "already answered that message" in text]
     assert len(late) == 1 and "hello all" in world.chats.last(BOB).text
 
 
@@ -181,4 +181,4 @@ async def test_the_first_words_say_what_it_is(world: World) -> None:
         await until(lambda: len(world.chats.said(BOB)) == 2)
         world.chats.says(BOB, "/start")
         await until(lambda: len(world.chats.said(BOB)) == 3)
-        assert "fresh conversation" in world.chats.said(BOB)[2]
+        assert "new conversation" in world.chats.said(BOB)[2]
