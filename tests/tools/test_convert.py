@@ -441,7 +441,7 @@ BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "a PDF whose page becomes 900 MB": (
         lambda: make.pdf([make.swollen(900, make.shown("a" * 90).encode())]),
-        "needs more than 512 MB of memory to be read|broke the program that reads it",
+        "needs more than 512 MB of memory to be read|crashed the program that reads it",
     ),
     "too large": (lambda: bytes(MAX_DOCUMENT_BYTES + 1), "is larger than 20 MB"),
     "a broken archive": (lambda: make.word("")[:-40], "is damaged: File is not a zip file"),

@@ -109,8 +109,8 @@ async def test_what_is_the_owners_stays_the_owners(hands: Hands) -> None:
     [
         ([], "1 to 20"),
         ([{"name": "a", "kind": "choice"}], "2 to 40 choices"),
-        ([{"name": "a b", "kind": "integer"}], "no name"),
-        ([{"name": "a", "kind": "integer"}] * 2, "each with a name"),
+        ([{"name": "a b", "kind": "integer"}], "not a valid field name"),
+        ([{"name": "a", "kind": "integer"}] * 2, "each with a different name"),
         ([{"name": "a", "kind": "choice", "choices": ["x", "y" * 65]}], "64 characters"),
         ([{"name": "a", "kind": "text"}], "Invalid enum"),
     ],

@@ -92,7 +92,7 @@ async def test_documents_are_read_as_their_text(hands: Hands) -> None:
         ({"path": "pipe"}, r"a pipe"),
         ({"path": "out"}, r"outside the workspace"),
         ({"path": "../home/deskhand.db"}, r"outside the workspace.*deskhand allow path"),
-        ({"path": ""}, r"an empty path"),
+        ({"path": ""}, r"the path is empty"),
     ],
 )
 async def test_what_cannot_be_read(hands: Hands, arguments: dict[str, Any], sentence: str) -> None:
@@ -200,7 +200,7 @@ async def test_write(hands: Hands) -> None:
         ({"path": "../x"}, "outside the workspace"),
         ({"path": "link"}, "a symbolic link"),
         ({"path": "twin"}, "hard link"),
-        ({"path": "a\nb"}, "cannot be seen"),
+        ({"path": "a\nb"}, "an invisible character"),
         ({"path": "x" * 300}, "File name too long"),
     ],
 )

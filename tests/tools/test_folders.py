@@ -144,7 +144,12 @@ async def test_a_search_has_bounds(hands: Hands) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"), [("", "say what"), ("  ", "say what"), ("a\nb", "one line at a time")]
+    ("text", "sentence"),
+    [
+        ("", "the search text is empty"),
+        ("  ", "the search text is empty"),
+        ("a\nb", "one line at a time"),
+    ],
 )
 async def test_what_is_not_searched(hands: Hands, text: str, sentence: str) -> None:
     with pytest.raises(ToolError, match=sentence):
