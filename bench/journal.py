@@ -11,15 +11,14 @@ from pathlib import Path
 import anyio
 import msgspec
 
-from deskhand.config.clock import RandomIds, SystemClock
 from deskhand.config.statements import load_statements
 from deskhand.policy.postures import posture_rules
 from deskhand.policy.rules import Case, apply_rules
 from deskhand.store.blobs import Blobs
 from deskhand.store.sqlite import SqliteStore
-from deskhand.tools.base import Context
+from deskhand.testing.tools import owner_context
 from deskhand.tools.watch import FileWatch
-from deskhand.types.identity import Address, Principal
+from deskhand.types.identity import Principal
 from deskhand.types.labels import OWNER
 from deskhand.workspace.scope import SandboxProvider, ToolScopes
 
@@ -41,17 +40,7 @@ async def figures() -> tuple[float, float]:
         reaches = ToolScopes(store, Blobs(home / "blobs"), SandboxProvider())
         reach = await reaches.open_scope("bench", folder.resolve())
         who = Principal("owner", ("owner",))
-        context = Context(
-            session="bench/terminal:1",
-            principal=who,
-            address=Address("terminal", chat="1"),
-            agent="bench",
-            reach=reach,
-            clock=SystemClock(),
-            ids=RandomIds(),
-            key="call",
-            label=OWNER,
-        )
+        context = owner_context(reach, session="bench/terminal:1", agent="bench")
         rules = posture_rules("workspace-free")
         case = Case("bench", "shell", "local_write", who, OWNER, b'{"command": "true"}')
 

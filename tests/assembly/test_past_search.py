@@ -15,7 +15,7 @@ from deskhand.assembly.past_search import _fold_conversation
 from deskhand.runtime.app import App
 from deskhand.testing.beside import TemporaryHome, results, wait_for
 from deskhand.testing.channel import MemoryChannel
-from deskhand.tools.base import Context
+from deskhand.testing.tools import owner_context
 from deskhand.types.commit import Commit
 from deskhand.types.events import (
     AnyEvent,
@@ -258,16 +258,8 @@ async def test_what_goes_on_by_itself_keeps_it_with_the_person(tmp_path: Path, k
             if kind == "person"
             else Principal("job:x", (), "clock", "anna")
         )
-        context = Context(
-            session="default/job:x:1",
-            principal=principal,
-            address=Address("job"),
-            agent="default",
-            reach=nothing,
-            clock=app.parts.clock,
-            ids=app.parts.ids,
-            key="key",
-            person="anna",
+        context = owner_context(
+            nothing, session="default/job:x:1", principal=principal, person="anna"
         )
         found = (await app.features.past_search.search("amaranth", context)).parts
         assert [part.label.readers for part in found] == [

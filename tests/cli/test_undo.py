@@ -10,14 +10,12 @@ import pytest
 from click.testing import CliRunner
 
 from deskhand.cli.root import cli
-from deskhand.config.clock import RandomIds, SystemClock
 from deskhand.config.statements import load_statements
 from deskhand.store.blobs import Blobs
 from deskhand.store.sqlite import SqliteStore
-from deskhand.tools.base import Context, Done
+from deskhand.testing.tools import owner_context
+from deskhand.tools.base import Done
 from deskhand.tools.files import write_file
-from deskhand.types.identity import Address, Principal
-from deskhand.types.labels import OWNER
 from deskhand.workspace.scope import SandboxProvider, ToolScopes
 
 
@@ -38,18 +36,7 @@ async def wrote(home: Path, *files: tuple[str, str]) -> None:
     reaches = ToolScopes(store, Blobs(home / "state/blobs"), SandboxProvider())
     for path, content in files:
         reach = await reaches.open_scope("default", workspace)
-        ids = RandomIds()
-        context = Context(
-            session="default/terminal:t",
-            principal=Principal("owner", ("owner",)),
-            address=Address("terminal", chat="t"),
-            agent="default",
-            reach=reach,
-            clock=SystemClock(),
-            ids=ids,
-            key=ids.new("call"),
-            label=OWNER,
-        )
+        context = owner_context(reach)
         done = await write_file.run(
             msgspec.Raw(msgspec.json.encode({"path": path, "content": content})), context
         )

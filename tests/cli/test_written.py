@@ -14,14 +14,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deskhand.cli.root import cli
-from deskhand.config.clock import RandomIds, SystemClock
 from deskhand.config.statements import load_statements
 from deskhand.store.blobs import Blobs
 from deskhand.store.sqlite import SqliteStore
-from deskhand.tools.base import Context
+from deskhand.testing.tools import owner_context
 from deskhand.tools.watch import FileWatch
-from deskhand.types.identity import Address, Principal
-from deskhand.types.labels import OWNER
 from deskhand.workspace.scope import SandboxProvider, ToolScopes
 
 
@@ -52,19 +49,8 @@ class Owner:
         workspace.mkdir(parents=True, exist_ok=True)
         store = SqliteStore(self.home / "state/deskhand.db", load_statements())
         reaches = ToolScopes(store, Blobs(self.home / "state/blobs"), SandboxProvider())
-        ids = RandomIds()
         reach = await reaches.open_scope("default", workspace)
-        context = Context(
-            session="default/terminal:t",
-            principal=Principal("owner", ("owner",)),
-            address=Address("terminal", chat="t"),
-            agent="default",
-            reach=reach,
-            clock=SystemClock(),
-            ids=ids,
-            key=ids.new("call"),
-            label=OWNER,
-        )
+        context = owner_context(reach)
         watch = await FileWatch.start(context, script)
         subprocess.run(["/bin/bash", "-c", script], cwd=self.repo, check=False)
         if not killed:

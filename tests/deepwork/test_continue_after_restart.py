@@ -16,7 +16,7 @@ from deskhand.runtime.worker import run_worker
 from deskhand.supervision.supervise import RESTART
 from deskhand.testing.beside import OWNER, TemporaryHome, wait_for
 from deskhand.testing.channel import MemoryChannel
-from deskhand.tools.base import Context
+from deskhand.testing.tools import owner_context
 from deskhand.types.commit import Change, Outgoing
 from deskhand.types.errors import ToolError
 from deskhand.types.events import CommandRun, MessageReceived, Recorded, TurnEnded
@@ -176,16 +176,7 @@ async def test_who_may_not(tmp_path: Path) -> None:
     desk = TemporaryHome(tmp_path)
     async with desk.running() as app:
         nothing: Any = None
-        mine = Context(
-            session=SESSION,
-            principal=OWNER,
-            address=Address("terminal"),
-            agent="default",
-            reach=nothing,
-            clock=app.parts.clock,
-            ids=app.parts.ids,
-            key="k",
-        )
+        mine = owner_context(nothing, session=SESSION)
         wanted = app.features.continuing.request_restart
         for principal, why in (
             (Principal("anna", ("member",)), "only an owner"),

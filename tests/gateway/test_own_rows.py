@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import anyio
 import msgspec
@@ -12,27 +12,19 @@ import msgspec
 from deskhand.config.config import Config, Home, Settings
 from deskhand.gateway.housekeeping import POLL_S
 from deskhand.runtime.app import OWNER, App, Parts, open_app
-from deskhand.store.base import Accepted, FirstCommit
+from deskhand.store.base import Accepted
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.scripted import ScriptedModel, say
-from deskhand.types.commit import Change
 from deskhand.types.events import TurnEnded
-from deskhand.types.identity import Address, Inbound, Principal, Said, When
+from deskhand.types.identity import Address, Inbound, Said, When
 from deskhand.types.messages import Message, Text
 
 
 class SlowToAnswer(SqliteStore):
     """Its rows are on disk long before whoever stored them goes on."""
 
-    async def accept(
-        self,
-        inbound: Inbound,
-        principal: Principal,
-        session: str,
-        first: FirstCommit | None = None,
-        changes: Sequence[Change] = (),
-    ) -> Accepted:
-        accepted = await super().accept(inbound, principal, session, first, changes)
+    async def accept(self, *given: Any, **named: Any) -> Accepted:
+        accepted = await super().accept(*given, **named)
         await anyio.sleep(10 * POLL_S)
         return accepted
 

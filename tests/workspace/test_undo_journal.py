@@ -22,6 +22,7 @@ from deskhand.config.clock import RandomIds, SystemClock
 from deskhand.config.statements import load_statements
 from deskhand.store.blobs import Blobs
 from deskhand.store.sqlite import SqliteStore
+from deskhand.testing.tools import owner_context
 from deskhand.tools.base import Context, Done, Tool
 from deskhand.tools.files import edit_file, write_file
 from deskhand.tools.kv import kv_delete, kv_set
@@ -34,7 +35,7 @@ from deskhand.types.commit import Change
 from deskhand.types.errors import Refused, ToolError
 from deskhand.types.events import AnyEvent, CommandRun, Undone
 from deskhand.types.identity import Address, Principal
-from deskhand.types.labels import OWNER, Label
+from deskhand.types.labels import Label
 from deskhand.types.tasks import Task
 from deskhand.workspace.scope import SandboxProvider, ToolScopes
 from deskhand.workspace.undo_journal import UndoJournal, summarize_outcomes
@@ -75,17 +76,8 @@ class World:
         self.calls += 1
         reach = await self.reaches.open_scope("default", self.folder)
         key = f"{session}#{self.calls}.c{random.random()}"
-        return Context(
-            session=session,
-            principal=who,
-            address=Address("memory", chat="1"),
-            agent="default",
-            reach=reach,
-            clock=SystemClock(),
-            ids=RandomIds(),
-            key=key,
-            label=OWNER,
-        )
+        address = Address("memory", chat="1")
+        return owner_context(reach, session=session, principal=who, address=address, key=key)
 
     async def call(
         self, tool: Tool, /, who: Principal = ANN, session: str = "s", **arguments: Any

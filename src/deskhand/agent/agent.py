@@ -14,7 +14,7 @@ from ..tools.deferred import ToolSchemas
 from ..tools.hooks import PluginHooks
 from ..types.limits import Limits
 from ..types.options import SessionOptions
-from .seams import Commands, ContextSource, Judge, ModelLimits, Workspace
+from .seams import Commands, ContextSource, Judge, ModelLimits, ScopeSource
 
 
 class Agent(msgspec.Struct, frozen=True, dict=True, kw_only=True):
@@ -32,7 +32,7 @@ class Agent(msgspec.Struct, frozen=True, dict=True, kw_only=True):
     tools: Tools
     context: ContextSource
     judge: Judge
-    workspace: Workspace
+    workspace: ScopeSource
     commands: Commands
     folder: str
     limits: Limits = Limits()

@@ -53,7 +53,7 @@ class Judge(Protocol):
         judged is asked."""
 
 
-class Workspace(Protocol):
+class ScopeSource(Protocol):
     async def open_scope(self) -> ToolScope:
         """What the tools of this agent may touch now. Raises ToolError when its workspace cannot be
         opened."""
@@ -73,7 +73,7 @@ class ModelLimits(Protocol):
 # What all sessions share.
 
 
-class Models(Protocol):
+class ModelSource(Protocol):
     """Every model of the configuration, and which of them are cooling down."""
 
     def open(self, name: str, /) -> Model:
@@ -130,7 +130,7 @@ class SecretHider(Protocol):
         """For a text that comes in pieces; None: there are no secrets."""
 
 
-class Pictures(Protocol):
+class PictureReader(Protocol):
     async def get(self, digest: str, /) -> bytes:
         """The bytes of an image, as small as models take it. Raises StoreError."""
 
@@ -179,7 +179,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     do; `schema_limiter` limits how many answers are checked against a schema at once."""
 
     store: Store
-    models: Models
+    models: ModelSource
     publisher: Publisher
     clock: Clock
     ids: Ids
@@ -187,7 +187,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     undo: TurnUndo = NoUndo()
     closing_notes: ClosingNotes = NoClosingNotes()
     secrets: SecretHider = NoSecrets()
-    pictures: Pictures | None = None
+    pictures: PictureReader | None = None
     budgets: Budgets = no_budget
     meter: UsageMeter = msgspec.field(default_factory=UsageMeter)
     schema_limiter: CapacityLimiter = msgspec.field(default_factory=make_check_limiter)

@@ -140,16 +140,6 @@ class Session:
             raise AssertionError(f"{self.name!r}: a step is owed only while a turn is open")
         return turn
 
-    @property
-    def open_turn(self) -> Turn | None:
-        """The turn that is going on, as far as this process has read the log."""
-        return self.state.turn
-
-    @property
-    def size_bytes(self) -> int:
-        """About how much memory it takes."""
-        return self.journal.size_bytes
-
     def interrupt_step(self) -> None:
         """Cut short the model call or tool that is going on; the next step then sees what is
         new."""

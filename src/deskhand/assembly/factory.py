@@ -104,7 +104,7 @@ def make_agent(
 
 
 class AgentWorkspace:
-    """Implements `agent.seams.Workspace`: the workspace at `folder`, with the folders that its
+    """Implements `agent.seams.ScopeSource`: the workspace at `folder`, with the folders that its
     skills and its sandbox let it read."""
 
     def __init__(self, settings: Settings, name: str, scopes: ToolScopes, skills: Skills) -> None:

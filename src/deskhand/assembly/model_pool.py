@@ -17,8 +17,8 @@ from ..types.events import ModelFailed
 
 
 class ModelPool:
-    """Implements `agent.seams.Models`. Cooldowns are shared by all sessions, and measured by the
-    monotonic clock. `open_model` opens `provider/name`; `random` gives a number in [0, 1)."""
+    """Implements `agent.seams.ModelSource`. All sessions share the cooldowns, which are measured by
+    the monotonic clock. `open_model` opens `provider/name`; `random` gives a number in [0, 1)."""
 
     def __init__(
         self,

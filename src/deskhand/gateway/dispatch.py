@@ -223,7 +223,7 @@ class Dispatch:
     def turn(self, session: str) -> Turn | None:
         """The open turn of a session that is in memory here."""
         slot = self._slots.get(session)
-        return slot.session.open_turn if slot else None
+        return slot.session.state.turn if slot else None
 
     def iter_active_turns(self) -> Iterator[tuple[str, Turn]]:
         """The sessions that are being driven now, with their turns. Sessions at rest are left
@@ -263,7 +263,7 @@ class Dispatch:
     def _update_size(self, slot: SessionSlot) -> None:
         """Note how much memory a session takes after it was driven, and make room if that is too
         much."""
-        size_bytes = slot.session.size_bytes
+        size_bytes = slot.session.journal.size_bytes
         self._warm_bytes += size_bytes - slot.size_bytes
         slot.size_bytes = size_bytes
         if self._warm_bytes > self.most_bytes:

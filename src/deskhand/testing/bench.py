@@ -72,8 +72,8 @@ class ShortContext:
 
 
 class OneModel:
-    """`agent.seams.Models` with one model, whatever it is called. The first try is made at once,
-    and no second."""
+    """`agent.seams.ModelSource` with one model, whatever it is called. The first try is made at
+    once, and no second."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -88,7 +88,7 @@ class OneModel:
 
 
 class OneFolder:
-    """An `agent.seams.Workspace` of one folder."""
+    """An `agent.seams.ScopeSource` of one folder."""
 
     def __init__(self, scopes: ToolScopes, folder: Path) -> None:
         self._scopes = scopes

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from ..tools.base import Context, Done, Outcome, Spec, call_label, make_result
+from ..config.clock import RandomIds, SystemClock
+from ..tools.base import Context, Done, Outcome, Spec, ToolScope, call_label, make_result
 from ..types.commit import Change
 from ..types.effects import Effect, Replay
+from ..types.identity import Address, Principal
+from ..types.labels import OWNER
 from .crash import Fuse
 
 
@@ -57,3 +61,20 @@ STATEMENTS = {
     "test_append": "INSERT INTO kv(agent, namespace, key, value, expires_at) VALUES(?, ?, ?, ?, ?)"
 }
 """What ChangeTool needs registered."""
+
+
+def owner_context(reach: ToolScope, **changes: Any) -> Context:
+    """What a tool gets in a call of the owner in a terminal, with these changes."""
+    ids = RandomIds()
+    usual: dict[str, Any] = {
+        "session": "default/terminal:t",
+        "principal": Principal("owner", ("owner",)),
+        "address": Address("terminal", chat="t"),
+        "agent": "default",
+        "reach": reach,
+        "clock": SystemClock(),
+        "ids": ids,
+        "key": ids.new("call"),
+        "label": OWNER,
+    }
+    return Context(**usual | changes)
