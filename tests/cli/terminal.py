@@ -127,8 +127,10 @@ class Terminal:
             time.sleep(0.01)
 
     def wait_gone(self, text: str, timeout_s: float = 30.0) -> float:
-        """Until it can no longer be seen."""
+        """Until it can no longer be seen. It must have been seen: else this would wait for
+        nothing."""
         began = time.monotonic()
+        assert text.encode() in self.raw, f"never {text!r} in:\n{self.all}"
         while text in self.shown:
             assert time.monotonic() - began < timeout_s, f"still {text!r} in:\n{self.shown}"
             time.sleep(0.01)

@@ -157,10 +157,10 @@ def test_steering_and_stopping(opened: Open) -> None:
     chat.type("\x03")
     chat.wait_for("Stopped.")
     assert "✗ slow" in chat.all
-    chat.wait_gone("at work")
+    chat.wait_gone("working  Ctrl+C")
     chat.say("still here?")
     chat.wait_for("You said: still here?")
-    chat.wait_gone("at work")
+    chat.wait_gone("working  Ctrl+C")
     chat.type("\x03")
     chat.wait_for("Press Ctrl+C again to quit.")
     chat.type("\x03")
@@ -175,7 +175,7 @@ def test_stopping_in_mid_sentence(opened: Open) -> None:
     chat.type("\x03")
     chat.wait_for("Stopped.")
     assert "stopped in mid-sentence" in chat.all
-    chat.wait_gone("at work")
+    chat.wait_gone("working  Ctrl+C")
     assert chat.all.count("Stopped.") == 1
     assert "Paragraph 290." not in chat.all
 
@@ -311,7 +311,7 @@ def test_a_long_paste_is_a_mark_and_is_sent_whole(opened: Open) -> None:
     chat.type("\r")
     chat.wait_for("You said: see row 0 of it")
     chat.wait_for("row 119 of it please")
-    chat.wait_gone("at work")
+    chat.wait_gone("working  Ctrl+C")
     chat.type("\x1b[200~two\rlines\x1b[201~")
     chat.wait_for("> two\n")
     assert "lines" in chat.shown
