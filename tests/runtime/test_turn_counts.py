@@ -38,6 +38,8 @@ STRETCHES = 12
 """What looks around beside comes now and then, so the least of several stretches counts."""
 TURNS = 3
 LONG = 5_000
+MANY = 600
+FRESH = 50
 POLLED = ("PRAGMA data_version", "SELECT id, session, body FROM inbox WHERE")
 """Statements that look about, whoever talks."""
 
@@ -136,15 +138,15 @@ async def running(
         tasks.cancel_scope.cancel()
 
 
-async def submit(app: App, body: Body, number: int) -> tuple[str, int]:
-    receipt = await app.door.submit(Inbound(f"i{number}", HERE, "owner", number, body))
+async def submit(app: App, body: Body, number: int, at: Address = HERE) -> tuple[str, int]:
+    receipt = await app.door.submit(Inbound(f"i{number}", at, "owner", number, body))
     assert receipt.status == "accepted", receipt
     return receipt.session, receipt.after
 
 
-async def turn(app: App, number: int) -> None:
+async def turn(app: App, number: int, at: Address = HERE) -> None:
     """One turn from the message to its end; a question in it is answered with yes."""
-    session, after = await submit(app, Said(Message("user", (Text("hello"),))), 10 * number)
+    session, after = await submit(app, Said(Message("user", (Text("hello"),))), 10 * number, at)
     async with aclosing(app.door.follow(session, OWNER, after)) as items:
         async for item in items:
             event = getattr(item, "event", None)
@@ -210,6 +212,42 @@ async def test_a_long_conversation_costs_no_more(tmp_path: Path, counter: Counte
         await fill(app)
         long = await count_turns(app, counter)
     assert long.calls <= 1.05 * short.calls and long.writes == short.writes, (short, long)
+
+
+async def test_many_conversations_cost_no_more(tmp_path: Path) -> None:
+    """A conversation begins as cheaply where as many are in memory as may be."""
+    async with running(tmp_path, plain, "allow") as app:
+        app.dispatch.most_sessions = MANY
+        first = await count_lines(app, 0)
+        for number in range(FRESH, MANY):
+            await turn(app, number, chat(number))
+        later = await count_lines(app, MANY)
+    assert later <= 1.05 * first, (first, later)
+
+
+async def count_lines(app: App, first: int) -> float:
+    """How many lines of ours a turn runs with which a conversation begins. Lines: a loop over all
+    others need not call anything."""
+    lines = 0
+
+    def trace(frame: FrameType, event: str, argument: object) -> Any:
+        nonlocal lines
+        if not frame.f_code.co_filename.startswith(OURS):
+            return None
+        lines += event == "line"
+        return trace
+
+    sys.settrace(trace)
+    try:
+        for number in range(first, first + FRESH):
+            await turn(app, number, chat(number))
+    finally:
+        sys.settrace(None)
+    return lines / FRESH
+
+
+def chat(number: int) -> Address:
+    return Address("terminal", chat=f"c{number}")
 
 
 async def fill(app: App) -> None:

@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 WARM_SESSIONS = 500
 WARM_BYTES = 64_000_000
 """So many sessions at rest, and so many bytes of them, are kept in memory."""
+ROOM = 0.9
+"""How much of that is left when there was too much: each drop looks at all of them."""
 MAX_ADOPTED = 1_000
 """So many sessions are remembered that this process drives only because somebody uses them here."""
 MAX_FAILURES = 5
@@ -75,6 +77,8 @@ class Dispatch:
         self._clock = clock
         self._on_trouble = on_trouble
         self._slots: OrderedDict[str, SessionSlot] = OrderedDict()
+        self._waiting: dict[str, SessionSlot] = {}
+        """Those of them that have a `wake_at`."""
         self.most_sessions = WARM_SESSIONS
         self.most_bytes = WARM_BYTES
         self._warm_bytes = 0
@@ -178,7 +182,7 @@ class Dispatch:
             self.wake(row.session)
         else:
             slot = self._slot(row.session)
-            slot.wake_at = row.wake_at
+            self._set_wakeup(slot, row.wake_at)
             slot.tick = self._clock.monotonic() + RECHECK_S
 
     def wake(self, session: str, *, cut: bool = False) -> None:
@@ -246,7 +250,7 @@ class Dispatch:
         slot = self._slots.get(session)
         if slot is None:
             slot = self._slots[session] = SessionSlot(self._open_session(session))
-            if len(self._slots) > self.most_sessions:
+            if len(self._slots) - len(self._waiting) > self.most_sessions:
                 self._make_room(slot)
         elif slot.stale and not slot.running:
             slot.session = self._open_session(session)
@@ -257,8 +261,15 @@ class Dispatch:
     def _reserve_slot(self, session: str) -> SessionSlot:
         slot = self._slot(session)
         slot.running = True
-        slot.wake_at = None
+        self._set_wakeup(slot, None)
         return slot
+
+    def _set_wakeup(self, slot: SessionSlot, wake_at: float | None) -> None:
+        slot.wake_at = wake_at
+        if wake_at is None:
+            self._waiting.pop(slot.session.name, None)
+        else:
+            self._waiting[slot.session.name] = slot
 
     def _update_size(self, slot: SessionSlot) -> None:
         """Note how much memory a session takes after it was driven, and make room if that is too
@@ -270,12 +281,14 @@ class Dispatch:
             self._make_room(slot)
 
     def _make_room(self, keep: SessionSlot) -> None:
-        """Drop sessions at rest until the others fit, those first that were driven longest ago. A
-        session that is to be woken later keeps its slot, and is read from the log again then."""
-        waiting = sum(1 for slot in self._slots.values() if slot.wake_at is not None)
+        """Drop sessions at rest until the others fit with some room to spare, those first that were
+        driven longest ago. A session that is to be woken later keeps its slot, and is read from the
+        log again then."""
+        most_sessions = int(self.most_sessions * ROOM)
+        most_bytes = int(self.most_bytes * ROOM)
         for session, slot in list(self._slots.items()):
-            fits = len(self._slots) - waiting <= self.most_sessions
-            if fits and self._warm_bytes <= self.most_bytes:
+            fits = len(self._slots) - len(self._waiting) <= most_sessions
+            if fits and self._warm_bytes <= most_bytes:
                 return
             if slot.running or slot is keep:
                 continue
@@ -312,7 +325,7 @@ class Dispatch:
                     if failures >= MAX_FAILURES:
                         await give_up(session, reason)
                         break
-                    slot.wake_at = await drive(session)
+                    self._set_wakeup(slot, await drive(session))
                     slot.tick = session.rest.tick
                     if not session.inbox.has_news or slot.wake_at is not None:
                         break
@@ -347,7 +360,7 @@ class Dispatch:
             tick = self._clock.monotonic()
             rests = {
                 session: min(slot.wake_at - now, slot.tick - tick)
-                for session, slot in self._slots.items()
+                for session, slot in self._waiting.items()
                 if slot.wake_at is not None
             }
             for session, left_s in rests.items():
