@@ -144,6 +144,10 @@ async def submit(app: App, body: Body, number: int, at: Address = HERE) -> tuple
     return receipt.session, receipt.after
 
 
+def chat(number: int) -> Address:
+    return Address("terminal", chat=f"c{number}")
+
+
 async def turn(app: App, number: int, at: Address = HERE) -> None:
     """One turn from the message to its end; a question in it is answered with yes."""
     session, after = await submit(app, Said(Message("user", (Text("hello"),))), 10 * number, at)
@@ -164,15 +168,16 @@ async def stored_bytes(app: App) -> int:
     return int(size)
 
 
-async def count_turns(app: App, counter: Counter) -> Counts:
+async def count_turns(app: App, counter: Counter, *, fresh: bool = False) -> Counts:
+    """`fresh`: each turn begins a conversation."""
     for number in range(WARM_UP):
         await turn(app, number)
     stretches = []
     for stretch in range(1, STRETCHES + 1):
         before = await stored_bytes(app)
         with counter:
-            for number in range(TURNS):
-                await turn(app, 1_000 * stretch + number)
+            for number in range(1_000 * stretch, 1_000 * stretch + TURNS):
+                await turn(app, number, chat(number) if fresh else HERE)
         counter.counts.bytes = await stored_bytes(app) - before
         stretches.append(counter.counts)
     names = Counts.__struct_fields__
@@ -195,13 +200,18 @@ def check(kind: str, found: Counts) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "script", "verdict"),
-    [("plain", plain, "allow"), ("tool", with_tool, "allow"), ("approval", with_tool, "ask")],
+    [
+        ("plain", plain, "allow"),
+        ("fresh", plain, "allow"),
+        ("tool", with_tool, "allow"),
+        ("approval", with_tool, "ask"),
+    ],
 )
 async def test_what_a_turn_costs(
     kind: str, script: Callable[[Request], Message], verdict: str, tmp_path: Path, counter: Counter
 ) -> None:
     async with running(tmp_path, script, verdict) as app:
-        check(kind, await count_turns(app, counter))
+        check(kind, await count_turns(app, counter, fresh=kind == "fresh"))
 
 
 async def test_a_long_conversation_costs_no_more(tmp_path: Path, counter: Counter) -> None:
@@ -244,10 +254,6 @@ async def count_lines(app: App, first: int) -> float:
     finally:
         sys.settrace(None)
     return lines / FRESH
-
-
-def chat(number: int) -> Address:
-    return Address("terminal", chat=f"c{number}")
 
 
 async def fill(app: App) -> None:

@@ -66,6 +66,10 @@ class Journal:
         fold(self.state, history)
         self.is_loaded = True
 
+    def begin(self) -> None:
+        """There is no log to load: the session begins here."""
+        self.is_loaded = True
+
     @property
     def size_bytes(self) -> int:
         """About how much memory this conversation takes. What came since the last time is added."""

@@ -151,12 +151,14 @@ class Session:
         return self.reply.snapshot() if self.reply is not None else None
 
     def prepare_admission(self, inbound: Inbound, principal: Principal) -> FirstCommit | None:
-        """For a session at rest that is in memory: makes the commit that takes this message in, to
-        ride in the transaction of its acceptance. Nobody may drive the session until
-        `apply_admission`: `Dispatch.reserve` sees to that."""
-        journal = self.journal
+        """For a session at rest: makes the commit that takes this message in, to ride in the
+        transaction of its acceptance. A session whose log was not read is taken for one without
+        events. Nobody may drive the session until `apply_admission`: `Dispatch.reserve` sees to
+        that."""
         state = self.state
-        at_rest = journal.is_loaded and state.turn is None and not self.inbox.has_news
+        if not self.journal.is_loaded:
+            self.inbox.has_news = False  # `load` sets it, where the log has to be read after all
+        at_rest = state.turn is None and not self.inbox.has_news
         if not at_rest or not isinstance(inbound.body, Said):
             return None
         at = self.runtime.clock.now()
@@ -172,6 +174,8 @@ class Session:
 
     def apply_admission(self, commit: Commit, last: int) -> None:
         """That commit was written, up to the event `last` of the whole log."""
+        if commit.n == 1:
+            self.journal.begin()
         if not self.journal.is_loaded:
             return
         for recorded in commit.to_recorded(last - len(commit.events) + 1):

@@ -105,11 +105,14 @@ class Dispatch:
     def adopt(self, session: str, *, cut: bool = False) -> None:
         """Wake this session, and drive it from now on whatever `takes` says: somebody uses it
         here."""
+        self._note_adopted(session)
+        self.wake(session, cut=cut)
+
+    def _note_adopted(self, session: str) -> None:
         if self._tasks is None or not self._takes(session):
             self._adopted[session] = None
             if len(self._adopted) > MAX_ADOPTED:
                 del self._adopted[next(iter(self._adopted))]
-        self.wake(session, cut=cut)
 
     async def run(
         self,
@@ -203,10 +206,16 @@ class Dispatch:
     def reserve(
         self, session: str, inbound: Inbound, principal: Principal
     ) -> tuple[SessionSlot, FirstCommit] | None:
-        """The slot of a session that is in memory and at rest, with the commit that takes this
-        message in, or None. The slot counts as running: call `start` in any case."""
+        """The slot of a session that is at rest, with the commit that takes this message in, or
+        None. A session that is not in memory is taken for a new one; where it is not, the store
+        leaves that commit out. The slot counts as running: call `start` in any case."""
+        if self._tasks is None or self._draining:
+            return None
         slot = self._slots.get(session)
-        if self._tasks is None or self._draining or slot is None or slot.running or slot.stale:
+        if slot is None:
+            self._note_adopted(session)
+            slot = self._slot(session)
+        if slot.running or slot.stale:
             return None
         first = slot.session.prepare_admission(inbound, principal)
         return (self._reserve_slot(session), first) if first is not None else None

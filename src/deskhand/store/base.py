@@ -208,7 +208,8 @@ class Store(StatementReader, SyncStatementReader, Protocol):
         returned as a duplicate, with the session and the id that it got the first time.
 
         `first` makes the first commit of the turn, which is written in the same transaction. If
-        another commit took its number meanwhile, the message is accepted without it. `changes` are
+        another commit took its number meanwhile, or if other messages wait in a session without
+        events, the message is accepted without it. `changes` are
         written in the same transaction, also for a duplicate.
 
         Raises Refused if INBOX_LIMIT messages already wait in the session.

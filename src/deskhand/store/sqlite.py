@@ -165,20 +165,26 @@ class SqliteStore(ReadQueries):
         (inbox_id,) = row
         if first is not None:
             commit = first(inbox_id)
-            if commit.n == next_n:
+            # Whoever reads the log of a session first takes in what waits, so only for a new one
+            # nobody has looked.
+            if commit.n == next_n and (after or not self._waits(db, session)):
                 # Its inbox row was inserted as admitted.
                 seq = self._write(db, replace(commit, admitted=()), head)
                 return Accepted(inbox_id, session, after, admitted=True, seq=seq)
             db.execute(self._sql["inbox_leave"], (inbox_id,))
 
-        (waiting,) = self._fetch_one(db, "inbox_count", (session, INBOX_LIMIT + 1))
-        if waiting > INBOX_LIMIT:
+        if self._waits(db, session, INBOX_LIMIT + 1) > INBOX_LIMIT:
             raise Refused(
                 f"{INBOX_LIMIT:,} messages already wait in {session!r}. Try again when some of "
                 "them are answered"
             )
         db.execute(self._sql["open_insert"], (session,))
         return Accepted(inbox_id, session, after)
+
+    def _waits(self, db: apsw.Connection, session: str, most: int = 1) -> int:
+        """How many messages wait in the session; no more than `most` are counted."""
+        (waiting,) = self._fetch_one(db, "inbox_count", (session, most))
+        return int(waiting)
 
     async def commit(self, commit: Commit) -> int:
         return await self._writer.run(lambda db: self._commit(db, commit))

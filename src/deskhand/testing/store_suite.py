@@ -117,6 +117,21 @@ async def first_commit_rides_along(open_store: Open) -> None:
         assert await store.open_sessions() == [OpenSession(S, None, 0)]
 
 
+async def first_commit_overtakes_nobody(open_store: Open) -> None:
+    """In a session without events, a message that waits comes before one that would ride along."""
+
+    def first(inbox_id: int) -> Commit:
+        return Commit(S, 1, T0, (received(inbox_id),), (inbox_id,))
+
+    async with opened(open_store) as store:
+        earlier = await store.accept(inbound("a"), ANN, S)
+        later = await store.accept(inbound("b"), ANN, S, first)
+        assert not later.admitted and later.after == 0
+        waiting = [row.inbox_id for row in await store.list_waiting(S)]
+        assert waiting == [earlier.inbox_id, later.inbox_id]
+        assert not await store.events(S)
+
+
 async def commit_is_all_or_nothing(open_store: Open) -> None:
     """The last thing in it fails: the events, the message taken in and the answer are taken back
     with it."""
@@ -602,6 +617,7 @@ async def news_are_seen_elsewhere(open_store: Open) -> None:
 CASES: tuple[Case, ...] = (
     accepts_each_message_once,
     first_commit_rides_along,
+    first_commit_overtakes_nobody,
     commit_is_all_or_nothing,
     rival_is_fenced_off,
     numbers_have_no_gap,
