@@ -19,16 +19,40 @@ import msgspec
 from deskhand.assembly.models import Models
 from deskhand.config.config import Config, Home, Settings
 from deskhand.runtime.app import OWNER, App, Parts, open_app
+from deskhand.tools.base import Context, Spec, make_result
 from deskhand.types.commit import Commit
 from deskhand.types.door import Progress
 from deskhand.types.events import AnyEvent, MessageReceived, ModelReplied, TurnEnded
 from deskhand.types.identity import Address, Inbound, Said
-from deskhand.types.messages import Message, Text
+from deskhand.types.labels import LOCAL
+from deskhand.types.messages import Message, Text, ToolResult
 from deskhand.types.tuning import tune_interpreter
 
-TOOL = "read_file"
+TOOL = "read_again"
 ARGS = '{"path": "a.txt"}'
 RUN = Path(os.environ["BENCH_RUN"])
+
+
+class ReadAgain:
+    """Reads a file, and tells how often it did. The harness repeats one call, which Deskhand takes
+    for a loop where the result is the same."""
+
+    spec = Spec(
+        TOOL,
+        "Reads a file of the workspace.",
+        {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+    )
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._times = 0
+
+    async def run(self, arguments: msgspec.Raw, context: Context) -> ToolResult:
+        path = msgspec.json.decode(arguments)["path"]
+        self._times += 1
+        return make_result(f"{(self._folder / path).read_text()}({self._times})", LOCAL)
+
+
 _stack = AsyncExitStack()
 _app: list[App] = []
 _count = 0
@@ -42,8 +66,10 @@ async def setup() -> None:
     raw["providers"] = {"fake": {"base_url": os.environ["FAKE_BASE"]}}
     settings = Settings(Home(RUN), msgspec.convert(raw, Config, strict=False))
     models = await _stack.enter_async_context(Models(settings))
-    app = await _stack.enter_async_context(open_app(settings, Parts(models.open)))
-    settings.home.workspace("default").joinpath("a.txt").write_text("hello file\n")
+    workspace = settings.home.workspace("default")
+    parts = Parts(models.open, {TOOL: ReadAgain(workspace)})
+    app = await _stack.enter_async_context(open_app(settings, parts))
+    workspace.joinpath("a.txt").write_text("hello file\n")
     ready = anyio.Event()
     _app.append(app)
     _stack.callback(asyncio.get_running_loop().create_task(app.run(ready.set)).cancel)
