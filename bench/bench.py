@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
@@ -36,7 +36,7 @@ from deskhand.testing.llm_script import NOW
 from deskhand.tools.base import Context, Spec, make_result
 from deskhand.types.commit import Commit
 from deskhand.types.door import Progress
-from deskhand.types.events import MessageReceived, ModelReplied, TurnEnded
+from deskhand.types.events import MessageReceived, ModelReplied, Recorded, TurnEnded
 from deskhand.types.identity import Address, Inbound, Said
 from deskhand.types.labels import LOCAL
 from deskhand.types.messages import Message, Text, Usage
@@ -103,26 +103,34 @@ class Bench:
                 pieces += chunk.count(b"\n\n")
         return pieces
 
+    async def answer(self, chat: str) -> str:
+        """One message in. Returns the text of the answer."""
+        text = ""
+        async for item in self._talk(chat):
+            if not isinstance(item, Progress) and isinstance(item.event, ModelReplied):
+                text = item.event.message.text
+        return text
+
     async def turn(self, chat: str) -> int:
         """One message in, one answer out. Returns the number of pieces in which it came."""
+        return sum([isinstance(item, Progress) async for item in self._talk(chat)])
+
+    async def _talk(self, chat: str) -> AsyncIterator[Recorded | Progress]:
         self.turns += 1
         said = Said(Message("user", (Text(WORDS),)))
         inbound = Inbound(
             f"{chat}-{self.turns}", Address("terminal", chat=chat), "owner", time.time(), said
         )
         receipt = await self.app.door.submit(inbound)
-        pieces = 0
         async with aclosing(self.app.door.follow(receipt.session, OWNER, receipt.after)) as items:
             async for item in items:
-                if isinstance(item, Progress):
-                    pieces += 1
-                elif isinstance(item.event, TurnEnded):
+                yield item
+                if not isinstance(item, Progress) and isinstance(item.event, TurnEnded):
                     if item.event.reason != "done":
                         raise RuntimeError(
                             f"a turn ended with {item.event.reason}: {item.event.said}"
                         )
                     break
-        return pieces
 
 
 async def cpu_ms(once: Callable[[], Awaitable[object]], times: int) -> float:
@@ -217,6 +225,36 @@ async def concurrent(bench: Bench) -> list[Row]:
         limit = bare * 1.4 if latency < 1 else 3 * latency * 1.15
         rows.append(Row(f"200 sessions x 3 turns at {name}", wall, "s wall", bare, limit))
     return rows
+
+
+async def crowd(bench: Bench) -> list[Row]:
+    """199 conversations never stop talking: how long a message of another one waits before its
+    model is asked. And 1,000 that begin in the same moment."""
+    latency_s = 0.2
+    await bench.script({"text": NOW, "chunks": 1, "latency_s": latency_s})
+    waits = []
+
+    async def talk(i: int) -> None:
+        while True:
+            await bench.turn(f"busy{i}")
+
+    async with anyio.create_task_group() as tasks:
+        for i in range(199):
+            tasks.start_soon(talk, i)
+        await anyio.sleep(3)
+        for i in range(40):
+            sent = time.monotonic()
+            answered = await bench.answer(f"fresh{i}")
+            waits.append((float(answered) - latency_s - sent) * 1e3)
+        tasks.cancel_scope.cancel()
+    _, wall = await at_once_cpu_ms(lambda i: bench.turn(f"thousand{i}"), 1000, 1)
+    return [
+        Row(
+            "among 199 busy ones: until asked, median", statistics.median(waits), "ms", None, 250.0
+        ),
+        Row("among 199 busy ones: until asked, longest", max(waits), "ms"),
+        Row("1,000 sessions, a turn at 200 ms", wall, "s wall"),
+    ]
 
 
 async def streams(bench: Bench) -> list[Row]:
@@ -348,6 +386,7 @@ CASES = {
     "tools": tool_rounds,
     "long": long_talk,
     "concurrent": concurrent,
+    "crowd": crowd,
     "streams": streams,
     "follow": follow,
 }
