@@ -31,6 +31,7 @@ from deskhand.types.events import (
     ApprovalAsked,
     CallClosed,
     CommandRun,
+    QuestionAnswered,
     QuestionAsked,
     ToolFinished,
     TurnEnded,
@@ -570,6 +571,46 @@ async def test_an_answer_overtakes_what_waits(bench: MakeBench, tmp_path: Path) 
         < kinds.index("MessageReceived", 1)
     )
     assert (tmp_path / "out").exists()
+
+
+class Overheard(Odd):
+    """While it runs, ann says something."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(lambda: make_result("fine", LOCAL))
+        self.text = text
+        self.bench: Bench
+
+    async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
+        await self.bench.accept(said(self.text), ANN, "steer")
+        self.bench.session.inbox.has_news = True
+        return await super().run(arguments, context)
+
+
+async def test_a_yes_from_before_the_question_approves_nothing(
+    bench: MakeBench, tmp_path: Path
+) -> None:
+    odd = Overheard("yes")
+    b = odd.bench = bench(
+        once(call("odd"), call("write")), [odd, FileTool("write", tmp_path / "out")]
+    )
+    asks = {"write": Decision("ask", "because")}
+    b.configure(decide=lambda case: asks.get(case.tool, Decision("allow", "")))
+    await b.say("go")
+    assert odd.ran == 1 and not (tmp_path / "out").exists()
+    events = await b.events()
+    assert [event.behind for event in events if isinstance(event, ApprovalAsked)] == [2]
+    assert [event.status for event in events if isinstance(event, CallClosed)] == ["superseded"]
+
+
+async def test_words_from_before_the_question_do_not_answer_it(bench: MakeBench) -> None:
+    odd = Overheard("and the tmp folder")
+    which = Odd(lambda: PersonQuestion("which?", ("a", "b")))
+    which.spec = Spec("which", "", {"type": "object"})
+    b = odd.bench = bench(once(call("odd"), call("which")), [odd, which])
+    await b.say("go")
+    assert [result.text for result in await b.results()] == ["fine"]
+    assert not any(isinstance(event, QuestionAnswered) for event in await b.events())
 
 
 async def test_the_approver_need_not_have_asked(bench: MakeBench, tmp_path: Path) -> None:

@@ -46,9 +46,9 @@ def admit_next(
     waiting.
 
     The classes in order: a stop; other commands, and what goes back; answers to what is open;
-    messages that interrupt; messages that steer, once no call is running; and at the end of the
-    turn all that queued, as it arrived. A message that comes instead of an answer closes the
-    question, and with it all calls that are still open.
+    messages that interrupt; messages that steer, once no call is open or the next one waits for
+    somebody; and at the end of the turn all that queued, as it arrived. A message that comes
+    instead of an answer closes the question, and with it all calls that are still open.
 
     Call it again after folding the events. They are none for what needs the whole log (`rewind`).
     """
@@ -103,6 +103,8 @@ def _admit_answer(state: State, row: Waiting, commands: Commands) -> list[e.AnyE
             call = _find_waiting_call(state)
             if call is None or call.ask is None or row.inbound.at > call.ask.until:
                 return None
+            if row.inbox_id <= call.ask.behind:
+                return None  # written before the question was asked, so it answers something else
             if call.ask.binds:  # anyone who may approve, whoever opened the turn
                 answers = interpret_answer(call.ask, message.own_text) is not None and may_approve(
                     row.principal

@@ -34,15 +34,20 @@ async def admit_messages(session: Session) -> None:
     while admitted := admit_next(session.state, waiting, session.agent.commands):
         row, events = admitted
         waiting.remove(row)
-        events = events or await _rewind_or_branch(session, row)
-        _remember_grants(session, events)
-        journal.record(*events)
-        journal.mark_admitted(row.inbox_id)
-        _reply_to_commands(session, row, events)
+        record_admission(session, row, events or await _rewind_or_branch(session, row))
 
     if not journal.is_clean:
         await journal.commit()
     inbox.left_at = session.state.n if waiting else None
+
+
+def record_admission(session: Session, row: Waiting, events: Sequence[AnyEvent]) -> None:
+    """Record that this message was taken in as these events, with what follows from it: grants, and
+    replies to commands."""
+    _remember_grants(session, events)
+    session.journal.record(*events)
+    session.journal.mark_admitted(row.inbox_id)
+    _reply_to_commands(session, row, events)
 
 
 async def record_deliveries(session: Session) -> None:

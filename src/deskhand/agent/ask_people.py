@@ -46,6 +46,7 @@ async def record_ask(session: Session, first: JointAsk, behind: Sequence[OpenCal
         elsewhere=elsewhere,
         about=render_joint_context(asks),
         others=tuple(each.call for each in asks[1:]),
+        behind=session.runtime.store.last_inbox_id(),
     )
     session.journal.record(asked, at=now)
 

@@ -9,6 +9,7 @@ from ..types.messages import Text
 from ..types.steps import EndTurn
 from ..types.turn import make_call_closed, make_refusal
 from .admit import admit_next
+from .admit_messages import record_admission
 from .next_step import answer_text
 from .session import Session
 
@@ -69,8 +70,7 @@ async def _end_everything(session: Session, reason: str) -> None:
     while admitted := admit_next(session.state, waiting, session.agent.commands):
         row, events = admitted
         waiting.remove(row)
-        journal.record(*(events or (make_refusal(row, "it failed repeatedly"),)))
-        journal.mark_admitted(row.inbox_id)
+        record_admission(session, row, events or [make_refusal(row, "it failed repeatedly")])
 
     turn = session.state.turn
     if turn is not None:

@@ -4,8 +4,8 @@ What is on disk when a step is over:
 
 - taking in messages: their events, and that they were taken in
 - AskModel: what the model was told; a failure; not yet a reply
-- RunTools: before a call that must not run twice, that it starts; results not yet, unless the call
-  took longer than a moment
+- RunTools: before a call that must not run twice, that it starts; the reply that made the call, if
+  the call took longer than a moment; results not yet
 - Compact: the shorter context
 - Wait: everything, and when to wake the session
 - EndTurn: everything, with the answer in the outbox

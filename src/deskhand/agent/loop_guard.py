@@ -34,8 +34,7 @@ def detect_loop(marks: Sequence[bytes]) -> Literal["hint", "stop"] | None:
 
 
 def make_hints(turn: Turn, limits: Limits, guard: str | None) -> tuple[Hinted, ...]:
-    """What the model is to be told with its next call, each once a turn. `guard` is what
-    `detect_loop` said."""
+    """What the model is to be told with its next call. `guard` is what `detect_loop` said."""
     left = limits.steps - turn.steps
     found = []
     if left <= 0:

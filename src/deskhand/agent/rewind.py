@@ -48,15 +48,13 @@ class RewoundMessages(msgspec.Struct):
 
 
 class RewindView:
-    """The whole log of a session, gone through once. `now` is the state after it."""
+    """The whole log of a session, gone through once. `current` is the state after it."""
 
     def __init__(self, session: str, log: Sequence[Recorded], zone: tzinfo | None = None) -> None:
-        self.session, self.log, self.current, self.turns = (
-            session,
-            log,
-            State(session, zone=zone),
-            list[RewoundMessages](),
-        )
+        self.session = session
+        self.log = log
+        self.current = State(session, zone=zone)
+        self.turns = list[RewoundMessages]()
         self.erased = 0
         self.title = ""
         self._last = [-1]

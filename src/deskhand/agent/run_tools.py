@@ -158,7 +158,8 @@ def _record_outcome(session: Session, ready: ReadyCall, outcome: Outcome, took_s
             now = session.runtime.clock.now()
             ask_id = session.runtime.ids.new("ask")
             text = clean_text(question)
-            asked = QuestionAsked(ask_id, ready.call.call.id, text, choices, now + wait_s)
+            behind = session.runtime.store.last_inbox_id()
+            asked = QuestionAsked(ask_id, ready.call.call.id, text, choices, now + wait_s, behind)
             session.journal.record(asked, at=now)
         case None:
             reason = "stopped by a person"

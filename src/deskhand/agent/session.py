@@ -156,11 +156,12 @@ class Session:
         events. Nobody may drive the session until `apply_admission`: `Dispatch.reserve` sees to
         that."""
         state = self.state
-        if not self.journal.is_loaded:
-            self.inbox.has_news = False  # `load` sets it, where the log has to be read after all
-        at_rest = state.turn is None and not self.inbox.has_news
+        is_new = not self.journal.is_loaded
+        at_rest = state.turn is None and (is_new or not self.inbox.has_news)
         if not at_rest or not isinstance(inbound.body, Said):
             return None
+        if is_new:
+            self.inbox.has_news = False  # `load` sets it, where the log has to be read after all
         at = self.runtime.clock.now()
         n = state.n + 1
 

@@ -136,7 +136,8 @@ class ApprovalAsked(Event, frozen=True, tag="approval_asked"):
     what was shown, `source` where the least trusted content comes from that the model has read.
     `elsewhere` are those who may answer where nobody may who takes part, `about` says in words why
     it is asked and what it would do. `others` are further calls of the same reply that the question
-    is about: it then has a line for each call, in order."""
+    is about: it then has a line for each call, in order. `behind` is the newest message in the
+    inbox when it was asked: what stands before it is no answer."""
 
     ask_id: str
     call_id: str
@@ -148,6 +149,7 @@ class ApprovalAsked(Event, frozen=True, tag="approval_asked"):
     elsewhere: tuple[str, ...] = ()
     about: str = ""
     others: tuple[BoundCall, ...] = ()
+    behind: int = 0
 
     @property
     def calls(self) -> tuple[BoundCall, ...]:
@@ -168,11 +170,14 @@ class ApprovalAnswered(Event, frozen=True, tag="approval_answered"):
 
 
 class QuestionAsked(Event, frozen=True, tag="question_asked"):
+    """A tool asks the person of the turn. `behind` as in `ApprovalAsked`."""
+
     ask_id: str
     call_id: str
     question: str
     choices: tuple[str, ...]
     until: float
+    behind: int = 0
 
 
 class QuestionAnswered(Event, frozen=True, tag="question_answered"):

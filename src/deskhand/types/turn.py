@@ -38,7 +38,8 @@ OMITTED_MARKER = "earlier messages are"
 
 class PendingAsk(msgspec.Struct):
     """An open question to a person. `binds` is the hash of the call to approve; it is empty for a
-    plain question. `calls` is the number of calls that it is about."""
+    plain question. `calls` is the number of calls that it is about. `behind` is the newest message
+    in the inbox when it was asked."""
 
     ask_id: str
     binds: str
@@ -48,6 +49,7 @@ class PendingAsk(msgspec.Struct):
     elsewhere: tuple[str, ...] = ()
     about: str = ""
     calls: int = 1
+    behind: int = 0
 
 
 class HandedOver(msgspec.Struct, frozen=True):
@@ -110,7 +112,9 @@ def list_choices(event: ApprovalAsked) -> tuple[str, ...]:
 def make_pending_ask(event: ApprovalAsked | QuestionAsked, binds: str = "") -> PendingAsk:
     """The open question of this event. `binds` is the hash of the call, for an approval."""
     if isinstance(event, QuestionAsked):
-        return PendingAsk(event.ask_id, "", event.question, event.choices, event.until)
+        return PendingAsk(
+            event.ask_id, "", event.question, event.choices, event.until, behind=event.behind
+        )
     return PendingAsk(
         ask_id=event.ask_id,
         binds=binds,
@@ -120,6 +124,7 @@ def make_pending_ask(event: ApprovalAsked | QuestionAsked, binds: str = "") -> P
         elsewhere=event.elsewhere,
         about=event.about,
         calls=len(event.calls),
+        behind=event.behind,
     )
 
 
