@@ -15,8 +15,9 @@ import anyio.to_thread
 import apsw
 import pytest
 
+from deskhand.store.connection import Connection
 from deskhand.store.schema import BUSY_MS
-from deskhand.store.sqlite import SqliteStore
+from deskhand.store.sqlite import SqliteStore, SqliteWriteConnection
 from deskhand.store.writer import Writer
 from deskhand.testing.store_suite import ANN, S, commit, inbound, received
 from deskhand.types.errors import StaleSession, StoreUnavailable
@@ -215,12 +216,13 @@ async def test_who_waits_for_a_thread_that_broke_is_told(tmp_path: Path) -> None
     class Broken(BaseException):
         """No error of a job or of the disk."""
 
-    def work(db: apsw.Connection) -> None:
+    def work(db: Connection) -> None:
         raise Broken
 
     path = tmp_path / "x.db"
     fatal: list[BaseException] = []
-    writer = Writer(apsw.Connection(str(path)), path, fatal.append)
+    db = SqliteWriteConnection(apsw.Connection(str(path)), path)
+    writer = Writer(db, fatal.append)
     for _ in range(2):
         with anyio.fail_after(10), pytest.raises(StoreUnavailable, match="closed"):
             await writer.run(work)

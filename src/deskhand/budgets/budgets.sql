@@ -1,19 +1,21 @@
 -- budget_use: a call is counted for everybody that it is counted for. ?1 day, ?2 tokens, ?3 millionths, ?4.. names --
 INSERT INTO budget_used(scope, name, day, tokens, micros, calls)
 SELECT column1, column2, ?1, ?2, ?3, 1
-FROM (VALUES('all', ''), ('person', ?4), ('agent', ?5), ('job', ?6), ('session', ?7))
+FROM (VALUES('all', ''), ('person', ?4), ('agent', ?5), ('job', ?6), ('session', ?7)) AS counted
 WHERE column1 = 'all' OR column2 <> ''
 ON CONFLICT(scope, name, day) DO UPDATE
-SET tokens = tokens + excluded.tokens, micros = micros + excluded.micros, calls = calls + 1
+SET tokens = budget_used.tokens + excluded.tokens, micros = budget_used.micros + excluded.micros,
+  calls = budget_used.calls + 1
 
 -- budget_settle: as budget_use, in place of hold ?8; where that is gone, what it held (?9, ?10) was counted in full --
 INSERT INTO budget_used(scope, name, day, tokens, micros, calls)
-SELECT column1, column2, ?1, ?2 - held * ?9, ?3 - held * ?10, 1 - held
-FROM (VALUES('all', ''), ('person', ?4), ('agent', ?5), ('job', ?6), ('session', ?7)),
-  (SELECT NOT EXISTS(SELECT 1 FROM budget_hold WHERE key = ?8) AS held)
-WHERE (column1 = 'all' OR column2 <> '') AND (held OR ?2 OR ?3)
+SELECT column1, column2, ?1, ?2 - counted * ?9, ?3 - counted * ?10, 1 - counted
+FROM (VALUES('all', ''), ('person', ?4), ('agent', ?5), ('job', ?6), ('session', ?7)) AS names,
+  (SELECT CASE WHEN EXISTS(SELECT 1 FROM budget_hold WHERE key = ?8) THEN 0 ELSE 1 END AS counted) AS hold
+WHERE (column1 = 'all' OR column2 <> '') AND (counted = 1 OR ?2 <> 0 OR ?3 <> 0)
 ON CONFLICT(scope, name, day) DO UPDATE
-SET tokens = tokens + excluded.tokens, micros = micros + excluded.micros, calls = calls + excluded.calls
+SET tokens = budget_used.tokens + excluded.tokens, micros = budget_used.micros + excluded.micros,
+  calls = budget_used.calls + excluded.calls
 
 -- budget_hold --
 INSERT INTO budget_hold(key, day, tokens, micros, charge) VALUES(?, ?, ?, ?, ?)
@@ -35,17 +37,19 @@ SELECT name, sum(tokens), sum(micros) FROM budget_used WHERE scope = ? AND day >
 
 -- budget_lift --
 INSERT INTO budget_lift(scope, name, field, since, extra) VALUES(?, ?, ?, ?, ?)
-ON CONFLICT(scope, name, field, since) DO UPDATE SET extra = extra + excluded.extra
+ON CONFLICT(scope, name, field, since) DO UPDATE
+SET extra = budget_lift.extra + excluded.extra
 
 -- budget_lifted --
 SELECT extra FROM budget_lift WHERE scope = ? AND name = ? AND field = ? AND since = ?
 
 -- budget_warn: nobody is warned twice of the same --
-INSERT OR IGNORE INTO budget_warned(scope, name, field, since, most) VALUES(?, ?, ?, ?, ?)
+INSERT INTO budget_warned(scope, name, field, since, most) VALUES(?, ?, ?, ?, ?)
+ON CONFLICT DO NOTHING
 
 -- budget_warned --
 SELECT 1 FROM budget_warned WHERE scope = ? AND name = ? AND field = ? AND since = ? AND most = ?
 
 -- budget_runs: conversations of a job's runs since then that used anything, and how much of it they were --
 SELECT count(DISTINCT name), coalesce(sum(tokens), 0), coalesce(sum(micros), 0) FROM budget_used
-WHERE scope = 'session' AND day >= ? AND name GLOB ?
+WHERE scope = 'session' AND day >= ? AND instr(name, ?) > 0

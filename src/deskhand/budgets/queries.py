@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import glob
-
 import msgspec
 
 from ..store.base import Store
@@ -60,8 +58,7 @@ async def names_by_use(store: Store, scope: BudgetScope, since: int, limit: int)
 
 def used_by_runs(store: Store, job: str, since: int) -> RunsUsed:
     """What the runs of this job have used since that day."""
-    pattern = f"*/job:{glob.escape(job)}:*"
-    ((runs, tokens, micros),) = store.query_sync("budget_runs", (since, pattern))
+    ((runs, tokens, micros),) = store.query_sync("budget_runs", (since, f"/job:{job}:"))
     return RunsUsed(int(runs), Amounts(int(tokens), int(micros)))
 
 

@@ -8,7 +8,7 @@ import click
 
 from ..config.clock import SystemClock
 from ..runtime.app import App
-from ..store.sqlite import SqliteStore
+from ..store.sql_store import SqlStore
 from ..users.owner_alerts import Alert, Alerts
 from .encoded import to_json
 from .jobs_running import json_option
@@ -40,7 +40,7 @@ def alerts(limit: int, as_json: bool, config: str | None) -> None:
     """
     settings = load_settings(config)
 
-    async def use(store: SqliteStore) -> list[Alert]:
+    async def use(store: SqlStore) -> list[Alert]:
         told = Alerts(store, SystemClock())
         found = await told.latest(limit)
         await told.mark_seen()

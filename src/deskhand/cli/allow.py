@@ -18,7 +18,7 @@ from ..store.queries import (
     set_path_grant,
     standing_grants,
 )
-from ..store.sqlite import SqliteStore
+from ..store.sql_store import SqlStore
 from ..types.commit import Change
 from ..types.errors import DeskhandError
 from .run import (
@@ -91,7 +91,7 @@ def path_(folder: str, write: bool, outside: bool, agent: str, config: str | Non
             f"{str(real)!r} contains Deskhand's own files and keys; allow a different folder", USAGE
         )
 
-    async def use(store: SqliteStore) -> None:
+    async def use(store: SqlStore) -> None:
         grant = PathGrant(str(real), write, SystemClock().now(), ME.id, outside)
         await store.change(set_path_grant(name, grant))
         may = "read and write" if write else "read, but not write,"
@@ -122,7 +122,7 @@ def list_(agent: str, limit: int | None, config: str | None) -> None:
     """
     settings = load_settings(config)
 
-    async def use(store: SqliteStore) -> None:
+    async def use(store: SqlStore) -> None:
         lines = []
         for name in (agent,) if agent else settings.agents:
             for folder in await path_grants_of(store, name):
@@ -159,7 +159,7 @@ def revoke(what: str, agent: str, config: str | None) -> None:
     settings = load_settings(config)
     real = str(Path(what).expanduser().resolve())
 
-    async def use(store: SqliteStore) -> None:
+    async def use(store: SqlStore) -> None:
         changes = list[Change]()
         for name in (agent,) if agent else settings.agents:
             changes += [

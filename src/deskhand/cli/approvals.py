@@ -10,7 +10,7 @@ from ..gateway.standing_grants import revoke_grant
 from ..runtime.app import App
 from ..store.base import OpenAsk
 from ..store.queries import StandingGrant, standing_grants
-from ..store.sqlite import SqliteStore
+from ..store.sql_store import SqlStore
 from ..types.errors import Refused
 from .asks import has_driver, resume_command, submit_answer
 from .encoded import to_json
@@ -164,7 +164,7 @@ def revoke_(grant_id: str, config: str | None) -> None:
       deskhand approvals revoke 5f0c92ab
     """
 
-    async def use(store: SqliteStore) -> StandingGrant:
+    async def use(store: SqlStore) -> StandingGrant:
         try:
             return await revoke_grant(store, ME, grant_id)
         except Refused as error:

@@ -8,7 +8,7 @@ import click
 
 from ..gateway.audit_anchor import read_anchors
 from ..store.chain import Break
-from ..store.sqlite import SqliteStore
+from ..store.sql_store import SqlStore
 from .encoded import to_json
 from .plain import escape_control
 from .run import FAILED, Group, config_option, load_settings, with_store
@@ -40,7 +40,7 @@ def verify(as_json: bool, config: str | None) -> None:
     settings = load_settings(config)
     anchors = read_anchors(settings.home.anchors)
 
-    async def use(store: SqliteStore) -> tuple[int, list[Break]]:
+    async def use(store: SqlStore) -> tuple[int, list[Break]]:
         return await store.audit(anchors)
 
     events, breaks = with_store(settings, use)

@@ -11,7 +11,7 @@ import click
 
 from ..config.clock import SystemClock
 from ..store.base import Hit
-from ..store.sqlite import SqliteStore
+from ..store.sql_store import SqlStore
 from ..workspace.erase import Gone
 from ..workspace.erase import erase_session as erase_it
 from .ask import Question, run_question
@@ -94,7 +94,7 @@ def erase(name: str, keep_memories: bool, yes: bool, config: str | None) -> None
     ):
         fail("Nothing was erased.")
 
-    async def use(store: SqliteStore) -> Gone:
+    async def use(store: SqlStore) -> Gone:
         return await erase_it(
             store,
             ME,

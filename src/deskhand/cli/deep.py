@@ -16,7 +16,7 @@ from ..deepwork.progress import (
 )
 from ..deepwork.state import LongRun
 from ..secrets.redaction import Redactor
-from ..store.sqlite import SqliteStore
+from ..store.sql_store import SqlStore
 from ..tools.queries import load_tasks
 from ..tools.task_words import render_tasks
 from ..types.goals import LongWork
@@ -82,7 +82,7 @@ def deep(session: str, follow: bool, as_json: bool, limit: int | None, config: s
 
 
 def _load_work(settings: Settings, key: str) -> list[LongWork]:
-    async def use(store: SqliteStore) -> list[LongWork]:
+    async def use(store: SqlStore) -> list[LongWork]:
         config = settings.config.deep_work
         one = await load_long_work(store, key, config) if key else None
         return (
@@ -93,7 +93,7 @@ def _load_work(settings: Settings, key: str) -> list[LongWork]:
 
 
 def _render_tasks(settings: Settings, key: str) -> list[str]:
-    async def use(store: SqliteStore) -> str:
+    async def use(store: SqlStore) -> str:
         return render_tasks(await load_tasks(store, key))
 
     return [text] if (text := with_store(settings, use)) else []
@@ -120,7 +120,7 @@ def _follow(settings: Settings, key: str, as_json: bool) -> None:
     hide = Redactor(settings)
     config = settings.config.deep_work
 
-    async def use(store: SqliteStore) -> str:
+    async def use(store: SqlStore) -> str:
         before = ""
         known = LongRun(key)
         rests = False

@@ -11,7 +11,7 @@ from ..config.config import Settings
 from ..gateway.queries import drop_unsent, retry_unsent, unsent_messages
 from ..runtime.app import App
 from ..store.queries import dead_letters, drop_dead_letter
-from ..store.sqlite import SqliteStore
+from ..store.sql_store import SqlStore
 from ..types.commit import Change
 from ..types.events import MessageReceived, TurnEnded
 from ..types.identity import Inbound, Receipt, Said
@@ -136,7 +136,7 @@ def drop(letter_id: str, config: str | None) -> None:
     click.echo(f"Dropped {letter.id}: {escape_control(letter.reason)}")
 
 
-async def list_failed(store: SqliteStore) -> list[Letter]:
+async def list_failed(store: SqlStore) -> list[Letter]:
     """All that failed for good, the latest first."""
     dead = [
         Letter(f"d{each.id}", each.session, each.at, each.reason, each.n)

@@ -9,7 +9,7 @@ import click
 
 from ..config.clock import SystemClock
 from ..runtime.held_files import Approving, HeldFile, HeldFileView
-from ..store.sqlite import SqliteStore
+from ..store.sql_store import SqlStore
 from .encoded import to_json
 from .plain import escape_control
 from .run import (
@@ -54,7 +54,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     """
     settings = load_settings(config)
 
-    async def use(store: SqliteStore) -> list[HeldFile]:
+    async def use(store: SqlStore) -> list[HeldFile]:
         return await Approving(settings, store).list_held(SystemClock().now())
 
     found = with_store(settings, use)[:limit]
@@ -105,7 +105,7 @@ def approve(path: str, yes: bool, agent: str, config: str | None) -> None:
     if not yes and not click.confirm("Approve this version?", default=False):
         fail("nothing was changed")
 
-    async def use(store: SqliteStore) -> None:
+    async def use(store: SqlStore) -> None:
         await Approving(settings, store).approve(seen, ME.id, SystemClock().now())
 
     with_store(settings, use)
@@ -136,7 +136,7 @@ def forget(path: str, yes: bool, agent: str, config: str | None) -> None:
     ):
         fail("nothing was changed")
 
-    async def use(store: SqliteStore) -> bool:
+    async def use(store: SqlStore) -> bool:
         return await Approving(settings, store).revoke(path, name)
 
     if not with_store(settings, use):
@@ -148,7 +148,7 @@ def _view_file(path: str, agent: str, config: str | None) -> HeldFileView:
     settings = load_settings(config)
     name = resolve_agent(settings, agent) if agent else ""
 
-    async def use(store: SqliteStore) -> HeldFileView:
+    async def use(store: SqlStore) -> HeldFileView:
         return await Approving(settings, store).view(path, name)
 
     return with_store(settings, use)

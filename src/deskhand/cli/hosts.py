@@ -10,7 +10,7 @@ import click
 from ..config.clock import SystemClock
 from ..net.egress import parse_egress_host
 from ..secrets.queries import drop_grants, list_grants, list_uses
-from ..store.sqlite import SqliteStore
+from ..store.sql_store import SqlStore
 from ..tools.network import READ_OUTSIDE
 from ..tools.queries import grant_host
 from ..types.errors import DeskhandError
@@ -70,7 +70,7 @@ def allow(host: str, after_reading: bool, agent: str, config: str | None) -> Non
     except DeskhandError as error:
         fail(str(error), USAGE)
 
-    async def use(store: SqliteStore) -> None:
+    async def use(store: SqlStore) -> None:
         now = SystemClock().now()
         note = audit_note(now, ME.id, what="host allowed", subject=f"{entry} {name}".strip())
         knowing = READ_OUTSIDE if after_reading else 0
@@ -99,7 +99,7 @@ def list_(used: bool, limit: int | None, config: str | None) -> None:
     settings = load_settings(config)
     zone = ZoneInfo(settings.config.timezone)
 
-    async def use(store: SqliteStore) -> None:
+    async def use(store: SqlStore) -> None:
         if used:
             uses = await list_uses(store, limit or 200)
             for use in reversed(uses):
@@ -148,7 +148,7 @@ def revoke(host: str, agent: str, config: str | None) -> None:
     except DeskhandError as error:
         fail(str(error), USAGE)
 
-    async def use(store: SqliteStore) -> None:
+    async def use(store: SqlStore) -> None:
         note = audit_note(SystemClock().now(), ME.id, what="host revoked", subject=entry)
         count, _ = await store.change([drop_grants(entry, agent), note])
         if not count:

@@ -16,6 +16,7 @@ import msgspec
 
 from ..config.clock import SystemClock
 from ..config.config import Settings
+from ..config.database import has_database
 from ..config.statements import load_statements
 from ..importers.apply import AppliedPlan, Taking
 from ..importers.broken import describe_broken_home
@@ -24,6 +25,7 @@ from ..importers.model import ImportedHome
 from ..importers.offer import describe_offer, find_homes, format_home
 from ..importers.plan import ImportPlan, make_plan
 from ..importers.report import make_report, render_counts, render_head, render_report
+from ..store.sql_store import SqlStore
 from ..store.sqlite import SqliteStore
 from ..types.errors import DeskhandError
 from .encoded import to_json
@@ -146,7 +148,7 @@ def find_import_hint(settings: Settings) -> str:
     if not find_homes(settings, here):
         return ""
 
-    async def use(store: SqliteStore) -> str:
+    async def use(store: SqlStore) -> str:
         return await describe_offer(settings, store, here)
 
     found = _with_store(settings, False, use)
@@ -167,9 +169,9 @@ def _read_home(home: Path) -> ImportedHome:
         fail(str(error), USAGE)
 
 
-def _with_store(settings: Settings, yes: bool, use: Callable[[SqliteStore], Awaitable[T]]) -> T:
+def _with_store(settings: Settings, yes: bool, use: Callable[[SqlStore], Awaitable[T]]) -> T:
     """With the database that is here; where there is none a report makes none."""
-    if yes or settings.home.database.exists():
+    if yes or has_database(settings):
         return with_store(settings, use)
 
     async def main() -> T:
@@ -189,7 +191,7 @@ def _import_home(
     """Report on one home, and take it over where that is asked for. Returns the report for
     programs."""
 
-    async def use(store: SqliteStore) -> tuple[ImportPlan, AppliedPlan | None]:
+    async def use(store: SqlStore) -> tuple[ImportPlan, AppliedPlan | None]:
         planned = await make_plan(found, settings, store, how.me)
         if not how.write:
             return planned, None

@@ -31,7 +31,7 @@ from ..memory.queries import (
 )
 from ..memory.recall import Memory, Only
 from ..memory.rendering import describe_owner, explain_fact
-from ..store.sqlite import SqliteStore
+from ..store.sql_store import SqlStore
 from ..types.errors import ConfigError, ModelError
 from .encoded import to_json
 from .plain import escape_control
@@ -45,7 +45,7 @@ MAX_EMBEDDED = 640
 UNRESTRICTED = make_unrestricted_viewer()
 
 
-def _with_memory(settings: Settings, use: Callable[[Memory, SqliteStore], Awaitable[T]]) -> T:
+def _with_memory(settings: Settings, use: Callable[[Memory, SqlStore], Awaitable[T]]) -> T:
     return with_store(settings, lambda store: use(Memory(store, SystemClock()), store))
 
 
@@ -142,7 +142,7 @@ def stats(config: str | None) -> None:
     """
     settings = load_settings(config)
 
-    async def use(_: Memory, store: SqliteStore) -> tuple[list[FactCounts], dict[str, int]]:
+    async def use(_: Memory, store: SqlStore) -> tuple[list[FactCounts], dict[str, int]]:
         return await count_facts(store), await count_vectors(store)
 
     counts, vectors = _with_memory(settings, use)
@@ -181,7 +181,7 @@ def search(
         return
     settings = load_settings(config)
 
-    async def use(memory: Memory, store: SqliteStore) -> list[tuple[Fact, float]]:
+    async def use(memory: Memory, store: SqlStore) -> list[tuple[Fact, float]]:
         async with Models(settings) as models:
             await _open_meaning(memory, models, settings, store)
             return [
@@ -199,7 +199,7 @@ def search(
 
 
 async def _open_meaning(
-    memory: Memory, models: Models, settings: Settings, store: SqliteStore
+    memory: Memory, models: Models, settings: Settings, store: SqlStore
 ) -> None:
     """Compare meanings as the settings say, and make the vectors that are missing, within
     reason."""
@@ -227,7 +227,7 @@ def why(number: int, config: str | None) -> None:
     """
     settings = load_settings(config)
 
-    async def use(memory: Memory, store: SqliteStore) -> tuple[Fact | None, str]:
+    async def use(memory: Memory, store: SqlStore) -> tuple[Fact | None, str]:
         fact = await memory.get(number, UNRESTRICTED)
         return fact, source_text(store, fact) if fact is not None else ""
 
@@ -322,7 +322,7 @@ def undo(
             USAGE,
         )
 
-    async def use(memory: Memory, store: SqliteStore) -> tuple[Fact, Fact] | None:
+    async def use(memory: Memory, store: SqlStore) -> tuple[Fact, Fact] | None:
         last = await latest_fact(store) if number is None else number
         fact = await memory.get(last, UNRESTRICTED)
         if fact is None:
@@ -362,7 +362,7 @@ def _restore(settings: Settings, since: str, some: FactChoice, yes: bool) -> Non
     if not yes and not click.confirm(said):
         fail("Nothing was changed.")
 
-    async def use(_: Memory, store: SqliteStore) -> list[int]:
+    async def use(_: Memory, store: SqlStore) -> list[int]:
         before = await count_facts(store)
         await store.change(restore_facts(then, now, some))
         after = await count_facts(store)
@@ -391,7 +391,7 @@ def promote(number: int, config: str | None) -> None:
     """
     settings = load_settings(config)
 
-    async def use(memory: Memory, store: SqliteStore) -> Fact | None:
+    async def use(memory: Memory, store: SqlStore) -> Fact | None:
         fact = await memory.get(number, UNRESTRICTED)
         if fact is not None and fact.valid_to is None:
             await store.change(promote_fact(fact, SystemClock().now()))
@@ -429,7 +429,7 @@ def forget(number: int, erase: bool, config: str | None) -> None:
     """
     settings = load_settings(config)
 
-    async def use(memory: Memory, store: SqliteStore) -> Fact | None:
+    async def use(memory: Memory, store: SqlStore) -> Fact | None:
         fact = await memory.get(number, UNRESTRICTED)
         if fact is not None:
             now = SystemClock().now()

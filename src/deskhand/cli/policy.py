@@ -33,13 +33,14 @@ from ..assembly.policy_what_if import (
 )
 from ..config.clock import SystemClock
 from ..config.config import Settings
+from ..config.database import has_database
 from ..config.parse import read_any
 from ..policy.explain import ExplainedRules
 from ..policy.postures import POSTURES
 from ..policy.roles import may_talk
 from ..policy.rules import Verdict, summarize_rule
 from ..runtime.inventory import load_inventory
-from ..store.sqlite import SqliteStore
+from ..store.sql_store import SqlStore
 from ..tools.base import Tools
 from ..types.errors import ConfigError
 from ..types.people import User
@@ -130,7 +131,7 @@ def why_(
     )
     tools = _load_tools(settings, name)
 
-    async def use(store: SqliteStore | None, users: tuple[User, ...]) -> Why:
+    async def use(store: SqlStore | None, users: tuple[User, ...]) -> Why:
         return await explain_case(settings, make_case(settings, tools, call, users), store)
 
     _print_why(settings, _with_users(settings, use))
@@ -258,7 +259,7 @@ def test(file: Path, config: str | None) -> None:
         fail(f"{str(file)!r}: {error}", USAGE)
     tools = {name: _load_tools(settings, name) for name in settings.agents}
 
-    async def use(store: SqliteStore | None, users: tuple[User, ...]) -> list[str]:
+    async def use(store: SqlStore | None, users: tuple[User, ...]) -> list[str]:
         found = []
         for number, case in enumerate(cases, 1):
             name = settings.resolve_agent(case.agent)
@@ -336,7 +337,7 @@ def _print_replay(settings: Settings, other: Settings, days: int, *, as_json: bo
     tools = {name: _load_tools(settings, name) for name in settings.agents}
     since = SystemClock().now() - days * DAY_S
 
-    async def use(store: SqliteStore | None, users: tuple[User, ...]) -> list[Then]:
+    async def use(store: SqlStore | None, users: tuple[User, ...]) -> list[Then]:
         return (
             []
             if store is None
@@ -400,7 +401,7 @@ def _print_possible_calls(
     tools = _load_tools(settings, agent)
     stranger = who == "stranger"
 
-    async def use(store: SqliteStore | None, users: tuple[User, ...]) -> list[Could]:
+    async def use(store: SqlStore | None, users: tuple[User, ...]) -> list[Could]:
         principal = ME if stranger else parse_principal(settings, who, users)
         if not may_talk(
             principal, agent, {name: role.agents for name, role in settings.config.roles.items()}
@@ -441,12 +442,12 @@ def _read_yaml(file: Path) -> Any:
 
 
 def _with_users(
-    settings: Settings, use: Callable[[SqliteStore | None, tuple[User, ...]], Awaitable[T]]
+    settings: Settings, use: Callable[[SqlStore | None, tuple[User, ...]], Awaitable[T]]
 ) -> T:
     """Look with the log and its users, where there are any. Ends with exit code 2 for what cannot
     be."""
 
-    async def use_or_fail(store: SqliteStore | None, users: tuple[User, ...]) -> T:
+    async def use_or_fail(store: SqlStore | None, users: tuple[User, ...]) -> T:
         try:
             return await use(store, users)
         except ConfigError as error:
@@ -455,13 +456,13 @@ def _with_users(
     async def use_without_store() -> T:
         return await use_or_fail(None, ())
 
-    async def use_with_store(store: SqliteStore) -> T:
+    async def use_with_store(store: SqlStore) -> T:
         roles = {name: role.agents for name, role in settings.config.roles.items()}
         people = open_people(store, SystemClock(), lambda: roles, dict)
         return await use_or_fail(store, tuple(await people.users()))
 
     return (
         with_store(settings, use_with_store)
-        if settings.home.database.exists()
+        if has_database(settings)
         else run(settings, use_without_store, log=False)
     )

@@ -13,9 +13,9 @@ import anyio
 import click
 
 from ..config.config import Settings, read_settings
+from ..config.database import open_store
 from ..config.last_good import read_settings_or_last_good
-from ..config.statements import load_statements
-from ..store.sqlite import SqliteStore
+from ..store.sql_store import SqlStore
 from ..supervision.logs import logging_to_file
 from ..supervision.start_log import find_cause
 from ..types.errors import ConfigError, DeskhandError
@@ -202,12 +202,12 @@ def run(settings: Settings, main: Callable[[], Awaitable[T]], *, log: bool = Tru
         fail(_format_error(error))
 
 
-def with_store(settings: Settings, use: Callable[[SqliteStore], Awaitable[T]]) -> T:
+def with_store(settings: Settings, use: Callable[[SqlStore], Awaitable[T]]) -> T:
     """Open the database alone: for lists, and for rows that are not conversation."""
 
     async def main() -> T:
         settings.home.make_folder(settings.home.state)
-        store = SqliteStore(settings.home.database, load_statements())
+        store = open_store(settings)
         try:
             return await use(store)
         finally:

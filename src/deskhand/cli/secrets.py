@@ -12,7 +12,7 @@ from ..config.config import Settings
 from ..net.egress_secrets import BEARER, SecretRule
 from ..secrets.redaction import open_secrets
 from ..secrets.secrets import Place
-from ..store.sqlite import SqliteStore
+from ..store.sql_store import SqlStore
 from ..types.errors import DeskhandError
 from ..types.secrets import format_handle
 from ..users.queries import audit_note
@@ -204,7 +204,7 @@ def remove(name: str, config: str | None) -> None:
 def _add_audit_note(settings: Settings, what: str, subject: str) -> None:
     """A line of the audit trail."""
 
-    async def use(store: SqliteStore) -> None:
+    async def use(store: SqlStore) -> None:
         await store.change([audit_note(SystemClock().now(), ME.id, what, subject)])
 
     with_store(settings, use)

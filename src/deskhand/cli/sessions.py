@@ -14,7 +14,7 @@ import click
 from ..config.clock import SystemClock
 from ..config.config import Settings
 from ..importers.jsonl import JsonlReader, before_compaction, export_lines, read_lines
-from ..store.sqlite import SqliteStore
+from ..store.sql_store import SqlStore
 from ..types.commit import Commit
 from ..types.errors import ConfigError
 from ..types.events import Recorded
@@ -170,7 +170,7 @@ def import_(file: str, agent: str, config: str | None) -> None:
     reader = JsonlReader(ME, place, f"file {Path(file).name}", SystemClock().now())
     commits = reader.make_commits(lines)
 
-    async def use(store: SqliteStore) -> int:
+    async def use(store: SqlStore) -> int:
         done = len(await store.events(session))
         n = 1
         written = 0
@@ -220,7 +220,7 @@ def load_events(settings: Settings, name: str) -> list[Recorded]:
     none."""
     session = resolve_session_key(settings, name)
 
-    async def use(store: SqliteStore) -> list[Recorded]:
+    async def use(store: SqlStore) -> list[Recorded]:
         return await store.events(session)
 
     events = with_store(settings, use)

@@ -12,10 +12,9 @@ import click
 
 from ..config.clock import SystemClock
 from ..config.config import Settings
-from ..config.statements import load_statements
+from ..config.database import has_database, open_store
 from ..gateway.terminal_socket import ask_health
 from ..runtime.held_files import Approving
-from ..store.sqlite import SqliteStore
 from ..supervision.lock import read_holder
 from ..types.errors import DeskhandError
 from ..types.health import Health, HealthFact
@@ -100,9 +99,9 @@ def _describe_unreachable(settings: Settings) -> str:
 
 async def _list_waiting(settings: Settings) -> list[str]:
     """What waits for whoever sits here, a line for each kind; nothing where that cannot be read."""
-    if not settings.home.database.exists():
+    if not has_database(settings):
         return []
-    store = SqliteStore(settings.home.database, load_statements())
+    store = open_store(settings)
     try:
         asks = await store.open_asks(ME)
         people = open_people(store, SystemClock(), dict, dict)

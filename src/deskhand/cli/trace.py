@@ -14,7 +14,7 @@ import click
 from ..assembly.trace import Trace, TraceSpan
 from ..config.config import Settings
 from ..secrets.redaction import Redactor
-from ..store.sqlite import SqliteStore
+from ..store.sql_store import SqlStore
 from .encoded import to_json
 from .plain import escape_control, shorten_line
 from .run import config_option, limit_option, load_settings, with_store
@@ -80,7 +80,7 @@ def trace(session: str, as_json: bool, follow: bool, limit: int | None, config: 
 
 
 def _follow(settings: Settings, session: str, n: int, folded: Trace, shown: _Lines) -> None:
-    async def use(store: SqliteStore) -> None:
+    async def use(store: SqlStore) -> None:
         after = n
         version = -1
         while True:

@@ -11,7 +11,7 @@ import msgspec
 
 from ..config.config import Settings
 from ..secrets.redaction import Redactor
-from ..store.sqlite import SqliteStore
+from ..store.sql_store import SqlStore
 from ..tools.journal import JournalEntry
 from ..types.diffs import CallDiff
 from ..workspace.diffs import Diffs
@@ -85,7 +85,7 @@ def undo(config: str | None, **given: Any) -> None:
     if wanted.change is not None and (wanted.count or wanted.redo or wanted.session):
         fail("--change cannot be combined with N, --redo or --session", USAGE)
 
-    async def use(store: SqliteStore) -> list[Outcome]:
+    async def use(store: SqlStore) -> list[Outcome]:
         async with open_undo_journal(settings, store) as effects:
             await effects.record_interrupted(settings.agents)
             chosen = await _select_effects(effects, key, wanted)
@@ -117,7 +117,7 @@ async def _select_effects(
 
 
 def _print_effects(settings: Settings, session: str, limit: int, as_json: bool) -> None:
-    async def use(store: SqliteStore) -> list[JournalEntry]:
+    async def use(store: SqlStore) -> list[JournalEntry]:
         async with open_undo_journal(settings, store) as effects:
             return await effects.timeline(ME, session, limit=limit)
 
@@ -149,7 +149,7 @@ def _print_effects(settings: Settings, session: str, limit: int, as_json: bool) 
 def _print_diff(settings: Settings, number: int, as_json: bool) -> None:
     """The diff of one change, whole as far as it is kept."""
 
-    async def use(store: SqliteStore) -> tuple[JournalEntry, CallDiff]:
+    async def use(store: SqlStore) -> tuple[JournalEntry, CallDiff]:
         async with open_undo_journal(settings, store) as effects:
             effect = await effects.get(ME, number)
             return effect, await Diffs(store, effects.open_scope).diff_change(ME, effect)

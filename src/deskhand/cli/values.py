@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from ..config.clock import SystemClock
-from ..store.sqlite import SqliteStore
+from ..store.sql_store import SqlStore
 from ..tools.queries import (
     StoredValue,
     drop_value,
@@ -73,7 +73,7 @@ def get(key: str, agent: str, ns: str, config: str | None) -> None:
     settings = load_settings(config)
     name, now = resolve_agent(settings, agent), SystemClock().now()
 
-    async def use(store: SqliteStore) -> str | None:
+    async def use(store: SqlStore) -> str | None:
         found = await find_value(store, name, ns, clean_text(key), now)
         return None if found is None else found.value
 
@@ -106,7 +106,7 @@ def set_(key: str, value: str, ttl: float | None, agent: str, ns: str, config: s
     expires = now + ttl * HOUR_S if ttl is not None else None
     change = set_value(name, ns, StoredValue(clean_text(key), clean_text(value), expires))
 
-    async def use(store: SqliteStore) -> None:
+    async def use(store: SqlStore) -> None:
         await store.change((expire_values(now), change))
 
     with_store(settings, use)
@@ -125,7 +125,7 @@ def delete(key: str, agent: str, ns: str, config: str | None) -> None:
     settings = load_settings(config)
     name, now = resolve_agent(settings, agent), SystemClock().now()
 
-    async def use(store: SqliteStore) -> bool:
+    async def use(store: SqlStore) -> bool:
         found = await find_value(store, name, ns, clean_text(key), now)
         await store.change((drop_value(name, ns, clean_text(key)),))
         return found is not None
@@ -148,7 +148,7 @@ def list_(prefix: str, limit: int | None, agent: str, ns: str, config: str | Non
     settings = load_settings(config)
     name, now = resolve_agent(settings, agent), SystemClock().now()
 
-    async def use(store: SqliteStore) -> dict[str, str]:
+    async def use(store: SqlStore) -> dict[str, str]:
         found = await list_values(store, name, ns, clean_text(prefix), now)
         return {each.key: each.value for each in found[:limit]}
 

@@ -13,7 +13,7 @@ import msgspec
 from ..config.config import Settings
 from ..secrets.redaction import Redactor
 from ..store.blobs import Blobs
-from ..store.sqlite import SqliteStore
+from ..store.sql_store import SqlStore
 from ..types.diffs import CallDiff
 from ..workspace.owner_folder_review import ReviewReader, Unreviewed, discard_changes
 from ..workspace.undo_journal import open_undo_journal
@@ -75,7 +75,7 @@ def written(config: str | None, path: str, **given: Any) -> None:
         fail("choose one: --accept or --discard", USAGE)
     place = str(Path(path).expanduser().resolve()) if path else ""
 
-    async def use(store: SqliteStore) -> tuple[list[Unreviewed], CallDiff]:
+    async def use(store: SqlStore) -> tuple[list[Unreviewed], CallDiff]:
         async with open_undo_journal(settings, store) as effects:
             await effects.record_interrupted(settings.agents)
         known = ReviewReader(store, Blobs(settings.home.blobs))
@@ -160,7 +160,7 @@ def _decide(settings: Settings, found: list[Unreviewed], wanted: _Wanted) -> Non
     if not wanted.yes and not click.confirm(question, err=True):
         sys.exit(FAILED)
 
-    async def use(store: SqliteStore) -> list[str]:
+    async def use(store: SqlStore) -> list[str]:
         if wanted.accept:
             count = await ReviewReader(store, Blobs(settings.home.blobs)).accept(found)
             left = len(found) - count

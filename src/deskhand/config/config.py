@@ -133,12 +133,13 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     pairing codes while nobody is, and then says nothing. `log_level` is what `logs/deskhand.log`
     begins with. `start_s` is how long a start may take after an agent changed what the service
     runs. `compat` also reads another system's environment names. `posture` is how free agents are
-    where no rule of `policy` says otherwise. `undo` is what is kept to undo changes,
-    `skills_review` how proposed skills are looked at. `machine_rounds`: so many turns within an
-    hour may programs begin (bots, events that set jobs off, commands in the background) before a
-    person says something; 0 for any number. `budgets` are by whom they hold for: all, person,
-    agent, job or session, or one of them as `person:anna`. `plugins` and `channels` are the only
-    ones that are imported."""
+    where no rule of `policy` says otherwise. `store` is the address of a PostgreSQL database
+    (`postgresql://user@host/name`); '' is a SQLite file in the home. `undo` is what is kept to undo
+    changes, `skills_review` how proposed skills are looked at. `machine_rounds`: so many turns
+    within an hour may programs begin (bots, events that set jobs off, commands in the background)
+    before a person says something; 0 for any number. `budgets` are by whom they hold for: all,
+    person, agent, job or session, or one of them as `person:anna`. `plugins` and `channels` are the
+    only ones that are imported."""
 
     defaults: AgentConfig = AgentConfig()
     agents: dict[str, AgentConfig] = {}
@@ -147,6 +148,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     bindings: tuple[Binding, ...] = ()
     policy: tuple[Rule, ...] = ()
     posture: Posture = "workspace-free"
+    store: str = ""
     undo: UndoConfig = UndoConfig()
     skills_review: SkillsReview = SkillsReview()
     plugins: tuple[str, ...] = ()
@@ -351,11 +353,21 @@ def worker_environment() -> dict[str, str]:
     return {**HEAP_LIMITS, **os.environ, "IS_WORKER": "1", f"{ENV_PREFIX}WORKER": "1"}
 
 
+def check_store(address: str) -> None:
+    """Raises ConfigError for what is no address of a PostgreSQL database."""
+    if address and not address.startswith(("postgresql://", "postgres://")):
+        raise ConfigError(
+            f"store: {address.partition('://')[0][:40]!r} is no database that Deskhand knows: "
+            "write postgresql://user@host/name, or leave it out for a SQLite file"
+        )
+
+
 def parse_config(data: Mapping[str, Any], path: Path) -> Config:
     """The keys as a Config. Raises ConfigError that names the file and the place."""
     try:
         keys.check_lists(data)
         config = msgspec.convert(data, Config, strict=False)
+        check_store(config.store)
         check_roles(config.roles)
         check_rules(normalize_rules(config.policy), _known_names(config))
         check_egress(config.egress)

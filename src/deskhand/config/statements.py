@@ -8,7 +8,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from types import MappingProxyType
 
-from ..store.sql import load_sql
+from ..store.sql import Dialect, load_sql
 
 PACKAGES = [
     "assembly",
@@ -28,7 +28,7 @@ PACKAGES = [
 
 
 @cache
-def load_statements() -> Mapping[str, str]:
+def load_statements(dialect: Dialect = "sqlite") -> Mapping[str, str]:
     """All of them by name: of every `.sql` file in these rooms and their folders."""
     found = dict[str, str]()
     for room in (f"deskhand.{name}" for name in PACKAGES):
@@ -36,7 +36,7 @@ def load_statements() -> Mapping[str, str]:
             for name in sorted(
                 each.name for each in files(package).iterdir() if each.name.endswith(".sql")
             ):
-                found |= load_sql(package, name)
+                found |= load_sql(package, name, dialect)
     return MappingProxyType(found)
 
 

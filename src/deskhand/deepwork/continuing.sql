@@ -1,5 +1,6 @@
 -- restart_add --
-INSERT OR IGNORE INTO restart_owed(key, session, principal, address, text, label, run, at) VALUES(?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO restart_owed(key, session, principal, address, text, label, run, at) VALUES(?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO NOTHING
 
 -- restart_owed --
 SELECT key, session, principal, address, text, label, run, at FROM restart_owed ORDER BY at

@@ -2,4 +2,4 @@
 SELECT deep, goal FROM long_work WHERE session = ?
 
 -- long_work_all: the conversations that may have to go on by themselves --
-SELECT session FROM long_work WHERE deep = 1 OR goal = 1 ORDER BY session
+SELECT session FROM long_work WHERE deep OR goal ORDER BY session

@@ -9,12 +9,24 @@ AND NOT EXISTS(SELECT 1 FROM outbox WHERE state IN ('pending', 'sending') AND pl
 ))
 ON CONFLICT DO NOTHING
 
+-- draft_open on postgresql --
+INSERT INTO outbox(key, session, body, state, at, channel)
+SELECT $1, $2, $3, 'drafting', $4, $5
+WHERE NOT EXISTS(SELECT 1 FROM outbox WHERE session = $2 AND state = 'drafting')
+AND NOT EXISTS(SELECT 1 FROM outbox WHERE session = $2 AND state IN ('pending', 'sending'))
+AND NOT EXISTS(SELECT 1 FROM outbox WHERE state IN ('pending', 'sending') AND place = place_of($3))
+ON CONFLICT DO NOTHING
+
 -- draft_waits: whether something of this session, which may complete its draft, or at its place is still to be sent --
 SELECT EXISTS(SELECT 1 FROM outbox WHERE session = ?1 AND state IN ('pending', 'sending'))
 OR EXISTS(SELECT 1 FROM outbox WHERE state IN ('pending', 'sending') AND place = json_array(
   json_extract(CAST(?2 AS TEXT), '$.address.channel'), json_extract(CAST(?2 AS TEXT), '$.address.account'),
   json_extract(CAST(?2 AS TEXT), '$.address.chat'), json_extract(CAST(?2 AS TEXT), '$.address.thread')
 ))
+
+-- draft_waits on postgresql --
+SELECT EXISTS(SELECT 1 FROM outbox WHERE session = $1 AND state IN ('pending', 'sending'))
+OR EXISTS(SELECT 1 FROM outbox WHERE state IN ('pending', 'sending') AND place = place_of($2))
 
 -- draft_posted --
 UPDATE outbox SET sent_id = ? WHERE id = ? AND state = 'drafting'

@@ -2,11 +2,13 @@
 INSERT INTO job_run(job, slot, state, due_at, body, payload, session, after_n, holder, lease_until, attempts, began_at)
 VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 1, ?11)
 ON CONFLICT(job, slot) DO UPDATE SET state = ?3, session = ?7, after_n = ?8, holder = ?9, lease_until = ?10,
-attempts = attempts + (state = 'waiting' OR state = ?3), began_at = coalesce(began_at, ?11)
-WHERE state IN ('waiting', 'checking', 'running') AND ended_at IS NULL
+attempts = job_run.attempts + CASE WHEN job_run.state IN ('waiting', ?3) THEN 1 ELSE 0 END,
+began_at = coalesce(job_run.began_at, ?11)
+WHERE job_run.state IN ('waiting', 'checking', 'running') AND job_run.ended_at IS NULL
 
 -- job_run_add: one that waits, or is over as soon as it is written --
-INSERT OR IGNORE INTO job_run(job, slot, state, due_at, body, payload, ended_at, said) VALUES(?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO job_run(job, slot, state, due_at, body, payload, ended_at, said) VALUES(?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO NOTHING
 
 -- job_run_end --
 UPDATE job_run SET state = ?1, ended_at = ?2, said = ?3, lease_until = NULL WHERE job = ?4 AND slot = ?5 AND ended_at IS NULL
@@ -37,7 +39,7 @@ SELECT job, slot, state, due_at, session, began_at, ended_at, lease_until, attem
 FROM job_run AS run WHERE due_at = (SELECT max(due_at) FROM job_run WHERE job = run.job) ORDER BY slot
 
 -- job_run_old: beyond the last hundred of a job, and ten thousand; what is known by its bytes alone is so for ever --
-SELECT job, slot FROM (SELECT job, slot, ended_at, payload, row_number() OVER (PARTITION BY job ORDER BY due_at DESC) AS nth FROM job_run)
+SELECT job, slot FROM (SELECT job, slot, ended_at, payload, row_number() OVER (PARTITION BY job ORDER BY due_at DESC) AS nth FROM job_run) AS run
 WHERE (ended_at < ?1 AND nth > 100 OR ended_at < ?2 AND nth > 10000) AND NOT (slot LIKE 'body:%' AND payload IS NULL)
 LIMIT 20000
 
@@ -47,6 +49,10 @@ DELETE FROM job_run WHERE (job, slot) IN (SELECT value ->> 0, value ->> 1 FROM j
 -- job_run_slim: its name stays --
 UPDATE job_run SET payload = NULL, body = CAST(json_object('name', job) AS BLOB)
 WHERE (job, slot) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?)) AND slot LIKE 'body:%'
+
+-- job_run_slim on postgresql --
+UPDATE job_run SET payload = NULL, body = to_utf8(json_build_object('name', job)::text)
+WHERE (job, slot) IN (SELECT value ->> 0, value ->> 1 FROM json_each($1)) AND slot LIKE 'body:%'
 
 -- job_state_all --
 SELECT job, seen_at, plan, runs, errors, gates, skips, failures, alerts, alerted_at FROM job_state
@@ -60,7 +66,8 @@ UPDATE job_state SET seen_at = ?1 WHERE job = ?2 AND seen_at < ?1
 
 -- job_state_count: runs, errors, gates, skips --
 INSERT INTO job_state(job, seen_at, plan, runs, errors, gates, skips) VALUES(?1, 0, '', ?2, ?3, ?4, ?5)
-ON CONFLICT(job) DO UPDATE SET runs = runs + ?2, errors = errors + ?3, gates = gates + ?4, skips = skips + ?5
+ON CONFLICT(job) DO UPDATE SET runs = job_state.runs + ?2, errors = job_state.errors + ?3,
+  gates = job_state.gates + ?4, skips = job_state.skips + ?5
 
 -- job_state_told: failures in a row, and what its owner heard of them --
 UPDATE job_state SET failures = ?, alerts = ?, alerted_at = ? WHERE job = ?
@@ -77,6 +84,9 @@ INSERT INTO job_boot(at) VALUES(?)
 -- job_boot_drop: it ends in good order --
 DELETE FROM job_boot WHERE rowid = (SELECT max(rowid) FROM job_boot WHERE at = ?)
 
+-- job_boot_drop on postgresql --
+DELETE FROM job_boot WHERE id = (SELECT max(id) FROM job_boot WHERE at = $1)
+
 -- job_boot_count --
 SELECT count(*) FROM job_boot WHERE at > ? AND at <= ?
 
@@ -84,13 +94,16 @@ SELECT count(*) FROM job_boot WHERE at > ? AND at <= ?
 SELECT count(*) FROM (
   SELECT ended_at, lead(began_at, 1, ?3) OVER (ORDER BY began_at) AS next_at FROM job_run
   WHERE job = ?1 AND slot LIKE 'startup %' AND began_at > ?2 AND began_at <= ?3
-) WHERE next_at - coalesce(ended_at, next_at) < ?4
+) AS run WHERE next_at - coalesce(ended_at, next_at) < ?4
 
 -- job_boot_expire --
 DELETE FROM job_boot WHERE at <= ?1 OR at > ?2
 
 -- job_boot_forget: all; or all but the latest, which is that of the process that runs now --
 DELETE FROM job_boot WHERE ?1 = 0 OR rowid < (SELECT max(rowid) FROM job_boot)
+
+-- job_boot_forget on postgresql --
+DELETE FROM job_boot WHERE $1 = 0 OR id < (SELECT max(id) FROM job_boot)
 
 -- job_told_since: how many jobs the owner was told of --
 SELECT count(*) FROM job_state WHERE alerted_at > ? AND alerted_at <= ?

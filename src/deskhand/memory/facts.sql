@@ -10,7 +10,7 @@ ON CONFLICT(key) DO NOTHING
 UPDATE fact SET valid_to = ?2, closed_why = 'superseded',
   superseded_by = (SELECT id FROM fact AS new WHERE new.key = ?1)
 WHERE valid_to IS NULL AND id IN (
-  SELECT old.value FROM fact AS new, json_each(new.replaces) AS old
+  SELECT CAST(old.value AS BIGINT) FROM fact AS new, json_each(new.replaces) AS old
   WHERE new.key = ?1 AND NOT new.held AND new.valid_to IS NULL
 ) AND (scope, owner) = (SELECT scope, owner FROM fact AS new WHERE new.key = ?1)
   AND key != ?1
@@ -38,7 +38,7 @@ WHERE at > ?1 AND valid_to IS NULL
   AND (?2 = '' OR scope = ?2) AND (?3 = '' OR owner = ?3) AND (?4 = '' OR writer = ?4)
 
 -- fact_promote: a person has seen it: it is told from now on --
-UPDATE fact SET held = 0, expires_at = NULL, retention = 'durable', label = ?2 WHERE id = ?1 AND valid_to IS NULL
+UPDATE fact SET held = FALSE, expires_at = NULL, retention = 'durable', label = ?2 WHERE id = ?1 AND valid_to IS NULL
 
 -- fact_keep --
 UPDATE fact SET expires_at = NULL, retention = 'durable' WHERE id = ?1 AND valid_to IS NULL
@@ -46,7 +46,7 @@ UPDATE fact SET expires_at = NULL, retention = 'durable' WHERE id = ?1 AND valid
 -- fact_supersede_by: as it would have done when it was written --
 UPDATE fact SET valid_to = ?2, closed_why = 'superseded', superseded_by = ?1
 WHERE valid_to IS NULL AND id != ?1 AND id IN (
-  SELECT old.value FROM fact AS new, json_each(new.replaces) AS old
+  SELECT CAST(old.value AS BIGINT) FROM fact AS new, json_each(new.replaces) AS old
   WHERE new.id = ?1 AND NOT new.held AND new.valid_to IS NULL
 ) AND (scope, owner) = (SELECT scope, owner FROM fact AS new WHERE new.id = ?1)
 
@@ -54,7 +54,7 @@ WHERE valid_to IS NULL AND id != ?1 AND id IN (
 UPDATE fact SET pinned = ?2, expires_at = CASE WHEN ?2 THEN NULL ELSE expires_at END WHERE id = ?1 AND valid_to IS NULL
 
 -- fact_used --
-UPDATE fact SET used_at = ?2, uses = uses + 1 WHERE id IN (SELECT value FROM json_each(?1))
+UPDATE fact SET used_at = ?2, uses = uses + 1 WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1))
 
 -- fact_expire: candidates that nobody took up --
 UPDATE fact SET valid_to = ?1, closed_why = 'expired' WHERE expires_at <= ?1 AND valid_to IS NULL
@@ -63,9 +63,10 @@ UPDATE fact SET valid_to = ?1, closed_why = 'expired' WHERE expires_at <= ?1 AND
 DELETE FROM fact WHERE id = ?1
 
 -- fact_also: what it says was also said there --
-INSERT OR IGNORE INTO fact_source(fact, session, n)
+INSERT INTO fact_source(fact, session, n)
 SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM fact WHERE id = ?1 AND session <> ?2 AND session <> '') AND ?2 <> ''
   AND NOT EXISTS (SELECT 1 FROM event WHERE session = ?2 AND n = ?3 AND body IS NULL)
+ON CONFLICT DO NOTHING
 
 -- fact_sources_forget: nothing was said there any more --
 DELETE FROM fact_source WHERE session = ?1
@@ -77,21 +78,23 @@ WHERE session = ?1 AND EXISTS (SELECT 1 FROM fact_source AS s WHERE s.fact = fac
 -- fact_erase_of: what was made of this conversation alone, everybody's (?2) or a person's; of what was merged, all of it --
 DELETE FROM fact WHERE session = ?1 AND (?2 OR (scope = 'user' AND owner = ?3)) AND NOT EXISTS (
   WITH RECURSIVE part(id) AS (
-    SELECT value FROM json_each(fact.replaces) WHERE fact.writer = 'cleaner'
+    SELECT CAST(value AS BIGINT) FROM json_each(fact.replaces) WHERE fact.writer = 'cleaner'
     UNION
-    SELECT inner.value FROM part JOIN fact AS whole ON whole.id = part.id AND whole.writer = 'cleaner',
-      json_each(whole.replaces) AS inner
+    SELECT CAST(deeper.value AS BIGINT) FROM part JOIN fact AS whole ON whole.id = part.id AND whole.writer = 'cleaner',
+      json_each(whole.replaces) AS deeper
   )
   SELECT 1 FROM part JOIN fact AS made ON made.id = part.id AND made.writer <> 'cleaner' AND made.session <> ?1
 )
 
 -- fact_part_instead: what was put together of several comes from one that is left --
 UPDATE fact SET (session, n) = (
-  SELECT made.session, made.n FROM json_each(fact.replaces) AS part JOIN fact AS made ON made.id = part.value
+  SELECT made.session, made.n FROM json_each(fact.replaces) AS part JOIN fact AS made
+  ON made.id = CAST(part.value AS BIGINT)
   WHERE made.session <> ?1 ORDER BY made.id DESC LIMIT 1
 )
 WHERE session = ?1 AND writer = 'cleaner' AND EXISTS (
-  SELECT 1 FROM json_each(fact.replaces) AS part JOIN fact AS made ON made.id = part.value WHERE made.session <> ?1
+  SELECT 1 FROM json_each(fact.replaces) AS part JOIN fact AS made
+  ON made.id = CAST(part.value AS BIGINT) WHERE made.session <> ?1
 )
 
 -- fact_of_session: what is known of what was said there --
@@ -100,17 +103,20 @@ SELECT id FROM fact WHERE session = ?1 UNION SELECT fact FROM fact_source WHERE 
 -- fact_words_tidy: what was deleted leaves the pages of the index --
 INSERT INTO fact_words(fact_words) VALUES('optimize')
 
+-- fact_words_tidy on postgresql: vacuum does it --
+SELECT 1
+
 -- fact_get: by the ids in a list, whatever has become of them --
 SELECT id, key, text, scope, owner, session, n, writer, label, confidence, retention, pinned, held, at, valid_from,
   valid_to, expires_at, superseded_by, closed_why, used_at, uses
-FROM fact WHERE id IN (SELECT value FROM json_each(?1))
+FROM fact WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1))
 
 -- fact_list: of the owners in a list of [scope, owner], or all (null), the latest first; ?7 to ?9 choose among them --
 SELECT id, key, text, scope, owner, session, n, writer, label, confidence, retention, pinned, held, at, valid_from,
   valid_to, expires_at, superseded_by, closed_why, used_at, uses
 FROM fact
 WHERE valid_to IS NULL AND (expires_at IS NULL OR expires_at > ?2) AND (?3 OR NOT held) AND (?4 = 0 OR pinned)
-  AND (?1 IS NULL OR (scope, owner) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?1)))
+  AND (CAST(?1 AS TEXT) IS NULL OR (scope, owner) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?1)))
   AND (?7 = '' OR scope = ?7) AND (?8 = '' OR owner = ?8) AND (?9 = 0 OR held)
 ORDER BY id DESC LIMIT ?5 OFFSET ?6
 
@@ -126,10 +132,17 @@ WHERE fact_words MATCH ?1 AND fact.valid_to IS NULL AND (fact.expires_at IS NULL
   AND (?2 IS NULL OR (fact.scope, fact.owner) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?2)))
 ORDER BY bm25(fact_words), fact.id DESC LIMIT ?5
 
+-- fact_find on postgresql --
+SELECT fact.id, fact.text FROM fact_words JOIN fact ON fact.id = fact_words.fact
+WHERE fact_words.words @@ match_query('stems', $1) AND fact.valid_to IS NULL
+  AND (fact.expires_at IS NULL OR fact.expires_at > $3) AND ($4 OR NOT fact.held)
+  AND (CAST($2 AS TEXT) IS NULL OR (fact.scope, fact.owner) IN (SELECT value ->> 0, value ->> 1 FROM json_each($2)))
+ORDER BY ts_rank(fact_words.words, match_query('stems', $1), 1) DESC, fact.id DESC LIMIT $5
+
 -- fact_history: what it came in place of, and what came in its place, over any number of steps --
 WITH RECURSIVE
-  before(id) AS (SELECT ?1 UNION SELECT fact.id FROM fact JOIN before ON fact.superseded_by = before.id),
-  after(id) AS (SELECT ?1 UNION SELECT fact.superseded_by FROM fact JOIN after ON fact.id = after.id
+  before(id) AS (SELECT CAST(?1 AS BIGINT) UNION SELECT fact.id FROM fact JOIN before ON fact.superseded_by = before.id),
+  after(id) AS (SELECT CAST(?1 AS BIGINT) UNION SELECT fact.superseded_by FROM fact JOIN after ON fact.id = after.id
     WHERE fact.superseded_by IS NOT NULL)
 SELECT id, key, text, scope, owner, session, n, writer, label, confidence, retention, pinned, held, at, valid_from,
   valid_to, expires_at, superseded_by, closed_why, used_at, uses
@@ -145,6 +158,9 @@ SELECT scope, owner, facts FROM fact_count WHERE facts > 0
 
 -- fact_last_change --
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'fact_change'), 0)
+
+-- fact_last_change on postgresql: the last ones are always kept --
+SELECT coalesce(max(seq), 0) FROM fact_change
 
 -- fact_changes: which facts changed after that, each once, with its last change and its first --
 SELECT max(seq), fact, min(seq) FROM fact_change WHERE seq > ?1 GROUP BY fact ORDER BY 1 LIMIT ?2

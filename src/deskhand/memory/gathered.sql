@@ -9,7 +9,7 @@ SELECT found.session, found.agent, found.n, found.head, found.failures FROM (
   WHERE (s.last_at <= ?2 OR s.last_at > ?3) AND instr(s.session, '/job:') = 0
 ) AS found
 WHERE found.head > max(found.n, found.seen)
-  AND (found.failures = 0 OR found.at > ?3 OR found.at + min(86400, 900 * (1 << min(found.failures, 7))) <= ?3)
+  AND (found.failures = 0 OR found.at > ?3 OR found.at + min(86400, 900 * (1 << CAST(min(found.failures, 7) AS INTEGER))) <= ?3)
 ORDER BY found.last_at LIMIT ?4
 
 -- gathered_get --
@@ -50,9 +50,9 @@ SELECT found.scope, found.owner, found.n, found.head, found.failures FROM (
     coalesce(g.at, 0) AS at
   FROM fact AS f LEFT JOIN gathered AS g ON g.kind = 'clean' AND g.subject = f.scope || ':' || f.owner
   WHERE f.valid_to IS NULL AND NOT f.held AND f.writer <> 'cleaner' AND f.id > coalesce(g.n, 0)
-  GROUP BY f.scope, f.owner
+  GROUP BY f.scope, f.owner, g.n, g.failures, g.at
 ) AS found
-WHERE found.failures = 0 OR found.at + min(86400, 900 * (1 << min(found.failures, 7))) <= ?1
+WHERE found.failures = 0 OR found.at + min(86400, 900 * (1 << CAST(min(found.failures, 7) AS INTEGER))) <= ?1
 ORDER BY found.scope, found.owner
 
 -- fact_after: the next of this owner's that came after that one --
@@ -87,5 +87,10 @@ ON CONFLICT(path) DO UPDATE SET base = excluded.base, at = excluded.at
 
 -- memory_files_moved: changes with whatever could make a file or what it shows other than it was --
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'fact_change'), 0),
+  (SELECT count(*) FROM file_label), (SELECT coalesce(max(at), 0) FROM file_label),
+  (SELECT coalesce(max(at), 0) FROM gathered WHERE kind = 'reflect')
+
+-- memory_files_moved on postgresql --
+SELECT (SELECT coalesce(max(seq), 0) FROM fact_change),
   (SELECT count(*) FROM file_label), (SELECT coalesce(max(at), 0) FROM file_label),
   (SELECT coalesce(max(at), 0) FROM gathered WHERE kind = 'reflect')

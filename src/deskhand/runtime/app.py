@@ -34,6 +34,7 @@ from ..assembly.plugins import Plugins
 from ..channels.base import Allowing, Channel, Closing, Healthy, Instructing
 from ..config.clock import RandomIds, SystemClock
 from ..config.config import Settings
+from ..config.database import open_store
 from ..config.statements import load_statements
 from ..deepwork.continue_after_restart import Continuing
 from ..gateway.ask_status import AskStatus
@@ -64,7 +65,6 @@ from ..secrets.redaction import Redactor
 from ..secrets.secrets import Secrets
 from ..store.base import Store
 from ..store.blobs import Blobs
-from ..store.sqlite import SqliteStore
 from ..supervision.health_checks import (
     Checkup,
     ModelHealth,
@@ -137,7 +137,8 @@ class SettingsListener(Protocol):
 class Parts(msgspec.Struct, frozen=True):
     """What a test or another program may replace. Without `tools` each agent has those that its
     settings allow; without `authorize` the users in the store are asked. `renew` is told of changed
-    settings, `meaning` opens what compares the meanings of memories, `net` reaches the public
+    settings, `store` opens another database than the
+    settings name, `meaning` opens what compares the meanings of memories, `net` reaches the public
     web. Conversations at rest are kept in memory up to `warm_bytes`."""
 
     model: ModelFactory
@@ -145,7 +146,7 @@ class Parts(msgspec.Struct, frozen=True):
     statements: Mapping[str, str] = {}
     channels: Sequence[Channel] = ()
     authorize: Authorizer | None = None
-    store: StoreFactory = SqliteStore
+    store: StoreFactory | None = None
     clock: Clock = SystemClock()
     ids: Ids = RandomIds()
     sandbox: SandboxFactory = open_sandbox
@@ -176,7 +177,7 @@ class App:
                 )
 
         home.make_folder(home.state)
-        self.store = parts.store(home.database, {**load_statements(), **parts.statements})
+        self.store = _open_database(settings, parts)
         self.blobs = Blobs(home.blobs)
         self.secrets = Secrets(
             home, lambda: self.settings.environment, partial(Keyring, str(home.root.resolve()))
@@ -571,6 +572,12 @@ def with_channels(parts: Parts, settings: Settings) -> Parts:
     """These parts, with the channels of the configuration added."""
     channels = open_channels(settings, Blobs(settings.home.blobs), parts.clock)
     return replace(parts, channels=(*parts.channels, *channels))
+
+
+def _open_database(settings: Settings, parts: Parts) -> Store:
+    if parts.store is None:
+        return open_store(settings, parts.statements)
+    return parts.store(settings.home.database, {**load_statements(), **parts.statements})
 
 
 @asynccontextmanager

@@ -10,8 +10,9 @@ SELECT agent, session, host, knowing, at, by FROM egress_grant ORDER BY agent, s
 -- egress_use_add --
 INSERT INTO egress_use(session, host, port, refused, requests, up, down, first_at, last_at)
 VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)
-ON CONFLICT DO UPDATE SET
-  requests = requests + excluded.requests, up = up + excluded.up, down = down + excluded.down, last_at = excluded.last_at
+ON CONFLICT(session, host, port, refused) DO UPDATE SET
+  requests = egress_use.requests + excluded.requests, up = egress_use.up + excluded.up,
+  down = egress_use.down + excluded.down, last_at = excluded.last_at
 
 -- egress_uses: the latest first --
 SELECT session, host, port, refused, requests, up, down, first_at, last_at FROM egress_use ORDER BY last_at DESC LIMIT ?

@@ -9,7 +9,7 @@ SELECT id, session, n FROM inbox WHERE channel = ? AND account = ? AND external_
 SELECT id, body FROM inbox WHERE session = ? AND n IS NULL ORDER BY id
 
 -- inbox_count: no more than one above the limit is counted --
-SELECT count(*) FROM (SELECT 1 FROM inbox WHERE session = ? AND n IS NULL LIMIT ?)
+SELECT count(*) FROM (SELECT 1 FROM inbox WHERE session = ? AND n IS NULL LIMIT ?) AS waiting
 
 -- inbox_after: rows that any process accepted after this id --
 SELECT id, session, body FROM inbox WHERE id > ? ORDER BY id
@@ -28,6 +28,9 @@ SELECT n, hash FROM event WHERE session = ? ORDER BY n DESC LIMIT 1
 
 -- event_insert --
 INSERT INTO event(session, n, at, kind, body, salt, hash) VALUES(?, ?, ?, ?, ?, ?, ?)
+
+-- event_insert on postgresql --
+INSERT INTO event(session, n, at, kind, body, salt, hash) VALUES($1, $2, $3, $4, $5, $6, $7) RETURNING seq
 
 -- event_read --
 SELECT seq, session, n, at, kind, body FROM event WHERE session = ? AND n > ? ORDER BY n LIMIT ?
@@ -51,6 +54,10 @@ SELECT coalesce(max(seq), 0) FROM event
 -- event_history: what a fold needs of each event; what was erased is told as the event `erased` --
 SELECT n, at, coalesce(body, json_object('type', 'erased', 'of', kind)) FROM event WHERE session = ? AND n > ? ORDER BY n
 
+-- event_history on postgresql --
+SELECT n, at, coalesce(body, to_utf8(json_build_object('type', 'erased', 'of', kind)::text)) FROM event
+WHERE session = $1 AND n > $2 ORDER BY n
+
 -- event_last_of_kind --
 SELECT coalesce(max(n), 0) FROM event WHERE session = ? AND kind = ?
 
@@ -69,13 +76,16 @@ SELECT session, n, at, body FROM event WHERE body IS NOT NULL ORDER BY seq
 -- event_heads --
 SELECT session, max(n), hash FROM event GROUP BY session
 
+-- event_heads on postgresql --
+SELECT DISTINCT ON (session) session, n, hash FROM event ORDER BY session, n DESC
+
 -- open_insert: something is owed now; a rest is over --
 INSERT INTO open_session(session, wake_at) VALUES(?, NULL)
 ON CONFLICT(session) DO UPDATE SET wake_at = NULL
 
 -- open_progress: a commit forgets earlier crashes; nothing rests while something waits that came meanwhile --
 INSERT INTO open_session(session, wake_at)
-VALUES(?1, CASE WHEN EXISTS(SELECT 1 FROM inbox WHERE session = ?1 AND n IS NULL) THEN NULL ELSE ?2 END)
+VALUES(?1, CASE WHEN EXISTS(SELECT 1 FROM inbox WHERE session = ?1 AND n IS NULL) THEN NULL ELSE CAST(?2 AS DOUBLE PRECISION) END)
 ON CONFLICT(session) DO UPDATE SET wake_at = excluded.wake_at, attempts = 0
 
 -- open_close: nothing is owed unless something waits --
@@ -117,7 +127,7 @@ AND NOT EXISTS(
   SELECT 1 FROM outbox WHERE place = due.place AND id < due.id AND state IN ('pending', 'sending')
   AND due_at > ?1 AND due_at <= ?1 + 3600
 )
-AND (?3 IS NULL OR channel IN (SELECT value FROM json_each(?3))) ORDER BY id LIMIT ?2
+AND (CAST(?3 AS TEXT) IS NULL OR channel IN (SELECT value FROM json_each(?3))) ORDER BY id LIMIT ?2
 
 -- outbox_set_sending --
 UPDATE outbox SET state = 'sending', attempts = attempts + 1, mark = ? WHERE key = ? AND state IN ('pending', 'sending')
@@ -164,11 +174,12 @@ INSERT INTO long_work(session, goal) VALUES(?, ?) ON CONFLICT(session) DO UPDATE
 -- session_seen: to the minute, since a page that is not written costs nothing; the end of the turn writes it anyway --
 INSERT INTO session(session, agent, channel, chat, title, opened_at, last_at) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)
 ON CONFLICT(session) DO UPDATE
-SET last_at = excluded.last_at, title = CASE title WHEN '' THEN excluded.title ELSE title END, over = over AND NOT ?8
-WHERE excluded.last_at >= last_at + 60 OR (title = '' AND excluded.title <> '') OR (over AND ?8)
+SET last_at = excluded.last_at, title = CASE session.title WHEN '' THEN excluded.title ELSE session.title END,
+  over = session.over AND NOT ?8
+WHERE excluded.last_at >= session.last_at + 60 OR (session.title = '' AND excluded.title <> '') OR (session.over AND ?8)
 
 -- session_over: unless a turn is open, which a command like this does not end --
-UPDATE session SET over = 1 WHERE session = ?1 AND coalesce((
+UPDATE session SET over = TRUE WHERE session = ?1 AND coalesce((
   SELECT kind FROM event WHERE session = ?1 AND n < ?2 AND kind IN ('message_received', 'turn_ended')
   ORDER BY n DESC LIMIT 1
 ), 'turn_ended') <> 'message_received'
@@ -180,7 +191,8 @@ UPDATE session SET title = ? WHERE session = ?
 UPDATE session SET turns = turns + 1, last_at = ? WHERE session = ?
 
 -- session_join --
-INSERT OR IGNORE INTO session_member(session, principal) VALUES(?, ?)
+INSERT INTO session_member(session, principal) VALUES(?, ?)
+ON CONFLICT DO NOTHING
 
 -- session_leave --
 DELETE FROM session_member WHERE session = ? AND principal = ?
@@ -212,7 +224,8 @@ SELECT session, agent, channel, chat, title, opened_at, last_at, turns FROM sess
 SELECT EXISTS(SELECT 1 FROM session_member WHERE session = ? AND principal = ?)
 
 -- blob_used --
-INSERT OR IGNORE INTO blob_use(digest, session, n) VALUES(?, ?, ?)
+INSERT INTO blob_use(digest, session, n) VALUES(?, ?, ?)
+ON CONFLICT DO NOTHING
 
 -- blob_is_used --
 SELECT EXISTS(SELECT 1 FROM blob_use WHERE digest = ?1) OR EXISTS(SELECT 1 FROM effect_item WHERE blob = ?1)
@@ -222,7 +235,8 @@ SELECT EXISTS(SELECT 1 FROM blob_use WHERE digest = ?1) OR EXISTS(SELECT 1 FROM 
 SELECT EXISTS(SELECT 1 FROM blob_use WHERE digest = ? AND session = ?)
 
 -- blob_sent --
-INSERT INTO blob_sent(digest, principal, at) VALUES(?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at
+INSERT INTO blob_sent(digest, principal, at) VALUES(?, ?, ?)
+ON CONFLICT(digest, principal) DO UPDATE SET at = excluded.at
 
 -- blob_sent_expire: before that time --
 DELETE FROM blob_sent WHERE at < ?
@@ -238,10 +252,11 @@ DELETE FROM blob_use WHERE session = ?
 
 -- path_grant_set --
 INSERT INTO path_grant(agent, path, write, at, by) VALUES(?, ?, ?, ?, ?)
-ON CONFLICT DO UPDATE SET write = excluded.write, at = excluded.at, by = excluded.by, outside = 0
+ON CONFLICT(agent, path) DO UPDATE
+SET write = excluded.write, at = excluded.at, by = excluded.by, outside = FALSE
 
 -- path_grant_outside: it may be written also by conversations that have read something from outside --
-UPDATE path_grant SET outside = 1 WHERE agent = ? AND path = ?
+UPDATE path_grant SET outside = TRUE WHERE agent = ? AND path = ?
 
 -- path_grant_drop --
 DELETE FROM path_grant WHERE agent = ? AND path = ?
@@ -251,7 +266,7 @@ SELECT path, write, at, by, outside FROM path_grant WHERE agent = ? ORDER BY pat
 
 -- call_grant_set --
 INSERT INTO call_grant(hash, verdict, agent, tool, shown, at, by) VALUES(?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT DO UPDATE SET verdict = excluded.verdict, at = excluded.at, by = excluded.by
+ON CONFLICT(hash) DO UPDATE SET verdict = excluded.verdict, at = excluded.at, by = excluded.by
 
 -- call_grant_get --
 SELECT verdict, by, at FROM call_grant WHERE hash = ?
@@ -266,7 +281,8 @@ DELETE FROM effect_item WHERE effect IN (SELECT n FROM effect WHERE session = ?)
 DELETE FROM effect WHERE session = ?
 
 -- ask_add --
-INSERT OR REPLACE INTO ask(ask_id, session, n, call_id) VALUES(?, ?, ?, ?)
+INSERT INTO ask(ask_id, session, n, call_id) VALUES(?, ?, ?, ?)
+ON CONFLICT(ask_id) DO UPDATE SET session = excluded.session, n = excluded.n, call_id = excluded.call_id
 
 -- ask_answered --
 DELETE FROM ask WHERE ask_id = ?
@@ -289,8 +305,26 @@ AND (?1 OR ask.session IN (SELECT session FROM session_member WHERE principal = 
 -- said_add --
 INSERT INTO said(rowid, words) VALUES(?, ?)
 
+-- said_add on postgresql --
+INSERT INTO said(seq, words) VALUES($1, to_tsvector('simple', bare_words($2)))
+
 -- said_forget --
 DELETE FROM said WHERE rowid IN (SELECT seq FROM event WHERE session = ?)
+
+-- said_forget on postgresql --
+DELETE FROM said WHERE seq IN (SELECT seq FROM event WHERE session = $1)
+
+-- said_tidy: what was deleted leaves the pages of the index --
+INSERT INTO said(said) VALUES('optimize')
+
+-- said_tidy on postgresql: vacuum does it --
+SELECT 1
+
+-- said_clear --
+INSERT INTO said(said) VALUES('delete-all')
+
+-- said_clear on postgresql --
+DELETE FROM said
 
 -- said_find: what fits best first, of equals the latest --
 SELECT event.session, event.n, event.at, coalesce(session.title, ''), event.body, event.seq FROM said
@@ -299,6 +333,13 @@ WHERE said MATCH ?3 AND event.body IS NOT NULL AND (?4 = '' OR event.session = ?
 AND (?1 OR event.session IN (SELECT session FROM session_member WHERE principal = ?2))
 ORDER BY said.rank, event.seq DESC LIMIT ?5
 
+-- said_find on postgresql --
+SELECT event.session, event.n, event.at, coalesce(session.title, ''), event.body, event.seq FROM said
+JOIN event ON event.seq = said.seq LEFT JOIN session ON session.session = event.session
+WHERE said.words @@ match_query('simple', $3) AND event.body IS NOT NULL AND ($4 = '' OR event.session = $4)
+AND ($1 OR event.session IN (SELECT session FROM session_member WHERE principal = $2))
+ORDER BY ts_rank(said.words, match_query('simple', $3), 1) DESC, event.seq DESC LIMIT $5
+
 -- said_latest: the latest first, before this number --
 SELECT event.session, event.n, event.at, coalesce(session.title, ''), event.body, event.seq FROM said
 JOIN event ON event.seq = said.rowid LEFT JOIN session ON session.session = event.session
@@ -306,11 +347,20 @@ WHERE said MATCH ?3 AND said.rowid < ?6 AND event.body IS NOT NULL AND (?4 = '' 
 AND (?1 OR event.session IN (SELECT session FROM session_member WHERE principal = ?2))
 ORDER BY said.rowid DESC LIMIT ?5
 
+-- said_latest on postgresql --
+SELECT event.session, event.n, event.at, coalesce(session.title, ''), event.body, event.seq FROM said
+JOIN event ON event.seq = said.seq LEFT JOIN session ON session.session = event.session
+WHERE said.words @@ match_query('simple', $3) AND said.seq < $6 AND event.body IS NOT NULL
+AND ($4 = '' OR event.session = $4)
+AND ($1 OR event.session IN (SELECT session FROM session_member WHERE principal = $2))
+ORDER BY said.seq DESC LIMIT $5
+
 -- usage_add --
-INSERT INTO usage VALUES(?, ?, ?, 1, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
-  calls = calls + 1, input_tokens = input_tokens + excluded.input_tokens,
-  output_tokens = output_tokens + excluded.output_tokens, cached_tokens = cached_tokens + excluded.cached_tokens,
-  cache_write_tokens = cache_write_tokens + excluded.cache_write_tokens
+INSERT INTO usage VALUES(?, ?, ?, 1, ?, ?, ?, ?) ON CONFLICT(session, model, day) DO UPDATE SET
+  calls = usage.calls + 1, input_tokens = usage.input_tokens + excluded.input_tokens,
+  output_tokens = usage.output_tokens + excluded.output_tokens,
+  cached_tokens = usage.cached_tokens + excluded.cached_tokens,
+  cache_write_tokens = usage.cache_write_tokens + excluded.cache_write_tokens
 
 -- usage_forget --
 DELETE FROM usage WHERE session = ?
@@ -337,12 +387,12 @@ UPDATE looked_up SET seq = coalesce(?1, (SELECT max(seq) FROM event), 0)
 
 -- event_activity: the latest first --
 SELECT seq, session, n, at, body FROM event WHERE body IS NOT NULL
-AND (kind IN ('tool_finished', 'call_closed') OR (kind = 'model_replied' AND instr(body, x'22746f6f6c5f63616c6c22')))
+AND (kind IN ('tool_finished', 'call_closed') OR (kind = 'model_replied' AND instr(body, x'22746f6f6c5f63616c6c22') > 0))
 AND (?1 OR session IN (SELECT session FROM session_member WHERE principal = ?2)) ORDER BY seq DESC LIMIT ?3
 
 -- event_calls_before: the latest first --
 SELECT at, body FROM event WHERE session = ? AND n < ? AND kind = 'model_replied' AND body IS NOT NULL
-AND instr(body, x'22746f6f6c5f63616c6c22') ORDER BY n DESC LIMIT 8
+AND instr(body, x'22746f6f6c5f63616c6c22') > 0 ORDER BY n DESC LIMIT 8
 
 -- call_grants_of: of all people, or of one --
 SELECT hash, verdict, agent, tool, shown, at, by FROM call_grant WHERE ?1 OR by = ?2 ORDER BY at

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 
-import apsw
 import msgspec
 from msgspec.structs import replace
 
@@ -41,8 +39,8 @@ from .base import (
     TokenTotals,
     Used,
 )
+from .connection import Connection
 from .queries import tool_of_call
-from .schema import translate_errors
 from .writer import Writer
 
 BATCH = 500
@@ -58,22 +56,31 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 class ReadQueries:
-    """The part of `SqliteStore` that answers lists and searches. See `Store` for each method.
+    """The part of `SqlStore` that answers lists and searches. See `Store` for each method.
 
     What was said and used is indexed when somebody asks, not when it happens: a turn that nobody
     searches costs nothing.
     """
 
-    path: Path
+    name: str
+    """Which database it is, for messages."""
     _sql: Mapping[str, str]
     _writer: Writer
 
     def _fetch_all(self, statement: str, args: Args = ()) -> list[Row]:
         raise NotImplementedError
 
+    def _iter_rows(self, statement: str, args: Args) -> Iterator[Row]:
+        """The rows one by one; whoever has enough closes it."""
+        raise NotImplementedError
+
+    def _errors(self) -> AbstractContextManager[None]:
+        """Translates what the database, and what it holds, may raise into StoreError."""
+        raise NotImplementedError
+
     async def open_asks(self, principal: Principal) -> list[OpenAsk]:
         rows = self._fetch_all(self._sql["ask_open"], _scope(principal))
-        with translate_errors(self.path):
+        with self._errors():
             return [
                 _make_ask(session, title, at, decode_event(body))
                 for session, title, at, body in rows
@@ -116,7 +123,7 @@ class ReadQueries:
             rows = self._fetch_all(self._sql["said_find"], args)
         else:
             rows = self._fetch_all(self._sql["said_latest"], (*args, before))
-        with translate_errors(self.path):
+        with self._errors():
             return [_make_hit(row, decode_event(row[4]), words) for row in rows]
 
     async def usage(self, principal: Principal, since: float = 0.0) -> list[Used]:
@@ -134,7 +141,7 @@ class ReadQueries:
         rows = self._fetch_all(self._sql["event_activity"], (*_scope(principal), limit))
         found = list[StoredActivity]()
         names = dict[tuple[str, str], str]()
-        with translate_errors(self.path):
+        with self._errors():
             for seq, session, n, at, body in reversed(rows):
                 found += _make_activities((seq, session, n, at), decode_event(body), names)
             return [self._with_tool_name(act) for act in found[::-1][:limit]]
@@ -160,7 +167,7 @@ class ReadQueries:
         ((behind,),) = self._fetch_all(self._sql["looked_up_behind"])
         return bool(behind)
 
-    def _index_events(self, db: apsw.Connection) -> bool:
+    def _index_events(self, db: Connection) -> bool:
         """Index the next events. Returns whether there may be more."""
         rows: list[Row] = db.execute(self._sql["looked_up_next"], (BATCH,)).fetchall()
         for seq, session, at, body in rows:
@@ -183,16 +190,16 @@ class ReadQueries:
         return more
 
 
-def forget_session(db: apsw.Connection, sql: Mapping[str, str], session: str) -> None:
+def forget_session(db: Connection, sql: Mapping[str, str], session: str) -> None:
     """Erase a session from these tables, and its words from the pages of the index."""
     for name in ("said_forget", "usage_forget", "ask_forget"):
         db.execute(sql[name], (session,))
-    db.execute("INSERT INTO said(said) VALUES('optimize')")
+    db.execute(sql["said_tidy"])
 
 
-def clear(db: apsw.Connection) -> None:
+def clear(db: Connection, sql: Mapping[str, str]) -> None:
     """Empty these tables. They are filled again from the log."""
-    db.execute("INSERT INTO said(said) VALUES('delete-all')")
+    db.execute(sql["said_clear"])
     db.execute("DELETE FROM usage")
     db.execute("DELETE FROM ask")
     db.execute("UPDATE looked_up SET seq = 0")

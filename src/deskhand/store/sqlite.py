@@ -3,87 +3,39 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
+from time import monotonic
 
 import anyio.to_thread
 import apsw
-import msgspec
-from msgspec.structs import replace
 
-from ..types.commit import Change, Commit, OutboxRow, OutboxState, Outgoing
-from ..types.errors import Refused, StaleSession, StoreCorrupt
-from ..types.events import Erased, Recorded, decode_event, encode_event, event_kind
-from ..types.identity import Inbound, Principal, Waiting
-from . import projections as project
-from .base import (
-    FIRST_PAGE,
-    INBOX_LIMIT,
-    LAST_SEQ,
-    Accepted,
-    Args,
-    Delivered,
-    FirstCommit,
-    OpenSession,
-    Page,
-    PageCursor,
-    Row,
-    SessionRow,
-    SyncStatementReader,
-)
-from .chain import INITIAL_HASH, Break, Link, content_digest, next_hash, verify_chain
-from .read_queries import ReadQueries, forget_session
+from ..types.commit import Change
+from ..types.errors import StoreBusy
+from ..types.identity import Principal
+from .base import Args, Row, SyncStatementReader
+from .connection import Connection
 from .schema import connect, load_migrations, migrate, translate_errors
 from .sql import load_sql
+from .sql_store import SqlStore
 from .writer import Writer
 
-PAGE_BYTES = 1_000_000
-"""A page of events ends when it holds more bytes than this."""
-MAX_CRASHES = 3
-"""After this many crashes a session is driven alone. After one more it is given up."""
-ERASED_TABLES = (
-    "outbox_erase",
-    "inbox_erase",
-    "session_forget",
-    "session_member_forget",
-    "blob_forget",
-    "effect_item_forget",
-    "effect_forget",
-    "process_erase",
-    "task_erase",
-    "long_work_erase",
+BUSY_TIMEOUT_S = 30.0
+JOB_ERRORS = (
+    apsw.BindingsError,
+    apsw.ConstraintError,
+    apsw.MismatchError,
+    apsw.SQLError,
+    apsw.TooBigError,
 )
-"""The statements that remove a session from the other tables, in this order."""
-
-
-class _InboxBody(msgspec.Struct, frozen=True):
-    """The JSON in an inbox row."""
-
-    principal: Principal
-    inbound: Inbound
-
-
-_encode = msgspec.json.Encoder().encode
-_decode_inbox_body = msgspec.json.Decoder(_InboxBody).decode
-_decode_outgoing = msgspec.json.Decoder(Outgoing).decode
-
-
-def _decode_recorded(row: Row) -> Recorded:
-    """An event from its row. A row without a body was erased."""
-    seq, session, n, at, tag, body = row
-    event = decode_event(body) if body is not None else Erased(tag)
-    return Recorded(seq, session, n, at, event)
+"""What a statement or its arguments can be wrong in: it fails the one job that made them."""
 
 
 def _abort(error: BaseException) -> None:
     """End the process at once, since it is not known what the file holds now."""
     os.write(2, f"deskhand: {error}. Stopping, since the data may be incomplete.\n".encode())
     os._exit(74)  # EX_IOERR
-
-
-def _decode_waiting(inbox_id: int, body: bytes) -> Waiting:
-    found = _decode_inbox_body(body)
-    return Waiting(inbox_id, found.principal, found.inbound)
 
 
 class _ConnectionReader:
@@ -101,7 +53,60 @@ class _ConnectionReader:
             return self._connection.execute(self._statements[statement], args).fetchall()
 
 
-class SqliteStore(ReadQueries):
+class SqliteWriteConnection:
+    """Implements `WriteConnection`."""
+
+    def __init__(self, db: apsw.Connection, path: Path) -> None:
+        self._db = db
+        self._path = path
+
+    @property
+    def connection(self) -> Connection:
+        return self._db
+
+    def begin(self) -> None:
+        """However long another process holds the lock, within reason. Nobody waits longer for
+        less."""
+        give_up = monotonic() + BUSY_TIMEOUT_S
+        while True:
+            try:
+                with self.errors():
+                    self._db.execute("BEGIN IMMEDIATE")
+                return
+            except StoreBusy:
+                if monotonic() > give_up:
+                    raise
+
+    def commit(self) -> None:
+        self._db.execute("COMMIT")
+
+    def rollback(self) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+
+    def savepoint(self) -> None:
+        self._db.execute("SAVEPOINT job")
+
+    def roll_back_to_savepoint(self) -> None:
+        self._db.execute("ROLLBACK TO job")
+
+    def release_savepoint(self) -> None:
+        self._db.execute("RELEASE job")
+
+    def is_job_error(self, error: Exception) -> bool:
+        return isinstance(error, JOB_ERRORS)
+
+    def is_database_error(self, error: Exception) -> bool:
+        return isinstance(error, apsw.Error)
+
+    def errors(self) -> AbstractContextManager[None]:
+        return translate_errors(self._path)
+
+    def close(self) -> None:
+        self._db.close()
+
+
+class SqliteStore(SqlStore):
     """A Store in the file `path`, which is created or migrated first.
 
     `statements` are the named statements of other rooms. `on_fatal` is called from the writer
@@ -117,191 +122,19 @@ class SqliteStore(ReadQueries):
         on_fatal: Callable[[BaseException], None] = _abort,
     ) -> None:
         self.path = path
-        self._sql = load_sql(__package__, "queries.sql")
-        self._statements = self._sql | dict(statements or {})
+        self.name = str(path)
         db = connect(path, write=True)
         self.schema = migrate(db, path, load_migrations())
         self._read = connect(path, write=False)
         self._sweeper: apsw.Connection | None = None
         self._readers: list[apsw.Connection] = []
-        self._writer = Writer(db, path, on_fatal)
-
-    # Writing
-
-    async def accept(
-        self,
-        inbound: Inbound,
-        principal: Principal,
-        session: str,
-        first: FirstCommit | None = None,
-        changes: Sequence[Change] = (),
-    ) -> Accepted:
-        body = _encode(_InboxBody(principal, inbound))
-
-        def work(db: apsw.Connection) -> Accepted:
-            for change in changes:
-                db.execute(self._statements[change.statement], change.args).fetchall()
-            return self._accept(db, inbound, body, session, first)
-
-        return await self._writer.run(work)
-
-    def _accept(
-        self,
-        db: apsw.Connection,
-        inbound: Inbound,
-        body: bytes,
-        session: str,
-        first: FirstCommit | None,
-    ) -> Accepted:
-        address = inbound.address
-        key = (address.channel, address.account, inbound.external_id)
-        after, head = self._head(db, session)
-        next_n = after + 1 if first is not None else None
-        row = db.execute(self._sql["inbox_insert"], (*key, session, body, next_n)).fetchone()
-        if row is None:
-            inbox_id, known, _ = self._fetch_one(db, "inbox_find", key)
-            return Accepted(inbox_id, known, after=0, duplicate=True)
-
-        (inbox_id,) = row
-        if first is not None:
-            commit = first(inbox_id)
-            # Whoever reads the log of a session first takes in what waits, so only for a new one
-            # nobody has looked.
-            if commit.n == next_n and (after or not self._waits(db, session)):
-                # Its inbox row was inserted as admitted.
-                seq = self._write(db, replace(commit, admitted=()), head)
-                return Accepted(inbox_id, session, after, admitted=True, seq=seq)
-            db.execute(self._sql["inbox_leave"], (inbox_id,))
-
-        if self._waits(db, session, INBOX_LIMIT + 1) > INBOX_LIMIT:
-            raise Refused(
-                f"{INBOX_LIMIT:,} messages already wait in {session!r}. Try again when some of "
-                "them are answered"
-            )
-        db.execute(self._sql["open_insert"], (session,))
-        return Accepted(inbox_id, session, after)
-
-    def _waits(self, db: apsw.Connection, session: str, most: int = 1) -> int:
-        """How many messages wait in the session; no more than `most` are counted."""
-        (waiting,) = self._fetch_one(db, "inbox_count", (session, most))
-        return int(waiting)
-
-    async def commit(self, commit: Commit) -> int:
-        return await self._writer.run(lambda db: self._commit(db, commit))
-
-    def _commit(self, db: apsw.Connection, commit: Commit) -> int:
-        n, head = self._head(db, commit.session)
-        if n + 1 != commit.n:
-            raise StaleSession(f"{commit.session!r} is at event {n}, not at {commit.n - 1}")
-        return self._write(db, commit, head)
-
-    def _write(self, db: apsw.Connection, commit: Commit, head: bytes) -> int:
-        """Write a commit whose place is known to be free, after the event whose hash is `head`."""
-        session = commit.session
-        n, seq = self._append(db, commit, head)
-        for inbox_id in commit.admitted:
-            db.execute(self._sql["inbox_admit"], (n, inbox_id))
-            if not db.changes():
-                raise StaleSession(f"message {inbox_id} of {session!r} was admitted before")
-        for out in commit.outbox:
-            row = (out.key, session, _encode(out), commit.at, out.address.channel)
-            db.execute(self._sql["outbox_insert"], row)
-        for key in commit.delivered:
-            db.execute(self._sql["outbox_reported"], (key,))
-        for change in commit.changes:
-            db.execute(self._statements[change.statement], change.args)
-        if commit.close:
-            db.execute(self._sql["open_close"], (session,))
-            if not db.changes():  # a message waits
-                db.execute(self._sql["open_keep"], (session,))
-        else:
-            db.execute(self._sql["open_progress"], (session, commit.wake_at))
-        return seq
-
-    def _append(self, db: apsw.Connection, commit: Commit, head: bytes) -> tuple[int, int]:
-        """Write the events. Returns the number and the `seq` of the last one."""
-        session = commit.session
-        n = commit.n - 1
-        seq = 0
-        times = commit.times or (commit.at,) * len(commit.events)
-        salts = os.urandom(16 * len(commit.events))
-        for i, event in enumerate(commit.events):
-            n += 1
-            at = times[i]
-            body = encode_event(event)
-            salt = salts[16 * i : 16 * i + 16]
-            tag = event_kind(event)
-            head = next_hash(head, (session, n, at, tag), content_digest(salt, body))
-            db.execute(self._sql["event_insert"], (session, n, at, tag, body, salt, head))
-            seq = db.last_insert_rowid()
-            project.apply_event(db, self._sql, Recorded(seq, session, n, at, event), body)
-        return n, seq
-
-    async def change(self, changes: Sequence[Change]) -> list[int]:
-        def work(db: apsw.Connection) -> list[int]:
-            counts = []
-            for change in changes:
-                before = db.total_changes()
-                db.execute(self._statements[change.statement], change.args).fetchall()
-                counts.append(db.total_changes() - before)
-            return counts
-
-        return await self._writer.run(work)
-
-    async def begin_run(self, now: float) -> str:
-        def work(db: apsw.Connection) -> str:
-            clean, alone = self._fetch_one(db, "run_read", ())
-            if not clean:
-                db.execute(self._sql["open_crashed"], (alone, now))
-            db.execute(self._sql["run_write"], (0, ""))
-            opened: list[Row] = db.execute(self._sql["open_list"]).fetchall()
-            given_up = [session for session, _, attempts in opened if attempts > MAX_CRASHES]
-            return str(alone) if alone in given_up else ""
-
-        return await self._writer.run(work)
-
-    async def drive_alone(self, session: str) -> None:
-        await self._execute("run_write", (0, session))
-
-    async def end_run(self) -> None:
-        await self._execute("run_write", (1, ""))
-
-    async def outbox_sending(self, key: str, mark: str) -> None:
-        await self._execute("outbox_set_sending", (mark, key))
-
-    async def outbox_sent(self, key: str, platform_id: str) -> None:
-        await self._execute("outbox_set_sent", (platform_id, key))
-
-    async def outbox_retry(self, key: str, state: OutboxState, due_at: float, error: str) -> None:
-        await self._execute("outbox_again", (state, due_at, error, key))
-
-    async def outbox_failed(self, key: str, error: str) -> None:
-        await self._execute("outbox_set_failed", (error, key))
+        writer = Writer(SqliteWriteConnection(db, path), on_fatal)
+        super().__init__(load_sql(__package__, "queries.sql"), statements or {}, writer)
 
     async def erase(
         self, principal: Principal, session: str, at: float, changes: Sequence[Change] = ()
     ) -> int:
-        if not await self.may_see(principal, session):
-            raise Refused(f"you do not take part in {session!r}, so you cannot erase it")
-
-        def work(db: apsw.Connection) -> int:
-            rows: list[Row] = db.execute(self._sql["event_of"], (session,)).fetchall()
-            for n, body, salt in rows:
-                db.execute(self._sql["event_erase"], (content_digest(salt, body), session, n))
-            # The process that drives the session still has the text in memory. This event takes
-            # its next number, so that its next commit fails and it reads the log again.
-            if rows:
-                n, head = self._head(db, session)
-                self._append(db, Commit(session, n + 1, at, (Erased("session"),)), head)
-            for name in ERASED_TABLES:
-                db.execute(self._sql[name], (session,))
-            forget_session(db, self._sql, session)
-            db.execute(self._sql["open_close"], (session,))
-            for change in changes:
-                db.execute(self._statements[change.statement], change.args).fetchall()
-            return len(rows)
-
-        erased = await self._writer.run(work)
+        erased = await super().erase(principal, session, at, changes)
         await self.truncate_wal()
         return erased
 
@@ -318,159 +151,22 @@ class SqliteStore(ReadQueries):
         finally:
             db.close()
 
-    async def rebuild_projections(self) -> None:
-        """Empty the projections and fill them again from the log."""
-
-        def work(db: apsw.Connection) -> None:
-            project.clear(db)
-            rows: list[Row] = db.execute(self._sql["event_all"]).fetchall()
-            for session, n, at, body in rows:
-                project.apply_event(
-                    db, self._sql, Recorded(0, session, n, at, decode_event(body)), body
-                )
-
-        await self._writer.run(work)
-
-    async def _execute(self, name: str, args: Args) -> None:
-        await self._writer.run(lambda db: db.execute(self._sql[name], args).fetchall())
-
-    def _head(self, db: apsw.Connection, session: str) -> tuple[int, bytes]:
-        row: Row | None = db.execute(self._sql["event_head"], (session,)).fetchone()
-        return (0, INITIAL_HASH) if row is None else (row[0], row[1])
-
-    # Reading
-
-    async def query(self, statement: str, args: Args) -> list[Row]:
-        return self.query_sync(statement, args)
-
-    def query_sync(self, statement: str, args: Args = ()) -> list[Row]:
-        return self._fetch_all(self._statements[statement], args)
-
     def open_reader(self) -> SyncStatementReader:
         db = connect(self.path, write=False)
         self._readers.append(db)
         return _ConnectionReader(self.path, db, self._statements)
 
-    async def events(self, session: str, after: int = 0, limit: int | None = None) -> Page:
-        if limit is not None:
-            return self._page("event_read", (session, after, limit))
-        rows = self._fetch_all(self._sql["event_read"], (session, after, -1))
-        with translate_errors(self.path):
-            return Page(map(_decode_recorded, rows))
-
-    async def events_since(self, principal: Principal, seq: int, limit: int) -> Page:
-        return self._page(
-            "event_since", (seq, int("owner" in principal.roles), principal.id, limit)
-        )
-
-    async def latest_events(
-        self, principal: Principal, kinds: Collection[str], limit: int, before: int = LAST_SEQ
-    ) -> list[Recorded]:
-        listed = msgspec.json.encode(sorted(kinds)).decode()
-        found = self._page(
-            "event_latest", (listed, int("owner" in principal.roles), principal.id, before, limit)
-        )
-        return found[::-1]
-
-    async def amendments(self, session: str, after: int, limit: int) -> Page:
-        return self._page("event_amends", (session, after, limit))
-
-    def last_seq(self) -> int:
-        return int(self._fetch_all(self._sql["event_last_seq"])[0][0])
-
-    def _page(self, name: str, args: Args) -> Page:
-        """The events of a statement until they exceed PAGE_BYTES, but at least one. The last of
-        `args` is the limit of the statement."""
-        found = Page()
-        size = 0
-        with translate_errors(self.path):
-            cursor = self._read.execute(self._sql[name], args)
-            for row in cursor:
-                found.append(_decode_recorded(row))
-                size += len(row[-1] or b"")
-                if size > PAGE_BYTES:
-                    cursor.close(True)
-                    found.more = True
-                    break
-        found.more |= len(found) == args[-1]
-        return found
-
-    async def history(self, session: str) -> list[Recorded]:
-        last = self._fetch_all(self._sql["event_last_of_kind"], (session, "compacted"))[0][0]
-        rows = self._fetch_all(self._sql["event_history"], (session, max(int(last) - 1, 0)))
-        with translate_errors(self.path):
-            return [Recorded(0, session, n, at, decode_event(body)) for n, at, body in rows]
-
-    async def list_waiting(self, session: str) -> list[Waiting]:
-        rows = self._fetch_all(self._sql["inbox_waiting"], (session,))
-        return [_decode_waiting(inbox_id, body) for inbox_id, body in rows]
-
-    async def accepted_since(self, inbox_id: int) -> list[tuple[str, Waiting]]:
-        rows = self._fetch_all(self._sql["inbox_after"], (inbox_id,))
-        return [
-            (session, _decode_waiting(number, body))
-            for number, session, body in rows
-            if body  # one that was erased is empty
-        ]
-
-    async def open_sessions(self) -> list[OpenSession]:
-        return [OpenSession(*row) for row in self._fetch_all(self._sql["open_list"])]
-
-    async def outbox_due(
-        self, now: float, limit: int, channels: Collection[str] | None = None
-    ) -> list[OutboxRow]:
-        on = None if channels is None else msgspec.json.encode(sorted(channels)).decode()
-        rows = self._fetch_all(self._sql["outbox_due"], (now, limit, on))
-        return [
-            OutboxRow(number, session, _decode_outgoing(body), state, attempts, at, sent_id, mark)
-            for number, session, body, state, attempts, at, sent_id, mark in rows
-        ]
-
-    async def list_delivered(self, session: str) -> list[Delivered]:
-        rows = self._fetch_all(self._sql["outbox_unreported"], (session,))
-        return [Delivered(*row) for row in rows]
-
-    async def sessions(
-        self, principal: Principal, limit: int = 50, behind: PageCursor = FIRST_PAGE
-    ) -> list[SessionRow]:
-        sees_all = int("owner" in principal.roles)
-        args = (sees_all, principal.id, *behind, limit)
-        return [SessionRow(*row) for row in self._fetch_all(self._sql["session_of"], args)]
-
-    async def may_see(self, principal: Principal, session: str) -> bool:
-        if "owner" in principal.roles:
-            return True
-        return bool(self._fetch_all(self._sql["session_is_member"], (session, principal.id))[0][0])
-
-    async def audit(
-        self, anchors: Mapping[str, Mapping[int, bytes]] | None = None
-    ) -> tuple[int, list[Break]]:
-        """Verify the hash chain of every session. `anchors` are hashes that were noted earlier, by
-        session and number.
-
-        Returns the number of events, and the first break of each session that has one.
-        """
-        links = [Link(*row) for row in self._fetch_all(self._sql["event_chain"])]
-        return len(links), verify_chain(links, anchors)
-
-    async def heads(self) -> dict[str, tuple[int, bytes]]:
-        rows = self._fetch_all(self._sql["event_heads"])
-        return {session: (n, head) for session, n, head in rows}
-
     def is_blob_used(self, digest: str) -> bool:
         if self._sweeper is None:  # the thread that collects blobs has a connection of its own
             self._sweeper = connect(self.path, write=False)
         with translate_errors(self.path):
-            return bool(self._fetch_one(self._sweeper, "blob_is_used", (digest,))[0])
-
-    def last_inbox_id(self) -> int:
-        return int(self._fetch_all(self._sql["inbox_last"])[0][0])
+            rows = self._sweeper.execute(self._sql["blob_is_used"], (digest,)).fetchall()
+        return bool(rows[0][0])
 
     def version(self) -> int:
         return int(self._fetch_all("PRAGMA data_version")[0][0])
 
     def check_integrity(self) -> list[str]:
-        """The problems that SQLite's integrity check finds; [] if there are none."""
         found = [str(row[0]) for row in self._fetch_all("PRAGMA integrity_check")]
         return [] if found == ["ok"] else found
 
@@ -481,12 +177,16 @@ class SqliteStore(ReadQueries):
             self._sweeper.close()
         self._writer.close()
 
+    def _errors(self) -> AbstractContextManager[None]:
+        return translate_errors(self.path)
+
+    def _iter_rows(self, statement: str, args: Args) -> Iterator[Row]:
+        cursor = self._read.execute(statement, args)
+        try:
+            yield from cursor
+        finally:
+            cursor.close(True)
+
     def _fetch_all(self, statement: str, args: Args = ()) -> list[Row]:
         with translate_errors(self.path):
             return self._read.execute(statement, args).fetchall()
-
-    def _fetch_one(self, db: apsw.Connection, name: str, args: Args) -> Row:
-        row: Row | None = db.execute(self._sql[name], args).fetchone()
-        if row is None:
-            raise StoreCorrupt(f"{str(self.path)!r}: a row that must exist is missing ({name})")
-        return row

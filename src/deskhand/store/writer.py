@@ -7,27 +7,17 @@ import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Generic, TypeVar
 
-import apsw
-
-from ..types.errors import StoreBusy, StoreError, StoreUnavailable
-from .schema import translate_errors
+from ..types.errors import StoreError, StoreUnavailable
+from .connection import Connection, TransactionLost, WriteConnection
 
 T = TypeVar("T")
-Work = Callable[[apsw.Connection], T]
-BUSY_TIMEOUT_S = 30.0
-JOB_ERRORS = (
-    apsw.BindingsError,
-    apsw.ConstraintError,
-    apsw.MismatchError,
-    apsw.SQLError,
-    apsw.TooBigError,
-)
-"""What a statement or its arguments can be wrong in: it fails the one job that made them."""
+Work = Callable[[Connection], T]
+RETRY_S = 30.0
+"""A transaction that is lost is run again for so long."""
 CLOSED_TEXT = "the database is closed, so nothing can be written to it"
 
 
@@ -57,11 +47,8 @@ class Writer:
     The queue is bounded by its callers, who each wait for their answer.
     """
 
-    def __init__(
-        self, db: apsw.Connection, path: Path, on_fatal: Callable[[BaseException], None]
-    ) -> None:
+    def __init__(self, db: WriteConnection, on_fatal: Callable[[BaseException], None]) -> None:
         self._db = db
-        self._path = path
         self._on_fatal = on_fatal
         self._queue: SimpleQueue[_Job[object] | None] = SimpleQueue()
         self._lock = threading.Lock()
@@ -131,24 +118,33 @@ class Writer:
         self._answer(batch)
 
     def _transact(self, batch: list[_Job[object]]) -> None:
-        try:
-            with translate_errors(self._path):
-                self._begin()
-                try:
-                    if all(map(self._run_job, batch)):
-                        self._db.execute("COMMIT")
-                    else:
-                        self._db.execute("ROLLBACK")
-                        if len(batch) > 1:
-                            self._run_each(batch)
-                except BaseException:
-                    if self._db.in_transaction:
-                        self._db.execute("ROLLBACK")
-                    raise
-        except StoreError as error:
-            for job in batch:
-                job.error = job.error or error
+        give_up = monotonic() + RETRY_S
+        while True:
+            try:
+                with self._db.errors():
+                    self._attempt(batch)
+                break
+            except TransactionLost as error:
+                if monotonic() > give_up:
+                    _fail(batch, StoreUnavailable(f"the database does not answer: {error}"))
+                    break
+            except StoreError as error:
+                _fail(batch, error)
+                break
         self._answer(batch)
+
+    def _attempt(self, batch: list[_Job[object]]) -> None:
+        self._db.begin()
+        try:
+            if all(map(self._run_job, batch)):
+                self._db.commit()
+            else:
+                self._db.rollback()
+                if len(batch) > 1:
+                    self._run_each(batch)
+        except BaseException:
+            self._db.rollback()
+            raise
 
     def _answer(self, batch: list[_Job[object]]) -> None:
         """Tell each caller, in its own event loop, what became of its job."""
@@ -162,47 +158,38 @@ class Writer:
             except RuntimeError:  # the loop is closed: nobody waits there any more
                 continue
 
-    def _begin(self) -> None:
-        """Take the write lock, however long another process holds it (within reason). Nobody waits
-        longer for less."""
-        give_up = monotonic() + BUSY_TIMEOUT_S
-        while True:
-            try:
-                with translate_errors(self._path):
-                    self._db.execute("BEGIN IMMEDIATE")
-                return
-            except StoreBusy:
-                if monotonic() > give_up:
-                    raise
-
     def _run_each(self, batch: list[_Job[object]]) -> None:
         """Run a batch in which one failed once more, so that a failure takes back only its own
         rows. It is rare, and two statements for each job are not."""
-        self._begin()
+        self._db.begin()
         for job in batch:
-            self._db.execute("SAVEPOINT job")
+            self._db.savepoint()
             if not self._run_job(job):
-                self._db.execute("ROLLBACK TO job")
-            self._db.execute("RELEASE job")
-        self._db.execute("COMMIT")
+                self._db.roll_back_to_savepoint()
+            self._db.release_savepoint()
+        self._db.commit()
 
     def _run_job(self, job: _Job[object]) -> bool:
-        """Run it; False when it failed by its own fault. Raises what is the disk's fault, which
+        """Run it; False when it failed by its own fault. Raises what is the database's fault, which
         ends the batch."""
         job.error = None
         try:
-            job.result = job.work(self._db)
+            job.result = job.work(self._db.connection)
         except Exception as error:
-            if isinstance(error, apsw.Error) and not isinstance(error, JOB_ERRORS):
+            if not self._db.is_database_error(error):
+                job.error = error
+                return False
+            if not self._db.is_job_error(error):
                 raise
-            job.error = (
-                StoreError(f"the rows were refused: {error}")
-                if isinstance(error, apsw.Error)
-                else error
-            )
-            job.error.__cause__ = error if job.error is not error else None
+            job.error = StoreError(f"the rows were refused: {error}")
+            job.error.__cause__ = error
             return False
         return True
+
+
+def _fail(batch: list[_Job[object]], error: StoreError) -> None:
+    for job in batch:
+        job.error = job.error or error
 
 
 def _settle(jobs: list[_Job[object]]) -> None:

@@ -24,7 +24,7 @@ from anyio.abc import ByteStream
 from ..assembly.models import Models, build_catalogue
 from ..config.clock import SystemClock
 from ..config.config import Settings
-from ..config.statements import load_statements
+from ..config.database import has_database, open_store
 from ..gateway.audit_anchor import read_anchors
 from ..models.catalogue import parse_model_name
 from ..models.weights import PROVIDER as EMBEDDED
@@ -32,7 +32,6 @@ from ..sandbox.self_test import open_sandbox
 from ..secrets.proxy_keys import HAS_CRYPTOGRAPHY
 from ..secrets.redaction import open_secrets
 from ..secrets.secrets import SecretEntry
-from ..store.sqlite import SqliteStore
 from ..tools.convert import INSTALL_COMMAND as WEB
 from ..tools.convert import LIBRARIES
 from ..tools.engines import ENGINES
@@ -154,9 +153,9 @@ async def _probe_config(settings: Settings) -> list[DoctorFinding]:
 
 async def _probe_database(settings: Settings) -> list[DoctorFinding]:
     path = settings.home.database
-    if not path.exists():
+    if not has_database(settings):
         return [DoctorFinding("good", "no conversations yet")]
-    store = SqliteStore(path, load_statements())
+    store = open_store(settings)
     try:
         damage = store.check_integrity()
         events, breaks = await store.audit(read_anchors(settings.home.anchors))
@@ -177,9 +176,9 @@ async def _probe_database(settings: Settings) -> list[DoctorFinding]:
 
 async def _probe_people(settings: Settings) -> list[DoctorFinding]:
     path = settings.home.database
-    if not path.exists():
+    if not has_database(settings):
         return [DoctorFinding("good", "only you, on this machine")]
-    store = SqliteStore(path, load_statements())
+    store = open_store(settings)
     try:
         people = open_people(store, SystemClock(), dict, dict)
         if why := people.health():

@@ -18,9 +18,8 @@ import msgspec
 from .. import __file__ as _PACKAGE
 from ..config.clock import SystemClock
 from ..config.config import Settings
-from ..config.statements import load_statements
+from ..config.database import open_store
 from ..store.base import Store
-from ..store.sqlite import SqliteStore
 from ..tools.journal import edits_since
 from ..types.errors import DeskhandError, Refused
 from ..types.events import MessageReceived
@@ -81,7 +80,7 @@ async def _run_since_last_start(
     if since is None:
         return False
     try:
-        store = SqliteStore(settings.home.database, load_statements())
+        store = open_store(settings)
         try:
             return await use(store, since)
         finally:

@@ -36,22 +36,38 @@ WHERE session = ? AND folder = ? AND before IS NULL AND undone_at IS NULL AND un
 SELECT place, before, after, blob FROM effect_item WHERE effect = ? ORDER BY place LIMIT ? OFFSET ?
 
 -- effect_kv_before: what the key holds, before it is changed in the same transaction --
-INSERT OR IGNORE INTO effect_item(effect, place, before)
+INSERT INTO effect_item(effect, place, before)
 SELECT n, ?2, (SELECT 'k ' || json_array(value, expires_at, lower(hex(label))) FROM kv
   WHERE kv.agent = effect.agent AND namespace = ?3 AND kv.key = ?4) FROM effect WHERE effect.key = ?1
+ON CONFLICT DO NOTHING
+
+-- effect_kv_before on postgresql --
+INSERT INTO effect_item(effect, place, before)
+SELECT n, $2, (SELECT kv_state(kv) FROM kv WHERE kv.agent = effect.agent AND namespace = $3 AND kv.key = $4)
+FROM effect WHERE effect.key = $1
+ON CONFLICT DO NOTHING
 
 -- effect_kv_after: and what it holds now --
 UPDATE effect_item SET after = (SELECT 'k ' || json_array(value, expires_at, lower(hex(label))) FROM kv
   WHERE kv.agent = (SELECT agent FROM effect WHERE n = effect_item.effect) AND namespace = ?3 AND kv.key = ?4)
 WHERE effect = (SELECT n FROM effect WHERE key = ?1) AND place = ?2
 
+-- effect_kv_after on postgresql --
+UPDATE effect_item SET after = (SELECT kv_state(kv) FROM kv
+  WHERE kv.agent = (SELECT agent FROM effect WHERE n = effect_item.effect) AND namespace = $3 AND kv.key = $4)
+WHERE effect = (SELECT n FROM effect WHERE key = $1) AND place = $2
+
+-- effect_kv_now on postgresql --
+SELECT kv_state(kv) FROM kv WHERE agent = $1 AND namespace = $2 AND key = $3
+
 -- effect_kv_now --
 SELECT 'k ' || json_array(value, expires_at, lower(hex(label))) FROM kv WHERE agent = ? AND namespace = ? AND key = ?
 
 -- effect_task_before: as effect_kv_before, of task ?3 of the conversation --
-INSERT OR IGNORE INTO effect_item(effect, place, before)
+INSERT INTO effect_item(effect, place, before)
 SELECT n, ?2, (SELECT 't ' || CAST(body AS TEXT) FROM task WHERE task.session = effect.session AND task.id = ?3)
 FROM effect WHERE effect.key = ?1
+ON CONFLICT DO NOTHING
 
 -- effect_task_after --
 UPDATE effect_item SET after = (SELECT 't ' || CAST(body AS TEXT) FROM task
@@ -62,7 +78,7 @@ WHERE effect = (SELECT n FROM effect WHERE key = ?1) AND place = ?2
 SELECT 't ' || CAST(body AS TEXT) FROM task WHERE session = ? AND id = ?
 
 -- effect_same: what has changed nothing is no effect --
-DELETE FROM effect_item WHERE effect = (SELECT n FROM effect WHERE key = ?) AND before IS after
+DELETE FROM effect_item WHERE effect = (SELECT n FROM effect WHERE key = ?) AND before IS NOT DISTINCT FROM after
 
 -- effect_none --
 DELETE FROM effect WHERE key = ?1 AND NOT EXISTS(SELECT 1 FROM effect_item WHERE effect = effect.n)

@@ -1,5 +1,6 @@
 -- egress_grant_set: what a person knew that had been read, something from outside (1) or private (2), stays known --
 INSERT INTO egress_grant(agent, session, host, knowing, at, by) VALUES(?, ?, ?, ?, ?, ?)
-ON CONFLICT DO UPDATE SET
-  knowing = CASE WHEN 1 IN (knowing, excluded.knowing) THEN 1 ELSE max(knowing, excluded.knowing) END,
+ON CONFLICT(agent, session, host) DO UPDATE SET
+  knowing = CASE WHEN 1 IN (egress_grant.knowing, excluded.knowing) THEN 1
+    ELSE max(egress_grant.knowing, excluded.knowing) END,
   at = excluded.at, by = excluded.by

@@ -2,17 +2,21 @@
 INSERT INTO written(place, folder, before, after, blob, agent, session, at, outside)
 VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
 ON CONFLICT(place) DO UPDATE SET after = excluded.after, agent = excluded.agent, session = excluded.session,
-  at = excluded.at, outside = max(outside, excluded.outside), told = 0
+  at = excluded.at, outside = written.outside OR excluded.outside, told = FALSE
 
 -- written_same: what is as it was needs no review --
-DELETE FROM written WHERE place = ? AND before IS after
+DELETE FROM written WHERE place = ? AND before IS NOT DISTINCT FROM after
 
 -- written_list: what begins with these bytes --
 SELECT place, folder, before, after, blob, agent, session, at, outside FROM written
 WHERE substr(place, 1, length(?1)) = ?1 ORDER BY place
 
+-- written_list on postgresql --
+SELECT place, folder, before, after, blob, agent, session, at, outside FROM written
+WHERE substr(place, 1, length($1::bytea)) = $1::bytea ORDER BY place
+
 -- written_seen: a person has reviewed it as it is --
-DELETE FROM written WHERE place = ?1 AND after IS ?2
+DELETE FROM written WHERE place = ?1 AND after IS NOT DISTINCT FROM ?2
 
 -- written_folders: where there is something of which this conversation has not told yet, and how many files in all --
 SELECT folder, count(*) FROM written
@@ -23,4 +27,4 @@ GROUP BY folder ORDER BY folder
 SELECT DISTINCT session FROM written WHERE NOT told
 
 -- written_told --
-UPDATE written SET told = 1 WHERE session = ? AND NOT told
+UPDATE written SET told = TRUE WHERE session = ? AND NOT told

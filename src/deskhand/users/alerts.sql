@@ -1,5 +1,6 @@
 -- alert_add --
-INSERT OR IGNORE INTO alert(key, at, text, said_as) VALUES(?, ?, ?, ?)
+INSERT INTO alert(key, at, text, said_as) VALUES(?, ?, ?, ?)
+ON CONFLICT DO NOTHING
 
 -- alert_said: where a message of this key goes --
 SELECT body FROM outbox WHERE key = ?
@@ -36,6 +37,6 @@ SELECT session, last_at FROM session WHERE channel IN (SELECT value FROM json_ea
 ORDER BY last_at DESC LIMIT 1000
 
 -- alert_written: what came in there, the latest first --
-SELECT event.at, inbox.body FROM event JOIN inbox ON inbox.id = CAST(event.body AS TEXT) ->> '$.inbox_id'
+SELECT event.at, inbox.body FROM event JOIN inbox ON inbox.id = CAST(json_extract(CAST(event.body AS TEXT), '$.inbox_id') AS BIGINT)
 WHERE event.session = ? AND event.kind IN ('message_received', 'command_run') AND event.body IS NOT NULL
 ORDER BY event.n DESC LIMIT 50

@@ -20,7 +20,8 @@ INSERT INTO user(name, created_at) VALUES(?, ?)
 DELETE FROM user WHERE name = ?
 
 -- user_role_add --
-INSERT OR IGNORE INTO user_role(user, role) VALUES(?, ?)
+INSERT INTO user_role(user, role) VALUES(?, ?)
+ON CONFLICT DO NOTHING
 
 -- user_role_remove --
 DELETE FROM user_role WHERE user = ? AND role = ?
@@ -70,7 +71,7 @@ DELETE FROM login WHERE hash = ?
 INSERT INTO pairing(code, channel, account, external_id, address, at, expires_at, state)
 SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, 'open'
 WHERE NOT EXISTS(SELECT 1 FROM pairing WHERE channel = ?2 AND account = ?3 AND external_id = ?4
-  AND (at > ?6 - 600 OR state = 'open' AND expires_at > ?6))
+  AND (at + 600 > ?6 OR state = 'open' AND expires_at > ?6))
 AND (SELECT count(*) FROM pairing WHERE channel = ?2 AND state = 'open' AND expires_at > ?6) < ?8
 ON CONFLICT DO NOTHING
 
@@ -107,7 +108,7 @@ INSERT INTO people_audit(at, who, what, subject) VALUES(?, ?, ?, ?)
 
 -- people_note_once: at most once a minute for the same --
 INSERT INTO people_audit(at, who, what, subject) SELECT ?1, ?2, ?3, ?4
-WHERE NOT EXISTS(SELECT 1 FROM people_audit WHERE who = ?2 AND what = ?3 AND subject = ?4 AND at > ?1 - 60
+WHERE NOT EXISTS(SELECT 1 FROM people_audit WHERE who = ?2 AND what = ?3 AND subject = ?4 AND at + 60 > ?1
   AND id > (SELECT max(id) FROM people_audit) - 1000)
 
 -- people_notes: the latest first --

@@ -1,6 +1,7 @@
 -- process_add --
-INSERT OR IGNORE INTO process(id, session, agent, kind, command, name, timeout_s, context, state, at, started_at, told)
+INSERT INTO process(id, session, agent, kind, command, name, timeout_s, context, state, at, started_at, told)
 VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO NOTHING
 
 -- process_owed: what is to be started, was cut off, or has to be told --
 SELECT id, session, state, context, stop FROM process WHERE told = 0 ORDER BY at, id
@@ -22,7 +23,7 @@ UPDATE process SET told = 1 WHERE id = ?
 UPDATE process SET state = 'error', ended_at = ?, detail = ? WHERE told = 1 AND state = 'running'
 
 -- process_stop_all: whoever stops a conversation wants to hear no more of it --
-UPDATE process SET stop = ?1, told = 1, ended_at = CASE state WHEN 'wanted' THEN ?2 END,
+UPDATE process SET stop = ?1, told = 1, ended_at = CASE state WHEN 'wanted' THEN CAST(?2 AS DOUBLE PRECISION) END,
 detail = CASE state WHEN 'wanted' THEN ?1 ELSE detail END, state = CASE state WHEN 'wanted' THEN 'error' ELSE state END
 WHERE session = ?3 AND state IN ('wanted', 'running')
 

@@ -2,13 +2,14 @@
 SELECT value FROM trigger_seen WHERE job = ? AND line = ?
 
 -- trigger_saw --
-INSERT OR REPLACE INTO trigger_seen(job, line, value, at) VALUES(?, ?, ?, ?)
+INSERT INTO trigger_seen(job, line, value, at) VALUES(?, ?, ?, ?)
+ON CONFLICT(job, line) DO UPDATE SET value = excluded.value, at = excluded.at
 
 -- trigger_own: which of these files a conversation of this job changed last, when, and whether it took them away; no undos --
 SELECT path, at, gone FROM (
   SELECT CAST(place AS TEXT) AS path, session, undoes, at, after IS NULL AS gone, row_number() OVER (PARTITION BY place ORDER BY n DESC) AS nth
   FROM effect_item JOIN effect ON effect = n
-  WHERE folder = ?1 AND place IN (SELECT CAST(value AS BLOB) FROM json_each(?2)))
+  WHERE folder = ?1 AND place IN (SELECT CAST(value AS BLOB) FROM json_each(?2))) AS change
 WHERE nth = 1 AND undoes IS NULL AND substr(session, 1, length(?3)) = ?3
 
 -- trigger_forget: of jobs that there are no more --

@@ -1,11 +1,12 @@
 -- proposal_add: once; and nothing of a name that waits, was refused by a person or was taken back, and not without end --
-INSERT OR IGNORE INTO proposal(key, agent, name, description, body, session, n, label, writer, at, state, findings)
+INSERT INTO proposal(key, agent, name, description, body, session, n, label, writer, at, state, findings)
 SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12
 WHERE NOT EXISTS(
   SELECT 1 FROM proposal
   WHERE state IN ('proposed', 'accepted', 'rejected', 'reverted', 'kept') AND agent = ?2 AND name = ?3
 )
 AND (SELECT count(*) FROM proposal WHERE state = ?11) < 50
+ON CONFLICT DO NOTHING
 
 -- proposal_list: those that wait, or all; the latest first --
 SELECT id, agent, name, description, body, session, n, label, writer, at, state, findings, card, decided_by, decided_at,
@@ -56,10 +57,11 @@ DELETE FROM proposal WHERE state <> 'accepted' AND EXISTS(
 )
 
 -- skill_use_add --
-INSERT OR IGNORE INTO skill_use(proposal, session, n, at, bad, why) VALUES(?, ?, ?, ?, ?, ?)
+INSERT INTO skill_use(proposal, session, n, at, bad, why) VALUES(?, ?, ?, ?, ?, ?)
+ON CONFLICT DO NOTHING
 
 -- skill_use_undone: a person took these turns back --
-UPDATE skill_use SET bad = 1, why = 'it was taken back' WHERE session = ?1 AND n > ?2 AND bad = 0
+UPDATE skill_use SET bad = TRUE, why = 'it was taken back' WHERE session = ?1 AND n > ?2 AND NOT bad
 
 -- skill_uses: the latest first --
 SELECT session, n, at, bad, why FROM skill_use WHERE proposal = ? ORDER BY at DESC, n DESC LIMIT 30

@@ -1,0 +1,351 @@
+"""The Store in a PostgreSQL database, which several processes may use.
+
+As in SQLite one transaction writes at a time: it holds an advisory lock, so all that is true of the
+log there is true here. A worker puts what many sessions write into one transaction.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from time import monotonic, sleep  # noqa: TID251 -- it sleeps in the thread that writes
+from typing import Any
+
+import anyio.to_thread
+import msgspec
+import psycopg
+from psycopg import RawCursor
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
+
+from ..types.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreUnavailable
+from .base import Args, Row, SyncStatementReader
+from .connection import Connection, TransactionLost
+from .postgres_schema import migrate
+from .postgres_types import adapt_types
+from .sql import load_sql
+from .sql_store import SqlStore
+from .writer import Writer
+
+SETTINGS = {
+    "application_name": "deskhand",
+    "connect_timeout": "10",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "20000",
+}
+SESSION = """
+SET synchronous_commit = on;
+SET idle_in_transaction_session_timeout = '5s';
+SET statement_timeout = '30s';
+SET default_transaction_isolation = 'read committed';
+"""
+"""A process that stops in the middle of a transaction loses it, and with it the lock."""
+LOCK = "hashtext('deskhand'), hashtext(current_schema())"
+BEGIN = f"BEGIN; SELECT pg_advisory_xact_lock({LOCK}); SELECT pg_current_xact_id()::text"
+RECONNECT_S = 30.0
+"""For so long a connection that was lost is made anew."""
+PAUSES_S = (0.05, 0.1, 0.2, 0.5, 1.0)
+LOST = (
+    psycopg.errors.AdminShutdown,
+    psycopg.errors.CrashShutdown,
+    psycopg.errors.CannotConnectNow,
+    psycopg.errors.ConnectionException,
+    psycopg.errors.DeadlockDetected,
+    psycopg.errors.IdleInTransactionSessionTimeout,
+    psycopg.errors.SerializationFailure,
+)
+"""Through no fault of the statement: the transaction may be run again."""
+
+
+def connect(url: str) -> psycopg.Connection[Row]:
+    """A connection with our settings, which commits each statement that stands alone.
+
+    Raises StoreUnavailable with what to check.
+    """
+    try:
+        db: psycopg.Connection[Row] = psycopg.connect(
+            url, autocommit=True, cursor_factory=RawCursor, prepare_threshold=0, **_settings(url)
+        )
+    except psycopg.Error as error:
+        raise StoreUnavailable(
+            f"cannot connect to {describe(url)}: {_first_line(error)}. Check that the server runs "
+            "and `store` in the configuration"
+        ) from error
+    adapt_types(db)
+    with translate_errors(url):
+        db.execute(SESSION, prepare=False)
+    return db
+
+
+def _settings(url: str) -> dict[str, Any]:
+    """Ours, but for what the address sets itself."""
+    given = conninfo_to_dict(url)
+    return {name: value for name, value in SETTINGS.items() if name not in given}
+
+
+def describe(url: str) -> str:
+    """The database without the password, for messages."""
+    given = conninfo_to_dict(url)
+    place = given.get("host") or given.get("hostaddr") or "this machine"
+    return f"PostgreSQL database {str(given.get('dbname') or 'postgres')!r} on {place}"
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+@contextmanager
+def translate_errors(url: str) -> Iterator[None]:
+    """Turn what the database raises into our tree, with the next step."""
+    try:
+        yield
+    except LOST as error:
+        raise TransactionLost(_first_line(error)) from error
+    except (psycopg.errors.DiskFull, psycopg.errors.OutOfMemory) as error:
+        raise StoreFull(f"{describe(url)} has no space left: {_first_line(error)}") from error
+    except (psycopg.errors.LockNotAvailable, psycopg.errors.QueryCanceled) as error:
+        raise StoreBusy(f"{describe(url)} is busy: {_first_line(error)}") from error
+    except (psycopg.errors.DataCorrupted, psycopg.errors.IndexCorrupted) as error:
+        raise StoreCorrupt(f"{describe(url)} is damaged: {_first_line(error)}") from error
+    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        if isinstance(error, psycopg.InterfaceError) or error.sqlstate is None:
+            raise TransactionLost(_first_line(error)) from error  # the connection broke
+        raise StoreError(f"{describe(url)}: {_first_line(error)}") from error
+    except psycopg.Error as error:
+        raise StoreError(f"{describe(url)}: {_first_line(error)}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise StoreCorrupt(f"{describe(url)} is damaged ({error}): restore a backup") from error
+
+
+class _Executor:
+    """Implements `Connection` on one of psycopg."""
+
+    def __init__(self, db: psycopg.Connection[Row]) -> None:
+        self.db = db
+        self._cursor = db.cursor(binary=True)
+        self._total = 0
+
+    def execute(self, statement: str, args: Args = ()) -> psycopg.Cursor[Row]:
+        # A cursor that returned no rows cannot be asked for them: `fetchall` of SQLite gives [].
+        self._cursor = cursor = self.db.cursor(binary=True)
+        cursor.execute(statement, args)
+        if cursor.description is None:
+            self._total += max(cursor.rowcount, 0)
+            return _NO_ROWS  # type: ignore[return-value]  # all that is asked of it
+        if not statement.startswith("SELECT"):
+            self._total += max(cursor.rowcount, 0)
+        return cursor
+
+    def changes(self) -> int:
+        return max(self._cursor.rowcount, 0)
+
+    def total_changes(self) -> int:
+        return self._total
+
+    def last_insert_rowid(self) -> int:
+        row = self._cursor.fetchone()
+        if row is None:
+            raise StoreCorrupt("the number of a new row is missing")
+        return int(row[0])
+
+
+class _NoRows:
+    def fetchone(self) -> None:
+        return None
+
+    def fetchall(self) -> list[Row]:
+        return []
+
+
+_NO_ROWS = _NoRows()
+
+
+class PostgresWriteConnection:
+    """Implements `WriteConnection`. It connects anew where the connection is lost, and finds out
+    what became of a transaction whose COMMIT was not answered."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._executor = _Executor(connect(url))
+        self._transaction = ""
+
+    @property
+    def connection(self) -> Connection:
+        return self._executor
+
+    @property
+    def _db(self) -> psycopg.Connection[Row]:
+        return self._executor.db
+
+    def begin(self) -> None:
+        if self._db.broken or self._db.closed:
+            self._reconnect()
+        cursor = self._db.execute(BEGIN, prepare=False)
+        while cursor.nextset():
+            pass
+        row = cursor.fetchone()
+        self._transaction = str(row[0]) if row is not None else ""
+
+    def commit(self) -> None:
+        try:
+            self._db.execute("COMMIT", prepare=False)
+        except psycopg.OperationalError as error:
+            if not self._was_committed():
+                raise TransactionLost(_first_line(error)) from error
+
+    def _was_committed(self) -> bool:
+        """What became of the last transaction. Nobody said it, so the server is asked."""
+        give_up = monotonic() + RECONNECT_S
+        while True:
+            try:
+                self._reconnect()
+                row = self._db.execute(
+                    "SELECT pg_xact_status($1::xid8)", (self._transaction,)
+                ).fetchone()
+                status = row[0] if row is not None else None
+                if status != "in progress":
+                    return bool(status == "committed")
+            except psycopg.OperationalError:
+                pass
+            if monotonic() > give_up:
+                raise StoreUnavailable(
+                    f"{describe(self._url)} did not say whether it stored the last changes"
+                )
+            sleep(PAUSES_S[0])
+
+    def _reconnect(self) -> None:
+        self._db.close()
+        give_up = monotonic() + RECONNECT_S
+        failures = 0
+        while True:
+            try:
+                self._executor = _Executor(connect(self._url))
+                return
+            except (StoreUnavailable, TransactionLost):
+                if monotonic() > give_up:
+                    raise
+                sleep(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
+                failures += 1
+
+    def rollback(self) -> None:
+        status = self._db.info.transaction_status
+        if status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
+            self._db.execute("ROLLBACK", prepare=False)
+
+    def savepoint(self) -> None:
+        self._db.execute("SAVEPOINT job", prepare=False)
+
+    def roll_back_to_savepoint(self) -> None:
+        self._db.execute("ROLLBACK TO job", prepare=False)
+
+    def release_savepoint(self) -> None:
+        self._db.execute("RELEASE job", prepare=False)
+
+    def is_job_error(self, error: Exception) -> bool:
+        at_fault = (psycopg.DataError, psycopg.IntegrityError, psycopg.ProgrammingError)
+        return isinstance(error, at_fault) or type(error) is psycopg.NotSupportedError
+
+    def is_database_error(self, error: Exception) -> bool:
+        return isinstance(error, psycopg.Error)
+
+    def errors(self) -> AbstractContextManager[None]:
+        return translate_errors(self._url)
+
+    def close(self) -> None:
+        self._db.close()
+
+
+class _Reader:
+    """Reads on a connection of its own. A read that finds it lost is made again on another."""
+
+    def __init__(self, url: str, statements: Mapping[str, str]) -> None:
+        self._url = url
+        self._statements = statements
+        self._db = connect(url)
+
+    def fetch_all(self, statement: str, args: Args = ()) -> list[Row]:
+        try:
+            with translate_errors(self._url):
+                return self._fetch_all(statement, args)
+        except TransactionLost:
+            self._db.close()
+            self._db = connect(self._url)
+        try:
+            with translate_errors(self._url):
+                return self._fetch_all(statement, args)
+        except TransactionLost as error:
+            raise StoreUnavailable(f"{describe(self._url)} does not answer: {error}") from error
+
+    def _fetch_all(self, statement: str, args: Args) -> list[Row]:
+        cursor = self._db.cursor(binary=True)
+        cursor.execute(statement, args)
+        return cursor.fetchall()
+
+    def query_sync(self, statement: str, args: Args = ()) -> list[Row]:
+        return self.fetch_all(self._statements[statement], args)
+
+    def close(self) -> None:
+        self._db.close()
+
+
+def _abort(error: BaseException) -> None:
+    """End the process at once: the thread that writes has failed."""
+    os.write(2, f"deskhand: {type(error).__name__}: {error}. Stopping.\n".encode())
+    os._exit(74)  # EX_IOERR
+
+
+class PostgresStore(SqlStore):
+    """A Store in the database at `url`, whose tables are created or migrated first: in the schema
+    that is first on its search path. `statements` are those of other rooms, for PostgreSQL.
+
+    Raises a subclass of StoreError whose message says what to do.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        statements: Mapping[str, str] | None = None,
+        on_fatal: Callable[[BaseException], None] = _abort,
+    ) -> None:
+        self.url = url
+        self.name = describe(url)
+        with connect(url) as db, translate_errors(url):
+            self.schema = migrate(db, self.name)
+        sql = load_sql(__package__, "queries.sql", "postgresql")
+        writer = Writer(PostgresWriteConnection(url), on_fatal)
+        super().__init__(sql, statements or {}, writer)
+        self._read = _Reader(url, self._statements)
+        self._sweeper: _Reader | None = None
+        self._readers: list[_Reader] = []
+
+    def open_reader(self) -> SyncStatementReader:
+        reader = _Reader(self.url, self._statements)
+        self._readers.append(reader)
+        return reader
+
+    def is_blob_used(self, digest: str) -> bool:
+        if self._sweeper is None:  # the thread that collects blobs has a connection of its own
+            self._sweeper = _Reader(self.url, self._statements)
+        return bool(self._sweeper.query_sync("blob_is_used", (digest,))[0][0])
+
+    def version(self) -> int:
+        """Changes with the transactions that have begun or ended since."""
+        return hash(self._fetch_all("SELECT pg_current_snapshot()::text")[0][0])
+
+    async def close(self) -> None:
+        for reader in (self._read, self._sweeper, *self._readers):
+            if reader is not None:
+                reader.close()
+        await anyio.to_thread.run_sync(self._writer.close)
+
+    def _errors(self) -> AbstractContextManager[None]:
+        return translate_errors(self.url)
+
+    def _iter_rows(self, statement: str, args: Args) -> Iterator[Row]:
+        return iter(self._read.fetch_all(statement, args))
+
+    def _fetch_all(self, statement: str, args: Args = ()) -> list[Row]:
+        return self._read.fetch_all(statement, args)

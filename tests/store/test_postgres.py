@@ -1,0 +1,183 @@
+"""The PostgreSQL store passes the suite of stores; and what only a database server must do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import anyio
+import anyio.to_thread
+import psycopg
+import pytest
+
+from deskhand.config.statements import load_statements
+from deskhand.store.postgres import PostgresStore
+from deskhand.testing.postgres import PostgresServer, open_schema, running_server
+from deskhand.testing.postgres_cuts import cutting
+from deskhand.testing.store_suite import ANN, CASES, Case, commit, inbound, received
+from deskhand.types.errors import StoreNewer, StoreUnavailable
+
+MESSAGES = 200
+SENDERS = 10
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture
+def url(server: PostgresServer) -> Iterator[str]:
+    with open_schema(server) as url:
+        yield url
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+async def test_conformance(case: Case, url: str) -> None:
+    await case(lambda: PostgresStore(url))
+    store = PostgresStore(url)
+    assert not (await store.audit())[1]
+    await store.close()
+
+
+async def test_every_statement_is_one_of_postgresql(url: str) -> None:
+    """The server reads each, and finds its tables, columns and types."""
+    store = PostgresStore(url, load_statements("postgresql"))
+    refused = dict[str, str]()
+    with psycopg.connect(url, autocommit=True) as db:
+        for name, statement in store._statements.items():
+            try:
+                db.execute(f"PREPARE {name} AS {statement}")
+            except psycopg.Error as error:
+                refused[name] = str(error)
+    await store.close()
+    assert refused == {} and len(store._statements) > 350
+
+
+async def send_all(store: PostgresStore) -> None:
+    """MESSAGES of ten senders, each in its own session, with its first commit."""
+
+    async def send(sender: int) -> None:
+        session = f"agent/s{sender}"
+        for number in range(1, MESSAGES // SENDERS + 1):
+            row = await store.accept(inbound(f"{sender}-{number}"), ANN, session)
+            assert not row.duplicate
+            await store.commit(commit(number, received(row.inbox_id), session=session))
+
+    async with anyio.create_task_group() as tasks:
+        for sender in range(SENDERS):
+            tasks.start_soon(send, sender)
+
+
+async def check_all(url: str) -> None:
+    """Each of them is there once, in its order."""
+    store = PostgresStore(url)
+    each = MESSAGES // SENDERS
+    for sender in range(SENDERS):
+        events = await store.events(f"agent/s{sender}")
+        assert [recorded.n for recorded in events] == list(range(1, each + 1))
+    count, breaks = await store.audit()
+    assert (count, breaks) == (MESSAGES, [])
+    assert store.last_inbox_id() >= MESSAGES
+    ((rows,),) = store._fetch_all("SELECT count(*) FROM inbox")
+    assert rows == MESSAGES
+    await store.close()
+
+
+async def test_a_commit_whose_answer_is_lost_happened_once(
+    server: PostgresServer, url: str
+) -> None:
+    with (
+        TemporaryDirectory(prefix="deskhand-cut-", dir="/tmp") as folder,
+        cutting(Path(folder), server.socket) as proxy,
+    ):
+        store = PostgresStore(url.replace(str(server.socket.parent).replace("/", "%2F"), folder))
+        proxy.cuts = 100
+        await send_all(store)
+        await store.close()
+        assert proxy.cut >= 20, "many sessions share a commit"
+    await check_all(url)
+
+
+async def test_ended_connections_lose_nothing(url: str) -> None:
+    store = PostgresStore(url)
+    over = anyio.Event()
+
+    def end_all() -> int:
+        with psycopg.connect(url, autocommit=True) as db:
+            rows = db.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE application_name = 'deskhand'"
+            ).fetchall()
+        return len(rows)
+
+    async def disturb() -> None:
+        ended = 0
+        while not over.is_set() or ended == 0:
+            ended += await anyio.to_thread.run_sync(end_all)
+            await anyio.sleep(0.02)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(disturb)
+        await send_all(store)
+        over.set()
+    await store.close()
+    await check_all(url)
+
+
+async def test_a_server_that_crashes_loses_nothing() -> None:
+    """It is stopped as if the machine had been, and started again."""
+    with running_server(durable=True) as server:
+        store = PostgresStore(server.url)
+        over = anyio.Event()
+
+        async def crash() -> None:
+            for _ in range(3):
+                await anyio.sleep(0.1)
+                await anyio.to_thread.run_sync(server.stop, "immediate")
+                await anyio.to_thread.run_sync(server.start)
+            over.set()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(crash)
+            await send_all(store)
+        assert over.is_set()
+        await store.close()
+        await check_all(server.url)
+
+
+async def test_two_stores_write_beside_each_other(url: str) -> None:
+    """Each number of a session is given once, whoever asks."""
+    stores = [PostgresStore(url) for _ in range(2)]
+    taken = []
+
+    async def take(store: PostgresStore) -> None:
+        for number in range(100):
+            row = await store.accept(inbound(f"m{number}"), ANN, "agent/x")
+            if not row.duplicate:
+                taken.append(number)
+
+    async with anyio.create_task_group() as tasks:
+        for store in stores:
+            tasks.start_soon(take, store)
+    assert sorted(taken) == list(range(100))
+    for store in stores:
+        await store.close()
+
+
+def test_a_newer_database_is_left_alone(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute("CREATE TABLE schema_version(version BIGINT PRIMARY KEY)")
+        db.execute("INSERT INTO schema_version VALUES(9999)")
+    with pytest.raises(StoreNewer, match="schema 9999"):
+        PostgresStore(url)
+
+
+def test_where_nobody_listens_the_message_says_what_to_check(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match=r"cannot connect to PostgreSQL .*Check that"):
+        PostgresStore(f"postgresql://x:secret@/db?host={tmp_path}")
+    with pytest.raises(StoreUnavailable) as raised:
+        PostgresStore(f"postgresql://x:secret@/db?host={tmp_path}")
+    assert "secret" not in str(raised.value)
