@@ -10,7 +10,7 @@ CLIENTS := .venv-clients
 BIOME := requirements/biome/node_modules/.bin/biome
 BIN := $(VENV)/bin
 SYSTEM_PACKAGES := bubblewrap
-TEST_PACKAGES := $(SYSTEM_PACKAGES) chromium mosquitto
+TEST_PACKAGES := $(SYSTEM_PACKAGES) chromium mosquitto postgresql
 export UV_SYSTEM_CERTS ?= 1
 # The tests start hundreds of processes: where no bytecode may be kept, each of them would first compile all of us.
 unexport PYTHONDONTWRITEBYTECODE
