@@ -13,12 +13,14 @@ import pytest
 from deskhand.agent.fold import fold
 from deskhand.agent.state import State
 from deskhand.config.config import Config, Home, Settings
+from deskhand.config.statements import load_statements
 from deskhand.models.base import Request
 from deskhand.runtime.app import Parts, open_app
 from deskhand.store.base import Store
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.channel import MemoryChannel
-from deskhand.testing.crash import Crash, Fuse, fused
+from deskhand.testing.crash import Crash, Fuse, OpenDatabase, fused
+from deskhand.testing.postgres import database_at, open_schema, running_server
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.tools import STATEMENTS, ChangeTool, FileTool
 from deskhand.types.identity import Inbound, Principal
@@ -45,8 +47,9 @@ def script(request: Request) -> Message:
 class World:
     """One home, one platform, and as many lives as it takes."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, database: OpenDatabase) -> None:
         self.settings = Settings(Home(home), CONFIG)
+        self.database = database
         self.channel = MemoryChannel()
         self.writes = home / "writes.txt"
         self.reads = home / "reads.txt"
@@ -71,7 +74,7 @@ class World:
             STATEMENTS,
             (self.channel,),
             authorise,
-            fused(fuse),
+            fused(fuse, self.database),
         )
 
     async def live(self, fuse: Fuse) -> bool:
@@ -98,7 +101,7 @@ class World:
 
     async def check(self) -> int:
         """The invariants. Returns how many writes were reported as interrupted."""
-        store = SqliteStore(self.settings.home.database)
+        store = self.database(self.settings.home.database, load_statements())
         sessions = await store.sessions(ANN)
         state = fold(State(""), await store.events(sessions[0].session))
         results = [p for m in state.messages for p in m.message.parts if isinstance(p, ToolResult)]
@@ -108,7 +111,7 @@ class World:
             if self.writes.exists()
             else []
         )
-        rows = store._fetch_all("SELECT value FROM kv ORDER BY value")
+        rows = store._fetch_all("SELECT value FROM kv ORDER BY value")  # type: ignore[attr-defined]
         assert state.turn is None and not state.calls and sessions[0].turns == 1
         assert max(collections.Counter(written).values(), default=1) == 1, "a write was repeated"
         assert set(written) | interrupted == {"w0", "w1", "w2"}, "a write was lost without a word"
@@ -123,15 +126,17 @@ class World:
         ]
         assert finals and sum(not mark for _, mark in finals) <= 1, "an answer twice, unmarked"
         assert self.channel.confirmed == ["1"]
-        assert not (await store.audit())[1] and not store.check_integrity()
+        assert not (await store.audit())[1] and not store.check_integrity()  # type: ignore[attr-defined]
         await store.close()
         return len(interrupted)
 
 
-async def live_through(home: Path, *crashes: int) -> tuple[int, int, list[str]]:
+async def live_through(
+    home: Path, *crashes: int, database: OpenDatabase = SqliteStore
+) -> tuple[int, int, list[str]]:
     """Crash at these boundaries, one life each, then live in peace. Returns crashes, interruptions,
     boundaries."""
-    world = World(home)
+    world = World(home, database)
     crashed = 0
     passed: list[str] = []
     world.channel.write("go")
@@ -168,3 +173,18 @@ async def test_pairs_of_boundaries(first: int, tmp_path: Path) -> None:
     for a, b in pairs:
         await live_through(tmp_path / f"{a}-{b}", a, b)
     assert len(pairs) >= 20
+
+
+@pytest.mark.timeout(180)
+async def test_every_boundary_on_postgresql(tmp_path: Path) -> None:
+    crashes = missed = at = 0
+    with running_server() as server:
+        while missed < 3:
+            at += 1
+            with open_schema(server) as url:
+                crashed, _, _ = await live_through(
+                    tmp_path / str(at), at, database=database_at(url)
+                )
+            crashes += crashed
+            missed = 0 if crashed else missed + 1
+    assert crashes >= 40

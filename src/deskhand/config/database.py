@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..store.dialect import to_postgres
 from ..store.sql_store import SqlStore
 from ..store.sqlite import SqliteStore
 from ..types.errors import ConfigError
@@ -26,8 +27,8 @@ def database_name(settings: Settings) -> str:
 
 
 def open_store(settings: Settings, statements: Mapping[str, str] | None = None) -> SqlStore:
-    """Open it, and create or migrate its tables. `statements` are those of plugins, beside those of
-    all rooms.
+    """Open it, and create or migrate its tables. `statements` are further ones, as SQLite has them,
+    beside those of all rooms.
 
     Raises StoreError, and ConfigError where PostgreSQL is named and its driver is not installed.
     """
@@ -42,4 +43,5 @@ def open_store(settings: Settings, statements: Mapping[str, str] | None = None) 
             "`store` names a PostgreSQL database, and its driver is not installed: "
             "pip install 'deskhand[postgres]'"
         ) from error
-    return PostgresStore(url, {**load_statements("postgresql"), **more})
+    translated = {name: to_postgres(statement) for name, statement in more.items()}
+    return PostgresStore(url, {**load_statements("postgresql"), **translated})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +58,15 @@ async def _nothing() -> None:
     """What a dead process does."""
 
 
-def fused(fuse: Fuse) -> Any:
-    """For `Parts.store`: opens SQLite behind this fuse."""
+OpenDatabase = Callable[[Path, Mapping[str, str]], Store]
+"""Opens the store of a home, whose SQLite file would be at this path, with the statements of all
+rooms as SQLite has them."""
+
+
+def fused(fuse: Fuse, open_database: OpenDatabase = SqliteStore) -> Any:
+    """For `Parts.store`: opens a store behind this fuse."""
 
     def open_store(path: Path, statements: Mapping[str, str]) -> Any:
-        return FusedStore(SqliteStore(path, statements), fuse)
+        return FusedStore(open_database(path, statements), fuse)
 
     return open_store

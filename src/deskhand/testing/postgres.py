@@ -8,12 +8,16 @@ import secrets
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
 import psycopg
+
+from ..config.statements import load_statements
+from ..store.dialect import to_postgres
+from ..store.postgres import PostgresStore
 
 DEBIAN = Path("/usr/lib/postgresql")
 """Where Debian puts the programs of a server, by version, and not on the PATH."""
@@ -105,6 +109,16 @@ def running_server(*, durable: bool = False) -> Iterator[PostgresServer]:
             yield server
         finally:
             server.stop("immediate")
+
+
+def database_at(url: str) -> Callable[[Path, Mapping[str, str]], PostgresStore]:
+    """Opens this database in place of the SQLite file of a home."""
+
+    def open_database(path: Path, statements: Mapping[str, str]) -> PostgresStore:
+        translated = {name: to_postgres(statement) for name, statement in statements.items()}
+        return PostgresStore(url, translated | dict(load_statements("postgresql")))
+
+    return open_database
 
 
 @contextmanager
