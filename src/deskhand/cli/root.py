@@ -81,6 +81,7 @@ COMMANDS = {
     ),
     "cases": ("deskhand.cli.cases:cases", "Run turns that are saved as tests."),
     "audit": ("deskhand.cli.audit:audit", "Verify that the log was not changed."),
+    "store": ("deskhand.cli.store:store", "Show the database, or move it to another one."),
     "uninstall": (
         "deskhand.cli.uninstall:uninstall",
         "Show or remove what Deskhand created on this machine.",
@@ -139,6 +140,7 @@ SECTIONS = (
             "ps",
             "failed",
             "audit",
+            "store",
             "uninstall",
             "version",
         ),

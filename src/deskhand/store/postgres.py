@@ -7,8 +7,9 @@ log there is true here. A worker puts what many sessions write into one transact
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from time import monotonic, sleep  # noqa: TID251 -- it sleeps in the thread that writes
 from typing import Any
 
@@ -44,9 +45,13 @@ SET default_transaction_isolation = 'read committed';
 """
 """A process that stops in the middle of a transaction loses it, and with it the lock."""
 LOCK = "hashtext('deskhand'), hashtext(current_schema())"
-BEGIN = f"BEGIN; SELECT pg_advisory_xact_lock({LOCK}); SELECT pg_current_xact_id()::text"
+BEGIN = (
+    f"BEGIN; SELECT pg_advisory_xact_lock({LOCK}); UPDATE writer SET n = {{n}} WHERE id = '{{id}}'"
+)
+FORGET_WRITERS = "DELETE FROM writer WHERE since < now() - interval '30 days'"
 RECONNECT_S = 30.0
 """For so long a connection that was lost is made anew."""
+READ_AGAIN_S = 10.0
 PAUSES_S = (0.05, 0.1, 0.2, 0.5, 1.0)
 LOST = (
     psycopg.errors.AdminShutdown,
@@ -170,7 +175,11 @@ class PostgresWriteConnection:
     def __init__(self, url: str) -> None:
         self._url = url
         self._executor = _Executor(connect(url))
-        self._transaction = ""
+        self._id = secrets.token_hex(8)
+        self._n = 0
+        with self.errors():
+            self._db.execute(FORGET_WRITERS)
+            self._db.execute("INSERT INTO writer(id, n) VALUES($1, 0)", (self._id,))
 
     @property
     def connection(self) -> Connection:
@@ -183,11 +192,8 @@ class PostgresWriteConnection:
     def begin(self) -> None:
         if self._db.broken or self._db.closed:
             self._reconnect()
-        cursor = self._db.execute(BEGIN, prepare=False)
-        while cursor.nextset():
-            pass
-        row = cursor.fetchone()
-        self._transaction = str(row[0]) if row is not None else ""
+        self._n += 1
+        self._db.execute(BEGIN.format(n=self._n, id=self._id), prepare=False)
 
     def commit(self) -> None:
         try:
@@ -197,17 +203,18 @@ class PostgresWriteConnection:
                 raise TransactionLost(_first_line(error)) from error
 
     def _was_committed(self) -> bool:
-        """What became of the last transaction. Nobody said it, so the server is asked."""
+        """What became of the last transaction. Nobody said it, so the server is asked, when that
+        transaction has let go of the lock."""
         give_up = monotonic() + RECONNECT_S
         while True:
             try:
                 self._reconnect()
-                row = self._db.execute(
-                    "SELECT pg_xact_status($1::xid8)", (self._transaction,)
-                ).fetchone()
-                status = row[0] if row is not None else None
-                if status != "in progress":
-                    return bool(status == "committed")
+                with self._db.transaction():
+                    self._db.execute(f"SELECT pg_advisory_xact_lock({LOCK})")
+                    row = self._db.execute(
+                        "SELECT n FROM writer WHERE id = $1", (self._id,)
+                    ).fetchone()
+                return row is not None and row[0] == self._n
             except psycopg.OperationalError:
                 pass
             if monotonic() > give_up:
@@ -255,11 +262,14 @@ class PostgresWriteConnection:
         return translate_errors(self._url)
 
     def close(self) -> None:
+        with suppress(psycopg.Error):
+            self._db.execute("DELETE FROM writer WHERE id = $1", (self._id,))
         self._db.close()
 
 
 class _Reader:
-    """Reads on a connection of its own. A read that finds it lost is made again on another."""
+    """Reads on a connection of its own. A read that finds it lost waits for another one: without
+    the database nothing else goes on either."""
 
     def __init__(self, url: str, statements: Mapping[str, str]) -> None:
         self._url = url
@@ -267,17 +277,22 @@ class _Reader:
         self._db = connect(url)
 
     def fetch_all(self, statement: str, args: Args = ()) -> list[Row]:
-        try:
-            with translate_errors(self._url):
-                return self._fetch_all(statement, args)
-        except TransactionLost:
-            self._db.close()
-            self._db = connect(self._url)
-        try:
-            with translate_errors(self._url):
-                return self._fetch_all(statement, args)
-        except TransactionLost as error:
-            raise StoreUnavailable(f"{describe(self._url)} does not answer: {error}") from error
+        give_up = monotonic() + READ_AGAIN_S
+        failures = 0
+        while True:
+            try:
+                with translate_errors(self._url):
+                    if failures:
+                        self._db.close()
+                        self._db = connect(self._url)
+                    return self._fetch_all(statement, args)
+            except (TransactionLost, StoreUnavailable) as error:
+                if monotonic() > give_up:
+                    raise StoreUnavailable(
+                        f"{describe(self._url)} does not answer: {error}"
+                    ) from error
+            sleep(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
+            failures += 1
 
     def _fetch_all(self, statement: str, args: Args) -> list[Row]:
         cursor = self._db.cursor(binary=True)

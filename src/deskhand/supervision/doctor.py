@@ -24,7 +24,7 @@ from anyio.abc import ByteStream
 from ..assembly.models import Models, build_catalogue
 from ..config.clock import SystemClock
 from ..config.config import Settings
-from ..config.database import has_database, open_store
+from ..config.database import database_name, has_database, open_store
 from ..gateway.audit_anchor import read_anchors
 from ..models.catalogue import parse_model_name
 from ..models.weights import PROVIDER as EMBEDDED
@@ -171,7 +171,8 @@ async def _probe_database(settings: Settings) -> list[DoctorFinding]:
                 "deskhand audit verify",
             )
         ]
-    return [DoctorFinding("good", f"valid; the hash chain of {events} events is intact")]
+    where = f"{database_name(settings)}: " if settings.config.store else ""
+    return [DoctorFinding("good", f"{where}valid; the hash chain of {events} events is intact")]
 
 
 async def _probe_people(settings: Settings) -> list[DoctorFinding]:

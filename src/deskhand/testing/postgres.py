@@ -127,7 +127,8 @@ def open_schema(server: PostgresServer) -> Iterator[str]:
     name = f"t{secrets.token_hex(8)}"
     with psycopg.connect(server.url, autocommit=True) as db:
         db.execute(f"CREATE SCHEMA {name}")
-        try:
-            yield f"{server.url}&options={quote(f'-csearch_path={name}')}"
-        finally:
+    try:
+        yield f"{server.url}&options={quote(f'-csearch_path={name}')}"
+    finally:
+        with psycopg.connect(server.url, autocommit=True) as db:
             db.execute(f"DROP SCHEMA {name} CASCADE")

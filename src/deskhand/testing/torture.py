@@ -1,7 +1,8 @@
 """Kills a running Deskhand again and again, at any moment, and then compares what it did with the
 truth outside it.
 
-python -m deskhand.testing.torture [--kills 200] [--seed 1] [--mutant ack-first|publish-first]
+python -m deskhand.testing.torture [--kills 200] [--seed 1] [--store postgres]
+    [--mutant ack-first|publish-first]
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ import anyio.abc
 import msgspec
 from aiohttp import web as http  # noqa: TID251 -- loopback
 
+from ..config.database import open_store
 from ..gateway.outbox import DUPLICATE
-from ..store.sqlite import SqliteStore
+from ..store.sql_store import SqlStore
 from ..types import events as e
 from .platform import Platform
 from .torture_child import ANN, settings_at
@@ -175,6 +177,10 @@ class Torture:
         """Whether somebody waits for an answer in that conversation."""
         return True
 
+    def open_store(self) -> SqlStore:
+        """The database of the home."""
+        return open_store(settings_at(self.home, self._url))
+
     async def after_death(self) -> None:
         """What happens before the next one is started."""
 
@@ -188,7 +194,7 @@ class Torture:
             )
 
     async def _look_where_it_hit(self) -> None:
-        store = SqliteStore(self.home / "state" / "deskhand.db")
+        store = self.open_store()
         try:
             rows = [await store.events(row.session) for row in await store.sessions(ANN, SESSIONS)]
             turns = [_open_turn(recorded) for recorded in rows]
@@ -218,7 +224,7 @@ class Torture:
         """Let this life finish everything."""
         settled = 0
         began = monotonic()
-        store = SqliteStore(self.home / "state" / "deskhand.db")
+        store = self.open_store()
         while settled < 5 and monotonic() < began + self.drain_s:
             await anyio.sleep(0.1)
             done = self.platform.confirmed >= len(self.platform.updates)
@@ -232,7 +238,7 @@ class Torture:
             self.report.faults.append(f"it did not come to rest within {self.drain_s:.0f} s")
 
     async def compare(self) -> None:
-        store = SqliteStore(self.home / "state" / "deskhand.db")
+        store = self.open_store()
         try:
             sessions = await store.sessions(ANN, SESSIONS)
             logs = {row.session: await store.events(row.session) for row in sessions}
@@ -352,8 +358,14 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--mutant", default="true", choices=["true", "ack-first", "publish-first"])
+    parser.add_argument("--store", default="sqlite", choices=["sqlite", "postgres"])
     chosen = parser.parse_args()
-    report = anyio.run(torture, chosen.kills, chosen.seed, chosen.mutant)
+    if chosen.store == "postgres":
+        from .torture_postgres import torture_with_server  # noqa: PLC0415 -- its driver is an extra
+
+        report = anyio.run(torture_with_server, chosen.kills, chosen.seed)
+    else:
+        report = anyio.run(torture, chosen.kills, chosen.seed, chosen.mutant)
     sys.stdout.write(report.show() + "\n")
     sys.exit(0 if report.good else 1)
 

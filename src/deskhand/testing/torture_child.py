@@ -67,8 +67,19 @@ def settings_at(home: Path, url: str) -> Settings:
         "jobs": {"storm_starts": 0},
         "memory": {"harvester": {"enabled": False}, "cleaner": {"enabled": False}},
         "reflection": {"enabled": False},
+        "store": read_store_address(home),
     }
     return Settings(Home(home), msgspec.convert(raw, Config, strict=False))
+
+
+def store_beside(home: Path) -> Path:
+    """The file that names the database of this home, where that is not SQLite."""
+    return home.with_name(f"{home.name}.store")
+
+
+def read_store_address(home: Path) -> str:
+    path = store_beside(home)
+    return path.read_text() if path.exists() else ""
 
 
 def clock_of(home: Path, mode: str) -> Clock:
@@ -98,7 +109,7 @@ async def live(home: Path, url: str, mode: str) -> None:
 
         tool = SinkEffect(url, session)
         channel = HttpChannel(url, session, ack_first=mode == "ack-first")
-        store = EagerStore if mode == "publish-first" else SqliteStore
+        store = EagerStore if mode == "publish-first" else None
         clock = clock_of(home, mode)
         parts = Parts(
             models.open, {tool.spec.name: tool}, {}, (channel,), authorise, store, clock, serve=page

@@ -709,6 +709,14 @@ CREATE INDEX written_untold ON written(session) WHERE NOT told;
 CREATE FUNCTION kv_state(pair kv) RETURNS TEXT LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN 'k ' || json_build_array(pair.value, pair.expires_at, encode(pair.label, 'hex'))::text;
 
+-- How many transactions each process has begun that writes: where the answer to a COMMIT was lost, this tells whether
+-- it happened. Another transaction may have got the same number of the server after a crash, so that does not.
+CREATE TABLE writer(
+  id TEXT COLLATE "C" PRIMARY KEY,
+  n BIGINT NOT NULL,
+  since TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT now()
+);
+
 -- What the triggers of SQLite do.
 CREATE FUNCTION fact_added() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN
   INSERT INTO fact_words(fact, words) VALUES(NEW.id, to_tsvector('stems', bare_words(NEW.text)));
