@@ -20,6 +20,7 @@ LOCKED_KEYS = (
     *(
         "web.*",
         "plugins",
+        "store",
         "env_file",
         "skills_folder",
         "compat",
