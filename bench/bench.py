@@ -392,6 +392,17 @@ CASES = {
 }
 
 
+async def on_postgres(home: Path, url: str) -> list[Row]:
+    import postgres  # noqa: PLC0415 -- not before idle memory was measured
+
+    both = home / "both"
+    both.mkdir()
+    async with aiohttp.ClientSession() as bare:
+        script = Bench(None, bare, url).script  # type: ignore[arg-type]  # it only tells the model
+        found = await postgres.figures(both, url, script, lambda app: Bench(app, bare, url))
+    return [Row(*figure) for figure in found]
+
+
 async def run(names: list[str]) -> list[Row]:
     fake = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "deskhand.testing.llm", "--port", "0", stdout=asyncio.subprocess.PIPE
@@ -418,6 +429,8 @@ async def run(names: list[str]) -> list[Row]:
                     )
                     rows += [Row(*figure) for figure in found]
                     show(rows[-len(found) :])
+            if "postgres" in names:
+                rows += await on_postgres(Path(home), f"http://127.0.0.1:{port}")
             if "cold" in names:
                 rows += await cold_load(Path(home))
             if "judging" in names:
@@ -466,7 +479,8 @@ def show(rows: list[Row]) -> None:
 def main() -> None:
     tune_interpreter()
     parser = argparse.ArgumentParser(description=__doc__)
-    # `million` is not among the usual ones: it writes a database of two gigabytes first.
+    # `million` is not among the usual ones: it writes a database of two gigabytes first. Nor is
+    # `postgres`, which needs a server that is installed.
     parser.add_argument(
         "cases",
         nargs="*",

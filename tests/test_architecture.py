@@ -261,7 +261,7 @@ def test_a_conversation_in_memory_admits_while_it_accepts(
     names = (
         "LocalDoor.submit",
         "Session.prepare_admission",
-        "SqliteStore._accept",
+        "SqlStore._accept",
         "admit_next",
         "drive",
     )
