@@ -392,7 +392,9 @@ CASES = {
 }
 
 
-async def on_postgres(home: Path, url: str) -> list[Row]:
+async def on_postgres(names: list[str], home: Path, url: str) -> list[Row]:
+    if "postgres" not in names:
+        return []
     import postgres  # noqa: PLC0415 -- not before idle memory was measured
 
     both = home / "both"
@@ -429,8 +431,7 @@ async def run(names: list[str]) -> list[Row]:
                     )
                     rows += [Row(*figure) for figure in found]
                     show(rows[-len(found) :])
-            if "postgres" in names:
-                rows += await on_postgres(Path(home), f"http://127.0.0.1:{port}")
+            rows += await on_postgres(names, Path(home), f"http://127.0.0.1:{port}")
             if "cold" in names:
                 rows += await cold_load(Path(home))
             if "judging" in names:

@@ -75,6 +75,8 @@ QUERY_MODULES = (
     "store/projections.py",
     "store/queries.py",
     "store/read_queries.py",
+    "store/postgres.py",
+    "store/sql_store.py",
     "store/sqlite.py",
     "supervision/queries.py",
     "testing/tools.py",
@@ -85,6 +87,15 @@ QUERY_MODULES = (
     "workspace/queries.py",
 )
 """Where statements are run: in the room whose `.sql` file has them. Others call typed functions."""
+
+
+DATABASE_MODULES = (
+    "store/connection.py",
+    "store/move.py",
+    "store/move_sides.py",
+    "store/postgres_schema.py",
+)
+"""What knows of rows and tables, and of no statement of a room."""
 
 
 def _find_statements() -> dict[str, str]:
@@ -146,6 +157,8 @@ def test_statements_are_named_and_run_in_query_modules() -> None:
     for path in [*FILES, *sorted(others)]:
         place = path.relative_to(SOURCE if path.is_relative_to(SOURCE) else ROOT).as_posix()
         tree = ast.parse(path.read_text())
+        if place in DATABASE_MODULES:
+            continue
         if place not in QUERY_MODULES:
             uses = {*_named_statements(tree, statements), *_statement_runs(tree)}
             found += [f"{place}:{line}: {use}" for line, use in sorted(uses)]

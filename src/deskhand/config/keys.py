@@ -199,11 +199,14 @@ def find_similar(path: str, into: type[msgspec.Struct]) -> str:
     """The key that was probably meant: one that exists and is not this one; or ''.
 
     A name that is no key is compared with those at its own place first. If none is like it, the
-    same name may stand in another section, where it is not ambiguous.
+    same name may stand in another section, where it is not ambiguous. Of a name without a section
+    that is more likely.
     """
     if exists(path, into):
         return ""
     parts = path.split(".")
+    if len(parts) == 1 and (elsewhere := _find_by_name(path, into)):
+        return elsewhere
     return _correct_path(parts, into) or _find_by_name(parts[-1], into)
 
 
