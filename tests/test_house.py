@@ -75,7 +75,6 @@ QUERY_MODULES = (
     "store/projections.py",
     "store/queries.py",
     "store/read_queries.py",
-    "store/postgres.py",
     "store/sql_store.py",
     "store/sqlite.py",
     "supervision/queries.py",
@@ -93,9 +92,10 @@ DATABASE_MODULES = (
     "store/connection.py",
     "store/move.py",
     "store/move_sides.py",
+    "store/postgres.py",
     "store/postgres_schema.py",
 )
-"""What knows of rows and tables, and of no statement of a room."""
+"""What knows of rows and tables, and of no statement of another room."""
 
 
 def _find_statements() -> dict[str, str]:
