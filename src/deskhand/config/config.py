@@ -342,15 +342,9 @@ def environment_of(given: Mapping[str, str] | None = None) -> dict[str, str]:
     return dict(os.environ if given is None else given)
 
 
-HEAP_LIMITS = {"MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_ARENA_MAX": "2"}
-"""For glibc, see mallopt(3): large blocks go back to the system as soon as they are free, and all
-threads share two heaps. Otherwise it raises its threshold with each large block and puts the next
-ones between small ones: a process that runs for days grows though it uses no more."""
-
-
 def worker_environment() -> dict[str, str]:
     """What a worker process is started with: our own environment, and that it is one."""
-    return {**HEAP_LIMITS, **os.environ, "IS_WORKER": "1", f"{ENV_PREFIX}WORKER": "1"}
+    return {**os.environ, "IS_WORKER": "1", f"{ENV_PREFIX}WORKER": "1"}
 
 
 def check_store(address: str) -> None:

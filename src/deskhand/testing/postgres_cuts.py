@@ -1,5 +1,4 @@
-"""A way to a PostgreSQL server that breaks when it hurts most: behind a COMMIT, before its
-answer."""
+"""A way to a PostgreSQL server that breaks when it hurts most: at a COMMIT, before its answer."""
 
 from __future__ import annotations
 
@@ -15,8 +14,8 @@ BUFFER = 65_536
 
 
 class CuttingProxy:
-    """Passes on what comes to a socket in `folder`. While `cuts` is above 0 each COMMIT reaches the
-    server, and its connection is then closed without an answer."""
+    """Passes on what comes to a socket in `folder`. While `cuts` is above 0 the connection of each
+    COMMIT is closed without an answer; every second COMMIT has not even reached the server."""
 
     def __init__(self, folder: Path, server: Path) -> None:
         self._server = server
@@ -54,6 +53,8 @@ class CuttingProxy:
                     self.cuts -= 1
                     self.cut += 1
                     lost.set()
+                    if self.cut % 2 == 0:
+                        break
                 server.sendall(data)
             server.shutdown(socket.SHUT_WR)
 
@@ -65,9 +66,8 @@ class CuttingProxy:
                 client.sendall(data)
         for each in (client, server):
             with suppress(OSError):
-                each.shutdown(
-                    socket.SHUT_RDWR
-                )  # another thread waits for it, so `close` is not enough
+                # Another thread waits for it, so `close` is not enough.
+                each.shutdown(socket.SHUT_RDWR)
             each.close()
 
 

@@ -12,8 +12,10 @@ import asyncio
 import ctypes
 import gc
 import os
+import re
 import signal
 import sys
+import tempfile
 import tracemalloc
 from collections import Counter
 from contextlib import suppress
@@ -24,6 +26,7 @@ from types import FrameType
 from typing import Any
 
 import anyio
+import apsw
 import msgspec
 from msgspec.structs import replace
 
@@ -44,14 +47,18 @@ LIST = signal.SIGUSR2
 MOST_KINDS = 60
 MOST_DEEP = 40
 MOST_LINES = 400
+_HEAP = re.compile(r"<heap nr.*?</heap>", re.DOTALL)
+_SYSTEM = re.compile(r'<system type="current" size="(\d+)"')
+_FREE = re.compile(r'<total type="(?:fast|rest)" count="\d+" size="(\d+)"')
+_MAPPED = re.compile(r'<total type="mmap" count="\d+" size="(\d+)"')
 
 
 class Says(msgspec.Struct, frozen=True):
     """What a worker holds: asyncio's tasks, by what they do, and where it was asked to list them,
     where each of them is and all objects by their kind; with PYTHONTRACEMALLOC also how many bytes
-    each line of code has asked for, and still holds. `heap` is what the C library has from the
-    kernel, and what of it is in use, in bytes; `open` are its descriptors by what they lead to.
-    `asked` counts the signals."""
+    each line of code has asked for, and still holds. `heap` is what each heap of the C library
+    has from the kernel, and what of it is in use, in bytes; `open` are its descriptors by what they
+    lead to. `asked` counts the signals."""
 
     asked: int
     tasks: int
@@ -112,25 +119,24 @@ def _lines() -> dict[str, int]:
     return {str(each.traceback): each.size for each in found[:MOST_LINES]}
 
 
-MALLINFO = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
-
-
-class _Mallinfo(ctypes.Structure):
-    """`struct mallinfo2` of <malloc.h>, glibc 2.33."""
-
-    _fields_ = tuple((name, ctypes.c_size_t) for name in MALLINFO.split())
-
-
 def _heap() -> dict[str, int]:
-    asked = ctypes.CDLL(None).mallinfo2
-    asked.restype = _Mallinfo
-    found = asked()
-    return {
-        "arenas": found.arena,
-        "mapped": found.hblkhd,
-        "used": found.uordblks,
-        "free": found.fordblks,
-    }
+    """What each heap of the C library has from the kernel and how much of that is in use, in bytes,
+    by malloc_info(3); and what SQLite has of it. (mallinfo tells of the first heap only.)"""
+    libc = ctypes.CDLL(None)
+    libc.fopen.restype = ctypes.c_void_p
+    with tempfile.NamedTemporaryFile("r") as file:
+        stream = libc.fopen(file.name.encode(), b"w")
+        libc.malloc_info(0, ctypes.c_void_p(stream))
+        libc.fclose(ctypes.c_void_p(stream))
+        text = file.read()
+    found = {"sqlite": apsw.status(apsw.SQLITE_STATUS_MEMORY_USED)[0]}
+    for number, heap in enumerate(_HEAP.findall(text)):
+        system = int(_SYSTEM.search(heap)[1])  # type: ignore[index]  # it is always there
+        free = sum(int(size) for size in _FREE.findall(heap))
+        found |= {f"heap {number}": system, f"heap {number} used": system - free}
+    mapped = _MAPPED.search(text)
+    found["mapped"] = int(mapped[1]) if mapped else 0
+    return found
 
 
 def _open() -> dict[str, int]:
