@@ -209,11 +209,8 @@ class PostgresWriteConnection:
         while True:
             try:
                 self._reconnect()
-                with self._db.transaction():
-                    self._db.execute(f"SELECT pg_advisory_xact_lock({LOCK})")
-                    row = self._db.execute(
-                        "SELECT n FROM writer WHERE id = $1", (self._id,)
-                    ).fetchone()
+                self._db.execute(f"SELECT pg_advisory_xact_lock({LOCK})")
+                row = self._db.execute("SELECT n FROM writer WHERE id = $1", (self._id,)).fetchone()
                 return row is not None and row[0] == self._n
             except psycopg.OperationalError:
                 pass
