@@ -1,4 +1,5 @@
-"""What the other process does in test_writer.py: one function each, named on the command line."""
+"""What the other process does in test_writer.py and test_postgres.py: one function each, named on
+the command line."""
 
 from __future__ import annotations
 
@@ -14,11 +15,14 @@ from pathlib import Path
 
 import anyio
 
+from deskhand.store.postgres import PostgresStore
+from deskhand.store.queries import last_event_number
 from deskhand.store.schema import connect
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.store_suite import ANN, OWNER, S, commit, inbound, received
 from deskhand.types.commit import Commit
-from deskhand.types.errors import StaleSession, StoreFull, StoreReadOnly
+from deskhand.types.errors import NotLeading, StaleSession, StoreFull, StoreReadOnly
+from deskhand.types.events import Hinted
 
 
 def hold(path: str, seconds: str) -> None:
@@ -47,6 +51,21 @@ async def rival(path: str, count: str) -> None:
                 continue
     print(taken, flush=True)
     await store.close()
+
+
+async def drive(url: str) -> None:
+    """Drive: write an event again and again, and say the number of each that is stored."""
+    store = PostgresStore(url)
+    n = await last_event_number(store, S)
+    try:
+        async with store.lead():
+            while True:
+                n += 1
+                await store.commit(commit(n, Hinted("wrap_up", "x")))
+                print(n, flush=True)
+                await anyio.sleep(0.01)
+    except (NotLeading, StaleSession, BaseExceptionGroup):
+        print("replaced", flush=True)
 
 
 def fail_syncs() -> None:
@@ -150,6 +169,7 @@ async def full_disk(folder: str) -> None:
 if __name__ == "__main__":
     acts: dict[str, Callable[..., Awaitable[None]]] = {
         "rival": rival,
+        "drive": drive,
         "lose_syncs": lose_syncs,
         "full_disk": full_disk,
     }

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,11 +18,14 @@ import pytest
 
 from deskhand.config.statements import load_statements
 from deskhand.store.postgres import PostgresStore
+from deskhand.store.queries import last_event_number
 from deskhand.testing.postgres import PostgresServer, open_schema, running_server
 from deskhand.testing.postgres_cuts import cutting
-from deskhand.testing.store_suite import ANN, CASES, Case, commit, inbound, received
+from deskhand.testing.store_suite import ANN, CASES, Case, S, commit, inbound, received
 from deskhand.types.errors import StoreNewer, StoreUnavailable
+from deskhand.types.events import Hinted
 
+CHILD = [sys.executable, str(Path(__file__).parent / "children.py")]
 MESSAGES = 200
 SENDERS = 10
 
@@ -165,6 +173,74 @@ async def test_two_stores_write_beside_each_other(url: str) -> None:
     assert sorted(taken) == list(range(100))
     for store in stores:
         await store.close()
+
+
+async def test_one_process_drives_and_the_next_waits(url: str) -> None:
+    first, second = PostgresStore(url), PostgresStore(url)
+    looked = 0
+
+    def count() -> None:
+        nonlocal looked
+        looked += 1
+
+    async def wait() -> None:
+        async with second.lead(count):
+            order.append("second")
+
+    order = []
+    async with anyio.create_task_group() as tasks, first.lead():
+        tasks.start_soon(wait)
+        await until(lambda: looked > 1)
+        await second.accept(inbound("for the one that drives"), ANN, "agent/x")
+        order.append("first")
+    assert order == ["first", "second"]
+    for store in (first, second):
+        await store.close()
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("end", ["killed", "stopped"])
+async def test_a_driver_that_says_nothing_is_replaced(url: str, end: str) -> None:
+    """Within ten seconds; one that comes back writes nothing any more."""
+    child = subprocess.Popen([*CHILD, "drive", url], stdout=subprocess.PIPE, text=True)
+    said = lines_of(child)
+    await until(lambda: len(said) > 5)
+    child.send_signal(signal.SIGKILL if end == "killed" else signal.SIGSTOP)
+    began = time.monotonic()
+    store = PostgresStore(url)
+    async with store.lead():
+        assert time.monotonic() - began < 10
+        n = await last_event_number(store, S)
+        child.send_signal(signal.SIGCONT)
+        if end == "stopped":
+            await until(lambda: said[-1] == "replaced")
+        await anyio.to_thread.run_sync(child.wait)
+        assert await last_event_number(store, S) == n
+        await store.commit(commit(n + 1, Hinted("wrap_up", "x")))
+    stored = [recorded.n for recorded in await store.events(S)]
+    assert stored == list(range(1, n + 2))
+    assert int([line for line in said if line != "replaced"][-1]) <= n
+    await store.close()
+
+
+def lines_of(child: subprocess.Popen[str]) -> list[str]:
+    """What it says, as it comes."""
+    said = list[str]()
+
+    def read() -> None:
+        assert child.stdout is not None
+        with child.stdout as lines:
+            for line in lines:
+                said.append(line.strip())
+
+    threading.Thread(target=read, daemon=True).start()
+    return said
+
+
+async def until(there: Callable[[], bool]) -> None:
+    with anyio.fail_after(30):
+        while not there():
+            await anyio.sleep(0.01)
 
 
 def test_a_newer_database_is_left_alone(url: str) -> None:

@@ -383,7 +383,11 @@ class App:
                 lock = hold_lock(
                     self.settings.home.lock, holder, self._is_standby, waits=self.on_up
                 )
-                async with lock, anyio.create_task_group() as tasks:
+                async with (
+                    lock,
+                    self.store.lead(self.on_up),
+                    anyio.create_task_group() as tasks,
+                ):
                     await self._recover()
                     if takes(self.features.jobs.scheduler.session_prefix):
                         await self._record_start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -296,6 +297,15 @@ class Store(StatementReader, SyncStatementReader, Protocol):
         If the last run did not end cleanly, a crash is counted: for the session that was driven
         alone, or else for every session that had work to do at `now`. Returns the session that was
         driven alone and has crashed the process too often, or ''.
+        """
+        ...
+
+    def lead(self, waits: Callable[[], None] = lambda: None) -> AbstractAsyncContextManager[None]:
+        """Be the one process that drives, while the block runs. Waits until no other is, and calls
+        `waits` each time it looks.
+
+        Whoever is taken for dead can write nothing any more: each write raises NotLeading, and so
+        does the block. A store that only one machine can open leaves that to the lock of the home.
         """
         ...
 

@@ -73,7 +73,7 @@ WHOLE = (
     "machine_round",
 )
 """All others, in an order in which each row finds what it refers to. Each is carried at once."""
-LEFT_OUT = {"usage", "looked_up", "said", "fact_words", "schema_version", "writer"}
+LEFT_OUT = {"usage", "looked_up", "said", "fact_words", "schema_version", "writer", "driver"}
 """Made anew, or of no meaning elsewhere."""
 OWN_ROWS = ("inbox", "kv", "token", "fact", "user_identity", "path_grant")
 """A database that holds any of these is in use."""

@@ -6,13 +6,15 @@ log there is true here. A worker puts what many sessions write into one transact
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
 from time import monotonic, sleep  # noqa: TID251 -- it sleeps in the thread that writes
 from typing import Any
 
+import anyio
 import anyio.to_thread
 import msgspec
 import psycopg
@@ -20,7 +22,14 @@ from psycopg import RawCursor
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
-from ..types.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreUnavailable
+from ..types.errors import (
+    NotLeading,
+    StoreBusy,
+    StoreCorrupt,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+)
 from .base import Args, Row, SyncStatementReader
 from .connection import Connection, TransactionLost
 from .postgres_schema import migrate
@@ -28,6 +37,8 @@ from .postgres_types import adapt_types
 from .sql import load_sql
 from .sql_store import SqlStore
 from .writer import Writer
+
+log = logging.getLogger(__name__)
 
 SETTINGS = {
     "application_name": "deskhand",
@@ -46,12 +57,17 @@ SET default_transaction_isolation = 'read committed';
 """A process that stops in the middle of a transaction loses it, and with it the lock."""
 LOCK = "hashtext('deskhand'), hashtext(current_schema())"
 BEGIN = (
-    f"BEGIN; SELECT pg_advisory_xact_lock({LOCK}); UPDATE writer SET n = {{n}} WHERE id = '{{id}}'"
+    f"BEGIN; SELECT pg_advisory_xact_lock({LOCK}); "
+    "UPDATE writer SET n = {n} WHERE id = '{id}'; SELECT fence FROM driver"
 )
 FORGET_WRITERS = "DELETE FROM writer WHERE since < now() - interval '30 days'"
 RECONNECT_S = 30.0
 """For so long a connection that was lost is made anew."""
 READ_AGAIN_S = 10.0
+LEASE_S = 8.0
+"""A process that drives and says nothing for so long, by the clock of the server, is replaced."""
+BEAT_S = 2.0
+TRY_LEASE_S = 1.0
 PAUSES_S = (0.05, 0.1, 0.2, 0.5, 1.0)
 LOST = (
     psycopg.errors.AdminShutdown,
@@ -177,6 +193,8 @@ class PostgresWriteConnection:
         self._executor = _Executor(connect(url))
         self._id = secrets.token_hex(8)
         self._n = 0
+        self.fence: int | None = None
+        """While this process drives: what is written under another number is refused."""
         with self.errors():
             self._db.execute(FORGET_WRITERS)
             self._db.execute("INSERT INTO writer(id, n) VALUES($1, 0)", (self._id,))
@@ -193,7 +211,13 @@ class PostgresWriteConnection:
         if self._db.broken or self._db.closed:
             self._reconnect()
         self._n += 1
-        self._db.execute(BEGIN.format(n=self._n, id=self._id), prepare=False)
+        cursor = self._db.execute(BEGIN.format(n=self._n, id=self._id), prepare=False)
+        while cursor.nextset():
+            pass
+        row = cursor.fetchone()
+        if self.fence is not None and (row is None or row[0] != self.fence):
+            self.rollback()
+            raise NotLeading("another process drives now, so this one writes nothing any more")
 
     def commit(self) -> None:
         try:
@@ -327,11 +351,49 @@ class PostgresStore(SqlStore):
         with connect(url) as db, translate_errors(url):
             self.schema = migrate(db, self.name)
         sql = load_sql(__package__, "queries.sql", "postgresql")
-        writer = Writer(PostgresWriteConnection(url), on_fatal)
+        self._writing = PostgresWriteConnection(url)
+        writer = Writer(self._writing, on_fatal)
         super().__init__(sql, statements or {}, writer)
+        self._holder = secrets.token_hex(8)
         self._read = _Reader(url, self._statements)
         self._sweeper: _Reader | None = None
         self._readers: list[_Reader] = []
+
+    @asynccontextmanager
+    async def lead(self, waits: Callable[[], None] = lambda: None) -> AsyncIterator[None]:
+        while (fence := await self._try_to_lead()) is None:
+            waits()
+            await anyio.sleep(TRY_LEASE_S)
+        self._writing.fence = fence
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._keep_leading, fence)
+                yield
+                tasks.cancel_scope.cancel()
+        finally:
+            with anyio.CancelScope(shield=True), suppress(StoreError):
+                await self._execute("driver_release", (self._holder, fence))
+            self._writing.fence = None
+
+    async def _try_to_lead(self) -> int | None:
+        """The number under which this process drives from now on; None while another one does."""
+
+        def work(db: Connection) -> int | None:
+            row = db.execute(self._sql["driver_take"], (self._holder, LEASE_S)).fetchone()
+            return int(row[0]) if row is not None else None
+
+        return await self._writer.run(work)
+
+    async def _keep_leading(self, fence: int) -> None:
+        """Say again and again that this process is there. Raises NotLeading."""
+        while True:
+            await anyio.sleep(BEAT_S)
+            try:
+                await self._execute("driver_beat", (self._holder, fence))
+            except NotLeading:
+                raise
+            except StoreUnavailable as error:
+                log.warning("The database is away: %s", error)
 
     def open_reader(self) -> SyncStatementReader:
         reader = _Reader(self.url, self._statements)

@@ -419,3 +419,13 @@ SELECT id, session, agent, kind, command, name, state, at, timeout_s, started_at
   json_extract(context, '$.label'), label
 FROM process WHERE ?1 OR session IN (SELECT session FROM session_member WHERE principal = ?2)
 ORDER BY at DESC, id LIMIT ?3
+
+-- driver_take on postgresql: of nobody, or of who has said nothing for so long --
+UPDATE driver SET holder = $1, fence = fence + 1, beat = clock_timestamp()
+WHERE holder = '' OR beat < clock_timestamp() - make_interval(secs => $2) RETURNING fence
+
+-- driver_beat on postgresql --
+UPDATE driver SET beat = clock_timestamp() WHERE holder = $1 AND fence = $2
+
+-- driver_release on postgresql --
+UPDATE driver SET holder = '' WHERE holder = $1 AND fence = $2

@@ -4,7 +4,8 @@ every database."""
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 
 import msgspec
 from msgspec.structs import replace
@@ -220,6 +221,10 @@ class SqlStore(ReadQueries):
             return str(alone) if alone in given_up else ""
 
         return await self._writer.run(work)
+
+    @asynccontextmanager
+    async def lead(self, waits: Callable[[], None] = lambda: None) -> AsyncIterator[None]:
+        yield
 
     async def drive_alone(self, session: str) -> None:
         await self._execute("run_write", (0, session))

@@ -92,6 +92,10 @@ class Ending(StoreUnavailable):
     """The service is ending, and takes in nothing that would begin."""
 
 
+class NotLeading(StoreUnavailable):
+    """Another process drives these sessions now, so this one writes nothing any more."""
+
+
 class StoreBusy(StoreUnavailable):
     """Another process holds the database; the write is tried again."""
 

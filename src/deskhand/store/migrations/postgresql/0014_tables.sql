@@ -709,6 +709,16 @@ CREATE INDEX written_untold ON written(session) WHERE NOT told;
 CREATE FUNCTION kv_state(pair kv) RETURNS TEXT LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN 'k ' || json_build_array(pair.value, pair.expires_at, encode(pair.label, 'hex'))::text;
 
+-- Which process drives: others stand by. `fence` goes up with each new holder, and whoever holds an older one can write
+-- no more. `beat` is by the clock of the server alone.
+CREATE TABLE driver(
+  one BIGINT PRIMARY KEY CHECK(one = 1),
+  holder TEXT COLLATE "C" NOT NULL,
+  fence BIGINT NOT NULL,
+  beat TIMESTAMP WITH TIME ZONE NOT NULL
+);
+INSERT INTO driver VALUES(1, '', 0, now());
+
 -- How many transactions each process has begun that writes: where the answer to a COMMIT was lost, this tells whether
 -- it happened. Another transaction may have got the same number of the server after a crash, so that does not.
 CREATE TABLE writer(
