@@ -11,6 +11,7 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
+from functools import partial
 from time import monotonic, sleep  # noqa: TID251 -- it sleeps in the thread that writes
 from typing import Any
 
@@ -348,6 +349,7 @@ class PostgresStore(SqlStore):
     ) -> None:
         self.url = url
         self.name = describe(url)
+        self._errors = partial(translate_errors, url)
         with connect(url) as db, translate_errors(url):
             self.schema = migrate(db, self.name)
         sql = load_sql(__package__, "queries.sql", "postgresql")
@@ -355,7 +357,8 @@ class PostgresStore(SqlStore):
         writer = Writer(self._writing, on_fatal)
         super().__init__(sql, statements or {}, writer)
         self._holder = secrets.token_hex(8)
-        self._read = _Reader(url, self._statements)
+        self._read = read = _Reader(url, self._statements)
+        self._iter_rows = lambda statement, args: iter(read.fetch_all(statement, args))
         self._sweeper: _Reader | None = None
         self._readers: list[_Reader] = []
 
@@ -414,12 +417,6 @@ class PostgresStore(SqlStore):
             if reader is not None:
                 reader.close()
         await anyio.to_thread.run_sync(self._writer.close)
-
-    def _errors(self) -> AbstractContextManager[None]:
-        return translate_errors(self.url)
-
-    def _iter_rows(self, statement: str, args: Args) -> Iterator[Row]:
-        return iter(self._read.fetch_all(statement, args))
 
     def _fetch_all(self, statement: str, args: Args = ()) -> list[Row]:
         return self._read.fetch_all(statement, args)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 
 import msgspec
@@ -64,18 +64,14 @@ class ReadQueries:
 
     name: str
     """Which database it is, for messages."""
+    _iter_rows: Callable[[str, Args], Iterator[Row]]
+    """Reads rows one by one. Whoever has enough lets go of it, and the database is done with it."""
+    _errors: Callable[[], AbstractContextManager[None]]
+    """Translates what the database, and what it holds, may raise into StoreError."""
     _sql: Mapping[str, str]
     _writer: Writer
 
     def _fetch_all(self, statement: str, args: Args = ()) -> list[Row]:
-        raise NotImplementedError
-
-    def _iter_rows(self, statement: str, args: Args) -> Iterator[Row]:
-        """The rows one by one; whoever has enough closes it."""
-        raise NotImplementedError
-
-    def _errors(self) -> AbstractContextManager[None]:
-        """Translates what the database, and what it holds, may raise into StoreError."""
         raise NotImplementedError
 
     async def open_asks(self, principal: Principal) -> list[OpenAsk]:

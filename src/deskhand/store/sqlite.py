@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
@@ -123,9 +124,11 @@ class SqliteStore(SqlStore):
     ) -> None:
         self.path = path
         self.name = str(path)
+        self._errors = partial(translate_errors, path)
         db = connect(path, write=True)
         self.schema = migrate(db, path, load_migrations())
         self._read = connect(path, write=False)
+        self._iter_rows = self._read.execute
         self._sweeper: apsw.Connection | None = None
         self._readers: list[apsw.Connection] = []
         writer = Writer(SqliteWriteConnection(db, path), on_fatal)
@@ -176,16 +179,6 @@ class SqliteStore(SqlStore):
         if self._sweeper is not None:
             self._sweeper.close()
         self._writer.close()
-
-    def _errors(self) -> AbstractContextManager[None]:
-        return translate_errors(self.path)
-
-    def _iter_rows(self, statement: str, args: Args) -> Iterator[Row]:
-        cursor = self._read.execute(statement, args)
-        try:
-            yield from cursor
-        finally:
-            cursor.close(True)
 
     def _fetch_all(self, statement: str, args: Args = ()) -> list[Row]:
         with translate_errors(self.path):
