@@ -105,7 +105,7 @@ async def test_what_a_plain_turn_asks_of_the_database(
         "INSERT INTO event(session, n, at, kind, ": 3,
         "INSERT INTO inbox(channel, account, exte": 1,
         "INSERT INTO session(session, agent, chan": 1,
-        "INSERT OR IGNORE INTO session_member(ses": 1,
+        "INSERT INTO session_member(session, prin": 1,
         "INSERT INTO open_session(session, wake_a": 1,
         "INSERT INTO budget_used(scope, name, day": 1,
         "UPDATE session SET turns = turns + 1, la": 1,

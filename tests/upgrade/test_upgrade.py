@@ -18,11 +18,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import anyio
+import apsw
 import pytest
 
 from deskhand.config.config import read_settings
 from deskhand.models.base import Request
 from deskhand.runtime.app import Parts, open_app
+from deskhand.store.sqlite import SqliteStore
+from deskhand.testing.clock import Shift, ShiftedClock
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.events import ApprovalAsked, ToolFinished, TurnEnded
 from deskhand.types.identity import Address, Answer, Inbound, Principal
@@ -41,8 +44,31 @@ def home(request: pytest.FixtureRequest) -> Iterator[Path]:
         shutil.rmtree(PLACE, ignore_errors=True)
         with tarfile.open(request.param) as archive:
             archive.extractall(PLACE, filter="data")
+        keep_undo(PLACE / "home")
         yield PLACE / "home"
         shutil.rmtree(PLACE)
+
+
+def keep_undo(home: Path) -> None:
+    """What was done there was done just now: after some weeks it could not be undone any more."""
+    db = apsw.Connection(str(home / "state" / "deskhand.db"))
+    db.execute("UPDATE effect SET at = ?", (time.time() - 60,)).fetchall()
+    db.close()
+
+
+def clock_before(event: ApprovalAsked, tmp_path: Path) -> ShiftedClock:
+    """It shows an hour before nobody may answer that any more."""
+    shift = Shift(tmp_path / "shift")
+    shift.set(event.until - 3600 - time.time())
+    return ShiftedClock(shift)
+
+
+async def open_question(database: Path) -> ApprovalAsked:
+    store = SqliteStore(database)
+    events = [each.event for each in await store.events("careful/2")]
+    await store.close()
+    (ask,) = [event for event in events if isinstance(event, ApprovalAsked)]
+    return ask
 
 
 @pytest.fixture
@@ -83,17 +109,18 @@ def script(request: Request) -> Message:
 
 
 async def test_an_open_question_can_be_answered(
-    home: Path, monkeypatch: pytest.MonkeyPatch
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = read_settings(environment={"DESKHAND_HOME": str(home), "PATH": "/usr/bin:/bin"})
     owner = Principal("owner", ("owner",))
-    parts = Parts(lambda name: ScriptedModel(script), authorize=lambda inbound: owner)
+    ask = await open_question(settings.home.database)
+    clock = clock_before(ask, tmp_path)
+    parts = Parts(lambda name: ScriptedModel(script), authorize=lambda inbound: owner, clock=clock)
     async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)
         events = [each.event for each in await app.store.events("careful/2")]
-        (ask,) = [event for event in events if isinstance(event, ApprovalAsked)]
         answer = Answer(ask.ask_id, "yes")
-        now = time.time()
+        now = clock.now()
         await app.door.submit(
             Inbound("yes", Address("terminal", chat="2"), "owner", now, answer, "careful/2")
         )
