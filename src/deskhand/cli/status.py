@@ -94,6 +94,11 @@ def _describe_unreachable(settings: Settings) -> str:
     if runs is None:
         return NOT_RUNNING
     who = f"Process {runs.pid}" if runs.pid else "A process"
+    if settings.config.store:
+        return (
+            f"{who} is running. It stands by while another service of this database works, or does "
+            "not respond. See the log: deskhand logs"
+        )
     return f"{who} is running, but does not respond. See the log: deskhand logs"
 
 

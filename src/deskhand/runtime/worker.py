@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
@@ -17,7 +18,7 @@ from ..secrets.redaction import Redactor
 from ..supervision.allocator import trim_memory
 from ..supervision.start_log import record_start, write_startup_error
 from ..supervision.supervise import CRASHED, DRAIN_S, RESTART
-from ..types.errors import StoreError
+from ..types.errors import StoreError, StoreUnavailable
 from .app import App
 
 log = logging.getLogger(__name__)
@@ -92,14 +93,26 @@ async def run_guarded(
     settings: Settings, main: Callable[[], Awaitable[int]], now: Callable[[], float]
 ) -> int:
     """Run `main`. An exception is written to the log and to `startup_error.json`, and gives
-    CRASHED."""
+    CRASHED; RESTART where a database server is away, or another process drives now."""
     try:
         return await main()
     except Exception as error:
+        if settings.config.store and (away := _find_unavailable(error)):
+            log.warning("Starting again: %s", away)
+            sys.stderr.write(f"deskhand: {away}. Trying again.\n")
+            return RESTART
         log.exception("The worker crashed.")
         with suppress(OSError):  # a full disk may be what broke it
             write_startup_error(settings.home, error, now(), Redactor(settings))
         return CRASHED
+
+
+def _find_unavailable(error: BaseException) -> StoreUnavailable | None:
+    """That the database is away, if that is why it ended."""
+    if isinstance(error, BaseExceptionGroup):
+        found = map(_find_unavailable, error.exceptions)
+        return next((each for each in found if each is not None), None)
+    return error if isinstance(error, StoreUnavailable) else None
 
 
 def note_start(settings: Settings, now: Callable[[], float]) -> None:

@@ -364,7 +364,11 @@ class PostgresStore(SqlStore):
 
     @asynccontextmanager
     async def lead(self, waits: Callable[[], None] = lambda: None) -> AsyncIterator[None]:
+        stands_by = False
         while (fence := await self._try_to_lead()) is None:
+            if not stands_by:
+                log.info("Another process drives the conversations of this database; standing by.")
+            stands_by = True
             waits()
             await anyio.sleep(TRY_LEASE_S)
         self._writing.fence = fence
