@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,7 +19,7 @@ import pytest
 from deskhand.config.statements import load_statements
 from deskhand.store.postgres import PostgresStore
 from deskhand.store.queries import last_event_number
-from deskhand.testing.postgres import PostgresServer, open_schema, running_server
+from deskhand.testing.postgres import PostgresServer, running_server
 from deskhand.testing.postgres_cuts import cutting
 from deskhand.testing.store_suite import ANN, CASES, Case, S, commit, inbound, received
 from deskhand.types.errors import StoreNewer, StoreUnavailable
@@ -28,18 +28,6 @@ from deskhand.types.events import Hinted
 CHILD = [sys.executable, str(Path(__file__).parent / "children.py")]
 MESSAGES = 200
 SENDERS = 10
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    with running_server() as server:
-        yield server
-
-
-@pytest.fixture
-def url(server: PostgresServer) -> Iterator[str]:
-    with open_schema(server) as url:
-        yield url
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)

@@ -15,7 +15,7 @@ import anyio.to_thread
 import apsw
 import pytest
 
-from deskhand.store.connection import Connection
+from deskhand.store.connection import StatementRunner
 from deskhand.store.schema import BUSY_MS
 from deskhand.store.sqlite import SqliteStore, SqliteWriteConnection
 from deskhand.store.writer import Writer
@@ -216,7 +216,7 @@ async def test_who_waits_for_a_thread_that_broke_is_told(tmp_path: Path) -> None
     class Broken(BaseException):
         """No error of a job or of the disk."""
 
-    def work(db: Connection) -> None:
+    def work(db: StatementRunner) -> None:
         raise Broken
 
     path = tmp_path / "x.db"

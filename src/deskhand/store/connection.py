@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from ..types.errors import StoreUnavailable
 from .base import Args, Row
 
 
@@ -16,7 +17,7 @@ class Cursor(Protocol):
     def fetchall(self) -> list[Row]: ...
 
 
-class Connection(Protocol):
+class StatementRunner(Protocol):
     """Runs statements in the transaction that the writer has begun."""
 
     def execute(self, statement: str, args: Args = ...) -> Cursor: ...
@@ -34,7 +35,7 @@ class Connection(Protocol):
         ...
 
 
-class TransactionLost(Exception):
+class TransactionLost(StoreUnavailable):
     """The transaction was not committed, through no fault of its statements: the server ended it.
     It may be run again."""
 
@@ -47,7 +48,7 @@ class WriteConnection(Protocol):
     """
 
     @property
-    def connection(self) -> Connection:
+    def connection(self) -> StatementRunner:
         """What jobs get. Another one after a connection was lost."""
         ...
 

@@ -1,12 +1,14 @@
 """Carries a database over to another one: from SQLite to PostgreSQL, and back.
 
-The old one is only read. What was carried is left out the next time, so a move that was interrupted
-goes on where it stopped. Indexes of words are made anew by the new database.
+The old one is only read. Events that were carried are left out the next time, so a move that was
+interrupted goes on where it stopped; all else is carried again, since it may have changed. Indexes
+of words are made anew by the new database.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import Protocol
 
@@ -15,9 +17,9 @@ from .base import Args, Row
 from .connection import WriteConnection
 from .sql_store import SqlStore
 
-BY_NUMBER = {"event": "seq", "inbox": "id", "outbox": "id"}
-"""Tables that only grow, each with the number that grows with it. They are carried in pages."""
 WHOLE = (
+    "inbox",
+    "outbox",
     "run",
     "people",
     "user",
@@ -72,19 +74,19 @@ WHOLE = (
     "alert",
     "machine_round",
 )
-"""All others, in an order in which each row finds what it refers to. Each is carried at once."""
+"""All tables but `event`, in an order in which each row finds what it refers to. Each is carried in
+one transaction."""
 LEFT_OUT = {"usage", "looked_up", "said", "fact_words", "schema_version", "writer", "driver"}
 """Made anew, or of no meaning elsewhere."""
 OWN_ROWS = ("inbox", "kv", "token", "fact", "user_identity", "path_grant")
 """A database that holds any of these is in use."""
 PAGE = 500
-Progress = Callable[[str, int], None]
+OnCarried = Callable[[str, int], None]
 """Told of each table, and how many rows of it have been carried so far."""
 
 
-class Side(Protocol):
-    """A database that is read from, or written to. `names` of tables and columns are quoted where
-    they have to be."""
+class MoveSide(Protocol):
+    """A database that is read from, or written to."""
 
     @property
     def store(self) -> SqlStore: ...
@@ -121,7 +123,7 @@ class Side(Protocol):
         ...
 
 
-def move(source: Side, target: Side, progress: Progress = lambda table, rows: None) -> int:
+def move(source: MoveSide, target: MoveSide, progress: OnCarried = lambda table, rows: None) -> int:
     """Carry everything that `target` does not have yet. Returns the number of events.
 
     Nothing else may use either of them. Raises StoreError: then the target is incomplete, and
@@ -129,16 +131,13 @@ def move(source: Side, target: Side, progress: Progress = lambda table, rows: No
     """
     _check_tables(source, target)
     _check_target(source, target)
-    for table, number in BY_NUMBER.items():
-        _carry_pages(source, target, table, number, progress)
+    _carry_events(source, target, progress)
     for table in WHOLE:
         _carry_whole(source, target, table, progress)
-    with target.writing.errors():
-        target.writing.begin()
+    with _transaction(target):
         target.finish()
         for table, last in source.numbers().items():
             target.set_number(table, last)
-        target.writing.commit()
     return _verify_counts(source, target)
 
 
@@ -153,14 +152,14 @@ async def verify(source: SqlStore, target: SqlStore) -> int:
     return events
 
 
-def _check_tables(source: Side, target: Side) -> None:
-    known = {*BY_NUMBER, *WHOLE}
+def _check_tables(source: MoveSide, target: MoveSide) -> None:
+    known = {"event", *WHOLE}
     for side in (source, target):
         if unknown := (known ^ side.tables()) - LEFT_OUT:
             raise StoreError(f"{side.store.name} has other tables: {', '.join(sorted(unknown))}")
 
 
-def _check_target(source: Side, target: Side) -> None:
+def _check_target(source: MoveSide, target: MoveSide) -> None:
     """What is there must be the beginning of this move: a target is emptied of all else."""
     last = "SELECT seq, hash FROM event ORDER BY seq DESC LIMIT 1"
     there = list(target.read(last))
@@ -175,56 +174,73 @@ def _check_target(source: Side, target: Side) -> None:
     )
 
 
-def _carry_pages(source: Side, target: Side, table: str, number: str, progress: Progress) -> None:
-    columns = source.columns(table)
-    (last,) = next(iter(target.read(f"SELECT coalesce(max({number}), 0) FROM {table}")))
-    rows = source.read(
-        f"SELECT {_names(columns)} FROM {table} WHERE {number} > ? ORDER BY {number}", (last,)
-    )
+def _carry_events(source: MoveSide, target: MoveSide, progress: OnCarried) -> None:
+    """Those behind the last one that is there. What was erased since is erased there too."""
+    columns = source.columns("event")
+    ((last,),) = target.read("SELECT coalesce(max(seq), 0) FROM event")
+    _erase_events(source, target, last)
+    rows = source.read(f"SELECT {_names(columns)} FROM event WHERE seq > ? ORDER BY seq", (last,))
+    insert = _insert_into("event", columns)
     carried = 0
     while page := list(islice(rows, PAGE)):
-        _insert(target, table, columns, page)
+        with _transaction(target):
+            for row in page:
+                target.write(insert, row)
         carried += len(page)
-        progress(table, carried)
+        progress("event", carried)
 
 
-def _carry_whole(source: Side, target: Side, table: str, progress: Progress) -> None:
-    columns = [name for name in source.columns(table) if name in target.columns(table)]
-    rows = list(source.read(f"SELECT {_names(columns)} FROM {_quoted(table)}"))
-    _insert(target, table, columns, rows, first=f"DELETE FROM {_quoted(table)}")
-    progress(table, len(rows))
+def _erase_events(source: MoveSide, target: MoveSide, last: int) -> None:
+    erased = source.read("SELECT digest, seq FROM event WHERE body IS NULL AND seq <= ?", (last,))
+    with _transaction(target):
+        for row in erased:
+            target.write("UPDATE event SET body = NULL, salt = NULL, digest = ? WHERE seq = ?", row)
 
 
-def _insert(
-    target: Side, table: str, columns: Sequence[str], rows: Sequence[Row], first: str = ""
-) -> None:
-    places = ", ".join("?" * len(columns))
-    statement = f"INSERT INTO {_quoted(table)}({_names(columns)}) VALUES({places})"
+def _carry_whole(source: MoveSide, target: MoveSide, table: str, progress: OnCarried) -> None:
+    there = target.columns(table)
+    columns = [name for name in source.columns(table) if name in there]
+    rows = source.read(f"SELECT {_names(columns)} FROM {_quoted(table)}")
+    insert = _insert_into(table, columns)
+    carried = 0
+    with _transaction(target):
+        target.write(f"DELETE FROM {_quoted(table)}", ())
+        for row in rows:
+            target.write(insert, row)
+            carried += 1
+    progress(table, carried)
+
+
+@contextmanager
+def _transaction(target: MoveSide) -> Iterator[None]:
     with target.writing.errors():
         target.writing.begin()
         try:
-            if first:
-                target.write(first, ())
-            for row in rows:
-                target.write(statement, row)
+            yield
             target.writing.commit()
         except BaseException:
             target.writing.rollback()
             raise
 
 
-def _verify_counts(source: Side, target: Side) -> int:
-    counts: Mapping[str, tuple[int, int]] = {
-        table: (_count(source, table), _count(target, table)) for table in (*BY_NUMBER, *WHOLE)
-    }
-    if wrong := [table for table, (there, here) in counts.items() if there != here]:
+def _verify_counts(source: MoveSide, target: MoveSide) -> int:
+    tables = ("event", *WHOLE)
+    if wrong := [table for table in tables if _count(source, table) != _count(target, table)]:
         raise StoreError(f"{target.store.name} does not have all rows of: {', '.join(wrong)}")
-    return counts["event"][1]
+    kept = "SELECT count(body) FROM event"
+    if list(source.read(kept)) != list(target.read(kept)):
+        raise StoreError(f"{target.store.name} has other erased events")
+    return _count(target, "event")
 
 
-def _count(side: Side, table: str) -> int:
+def _count(side: MoveSide, table: str) -> int:
     ((count,),) = side.read(f"SELECT count(*) FROM {_quoted(table)}")
     return int(count)
+
+
+def _insert_into(table: str, columns: Sequence[str]) -> str:
+    places = ", ".join("?" * len(columns))
+    return f"INSERT INTO {_quoted(table)}({_names(columns)}) VALUES({places})"
 
 
 def _names(columns: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ FETCH = 500
 
 
 class SqliteSide:
-    """Implements `Side`, for the file `path`."""
+    """Implements `MoveSide`, for the file `path`."""
 
     def __init__(self, path: Path) -> None:
         self.store = SqliteStore(path)
@@ -70,7 +70,7 @@ class SqliteSide:
 
 
 class PostgresSide:
-    """Implements `Side`, for the database at `url`."""
+    """Implements `MoveSide`, for the database at `url`."""
 
     def __init__(self, url: str) -> None:
         self.store = PostgresStore(url)

@@ -11,8 +11,7 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
-from functools import partial
-from time import monotonic, sleep  # noqa: TID251 -- it sleeps in the thread that writes
+from time import monotonic, sleep  # noqa: TID251 -- while the server is away nothing goes on
 from typing import Any
 
 import anyio
@@ -32,7 +31,7 @@ from ..types.errors import (
     StoreUnavailable,
 )
 from .base import Args, Row, SyncStatementReader
-from .connection import Connection, TransactionLost
+from .connection import StatementRunner, TransactionLost
 from .postgres_schema import migrate
 from .postgres_types import adapt_types
 from .sql import load_sql
@@ -59,9 +58,10 @@ SET default_transaction_isolation = 'read committed';
 LOCK = "hashtext('deskhand'), hashtext(current_schema())"
 BEGIN = (
     f"BEGIN; SELECT pg_advisory_xact_lock({LOCK}); "
-    "UPDATE writer SET n = {n} WHERE id = '{id}'; SELECT fence FROM driver"
+    "INSERT INTO writer(id, n) VALUES('{id}', {n}) "
+    "ON CONFLICT(id) DO UPDATE SET n = excluded.n, at = now(); SELECT fence FROM driver"
 )
-FORGET_WRITERS = "DELETE FROM writer WHERE since < now() - interval '30 days'"
+FORGET_WRITERS = "DELETE FROM writer WHERE at < now() - interval '30 days'"
 RECONNECT_S = 30.0
 """For so long a connection that was lost is made anew."""
 READ_AGAIN_S = 10.0
@@ -69,6 +69,8 @@ LEASE_S = 8.0
 """A process that drives and says nothing for so long, by the clock of the server, is replaced."""
 BEAT_S = 2.0
 TRY_LEASE_S = 1.0
+RELEASE_S = 5.0
+"""Whoever ends waits so long for the server to take note. It is replaced in any case."""
 PAUSES_S = (0.05, 0.1, 0.2, 0.5, 1.0)
 LOST = (
     psycopg.errors.AdminShutdown,
@@ -143,7 +145,7 @@ def translate_errors(url: str) -> Iterator[None]:
 
 
 class _Executor:
-    """Implements `Connection` on one of psycopg."""
+    """Implements `StatementRunner` on one of psycopg."""
 
     def __init__(self, db: psycopg.Connection[Row]) -> None:
         self.db = db
@@ -151,11 +153,11 @@ class _Executor:
         self._total = 0
 
     def execute(self, statement: str, args: Args = ()) -> psycopg.Cursor[Row]:
-        # A cursor that returned no rows cannot be asked for them: `fetchall` of SQLite gives [].
         self._cursor = cursor = self.db.cursor(binary=True)
         cursor.execute(statement, args)
         if cursor.description is None:
             self._total += max(cursor.rowcount, 0)
+            # It cannot be asked for rows, where SQLite gives none.
             return _NO_ROWS  # type: ignore[return-value]  # all that is asked of it
         if not statement.startswith("SELECT"):
             self._total += max(cursor.rowcount, 0)
@@ -198,10 +200,9 @@ class PostgresWriteConnection:
         """While this process drives: what is written under another number is refused."""
         with self.errors():
             self._db.execute(FORGET_WRITERS)
-            self._db.execute("INSERT INTO writer(id, n) VALUES($1, 0)", (self._id,))
 
     @property
-    def connection(self) -> Connection:
+    def connection(self) -> StatementRunner:
         return self._executor
 
     @property
@@ -253,7 +254,7 @@ class PostgresWriteConnection:
             try:
                 self._executor = _Executor(connect(self._url))
                 return
-            except (StoreUnavailable, TransactionLost):
+            except StoreUnavailable:
                 if monotonic() > give_up:
                     raise
                 sleep(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
@@ -289,7 +290,7 @@ class PostgresWriteConnection:
         self._db.close()
 
 
-class _Reader:
+class _PostgresReader:
     """Reads on a connection of its own. A read that finds it lost waits for another one: without
     the database nothing else goes on either."""
 
@@ -308,7 +309,7 @@ class _Reader:
                         self._db.close()
                         self._db = connect(self._url)
                     return self._fetch_all(statement, args)
-            except (TransactionLost, StoreUnavailable) as error:
+            except StoreUnavailable as error:
                 if monotonic() > give_up:
                     raise StoreUnavailable(
                         f"{describe(self._url)} does not answer: {error}"
@@ -349,7 +350,6 @@ class PostgresStore(SqlStore):
     ) -> None:
         self.url = url
         self.name = describe(url)
-        self._errors = partial(translate_errors, url)
         with connect(url) as db, translate_errors(url):
             self.schema = migrate(db, self.name)
         sql = load_sql(__package__, "queries.sql", "postgresql")
@@ -357,10 +357,9 @@ class PostgresStore(SqlStore):
         writer = Writer(self._writing, on_fatal)
         super().__init__(sql, statements or {}, writer)
         self._holder = secrets.token_hex(8)
-        self._read = read = _Reader(url, self._statements)
-        self._iter_rows = lambda statement, args: iter(read.fetch_all(statement, args))
-        self._sweeper: _Reader | None = None
-        self._readers: list[_Reader] = []
+        self._read = _PostgresReader(url, self._statements)
+        self._sweeper: _PostgresReader | None = None
+        self._readers: list[_PostgresReader] = []
 
     @asynccontextmanager
     async def lead(self, waits: Callable[[], None] = lambda: None) -> AsyncIterator[None]:
@@ -378,14 +377,14 @@ class PostgresStore(SqlStore):
                 yield
                 tasks.cancel_scope.cancel()
         finally:
-            with anyio.CancelScope(shield=True), suppress(StoreError):
+            with anyio.move_on_after(RELEASE_S, shield=True), suppress(StoreError):
                 await self._execute("driver_release", (self._holder, fence))
             self._writing.fence = None
 
     async def _try_to_lead(self) -> int | None:
         """The number under which this process drives from now on; None while another one does."""
 
-        def work(db: Connection) -> int | None:
+        def work(db: StatementRunner) -> int | None:
             row = db.execute(self._sql["driver_take"], (self._holder, LEASE_S)).fetchone()
             return int(row[0]) if row is not None else None
 
@@ -403,13 +402,13 @@ class PostgresStore(SqlStore):
                 log.warning("The database is away: %s", error)
 
     def open_reader(self) -> SyncStatementReader:
-        reader = _Reader(self.url, self._statements)
+        reader = _PostgresReader(self.url, self._statements)
         self._readers.append(reader)
         return reader
 
     def is_blob_used(self, digest: str) -> bool:
         if self._sweeper is None:  # the thread that collects blobs has a connection of its own
-            self._sweeper = _Reader(self.url, self._statements)
+            self._sweeper = _PostgresReader(self.url, self._statements)
         return bool(self._sweeper.query_sync("blob_is_used", (digest,))[0][0])
 
     def version(self) -> int:
@@ -424,3 +423,9 @@ class PostgresStore(SqlStore):
 
     def _fetch_all(self, statement: str, args: Args = ()) -> list[Row]:
         return self._read.fetch_all(statement, args)
+
+    def _iter_rows(self, statement: str, args: Args) -> Iterator[Row]:
+        return iter(self._read.fetch_all(statement, args))
+
+    def _errors(self) -> AbstractContextManager[None]:
+        return translate_errors(self.url)

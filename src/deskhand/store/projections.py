@@ -28,12 +28,14 @@ from ..types.identity import Principal
 from ..types.options import TITLE_CHARS
 from ..types.turn import STOP_TURN_ONLY
 from . import read_queries as looking
-from .connection import Connection
+from .connection import StatementRunner
 
 _BLOB = re.compile(rb'"(sha256:[0-9a-f]{64})"')
 
 
-def apply_event(db: Connection, sql: Mapping[str, str], recorded: Recorded, body: bytes) -> None:
+def apply_event(
+    db: StatementRunner, sql: Mapping[str, str], recorded: Recorded, body: bytes
+) -> None:
     """Project one event, in the transaction that appends it. `body` is the event as stored."""
     session = recorded.session
     at = recorded.at
@@ -74,7 +76,7 @@ def apply_event(db: Connection, sql: Mapping[str, str], recorded: Recorded, body
             db.execute(sql["blob_used"], (digest.decode(), session, recorded.n))
 
 
-def _apply_waits(db: Connection, sql: Mapping[str, str], recorded: Recorded) -> None:
+def _apply_waits(db: StatementRunner, sql: Mapping[str, str], recorded: Recorded) -> None:
     """What waits for a person to answer, or for a program to return a result, and what does no
     more."""
     session = recorded.session
@@ -101,7 +103,7 @@ def _apply_waits(db: Connection, sql: Mapping[str, str], recorded: Recorded) -> 
             pass
 
 
-def _apply_options(db: Connection, sql: Mapping[str, str], recorded: Recorded) -> None:
+def _apply_options(db: StatementRunner, sql: Mapping[str, str], recorded: Recorded) -> None:
     """How the session is held from here on, and whether it may have to go on by itself."""
     session = recorded.session
     match recorded.event:
@@ -133,7 +135,7 @@ def _apply_options(db: Connection, sql: Mapping[str, str], recorded: Recorded) -
             _begin_by_command(db, sql, recorded)
 
 
-def _begin_by_command(db: Connection, sql: Mapping[str, str], recorded: Recorded) -> None:
+def _begin_by_command(db: StatementRunner, sql: Mapping[str, str], recorded: Recorded) -> None:
     """Whose command is the first thing in a session may read what came of it."""
     match recorded.event:
         case CommandRun(principal=Principal(kind="person") as principal):
@@ -144,7 +146,7 @@ def _begin_by_command(db: Connection, sql: Mapping[str, str], recorded: Recorded
 
 
 def _begin_session(
-    db: Connection,
+    db: StatementRunner,
     sql: Mapping[str, str],
     recorded: Recorded,
     principal: Principal,
@@ -158,7 +160,7 @@ def _begin_session(
     db.execute(sql["session_join"], (recorded.session, principal.id))
 
 
-def clear(db: Connection, sql: Mapping[str, str]) -> None:
+def clear(db: StatementRunner, sql: Mapping[str, str]) -> None:
     """Empty every projection."""
     for table in ("session", "session_member", "blob_use", "long_work"):
         db.execute(f"DELETE FROM {table}")

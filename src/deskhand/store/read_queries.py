@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 
 import msgspec
@@ -39,7 +40,7 @@ from .base import (
     TokenTotals,
     Used,
 )
-from .connection import Connection
+from .connection import StatementRunner
 from .queries import tool_of_call
 from .writer import Writer
 
@@ -55,7 +56,7 @@ _WORD = re.compile(r"[^\W_]+")
 """A word, nearly as the index splits a text into words."""
 
 
-class ReadQueries:
+class ReadQueries(ABC):
     """The part of `SqlStore` that answers lists and searches. See `Store` for each method.
 
     What was said and used is indexed when somebody asks, not when it happens: a turn that nobody
@@ -64,15 +65,20 @@ class ReadQueries:
 
     name: str
     """Which database it is, for messages."""
-    _iter_rows: Callable[[str, Args], Iterator[Row]]
-    """Reads rows one by one. Whoever has enough lets go of it, and the database is done with it."""
-    _errors: Callable[[], AbstractContextManager[None]]
-    """Translates what the database, and what it holds, may raise into StoreError."""
     _sql: Mapping[str, str]
     _writer: Writer
 
+    @abstractmethod
     def _fetch_all(self, statement: str, args: Args = ()) -> list[Row]:
-        raise NotImplementedError
+        """All rows of a statement."""
+
+    @abstractmethod
+    def _iter_rows(self, statement: str, args: Args) -> Iterator[Row]:
+        """Its rows one by one; whoever has enough lets go of them."""
+
+    @abstractmethod
+    def _errors(self) -> AbstractContextManager[None]:
+        """Translates what the database, and what it holds, may raise into StoreError."""
 
     async def open_asks(self, principal: Principal) -> list[OpenAsk]:
         rows = self._fetch_all(self._sql["ask_open"], _scope(principal))
@@ -163,7 +169,7 @@ class ReadQueries:
         ((behind,),) = self._fetch_all(self._sql["looked_up_behind"])
         return bool(behind)
 
-    def _index_events(self, db: Connection) -> bool:
+    def _index_events(self, db: StatementRunner) -> bool:
         """Index the next events. Returns whether there may be more."""
         rows: list[Row] = db.execute(self._sql["looked_up_next"], (BATCH,)).fetchall()
         for seq, session, at, body in rows:
@@ -186,14 +192,14 @@ class ReadQueries:
         return more
 
 
-def forget_session(db: Connection, sql: Mapping[str, str], session: str) -> None:
+def forget_session(db: StatementRunner, sql: Mapping[str, str], session: str) -> None:
     """Erase a session from these tables, and its words from the pages of the index."""
     for name in ("said_forget", "usage_forget", "ask_forget"):
         db.execute(sql[name], (session,))
     db.execute(sql["said_tidy"])
 
 
-def clear(db: Connection, sql: Mapping[str, str]) -> None:
+def clear(db: StatementRunner, sql: Mapping[str, str]) -> None:
     """Empty these tables. They are filled again from the log."""
     db.execute(sql["said_clear"])
     db.execute("DELETE FROM usage")

@@ -4,6 +4,7 @@ every database."""
 from __future__ import annotations
 
 import os
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 
@@ -31,7 +32,7 @@ from .base import (
     SyncStatementReader,
 )
 from .chain import INITIAL_HASH, Break, Link, content_digest, next_hash, verify_chain
-from .connection import Connection
+from .connection import StatementRunner
 from .read_queries import ReadQueries, forget_session
 from .writer import Writer
 
@@ -100,7 +101,7 @@ class SqlStore(ReadQueries):
     ) -> Accepted:
         body = _encode(_InboxBody(principal, inbound))
 
-        def work(db: Connection) -> Accepted:
+        def work(db: StatementRunner) -> Accepted:
             for change in changes:
                 db.execute(self._statements[change.statement], change.args).fetchall()
             return self._accept(db, inbound, body, session, first)
@@ -109,7 +110,7 @@ class SqlStore(ReadQueries):
 
     def _accept(
         self,
-        db: Connection,
+        db: StatementRunner,
         inbound: Inbound,
         body: bytes,
         session: str,
@@ -143,7 +144,7 @@ class SqlStore(ReadQueries):
         db.execute(self._sql["open_insert"], (session,))
         return Accepted(inbox_id, session, after)
 
-    def _waits(self, db: Connection, session: str, most: int = 1) -> int:
+    def _waits(self, db: StatementRunner, session: str, most: int = 1) -> int:
         """How many messages wait in the session; no more than `most` are counted."""
         (waiting,) = self._fetch_one(db, "inbox_count", (session, most))
         return int(waiting)
@@ -151,13 +152,13 @@ class SqlStore(ReadQueries):
     async def commit(self, commit: Commit) -> int:
         return await self._writer.run(lambda db: self._commit(db, commit))
 
-    def _commit(self, db: Connection, commit: Commit) -> int:
+    def _commit(self, db: StatementRunner, commit: Commit) -> int:
         n, head = self._head(db, commit.session)
         if n + 1 != commit.n:
             raise StaleSession(f"{commit.session!r} is at event {n}, not at {commit.n - 1}")
         return self._write(db, commit, head)
 
-    def _write(self, db: Connection, commit: Commit, head: bytes) -> int:
+    def _write(self, db: StatementRunner, commit: Commit, head: bytes) -> int:
         """Write a commit whose place is known to be free, after the event whose hash is `head`."""
         session = commit.session
         n, seq = self._append(db, commit, head)
@@ -180,7 +181,7 @@ class SqlStore(ReadQueries):
             db.execute(self._sql["open_progress"], (session, commit.wake_at))
         return seq
 
-    def _append(self, db: Connection, commit: Commit, head: bytes) -> tuple[int, int]:
+    def _append(self, db: StatementRunner, commit: Commit, head: bytes) -> tuple[int, int]:
         """Write the events. Returns the number and the `seq` of the last one."""
         session = commit.session
         n = commit.n - 1
@@ -200,7 +201,7 @@ class SqlStore(ReadQueries):
         return n, seq
 
     async def change(self, changes: Sequence[Change]) -> list[int]:
-        def work(db: Connection) -> list[int]:
+        def work(db: StatementRunner) -> list[int]:
             counts = []
             for change in changes:
                 before = db.total_changes()
@@ -211,7 +212,7 @@ class SqlStore(ReadQueries):
         return await self._writer.run(work)
 
     async def begin_run(self, now: float) -> str:
-        def work(db: Connection) -> str:
+        def work(db: StatementRunner) -> str:
             clean, alone = self._fetch_one(db, "run_read", ())
             if not clean:
                 db.execute(self._sql["open_crashed"], (alone, now))
@@ -250,7 +251,7 @@ class SqlStore(ReadQueries):
         if not await self.may_see(principal, session):
             raise Refused(f"you do not take part in {session!r}, so you cannot erase it")
 
-        def work(db: Connection) -> int:
+        def work(db: StatementRunner) -> int:
             rows: list[Row] = db.execute(self._sql["event_of"], (session,)).fetchall()
             for n, body, salt in rows:
                 db.execute(self._sql["event_erase"], (content_digest(salt, body), session, n))
@@ -272,7 +273,7 @@ class SqlStore(ReadQueries):
     async def rebuild_projections(self) -> None:
         """Empty the projections and fill them again from the log."""
 
-        def work(db: Connection) -> None:
+        def work(db: StatementRunner) -> None:
             project.clear(db, self._sql)
             rows: list[Row] = db.execute(self._sql["event_all"]).fetchall()
             for session, n, at, body in rows:
@@ -285,7 +286,7 @@ class SqlStore(ReadQueries):
     async def _execute(self, name: str, args: Args) -> None:
         await self._writer.run(lambda db: db.execute(self._sql[name], args).fetchall())
 
-    def _head(self, db: Connection, session: str) -> tuple[int, bytes]:
+    def _head(self, db: StatementRunner, session: str) -> tuple[int, bytes]:
         row: Row | None = db.execute(self._sql["event_head"], (session,)).fetchone()
         return (0, INITIAL_HASH) if row is None else (row[0], row[1])
 
@@ -401,17 +402,17 @@ class SqlStore(ReadQueries):
         rows = self._fetch_all(self._sql["event_heads"])
         return {session: (n, head) for session, n, head in rows}
 
-    def open_reader(self) -> SyncStatementReader:
-        raise NotImplementedError
+    @abstractmethod
+    def open_reader(self) -> SyncStatementReader: ...
 
-    def is_blob_used(self, digest: str) -> bool:
-        raise NotImplementedError
+    @abstractmethod
+    def is_blob_used(self, digest: str) -> bool: ...
 
-    def version(self) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def version(self) -> int: ...
 
-    async def close(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    async def close(self) -> None: ...
 
     def check_integrity(self) -> list[str]:
         """The problems that the database finds in its files; [] if there are none, or if it looks
@@ -425,7 +426,7 @@ class SqlStore(ReadQueries):
     def last_inbox_id(self) -> int:
         return int(self._fetch_all(self._sql["inbox_last"])[0][0])
 
-    def _fetch_one(self, db: Connection, name: str, args: Args) -> Row:
+    def _fetch_one(self, db: StatementRunner, name: str, args: Args) -> Row:
         row: Row | None = db.execute(self._sql[name], args).fetchone()
         if row is None:
             raise StoreCorrupt(f"{self.name!r}: a row that must exist is missing ({name})")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
 from pathlib import Path
 from time import monotonic
 
@@ -16,7 +15,7 @@ from ..types.commit import Change
 from ..types.errors import StoreBusy
 from ..types.identity import Principal
 from .base import Args, Row, SyncStatementReader
-from .connection import Connection
+from .connection import StatementRunner
 from .schema import connect, load_migrations, migrate, translate_errors
 from .sql import load_sql
 from .sql_store import SqlStore
@@ -62,7 +61,7 @@ class SqliteWriteConnection:
         self._path = path
 
     @property
-    def connection(self) -> Connection:
+    def connection(self) -> StatementRunner:
         return self._db
 
     def begin(self) -> None:
@@ -124,11 +123,9 @@ class SqliteStore(SqlStore):
     ) -> None:
         self.path = path
         self.name = str(path)
-        self._errors = partial(translate_errors, path)
         db = connect(path, write=True)
         self.schema = migrate(db, path, load_migrations())
         self._read = connect(path, write=False)
-        self._iter_rows = self._read.execute
         self._sweeper: apsw.Connection | None = None
         self._readers: list[apsw.Connection] = []
         writer = Writer(SqliteWriteConnection(db, path), on_fatal)
@@ -179,6 +176,16 @@ class SqliteStore(SqlStore):
         if self._sweeper is not None:
             self._sweeper.close()
         self._writer.close()
+
+    def _errors(self) -> AbstractContextManager[None]:
+        return translate_errors(self.path)
+
+    def _iter_rows(self, statement: str, args: Args) -> Iterator[Row]:
+        cursor = self._read.execute(statement, args)
+        try:
+            yield from cursor
+        finally:
+            cursor.close(True)
 
     def _fetch_all(self, statement: str, args: Args = ()) -> list[Row]:
         with translate_errors(self.path):

@@ -12,10 +12,10 @@ from time import monotonic
 from typing import Generic, TypeVar
 
 from ..types.errors import StoreError, StoreUnavailable
-from .connection import Connection, TransactionLost, WriteConnection
+from .connection import StatementRunner, TransactionLost, WriteConnection
 
 T = TypeVar("T")
-Work = Callable[[Connection], T]
+Work = Callable[[StatementRunner], T]
 RETRY_S = 30.0
 """A transaction that is lost is run again for so long."""
 CLOSED_TEXT = "the database is closed, so nothing can be written to it"

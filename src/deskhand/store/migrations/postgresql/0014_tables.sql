@@ -724,7 +724,7 @@ INSERT INTO driver VALUES(1, '', 0, now());
 CREATE TABLE writer(
   id TEXT COLLATE "C" PRIMARY KEY,
   n BIGINT NOT NULL,
-  since TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT now()
+  at TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT now()
 );
 
 -- What the triggers of SQLite do.
