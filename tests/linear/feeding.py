@@ -31,7 +31,8 @@ QUICK_S = 0.005
 SLOW_S = 0.1
 RATIO = 8.0
 """What takes less is not measured more closely; what takes more is too much whatever it grows
-by."""
+by, on a machine that counts to a hundred thousand in BARE_S."""
+BARE_S = 0.0014
 ARGUED = frozenset(("bytes", "arguments", "Raw"))
 
 LONG_S = 0.25
@@ -75,6 +76,10 @@ class Measure:
         if not reads and event.startswith(_REACHING):
             raise PermissionError(event)
 
+    def slowness(self) -> float:
+        """How many times slower than BARE_S this machine is at the moment, at least 1."""
+        return max(1.0, min(self.seconds(_count)[0] for _ in range(3)) / BARE_S)
+
     def seconds(self, run: Callable[[], None]) -> tuple[float, BaseException | None]:
         """How long it took, at most about SECONDS, and how it failed."""
         failed: BaseException | None = None
@@ -94,6 +99,11 @@ class Measure:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         took = time.thread_time() - began
         return (10 * SECONDS if isinstance(failed, _Ended) else took), failed
+
+
+def _count() -> None:
+    for _ in range(100_000):
+        pass
 
 
 _REACHING = (
@@ -211,12 +221,14 @@ def _finding(
             return Finding(one.name, "deep", pattern.name)
         if seconds > QUICK_S:
             before = took(small)[0]
+            slow_s = SLOW_S
             for times in (3, 5):  # what seems too much is measured more closely
-                if _fits(before, seconds, large, cap):
+                if _fits(before, seconds, large, cap, slow_s):
                     break
                 before = min(before, took(small, times)[0])
                 seconds = min(seconds, took(large, times)[0])
-            if not _fits(before, seconds, large, cap):
+                slow_s = SLOW_S * measure.slowness()
+            if not _fits(before, seconds, large, cap, slow_s):
                 kind: Kind = "heavy" if cap or seconds <= RATIO * max(before, 1e-4) else "grows"
                 return Finding(one.name, kind, pattern.name, before, seconds)
         if cap or large >= largest or seconds * RATIO >= SECONDS:  # more would be cut off
@@ -225,8 +237,8 @@ def _finding(
         large = large * 4
 
 
-def _fits(small_s: float, large_s: float, large: int, cap: int) -> bool:
-    slow_s = SLOW_S * max(1, large // LARGE)
+def _fits(small_s: float, large_s: float, large: int, cap: int, slow_s: float) -> bool:
+    slow_s *= max(1, large // LARGE)
     if cap:
         return large_s <= slow_s
     if large > LARGER and large_s <= LONG_S:

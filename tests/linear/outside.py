@@ -106,7 +106,7 @@ TOO_DEEP: Final[dict[str, str]] = {
     "jobs/text.py:": "a zone that was checked when the job was written",
     "store/queries.py:tool_of_call": "our own log",
     "store/sql.py:load_sql": "names of packages of ours",
-    "store/sqlite.py:_decode_waiting": "rows that we wrote",
+    "store/sql_store.py:_decode_waiting": "rows that we wrote",
     "tools/queries.py:": "rows that we wrote",
     "tools/program/tools.py:make_program_tools": "a zone that was checked when the settings were read",  # noqa: E501
     "tools/task_rows.py:": "rows that we wrote",
@@ -143,6 +143,9 @@ UNFED: Final[dict[str, str]] = {
     "skills/skill.py:Skills._scan_sources": "names of folders",
     "skills/skill.py:_list_files": "folders, to a depth of three",
     "store/blobs.py:Blobs.adopt": _DISK,
+    "store/move.py:": "rows of a store, page by page",
+    "store/postgres.py:": "waits for a server, for a limited time",
+    "store/sqlite.py:SqliteWriteConnection.begin": "waits for another process, for a limited time",
     "store/writer.py:": "a queue",
     "tools/program/copying.py:find_changes": "the files of a copy, each once",
     "tools/program/source.py:Source.iter_entries": "names of folders, each once",

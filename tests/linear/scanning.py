@@ -93,7 +93,10 @@ def scanned(measure: Measure, use: Use, whole: bool) -> Finding | None:
         if took(make, BRIEF, 1) > EXPONENTIAL_S and took(make, BRIEF, 3) > EXPONENTIAL_S:
             return Finding("", "grows", f"{name!r}: {make(BRIEF)!r}")
         if cap:
-            if took(make, cap, 1) > SLOW_S and (seconds := took(make, cap, 3)) > SLOW_S:
+            if (
+                took(make, cap, 1) > SLOW_S
+                and (seconds := took(make, cap, 3)) > SLOW_S * measure.slowness()
+            ):
                 return Finding("", "heavy", f"{make(BRIEF)!r}", 0.0, seconds)
             continue
         if took(make, LARGE, 1) < WORTH_S:

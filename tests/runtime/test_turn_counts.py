@@ -34,9 +34,8 @@ HERE = Address("terminal", chat="x")
 SESSION = "default/terminal:x"
 OURS = str(Path(deskhand.__file__).parent)
 WARM_UP = 10
-STRETCHES = 12
-"""What looks around beside comes now and then, so the least of several stretches counts."""
-TURNS = 3
+TURNS = 36
+"""Each is counted alone, and the least counts: something looks around beside them every 50 ms."""
 LONG = 5_000
 MANY = 600
 FRESH = 50
@@ -172,16 +171,15 @@ async def count_turns(app: App, counter: Counter, *, fresh: bool = False) -> Cou
     """`fresh`: each turn begins a conversation."""
     for number in range(WARM_UP):
         await turn(app, number)
-    stretches = []
-    for stretch in range(1, STRETCHES + 1):
+    turns = []
+    for number in range(1_000, 1_000 + TURNS):
         before = await stored_bytes(app)
         with counter:
-            for number in range(1_000 * stretch, 1_000 * stretch + TURNS):
-                await turn(app, number, chat(number) if fresh else HERE)
+            await turn(app, number, chat(number) if fresh else HERE)
         counter.counts.bytes = await stored_bytes(app) - before
-        stretches.append(counter.counts)
+        turns.append(counter.counts)
     names = Counts.__struct_fields__
-    return Counts(**{n: min(getattr(each, n) for each in stretches) / TURNS for n in names})
+    return Counts(**{name: min(getattr(each, name) for each in turns) for name in names})
 
 
 def wanted(kind: str) -> Counts:

@@ -71,11 +71,9 @@ _END = "--- end of "
 def make_rewrite_program(texts: str, written: str) -> str:
     """The program that gives a text of a survey these new words; '' where there are none."""
     path = find_rewrite_target(texts)
-    found = _BLOCK.search(written)
+    block = _find_block(written) or ""
     frame = {f"--- {path}", f"--- end of {path}"}
-    new = "\n".join(
-        line for line in (found[1] if found else "").split("\n") if line.strip() not in frame
-    ).strip("\n")
+    new = "\n".join(line for line in block.split("\n") if line.strip() not in frame).strip("\n")
     if not path or not new.strip() or (path.endswith(".py") and not _is_python(new)):
         return ""
     return f"read({path!r})\nwrite({path!r}, {new!r})\nsay('I have changed {path}.')"
@@ -134,12 +132,12 @@ _GIVEN = re.compile(
 
 def make_text_program(path: str, written: str, request: str = "") -> str:
     """The program that writes a new text, signed as the request says; '' where there is none."""
-    found = _BLOCK.search(written)
-    if not found and (
+    block = _find_block(written)
+    if block is None and (
         "```" in written or written.strip().count("\n") < 1 or _REFUSED.match(written.strip())
     ):
         return ""
-    said = found[1] if found else _INTRODUCED.sub("", written.strip())
+    said = _INTRODUCED.sub("", written.strip()) if block is None else block
     signed = found_name[1] if (found_name := _SIGNED.search(request)) else ""
     lines = [_BLANK_NAME.sub(r"Hello\2", line) for line in said.strip("\n").split("\n")]
     lines = [signed if signed and _MY_NAME.fullmatch(line.strip()) else line for line in lines]
@@ -164,7 +162,15 @@ _BLANK_NAME = re.compile(r"^(Dear|Hi|Hello) \[[A-Z][^\]]*\](,?)$")
 """What a person is to fill in: a small model leaves it though it is told not to."""
 
 
-_BLOCK = re.compile(r"```[\w]*\n(.*)\n```", re.DOTALL)
-"""From the first fence to the last: a text may have fences of its own, and one without an end was
-cut off."""
+def _find_block(written: str) -> str | None:
+    """What stands between the first fence and the last: a text may have fences of its own. None
+    where there is none, or it was cut off."""
+    opening = _FENCE.search(written)
+    if opening is None:
+        return None
+    end = written.rfind("\n```", opening.end())
+    return written[opening.end() : end] if end >= 0 else None
+
+
+_FENCE = re.compile(r"```\w*\n")
 MAX_REWRITE_CHARS = 2_000

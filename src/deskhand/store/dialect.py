@@ -17,7 +17,7 @@ _TOKEN = re.compile(
     | \?(?P<number>\d*)
     | (?P<cast>\bCAST\(\s*(?P<what>[\w.]+)\s+AS\s+(?P<type>TEXT|BLOB)\s*\))
     | (?P<user>(?<!\w)user(?!\w))
-    | (?P<hint>\s+INDEXED\ BY\ \w+)
+    | (?P<hint>\sINDEXED\ BY\ \w+)
     """,
     re.VERBOSE,
 )
