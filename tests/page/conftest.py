@@ -20,8 +20,12 @@ from playwright.sync_api import (
     Locator,
     Page,
     StorageState,
+    expect,
     sync_playwright,
 )
+
+WAIT_MS = 20_000
+"""For what a page should show. It looks for a lost server every four seconds."""
 
 ARGUMENTS = (
     "--no-sandbox",
@@ -118,6 +122,7 @@ def state_of(browser: Browser, desk: Desk) -> StorageState:
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
+    expect.set_options(timeout=WAIT_MS)
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(
             executable_path=shutil.which("chromium") or "/usr/bin/chromium", args=[*ARGUMENTS]
@@ -151,7 +156,7 @@ def desk(shared: Desk) -> Iterator[Desk]:
 @pytest.fixture
 def context(browser: Browser, desk: Desk, signed: StorageState) -> Iterator[BrowserContext]:
     made = browser.new_context(storage_state=signed, base_url=desk.url, reduced_motion="reduce")
-    made.set_default_timeout(15_000)
+    made.set_default_timeout(WAIT_MS)
     yield made
     made.close()
 

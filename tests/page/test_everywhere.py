@@ -118,7 +118,6 @@ def test_a_killed_server_is_survived_in_the_middle_of_an_answer(
 ) -> None:
     desk = desk_at(tmp_path_factory.mktemp("killed"))
     context = browser.new_context(storage_state=state_of(browser, desk), base_url=desk.url)
-    expect.set_options(timeout=20_000)  # it looks for the server every four seconds at least
     try:
         page = context.new_page()
         page.goto("/")
@@ -160,9 +159,26 @@ def test_a_killed_server_is_survived_in_the_middle_of_an_answer(
         )
         expect(page.locator(".answer")).to_have_count(3)
     finally:
-        expect.set_options(timeout=5_000)
         context.close()
         desk.kill()
+
+
+def test_what_is_in_the_log_is_sent_before_the_server_has_said_so(page: Page) -> None:
+    """The answer to the sending comes late: nothing is shown twice meanwhile."""
+    held: list[Route] = []
+    page.goto("/")
+    say(page, "first")
+    expect(answer(page, "You said: first")).to_be_visible()
+    page.route("**/messages", lambda route: held.append(route))
+    say(page, "second")
+    expect(page.locator(".waiting")).to_have_count(1)
+    sent = held[0].fetch()
+    expect(answer(page, "You said: second")).to_be_visible()
+    expect(page.locator(".waiting")).to_have_count(0)
+    expect(page.locator(".bubble")).to_have_text(["first", "second"])
+    held[0].fulfill(response=sent)
+    page.wait_for_timeout(100)
+    expect(page.locator(".bubble")).to_have_text(["first", "second"])
 
 
 def test_a_message_that_was_sent_twice_is_taken_once(context: BrowserContext, page: Page) -> None:

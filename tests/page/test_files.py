@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, StorageState, expect
 
-from .conftest import Desk, answer, dismissed, say, watched
+from .conftest import WAIT_MS, Desk, answer, dismissed, say, watched
 from .states import LOOKS
 from .test_looks import AXE, RUN
 
@@ -66,7 +66,7 @@ def context(browser: Browser, desk: Desk, signed: StorageState) -> Iterator[Brow
     made = browser.new_context(
         storage_state=signed, base_url=desk.url, reduced_motion="reduce", bypass_csp=True
     )
-    made.set_default_timeout(15_000)
+    made.set_default_timeout(WAIT_MS)
     yield made
     made.close()
 
@@ -75,7 +75,7 @@ def context(browser: Browser, desk: Desk, signed: StorageState) -> Iterator[Brow
 def strict(browser: Browser, desk: Desk, signed: StorageState) -> Iterator[Page]:
     """A tab in which our policy holds."""
     made = browser.new_context(storage_state=signed, base_url=desk.url, reduced_motion="reduce")
-    made.set_default_timeout(15_000)
+    made.set_default_timeout(WAIT_MS)
     opened = made.new_page()
     broken = watched(opened)
     opened.goto("/")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from .conftest import Desk, answer, comes_true, desk_at, say, state_of, watched
+from .conftest import WAIT_MS, Desk, answer, comes_true, desk_at, say, state_of, watched
 from .crowd import MANY, MESSAGES, OLD
 
 pytestmark = pytest.mark.timeout(180)
@@ -37,7 +37,7 @@ def context(browser: Browser, crowded: Desk) -> Iterator[BrowserContext]:
     made = browser.new_context(
         storage_state=state_of(browser, crowded), base_url=crowded.url, reduced_motion="reduce"
     )
-    made.set_default_timeout(15_000)
+    made.set_default_timeout(WAIT_MS)
     yield made
     made.close()
 

@@ -53,9 +53,15 @@ export function fold(state, recorded) {
     session: recorded.session,
     status: "",
   };
-  if (event.inbox_id) next.seen = [...state.seen.slice(-63), event.inbox_id];
+  if (event.inbox_id)
+    next.seen = [...state.seen.slice(-126), event.inbox_id, getMessageId(event.external_id)];
   (EVENTS[event.type] ?? ignoreEvent)(next, event, recorded);
   return next;
+}
+
+/** The id under which a page sent this message: the server puts the person before it. */
+function getMessageId(externalId = "") {
+  return externalId.slice(externalId.indexOf(":") + 1);
 }
 
 /** The state with this piece of progress in it. */

@@ -25,9 +25,13 @@ export const scrollToEndRequests = signal(0); // grows when the end should come 
 export const sentMessages = signal(loadUnsent()); // what was written and is not in the log yet
 export const unsentMessages = computed(() =>
   sentMessages.value.filter(
-    (message) => message.name === route.value.name && !talk.value.seen.includes(message.inbox),
+    (message) => message.name === route.value.name && !isInLog(message, talk.value),
   ),
 );
+
+/** Whether a message that was sent is in the log, maybe before the server has answered. */
+const isInLog = (message, state) =>
+  state.seen.includes(message.id) || state.seen.includes(message.inbox);
 
 /** The events of this conversation that are here, as they came. */
 export const getLoadedEvents = () => events;
@@ -189,7 +193,7 @@ function drawQueue() {
     if (state.session)
       activity.value = { ...activity.value, [state.session]: describeActivity(state) };
     const left = sentMessages.value.filter(
-      (message) => !(message.name === openName && state.seen.includes(message.inbox)),
+      (message) => !(message.name === openName && isInLog(message, state)),
     );
     if (left.length !== sentMessages.value.length) {
       sentMessages.value = left;
