@@ -135,6 +135,7 @@ UNFED: Final[dict[str, str]] = {
     "config/set_key.py:list_writable_keys": "names of settings",
     "supervision/doctor.py:fetch_status": "an address of the owner's settings",
     "gateway/feed.py:FeedReader.take": "a queue",
+    "gateway/feed.py:_take_batch": "a queue",
     "jobs/chat.py:JobsCommand._render_job": "a name of at most 64 characters beside our own",
     "jobs/history.py:JobHistory._next_step": "a number that is free",
     "supervision/start_log.py:_flatten_group": "the causes of an exception of ours",

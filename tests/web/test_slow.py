@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import anyio
 import msgspec
 
 from deskhand.types.commit import Commit
+from deskhand.types.door import Progress
 from deskhand.types.events import CallClosed, Recorded
 from deskhand.types.identity import Principal
 
@@ -100,3 +102,36 @@ async def test_a_log_is_read_in_pages(served: Served) -> None:
     few = await served.app.store.latest_events(OWNER, ("call_closed",), 2)
     assert [each.n for each in few] == [11, 12]
     assert await served.app.store.events_since(Principal("eve", ("member",)), 0, 100) == []
+
+
+async def test_pieces_that_were_not_read_yet_are_one(served: Served) -> None:
+    """Whoever cannot keep up with an answer gets fewer pieces, and all of its text."""
+    status, _ = await served.owner.ask("PATCH", "/api/sessions/flood", {"title": "flood"})
+    assert status == 202
+    log: list[Any] = (await served.owner.ask("GET", "/api/sessions/flood/log"))[1]
+    n = len(log) + 1
+    pieces = [
+        Progress("thinking", n, text="Hm", model="m"),
+        Progress("thinking", n, text=", well."),
+        Progress("text", n, text="Good "),
+        Progress("text", n, offset=5, text="day"),
+        Progress("text", n, offset=10, text="a gap before it"),
+        Progress("reset", n),
+        Progress("text", n, attempt=1, text="Again"),
+    ]
+    following = served.app.door.follow_in_batches(SESSION, OWNER, len(log))
+    async with aclosing(following) as batches, anyio.create_task_group() as tasks:
+        tasks.start_soon(publish_soon, served, pieces)
+        batch = list(await anext(batches))
+    assert batch == [
+        Progress("thinking", n, text="Hm, well.", model="m"),
+        Progress("text", n, text="Good day"),
+        *pieces[4:],
+    ]
+
+
+async def publish_soon(served: Served, pieces: list[Progress]) -> None:
+    """When somebody follows."""
+    await anyio.sleep(0.05)
+    for piece in pieces:
+        served.app.feed.publish(SESSION, piece)

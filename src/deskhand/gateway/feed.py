@@ -260,11 +260,7 @@ async def follow_in_batches(
             if not partial_shown and (partial := source.dispatch.snapshot(session)) is not None:
                 yield [partial]  # pieces were missed
             partial_shown = True
-            batch: list[Recorded | Progress] = []
-            while (item := follower.take(n)) is not None:
-                if isinstance(item, Recorded):
-                    n = item.n
-                batch.append(item)
+            batch, n = _take_batch(follower, n)
             if batch:
                 yield batch
             if follower.failed is not None:
@@ -276,6 +272,35 @@ async def follow_in_batches(
                 await tap.open(n)
                 await follower.wait(SLOW_POLL_S if tap.is_connected else POLL_S)
                 stale = version != store.version()
+
+
+def _take_batch(follower: FeedReader, n: int) -> tuple[Batch, int]:
+    """All that there is after event n, and the number of the last event by then."""
+    batch: list[Recorded | Progress] = []
+    while (item := follower.take(n)) is not None:
+        if isinstance(item, Recorded):
+            n = item.n
+        elif batch and (joined := _join_pieces(batch[-1], item)) is not None:
+            batch[-1] = joined
+            continue
+        batch.append(item)
+    return batch, n
+
+
+def _join_pieces(before: Recorded | Progress, piece: Progress) -> Progress | None:
+    """Both as one piece; None unless one goes on where the other ends. A reader that cannot keep up
+    so gets fewer pieces, not later ones."""
+    if (
+        isinstance(before, Progress)
+        and before.kind == piece.kind
+        and (before.n, before.attempt) == (piece.n, piece.attempt)
+        and (
+            piece.kind == "thinking"
+            or (piece.kind == "text" and before.offset + len(before.text) == piece.offset)
+        )
+    ):
+        return msgspec.structs.replace(before, text=before.text + piece.text)
+    return None
 
 
 async def watch_sessions(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,8 @@ from ..types.secrets import MIN_SECRET_CHARS, SECRET_NAME_PATTERN
 
 Place = Literal["file", "keyring", "env"]
 MAX_SECRET_CHARS = 16_384
+LOOK_S = 0.01
+"""How often the file is looked at for texts that leave: the pieces of answers are many."""
 
 
 class SecretEntry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -65,13 +68,16 @@ class Secrets:
         self._ring = ring
         self._file = str(home.secrets)
         self._stamp: tuple[int, ...] | None = None
+        self._seen: tuple[int, ...] = ()
+        self._looked_at = -LOOK_S
         self._entries: dict[str, SecretEntry] = {}
         self._held: tuple[HeldSecret, ...] = ()
         self.problem = ""
 
     def list_secrets(self) -> tuple[HeldSecret, ...]:
         """Those whose value is here, with it. `problem` says what is wrong with others."""
-        if self._stamp != (now := self.stamp()):
+        now = self._look()
+        if self._stamp != now:
             self._stamp = now
             self._reload()
         return self._held
@@ -81,18 +87,27 @@ class Secrets:
         return _read_file(self._path)
 
     def stamp(self) -> tuple[int, ...]:
-        """Differs when anything has changed."""
+        """Differs when anything has changed. It may be LOOK_S old, but knows of every value that
+        was read or written here."""
+        if time.monotonic() - self._looked_at >= LOOK_S:
+            self._look()
+        return self._seen
+
+    def _look(self) -> tuple[int, ...]:
+        self._looked_at = time.monotonic()
         try:
-            status = os.stat(self._file)  # noqa: PTH116 -- for every text that comes in, and a third of the cost
+            status = os.stat(self._file)  # noqa: PTH116 -- a third of the cost
         except OSError:
-            return (id(self._environment()),)
-        return (
-            status.st_mtime_ns,
-            status.st_size,
-            status.st_ino,
-            status.st_mode,
-            id(self._environment()),
-        )
+            self._seen = (id(self._environment()),)
+        else:
+            self._seen = (
+                status.st_mtime_ns,
+                status.st_size,
+                status.st_ino,
+                status.st_mode,
+                id(self._environment()),
+            )
+        return self._seen
 
     def _reload(self) -> None:
         """A file that cannot be read keeps what was known: what had to be hidden stays hidden."""
@@ -186,6 +201,7 @@ class Secrets:
             yield entries
             data = msgspec.json.format(msgspec.json.encode(_File(entries)))
             write_private_file(self._path, data.decode() + "\n")
+        self._look()
 
 
 def _get_entry(entries: Mapping[str, SecretEntry], name: str) -> SecretEntry:

@@ -39,6 +39,7 @@ from .files import (
 from .names import format_session_name, parse_session_name
 from .ports import Web
 from .routing import Call, Endpoint
+from .views import WorkspaceFile
 from .visible_sessions import require_row, require_session
 
 MOST_FILES = 2_000
@@ -110,12 +111,6 @@ class ConversationDetail(msgspec.Struct, frozen=True, kw_only=True):
 
 class Deleted(msgspec.Struct, frozen=True):
     status: str = "deleted"
-
-
-class WorkspaceFile(msgspec.Struct, frozen=True):
-    name: str
-    path: str
-    size: int
 
 
 class FileContent(msgspec.Struct, frozen=True):
@@ -238,9 +233,12 @@ async def files_for(web: Web, principal: Principal, agent: str) -> list[Workspac
     if not web.people.may_talk(principal, agent):
         return []
     try:
-        return (await _list_visible(web, principal, agent))[:MOST_FILES]
+        found = await web.listings.get(
+            (principal, agent), lambda: _list_visible(web, principal, agent)
+        )
     except ToolError:
         return []
+    return found[:MOST_FILES]
 
 
 async def _list_visible(web: Web, principal: Principal, agent: str) -> list[WorkspaceFile]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import aclosing, suppress
 from typing import Any, Protocol
@@ -55,7 +56,9 @@ class DialectActions:
         self._socket = socket
         self.begun = anyio.Event()
         """Set when the conversation exists."""
-        self._stuck = anyio.Event()
+        self._gone = anyio.Event()
+        self._sending = 0
+        self._sending_since = 0.0
 
     @property
     def principal(self) -> Principal:
@@ -64,18 +67,24 @@ class DialectActions:
     async def send(self, message: dict[str, Any] | msgspec.Struct) -> None:
         """Send one frame. If the client is gone or does not read for STUCK_S, waits until the
         connection is closed."""
-        gone = False
-        with anyio.move_on_after(STUCK_S) as waiting:
-            try:
-                await self._socket.send_text(msgspec.json.encode(message).decode())
-            except WebSocketDisconnect:  # raised from this task, it would arrive as a group
-                gone = True
-        if gone or waiting.cancelled_caught:
-            self._stuck.set()
+        if not self._sending:
+            self._sending_since = time.monotonic()
+        self._sending += 1
+        try:
+            await self._socket.send_text(msgspec.json.encode(message).decode())
+        except WebSocketDisconnect:  # raised from this task, it would arrive as a group
+            self._gone.set()
             await anyio.sleep_forever()  # `run_while_valid` cancels this
+        finally:
+            self._sending -= 1
 
     async def wait_until_stuck(self) -> None:
-        await self._stuck.wait()
+        while not self._gone.is_set() and not self._is_stuck():
+            with anyio.move_on_after(STUCK_S / 2):  # a scope for each frame would cost more than it
+                await self._gone.wait()
+
+    def _is_stuck(self) -> bool:
+        return self._sending > 0 and time.monotonic() - self._sending_since > STUCK_S
 
     async def submit(self, body: Body, when: When = "steer") -> Receipt:
         chat = self.session.partition("/")[2].rpartition(":")[2]
@@ -265,9 +274,11 @@ async def _send_events(talk: DialectActions, dialect: Dialect, after: int) -> No
     while not await _is_visible(talk.web, talk.principal, talk.session):  # noqa: ASYNC110 -- the store tells
         await anyio.sleep(POLL_S)
     try:
-        async with aclosing(talk.web.door.follow(talk.session, talk.principal, after)) as items:
-            async for item in items:
-                for message in dialect.translate(item):
-                    await talk.send(await dialect.add_details(message, talk))
+        following = talk.web.door.follow_in_batches(talk.session, talk.principal, after)
+        async with aclosing(following) as batches:
+            async for batch in batches:
+                for item in batch:
+                    for message in dialect.translate(item):
+                        await talk.send(await dialect.add_details(message, talk))
     except DeskhandError as error:
         await talk.send({"type": "error", "message": to_sentence(str(error))})

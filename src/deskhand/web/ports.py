@@ -35,6 +35,7 @@ from .job_views import (
 )
 from .proposal_views import ProposalDetail, ProposalView
 from .setup_views import BotView, CheckView, Key, ProbeView, SetupView
+from .shared_result import SharedResult
 from .views import (
     AgentView,
     ChangeDetail,
@@ -52,6 +53,7 @@ from .views import (
     StatusView,
     ToolView,
     UndoneView,
+    WorkspaceFile,
 )
 
 MAX_PDF_WORKERS = 3
@@ -320,6 +322,8 @@ class Web(msgspec.Struct, frozen=True, kw_only=True):
     """Set when the service begins to stop. Streams end then, and clients reconnect later."""
     checkers: CapacityLimiter = msgspec.field(default_factory=make_check_limiter)
     """Limits how many JSON schema checks run at one time."""
+    listings: SharedResult[list[WorkspaceFile]] = msgspec.field(default_factory=SharedResult)
+    """The files of a workspace, for all clients that are told of them at the end of a turn."""
     pdf_limiter: CapacityLimiter = msgspec.field(
         default_factory=lambda: CapacityLimiter(MAX_PDF_WORKERS)
     )

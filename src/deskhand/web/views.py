@@ -271,3 +271,11 @@ class UndoneView(msgspec.Struct, frozen=True):
     message: str
     put_back: list[str]
     left: list[str]
+
+
+class WorkspaceFile(msgspec.Struct, frozen=True):
+    """A file as openagent-core's clients list them; its size is in bytes."""
+
+    name: str
+    path: str
+    size: int
