@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..tools.task_import import parse_computer_tasks
-from ..types.errors import JobInvalid
-from ..types.jobs import Job, validate_job
+from ..types.jobs import Job
 from ..types.labels import Label
 from .agent_computer_tools import HANDLED, make_rules, merge_providers
 from .jsonl import JsonlRecord
@@ -20,12 +19,10 @@ from .model import (
     ImportedHome,
     ImportedMemory,
     ImportedTaskList,
-    JobFound,
     format_count,
 )
 from .notes import FOR_THE_MODEL, describe_role
-from .operator_ai import WORKSPACE_FILES
-from .operator_use import unique_job_name
+from .reading import WORKSPACE_FILES, read_jobs, unique_job_name
 from .safe_files import COPY_IT, Tree, Unread, parse_json, to_utf8
 from .settings import ImportedKeys, read_config_keys, read_env_keys
 from .sqlite_reader import SqliteRows
@@ -76,7 +73,11 @@ def read(tree: Tree, now: float) -> ImportedHome:
     talks = tuple(_conversations(tree, sessions, name))
     tasks = tuple(_tasks(tree, sessions))
     memories = tuple(_memories(tree, name, f"{work}/memory")) if work else ()
-    jobs = tuple(_jobs(tree, f"{work}/cron.json")) if work else ()
+    jobs = (
+        tuple(read_jobs(tree, f"{work}/cron.json", _job, {"": _JOB}, ("id", "name")))
+        if work
+        else ()
+    )
     skills = tuple(_skills(tree, f"{work}/memory/skills", name)) if work else ()
     files = tree.read_texts(work, WORKSPACE_FILES) if work else {}
     config = _config(tree, keys, name)
@@ -303,35 +304,6 @@ def _skills(tree: Tree, folder: str, agent: str) -> Iterator[ImportedFolder]:
 
 
 # ---------------------------------------------------------------------- jobs
-
-
-def _jobs(tree: Tree, inner: str) -> Iterator[JobFound]:
-    if not tree.has_file(inner):
-        return
-    try:
-        found = tree.read_json(inner)
-    except Unread as error:
-        tree.note_unread(inner, error)
-        return
-    listed = (
-        found if isinstance(found, list) else found.get("jobs") if isinstance(found, dict) else None
-    )
-    if not isinstance(listed, list):
-        tree.notes.fail(inner, "it contains no list of jobs")
-        return
-    taken: set[str] = set()
-    for number, each in enumerate(listed, 1):
-        if not isinstance(each, Mapping):
-            tree.notes.leave_out(f"entry {number} of {inner}", "it is not a job")
-            continue
-        name = unique_job_name(str(each.get("id") or each.get("name") or "job"), taken)
-        tree.notes.count_unused_fields(f"jobs in {inner}", each, _JOB)
-        try:
-            yield JobFound(validate_job(_job(each, name)))
-        except JobInvalid as error:
-            tree.notes.leave_out(
-                f"{inner}: {name}", str(error), "create it again: deskhand jobs add"
-            )
 
 
 def _job(each: Mapping[str, Any], name: str) -> Job:

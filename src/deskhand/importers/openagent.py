@@ -21,14 +21,8 @@ from .model import (
     ImportedMemory,
     ImportedTaskList,
 )
-from .operator_ai import (
-    WHY_EMPTY,
-    note_skipped_messages,
-    note_unused_tables,
-    parse_time,
-    read_skills,
-)
-from .operator_use import parse_facts
+from .operator_ai import WHY_EMPTY, note_skipped_messages, note_unused_tables
+from .reading import parse_facts, parse_time, read_skills
 from .safe_files import COPY_IT, KEEP, Tree, Unread, parse_json
 from .settings import read_config_keys, read_env_variables, select_env_keys
 from .sqlite_reader import SqliteRows

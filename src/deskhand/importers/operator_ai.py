@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import Any, Literal
 
 from msgspec.structs import replace
@@ -18,7 +17,6 @@ from .jsonl import JsonlRecord
 from .model import (
     AgentFound,
     ImportedConversation,
-    ImportedFolder,
     ImportedHome,
     ImportedMemory,
     ImportedPerson,
@@ -27,14 +25,13 @@ from .model import (
     format_count,
 )
 from .notes import FOR_THE_MODEL, describe_role
+from .reading import BUNDLED, WORKSPACE_FILES, parse_time, plain_text, read_skills
 from .safe_files import KEEP, WHY_UNKNOWN, Tree, Unread, parse_json
 from .settings import ImportedKeys, read_config_keys, read_env_keys
 from .sqlite_reader import SqliteRows
 
 DATABASES = ("state/operator.db", "operator.db")
 HANDLED = ("env_file",)
-BUNDLED = frozenset({"skill-creator", "job-creator"})
-"""Skills that it brings along: what they tell is about it."""
 REASONS = {
     "SYSTEM.md": (
         "Deskhand has its own",
@@ -333,33 +330,12 @@ def _make_record(found: dict[str, Any], created_at: Any, by: str) -> JsonlRecord
     return None
 
 
-def plain_text(content: Any) -> str:
-    """The text of a message; what is no text in it is named, since it was not kept."""
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return ""
-    parts = [part for part in content if isinstance(part, dict)]
-    return "\n".join(
-        str(part["text"]) if isinstance(part.get("text"), str) else f"[{part.get('type')}]"
-        for part in parts
-    )
-
-
 def _parse_object(raw: Any) -> dict[str, Any]:
     with suppress(ValueError, RecursionError, TypeError):
         found = parse_json(raw)
         if isinstance(found, dict):
             return found
     return {}
-
-
-def parse_time(text: Any) -> float | None:
-    """A time as these systems write it, without a zone in UTC; None for anything else."""
-    with suppress(ValueError, OverflowError, TypeError):
-        at = datetime.fromisoformat(str(text))
-        return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
-    return None
 
 
 def _agents(tree: Tree, keys: ImportedKeys) -> tuple[AgentFound, ...]:
@@ -373,9 +349,6 @@ def _agents(tree: Tree, keys: ImportedKeys) -> tuple[AgentFound, ...]:
         )
         found.append(AgentFound(name, own, work))
     return tuple(found)
-
-
-WORKSPACE_FILES = ("RULES.md", "SOUL.md", "USER.md", "CODE.md", "AGENTS.md", "HEARTBEAT.md")
 
 
 def _jobs(tree: Tree) -> Iterator[JobFound]:
@@ -396,17 +369,3 @@ def _jobs(tree: Tree) -> Iterator[JobFound]:
         yield JobFound(
             parsed.job, {name: data for name, data in folder.files.items() if name != "JOB.md"}
         )
-
-
-def read_skills(tree: Tree, inner: str = "skills") -> Iterator[ImportedFolder]:
-    """The skills in a folder: folders with a SKILL.md. Those that the system itself brings along
-    are passed over."""
-    for entry in tree.entries(inner):
-        if (
-            entry.kind == "folder"
-            and entry.name not in BUNDLED
-            and tree.has_file(f"{inner}/{entry.name}/SKILL.md")
-        ):
-            folder = tree.read_folder(f"{inner}/{entry.name}")
-            if folder is not None:
-                yield folder

@@ -14,13 +14,19 @@ from typing import Any
 
 from ..config.keys import set_value
 from ..config.parse import parse_value
-from ..types.errors import JobInvalid
-from ..types.jobs import Job, validate_job
+from ..types.jobs import Job
 from .jsonl import JsonlRecord
-from .model import AgentFound, ImportedConversation, ImportedHome, ImportedMemory, JobFound
+from .model import AgentFound, ImportedConversation, ImportedHome, ImportedMemory
 from .notes import FOR_THE_MODEL, describe_role
-from .operator_ai import WORKSPACE_FILES, parse_time, read_skills
 from .operator_use_channels import HANDLED, PLATFORMS, Bot, convert_channels, parse_chat_address
+from .reading import (
+    WORKSPACE_FILES,
+    parse_facts,
+    parse_time,
+    read_jobs,
+    read_notes,
+    read_skills,
+)
 from .safe_files import Tree, Unread
 from .settings import read_config_keys, read_env_variables, take_env_keys
 
@@ -52,7 +58,6 @@ REASONS = {
 }
 PREFIX = "OPERATOR_"
 _DAY = re.compile(r"\d{2}-\d{2}-\d{4}")
-_DAILY = re.compile(r"\d{4}-\d{2}-\d{2}\.md")
 _LINE = frozenset({"role", "content", "id", "name", "params"})
 _METADATA = frozenset({"type", "id", "created_at", "updated_at"})
 _JOB = frozenset({"name", "enabled", "schedule", "payload", "delete_after_run"})
@@ -80,7 +85,14 @@ def read(tree: Tree, now: float) -> ImportedHome:
         for skill in read_skills(tree, f"{home}/skills")
     }
     agents = tuple(_agent(tree, name, homes.get(name, "")) for name in names)
-    jobs = tuple(_jobs(tree, bots, names))
+    jobs = tuple(
+        read_jobs(
+            tree,
+            "crons.json",
+            lambda each, name: _job(each, name, bots, names),
+            {"": _JOB, "schedule": _SCHEDULE, "payload": _PAYLOAD},
+        )
+    )
     memories = tuple(
         memory for name, home in homes.items() for memory in _memories(tree, name, home)
     )
@@ -248,22 +260,8 @@ def _agent(tree: Tree, name: str, home: str) -> AgentFound:
     if not home:
         return AgentFound(name)
     return AgentFound(
-        name, {}, tree.read_texts(home, WORKSPACE_FILES), dict(_read_notes(tree, home))
+        name, {}, tree.read_texts(home, WORKSPACE_FILES), dict(read_notes(tree, home))
     )
-
-
-def _read_notes(tree: Tree, home: str) -> Iterator[tuple[str, bytes]]:
-    """knowledge/ and the daily logs memory/YYYY-MM-DD.md, by their paths in the workspace."""
-    if tree.has_folder(f"{home}/knowledge") and (folder := tree.read_folder(f"{home}/knowledge")):
-        for path, data in folder.files.items():
-            yield f"knowledge/{path}", data
-    for entry in tree.entries(f"{home}/memory"):
-        inner = f"{home}/memory/{entry.name}"
-        if _DAILY.fullmatch(entry.name) and tree.has_file(inner):
-            try:
-                yield f"memory/{entry.name}", tree.read_bytes(inner)
-            except Unread as error:
-                tree.note_unread(inner, error)
 
 
 def _memories(tree: Tree, agent: str, home: str) -> Iterator[ImportedMemory]:
@@ -282,70 +280,7 @@ def _memories(tree: Tree, agent: str, home: str) -> Iterator[ImportedMemory]:
                 )
 
 
-def parse_facts(files: Mapping[str, str]) -> Iterator[str]:
-    """The facts in a file of notes: each item of a list, each paragraph; short ones with the
-    heading above them."""
-    for text in files.values():
-        heading = ""
-        paragraph = list[str]()
-        for line in [*text.splitlines(), ""]:
-            plain = line.strip()
-            if (
-                plain.startswith("#")
-                or not plain
-                or plain[:2] in ("- ", "* ")
-                or plain in ("---", "***")
-            ):
-                if paragraph:
-                    yield _with_heading(heading, " ".join(paragraph))
-                paragraph = [plain[2:].strip()] if plain[:2] in ("- ", "* ") else []
-                heading = plain.lstrip("# ").strip() if plain.startswith("#") else heading
-            elif not (plain.startswith("(") and plain.endswith(")")) and not plain.startswith(
-                "*This file"
-            ):
-                paragraph.append(plain)
-
-
-def _with_heading(heading: str, text: str) -> str:
-    return f"{heading}: {text}" if heading and len(text) < 60 else text
-
-
 # ---------------------------------------------------------------------- jobs
-
-
-def _jobs(tree: Tree, bots: Mapping[str, Bot], agents: list[str]) -> Iterator[JobFound]:
-    if not tree.has_file("crons.json"):
-        return
-    try:
-        found = tree.read_json("crons.json")
-    except Unread as error:
-        tree.note_unread("crons.json", error)
-        return
-    listed = found.get("jobs", []) if isinstance(found, dict) else found
-    if not isinstance(listed, list):
-        tree.notes.fail("crons.json", "it contains no list of jobs")
-        return
-    taken: set[str] = set()
-    for number, each in enumerate(listed, 1):
-        if not isinstance(each, Mapping):
-            tree.notes.leave_out(f"entry {number} of crons.json", "it is not a job")
-            continue
-        name = unique_job_name(str(each.get("name") or each.get("id") or "job"), taken)
-        _count_fields(tree, each)
-        try:
-            yield JobFound(validate_job(_job(each, name, bots, agents)))
-        except (JobInvalid, TypeError, ValueError, AttributeError, OverflowError, OSError) as error:
-            said = f"crons.json: {each.get('name') or each.get('id')}"
-            tree.notes.leave_out(said, str(error), "create it again: deskhand jobs add")
-
-
-def _count_fields(tree: Tree, each: Mapping[str, Any]) -> None:
-    tree.notes.count_unused_fields("jobs in crons.json", each, _JOB)
-    for part, used in (("schedule", _SCHEDULE), ("payload", _PAYLOAD)):
-        inner = each.get(part)
-        tree.notes.count_unused_fields(
-            f"jobs in crons.json ({part})", inner if isinstance(inner, Mapping) else {}, used
-        )
 
 
 def _job(each: Mapping[str, Any], name: str, bots: Mapping[str, Bot], agents: list[str]) -> Job:
@@ -382,15 +317,3 @@ def _job(each: Mapping[str, Any], name: str, bots: Mapping[str, Bot], agents: li
         delete_after_run=bool(each.get("delete_after_run")) or once,
         enabled=bool(each.get("enabled", True)),
     )
-
-
-def unique_job_name(text: str, taken: set[str]) -> str:
-    """A name that a job's folder can have, and none has yet."""
-    plain = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:50] or "job"
-    name = next(
-        name
-        for n in range(1, 100_000)
-        if (name := plain if n == 1 else f"{plain}-{n}") not in taken
-    )
-    taken.add(name)
-    return name
