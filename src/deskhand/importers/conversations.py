@@ -21,7 +21,7 @@ from ..types.people import GUEST, OWNER_NAME
 from ..users.users import LocalPeople
 from .jsonl import Commits, JsonlReader
 from .ledger import Moved, compute_mark, set_conversation_progress
-from .model import ImportedHome
+from .model import ImportedConversation, ImportedHome
 from .plan import NewTalk
 
 COMMIT_BATCH = 200
@@ -52,11 +52,11 @@ def resolve_speakers(
     return speakers
 
 
-def _default_speaker(found: ImportedHome, job: str) -> Principal:
+def _default_speaker(found: ImportedHome, talk: ImportedConversation) -> Principal:
     """Who spoke when a line does not say so."""
-    if job:
-        return Principal(f"job:{job}", (), "clock", OWNER_NAME)
-    if found.system in ("agent_computer", "openagent-core"):  # only one person uses these
+    if talk.job:
+        return Principal(f"job:{talk.job}", (), "clock", OWNER_NAME)
+    if talk.own or found.system in ("agent_computer", "openagent-core"):  # these have one user
         return Principal(OWNER_NAME, ("owner",))
     return Principal(f"{found.system}:unknown", (GUEST,))
 
@@ -77,7 +77,7 @@ async def write_conversation(
     somebody else writes to the session at that moment.
     """
     talk = new.conversation
-    speaker = _default_speaker(found, talk.job)
+    speaker = _default_speaker(found, talk)
     source = f"{found.system}, {talk.key}"
     reader = JsonlReader(speaker, new.place, source, talk.at or now, speakers)
     read = reader.make_commits(talk.lines[new.first :])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ..types.errors import ConfigError
-from . import agent_computer, openagent, operator_ai, operator_use
+from . import agent_computer, hermes, nanobot, openagent, operator_ai, operator_use
 from .model import ImportedHome, System
 from .safe_files import Tree, Unread
 
@@ -15,6 +15,8 @@ USUAL_FOLDERS = (
     ".operator",
     ".operator-use",
     ".operator_use",
+    ".nanobot",
+    ".hermes",
     "agent_computer",
     "openagent",
     ".openagent",
@@ -25,6 +27,8 @@ READERS: Mapping[System, Callable[[Tree, float], ImportedHome]] = {
     "operator-use": operator_use.read,
     "agent_computer": agent_computer.read,
     "openagent-core": openagent.read,
+    "nanobot": nanobot.read,
+    "hermes": hermes.read,
 }
 KNOWN_HOMES = (
     "~/.operator of operator-ai, ~/.operator-use of operator-use, a folder of "
@@ -52,6 +56,10 @@ def _detect_from_names(tree: Tree) -> System | None:
     config = _config(tree)
     if "operator.yaml" in names or tree.kind("state/operator.db"):
         return "operator-ai"
+    if _is_hermes(names):
+        return "hermes"
+    if _is_nanobot(names, in_workspace, config):
+        return "nanobot"
     if names & {"crons.json", "workspaces", "restart.json"} or _is_operator_use(config):
         return "operator-use"
     if "config.json" in names and (
@@ -76,6 +84,28 @@ def _is_operator_use(config: dict[str, Any]) -> bool:
     agents = config.get("agents")
     lists = isinstance(agents, dict) and ("list" in agents or "defaults" in agents)
     return "agent" not in config and (lists or "bindings" in config or "channels" in config)
+
+
+def _is_hermes(names: Collection[str]) -> bool:
+    known = {"state.db", "memories", "SOUL.md", "cron", "platforms"}
+    return "config.yaml" in names and not known.isdisjoint(names)
+
+
+def _is_nanobot(
+    names: Collection[str], in_workspace: Collection[str], config: dict[str, Any]
+) -> bool:
+    """It has `agents` with defaults alone, which say a model as a text; operator-use has a map
+    there."""
+    if not {"crons.json", "workspaces"}.isdisjoint(names) or "agent" in config:
+        return False
+    agents = config.get("agents")
+    defaults = agents.get("defaults") if isinstance(agents, dict) else None
+    if isinstance(agents, dict) and isinstance(defaults, dict):
+        says_a_model = isinstance(defaults.get("model"), str) or "modelPreset" in defaults
+        return says_a_model and "list" not in agents and "bindings" not in config
+    return (
+        not config and "config.json" in names and not {"cron", ".nanobot"}.isdisjoint(in_workspace)
+    )
 
 
 def find_homes_in(person: Path, here: Path | None = None) -> Iterator[tuple[System, Path]]:

@@ -13,7 +13,15 @@ from ..types.options import SessionOptions
 from ..types.tasks import Task
 from .jsonl import JsonlRecord
 
-System = Literal["operator-ai", "operator-use", "agent_computer", "openagent-core"]
+System = Literal[
+    "operator-ai",
+    "operator-use",
+    "agent_computer",
+    "openagent-core",
+    "nanobot",
+    "hermes",
+    "openclaw",
+]
 
 
 class LeftOut(msgspec.Struct, frozen=True):
@@ -52,7 +60,8 @@ class ImportedConversation(msgspec.Struct, frozen=True):
     """A conversation. `key` is the source's own name of it, `agent` theirs. `place` is where it
     goes on, None where no channel of ours leads there. A `JsonlRecord.by` names who spoke: the name
     of a Person, or `channel:id`. `group`: several people read there. `job`: nobody spoke, but a job
-    did. `at` is when it was held, where its lines do not say. `options` is how it was held."""
+    did. `at` is when it was held, where its lines do not say. `options` is how it was held. `own`:
+    it was held in a terminal or on a page, where nobody but the owner writes."""
 
     key: str
     agent: str
@@ -62,6 +71,7 @@ class ImportedConversation(msgspec.Struct, frozen=True):
     job: str = ""
     at: float | None = None
     options: SessionOptions | None = None
+    own: bool = False
 
 
 class JobFound(msgspec.Struct, frozen=True):

@@ -4,6 +4,7 @@ skills/."""
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Literal
@@ -30,6 +31,8 @@ from .safe_files import KEEP, WHY_UNKNOWN, Tree, Unread, parse_json
 from .settings import ImportedKeys, read_config_keys, read_env_keys
 from .sqlite_reader import SqliteRows
 
+MANY_COLUMNS = 10
+"""More of one table are not named one by one."""
 DATABASES = ("state/operator.db", "operator.db")
 HANDLED = ("env_file",)
 REASONS = {
@@ -135,9 +138,14 @@ def note_unused_tables(
 ) -> None:
     """Note the tables and columns that hold something and were not read; `reasons` are (why, what
     to do) by table."""
-    for table, column, number in rows.find_unused():
-        what = f"the column {column} of the table {table}" if column else f"the table {table}"
+    unused = list(rows.find_unused())
+    many = Counter(table for table, column, _ in unused if column)
+    for table, column, number in unused:
         why, todo = reasons.get(table, ("", ""))
+        if column and many[table] > MANY_COLUMNS:
+            tree.notes.count_left_out(f"columns of the table {table}", why or WHY_UNKNOWN)
+            continue
+        what = f"the column {column} of the table {table}" if column else f"the table {table}"
         tree.notes.leave_out(f"{what} ({format_count(number, 'row')})", why or WHY_UNKNOWN, todo)
 
 

@@ -111,13 +111,12 @@ def _is_supported(
                 f"deskhand channels add {platform}",
             )
         return False
-    for name in said:
-        if name not in _USED:
-            notes.leave_out(
-                f"{name} of {where}",
-                "Deskhand has no such setting of a channel",
-                "see docs/telegram.md",
-            )
+    if unused := [name for name in said if name not in _USED]:
+        notes.leave_out(
+            f"{', '.join(unused)} of {where}",
+            "Deskhand has no such setting of a channel",
+            "see docs/telegram.md",
+        )
     return True
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,12 @@ import msgspec
 
 from ..config import keys
 from ..config.config import parse_config, translate_config
-from ..config.foreign_keys import SECRET_NOTE, to_snake_case
+from ..config.foreign_keys import (
+    FOREIGN_PROVIDER_NAMES,
+    SECRET_NOTE,
+    normalize_model_name,
+    to_snake_case,
+)
 from ..config.parse import parse_data, parse_env
 from ..types.errors import ConfigError
 from .safe_files import Tree
@@ -156,6 +161,120 @@ def explain_unknown_key(path: str) -> tuple[str, str]:
     plain = snake_path(path)
     found = (said for pattern, said in REASONS.items() if fnmatchcase(plain, pattern))
     return next(found, (NO_SUCH_KEY, "see docs/configuration.md"))
+
+
+def select_keys(tree: Tree, inner: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Of these keys of ours, made from a file of another system, those that such a file may set,
+    with values of their types; the others are noted."""
+    return _select_valid(tree, inner, _select_taken(tree, dict(config), ()))
+
+
+def note_unused_keys(
+    tree: Tree,
+    raw: Mapping[str, Any],
+    used: Collection[str],
+    reasons: Mapping[str, tuple[str, str]] | None = None,
+) -> None:
+    """Note all keys that say something and fit none of the patterns in `used`: those of one section
+    together. `reasons` are (why, what to do) by patterns of paths in snake_case."""
+    sections: dict[tuple[str, str, str], list[str]] = {}
+    for path, value in _iter_leaves(raw):
+        plain = ".".join(map(to_snake_case, path))
+        if value in (None, "", [], {}) or any(fnmatchcase(plain, each) for each in used):
+            continue
+        said = (reasons or {}).items()
+        why, todo = next(
+            (each for pattern, each in said if fnmatchcase(plain, pattern)),
+            (NO_SUCH_KEY, "see docs/configuration.md"),
+        )
+        sections.setdefault((".".join(path[:-1]), why, todo), []).append(path[-1])
+    for (section, why, todo), names in sections.items():
+        tree.notes.leave_out(f"{section}: {', '.join(names)}" if section else names[0], why, todo)
+
+
+def _iter_leaves(
+    data: Mapping[str, Any], at: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """(path, value) of everything that is no map."""
+    for name, value in data.items():
+        path = (*at, str(name))
+        if isinstance(value, Mapping) and value:
+            yield from _iter_leaves(value, path)
+        else:
+            yield path, value
+
+
+def join_provider(model: Any, provider: Any = "") -> str:
+    """`provider/model` as we write it; '' for nothing. A model that begins with its provider keeps
+    it."""
+    name, where = str(model or "").strip(), to_snake_case(str(provider or "").strip())
+    where = FOREIGN_PROVIDER_NAMES.get(where, where)
+    if not name:
+        return ""
+    known = normalize_model_name(name)
+    if where in ("", "auto") or known.startswith(f"{where}/"):
+        return known
+    return f"{where}/{name}"
+
+
+def provider_variable(provider: str) -> str:
+    """The variable for the key of a provider."""
+    plain = to_snake_case(provider)
+    ours = FOREIGN_PROVIDER_NAMES.get(plain, plain)
+    name = "AZURE_OPENAI" if ours == "azure" else re.sub(r"\W", "_", ours).upper()
+    return f"{name}_API_KEY"
+
+
+def snake_fields(value: Any) -> dict[str, Any]:
+    """A section with its keys in snake_case; {} for anything else."""
+    if not isinstance(value, Mapping):
+        return {}
+    return {to_snake_case(str(name)): each for name, each in value.items()}
+
+
+def add_address(config: dict[str, Any], provider: str, address: Any) -> None:
+    """Note in this configuration where a provider is. `select_keys` looks at the address."""
+    if address:
+        ours = FOREIGN_PROVIDER_NAMES.get(provider, provider)
+        config.setdefault("providers", {})[ours] = {"base_url": str(address)}
+
+
+def take_key(tree: Tree, secrets: dict[str, str], variable: str, value: Any) -> None:
+    """Add a key to the secrets; what stands in place of one is noted."""
+    text = value.strip() if isinstance(value, str) else ""
+    if text and not _STAND_IN.fullmatch(text):
+        secrets[variable] = text
+    elif value:
+        tree.notes.leave_out(
+            f"the key {variable}",
+            "the file names a variable, or a word in place of a key",
+            f"put {variable} into Deskhand's own .env",
+        )
+
+
+def thinking_level(tree: Tree, where: str, effort: Any) -> str:
+    """How hard a model thinks, in our words; '' for what we have no word for, which is noted."""
+    said = str(effort or "").lower()
+    if said and said not in _LEVELS:
+        tree.notes.leave_out(
+            f"{where}: {said}",
+            "Deskhand has no such level",
+            "deskhand config set defaults.thinking high",
+        )
+    return _LEVELS.get(said, "")
+
+
+_STAND_IN = re.compile(r"\$\{?\w+\}?|dummy|EMPTY|ADD_KEY_HERE|your[-_ ].*", re.IGNORECASE)
+_LEVELS = {
+    "none": "off",
+    "off": "off",
+    "minimal": "low",
+    "low": "low",
+    "medium": "medium",
+    "high": "high",
+    "xhigh": "max",
+    "max": "max",
+}
 
 
 def _read(tree: Tree, inner: str) -> dict[str, Any]:
