@@ -60,8 +60,9 @@ def import_(  # noqa: PLR0913 -- one parameter for each option
     as_json: bool,
     config: str | None,
 ) -> None:
-    """Import from operator-ai, operator-use, agent_computer or openagent-core: agents, settings,
-    users, conversations, jobs, memories, stored values, skills, tasks and notes.
+    """Import from OpenClaw, Hermes Agent, nanobot, operator-ai, operator-use, agent_computer or
+    openagent-core: agents, settings, users, conversations, jobs, memories, stored values, skills,
+    tasks and notes.
 
     Without a folder, the usual places are searched. Without --yes, it only reports what it would
     import, change and leave out, with the reasons. You can run it any number of times: nothing is
@@ -70,6 +71,7 @@ def import_(  # noqa: PLR0913 -- one parameter for each option
     \b
     Examples:
       deskhand import
+      deskhand import ~/.openclaw --yes
       deskhand import ~/.operator --me ann --yes
     """
     settings = load_settings(config)

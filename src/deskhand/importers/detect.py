@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..types.errors import ConfigError
-from . import agent_computer, hermes, nanobot, openagent, operator_ai, operator_use
+from . import agent_computer, hermes, nanobot, openagent, openclaw, operator_ai, operator_use
 from .model import ImportedHome, System
 from .safe_files import Tree, Unread
 
@@ -17,11 +17,12 @@ USUAL_FOLDERS = (
     ".operator_use",
     ".nanobot",
     ".hermes",
+    *openclaw.FOLDERS,
     "agent_computer",
     "openagent",
     ".openagent",
 )
-"""Where they lie, from a person's home; the last two are put anywhere."""
+"""Where they lie, from a person's home; the last three are put anywhere."""
 READERS: Mapping[System, Callable[[Tree, float], ImportedHome]] = {
     "operator-ai": operator_ai.read,
     "operator-use": operator_use.read,
@@ -29,10 +30,11 @@ READERS: Mapping[System, Callable[[Tree, float], ImportedHome]] = {
     "openagent-core": openagent.read,
     "nanobot": nanobot.read,
     "hermes": hermes.read,
+    "openclaw": openclaw.read,
 }
 KNOWN_HOMES = (
-    "~/.operator of operator-ai, ~/.operator-use of operator-use, a folder of "
-    "agent_computer (config.json with"
+    "~/.operator of operator-ai, ~/.operator-use of operator-use, ~/.openclaw of OpenClaw, "
+    "~/.hermes of Hermes Agent, ~/.nanobot of nanobot, a folder of agent_computer (config.json with"
     " sessions/), or one of openagent-core (agent.db with workspace/)"
 )
 
@@ -56,6 +58,8 @@ def _detect_from_names(tree: Tree) -> System | None:
     config = _config(tree)
     if "operator.yaml" in names or tree.kind("state/operator.db"):
         return "operator-ai"
+    if not names.isdisjoint(openclaw.CONFIGS) or tree.kind(openclaw.STATE):
+        return "openclaw"
     if _is_hermes(names):
         return "hermes"
     if _is_nanobot(names, in_workspace, config):

@@ -1,0 +1,590 @@
+"""Reads the home of OpenClaw (2026.1 to 2026.9; also as Clawdbot and Moltbot): its configuration,
+agents/, cron/, credentials/, state/ and the workspaces.
+
+It kept conversations, jobs and who may write in files first, and in databases later. A home may
+hold remains of both: all are read, and the database counts where both know something.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec.structs import replace
+
+from ..config.parse import parse_data
+from ..types.errors import ConfigError
+from ..types.jobs import Job
+from ..types.messages import clean_text
+from .model import AgentFound, ImportedHome, ImportedMemory, ImportedPerson, JobFound
+from .openclaw_sessions import Sessions
+from .operator_use_channels import Bot, convert_channels, parse_chat_address
+from .reading import convert_jobs, parse_facts, read_jobs, read_skills
+from .safe_files import KEEP, Tree, Unread, parse_json
+from .settings import (
+    ImportedKeys,
+    add_address,
+    join_provider,
+    note_unused_keys,
+    provider_variable,
+    read_env_variables,
+    select_keys,
+    snake_fields,
+    take_env_keys,
+    take_key,
+    thinking_level,
+)
+from .sqlite_reader import SqliteRows
+
+CONFIGS = ("openclaw.json", "clawdbot.json", "moltbot.json", "moldbot.json")
+FOLDERS = (".openclaw", ".clawdbot", ".moltbot", ".moldbot")
+STATE = "state/openclaw.sqlite"
+MAIN = "main"
+PROGRAM_STATE = "state of its program"
+REASONS = {
+    "agents/*/agent/openclaw-agent.sqlite*": (PROGRAM_STATE, ""),
+    "agents/*/agent*": (PROGRAM_STATE, ""),
+    "agents/*/sessions/*": ("older copies of conversations", KEEP),
+    "credentials/*allowFrom*": ("Deskhand has no such channel yet", ""),
+    "credentials*": ("signing in does not move", "sign in again"),
+    "cron*": ("what its jobs have said", ""),
+    "state*": (PROGRAM_STATE, ""),
+    "devices*": ("Deskhand has no other devices", ""),
+    "nodes*": ("Deskhand has no other devices", ""),
+    "identity*": (PROGRAM_STATE, ""),
+    "exec-approvals.json": ("Deskhand asks by its own rules", "see docs/policy.md"),
+    "logs*": ("logs of OpenClaw", ""),
+    "media*": ("files of messages; conversations name them", KEEP),
+    "browser*": ("the profile of its browser", ""),
+    "sandboxes*": (PROGRAM_STATE, ""),
+    "extensions*": ("a plugin for OpenClaw cannot run here", "rewrite it: docs/extending.md"),
+    "hooks*": ("a hook for OpenClaw cannot run here", "rewrite it: docs/extending.md"),
+    "canvas*": ("Deskhand has no canvas", KEEP),
+    "memory*": ("search indexes; Deskhand makes its own", ""),
+    "*.bak*": ("an older copy", ""),
+    "workspace*/memory/*.json": (PROGRAM_STATE, ""),
+    "workspace*/BOOTSTRAP.md": ("what was to be done at its first start", ""),
+    "workspace*/BOOT.md": ("what it was to do at each start", "make a job of it: deskhand jobs"),
+    "workspace*": ("files of a workspace stay where they are", KEEP),
+}
+TOLD = ("SOUL.md", "AGENTS.md", "USER.md", "HEARTBEAT.md")
+ALSO_TOLD = {"IDENTITY.md": "SOUL.md", "TOOLS.md": "AGENTS.md"}
+"""Files that Deskhand does not read by themselves: where their words go."""
+_USED_KEYS = (
+    "meta*",
+    "wizard*",
+    "env.*",
+    "agent.model*",
+    "agent.workspace",
+    "agents.defaults.workspace",
+    "agents.defaults.model*",
+    "agents.defaults.thinking_default",
+    "agents.defaults.user_timezone",
+    "agents.list",
+    "agents.entries.*",
+    "bindings",
+    "models.providers.*.base_url",
+    "models.providers.*.api_key*",
+    "models.providers.*.models",
+    "models.providers.*.api",
+    "models.mode",
+    "channels.*",
+    "telegram.*",
+    "session.identity_links.*",
+    "auth.profiles.*",
+    "auth.order.*",
+)
+_KEY_REASONS = {
+    "gateway*": ("Deskhand listens on this machine only", "see docs/serve.md"),
+    "hooks*": ("a hook for OpenClaw cannot run here", "see docs/extending.md"),
+    "mcp*": ("Deskhand does not use MCP servers yet", ""),
+    "plugins*": ("a plugin for OpenClaw cannot run here", "see docs/extending.md"),
+    "skills*": ("skills are imported without their settings", ""),
+    "tools*": ("Deskhand has its own tools and rules", "see docs/policy.md"),
+    "browser*": ("Deskhand browses in its own way", ""),
+    "messages.tts*": ("Deskhand does not turn text into speech yet", ""),
+    "commands*": ("an import cannot make anybody an owner", "deskhand users"),
+    "agents.defaults.heartbeat*": ("the heartbeat is a job here", "see docs/heartbeat.md"),
+}
+_AGENT_KEYS = frozenset({"id", "default", "name", "workspace", "agent_dir", "model", "identity"})
+_JOB_FIELDS = {
+    "": {
+        *("id", "name", "description", "enabled", "schedule", "payload", "delivery", "state"),
+        *("agentId", "deleteAfterRun", "createdAtMs", "updatedAtMs", "sessionTarget"),
+        *("sessionKey", "wakeMode", "isolation"),
+    }
+}
+_DAILY = re.compile(r"\d{4}-\d{2}-\d{2}[\w.-]*\.md")
+_TOKEN = re.compile(
+    r"""
+      "(?:[^"\\]|\\.)*"
+    | '(?:[^'\\]|\\.)*'
+    | //[^\n]*
+    | /\*(?:[^*]|\*(?!/))*\*/
+    | [\t:]
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_HINT = re.compile(r"\s*(- )?\*\*[^*]+:\*\*\s*(_\(.*\)_)?\s*|\s*_\(.*\)_\s*")
+"""A line of a form that nobody filled in."""
+
+
+def read(tree: Tree, now: float) -> ImportedHome:
+    """All that this home holds; what cannot be read is in `broken`."""
+    raw = _read_config(tree)
+    agents = _agents(tree, raw)
+    keys = _convert_settings(tree, raw, agents)
+    state = _State(tree)
+    keys.raw, keys.agents = _channels(tree, raw, agents, state)
+    names = list(agents)
+    channels, bots = convert_channels(tree.notes, keys, names)
+    if channels:
+        keys.config["channels"] = channels
+    homes = {name: _workspace(tree, raw, name, names[0], each) for name, each in agents.items()}
+    sessions = Sessions(tree, bots)
+    talks = tuple(talk for name in names for talk in sessions.read(name))
+    memories = tuple(each for name in names for each in _memories(tree, name, homes[name]))
+    skills = {
+        skill.name: skill
+        for folder in ("skills", *(f"{home}/skills" for home in homes.values() if home))
+        for skill in read_skills(tree, folder)
+    }
+    found = tuple(
+        AgentFound(name, {}, _told(tree, home), dict(_notes(tree, home)) if home else {})
+        for name, home in homes.items()
+    )
+    jobs = tuple(_jobs(tree, state, bots, names[0]))
+    tree.leave_out_rest(REASONS)
+    return ImportedHome(
+        "openclaw",
+        "",
+        str(tree.root),
+        keys.config,
+        keys.secrets,
+        found,
+        tuple(_people(raw)),
+        talks,
+        jobs,
+        memories,
+        skills=tuple(skills.values()),
+        left_out=tree.notes.all_left_out(),
+        changed=tree.notes.all_changed(),
+        broken=tree.notes.all_broken(),
+        trusted=tree.is_private(
+            *(each for each in (*CONFIGS, "agents", *homes.values()) if each and tree.has(each))
+        ),
+    )
+
+
+# ---------------------------------------------------------------------- settings
+
+
+def _read_config(tree: Tree) -> dict[str, Any]:
+    name = next((each for each in CONFIGS if tree.has_file(each)), "")
+    if not name:
+        return {}
+    try:
+        return parse_data(strip_json5(tree.read_text(name)), tree.root / name)
+    except ConfigError as error:
+        tree.note_unread(name, error)
+        return {}
+
+
+def strip_json5(text: str) -> str:
+    """JSON with comments and bare names (JSON5, json5.org), such that a reader of YAML takes it."""
+    instead = {"/": " ", "\t": " ", ":": ": "}
+    return _TOKEN.sub(lambda match: instead.get(match[0][0], match[0]), text)
+
+
+def _agents(tree: Tree, raw: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The settings of each agent by its id, the default one first."""
+    section = snake_fields(raw.get("agents"))
+    listed = section.get("list") or snake_fields(raw.get("routing")).get("agents")
+    found: dict[str, dict[str, Any]] = {}
+    for each in listed if isinstance(listed, list) else ():
+        one = snake_fields(each)
+        if one.get("id"):
+            found[str(one["id"])] = one
+    entries = section.get("entries")
+    for id_, each in entries.items() if isinstance(entries, Mapping) else ():
+        found[str(id_)] = snake_fields(each)
+    for entry in tree.entries("agents"):
+        if entry.kind == "folder":
+            found.setdefault(entry.name, {})
+    if not found:
+        found[MAIN] = {}
+    first = next((id_ for id_, each in found.items() if each.get("default")), "")
+    first = first or (MAIN if MAIN in found else next(iter(found)))
+    return {first: found.pop(first), **found}
+
+
+def _convert_settings(
+    tree: Tree, raw: Mapping[str, Any], agents: Mapping[str, Mapping[str, Any]]
+) -> ImportedKeys:
+    """Its settings as keys of ours, and its keys as secrets."""
+    variables = _variables(tree, raw)
+    secrets = take_env_keys(tree, variables)
+    config: dict[str, Any] = {}
+    providers = snake_fields(raw.get("models")).get("providers")
+    for name, each in providers.items() if isinstance(providers, Mapping) else ():
+        one = snake_fields(each)
+        add_address(config, str(name), one.get("base_url"))
+        if one.get("api_key"):
+            value = _resolve_secret(tree, f"the key of {name}", one["api_key"], variables)
+            take_key(tree, secrets, provider_variable(str(name)), value)
+    for agent in agents:
+        _read_auth(tree, agent, secrets)
+    section = snake_fields(raw.get("agents"))
+    defaults = snake_fields(section.get("defaults")) or snake_fields(raw.get("agent"))
+    own: dict[str, Any] = {}
+    if models := _models(defaults.get("model")):
+        own["models"] = models
+    where = "agents.defaults.thinkingDefault"
+    if level := thinking_level(tree, where, defaults.get("thinking_default")):
+        own["thinking"] = level
+    if own:
+        config["defaults"] = own
+    if defaults.get("user_timezone"):
+        config["timezone"] = defaults["user_timezone"]
+    for agent, settings in agents.items():
+        if models := _models(settings.get("model")):
+            config.setdefault("agents", {})[agent] = {"models": models}
+        tree.notes.count_unused_fields(f"settings of agent {agent}", settings, _AGENT_KEYS)
+    note_unused_keys(tree, raw, _USED_KEYS, _KEY_REASONS)
+    return ImportedKeys({}, {}, select_keys(tree, "openclaw.json", config), secrets)
+
+
+def _models(given: Any) -> list[str]:
+    """The models of `model`: a text, or the first one and those that stand in for it."""
+    one = {"primary": given} if isinstance(given, str) else snake_fields(given)
+    rest = one.get("fallbacks")
+    found = [one.get("primary"), *(rest if isinstance(rest, list) else ())]
+    return [name for each in dict.fromkeys(found) if (name := join_provider(each))]
+
+
+def _variables(tree: Tree, raw: Mapping[str, Any]) -> dict[str, str]:
+    """All variables that it sets: in `env` of the configuration and in .env."""
+    env = raw.get("env")
+    env = env if isinstance(env, Mapping) else {}
+    inner = env.get("vars")
+    given = {**env, **(inner if isinstance(inner, Mapping) else {})}
+    found = {
+        str(name): value
+        for name, value in given.items()
+        if isinstance(value, str) and re.fullmatch(r"[A-Z][A-Z0-9_]*", str(name))
+    }
+    return found | read_env_variables(tree, "")
+
+
+def _resolve_secret(tree: Tree, what: str, given: Any, variables: Mapping[str, str]) -> str:
+    """The secret, which may be named: as a variable, or as a reference. '' where it is not in this
+    home, which is noted."""
+    name = given if isinstance(given, str) else ""
+    if isinstance(given, Mapping):
+        name = str(given.get("id") or "") if given.get("source") == "env" else ""
+    plain = name.removeprefix("${").removesuffix("}")
+    if plain in variables:
+        return variables[plain]
+    if isinstance(given, str) and not re.fullmatch(r"[A-Z][A-Z0-9_]*_[A-Z0-9_]*", plain):
+        return given
+    where = f"it is in the variable {plain}" if plain else "it is kept elsewhere"
+    tree.notes.leave_out(what, where, "put it into Deskhand's own .env")
+    return ""
+
+
+def _read_auth(tree: Tree, agent: str, secrets: dict[str, str]) -> None:
+    """The keys of an agent's profiles; who signed in has to do that again."""
+    inner = f"agents/{agent}/agent/auth-profiles.json"
+    stores: list[Any] = []
+    if tree.has_file(inner):
+        try:
+            stores.append(tree.read_json(inner))
+        except Unread as error:
+            tree.note_unread(inner, error)
+    database = f"agents/{agent}/agent/openclaw-agent.sqlite"
+    for _, store in _rows(tree, database, "auth_profile_store", ("store_key", "store_json")):
+        try:
+            stores.append(parse_json(str(store)))
+        except (ValueError, RecursionError):
+            tree.notes.leave_out(f"keys in {database}", "they cannot be read")
+    for store in stores:
+        profiles = snake_fields(store).get("profiles")
+        for name, each in profiles.items() if isinstance(profiles, Mapping) else ():
+            one = snake_fields(each)
+            variable = provider_variable(str(one.get("provider") or str(name).partition(":")[0]))
+            if one.get("type") != "api_key":
+                tree.notes.leave_out(
+                    f"the sign-in {name}", "signing in does not move", "sign in again"
+                )
+            elif variable not in secrets and one.get("key"):
+                take_key(tree, secrets, variable, one["key"])
+
+
+def _rows(tree: Tree, database: str, table: str, columns: tuple[str, ...]) -> list[tuple[Any, ...]]:
+    """The rows of a table; none where there is no such database."""
+    if not tree.has_file(database):
+        return []
+    try:
+        rows = SqliteRows(tree, database)
+        try:
+            return list(rows.read(table, columns))
+        finally:
+            rows.close()
+    except Unread as error:
+        tree.note_unread(database, error)
+        return []
+
+
+class _State:
+    """What the database of all agents says. Each part is read once."""
+
+    def __init__(self, tree: Tree) -> None:
+        allowed = ("channel_key", "entry", "account_id")
+        self.allowed = _rows(tree, STATE, "channel_pairing_allow_entries", allowed)
+        self.jobs = _rows(tree, STATE, "cron_jobs", ("job_id", "name", "job_json"))
+
+
+# ---------------------------------------------------------------------- channels and people
+
+
+def _channels(
+    tree: Tree,
+    raw: Mapping[str, Any],
+    agents: Mapping[str, Any],
+    state: _State,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(channels that we have none for, the bots of each agent by its name), as operator-use has
+    them."""
+    channels = dict(raw.get("channels") or {})
+    for name in ("telegram", "discord", "slack", "whatsapp", "signal"):  # as Clawdbot had them
+        if isinstance(raw.get(name), Mapping):
+            channels.setdefault(name, raw[name])
+    telegram = snake_fields(channels.pop("telegram", None))
+    own: dict[str, Any] = {name: {} for name in agents}
+    accounts = telegram.pop("accounts", None)
+    listed = {"default": telegram}
+    for name, each in accounts.items() if isinstance(accounts, Mapping) else ():
+        listed[str(name)] = telegram | snake_fields(each)
+    for account, settings in listed.items():
+        if not settings.get("bot_token"):
+            continue
+        agent = _agent_of(raw, account, next(iter(agents)), agents)
+        if own[agent]:
+            tree.notes.leave_out(
+                f"the bot {account} of Telegram",
+                f"{agent} has a bot already, and one agent has one bot here",
+                "deskhand channels add telegram",
+            )
+            continue
+        own[agent] = {"channels": {"telegram": _bot(tree, account, settings, state)}}
+    return {"channels": channels}, own
+
+
+def _agent_of(raw: Mapping[str, Any], account: str, first: str, agents: Mapping[str, Any]) -> str:
+    """Who answers on this account of Telegram."""
+    for each in raw.get("bindings") or ():
+        one = snake_fields(each)
+        match = snake_fields(one.get("match"))
+        if (
+            match.get("channel") == "telegram"
+            and match.get("account_id", "default") == account
+            and not match.get("peer")
+            and one.get("agent_id") in agents
+        ):
+            return str(one["agent_id"])
+    return first
+
+
+def _bot(tree: Tree, account: str, settings: Mapping[str, Any], state: _State) -> dict[str, Any]:
+    """A bot as operator-use has it."""
+    listed = [*(settings.get("allow_from") or ()), *_paired(tree, account, state)]
+    ids = [re.sub(r"^(telegram|tg):", "", str(each).strip()) for each in listed]
+    known = {
+        "bot_token", "allow_from", "enabled", "default_account", "name",
+    }  # fmt: skip
+    rest = {name: value for name, value in settings.items() if name not in known}
+    return {
+        **rest,
+        "enabled": settings.get("enabled", True),
+        "token": str(settings["bot_token"]),
+        "allow_from": list(dict.fromkeys(ids)),
+    }
+
+
+def _paired(tree: Tree, account: str, state: _State) -> Iterator[str]:
+    """Whom its owner has approved on this account."""
+    files = [f"credentials/telegram-{account}-allowFrom.json"]
+    if account == "default":
+        files.append("credentials/telegram-allowFrom.json")
+    for inner in files:
+        if tree.has_file(inner):
+            try:
+                found = snake_fields(tree.read_json(inner)).get("allow_from")
+                yield from map(str, found if isinstance(found, list) else ())
+            except Unread as error:
+                tree.note_unread(inner, error)
+    for channel, entry, of in state.allowed:
+        if channel == "telegram" and (of or "default") == account:
+            yield str(entry)
+
+
+def _people(raw: Mapping[str, Any]) -> Iterator[ImportedPerson]:
+    """Those whom it knows on several channels."""
+    links = snake_fields(raw.get("session")).get("identity_links")
+    for name, ids in links.items() if isinstance(links, Mapping) else ():
+        found = [str(each).partition(":") for each in (ids if isinstance(ids, list) else ())]
+        yield ImportedPerson(
+            str(name), ids=tuple((channel, id_) for channel, colon, id_ in found if colon)
+        )
+
+
+# ---------------------------------------------------------------------- what it is told, and knows
+
+
+def _workspace(
+    tree: Tree, raw: Mapping[str, Any], agent: str, first: str, settings: Mapping[str, Any]
+) -> str:
+    """The folder of an agent's workspace, from the home; '' where it lies elsewhere."""
+    section = snake_fields(raw.get("agents"))
+    defaults = snake_fields(section.get("defaults")) or snake_fields(raw.get("agent"))
+    usual = "workspace" if agent == first else f"workspace-{agent}"
+    given = settings.get("workspace") or (defaults.get("workspace") if agent == first else "")
+    named = re.sub(r"^~/\.(openclaw|clawdbot|moltbot|moldbot)/", "", str(given or usual))
+    inner = tree.resolve_inside(named)
+    if inner is None:
+        tree.notes.leave_out(
+            f"the files of agent {agent} in {named}", "that folder is outside this home", KEEP
+        )
+        return ""
+    return inner if tree.has_folder(inner) else ""
+
+
+def _told(tree: Tree, home: str) -> dict[str, str]:
+    """The files that tell it something, without what nobody filled in."""
+    if not home:
+        return {}
+    found = dict[str, str]()
+    for name, text in tree.read_texts(home, (*TOLD, *ALSO_TOLD)).items():
+        plain = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)
+        lines = [line for line in plain.splitlines() if not _HINT.fullmatch(line)]
+        said = [line for line in lines if line.strip() and not line.startswith(("#", "_", "---"))]
+        if not said:
+            tree.notes.leave_out(f"{home}/{name}", "nobody has written anything into it")
+            continue
+        plain = "\n".join(lines).strip() + "\n"
+        place = ALSO_TOLD.get(name, name)
+        if place != name:
+            tree.notes.change(f"{home}/{name}", f"its words stand at the end of {place}")
+        found[place] = f"{found[place]}\n{plain}" if place in found else plain
+    return found
+
+
+def _notes(tree: Tree, home: str) -> Iterator[tuple[str, bytes]]:
+    """What it has written down day by day."""
+    for entry in tree.entries(f"{home}/memory"):
+        inner = f"{home}/memory/{entry.name}"
+        if _DAILY.fullmatch(entry.name) and tree.has_file(inner):
+            try:
+                yield f"memory/{entry.name}", tree.read_bytes(inner)
+            except Unread as error:
+                tree.note_unread(inner, error)
+
+
+def _memories(tree: Tree, agent: str, home: str) -> Iterator[ImportedMemory]:
+    for name in ("MEMORY.md", "memory.md") if home else ():
+        facts = list(parse_facts(tree.read_texts(home, (name,))))
+        if facts:
+            tree.notes.change(f"{home}/{name}", "each of its lines becomes a memory")
+        yield from (ImportedMemory(text, "agent", agent) for text in facts)
+
+
+# ---------------------------------------------------------------------- jobs
+
+
+def _jobs(tree: Tree, state: _State, bots: Mapping[str, Bot], first: str) -> Iterator[JobFound]:
+    """Those of the database; those of its file where it has none."""
+
+    def make(each: Mapping[str, Any], name: str) -> Job | None:
+        return _job(tree, each, name, bots, first)
+
+    entries = []
+    for id_, name, body in state.jobs:
+        try:
+            entries.append({"id": id_, "name": name, **parse_json(str(body or "{}"))})
+        except (ValueError, RecursionError, TypeError) as error:
+            tree.notes.leave_out(f"job {name or id_}", str(error))
+    if entries:
+        if tree.has("cron/jobs.json"):
+            tree.leave_out("cron/jobs.json", "its jobs are in state/openclaw.sqlite")
+        yield from convert_jobs(tree, STATE, entries, make, _JOB_FIELDS)
+    else:
+        yield from read_jobs(tree, "cron/jobs.json", make, _JOB_FIELDS)
+
+
+def _job(
+    tree: Tree, each: Mapping[str, Any], name: str, bots: Mapping[str, Bot], first: str
+) -> Job | None:
+    entry = snake_fields(each)
+    called = f"job {entry.get('name') or name}"
+    payload = snake_fields(entry.get("payload"))
+    text = payload.get("message") or payload.get("text")
+    if payload.get("kind") not in (None, "agentTurn", "systemEvent") or not text:
+        kind = payload.get("kind") or "nothing"
+        tree.notes.leave_out(called, f"Deskhand has no job that does {kind}", "deskhand jobs add")
+        return None
+    agent = str(entry.get("agent_id") or first)
+    schedule, zone, once = _schedule(snake_fields(entry.get("schedule")))
+    model = join_provider(payload.get("model"))
+    timeout = payload.get("timeout_seconds")
+    job = Job(
+        name,
+        clean_text(str(text)),
+        str(entry.get("name") or ""),
+        schedule,
+        zone,
+        agent=agent,
+        session="isolated",
+        to=None,
+        models=(model,) if model else (),
+        delete_after_run=bool(entry.get("delete_after_run", once)),
+        enabled=bool(entry.get("enabled", True)),
+    )
+    where = _delivery(entry, payload)
+    to = parse_chat_address(where, bots.get(agent), any_bot=True)[0] if where else None
+    if where and to is None:
+        tree.notes.change(called, f"its answers go nowhere: {where} is not in Deskhand")
+    changes: dict[str, Any] = {"to": to}
+    if isinstance(timeout, int | float) and timeout > 0:
+        changes["timeout_s"] = float(timeout)
+    return replace(job, **changes)
+
+
+def _schedule(given: Mapping[str, Any]) -> tuple[str, str, bool]:
+    """(schedule, time zone, whether it is for one time)."""
+    if given.get("every_ms"):
+        return f"every {int(given['every_ms'])}ms", "", False
+    if given.get("at") or given.get("at_ms"):
+        if given.get("at_ms"):
+            at = datetime.fromtimestamp(int(given["at_ms"]) / 1000, UTC)
+        else:
+            at = datetime.fromisoformat(str(given["at"]))
+        at = at if at.tzinfo else at.replace(tzinfo=UTC)
+        return f"at {at.astimezone(UTC).isoformat()}", "", True
+    return str(given.get("expr") or given.get("cron") or ""), str(given.get("tz") or ""), False
+
+
+def _delivery(entry: Mapping[str, Any], payload: Mapping[str, Any]) -> str:
+    """Where its answers go, as `channel:chat`; '' for nowhere."""
+    given = snake_fields(entry.get("delivery"))
+    if not given and payload.get("deliver") is not False:
+        given = {
+            "channel": payload.get("channel") or payload.get("provider"),
+            "to": payload.get("to"),
+        }
+    if given.get("mode") == "none" or not given.get("to"):
+        return ""
+    to = str(given["to"]).replace(":topic:", ":").replace("/", ":")
+    channel = str(given.get("channel") or "telegram")
+    return to if to.startswith(f"{channel}:") else f"{channel}:{to}"
