@@ -81,6 +81,7 @@ COMMANDS = {
     ),
     "cases": ("deskhand.cli.cases:cases", "Run turns that are saved as tests."),
     "audit": ("deskhand.cli.audit:audit", "Verify that the log was not changed."),
+    "backup": ("deskhand.cli.backup:backup", "Make, list, verify and restore backups."),
     "store": ("deskhand.cli.store:store", "Show the database, or move it to another one."),
     "uninstall": (
         "deskhand.cli.uninstall:uninstall",
@@ -140,6 +141,7 @@ SECTIONS = (
             "ps",
             "failed",
             "audit",
+            "backup",
             "store",
             "uninstall",
             "version",

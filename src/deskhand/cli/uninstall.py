@@ -9,6 +9,7 @@ import click
 
 from ..config.config import Settings
 from ..supervision.lock import read_holder
+from ..types.sizes import format_size
 from .plain import escape_control
 from .run import USAGE, config_option, fail, load_settings
 
@@ -37,7 +38,7 @@ def uninstall(purge: bool, yes: bool, config: str | None) -> None:
         click.echo("There is nothing to remove: Deskhand created no files on this machine.")
         return
     for path, about in found:
-        click.echo(f"{escape_control(str(path))}  {about}, {_format_size(path)}")
+        click.echo(f"{escape_control(str(path))}  {about}, {format_size(_size_of(path))}")
     if not purge:
         click.echo("Remove all of it: deskhand uninstall --purge")
         return
@@ -74,8 +75,7 @@ def _require_removable(settings: Settings) -> None:
             fail(f"{str(path)!r} also contains files that are not from Deskhand: remove it by hand")
 
 
-def _format_size(path: Path) -> str:
-    size = sum(
+def _size_of(path: Path) -> int:
+    return sum(
         file.lstat().st_size for file in path.rglob("*") if file.is_file() and not file.is_symlink()
     )
-    return f"{size / 1e6:,.1f} MB"

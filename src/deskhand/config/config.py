@@ -51,7 +51,14 @@ from .home import FILE_NAME
 from .home import Home as Home
 from .parse import parse_value, read_data, read_env_file
 from .routing import Binding, check_bindings
-from .sections import Budget, DeepWorkConfig, HeartbeatConfig, JobsConfig, check_budgets
+from .sections import (
+    BackupConfig,
+    Budget,
+    DeepWorkConfig,
+    HeartbeatConfig,
+    JobsConfig,
+    check_budgets,
+)
 
 ENV_PREFIX = "DESKHAND_"
 SHORT_VARIABLES = {
@@ -172,6 +179,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     reflection: ReflectionConfig = ReflectionConfig()
     jobs: JobsConfig = JobsConfig()
     heartbeat: HeartbeatConfig = HeartbeatConfig()
+    backup: BackupConfig = BackupConfig()
     channels: dict[str, ChannelConfig] = {}
 
 

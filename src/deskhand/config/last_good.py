@@ -16,13 +16,14 @@ from .config import Config, Home, Settings, environment_of, find_home, read_sett
 
 log = logging.getLogger(__name__)
 
+GOOD_PREFIX = "good-"
 Stamp = tuple[tuple[int, int, int] | None, ...]
 
 
 def good_copy_path(home: Home, file: Path) -> Path:
     """Where the last good content of this file lies."""
     digest = hashlib.sha256(str(file.absolute()).encode()).hexdigest()[:8]
-    return home.state / f"good-{digest}-{file.name}"
+    return home.state / f"{GOOD_PREFIX}{digest}-{file.name}"
 
 
 def read_settings_or_last_good(

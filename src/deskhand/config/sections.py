@@ -36,6 +36,17 @@ class HeartbeatConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     to: str = ""
 
 
+class BackupConfig(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Backups that are made by themselves. `folder` is where; '' makes none. `schedule` is when, in
+    words as jobs have them or as cron does. So many as `keep` says are kept; 0 keeps all. With
+    `recipient`, the public key of age, only whoever has the other key can read them."""
+
+    folder: str = ""
+    schedule: str = "0 3 * * *"
+    keep: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 7
+    recipient: str = ""
+
+
 class JobsConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """`enabled: false` runs none. After `storm_starts` crashes within `storm_minutes` all jobs are
     paused: one of them may be the cause. A job at `startup` is skipped once so many of its runs

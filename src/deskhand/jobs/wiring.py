@@ -10,6 +10,7 @@ from ..gateway.publisher import Listener
 from ..supervision.restart_with_backoff import Child
 from ..tools.base import Tool
 from ..types.health import HealthFact
+from .backup_job import BackupJob
 from .builtins import BuiltinJobs
 from .cron_tool import CronTool
 from .files import JobFiles
@@ -26,24 +27,25 @@ from .triggers.triggers import Triggering, TriggerTarget
 
 
 class JobWiring:
-    """The jobs of one App. `builtins` are jobs that come with Deskhand, apart from the
-    heartbeat."""
+    """The jobs of one App. `builtins` are jobs that come with Deskhand, apart from the heartbeat
+    and backups."""
 
     def __init__(self, host: Host, injector: InboundInjector, builtins: BuiltinJobs) -> None:
         self._host = host
         self._sources = HostSources(host)
         self.heartbeat = Heartbeat(host, injector)
+        backups = BackupJob(host)
         self.files = JobFiles(
             host.settings().home.root / "jobs",
             zone=lambda: host.settings().config.timezone,
-            builtins=(builtins.builtin_jobs, self.heartbeat.builtin_jobs),
+            builtins=(builtins.builtin_jobs, self.heartbeat.builtin_jobs, backups.builtin_jobs),
         )
         self.runs = JobRuns(
             host,
             injector,
             self.files,
             holder=host.ids.new("boot"),
-            chores={**builtins.chores(), **self.heartbeat.chores()},
+            chores={**builtins.chores(), **self.heartbeat.chores(), **backups.chores()},
         )
         self.starts = ProcessStarts(host)
         self.scheduler = JobScheduler(host, self.files, self.runs, self.starts)

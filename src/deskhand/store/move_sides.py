@@ -70,11 +70,16 @@ class SqliteSide:
 
 
 class PostgresSide:
-    """Implements `MoveSide`, for the database at `url`."""
+    """Implements `MoveSide`, for the database at `url`. `snapshot`: all is read as it was at one
+    moment, so that others may write meanwhile."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, snapshot: bool = False) -> None:
         self.store = PostgresStore(url)
         self._read = connect_postgres(url)
+        if snapshot:
+            self._read.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            self._read.autocommit = False
+            self._read.execute("SELECT 1")  # the moment
         # A cursor that the server keeps writes numbers of its own into its statements.
         self._read.adapters.register_dumper(int, IntDumper)
         self.writing = PostgresWriteConnection(url)

@@ -220,6 +220,17 @@ def mark_sent(key: str, platform_id: str) -> Change:
     return Change("outbox_set_sent", (platform_id, key))
 
 
+async def count_due_messages(store: Store) -> int:
+    """How many messages are on their way."""
+    ((number,),) = await store.query("outbox_count_due", ())
+    return int(number)
+
+
+def hold_back_messages(why: str) -> Change:
+    """Send none of the messages that are on their way; a person may have them sent again."""
+    return Change("outbox_hold_back", (why,))
+
+
 # Sessions that were given up
 
 

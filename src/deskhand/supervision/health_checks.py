@@ -15,6 +15,7 @@ from ..types.clock import Clock
 from ..types.errors import StoreError
 from ..types.events import ModelFailed, ModelReplied, Recorded
 from ..types.health import HealthFact, HealthState
+from ..types.sizes import format_size
 from ..workspace.scope import SandboxProvider
 from . import queries
 from .health_facts import Vitals
@@ -72,9 +73,9 @@ class Checkup:
             "down" if known.failures else "degraded" if free < MIN_FREE_BYTES else "ok"
         )
         detail = (
-            f"{_format_size(free)} are free"
+            f"{format_size(free)} are free"
             if known.failures == 0
-            else f"nothing can be written; {_format_size(free)} are free"
+            else f"nothing can be written; {format_size(free)} are free"
         )
         last = (known.last_success_at, known.last_error, known.last_error_at)
         return HealthFact("store", state, detail, None, *last, vital=True)
@@ -168,7 +169,3 @@ def reset_model_health(vitals: Vitals) -> None:
     """Models or their keys may be others from now on: only what they do next says how their
     providers are."""
     vitals.reset_failures(MODEL_PREFIX)
-
-
-def _format_size(count: int) -> str:
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"

@@ -1,0 +1,229 @@
+"""`deskhand backup`: back up this home, and restore it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import datetime
+from pathlib import Path
+
+import anyio
+import click
+
+from ..config.clock import SystemClock
+from ..config.config import Settings
+from ..supervision.backup import (
+    BackupFile,
+    list_backups,
+    make_backup,
+    open_backup,
+    prune_backups,
+    restore_backup,
+    verify_archive,
+)
+from ..supervision.lock import Holder, acquire_lock, read_holder
+from ..types.errors import DeskhandError
+from ..types.sizes import format_size
+from .plain import escape_control
+from .run import USAGE, Group, config_option, fail, load_settings
+
+key_option = click.option(
+    "--key", default="", metavar="FILE", help="File with the key of age, for an encrypted backup."
+)
+
+
+@click.group(cls=Group)
+def backup() -> None:
+    """Make, list, verify and restore backups.
+
+    A backup has everything in Deskhand's home: conversations, memories, files of agents, settings
+    and keys. It can be made while Deskhand runs.
+
+    \b
+    Examples:
+      deskhand backup make ~/backups
+      deskhand backup restore ~/backups/deskhand-2026-11-26T03-00-00.tar.gz
+      deskhand config set backup.folder ~/backups     # every night
+    """
+
+
+@backup.command()
+@click.argument("folder", required=False, type=click.Path(path_type=Path))
+@click.option("--keep", type=click.IntRange(0), help="Delete all but so many of the newest.")
+@click.option(
+    "--for",
+    "recipient",
+    default="",
+    metavar="KEY",
+    help="Encrypt it for this public key of age.",
+)
+@config_option
+def make(folder: Path | None, keep: int | None, recipient: str, config: str | None) -> None:
+    """Make a backup in a folder, and verify it by restoring it beside.
+
+    Without a folder, `backup.folder` of the configuration is used.
+
+    \b
+    Examples:
+      deskhand backup make ~/backups --keep 7
+      deskhand backup make /mnt/disk --for age1example
+    """
+    settings = load_settings(config)
+    into = _folder(settings, folder)
+    own = settings.config.backup
+    try:
+        made, listed = anyio.run(
+            lambda: make_backup(
+                settings,
+                into,
+                now=SystemClock().now(),
+                recipient=recipient or own.recipient,
+                progress=_show_progress,
+            )
+        )
+        _show_progress("")
+        gone = prune_backups(into, own.keep if keep is None and not folder else keep or 0)
+    except (DeskhandError, OSError) as error:
+        _show_progress("")
+        fail(f"no backup was made: {error}")
+    click.echo(
+        f"{escape_control(str(made.path))}: {format_size(made.size)}, {len(listed.files):,} files, "
+        f"{listed.events:,} events. Verified."
+    )
+    for each in listed.left_out:
+        click.echo(f"Not in it, since it lies outside the home: {escape_control(each)}")
+    for old in gone:
+        click.echo(f"Deleted {escape_control(old.path.name)}")
+
+
+@backup.command("list")
+@click.argument("folder", required=False, type=click.Path(path_type=Path))
+@config_option
+def list_(folder: Path | None, config: str | None) -> None:
+    """List the backups in a folder, the newest first.
+
+    \b
+    Example:
+      deskhand backup list ~/backups
+    """
+    into = _folder(load_settings(config), folder)
+    found = list_backups(into)
+    if not found:
+        click.echo(f"There is no backup in {escape_control(str(into))}.")
+    for each in found:
+        click.echo(_describe(each))
+
+
+@backup.command()
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@key_option
+@config_option
+def verify(file: Path, key: str, config: str | None) -> None:
+    """Restore a backup into a temporary folder and compare everything; nothing here is changed.
+
+    \b
+    Example:
+      deskhand backup verify ~/backups/deskhand-2026-11-26T03-00-00.tar.gz
+    """
+    home = load_settings(config).home
+    folder = home.root.with_name(f".{home.root.name}.verifying")
+
+    async def work() -> None:
+        with open_backup(file, key) as archive:
+            listed = await verify_archive(archive, folder)
+        made = datetime.fromtimestamp(listed.at).astimezone()
+        click.echo(
+            f"Made {made:%Y-%m-%d %H:%M} by Deskhand {listed.version}: {len(listed.files):,} files "
+            f"and {listed.events:,} events, all as they were."
+        )
+
+    try:
+        anyio.run(work)
+    except (DeskhandError, OSError) as error:
+        fail(str(error))
+
+
+@backup.command()
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--replace", is_flag=True, help="Move a home that is there aside, and keep it.")
+@key_option
+@config_option
+def restore(file: Path, replace: bool, key: str, config: str | None) -> None:
+    """Restore a backup as the home.
+
+    Stop Deskhand before. Turns that were going on when the backup was made are stopped, and
+    messages that were on their way are held back: nobody knows what became of them later. A home
+    that is there is moved aside with --replace.
+
+    \b
+    Examples:
+      deskhand backup restore ~/backups/deskhand-2026-11-26T03-00-00.tar.gz
+      deskhand backup restore backup.tar.gz.age --key key.txt
+    """
+    settings = load_settings(config)
+    held = _hold_locks(settings)
+    try:
+        done = anyio.run(
+            lambda: restore_backup(
+                settings, file, now=SystemClock().now(), identity=key, replace=replace
+            )
+        )
+    except (DeskhandError, OSError) as error:
+        fail(f"nothing was restored: {error}")
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+    click.echo(
+        f"Restored {len(done.listed.files):,} files and {done.listed.events:,} events to "
+        f"{escape_control(str(settings.home.root))}."
+    )
+    if done.stopped:
+        click.echo(f"Stopped: turns of {done.stopped} conversations. Ask again where you need to.")
+    if done.held_back:
+        click.echo(f"Held back: {done.held_back} messages. See them: deskhand failed")
+    if done.listed.database == "postgresql":
+        click.echo(
+            "The database is a SQLite file now. To put it on a server again: deskhand store move "
+            "postgresql://…"
+        )
+    if done.aside:
+        click.echo(f"The home from before is kept: {escape_control(str(done.aside))}")
+
+
+def _folder(settings: Settings, given: Path | None) -> Path:
+    """Where backups lie. Ends the command where nobody says it."""
+    named = given or (
+        Path(settings.config.backup.folder) if settings.config.backup.folder else None
+    )
+    if named is None:
+        fail("name a folder, or set one: deskhand config set backup.folder FOLDER", USAGE)
+    return named.expanduser()
+
+
+def _hold_locks(settings: Settings) -> list[int]:
+    """Nothing may run in a home that is replaced. Ends the command where something does."""
+    home = settings.home
+    if not home.state.exists():
+        return []
+    holder = Holder(os.getpid(), SystemClock().now())
+    held = []
+    for path in (home.serve_lock, home.lock):
+        descriptor = acquire_lock(path, holder)
+        if descriptor is None:
+            running = read_holder(path)
+            pid = f" (process {running.pid})" if running and running.pid else ""
+            fail(f"Deskhand is running{pid}; stop it first, and close its terminals")
+        held.append(descriptor)
+    return held
+
+
+def _describe(each: BackupFile) -> str:
+    at = datetime.fromtimestamp(each.at).astimezone()
+    secret = "  encrypted" if each.is_encrypted else ""
+    name = escape_control(each.path.name)
+    return f"{at:%Y-%m-%d %H:%M}  {format_size(each.size):>9}  {name}{secret}"
+
+
+def _show_progress(text: str) -> None:
+    if sys.stderr.isatty():
+        click.echo(f"\r\033[K{text} …" if text else "\r\033[K", nl=False, err=True)

@@ -1,0 +1,238 @@
+"""The archive of a backup: a compressed tar with the files of a home, and a list of them with their
+digests at its end."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import stat
+import tarfile
+import zlib
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryFile
+from typing import IO
+
+import msgspec
+
+from ..types.errors import DeskhandError
+from ..types.folders import make_private_folder
+
+LIST = "backup.json"
+INSIDE = "home/"
+FORMAT = 1
+IN_MEMORY = 16_000_000
+_BLOCK = 1 << 20
+
+
+class BackupBroken(DeskhandError):
+    """An archive that is no backup, or is damaged; the message says what is wrong."""
+
+
+class BackupList(msgspec.Struct, frozen=True, forbid_unknown_fields=False):
+    """What is in a backup. `files` are (bytes, SHA-256) by their path in the home. `at` is when it
+    was begun, in seconds since the epoch; `events` and `heads` are those of the log: how many, and
+    the digest of the ends of all conversations. `left_out` are folders of agents outside the
+    home."""
+
+    format: int
+    version: str
+    at: float
+    database: str
+    events: int
+    heads: str
+    files: dict[str, tuple[int, str]]
+    left_out: tuple[str, ...] = ()
+
+
+class ArchiveWriter:
+    """Writes the files of a home into a new archive."""
+
+    def __init__(self, path: Path) -> None:
+        self._tar = tarfile.open(path, "w:gz", compresslevel=6, format=tarfile.PAX_FORMAT)  # noqa: SIM115 -- `close` closes it
+        self.files: dict[str, tuple[int, str]] = {}
+
+    def add(self, source: Path, inner: str) -> None:
+        """Add a file, a folder or a link as it is now. What is gone meanwhile is left out."""
+        try:
+            status = source.lstat()
+        except FileNotFoundError:
+            return
+        entry = tarfile.TarInfo(f"{INSIDE}{inner}")
+        entry.mode = stat.S_IMODE(status.st_mode) & 0o777
+        entry.mtime = int(status.st_mtime)
+        if stat.S_ISDIR(status.st_mode):
+            entry.type = tarfile.DIRTYPE
+            self._tar.addfile(entry)
+        elif stat.S_ISLNK(status.st_mode):
+            entry.type = tarfile.SYMTYPE
+            entry.linkname = str(source.readlink())
+            self._tar.addfile(entry)
+        elif stat.S_ISREG(status.st_mode):
+            try:
+                file = source.open("rb")
+            except (FileNotFoundError, PermissionError):
+                return
+            with file:
+                self._add_file(entry, file, status.st_size)
+
+    def add_bytes(self, data: bytes, inner: str) -> None:
+        """Add a file with this content."""
+        entry = tarfile.TarInfo(f"{INSIDE}{inner}")
+        entry.mode = 0o600
+        self._add_file(entry, BytesIO(data), len(data))
+
+    def _add_file(self, entry: tarfile.TarInfo, file: IO[bytes], size: int) -> None:
+        """A file that is written meanwhile: as much as there is, by a copy of it."""
+        with BytesIO() if size <= IN_MEMORY else TemporaryFile() as copy:
+            digest = sha256()
+            while block := file.read(_BLOCK):
+                digest.update(block)
+                copy.write(block)
+            entry.size = copy.tell()
+            copy.seek(0)
+            self._tar.addfile(entry, copy)
+        inner = entry.name.removeprefix(INSIDE)
+        self.files[inner] = (entry.size, digest.hexdigest())
+
+    def close(self, listed: BackupList | None) -> None:
+        """Write the list, without which it is no backup, and close the archive."""
+        try:
+            if listed is not None:
+                data = msgspec.json.format(msgspec.json.encode(listed))
+                entry = tarfile.TarInfo(LIST)
+                entry.size = len(data)
+                self._tar.addfile(entry, BytesIO(data))
+        finally:
+            self._tar.close()
+
+
+def extract_archive(file: IO[bytes], into: Path) -> BackupList:
+    """Extract a backup into an empty folder, and compare every file with the list. Nothing is
+    written outside of it. Raises BackupBroken, OSError."""
+    extracted = _Extracted(into)
+    listed: BackupList | None = None
+    try:
+        with gzip.GzipFile(fileobj=file) as whole, tarfile.open(fileobj=whole, mode="r:") as tar:
+            for entry in tar:
+                if entry.name == LIST:
+                    listed = _read_list(tar, entry)
+                else:
+                    extracted.add(tar, entry)
+            while whole.read(_BLOCK):  # to its end, where a checksum stands
+                pass
+    except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise BackupBroken(f"the archive is damaged or incomplete: {error}") from error
+    extracted.finish()
+    if listed is None:
+        raise BackupBroken("the archive has no list of its files, so it is incomplete")
+    if listed.format != FORMAT:
+        raise BackupBroken(f"the archive has the format {listed.format}; a newer Deskhand made it")
+    if wrong := next(iter(_differences(listed.files, extracted.files)), ""):
+        raise BackupBroken(wrong)
+    return listed
+
+
+class _Extracted:
+    """What of an archive lies in a folder by now."""
+
+    def __init__(self, into: Path) -> None:
+        self._into = into
+        self._folders: list[tuple[Path, int]] = []
+        self.files: dict[str, tuple[int, str]] = {}
+
+    def add(self, tar: tarfile.TarFile, entry: tarfile.TarInfo) -> None:
+        """Write one entry. Raises BackupBroken, OSError."""
+        inner = _safe_name(entry.name)
+        path = self._into / inner
+        _check_not_behind_link(path, self._into)
+        if entry.isdir():
+            make_private_folder(path)
+            self._folders.append((path, entry.mode))
+        elif entry.issym():
+            make_private_folder(path.parent)
+            path.symlink_to(entry.linkname)  # as it was: nothing is written through it
+        elif entry.isfile():
+            self.files[inner] = _extract_file(tar, entry, path)
+        else:
+            raise BackupBroken(f"{inner!r} is no file, folder or link")
+
+    def finish(self) -> None:
+        """Give folders their modes: until now they had to be written to."""
+        for path, mode in reversed(self._folders):
+            path.chmod(mode | 0o700)
+
+
+def _differences(
+    listed: dict[str, tuple[int, str]], found: dict[str, tuple[int, str]]
+) -> Iterator[str]:
+    for inner in sorted(listed.keys() | found.keys()):
+        if inner not in found:
+            yield f"{inner!r} is missing in the archive"
+        elif listed.get(inner) != found[inner]:
+            yield f"{inner!r} is not as it was when the backup was made"
+
+
+def _read_list(tar: tarfile.TarFile, entry: tarfile.TarInfo) -> BackupList:
+    file = tar.extractfile(entry)
+    try:
+        return msgspec.json.decode(file.read() if file else b"", type=BackupList)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise BackupBroken(f"the list of the archive cannot be read: {error}") from error
+
+
+def _safe_name(name: str) -> str:
+    """The path in the home. Raises BackupBroken for one that leads elsewhere."""
+    parts = PurePosixPath(name).parts
+    if len(parts) < 2 or parts[0] != INSIDE.rstrip("/") or ".." in parts or "\0" in name:
+        raise BackupBroken(f"{name!r} does not lie in the home")
+    return "/".join(parts[1:])
+
+
+def _extract_file(tar: tarfile.TarFile, entry: tarfile.TarInfo, path: Path) -> tuple[int, str]:
+    source = tar.extractfile(entry)
+    if source is None:
+        raise BackupBroken(f"{entry.name!r} cannot be read")
+    make_private_folder(path.parent)
+    digest = sha256()
+    size = 0
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with source, os.fdopen(descriptor, "wb") as target:
+        while block := source.read(_BLOCK):
+            digest.update(block)
+            size += target.write(block)
+        os.fchmod(target.fileno(), entry.mode & 0o777)
+    os.utime(path, (entry.mtime, entry.mtime))
+    return size, digest.hexdigest()
+
+
+def _check_not_behind_link(path: Path, into: Path) -> None:
+    """Nothing is written through a link, which may lead out of the home. Raises BackupBroken."""
+    inside = [parent for parent in path.parents if parent.is_relative_to(into)]
+    if path.is_symlink() or any(parent.is_symlink() for parent in inside if parent != into):
+        raise BackupBroken(f"{str(path.relative_to(into))!r} lies behind a link")
+
+
+def iter_folder(root: Path, skip: Iterable[str]) -> Iterator[str]:
+    """The paths of all that lies in a folder, each folder before what is in it. `skip` are names of
+    folders that are left out wherever they lie."""
+    left = frozenset(skip)
+    waiting = [""]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            entries = sorted(os.scandir(root / folder), key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in entries:
+            inner = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name not in left:
+                    yield inner
+                    waiting.append(inner)
+            else:
+                yield inner
