@@ -18,7 +18,10 @@ BOT = "7000000001"
 
 
 def test_its_home_as_it_is_written(tmp_path: Path) -> None:
-    found = read(home_of("nanobot", tmp_path))
+    home = home_of("nanobot", tmp_path)
+    with (home / "workspace/AGENTS.md").open("a") as file:
+        file.write("Jobs are made with `nanobot cron`.\n")  # as its template says further down
+    found = read(home)
     assert found.system == "nanobot" and found.trusted and not found.broken
     assert found.config["defaults"]["models"] == ("openai/gpt-4o", "openai/gpt-4o-mini")
     assert found.config["timezone"] == "Europe/Berlin"

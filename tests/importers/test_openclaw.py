@@ -15,7 +15,7 @@ from deskhand.importers.model import ImportedConversation, ImportedHome
 from deskhand.importers.openclaw import strip_json5
 from deskhand.importers.openclaw_sessions import split_sender
 from deskhand.types.identity import Address
-from tests.importers.moving import read
+from tests.importers.moving import home_of, move, read, settings_in
 
 BOT = "7000000001"
 CONFIG = """// made by hand
@@ -308,6 +308,7 @@ SENDER = 'Sender (untrusted metadata):\n```json\n{"label": "Eve", "id": "55"}\n`
         ("[Telegram Family id:-100200 2026-01-05 16:26 CET] Alice: hi", "Alice: hi", ""),
         ("[WhatsApp +1555 id:abc 2026-01-05 16:26 CET] hi", "hi", ""),
         ("[1, 2] are numbers", "[1, 2] are numbers", ""),
+        ("[Thu 2026-11-26 21:56 GMT+1] hello", "hello", ""),
     ],
 )  # fmt: skip
 def test_who_wrote(given: str, said: str, sender: str) -> None:
@@ -325,6 +326,47 @@ def test_who_wrote(given: str, said: str, sender: str) -> None:
 def test_json_with_comments(given: str) -> None:
     found = parse_data(strip_json5(given), Path("x.json"))
     assert found == {"a": 1, "b": "x//y", "c": ["/* no */"]}
+
+
+@pytest.mark.parametrize("name", ["openclaw", "openclaw-sqlite"])
+async def test_its_homes_as_they_are_written(name: str, tmp_path: Path) -> None:
+    """By 2026.3 in files, by 2026.9 in databases."""
+    home = home_of(name, tmp_path)
+    found = read(home)
+    assert found.system == "openclaw" and found.trusted and not found.broken
+    assert found.config["defaults"]["models"] == ("local/gpt-4o", "openrouter/auto")
+    assert found.config["channels"] == {"telegram": {"allow_from": ["123456789", "987654321"]}}
+    assert found.secrets["OPENROUTER_API_KEY"] == "none"
+    assert found.secrets["TELEGRAM_BOT_TOKEN"] == f"{BOT}:a-token"
+    group = talk_of(found, "agent:main:telegram:group:-1001234567890:topic:7")
+    assert group.place == Address("telegram", BOT, "-1001234567890", "7", group=True)
+    assert group.lines[0].content == "who is cooking?"
+    assert group.lines[0].by == "telegram:123456789"
+    said = {
+        (line.content, line.by)
+        for talk in found.conversations
+        for line in talk.lines
+        if line.role == "user"
+    }
+    assert said >= {
+        ("Please count the pears.", "telegram:123456789"),
+        ("hello", "telegram:987654321"),
+        ("hello", ""),  # in its terminal
+    }
+    main = talk_of(found, "agent:main:main")
+    assert main.place is None and main.own == (name == "openclaw")
+    assert [each.job.name for each in found.jobs] == ["bins", "feed", "passport"]
+    bins, feed, passport = (each.job for each in found.jobs)
+    assert bins.to == Address("telegram", BOT, "123456789") and feed.to is None
+    assert (feed.models, feed.timeout_s) == (("local/gpt-4o",), 120.0)
+    assert passport.schedule == "at 2031-03-01T09:00:00+00:00" and passport.delete_after_run
+    assert "Ann has two cats, Ada and Grace." in str([each.text for each in found.memories])
+    (agent,) = found.agents
+    assert {"SOUL.md", "USER.md"} <= set(agent.workspace)
+    assert set(agent.notes) == {"memory/2026-01-02.md"}
+    assert [each.name for each in found.skills] == ["feed-look"]
+    taken = await move(home, settings_in(tmp_path))
+    assert taken.counts["conversation"] == len(found.conversations)
 
 
 @pytest.mark.parametrize("name", ["openclaw.json", "clawdbot.json", "moltbot.json"])

@@ -8,7 +8,7 @@ hold remains of both: all are read, and the database counts where both know some
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -48,7 +48,10 @@ REASONS = {
     "agents/*/agent*": (PROGRAM_STATE, ""),
     "agents/*/sessions/*": ("older copies of conversations", KEEP),
     "credentials/*allowFrom*": ("Deskhand has no such channel yet", ""),
+    "credentials/*pairing.json": ("nobody has approved them", "deskhand pair"),
     "credentials*": ("signing in does not move", "sign in again"),
+    "telegram*": (PROGRAM_STATE, ""),
+    "agents/*/agent/models.json": ("Deskhand has a catalogue of models", "deskhand model"),
     "cron*": ("what its jobs have said", ""),
     "state*": (PROGRAM_STATE, ""),
     "devices*": ("Deskhand has no other devices", ""),
@@ -113,7 +116,7 @@ _JOB_FIELDS = {
     "": {
         *("id", "name", "description", "enabled", "schedule", "payload", "delivery", "state"),
         *("agentId", "deleteAfterRun", "createdAtMs", "updatedAtMs", "sessionTarget"),
-        *("sessionKey", "wakeMode", "isolation"),
+        *("sessionKey", "wakeMode", "isolation", "declarationKey", "displayName"),
     }
 }
 _DAILY = re.compile(r"\d{4}-\d{2}-\d{2}[\w.-]*\.md")
@@ -127,6 +130,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_BENEATH = re.compile(r"/\.(?:openclaw|clawdbot|moltbot|moldbot)/([^/]+)/?\Z")
 _HINT = re.compile(r"\s*(- )?\*\*[^*]+:\*\*\s*(_\(.*\)_)?\s*|\s*_\(.*\)_\s*")
 """A line of a form that nobody filled in."""
 
@@ -135,8 +139,8 @@ def read(tree: Tree, now: float) -> ImportedHome:
     """All that this home holds; what cannot be read is in `broken`."""
     raw = _read_config(tree)
     agents = _agents(tree, raw)
-    keys = _convert_settings(tree, raw, agents)
     state = _State(tree)
+    keys = _convert_settings(tree, raw, agents, state)
     keys.raw, keys.agents = _channels(tree, raw, agents, state)
     names = list(agents)
     channels, bots = convert_channels(tree.notes, keys, names)
@@ -221,7 +225,7 @@ def _agents(tree: Tree, raw: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _convert_settings(
-    tree: Tree, raw: Mapping[str, Any], agents: Mapping[str, Mapping[str, Any]]
+    tree: Tree, raw: Mapping[str, Any], agents: Mapping[str, Mapping[str, Any]], state: _State
 ) -> ImportedKeys:
     """Its settings as keys of ours, and its keys as secrets."""
     variables = _variables(tree, raw)
@@ -235,7 +239,7 @@ def _convert_settings(
             value = _resolve_secret(tree, f"the key of {name}", one["api_key"], variables)
             take_key(tree, secrets, provider_variable(str(name)), value)
     for agent in agents:
-        _read_auth(tree, agent, secrets)
+        _read_auth(tree, agent, state.profiles, secrets)
     section = snake_fields(raw.get("agents"))
     defaults = snake_fields(section.get("defaults")) or snake_fields(raw.get("agent"))
     own: dict[str, Any] = {}
@@ -294,8 +298,11 @@ def _resolve_secret(tree: Tree, what: str, given: Any, variables: Mapping[str, s
     return ""
 
 
-def _read_auth(tree: Tree, agent: str, secrets: dict[str, str]) -> None:
-    """The keys of an agent's profiles; who signed in has to do that again."""
+def _read_auth(
+    tree: Tree, agent: str, shared: Sequence[tuple[Any, ...]], secrets: dict[str, str]
+) -> None:
+    """The keys of an agent's profiles, and of those that all share; who signed in has to do that
+    again."""
     inner = f"agents/{agent}/agent/auth-profiles.json"
     stores: list[Any] = []
     if tree.has_file(inner):
@@ -304,11 +311,12 @@ def _read_auth(tree: Tree, agent: str, secrets: dict[str, str]) -> None:
         except Unread as error:
             tree.note_unread(inner, error)
     database = f"agents/{agent}/agent/openclaw-agent.sqlite"
-    for _, store in _rows(tree, database, "auth_profile_store", ("store_key", "store_json")):
+    kept = _rows(tree, database, "auth_profile_store", ("store_key", "store_json"))
+    for _, store in (*kept, *shared):
         try:
             stores.append(parse_json(str(store)))
         except (ValueError, RecursionError):
-            tree.notes.leave_out(f"keys in {database}", "they cannot be read")
+            tree.notes.leave_out(f"keys of agent {agent}", "they cannot be read")
     for store in stores:
         profiles = snake_fields(store).get("profiles")
         for name, each in profiles.items() if isinstance(profiles, Mapping) else ():
@@ -344,6 +352,9 @@ class _State:
         allowed = ("channel_key", "entry", "account_id")
         self.allowed = _rows(tree, STATE, "channel_pairing_allow_entries", allowed)
         self.jobs = _rows(tree, STATE, "cron_jobs", ("job_id", "name", "job_json"))
+        machine = _rows(tree, STATE, "config_machine_state", ("state_key", "value_json"))
+        shared = _rows(tree, STATE, "auth_profile_store", ("store_key", "store_json"))
+        self.profiles = [*shared, *(row for row in machine if row[0] == "authProfiles.store")]
 
 
 # ---------------------------------------------------------------------- channels and people
@@ -451,8 +462,11 @@ def _workspace(
     defaults = snake_fields(section.get("defaults")) or snake_fields(raw.get("agent"))
     usual = "workspace" if agent == first else f"workspace-{agent}"
     given = settings.get("workspace") or (defaults.get("workspace") if agent == first else "")
-    named = re.sub(r"^~/\.(openclaw|clawdbot|moltbot|moldbot)/", "", str(given or usual))
+    named = str(given or usual)
     inner = tree.resolve_inside(named)
+    beneath = _BENEATH.search(named)
+    if inner is None and beneath and tree.has(beneath[1]):
+        inner = beneath[1]  # the home was moved
     if inner is None:
         tree.notes.leave_out(
             f"the files of agent {agent} in {named}", "that folder is outside this home", KEEP
@@ -528,6 +542,9 @@ def _job(
 ) -> Job | None:
     entry = snake_fields(each)
     called = f"job {entry.get('name') or name}"
+    if entry.get("declaration_key"):
+        tree.notes.leave_out(called, "it is a job of OpenClaw itself")
+        return None
     payload = snake_fields(entry.get("payload"))
     text = payload.get("message") or payload.get("text")
     if payload.get("kind") not in (None, "agentTurn", "systemEvent") or not text:
@@ -586,5 +603,8 @@ def _delivery(entry: Mapping[str, Any], payload: Mapping[str, Any]) -> str:
     if given.get("mode") == "none" or not given.get("to"):
         return ""
     to = str(given["to"]).replace(":topic:", ":").replace("/", ":")
+    thread = given.get("thread_id")
+    if thread and not re.search(r"\d:\d", to):
+        to = f"{to}:{thread}"
     channel = str(given.get("channel") or "telegram")
     return to if to.startswith(f"{channel}:") else f"{channel}:{to}"

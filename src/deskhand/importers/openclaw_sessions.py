@@ -32,6 +32,8 @@ _ENVELOPE = re.compile(
     r" \d{4}-\d\d-\d\d \d\d:\d\d[^\]\n]{0,20}\] "
 )
 """The same before that: [Telegram Alice (@alice) id:123 2026-01-05 16:26 CET]."""
+_TYPED_AT = re.compile(r"\A\[[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d [^\]\n]{1,20}\] ")
+"""What stands before what was typed in its terminal."""
 _MESSAGE_ID = re.compile(r"\n\[message_id: [^\]\n]{1,60}\]\s*\Z")
 
 
@@ -173,7 +175,10 @@ class Sessions:
             place,
             group or talk.about.get("chat_type") in ("group", "channel"),
             job[1] if job else "",
-            own=channel in _OWN and bool(talk.key) and not rest.startswith(("hook:", "node-")),
+            own=channel in _OWN
+            and bool(talk.key)
+            and not rest.startswith(("hook:", "node-"))
+            and not any(line.by for line in lines),
         )
 
     def _convert_entry(
@@ -187,7 +192,10 @@ class Sessions:
         at = _time_of(entry, message)
         if role == "user":
             before, said, sender = split_sender(text)
-            by = f"{channel}:{peer or sender}" if channel and (peer or sender) else ""
+            about = snake_fields(message.get("__openclaw"))
+            where = snake_fields(about.get("transport")).get("channel") or channel
+            who = peer or str(about.get("sender_id") or "") or sender
+            by = f"{where}:{who}" if where and who else ""
             yield JsonlRecord("user", said, at, by=by, before=before)
         elif role == "assistant":
             calls = list(_calls_of(message.get("content")))
@@ -257,6 +265,8 @@ def _find_place(rest: str, about: Mapping[str, Any]) -> tuple[str, str]:
         channel, kind, chat, topic = found.groups()
         place = f"{channel}:{chat}" + (f":{topic}" if topic else "")
         return place, chat if kind in ("dm", "direct") else ""
+    if about.get("delivery"):  # several may write there: nobody knows to whom it was said
+        return "", ""
     context = snake_fields(about.get("delivery_context"))
     channel = str(context.get("channel") or about.get("last_channel") or "")
     to = str(context.get("to") or about.get("last_to") or "").removeprefix(f"{channel}:")
@@ -275,7 +285,10 @@ def split_sender(text: str) -> tuple[str, str, str]:
         sender = sender or str(said.get("sender_id") or said.get("id") or "")
         before.append(match[0].strip())
         text = text[match.end() :]
-    if match := _ENVELOPE.match(text):
+    if match := _TYPED_AT.match(text):
+        before.append(match[0].strip())
+        text = text[match.end() :]
+    elif match := _ENVELOPE.match(text):
         id_ = str(match["id"] or "")
         sender = sender or ("" if id_.startswith("-") else id_)
         before.append(match[0].strip())
