@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -28,7 +29,14 @@ from ..secrets.inbound_redaction import reject_secrets
 from ..skills.skill import Skills
 from ..skills.tools import why_held
 from ..skills.write import write_skill
-from ..store.queries import StandingGrant, count_sessions, last_event_number, standing_grants
+from ..store.queries import (
+    StandingGrant,
+    count_all,
+    count_sessions,
+    last_event_number,
+    standing_grants,
+)
+from ..supervision.queries import owed_messages
 from ..tools.approved import bound_from_rows
 from ..tools.base import ToolScope
 from ..tools.deferred import list_offered_specs
@@ -139,6 +147,27 @@ class RunningAdmin:
 
     async def health(self) -> Health:
         return await self._app.health()
+
+    async def metrics(self) -> str:
+        try:
+            from .metrics import Measured, render_metrics  # noqa: PLC0415 -- needs an extra
+        except ImportError as error:
+            raise ConfigError(
+                "metrics need the extra `metrics`: pip install 'deskhand[metrics]'"
+            ) from error
+        store = self._app.store
+        size = 0
+        with suppress(OSError):
+            size = os.stat(self._app.settings.home.database).st_size  # noqa: PTH116 -- in a loop
+        return render_metrics(
+            Measured(
+                await self._app.health(),
+                await count_all(store),
+                await owed_messages(store),
+                await store.usage_by_model(),
+                size,
+            )
+        )
 
     async def alerts(self) -> list[AlertView]:
         return [

@@ -126,6 +126,17 @@ class Used(msgspec.Struct, frozen=True, gc=False):
     cache_write_tokens: int
 
 
+class ModelTotals(msgspec.Struct, frozen=True, gc=False):
+    """What the calls of one model have used, all in all."""
+
+    model: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    cache_write_tokens: int
+
+
 class TokenTotals(msgspec.Struct, frozen=True, gc=False):
     """How many tokens models have read and written in one session, in how many calls."""
 
@@ -396,6 +407,10 @@ class Store(StatementReader, SyncStatementReader, Protocol):
     async def usage(self, principal: Principal, since: float = 0.0) -> list[Used]:
         """What models used, by session, model and day, from the day of `since` on. The latest day
         comes first."""
+        ...
+
+    async def usage_by_model(self) -> list[ModelTotals]:
+        """What each model has used, by name."""
         ...
 
     async def usage_in(self, sessions: Sequence[str]) -> dict[str, TokenTotals]:

@@ -75,10 +75,27 @@ async def find_session_row(store: Store, session: str) -> SessionRow | None:
     return None
 
 
+class Counts(msgspec.Struct, frozen=True):
+    """How many events and conversations there are, how many of those are open, how many questions
+    wait for a person, and how many conversations were given up."""
+
+    events: int
+    sessions: int
+    open_sessions: int
+    asks: int
+    given_up: int
+
+
 async def count_sessions(store: Store) -> int:
     """How many sessions have begun."""
     ((count,),) = await store.query("session_count", ())
     return int(count)
+
+
+async def count_all(store: Store) -> Counts:
+    """How much of everything there is."""
+    (row,) = await store.query("count_all", ())
+    return Counts(*map(int, row))
 
 
 async def count_messages(store: Store, sessions: Sequence[str]) -> dict[str, int]:
@@ -218,12 +235,6 @@ def enqueue(outgoing: Outgoing, at: float) -> Change:
 def mark_sent(key: str, platform_id: str) -> Change:
     """The message with this key was sent, and its platform gave it this id."""
     return Change("outbox_set_sent", (platform_id, key))
-
-
-async def count_due_messages(store: Store) -> int:
-    """How many messages are on their way."""
-    ((number,),) = await store.query("outbox_count_due", ())
-    return int(number)
 
 
 def hold_back_messages(why: str) -> Change:

@@ -141,9 +141,6 @@ UPDATE outbox SET state = ?, due_at = ?, error = ? WHERE key = ? AND state = 'se
 -- outbox_set_failed --
 UPDATE outbox SET state = 'failed', error = ? WHERE key = ? AND state IN ('pending', 'sending')
 
--- outbox_count_due --
-SELECT count(*) FROM outbox WHERE state IN ('pending', 'sending')
-
 -- outbox_hold_back: all that is on its way; a person may have it sent again --
 UPDATE outbox SET state = 'failed', error = ? WHERE state IN ('pending', 'sending')
 
@@ -374,6 +371,14 @@ DELETE FROM usage WHERE session = ?
 -- usage_in: what was used in these, all in all --
 SELECT session, sum(input_tokens), sum(output_tokens), sum(calls) FROM usage
 WHERE session IN (SELECT value FROM json_each(?)) AND (model <> '' OR input_tokens + output_tokens > 0) GROUP BY session
+
+-- usage_totals: what each model has used, all in all --
+SELECT model, sum(calls), sum(input_tokens), sum(output_tokens), sum(cached_tokens), sum(cache_write_tokens)
+FROM usage WHERE model <> '' GROUP BY model ORDER BY model
+
+-- count_all: events, conversations, those that are open, questions, and those that were given up --
+SELECT (SELECT coalesce(max(seq), 0) FROM event), (SELECT count(*) FROM session),
+  (SELECT count(*) FROM open_session), (SELECT count(*) FROM ask), (SELECT count(*) FROM dead_letter)
 
 -- usage_of: from that day on, the latest first. A message that was said elsewhere has no model, and used nothing here --
 SELECT usage.session, coalesce(session.title, ''), model, day * 86400, calls, input_tokens, output_tokens,

@@ -32,6 +32,7 @@ from .base import (
     FIRST_PAGE,
     Args,
     Hit,
+    ModelTotals,
     OpenAsk,
     PageCursor,
     Row,
@@ -132,6 +133,13 @@ class ReadQueries(ABC):
         await self._update_index()
         args = (*_scope(principal), int(since // DAY_S))
         return [Used(*row) for row in self._fetch_all(self._sql["usage_of"], args)]
+
+    async def usage_by_model(self) -> list[ModelTotals]:
+        await self._update_index()
+        return [
+            ModelTotals(model, *map(int, used))
+            for model, *used in self._fetch_all(self._sql["usage_totals"])
+        ]
 
     async def usage_in(self, sessions: Sequence[str]) -> dict[str, TokenTotals]:
         await self._update_index()

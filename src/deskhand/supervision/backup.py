@@ -26,7 +26,7 @@ from ..config.home import Home
 from ..config.last_good import GOOD_PREFIX
 from ..config.statements import load_statements
 from ..config.yaml_edit import unset_key
-from ..store.queries import count_due_messages, hold_back_messages
+from ..store.queries import hold_back_messages
 from ..store.schema import connect
 from ..store.sqlite import SqliteStore
 from ..types.errors import ConfigError, DeskhandError, StoreError
@@ -40,6 +40,7 @@ from .backup_archive import (
     extract_archive,
     iter_folder,
 )
+from .queries import owed_messages
 
 SUFFIX = ".tar.gz"
 SECRET_SUFFIX = f"{SUFFIX}.age"
@@ -304,7 +305,7 @@ async def _quieten(home: Home, now: float) -> tuple[int, int]:
     """Stop turns and hold back messages: nothing that was done before is done a second time."""
     store = SqliteStore(home.database, load_statements())
     try:
-        waiting = await count_due_messages(store)
+        waiting = (await owed_messages(store)).count
         await store.change([hold_back_messages(HELD_BACK)])
         sessions = await store.open_sessions()
         for each in sessions:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from starlette.responses import Response
 
+from ..types.errors import ConfigError
 from ..types.health import HealthFact, HealthState
-from .errors import bad_request, not_found
+from .errors import HttpProblem, bad_request, not_found, to_sentence
 from .routing import Call, Endpoint
 from .views import (
     AgentView,
@@ -89,6 +91,17 @@ async def get_health(call: Call) -> HealthView:
     return HealthView(found.state, model, found.version, found.since, found.facts)
 
 
+async def get_metrics(call: Call) -> Response:
+    """For owners alone: it tells of everybody's conversations."""
+    if "owner" not in call.principal.roles:
+        raise HttpProblem(403, "forbidden", "Only an owner may read the metrics.")
+    try:
+        text = await call.web.admin.metrics()
+    except ConfigError as error:
+        raise HttpProblem(501, "not_installed", to_sentence(str(error))) from error
+    return Response(text, media_type="text/plain; version=0.0.4")
+
+
 async def get_status(call: Call) -> StatusView:
     there = agents_for(call)
     if not there:
@@ -160,6 +173,16 @@ async def set_setting(call: Call) -> SettingsView:
 
 
 ENDPOINTS = (
+    Endpoint(
+        "GET",
+        "/metrics",
+        "read",
+        get_metrics,
+        "Get metrics for Prometheus",
+        returns=str,
+        media="text/plain",
+        tag="house",
+    ),
     Endpoint(
         "GET",
         "/health",

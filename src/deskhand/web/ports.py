@@ -78,6 +78,10 @@ class AdminBackend(Protocol):
 
     async def health(self) -> Health: ...
 
+    async def metrics(self) -> str:
+        """The state of the house in numbers, as Prometheus reads them. Raises ConfigError."""
+        ...
+
     async def alerts(self) -> list[AlertView]:
         """The alerts for owners, the latest first."""
         ...
