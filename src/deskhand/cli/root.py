@@ -4,6 +4,7 @@ called."""
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 import click
 
@@ -87,6 +88,10 @@ COMMANDS = {
         "deskhand.cli.uninstall:uninstall",
         "Show or remove what Deskhand created on this machine.",
     ),
+    "completion": (
+        "deskhand.cli.completion:completion",
+        "Print a script that completes commands by the Tab key.",
+    ),
     "version": ("deskhand.cli.lists:version", "Show the version."),
 }
 """name -> (module:function, one line of help)"""
@@ -144,6 +149,7 @@ SECTIONS = (
             "backup",
             "store",
             "uninstall",
+            "completion",
             "version",
         ),
     ),
@@ -198,6 +204,17 @@ class LazyGroup(click.Group):
                 hint = "to start a chat, run: deskhand"
             ctx.fail(f"there is no command '{args[0]}'; {hint}")
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """The commands with their lines of help, without loading any of them."""
+        from click.shell_completion import CompletionItem
+
+        found = [
+            CompletionItem(name, help=line)
+            for name, (_, line) in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, names in SECTIONS:
