@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-model everyday check bench agentdojo torture torture-jobs torture-clock torture-deep soak linear references screenshots deps lock clean
+.PHONY: help run test test-all test-model everyday check bench agentdojo torture torture-jobs torture-clock torture-deep soak linear references screenshots deps lock release clean
 
 VENV := .venv
 DOJO := .venv-agentdojo
@@ -132,6 +132,9 @@ lock: | $(UV) ## Resolve the versions anew
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --all-extras --group dev -o requirements/dev.txt
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml bench/agentdojo/agentdojo.in -o requirements/agentdojo.txt
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 tests/web/clients/clients.in -o requirements/clients.txt
+
+release: | $(UV) ## Build the wheel and the source archive into dist/, try them, and list what is installed with which licence
+	@UV=$(UV) python3 scripts/release.py dist
 
 clean: ## Remove what the above made
 	rm -f soak.csv

@@ -25,7 +25,7 @@ from ..supervision.lock import Holder, acquire_lock, read_holder
 from ..types.errors import DeskhandError
 from ..types.sizes import format_size
 from .plain import escape_control
-from .run import USAGE, Group, config_option, fail, load_settings
+from .run import USAGE, Group, config_option, fail, limit_option, load_settings
 
 key_option = click.option(
     "--key", default="", metavar="FILE", help="File with the key of age, for an encrypted backup."
@@ -98,8 +98,9 @@ def make(folder: Path | None, keep: int | None, recipient: str, config: str | No
 
 @backup.command("list")
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
+@limit_option()
 @config_option
-def list_(folder: Path | None, config: str | None) -> None:
+def list_(folder: Path | None, limit: int | None, config: str | None) -> None:
     """List the backups in a folder, the newest first.
 
     \b
@@ -110,7 +111,7 @@ def list_(folder: Path | None, config: str | None) -> None:
     found = list_backups(into)
     if not found:
         click.echo(f"There is no backup in {escape_control(str(into))}.")
-    for each in found:
+    for each in found[:limit]:
         click.echo(_describe(each))
 
 
