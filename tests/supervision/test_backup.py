@@ -389,3 +389,14 @@ def test_the_command(run: Callable[..., tuple[int, str]], tmp_path: Path) -> Non
     os.close(held)
     code, out = run("restore", str(made.path), "--replace")
     assert code == 0 and "is kept" in out
+
+
+def test_who_erases_something_is_told_of_the_backups_that_hold_it(
+    run: Callable[..., tuple[int, str]], tmp_path: Path
+) -> None:
+    settings = settings_at(tmp_path / "home", f"backup: {{folder: {tmp_path}/b}}\n")
+    anyio.run(fill, settings)
+    assert run("make")[0] == 0
+    done = CliRunner().invoke(cli, ["sessions", "erase", "x", "--yes"])
+    assert done.exit_code == 0, done.output
+    assert "1 backup holds it until deleted: deskhand backup list" in done.output

@@ -12,6 +12,7 @@ import click
 from ..config.clock import SystemClock
 from ..store.base import Hit
 from ..store.sql_store import SqlStore
+from ..supervision.backup import describe_what_keeps
 from ..workspace.erase import Gone
 from ..workspace.erase import erase_session as erase_it
 from .ask import Question, run_question
@@ -115,6 +116,8 @@ def erase(name: str, keep_memories: bool, yes: bool, config: str | None) -> None
             f"{stays or gone.summary}"
         ).strip()
     )
+    if kept := describe_what_keeps(settings):
+        click.echo(kept)
 
 
 def _run_command(name: str, command: str, config: str | None) -> NoReturn:

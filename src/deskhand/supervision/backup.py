@@ -387,6 +387,16 @@ def list_backups(folder: Path) -> list[BackupFile]:
     return sorted(found, key=lambda each: (each.at, each.path.name), reverse=True)
 
 
+def describe_what_keeps(settings: Settings) -> str:
+    """A sentence on the backups that still hold what was erased; '' where there are none."""
+    folder = settings.config.backup.folder
+    found = list_backups(Path(folder).expanduser()) if folder else []
+    if not found:
+        return ""
+    hold = "backup holds" if len(found) == 1 else "backups hold"
+    return f"{len(found)} {hold} it until deleted: deskhand backup list"
+
+
 def prune_backups(folder: Path, keep: int) -> list[BackupFile]:
     """Delete all but so many of the newest backups in a folder; 0 keeps all. Returns those that
     were deleted."""
