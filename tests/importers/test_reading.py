@@ -7,10 +7,13 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
+import yaml
 
 from deskhand.importers import safe_files as tree
 from deskhand.importers.detect import find_homes_in, read_home
@@ -578,3 +581,46 @@ def test_names_beyond_the_most_are_noted(tmp_path: Path, monkeypatch: pytest.Mon
         assert "all names in . after the first 3" in [each.what for each in home.notes.left_out]
     finally:
         home.close()
+
+
+ODD: tuple[object, ...] = (5, True, None, "x", [], ["x"], [[]], {}, {"x": 5}, {"x": []}, 10**400)
+
+
+@pytest.mark.parametrize("name", ["nanobot", "hermes", "openclaw", "openclaw-sqlite"])
+def test_values_of_other_kinds_are_said_and_never_raised(name: str, tmp_path: Path) -> None:
+    """Each key of the configuration, and of the jobs, with some of these instead."""
+    home = home_of(name, tmp_path)
+    for inner in ("config.json", "config.yaml", "openclaw.json", "cron/jobs.json", "pairing.json"):
+        path = home / inner
+        if not path.exists():
+            continue
+        text = path.read_text()
+        whole = json.loads(text) if inner.endswith(".json") else yaml.safe_load(text)
+        for number, place in enumerate(_places(whole)):
+            for odd in ODD[number % len(ODD) :: len(ODD)]:
+                path.write_text(json.dumps(_changed(whole, place, odd)))
+                found = read(home)
+                assert "is not as" not in str(found.broken), (inner, place, odd, found.broken)
+        path.write_text(text)
+
+
+def _places(value: object, at: tuple[object, ...] = ()) -> Iterator[tuple[object, ...]]:
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    for key, each in inner:
+        if len(at) < 4 and not (len(at) > 1 and at[0] == "channels" and at[1] != "telegram"):
+            yield (*at, key)
+            yield from _places(each, (*at, key))
+
+
+def _changed(value: Any, place: tuple[Any, ...], new: object) -> Any:
+    if not place:
+        return new
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[place[0]] = _changed(value[place[0]], place[1:], new)
+    return copy

@@ -59,12 +59,22 @@ def _parse_any(text: str, path: Path) -> Any:
         except (yaml.YAMLError, RecursionError):
             raise ConfigError(f"{str(path)!r} is not valid JSON: {json_error}") from json_error
     except yaml.YAMLError as error:
-        raise ConfigError(
-            f"{str(path)!r} is not valid YAML: {' '.join(str(error).split())}"
-        ) from error
+        raise ConfigError(f"{str(path)!r} is not valid YAML: {_describe(error)}") from error
     except RecursionError:
         raise ConfigError(f"{str(path)!r} is nested too deeply") from None
-    return _clean_strings(data)
+    try:
+        return _clean_strings(data)
+    except RecursionError:
+        raise ConfigError(f"{str(path)!r} is nested too deeply") from None
+
+
+def _describe(error: yaml.YAMLError) -> str:
+    """What is wrong and where, without the line itself: a key may stand in it."""
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None)
+    if mark is None or not problem:
+        return " ".join(str(error).split())
+    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}"
 
 
 def read_text(path: Path) -> str:

@@ -56,7 +56,8 @@ def _default_speaker(found: ImportedHome, talk: ImportedConversation) -> Princip
     """Who spoke when a line does not say so."""
     if talk.job:
         return Principal(f"job:{talk.job}", (), "clock", OWNER_NAME)
-    if talk.own or found.system in ("agent_computer", "openagent-core"):  # these have one user
+    one_user = talk.own or found.system in ("agent_computer", "openagent-core")
+    if one_user and found.trusted:
         return Principal(OWNER_NAME, ("owner",))
     return Principal(f"{found.system}:unknown", (GUEST,))
 

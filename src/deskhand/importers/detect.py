@@ -8,7 +8,7 @@ from typing import Any
 
 from ..types.errors import ConfigError
 from . import agent_computer, hermes, nanobot, openagent, openclaw, operator_ai, operator_use
-from .model import ImportedHome, System
+from .model import Broken, ImportedHome, System
 from .safe_files import Tree, Unread
 
 USUAL_FOLDERS = (
@@ -37,6 +37,9 @@ KNOWN_HOMES = (
     "~/.hermes of Hermes Agent, ~/.nanobot of nanobot, a folder of agent_computer (config.json with"
     " sessions/), or one of openagent-core (agent.db with workspace/)"
 )
+
+
+_UNEXPECTED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 def detect_system(folder: Path) -> System | None:
@@ -91,8 +94,8 @@ def _is_operator_use(config: dict[str, Any]) -> bool:
 
 
 def _is_hermes(names: Collection[str]) -> bool:
-    known = {"state.db", "memories", "SOUL.md", "cron", "platforms"}
-    return "config.yaml" in names and not known.isdisjoint(names)
+    known = {"state.db", "memories", "SOUL.md", "cron", "platforms", "sessions", "skills"}
+    return "config.yaml" in names and len(known.intersection(names)) > 1
 
 
 def _is_nanobot(
@@ -136,5 +139,8 @@ def read_home(folder: Path, now: float) -> ImportedHome:
     tree = Tree(folder)
     try:
         return READERS[system](tree, now)
+    except _UNEXPECTED as error:  # a value that no version of it writes
+        why = f"something in it is not as {system} writes it: {type(error).__name__}"
+        return ImportedHome(system, "", str(folder), broken=(Broken(".", why),))
     finally:
         tree.close()

@@ -35,6 +35,8 @@ from .safe_files import KEEP, Tree, Unread, parse_json
 from .settings import (
     ImportedKeys,
     add_address,
+    as_list,
+    as_map,
     join_provider,
     note_unused_keys,
     provider_variable,
@@ -93,6 +95,7 @@ _SESSION = (
     "started_at",
     "title",
     "end_reason",
+    "parent_session_id",
 )
 _MESSAGE = (
     "session_id",
@@ -108,7 +111,7 @@ _MESSAGE = (
 )
 _SUMMARY = "[CONTEXT COMPACTION"
 _PARTS = "\0json:"
-_OWN = frozenset({"cli", "tui", "api_server", "desktop", "web"})
+_OWN = frozenset({"cli", "tui"})
 _JOB = frozenset(
     {
         *("id", "name", "prompt", "model", "provider", "schedule", "schedule_display", "repeat"),
@@ -249,9 +252,9 @@ def _providers(raw: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     provider = str(model.get("provider") or raw.get("provider") or "")
     if address and provider not in ("", "auto"):
         yield provider, {"base_url": address}
-    for name, each in (raw.get("providers") or {}).items():
-        yield str(name), snake_fields(each)
-    for each in raw.get("custom_providers") or ():
+    for name, each in as_map(raw.get("providers")).items():
+        yield name, snake_fields(each)
+    for each in as_list(raw.get("custom_providers")):
         one = snake_fields(each)
         if one.get("name"):
             yield str(one["name"]), one
@@ -301,11 +304,15 @@ def _channels(
     allowed = [
         *_split(env.get("TELEGRAM_ALLOWED_USERS")),
         *_split(env.get("GATEWAY_ALLOWED_USERS")),
-        *(snake_fields(raw.get("telegram")).get("allow_from") or ()),
-        *(snake_fields(platform.get("extra")).get("allow_from") or ()),
+        *as_list(snake_fields(raw.get("telegram")).get("allow_from")),
+        *as_list(snake_fields(platform.get("extra")).get("allow_from")),
         *_paired(tree),
     ]
     if not token:
+        if allowed or env.get("TELEGRAM_HOME_CHANNEL"):
+            tree.notes.leave_out(
+                "who may write on Telegram", "no bot with a token is in this home", "deskhand pair"
+            )
         return {}
     return {"telegram": {"enabled": True, "token": token, "allow_from": list(map(str, allowed))}}
 
@@ -379,17 +386,19 @@ def _lines(
     well; what was kept behind it is there twice."""
     lines: dict[str, list[JsonlRecord]] = {id_: [] for id_ in sessions}
     seen: dict[str, set[tuple[Any, ...]]] = {id_: set() for id_ in sessions}
-    for session, role, content, call_id, calls, tool, at, active, compacted, _ in rows.read(
-        "messages", _MESSAGE, "id"
-    ):
+    messages = list(rows.read("messages", _MESSAGE, "id"))
+    summarised = {row[0] for row in messages if row[8]}
+    summarised |= {id_ for id_, row in sessions.items() if row[10]}
+    for session, role, content, call_id, calls, tool, at, active, compacted, _ in messages:
         if session not in lines:
+            tree.notes.count_left_out("messages", "their conversation is not there any more")
             continue
         if active == 0 and not compacted:
             tree.notes.count_left_out("messages", "they were taken back there")
             continue
         text = _text_of(tree, content)
         once = (role, text, call_id, at)
-        if text.startswith(_SUMMARY) or once in seen[session]:
+        if session in summarised and (text.startswith(_SUMMARY) or once in seen[session]):
             continue
         seen[session].add(once)
         when = float(at) if isinstance(at, int | float) else None
@@ -413,8 +422,9 @@ def _lines(
 
 def _speaker(row: tuple[Any, ...]) -> str:
     """Who spoke. Where several people read, only a name in the text says it."""
-    _, source, user, _, _, chat_type, *_ = row
-    return f"{source}:{user}" if user and chat_type in ("dm", None, "") else ""
+    _, source, user, _, chat, chat_type, *_ = row
+    alone = chat_type == "dm" or (not chat_type and not str(chat or "").startswith("-"))
+    return f"{source}:{user}" if user and alone else ""
 
 
 def _text_of(tree: Tree, content: Any) -> str:
@@ -439,7 +449,7 @@ def _make_conversation(
     *,
     is_last: bool,
 ) -> ImportedConversation:
-    id_, source, _, key, chat, chat_type, thread, started, title, _ = row
+    id_, source, _, key, chat, chat_type, thread, started, title, *_ = row
     where = f"{source}:{chat}" + (f":{thread}" if thread else "") if chat else ""
     place, group = parse_chat_address(where, bot) if where else (None, False)
     if chat and place is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from ..types.jobs import Job
@@ -18,11 +18,12 @@ from .jsonl import JsonlRecord
 from .model import AgentFound, ImportedConversation, ImportedHome, ImportedMemory, JobFound
 from .notes import FOR_THE_MODEL, describe_role
 from .operator_use_channels import Bot, convert_channels, parse_chat_address
-from .reading import parse_facts, read_jobs, read_notes, read_skills
+from .reading import load_zone_or_utc, parse_facts, read_jobs, read_notes, read_skills
 from .safe_files import KEEP, Tree, Unread
 from .settings import (
     ImportedKeys,
     add_address,
+    as_list,
     join_provider,
     note_unused_keys,
     provider_variable,
@@ -126,7 +127,7 @@ def read(tree: Tree, now: float) -> ImportedHome:
         keys.config["channels"] = channels
     bot = bots.get(AGENT)
     work = _workspace(tree, raw)
-    talks = tuple(_conversations(tree, work, bot))
+    talks = tuple(_conversations(tree, work, bot, load_zone_or_utc(keys.config.get("timezone"))))
     jobs = tuple(_jobs(tree, work, bot))
     memories = tuple(
         ImportedMemory(text, "agent", AGENT)
@@ -242,14 +243,13 @@ def _models(
         preset.get("provider") or theirs.get("provider"),
     )
     found = [first] if first else []
-    fallbacks = theirs.get("fallback_models")
-    for each in fallbacks if isinstance(fallbacks, list) else ():
+    for number, each in enumerate(as_list(theirs.get("fallback_models")), 1):
         one = snake_fields(each) or presets.get(str(each), {})
         if name := join_provider(one.get("model"), one.get("provider")):
             found.append(name)
         else:
             tree.notes.leave_out(
-                f"the fallback model {each}", "there is no preset of that name", "deskhand model"
+                f"fallback model {number}", "there is no preset of that name", "deskhand model"
             )
     return list(dict.fromkeys(found))
 
@@ -265,12 +265,12 @@ def _add_paired(tree: Tree, keys: ImportedKeys) -> None:
         return
     found = snake_fields(found)
     for platform, people in snake_fields(found.get("approved")).items():
-        ids = [str(each) for each in people] if isinstance(people, list) else []
+        ids = [str(each) for each in as_list(people)]
         channels = keys.raw.get("channels")
         channel = channels.get(platform) if isinstance(channels, dict) else None
         if isinstance(channel, dict) and ids:
             name = "allow_from" if "allow_from" in channel else "allowFrom"
-            channel[name] = [*(channel.get(name) or ()), *ids]
+            channel[name] = [*as_list(channel.get(name)), *ids]
         elif ids:
             tree.notes.leave_out(
                 f"that {', '.join(ids)} may write on {platform}",
@@ -299,10 +299,12 @@ def _workspace(tree: Tree, raw: Mapping[str, Any]) -> str:
 # ---------------------------------------------------------------------- conversations
 
 
-def _conversations(tree: Tree, work: str, bot: Bot | None) -> Iterator[ImportedConversation]:
+def _conversations(
+    tree: Tree, work: str, bot: Bot | None, zone: tzinfo
+) -> Iterator[ImportedConversation]:
     found: dict[str, tuple[str, ImportedConversation]] = {}
     for inner in _session_files(tree, work):
-        read_one = _read_conversation(tree, inner, bot)
+        read_one = _read_conversation(tree, inner, bot, zone)
         if read_one is None:
             continue
         until, talk = read_one
@@ -327,7 +329,7 @@ def _session_files(tree: Tree, work: str) -> Iterator[str]:
 
 
 def _read_conversation(
-    tree: Tree, inner: str, bot: Bot | None
+    tree: Tree, inner: str, bot: Bot | None, zone: tzinfo
 ) -> tuple[str, ImportedConversation] | None:
     """When it was changed, and the conversation; None where there is none."""
     if not tree.has_file(inner):
@@ -338,8 +340,10 @@ def _read_conversation(
         for found in tree.read_json_lines(inner):
             if found.get("_type") == "metadata":
                 head = found
-            elif "_type" not in found:
-                lines += _convert_line(tree, found)
+            elif "_type" in found:
+                tree.notes.count_left_out("lines of state in sessions", FOR_THE_MODEL)
+            else:
+                lines += _convert_line(tree, found, zone)
     except Unread as error:
         tree.note_unread(inner, error)
         return None
@@ -362,11 +366,11 @@ def _make_conversation(
     more: Mapping[str, Any],
     bot: Bot | None,
 ) -> ImportedConversation:
-    where = str(more.get("last_channel") or "") if key.startswith("unified:") else key
-    platform, _, chat = where.partition(":")
+    where = "" if key.startswith("unified:") else key  # that is of everybody
+    platform, _, chat = key.partition(":")
     job = chat if platform == "cron" else ""
     place, group = parse_chat_address(where.replace(":topic:", ":"), bot)
-    if place is None and platform not in ("cli", "websocket", "api", "cron"):
+    if place is None and platform not in ("cli", "websocket", "api", "cron", "unified"):
         no_bot = "no bot with a token is in this home"
         why = no_bot if platform == "telegram" else f"Deskhand has no channel for {platform} yet"
         tree.notes.change(key, f"it becomes a past conversation: {why}")
@@ -387,7 +391,7 @@ def _make_conversation(
         group,
         job,
         options=SessionOptions(title=title) if title else None,
-        own=platform in ("cli", "websocket", "api"),
+        own=platform == "cli",
     )
 
 
@@ -405,10 +409,10 @@ def _key_of_file(name: str) -> str:
     return name.replace("_", ":", 1)
 
 
-def _convert_line(tree: Tree, found: Mapping[str, Any]) -> Iterator[JsonlRecord]:
+def _convert_line(tree: Tree, found: Mapping[str, Any], zone: tzinfo) -> Iterator[JsonlRecord]:
     role = found.get("role")
     text = _text_of(tree, found.get("content"))
-    when = _with_zone(found.get("timestamp"))
+    when = _with_zone(found.get("timestamp"), zone)
     if found.get("_command") or found.get("injected_event"):
         tree.notes.count_left_out("commands and notices in sessions", FOR_THE_MODEL)
         return
@@ -452,11 +456,12 @@ def _split_context(text: str) -> tuple[str, str]:
     return text[at:end].strip(), f"{text[:at]}{text[end:]}".strip()
 
 
-def _with_zone(said: Any) -> str | None:
-    """Its times are of the machine's zone, and do not say so."""
+def _with_zone(said: Any, zone: tzinfo) -> str | None:
+    """Its times do not say of which zone they are: of the one in its settings, as far as is
+    known."""
     try:
         at = datetime.fromisoformat(str(said))
-        return (at if at.tzinfo else at.astimezone()).astimezone(UTC).isoformat()
+        return (at if at.tzinfo else at.replace(tzinfo=zone)).astimezone(UTC).isoformat()
     except (ValueError, OverflowError, OSError):
         return None
 

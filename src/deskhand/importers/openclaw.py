@@ -14,19 +14,23 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ..config.parse import parse_data
 from ..types.errors import ConfigError
 from ..types.jobs import Job
 from ..types.messages import clean_text
+from .json5 import parse_json5
 from .model import AgentFound, ImportedHome, ImportedMemory, ImportedPerson, JobFound
 from .openclaw_sessions import Sessions
+from .operator_ai import note_unused_tables
 from .operator_use_channels import Bot, convert_channels, parse_chat_address
 from .reading import convert_jobs, parse_facts, read_jobs, read_skills
 from .safe_files import KEEP, Tree, Unread, parse_json
 from .settings import (
     ImportedKeys,
     add_address,
+    as_list,
+    as_map,
     join_provider,
+    names_variable,
     note_unused_keys,
     provider_variable,
     read_env_variables,
@@ -72,6 +76,13 @@ REASONS = {
     "workspace*/BOOT.md": ("what it was to do at each start", "make a job of it: deskhand jobs"),
     "workspace*": ("files of a workspace stay where they are", KEEP),
 }
+TABLES = {
+    "channel_pairing_requests": ("nobody has approved them", "deskhand pair"),
+    "secret_store_entries": ("secrets of OpenClaw's own store", "put them into Deskhand's .env"),
+    "standing_intents": ("Deskhand has no such intents", "tell them to your agent"),
+    "cron_jobs": ("Deskhand keeps no such field", ""),
+}
+"""Tables that are not read: (why, what to do)."""
 TOLD = ("SOUL.md", "AGENTS.md", "USER.md", "HEARTBEAT.md")
 ALSO_TOLD = {"IDENTITY.md": "SOUL.md", "TOOLS.md": "AGENTS.md"}
 """Files that Deskhand does not read by themselves: where their words go."""
@@ -82,7 +93,8 @@ _USED_KEYS = (
     "agent.model*",
     "agent.workspace",
     "agents.defaults.workspace",
-    "agents.defaults.model*",
+    "agents.defaults.model",
+    "agents.defaults.model.*",
     "agents.defaults.thinking_default",
     "agents.defaults.user_timezone",
     "agents.list",
@@ -120,18 +132,8 @@ _JOB_FIELDS = {
     }
 }
 _DAILY = re.compile(r"\d{4}-\d{2}-\d{2}[\w.-]*\.md")
-_TOKEN = re.compile(
-    r"""
-      "(?:[^"\\]|\\.)*"
-    | '(?:[^'\\]|\\.)*'
-    | //[^\n]*
-    | /\*(?:[^*]|\*(?!/))*\*/
-    | [\t:]
-    """,
-    re.VERBOSE | re.DOTALL,
-)
 _BENEATH = re.compile(r"/\.(?:openclaw|clawdbot|moltbot|moldbot)/([^/]+)/?\Z")
-_HINT = re.compile(r"\s*(- )?\*\*[^*]+:\*\*\s*(_\(.*\)_)?\s*|\s*_\(.*\)_\s*")
+_HINT = re.compile(r"(- )?\*\*[^*]+:\*\*( *_\(.*\)_)?|_\(.*\)_")
 """A line of a form that nobody filled in."""
 
 
@@ -141,13 +143,13 @@ def read(tree: Tree, now: float) -> ImportedHome:
     agents = _agents(tree, raw)
     state = _State(tree)
     keys = _convert_settings(tree, raw, agents, state)
-    keys.raw, keys.agents = _channels(tree, raw, agents, state)
+    keys.raw, keys.agents, accounts = _channels(tree, raw, agents, _variables(tree, raw), state)
     names = list(agents)
     channels, bots = convert_channels(tree.notes, keys, names)
     if channels:
         keys.config["channels"] = channels
     homes = {name: _workspace(tree, raw, name, names[0], each) for name, each in agents.items()}
-    sessions = Sessions(tree, bots)
+    sessions = Sessions(tree, bots, accounts)
     talks = tuple(talk for name in names for talk in sessions.read(name))
     memories = tuple(each for name in names for each in _memories(tree, name, homes[name]))
     skills = {
@@ -190,16 +192,17 @@ def _read_config(tree: Tree) -> dict[str, Any]:
     if not name:
         return {}
     try:
-        return parse_data(strip_json5(tree.read_text(name)), tree.root / name)
+        found = parse_json5(tree.read_text(name))
     except ConfigError as error:
         tree.note_unread(name, error)
         return {}
-
-
-def strip_json5(text: str) -> str:
-    """JSON with comments and bare names (JSON5, json5.org), such that a reader of YAML takes it."""
-    instead = {"/": " ", "\t": " ", ":": ": "}
-    return _TOKEN.sub(lambda match: instead.get(match[0][0], match[0]), text)
+    except (ValueError, RecursionError):
+        tree.notes.fail(name, "it is no JSON5")
+        return {}
+    if not isinstance(found, dict):
+        tree.notes.fail(name, "it is no object")
+        return {}
+    return found
 
 
 def _agents(tree: Tree, raw: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -263,8 +266,7 @@ def _convert_settings(
 def _models(given: Any) -> list[str]:
     """The models of `model`: a text, or the first one and those that stand in for it."""
     one = {"primary": given} if isinstance(given, str) else snake_fields(given)
-    rest = one.get("fallbacks")
-    found = [one.get("primary"), *(rest if isinstance(rest, list) else ())]
+    found = [str(each) for each in (one.get("primary"), *as_list(one.get("fallbacks"))) if each]
     return [name for each in dict.fromkeys(found) if (name := join_provider(each))]
 
 
@@ -291,7 +293,7 @@ def _resolve_secret(tree: Tree, what: str, given: Any, variables: Mapping[str, s
     plain = name.removeprefix("${").removesuffix("}")
     if plain in variables:
         return variables[plain]
-    if isinstance(given, str) and not re.fullmatch(r"[A-Z][A-Z0-9_]*_[A-Z0-9_]*", plain):
+    if isinstance(given, str) and plain == name and not names_variable(plain):
         return given
     where = f"it is in the variable {plain}" if plain else "it is kept elsewhere"
     tree.notes.leave_out(what, where, "put it into Deskhand's own .env")
@@ -346,15 +348,28 @@ def _rows(tree: Tree, database: str, table: str, columns: tuple[str, ...]) -> li
 
 
 class _State:
-    """What the database of all agents says. Each part is read once."""
+    """What the database of all agents says."""
 
     def __init__(self, tree: Tree) -> None:
-        allowed = ("channel_key", "entry", "account_id")
-        self.allowed = _rows(tree, STATE, "channel_pairing_allow_entries", allowed)
-        self.jobs = _rows(tree, STATE, "cron_jobs", ("job_id", "name", "job_json"))
-        machine = _rows(tree, STATE, "config_machine_state", ("state_key", "value_json"))
-        shared = _rows(tree, STATE, "auth_profile_store", ("store_key", "store_json"))
-        self.profiles = [*shared, *(row for row in machine if row[0] == "authProfiles.store")]
+        self.allowed: list[tuple[Any, ...]] = []
+        self.jobs: list[tuple[Any, ...]] = []
+        self.profiles: list[tuple[Any, ...]] = []
+        if not tree.has_file(STATE):
+            return
+        try:
+            rows = SqliteRows(tree, STATE)
+            try:
+                entries = ("channel_key", "entry", "account_id")
+                self.allowed = list(rows.read("channel_pairing_allow_entries", entries))
+                self.jobs = list(rows.read("cron_jobs", ("job_id", "name", "job_json")))
+                self.profiles = list(rows.read("auth_profile_store", ("store_key", "store_json")))
+                machine = rows.read("config_machine_state", ("state_key", "value_json"))
+                self.profiles += [row for row in machine if row[0] == "authProfiles.store"]
+                note_unused_tables(tree, rows, TABLES)
+            finally:
+                rows.close()
+        except Unread as error:
+            tree.note_unread(STATE, error)
 
 
 # ---------------------------------------------------------------------- channels and people
@@ -364,11 +379,13 @@ def _channels(
     tree: Tree,
     raw: Mapping[str, Any],
     agents: Mapping[str, Any],
+    variables: Mapping[str, str],
     state: _State,
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(channels that we have none for, the bots of each agent by its name), as operator-use has
-    them."""
-    channels = dict(raw.get("channels") or {})
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
+    """(channels that we have none for, the bots of each agent by its name, as operator-use has
+    them; the account of the bot of each agent)."""
+    of = dict[str, str]()
+    channels = as_map(raw.get("channels"))
     for name in ("telegram", "discord", "slack", "whatsapp", "signal"):  # as Clawdbot had them
         if isinstance(raw.get(name), Mapping):
             channels.setdefault(name, raw[name])
@@ -376,10 +393,23 @@ def _channels(
     own: dict[str, Any] = {name: {} for name in agents}
     accounts = telegram.pop("accounts", None)
     listed = {"default": telegram}
-    for name, each in accounts.items() if isinstance(accounts, Mapping) else ():
-        listed[str(name)] = telegram | snake_fields(each)
+    for name, each in as_map(accounts).items():
+        listed[name] = {
+            key: value for key, value in telegram.items() if key != "bot_token"
+        } | snake_fields(each)
     for account, settings in listed.items():
-        if not settings.get("bot_token"):
+        token = settings.get("bot_token")
+        if token:
+            token = _resolve_secret(tree, f"the token of {account}", token, variables)
+        elif account == "default":
+            token = variables.get("TELEGRAM_BOT_TOKEN", "")
+        if not token:
+            if settings and (account != "default" or accounts is None):
+                tree.notes.leave_out(
+                    f"channel telegram, account {account} ({', '.join(sorted(settings))})",
+                    "no token of its bot is in this home",
+                    "deskhand channels add telegram",
+                )
             continue
         agent = _agent_of(raw, account, next(iter(agents)), agents)
         if own[agent]:
@@ -389,28 +419,39 @@ def _channels(
                 "deskhand channels add telegram",
             )
             continue
-        own[agent] = {"channels": {"telegram": _bot(tree, account, settings, state)}}
-    return {"channels": channels}, own
+        of[agent] = account
+        bot = _bot(tree, account, settings | {"bot_token": token}, state)
+        own[agent] = {"channels": {"telegram": bot}}
+    for number, each in enumerate(as_list(raw.get("bindings")), 1):
+        match = snake_fields(snake_fields(each).get("match"))
+        if match.get("channel") != "telegram" or match.get("peer"):
+            tree.notes.leave_out(
+                f"binding {number}, for {match.get('channel') or 'every channel'}",
+                "only bindings of a whole bot of Telegram are imported",
+                "set `bindings` yourself: see docs/configuration.md",
+            )
+    return {"channels": channels}, own, of
 
 
 def _agent_of(raw: Mapping[str, Any], account: str, first: str, agents: Mapping[str, Any]) -> str:
     """Who answers on this account of Telegram."""
-    for each in raw.get("bindings") or ():
+    for each in as_list(raw.get("bindings")):
         one = snake_fields(each)
         match = snake_fields(one.get("match"))
+        agent = str(one.get("agent_id") or "")
         if (
             match.get("channel") == "telegram"
-            and match.get("account_id", "default") == account
+            and match.get("account_id", "default") in (account, "*")
             and not match.get("peer")
-            and one.get("agent_id") in agents
+            and agent in agents
         ):
-            return str(one["agent_id"])
+            return agent
     return first
 
 
 def _bot(tree: Tree, account: str, settings: Mapping[str, Any], state: _State) -> dict[str, Any]:
     """A bot as operator-use has it."""
-    listed = [*(settings.get("allow_from") or ()), *_paired(tree, account, state)]
+    listed = [*as_list(settings.get("allow_from")), *_paired(tree, account, state)]
     ids = [re.sub(r"^(telegram|tg):", "", str(each).strip()) for each in listed]
     known = {
         "bot_token", "allow_from", "enabled", "default_account", "name",
@@ -432,8 +473,7 @@ def _paired(tree: Tree, account: str, state: _State) -> Iterator[str]:
     for inner in files:
         if tree.has_file(inner):
             try:
-                found = snake_fields(tree.read_json(inner)).get("allow_from")
-                yield from map(str, found if isinstance(found, list) else ())
+                yield from map(str, as_list(snake_fields(tree.read_json(inner)).get("allow_from")))
             except Unread as error:
                 tree.note_unread(inner, error)
     for channel, entry, of in state.allowed:
@@ -482,7 +522,7 @@ def _told(tree: Tree, home: str) -> dict[str, str]:
     found = dict[str, str]()
     for name, text in tree.read_texts(home, (*TOLD, *ALSO_TOLD)).items():
         plain = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)
-        lines = [line for line in plain.splitlines() if not _HINT.fullmatch(line)]
+        lines = [line for line in plain.splitlines() if not _HINT.fullmatch(line.strip())]
         said = [line for line in lines if line.strip() and not line.startswith(("#", "_", "---"))]
         if not said:
             tree.notes.leave_out(f"{home}/{name}", "nobody has written anything into it")

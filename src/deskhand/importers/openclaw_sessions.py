@@ -12,29 +12,37 @@ from typing import Any
 
 import msgspec
 
+from ..types.identity import Address
 from .jsonl import JsonlRecord
 from .model import ImportedConversation
 from .notes import FOR_THE_MODEL, describe_role
+from .operator_ai import note_unused_tables
 from .operator_use_channels import Bot, parse_chat_address
 from .reading import parse_time
 from .safe_files import Tree, Unread, parse_json
-from .settings import snake_fields
+from .settings import as_map, snake_fields
 from .sqlite_reader import SqliteRows
 
-_OWN = frozenset({"", "main", "webchat", "cli", "tui", "web"})
 _BLOCK = re.compile(
-    r"\A(?:[A-Z][a-z ]+ \((?:untrusted metadata|untrusted, for context)\):\s*```json\n"
-    r"(?P<json>[^`]*)```\s*)"
+    r"[A-Z][A-Za-z ]+ \((?:untrusted metadata|untrusted, for context)\):\s*+```json\n"
+    r"[^`]*+```\s*+"
 )
-"""What stands before the words of a person, since 2026.2."""
-_ENVELOPE = re.compile(
-    r"\A\[[A-Z]\w+ (?P<who>[^\]\n]{0,200}?)(?: id:(?P<id>-?\w{1,30}))?(?: \+\w+)?"
-    r" \d{4}-\d\d-\d\d \d\d:\d\d[^\]\n]{0,20}\] "
-)
-"""The same before that: [Telegram Alice (@alice) id:123 2026-01-05 16:26 CET]."""
-_TYPED_AT = re.compile(r"\A\[[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d [^\]\n]{1,20}\] ")
-"""What stands before what was typed in its terminal."""
+"""What its program puts before the words of a person, since 2026.2."""
+_ENVELOPE = re.compile(r"\[[A-Z][^\]\n]{1,250} \d{4}-\d\d-\d\d \d\d:\d\d[^\]\n]{0,20}\] ")
+"""The same before that, and where somebody typed: [Telegram Ann id:1 2026-01-05 16:26 CET]."""
 _MESSAGE_ID = re.compile(r"\n\[message_id: [^\]\n]{1,60}\]\s*\Z")
+MAX_BLOCKS = 10
+_CHAT = re.compile(
+    r"([a-z][a-z-]*):(?:([\w.-]+):)?(dm|direct|group|channel|room):([^:]+)"
+    r"(?::(?:topic|thread):([^:]+))?"
+)
+"""The name of a session that is one chat, without its agent."""
+_TABLES = {
+    "auth_profile_store": ("keys; those that can be used are imported", ""),
+    "session_nodes": ("Deskhand keeps no such field", ""),
+    "session_windows": ("Deskhand keeps no such field", ""),
+    "transcript_events": ("Deskhand keeps no such field", ""),
+}
 
 
 class _Talk(msgspec.Struct):
@@ -47,16 +55,20 @@ class _Talk(msgspec.Struct):
 
 
 class Sessions:
-    """The conversations of each agent. `bots` are the agents' bots."""
+    """The conversations of each agent. `bots` are the agents' bots, `accounts` their names in
+    OpenClaw."""
 
-    def __init__(self, tree: Tree, bots: Mapping[str, Bot]) -> None:
+    def __init__(self, tree: Tree, bots: Mapping[str, Bot], accounts: Mapping[str, str]) -> None:
         self._tree = tree
         self._bots = bots
+        self._accounts = accounts
 
     def read(self, agent: str) -> Iterator[ImportedConversation]:
         """Those of this agent: of its database, and of files that are not in it."""
         found = {talk.id: talk for talk in self._from_files(agent)}
-        found |= {talk.id: talk for talk in self._from_database(agent)}
+        for talk in self._from_database(agent):
+            if talk.entries or talk.id not in found:
+                found[talk.id] = talk
         for talk in found.values():
             made = self._convert(agent, talk)
             if made is not None:
@@ -113,6 +125,7 @@ class Sessions:
                         "they are compressed with zstd, which Deskhand does not read",
                         "unpack them there, and import again",
                     )
+                note_unused_tables(self._tree, rows, _TABLES)
             finally:
                 rows.close()
         except Unread as error:
@@ -144,59 +157,67 @@ class Sessions:
     # ------------------------------------------------------------------ what they say
 
     def _convert(self, agent: str, talk: _Talk) -> ImportedConversation | None:
-        _, _, rest = talk.key.removeprefix("agent:").partition(":")
+        rest = re.sub(r"\Aagent:[^:]*:", "", talk.key)
         if rest.startswith("subagent:"):
             self._tree.notes.count_left_out("conversations of sub-agents", "Deskhand has none yet")
             return None
-        where, peer = _find_place(rest, talk.about)
-        channel = where.partition(":")[0]
-        place, group = parse_chat_address(where, self._bots.get(agent)) if where else (None, False)
-        lines = [
-            line
-            for entry in _active_entries(talk.entries)
-            for line in self._convert_entry(entry, channel, "" if group else peer)
-        ]
-        name = talk.key or talk.id
+        entries = _active_entries(talk.entries)
+        if given_up := len(talk.entries) - len(entries):
+            for _ in range(given_up):
+                self._tree.notes.count_left_out("entries of conversations", "they were given up")
+        chat = _CHAT.fullmatch(rest)
+        lines = [line for entry in entries for line in self._convert_entry(entry, chat)]
         if not lines:
             self._tree.notes.count_left_out("conversations", "there is no message in them")
             return None
-        if where and place is None:
+        place, group = self._find_place(agent, chat)
+        if chat and place is None:
             why = (
-                "no bot with a token is in this home"
-                if channel == "telegram"
-                else f"Deskhand has no channel for {channel} yet"
+                "no bot of it is imported"
+                if chat[1] == "telegram"
+                else f"Deskhand has no channel for {chat[1]} yet"
             )
-            self._tree.notes.change(name, f"it becomes a past conversation: {why}")
-        job = re.match(r"cron:([^:]+)", rest or talk.key)
+            self._tree.notes.change(talk.key, f"it becomes a past conversation: {why}")
+        job = re.match(r"cron:([^:]+)", rest)
+        asked = [entry for entry in entries if _role(entry) == "user"]
+        # A key may move on to another session, so that it names none for good.
         return ImportedConversation(
-            name,
+            talk.id,
             agent,
             tuple(lines),
             place,
             group or talk.about.get("chat_type") in ("group", "channel"),
             job[1] if job else "",
-            own=channel in _OWN
-            and bool(talk.key)
-            and not rest.startswith(("hook:", "node-"))
-            and not any(line.by for line in lines),
+            own=bool(asked) and all(map(_was_typed_here, asked)),
         )
 
+    def _find_place(self, agent: str, chat: re.Match[str] | None) -> tuple[Address | None, bool]:
+        """Where a chat goes on: only with the bot that it was held with."""
+        if chat is None:
+            return None, False
+        platform, account, kind, id_, topic = chat.groups()
+        group = kind not in ("dm", "direct")
+        if (account or "default") != self._accounts.get(agent, "default"):
+            return None, group
+        where = f"{platform}:{id_}" + (f":{topic}" if topic else "")
+        place, is_group = parse_chat_address(where, self._bots.get(agent))
+        return place, group or is_group
+
     def _convert_entry(
-        self, entry: Mapping[str, Any], channel: str, peer: str
+        self, entry: Mapping[str, Any], chat: re.Match[str] | None
     ) -> Iterator[JsonlRecord]:
         message = entry.get("message")
         if entry.get("type") != "message" or not isinstance(message, Mapping):
+            if entry.get("type") in ("custom_message", "compaction", "branch_summary"):
+                kind = str(entry["type"]).replace("_", " ")
+                self._tree.notes.count_left_out(f"entries of the kind {kind}", FOR_THE_MODEL)
             return
         role = message.get("role")
         text = self._text_of(message.get("content"))
         at = _time_of(entry, message)
         if role == "user":
-            before, said, sender = split_sender(text)
-            about = snake_fields(message.get("__openclaw"))
-            where = snake_fields(about.get("transport")).get("channel") or channel
-            who = peer or str(about.get("sender_id") or "") or sender
-            by = f"{where}:{who}" if where and who else ""
-            yield JsonlRecord("user", said, at, by=by, before=before)
+            before, said = split_metadata(text)
+            yield JsonlRecord("user", said, at, by=_speaker(message, chat), before=before)
         elif role == "assistant":
             calls = list(_calls_of(message.get("content")))
             model = str(message.get("model") or "")
@@ -254,48 +275,39 @@ def _active_entries(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return way[::-1]
 
 
-def _find_place(rest: str, about: Mapping[str, Any]) -> tuple[str, str]:
-    """(`channel:chat` where it is held, who writes there alone): by the name of the session, or for
-    one without a chat of its own by where its last answer went. '' for nothing."""
-    found = re.fullmatch(
-        r"([a-z]+):(?:[\w.-]+:)?(dm|direct|group|channel|room):([^:]+)(?::(?:topic|thread):([^:]+))?",
-        rest,
-    )
-    if found:
-        channel, kind, chat, topic = found.groups()
-        place = f"{channel}:{chat}" + (f":{topic}" if topic else "")
-        return place, chat if kind in ("dm", "direct") else ""
-    if about.get("delivery"):  # several may write there: nobody knows to whom it was said
-        return "", ""
-    context = snake_fields(about.get("delivery_context"))
-    channel = str(context.get("channel") or about.get("last_channel") or "")
-    to = str(context.get("to") or about.get("last_to") or "").removeprefix(f"{channel}:")
-    if not channel or not to or channel in _OWN:
-        return "", ""
-    return f"{channel}:{to.replace(':topic:', ':')}", ""
+def _speaker(message: Mapping[str, Any], chat: re.Match[str] | None) -> str:
+    """Who spoke, by what its program noted beside the text or in the name of the session. What
+    stands in the text may be anybody's words."""
+    about = snake_fields(message.get("__openclaw"))
+    sender = str(about.get("sender_id") or "")
+    where = str(snake_fields(about.get("transport")).get("channel") or (chat[1] if chat else ""))
+    if sender and where:
+        return f"{where}:{sender}"
+    return f"{chat[1]}:{chat[4]}" if chat and chat[3] in ("dm", "direct") else ""
 
 
-def split_sender(text: str) -> tuple[str, str, str]:
-    """(what the program put around the words of a person, their words, the id of who wrote them on
-    their platform or '')."""
-    before: list[str] = []
-    sender = ""
-    while match := _BLOCK.match(text):
-        said = snake_fields(_parse_object(match["json"]))
-        sender = sender or str(said.get("sender_id") or said.get("id") or "")
-        before.append(match[0].strip())
-        text = text[match.end() :]
-    if match := _TYPED_AT.match(text):
-        before.append(match[0].strip())
-        text = text[match.end() :]
-    elif match := _ENVELOPE.match(text):
-        id_ = str(match["id"] or "")
-        sender = sender or ("" if id_.startswith("-") else id_)
-        before.append(match[0].strip())
-        text = text[match.end() :]
-    if match := _MESSAGE_ID.search(text):
-        text = text[: match.start()]
-    return "\n".join(before), text.strip(), sender if sender.isdecimal() else ""
+def _was_typed_here(entry: Mapping[str, Any]) -> bool:
+    """Whether its program noted that the owner wrote this, and not through a channel."""
+    about = snake_fields(as_map(entry.get("message")).get("__openclaw"))
+    return about.get("sender_is_owner") is True and not about.get("sender_id")
+
+
+def _role(entry: Mapping[str, Any]) -> str:
+    return str(as_map(entry.get("message")).get("role") or "")
+
+
+def split_metadata(text: str) -> tuple[str, str]:
+    """(what its program put before the words of a person, their words)."""
+    at = 0
+    for _ in range(MAX_BLOCKS):
+        match = _BLOCK.match(text, at) or (_ENVELOPE.match(text, at) if at == 0 else None)
+        if match is None:
+            break
+        at = match.end()
+    said = text[at:]
+    if match := _MESSAGE_ID.search(said):
+        said = said[: match.start()]
+    return text[:at].strip(), said.strip()
 
 
 def _calls_of(content: Any) -> Iterator[dict[str, Any]]:
@@ -307,7 +319,7 @@ def _calls_of(content: Any) -> Iterator[dict[str, Any]]:
 def _time_of(entry: Mapping[str, Any], message: Mapping[str, Any]) -> float | None:
     """When it was said: in milliseconds in the message, as a text beside it."""
     at = message.get("timestamp")
-    if isinstance(at, int | float):
+    if isinstance(at, int | float) and abs(at) < 1e15:
         return at / 1000
     return parse_time(entry.get("timestamp"))
 

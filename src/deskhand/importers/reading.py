@@ -6,8 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ..types.errors import JobInvalid
 from ..types.jobs import Job, validate_job
@@ -27,6 +28,14 @@ def parse_time(text: Any) -> float | None:
         at = datetime.fromisoformat(str(text))
         return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
     return None
+
+
+def load_zone_or_utc(name: Any) -> tzinfo:
+    """The time zone of this name; UTC where there is none."""
+    try:
+        return ZoneInfo(str(name)) if name else UTC
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return UTC
 
 
 def plain_text(content: Any) -> str:

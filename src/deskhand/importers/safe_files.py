@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import stat
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
@@ -320,19 +321,32 @@ class Tree:
         return found
 
     def is_private(self, *inner: str) -> bool:
-        """Whether these, and the home, are this account's own and nobody else may write them."""
-        for each in (".", *inner):
-            try:
-                descriptor = self._files.open_beneath(each, os.O_PATH)
-            except ToolError:
+        """Whether these with all that lies in them, and the home, are this account's own and nobody
+        else may write them."""
+        home = self._status(".")
+        if home is None or not _is_own(home):
+            return False
+        waiting = list(inner)
+        seen = 0
+        while waiting:
+            each = waiting.pop()
+            status = self._status(each)
+            seen += 1
+            if status is None or not _is_own(status) or seen > MAX_NAMES:
                 return False
-            try:
-                status = os.fstat(descriptor)
-            finally:
-                os.close(descriptor)
-            if status.st_uid != os.geteuid() or status.st_mode & 0o022:
-                return False
+            if stat.S_ISDIR(status.st_mode):
+                waiting += [f"{each}/{entry.name}" for entry in self.entries(each)]
         return True
+
+    def _status(self, inner: str) -> os.stat_result | None:
+        try:
+            descriptor = self._files.open_beneath(inner, os.O_PATH)
+        except ToolError:
+            return None
+        try:
+            return os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
 
     def open_descriptor(self, inner: str) -> int:
         """A file held open to be read; it cannot lie outside. Raises Unread."""
@@ -369,6 +383,11 @@ def to_utf8(data: bytes) -> bytes:
     if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         return data.decode("utf-16", "replace").encode("utf-8", "replace")
     return data
+
+
+def _is_own(status: os.stat_result) -> bool:
+    """Whether it is this account's own, and nobody else may write it."""
+    return status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
 def _plain_path(path: str) -> str:

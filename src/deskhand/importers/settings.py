@@ -217,6 +217,11 @@ def join_provider(model: Any, provider: Any = "") -> str:
     return f"{where}/{name}"
 
 
+def names_variable(text: str) -> bool:
+    """Whether this is the name of a variable in which a key is, and not the key."""
+    return bool(_KEY.fullmatch(text))
+
+
 def provider_variable(provider: str) -> str:
     """The variable for the key of a provider."""
     plain = to_snake_case(provider)
@@ -230,6 +235,21 @@ def snake_fields(value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         return {}
     return {to_snake_case(str(name)): each for name, each in value.items()}
+
+
+def as_list(value: Any) -> list[Any]:
+    """A list as it is; a text or a number as a list of its parts between commas; [] for anything
+    else."""
+    if isinstance(value, list):
+        return value
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        return [part.strip() for part in str(value).split(",") if part.strip()]
+    return []
+
+
+def as_map(value: Any) -> dict[str, Any]:
+    """A map with texts for keys; {} for anything else."""
+    return {str(name): each for name, each in value.items()} if isinstance(value, Mapping) else {}
 
 
 def add_address(config: dict[str, Any], provider: str, address: Any) -> None:
@@ -351,13 +371,13 @@ def explain_not_taken(key: str, value: Any) -> tuple[str, str]:
 
 
 def is_free_of_secrets(url: str) -> bool:
-    """Whether an address has neither a name with a password in it nor a query, in which keys are
-    put."""
+    """Whether this is an address with neither a name and a password in it nor a query or a
+    fragment, in which keys are put."""
     try:
         parts = urlsplit(url)
     except ValueError:
         return False
-    return "@" not in parts.netloc and not parts.query
+    return "@" not in url and not parts.query and not parts.fragment
 
 
 def _select_agent_keys(tree: Tree, where: str, settings: Any) -> dict[str, Any]:
@@ -413,7 +433,11 @@ def _convert_valid(
             _leave_out_invalid(tree, (*path, str(key)), error)
         else:
             good[key] = each
-    return _convert_at(inner, path, good, around)
+    try:
+        return _convert_at(inner, path, good, around)
+    except ConfigError as error:  # a map where there is none
+        _leave_out_invalid(tree, path, error)
+        return None
 
 
 def _convert_at(inner: str, path: tuple[str, ...], value: Any, around: Mapping[str, Any]) -> Any:

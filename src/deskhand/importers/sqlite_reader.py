@@ -82,7 +82,7 @@ class SqliteRows:
                 if number >= MAX_ROWS:
                     raise Unread(f"{self.inner}: the table {table} has more than {MAX_ROWS:,} rows")
                 yield row
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeDecodeError) as error:
             raise Unread(f"{self.inner}, table {table}: {error}") from error
 
     def find_unused(self) -> Iterator[tuple[str, str, int]]:
