@@ -12,7 +12,8 @@ from deskhand.config.config import read_settings
 from deskhand.config.statements import load_statements
 from deskhand.store.postgres import PostgresStore
 from deskhand.store.sqlite import SqliteStore
-from deskhand.supervision.backup import make_backup, restore_backup
+from deskhand.supervision.backup import make_backup
+from deskhand.supervision.restore import restore_backup
 from deskhand.testing.store_suite import ANN, commit, inbound, received
 
 NOW = 1_795_500_000.0
@@ -44,11 +45,13 @@ async def test_a_server_that_is_written_to_meanwhile(url: str, tmp_path: Path) -
             await anyio.sleep(0.01)
         before = set(accepted)
         made, listed = await anyio.to_thread.run_sync(
-            lambda: anyio.run(lambda: make_backup(settings, tmp_path / "backups", now=NOW))
+            lambda: make_backup(settings, tmp_path / "backups", now=NOW)
         )
         ended.set()
         assert listed.database == "postgresql" and listed.events > 50
-        done = await restore_backup(settings, made.path, now=NOW, replace=True)
+        done = await anyio.to_thread.run_sync(
+            lambda: restore_backup(settings, made.path, now=NOW, replace=True)
+        )
         assert done.listed.events == listed.events
         assert before <= await accepted_in(settings.home.database)
 

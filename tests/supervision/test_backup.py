@@ -9,7 +9,9 @@ import stat
 import tarfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
 import apsw
@@ -25,23 +27,23 @@ from deskhand.store.blobs import Blobs
 from deskhand.store.queries import enqueue
 from deskhand.store.sqlite import SqliteStore
 from deskhand.supervision.backup import (
-    HELD_BACK,
     list_backups,
     make_backup,
-    open_backup,
     prune_backups,
-    restore_backup,
     verify_archive,
 )
 from deskhand.supervision.lock import Holder, acquire_lock
+from deskhand.supervision.restore import HELD_BACK, open_backup, restore_backup
 from deskhand.testing.jobs import JobDesk
 from deskhand.testing.scripted import say
 from deskhand.types.commit import Commit, Outgoing
-from deskhand.types.errors import DeskhandError
+from deskhand.types.errors import DeskhandError, NotLeading
 from deskhand.types.events import MessageReceived, TurnEnded
 from deskhand.types.identity import Address, Command, Inbound, Said
 from deskhand.types.messages import Message, Text
+from deskhand.types.turn import STOP_TURN_ONLY
 
+T = TypeVar("T")
 NOW = 1_795_500_000.0
 HERE = Address("terminal", chat="x")
 SESSION = "default/terminal:x"
@@ -59,6 +61,10 @@ async def opened(home: Home) -> AsyncIterator[SqliteStore]:
     store = SqliteStore(home.database, load_statements())
     yield store
     await store.close()
+
+
+async def in_thread(function: Callable[..., T], *args: object, **options: object) -> T:
+    return await anyio.to_thread.run_sync(partial(function, *args, **options))
 
 
 def said(text: str) -> Message:
@@ -90,13 +96,13 @@ async def fill(settings: Settings) -> str:
 async def test_a_home_comes_back_as_it_was(tmp_path: Path) -> None:
     settings = settings_at(tmp_path / "home", "timezone: Europe/Berlin\n")
     digest = await fill(settings)
-    made, listed = await make_backup(settings, tmp_path / "backups", now=NOW)
-    assert made.path.name == "deskhand-2026-11-24T06-00-00.tar.gz"
+    made, listed = await in_thread(make_backup, settings, tmp_path / "backups", now=NOW)
+    assert made.path.name == f"deskhand-{made.home}-2026-11-24T06-00-00.tar.gz"
     assert stat.S_IMODE(made.path.stat().st_mode) == 0o600
-    assert listed.events == 2 and list(settings.home.state.glob("backup*")) == []
+    assert listed.events == 2 and list(settings.home.state.glob("backup-*")) == []
     fresh = settings_at(tmp_path / "fresh")
     (fresh.home.root / "deskhand.yaml").unlink()
-    done = await restore_backup(fresh, made.path, now=NOW)
+    done = await in_thread(restore_backup, fresh, made.path, now=NOW)
     assert done.aside is None and (done.stopped, done.held_back) == (0, 0)
     home = fresh.home
     work = home.workspace("default")
@@ -140,11 +146,9 @@ async def test_what_was_acknowledged_before_it_began_is_in_it(tmp_path: Path) ->
             while len(acknowledged) < 40 * (number + 1):
                 await anyio.sleep(0.01)
             before = set(acknowledged)
-            made = await anyio.to_thread.run_sync(
-                lambda: anyio.run(lambda: make_backup(desk.settings, tmp_path / "backups", now=NOW))
-            )
+            made = await in_thread(make_backup, desk.settings, tmp_path / "backups", now=NOW)
             fresh = settings_at(tmp_path / f"fresh{number}")
-            await restore_backup(fresh, made[0].path, now=NOW, replace=True)
+            await in_thread(restore_backup, fresh, made[0].path, now=NOW, replace=True)
             async with opened(fresh.home) as store:
                 assert (await store.audit())[1] == []
                 there = {row.inbound.external_id for _, row in await store.accepted_since(0)}
@@ -160,8 +164,8 @@ async def test_nothing_is_done_a_second_time(tmp_path: Path) -> None:
         await store.commit(Commit(SESSION, 1, 1.0, (received,)))
         letter = Outgoing("key", Address("telegram", "1", "2"), (Text("a letter"),))
         await store.change([enqueue(letter, 1.0)])
-    made, _ = await make_backup(settings, tmp_path / "backups", now=NOW)
-    done = await restore_backup(settings, made.path, now=NOW, replace=True)
+    made, _ = await in_thread(make_backup, settings, tmp_path / "backups", now=NOW)
+    done = await in_thread(restore_backup, settings, made.path, now=NOW, replace=True)
     assert (done.stopped, done.held_back) == (1, 1)
     assert done.aside is not None and (done.aside / "state/deskhand.db").exists()
     async with opened(settings.home) as store:
@@ -169,7 +173,7 @@ async def test_nothing_is_done_a_second_time(tmp_path: Path) -> None:
         ((state, error),) = store._fetch_all("SELECT state, error FROM outbox")
         assert (state, error) == ("failed", HELD_BACK)
         (waiting,) = await store.list_waiting(SESSION)
-        assert waiting.inbound.body == Command("stop")
+        assert waiting.inbound.body == Command("stop", STOP_TURN_ONLY)
 
 
 async def test_a_database_on_a_server_is_forgotten_when_it_is_restored(tmp_path: Path) -> None:
@@ -177,8 +181,8 @@ async def test_a_database_on_a_server_is_forgotten_when_it_is_restored(tmp_path:
     await fill(settings)
     config = settings.home.root / "deskhand.yaml"
     config.write_text("store: postgresql://there/desk\ntimezone: UTC\n")
-    made, _ = await make_backup(settings, tmp_path / "backups", now=NOW)
-    await restore_backup(settings, made.path, now=NOW, replace=True)
+    made, _ = await in_thread(make_backup, settings, tmp_path / "backups", now=NOW)
+    await in_thread(restore_backup, settings, made.path, now=NOW, replace=True)
     assert config.read_text() == "timezone: UTC\n"
 
 
@@ -254,11 +258,11 @@ async def test_an_archive_that_was_changed_is_refused(
 ) -> None:
     settings = settings_at(tmp_path / "home")
     await fill(settings)
-    made, _ = await make_backup(settings, tmp_path / "backups", now=NOW)
+    made, _ = await in_thread(make_backup, settings, tmp_path / "backups", now=NOW)
     rewrite(made.path, change)
     before = sorted(settings.home.root.rglob("*"))
     with pytest.raises(DeskhandError, match=why):
-        await restore_backup(settings, made.path, now=NOW, replace=True)
+        await in_thread(restore_backup, settings, made.path, now=NOW, replace=True)
     assert sorted(settings.home.root.rglob("*")) == before
     assert not (tmp_path / "escaped.txt").exists() and not Path("/tmp/escaped.txt").exists()
     assert sorted(each.name for each in tmp_path.iterdir()) == ["backups", "home"]
@@ -267,15 +271,15 @@ async def test_an_archive_that_was_changed_is_refused(
 async def test_an_archive_that_was_cut_off_is_refused(tmp_path: Path) -> None:
     settings = settings_at(tmp_path / "home")
     await fill(settings)
-    made, _ = await make_backup(settings, tmp_path / "backups", now=NOW)
+    made, _ = await in_thread(make_backup, settings, tmp_path / "backups", now=NOW)
     whole = made.path.read_bytes()
     for length in (0, 10, len(whole) // 2, len(whole) - 1):
         made.path.write_bytes(whole[:length])
         with made.path.open("rb") as file, pytest.raises(DeskhandError, match=r"damaged|no list"):
-            await verify_archive(file, tmp_path / "tried")
+            await in_thread(verify_archive, file, tmp_path / "tried")
     made.path.write_bytes(gzip.compress(b"no archive"))
     with made.path.open("rb") as file, pytest.raises(DeskhandError, match="damaged"):
-        await verify_archive(file, tmp_path / "tried")
+        await in_thread(verify_archive, file, tmp_path / "tried")
 
 
 async def test_a_damaged_log_is_not_backed_up_in_silence(tmp_path: Path) -> None:
@@ -284,7 +288,7 @@ async def test_a_damaged_log_is_not_backed_up_in_silence(tmp_path: Path) -> None
     with apsw.Connection(str(settings.home.database)) as db:
         db.execute("UPDATE event SET body = x'7b7d' WHERE n = 1")
     with pytest.raises(DeskhandError, match="log is damaged"):
-        await make_backup(settings, tmp_path / "backups", now=NOW)
+        await in_thread(make_backup, settings, tmp_path / "backups", now=NOW)
     assert list((tmp_path / "backups").iterdir()) == []
 
 
@@ -292,8 +296,8 @@ async def test_only_who_has_the_key_can_read_it(tmp_path: Path) -> None:
     settings = settings_at(tmp_path / "home")
     await fill(settings)
     mine, other = (pyrage.x25519.Identity.generate() for _ in range(2))
-    made, _ = await make_backup(
-        settings, tmp_path / "backups", now=NOW, recipient=str(mine.to_public())
+    made, _ = await in_thread(
+        make_backup, settings, tmp_path / "backups", now=NOW, recipient=str(mine.to_public())
     )
     assert made.is_encrypted and b"milk" not in gzip.compress(made.path.read_bytes())
     for name, key in (("key", mine), ("other", other)):
@@ -304,10 +308,10 @@ async def test_only_who_has_the_key_can_read_it(tmp_path: Path) -> None:
     with pytest.raises(DeskhandError, match="cannot be decrypted"), open_backup(made.path, wrong):
         pass
     key = str(tmp_path / "key")
-    done = await restore_backup(settings, made.path, now=NOW, identity=key, replace=True)
+    done = await in_thread(restore_backup, settings, made.path, now=NOW, identity=key, replace=True)
     assert done.listed.events == 2
     with pytest.raises(DeskhandError, match="no public key"):
-        await make_backup(settings, tmp_path / "backups", now=NOW, recipient="age1wrong")
+        await in_thread(make_backup, settings, tmp_path / "backups", now=NOW, recipient="age1wrong")
 
 
 async def test_only_backups_are_deleted_and_the_newest_stay(tmp_path: Path) -> None:
@@ -315,23 +319,23 @@ async def test_only_backups_are_deleted_and_the_newest_stay(tmp_path: Path) -> N
     await fill(settings)
     folder = tmp_path / "backups"
     for day in range(4):
-        await make_backup(settings, folder, now=NOW + day * 86_400)
+        made, _ = await in_thread(make_backup, settings, folder, now=NOW + day * 86_400)
     (folder / "deskhand-mine.tar.gz").write_text("mine")
     assert [each.at for each in list_backups(folder)] == [
         NOW + day * 86_400 for day in (3, 2, 1, 0)
     ]
-    gone = prune_backups(folder, 2)
+    gone = prune_backups(made, 2)
     assert [each.at for each in gone] == [NOW + 86_400, NOW]
     assert len(list_backups(folder)) == 2 and (folder / "deskhand-mine.tar.gz").exists()
-    assert prune_backups(folder, 0) == []
+    assert prune_backups(made, 0) == []
 
 
 async def test_a_folder_in_the_home_is_not_in_its_own_backups(tmp_path: Path) -> None:
     settings = settings_at(tmp_path / "home", f"backup: {{folder: {tmp_path}/home/backups}}\n")
     await fill(settings)
     folder = settings.home.root / "backups"
-    await make_backup(settings, folder, now=NOW)
-    _, listed = await make_backup(settings, folder, now=NOW + 1)
+    await in_thread(make_backup, settings, folder, now=NOW)
+    _, listed = await in_thread(make_backup, settings, folder, now=NOW + 1)
     assert not [inner for inner in listed.files if inner.startswith("backups")]
 
 
@@ -374,7 +378,11 @@ def test_the_command(run: Callable[..., tuple[int, str]], tmp_path: Path) -> Non
     code, out = run("make")
     assert code == 2 and "deskhand config set backup.folder FOLDER" in out
     code, out = run("make", str(tmp_path / "b"))
-    assert code == 0 and "Verified." in out and "/srv/far of far" in out
+    assert (
+        code == 0
+        and "Verified." in out
+        and "the workspace of far, /srv/far: it lies outside" in out
+    )
     (made,) = list_backups(tmp_path / "b")
     code, out = run("list", str(tmp_path / "b"))
     assert code == 0 and made.path.name in out
@@ -400,3 +408,193 @@ def test_who_erases_something_is_told_of_the_backups_that_hold_it(
     done = CliRunner().invoke(cli, ["sessions", "erase", "x", "--yes"])
     assert done.exit_code == 0, done.output
     assert "1 backup holds it until deleted: deskhand backup list" in done.output
+
+
+# ---------------------------------------------------------------------- what attacking it found
+
+
+def test_only_one_is_made_at_a_time(tmp_path: Path) -> None:
+    settings = settings_at(tmp_path / "home")
+    anyio.run(fill, settings)
+    held = acquire_lock(settings.home.state / "backup.lock", Holder(4711, 1.0))
+    assert held is not None
+    with pytest.raises(DeskhandError, match="process 4711 is making a backup"):
+        make_backup(settings, tmp_path / "b", now=NOW)
+    os.close(held)
+    left = settings.home.state / "backup-killed"
+    left.mkdir()
+    make_backup(settings, tmp_path / "b", now=NOW)
+    assert not left.exists(), "what one left behind that was killed is gone"
+
+
+def test_what_was_just_made_stays_whatever_the_clock_said(tmp_path: Path) -> None:
+    """Two came from a time to come; the clock is right again."""
+    settings = settings_at(tmp_path / "home")
+    anyio.run(fill, settings)
+    folder = tmp_path / "b"
+    for at in (NOW + 3e8, NOW + 3e8 + 1):
+        make_backup(settings, folder, now=at)
+    for day in range(4):
+        made, _ = make_backup(settings, folder, now=NOW + day)
+        prune_backups(made, 2)
+        assert made.path.exists()
+    assert [each.at - NOW for each in list_backups(folder)] == [3e8 + 1, 3e8, 3, 2]
+
+
+def test_homes_with_one_folder_leave_each_others_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "b"
+    for name in ("one", "other"):
+        settings = settings_at(tmp_path / name)
+        anyio.run(fill, settings)
+        for day in range(3):
+            made, _ = make_backup(settings, folder, now=NOW + day)
+            prune_backups(made, 2)
+    assert len(list_backups(folder)) == 4
+
+
+def test_names_that_are_no_text_and_links_to_another_disk(tmp_path: Path) -> None:
+    settings = settings_at(tmp_path / "home")
+    anyio.run(fill, settings)
+    home = settings.home
+    work = os.fsencode(home.workspace("default"))
+    with open(work + b"/caf\xe9.txt", "wb") as file:  # noqa: PTH123 -- no text
+        file.write(b"coffee")
+    os.mkfifo(home.workspace("default") / "pipe")
+    elsewhere = tmp_path / "big"
+    home.blobs.rename(elsewhere)
+    home.blobs.symlink_to(elsewhere)
+    made, listed = make_backup(settings, tmp_path / "b", now=NOW)
+    assert listed.left_out == ()
+    restore_backup(settings, made.path, now=NOW, replace=True)
+    assert os.listdir(work).count(b"caf\xe9.txt") == 1  # noqa: PTH208 -- bytes
+    assert not home.blobs.is_symlink() and len(list(home.blobs.rglob("*"))) == 2
+    assert not (home.workspace("default") / "pipe").exists()
+
+
+def test_a_file_of_a_conversation_that_is_gone_is_said(tmp_path: Path) -> None:
+    settings = settings_at(tmp_path / "home")
+    digest = anyio.run(fill, settings)
+    with apsw.Connection(str(settings.home.database)) as db:
+        db.execute("INSERT INTO blob_use VALUES (?, 's', 1)", (digest,))
+    Blobs(settings.home.blobs).path(digest).unlink()
+    _, listed = make_backup(settings, tmp_path / "b", now=NOW)
+    assert listed.left_out == ("1 files of conversations: they are not in state/blobs",)
+
+
+def database_as_link(tar: tarfile.TarFile, entry: tarfile.TarInfo, data: bytes) -> None:
+    if entry.name == "home/state/deskhand.db":
+        entry.type, entry.linkname, entry.size = tarfile.SYMTYPE, "/tmp/other.db", 0
+        tar.addfile(entry)
+    else:
+        add(tar, entry, data)
+
+
+def twice(tar: tarfile.TarFile, entry: tarfile.TarInfo, data: bytes) -> None:
+    add(tar, entry, data)
+    if entry.name.endswith("notes.txt"):
+        add(tar, entry, b"again")
+
+
+@pytest.mark.parametrize(
+    ("change", "why"), [(database_as_link, "is a link"), (twice, "is in it twice")]
+)
+def test_an_archive_that_would_write_elsewhere_is_refused(
+    change: Callable[[tarfile.TarFile, tarfile.TarInfo, bytes], None], why: str, tmp_path: Path
+) -> None:
+    settings = settings_at(tmp_path / "home")
+    anyio.run(fill, settings)
+    made, _ = make_backup(settings, tmp_path / "b", now=NOW)
+    rewrite(made.path, change)
+    with made.path.open("rb") as file, pytest.raises(DeskhandError, match=why):
+        verify_archive(file, tmp_path / "tried")
+
+
+def test_a_configuration_of_another_folder_is_not_written(tmp_path: Path) -> None:
+    """The file in the home is a link into the owner's own repository."""
+    settings = settings_at(tmp_path / "home")
+    anyio.run(fill, settings)
+    own = tmp_path / "dotfiles.yaml"
+    own.write_text("store: postgresql://x\n")
+    config = settings.home.root / "deskhand.yaml"
+    config.unlink()
+    config.symlink_to(own)
+    made, _ = make_backup(settings, tmp_path / "b", now=NOW)
+    restore_backup(settings, made.path, now=NOW, replace=True)
+    assert own.read_text() == "store: postgresql://x\n"
+    assert config.read_text() == "" and not config.is_symlink()
+
+
+def test_jobs_that_ran_are_not_run_again(tmp_path: Path) -> None:
+    settings = settings_at(tmp_path / "home")
+    anyio.run(fill, settings)
+    with apsw.Connection(str(settings.home.database)) as db:
+        db.execute(
+            "INSERT INTO job_run(job, slot, state, due_at, body)"
+            " VALUES ('a', 's', 'running', 1, x'')"
+        )
+        db.execute("INSERT INTO job_state(job, seen_at, plan) VALUES ('a', 1, '')")
+    made, _ = make_backup(settings, tmp_path / "b", now=NOW)
+    restore_backup(settings, made.path, now=NOW + 5, replace=True)
+    with apsw.Connection(str(settings.home.database)) as db:
+        assert db.execute("SELECT state, said FROM job_run").fetchall() == [
+            ("interrupted", "restored from a backup")
+        ]
+        assert db.execute("SELECT seen_at FROM job_state").fetchall() == [(NOW + 5,)]
+
+
+def test_a_home_that_is_a_disk_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = settings_at(tmp_path / "home", "timezone: Europe/Berlin\n")
+    anyio.run(fill, settings)
+    made, _ = make_backup(settings, tmp_path / "b", now=NOW)
+    (settings.home.root / "deskhand.yaml").write_text("timezone: UTC\n")
+    monkeypatch.setattr(os.path, "ismount", lambda path: path == settings.home.root)
+    done = restore_backup(settings, made.path, now=NOW, replace=True)
+    assert done.aside is not None and done.aside.parent == settings.home.root
+    assert (done.aside / "deskhand.yaml").read_text() == "timezone: UTC\n"
+    assert (settings.home.root / "deskhand.yaml").read_text() == "timezone: Europe/Berlin\n"
+    _, listed = make_backup(settings, tmp_path / "b", now=NOW + 1)
+    assert not [inner for inner in listed.files if ".before-" in inner]
+
+
+async def test_who_waited_while_the_home_was_replaced_does_not_drive(tmp_path: Path) -> None:
+    settings = settings_at(tmp_path / "home")
+    await fill(settings)
+    made, _ = await in_thread(make_backup, settings, tmp_path / "b", now=NOW)
+    async with opened(settings.home) as waiting:
+        await in_thread(restore_backup, settings, made.path, now=NOW, replace=True)
+        with pytest.raises(NotLeading, match="was replaced"):
+            async with waiting.lead():
+                pass
+
+
+def test_a_broken_configuration_is_no_obstacle(
+    run: Callable[..., tuple[int, str]], tmp_path: Path
+) -> None:
+    """Neither one that is there, nor one that is in the backup."""
+    settings = settings_at(tmp_path / "home")
+    anyio.run(fill, settings)
+    config = settings.home.root / "deskhand.yaml"
+    config.write_bytes(b"timezone: [\xe9\n")
+    made, _ = make_backup(settings, tmp_path / "b", now=NOW)
+    for words in (("list", str(tmp_path / "b")), ("verify", str(made.path))):
+        assert run(*words)[0] == 0
+    code, out = run("restore", str(made.path), "--replace")
+    assert code == 0, out
+    assert config.read_bytes() == b"timezone: [\xe9\n"
+
+
+def test_a_secret_key_in_the_wrong_place_is_not_said(tmp_path: Path) -> None:
+    settings = settings_at(tmp_path / "home")
+    anyio.run(fill, settings)
+    key = str(pyrage.x25519.Identity.generate())
+    with pytest.raises(DeskhandError, match="this is the secret key") as error:
+        make_backup(settings, tmp_path / "b", now=NOW, recipient=key)
+    assert key not in str(error.value)
+
+
+@pytest.mark.parametrize("inner", ["", "state/b", "agents/default/workspace/b"])
+def test_a_folder_that_agents_could_read_is_refused(inner: str, tmp_path: Path) -> None:
+    settings = settings_at(tmp_path / "home")
+    anyio.run(fill, settings)
+    with pytest.raises(DeskhandError, match="belongs to the home itself"):
+        make_backup(settings, settings.home.root / inner, now=NOW)

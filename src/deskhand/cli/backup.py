@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from datetime import datetime
 from pathlib import Path
 
-import anyio
 import click
 
 from ..config.clock import SystemClock
@@ -16,16 +16,23 @@ from ..supervision.backup import (
     BackupFile,
     list_backups,
     make_backup,
-    open_backup,
     prune_backups,
-    restore_backup,
     verify_archive,
 )
 from ..supervision.lock import Holder, acquire_lock, read_holder
+from ..supervision.restore import open_backup, restore_backup
 from ..types.errors import DeskhandError
 from ..types.sizes import format_size
 from .plain import escape_control
-from .run import USAGE, Group, config_option, fail, limit_option, load_settings
+from .run import (
+    USAGE,
+    Group,
+    config_option,
+    fail,
+    limit_option,
+    load_service_settings,
+    load_settings,
+)
 
 key_option = click.option(
     "--key", default="", metavar="FILE", help="File with the key of age, for an encrypted backup."
@@ -42,7 +49,7 @@ def backup() -> None:
     \b
     Examples:
       deskhand backup make ~/backups
-      deskhand backup restore ~/backups/deskhand-2026-11-26T03-00-00.tar.gz
+      deskhand backup restore ~/backups/deskhand-3f9a1c-2026-11-26T03-00-00.tar.gz
       deskhand config set backup.folder ~/backups     # every night
     """
 
@@ -72,28 +79,28 @@ def make(folder: Path | None, keep: int | None, recipient: str, config: str | No
     into = _folder(settings, folder)
     own = settings.config.backup
     try:
-        made, listed = anyio.run(
-            lambda: make_backup(
-                settings,
-                into,
-                now=SystemClock().now(),
-                recipient=recipient or own.recipient,
-                progress=_show_progress,
-            )
+        made, listed = make_backup(
+            settings,
+            into,
+            now=SystemClock().now(),
+            recipient=recipient or own.recipient,
+            progress=_show_progress,
         )
-        _show_progress("")
-        gone = prune_backups(into, own.keep if keep is None and not folder else keep or 0)
     except (DeskhandError, OSError) as error:
         _show_progress("")
         fail(f"no backup was made: {error}")
+    _show_progress("")
     click.echo(
         f"{escape_control(str(made.path))}: {format_size(made.size)}, {len(listed.files):,} files, "
         f"{listed.events:,} events. Verified."
     )
     for each in listed.left_out:
-        click.echo(f"Not in it, since it lies outside the home: {escape_control(each)}")
-    for old in gone:
-        click.echo(f"Deleted {escape_control(old.path.name)}")
+        click.echo(f"Not in it: {escape_control(each)}")
+    try:
+        for old in prune_backups(made, own.keep if keep is None and not folder else keep or 0):
+            click.echo(f"Deleted {escape_control(old.path.name)}")
+    except OSError as error:
+        fail(f"the backup was made, but an older one could not be deleted: {error}")
 
 
 @backup.command("list")
@@ -107,7 +114,7 @@ def list_(folder: Path | None, limit: int | None, config: str | None) -> None:
     Example:
       deskhand backup list ~/backups
     """
-    into = _folder(load_settings(config), folder)
+    into = _folder(load_service_settings(config, quiet=True), folder)
     found = list_backups(into)
     if not found:
         click.echo(f"There is no backup in {escape_control(str(into))}.")
@@ -124,24 +131,27 @@ def verify(file: Path, key: str, config: str | None) -> None:
 
     \b
     Example:
-      deskhand backup verify ~/backups/deskhand-2026-11-26T03-00-00.tar.gz
+      deskhand backup verify ~/backups/deskhand-3f9a1c-2026-11-26T03-00-00.tar.gz
     """
-    home = load_settings(config).home
-    folder = home.root.with_name(f".{home.root.name}.verifying")
-
-    async def work() -> None:
-        with open_backup(file, key) as archive:
-            listed = await verify_archive(archive, folder)
-        made = datetime.fromtimestamp(listed.at).astimezone()
-        click.echo(
-            f"Made {made:%Y-%m-%d %H:%M} by Deskhand {listed.version}: {len(listed.files):,} files "
-            f"and {listed.events:,} events, all as they were."
-        )
-
+    load_service_settings(config, quiet=True)
     try:
-        anyio.run(work)
+        with (
+            tempfile.TemporaryDirectory(prefix="deskhand-verify-", dir=_place_for(file)) as folder,
+            open_backup(file, key) as archive,
+        ):
+            listed = verify_archive(archive, Path(folder) / "home")
     except (DeskhandError, OSError) as error:
         fail(str(error))
+    made = datetime.fromtimestamp(listed.at).astimezone()
+    click.echo(
+        f"Made {made:%Y-%m-%d %H:%M} by Deskhand {listed.version}: {len(listed.files):,} files "
+        f"and {listed.events:,} events, all as they were."
+    )
+
+
+def _place_for(file: Path) -> Path | None:
+    """A folder with room for what is in a backup: beside it, where that may be written."""
+    return file.parent if os.access(file.parent, os.W_OK) else None
 
 
 @backup.command()
@@ -158,16 +168,14 @@ def restore(file: Path, replace: bool, key: str, config: str | None) -> None:
 
     \b
     Examples:
-      deskhand backup restore ~/backups/deskhand-2026-11-26T03-00-00.tar.gz
+      deskhand backup restore ~/backups/deskhand-3f9a1c-2026-11-26T03-00-00.tar.gz
       deskhand backup restore backup.tar.gz.age --key key.txt
     """
-    settings = load_settings(config)
+    settings = load_service_settings(config, quiet=True)
     held = _hold_locks(settings)
     try:
-        done = anyio.run(
-            lambda: restore_backup(
-                settings, file, now=SystemClock().now(), identity=key, replace=replace
-            )
+        done = restore_backup(
+            settings, file, now=SystemClock().now(), identity=key, replace=replace
         )
     except (DeskhandError, OSError) as error:
         fail(f"nothing was restored: {error}")
@@ -189,6 +197,13 @@ def restore(file: Path, replace: bool, key: str, config: str | None) -> None:
         )
     if done.aside:
         click.echo(f"The home from before is kept: {escape_control(str(done.aside))}")
+    click.echo("Tokens and users are as they were then: deskhand tokens list, deskhand users list")
+    now = load_service_settings(config, quiet=True)
+    if now.config.store:
+        fail(
+            "`store` still names a server, in the environment or in another configuration: remove "
+            "it, or Deskhand will use that database and not the one that was restored"
+        )
 
 
 def _folder(settings: Settings, given: Path | None) -> Path:

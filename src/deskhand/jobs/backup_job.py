@@ -61,9 +61,11 @@ def _back_up(settings: Settings, now: float) -> str:
     """Make a backup, and delete what is too much. Returns what was done."""
     config = settings.config.backup
     folder = Path(config.folder).expanduser()
-    made, listed = anyio.run(
-        lambda: make_backup(settings, folder, now=now, recipient=config.recipient)
-    )
-    gone = prune_backups(folder, config.keep)
-    rest = f"; {len(gone)} older ones were deleted" if gone else ""
+    made, listed = make_backup(settings, folder, now=now, recipient=config.recipient)
+    try:
+        gone = prune_backups(made, config.keep)
+        rest = f"; {len(gone)} older ones were deleted" if gone else ""
+    except OSError as error:
+        rest = f"; an older one could not be deleted: {error}"
+    rest += "".join(f"; not in it: {each}" for each in listed.left_out[:3])
     return f"{made.path}: {format_size(made.size)}, {listed.events:,} events, verified{rest}"

@@ -18,7 +18,7 @@ from ..secrets.redaction import Redactor
 from ..supervision.allocator import trim_memory
 from ..supervision.start_log import record_start, write_startup_error
 from ..supervision.supervise import CRASHED, DRAIN_S, RESTART
-from ..types.errors import StoreError, StoreUnavailable
+from ..types.errors import NotLeading, StoreError, StoreUnavailable
 from .app import App
 
 log = logging.getLogger(__name__)
@@ -97,7 +97,8 @@ async def run_guarded(
     try:
         return await main()
     except Exception as error:
-        if settings.config.store and (away := _find_unavailable(error)):
+        away = _find_unavailable(error)
+        if away and (settings.config.store or isinstance(away, NotLeading)):
             log.warning("Starting again: %s", away)
             sys.stderr.write(f"deskhand: {away}. Trying again.\n")
             return RESTART

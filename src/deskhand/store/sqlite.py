@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 from time import monotonic
 
@@ -12,7 +12,7 @@ import anyio.to_thread
 import apsw
 
 from ..types.commit import Change
-from ..types.errors import StoreBusy
+from ..types.errors import NotLeading, StoreBusy
 from ..types.identity import Principal
 from .base import Args, Row, SyncStatementReader
 from .connection import StatementRunner
@@ -106,6 +106,15 @@ class SqliteWriteConnection:
         self._db.close()
 
 
+def _identify(path: Path) -> tuple[int, int] | None:
+    """What tells a file from another one of its name."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
 class SqliteStore(SqlStore):
     """A Store in the file `path`, which is created or migrated first.
 
@@ -125,11 +134,21 @@ class SqliteStore(SqlStore):
         self.name = str(path)
         db = connect(path, write=True)
         self.schema = migrate(db, path, load_migrations())
+        self._file = _identify(path)
         self._read = connect(path, write=False)
         self._sweeper: apsw.Connection | None = None
         self._readers: list[apsw.Connection] = []
         writer = Writer(SqliteWriteConnection(db, path), on_fatal)
         super().__init__(load_sql(__package__, "queries.sql"), statements or {}, writer)
+
+    @asynccontextmanager
+    async def lead(self, waits: Callable[[], None] = lambda: None) -> AsyncIterator[None]:
+        """Raises NotLeading where another file is in the place of this one, as after a backup was
+        restored: what this process wrote would be lost."""
+        if _identify(self.path) != self._file:
+            raise NotLeading(f"{self.name} was replaced meanwhile; start again")
+        async with super().lead(waits):
+            yield
 
     async def erase(
         self, principal: Principal, session: str, at: float, changes: Sequence[Change] = ()

@@ -1,4 +1,4 @@
-"""Makes backups of a home while it is in use, and restores them.
+"""Makes backups of a home while it is in use.
 
 A backup is only kept after it was restored into a folder beside it and verified there: every file,
 the database, and the hash chain of every conversation.
@@ -9,58 +9,67 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import IO
 
+import anyio
 import apsw
 import msgspec
 
-from ..config.config import Config, Settings
+from ..config.config import Settings
 from ..config.home import Home
 from ..config.last_good import GOOD_PREFIX
 from ..config.statements import load_statements
-from ..config.yaml_edit import unset_key
-from ..store.queries import hold_back_messages
+from ..store.blobs import DIGEST_PREFIX
 from ..store.schema import connect
 from ..store.sqlite import SqliteStore
 from ..types.errors import ConfigError, DeskhandError, StoreError
 from ..types.folders import make_private_folder
-from ..types.identity import SYSTEM, Address, Command, Inbound
 from .backup_archive import (
     FORMAT,
     ArchiveWriter,
     BackupBroken,
     BackupList,
+    Found,
     extract_archive,
     iter_folder,
 )
-from .queries import owed_messages
+from .lock import Holder, acquire_lock, read_holder
 
 SUFFIX = ".tar.gz"
 SECRET_SUFFIX = f"{SUFFIX}.age"
-_NAME = re.compile(r"deskhand-(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d)(?:-\d+)?\.tar\.gz(?:\.age)?")
+_NAME = re.compile(
+    r"deskhand-(?P<home>[0-9a-f]{6})-(?P<at>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d)(-\d+)?\.tar\.gz(\.age)?"
+)
 _TIME = "%Y-%m-%dT%H-%M-%S"
 WORK = "backup"
-"""The folder in `state` where a backup is made and tried."""
+"""How the folder in `state` begins in which a backup is made and tried."""
 KEPT_STATE = ("secrets.json", "blobs", "history", "commands-trust.pem")
 """What of `state` is in a backup beside the database: all else is of the process that runs."""
 SKIPPED = ("__pycache__", "node_modules", ".venv", ".cache")
 """Folders that programs make again."""
+ASIDE = ".before-"
+"""How the name of a home goes on that was moved aside."""
+_OWN_LINKS = re.compile(
+    r"state(/[^/]+)?|agents(/[^/]+(/workspace)?)?|jobs|skills|prompts|shared|plugins|\.env"
+    r"|deskhand\.yaml"
+)
+"""What an owner may have put on another disk: a link there is taken for what it leads to."""
 NO_AGE = "encryption needs the extra `backup`: pip install 'deskhand[backup]'"
-HELD_BACK = "restored from a backup: it may have been sent before"
 Progress = Callable[[str], None]
 
 
 class BackupFile(msgspec.Struct, frozen=True):
-    """A backup. `at` is when it was begun, in seconds since the epoch."""
+    """A backup. `home` tells homes apart; `at` is when it was begun, in seconds since the epoch."""
 
     path: Path
+    home: str
     at: float
     size: int
 
@@ -69,17 +78,7 @@ class BackupFile(msgspec.Struct, frozen=True):
         return self.path.name.endswith(".age")
 
 
-class Restored(msgspec.Struct, frozen=True):
-    """What was restored. `aside` is where the home that was there lies now; `stopped` conversations
-    were in the middle of a turn, `held_back` messages on their way."""
-
-    listed: BackupList
-    aside: Path | None = None
-    stopped: int = 0
-    held_back: int = 0
-
-
-async def make_backup(
+def make_backup(
     settings: Settings,
     folder: Path,
     *,
@@ -90,24 +89,25 @@ async def make_backup(
     """Make a backup in this folder, and verify it. With `recipient`, the public key of age, only
     whoever has the other key can read it.
 
-    Everything that was acknowledged before it began is in it. Raises DeskhandError, OSError: then
-    nothing is left behind.
+    Everything that was acknowledged before it began is in it. It blocks, and must not be called
+    from an event loop. Raises DeskhandError, OSError: then nothing is left behind.
     """
     encrypt = _encryptor(recipient) if recipient else None
+    home = settings.home
+    folder = folder.absolute()
+    _check_folder(home, folder)
     make_private_folder(folder)
-    work = settings.home.state / WORK
-    shutil.rmtree(work, ignore_errors=True)
-    make_private_folder(work)
-    try:
-        archive = work / f"backup{SUFFIX}"
+    home.make_folder(home.state)
+    with _only_one(home, now), _work_folder(home) as work:
+        archive = work / f"{WORK}{SUFFIX}"
         progress("copying the database")
-        listed = await _write(settings, archive, work, now=now, progress=progress)
+        listed = _write(settings, archive, work, folder, now=now, progress=progress)
         progress("verifying")
+        digest = _digest_of(archive)
         with archive.open("rb") as file:
-            await verify_archive(file, work / "verify")
-        suffix = SECRET_SUFFIX if encrypt else SUFFIX
-        path = _free_path(folder, now, suffix)
-        part = path.with_name(f".{path.name}.part")
+            verify_archive(file, work / "verify")
+        part = folder / f".deskhand-{home_id(home)}.part"
+        part.unlink(missing_ok=True)
         try:
             os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # keys are in it
             if encrypt is not None:
@@ -115,40 +115,78 @@ async def make_backup(
                 encrypt(archive, part)
             else:
                 shutil.copyfile(archive, part)
-            _flush(part)
-            part.replace(path)
-            _flush(folder)
+                if _digest_of(part) != digest:
+                    raise BackupBroken(f"{part} is not what was written; is the disk well?")
+            flush(part)
+            path = _publish(part, home, now, SECRET_SUFFIX if encrypt else SUFFIX)
         finally:
-            with suppress(FileNotFoundError):
-                part.unlink()
+            part.unlink(missing_ok=True)
+    return BackupFile(path, home_id(home), now, path.stat().st_size), listed
+
+
+def _check_folder(home: Home, folder: Path) -> None:
+    """Raises ConfigError for a folder where agents could read it, or that the home consists of."""
+    root = home.root.resolve()
+    real = folder.resolve()
+    if not real.is_relative_to(root):
+        return
+    first = real.relative_to(root).parts[:1]
+    if not first or first[0] in (home.state.name, "agents", "shared", "jobs", "skills", "prompts"):
+        raise ConfigError(f"{str(folder)!r} belongs to the home itself; name another folder")
+
+
+@contextmanager
+def _only_one(home: Home, now: float) -> Iterator[None]:
+    path = home.state / f"{WORK}.lock"
+    descriptor = acquire_lock(path, Holder(os.getpid(), now))
+    if descriptor is None:
+        holder = read_holder(path)
+        raise DeskhandError(
+            f"process {holder.pid if holder else '?'} is making a backup; wait until it has ended"
+        )
+    try:
+        for left in home.state.glob(f"{WORK}-*"):  # of one that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _work_folder(home: Home) -> Iterator[Path]:
+    work = Path(tempfile.mkdtemp(prefix=f"{WORK}-", dir=home.state))
+    try:
+        yield work
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    return BackupFile(path, now, path.stat().st_size), listed
 
 
-async def _write(
+def _write(
     settings: Settings,
     archive: Path,
     work: Path,
+    folder: Path,
     *,
     now: float,
     progress: Progress,
 ) -> BackupList:
     home = settings.home
-    writer = ArchiveWriter(archive)
+    writer = ArchiveWriter(archive, work)
     listed: BackupList | None = None
     try:
         # What it says must not be newer than the database.
         with suppress(FileNotFoundError):
             writer.add_bytes(home.anchors.read_bytes(), f"state/{home.anchors.name}")
         copy = work / home.database.name
-        await _copy_database(settings, copy)
+        _copy_database(settings, copy)
         copy.chmod(0o600)
-        writer.add(copy, f"state/{home.database.name}")
-        events, heads = await _look_at_log(copy)
+        writer.add(
+            Found(f"state/{copy.name}", copy, "file", os.path.realpath(copy.parent), follow=True)
+        )
+        events, heads = look_at_log(copy)
         progress("copying files")
-        for inner in _list_files(home, settings.config.backup.folder):
-            writer.add(home.root / inner, inner)
+        for found in _list_files(settings, folder, writer.unreadable):
+            writer.add(found)
         listed = BackupList(
             FORMAT,
             version("deskhand"),
@@ -157,63 +195,89 @@ async def _write(
             events,
             heads,
             writer.files,
-            tuple(_outside(settings)),
+            (*_outside(settings), *_unread(writer), *_missing_blobs(copy, writer)),
         )
     finally:
         writer.close(listed)
     return listed
 
 
-def _list_files(home: Home, folder: str) -> Iterator[str]:
-    """What of the home is in a backup: all but logs, what the process that runs has in `state`, and
-    the backups themselves."""
+def _list_files(settings: Settings, folder: Path, unreadable: list[str]) -> Iterator[Found]:
+    """What of the home is in a backup: all but logs, what the process that runs has in `state`,
+    models that can be had again, and backups."""
+    home = settings.home
+    root = home.root.resolve()
     state = f"{home.state.name}/"
-    logs = f"{home.logs.name}/"
-    own = ""
-    if folder:
-        with suppress(ValueError):
-            own = f"{Path(folder).expanduser().resolve().relative_to(home.root.resolve())}/"
-    for inner in iter_folder(home.root, SKIPPED):
-        kept = inner.removeprefix(state).split("/")[0]
-        is_state = inner.startswith(state)
+    others = [home.logs.name, *(_inside(root, each) for each in (folder, settings.cache_folder))]
+    left = tuple(f"{each}/" for each in others if each)
+    for found in iter_folder(home.root, SKIPPED, _is_own_link, unreadable):
+        kept = found.inner.removeprefix(state).split("/")[0]
+        is_state = found.inner.startswith(state)
         if is_state and not kept.startswith(GOOD_PREFIX) and kept not in KEPT_STATE:
             continue
-        if inner.startswith(logs) or (own and f"{inner}/".startswith(own)):
+        if f"{found.inner}/".startswith(left) or found.inner.startswith((ASIDE, ".restoring")):
             continue
-        if not (is_state and inner.endswith(".part")):
-            yield inner
+        if not (is_state and found.inner.endswith(".part")):
+            yield found
+
+
+def _is_own_link(inner: str) -> bool:
+    return _OWN_LINKS.fullmatch(inner) is not None
+
+
+def _inside(root: Path, folder: Path) -> str:
+    """The path of a folder from the home; '' where it lies elsewhere."""
+    real = folder.expanduser().resolve()
+    return str(real.relative_to(root)) if real.is_relative_to(root) and real != root else ""
 
 
 def _outside(settings: Settings) -> Iterator[str]:
-    """The workspaces that lie elsewhere, and so are not in a backup."""
+    """What lies elsewhere, and so is not in a backup."""
     root = settings.home.root.resolve()
-    for name in settings.agents:
-        folder = settings.agent(name).workspace
-        if folder and not Path(folder).expanduser().resolve().is_relative_to(root):
-            yield f"{folder} of {name}"
+    named = {f"the workspace of {name}": settings.agent(name).workspace for name in settings.agents}
+    named |= {"the configuration": str(settings.file), "env_file": settings.config.env_file}
+    named["skills_folder"] = settings.config.skills_folder
+    for what, path in named.items():
+        if path and not Path(path).expanduser().resolve().is_relative_to(root):
+            yield f"{what}, {path}: it lies outside the home"
 
 
-async def _copy_database(settings: Settings, target: Path) -> None:
+def _unread(writer: ArchiveWriter) -> Iterator[str]:
+    for inner in writer.unreadable:
+        yield f"{inner}: it cannot be read"
+
+
+def _missing_blobs(database: Path, writer: ArchiveWriter) -> Iterator[str]:
+    """Files of conversations that are not there any more, or were not readable."""
+    connection = connect(database, write=False)
+    try:
+        used = {
+            str(digest).removeprefix(DIGEST_PREFIX)
+            for (digest,) in connection.execute("SELECT DISTINCT digest FROM blob_use")
+        }
+    finally:
+        connection.close()
+    there = {inner.rpartition("/")[2] for inner in writer.files if "state/blobs/" in inner}
+    if missing := len(used - there):
+        yield f"{missing} files of conversations: they are not in state/blobs"
+
+
+def _copy_database(settings: Settings, target: Path) -> None:
     """The database as it is at one moment, as a file of SQLite. Raises StoreError."""
     if not settings.config.store:
-        if not settings.home.database.exists():
-            raise StoreError("there is no database yet: start Deskhand once before a backup")
-        source = connect(settings.home.database, write=False)
-        copy = apsw.Connection(str(target))
-        try:
-            with copy.backup("main", source, "main") as backup:
-                backup.step(-1)
-            copy.execute("PRAGMA journal_mode = DELETE")
-        except apsw.Error as error:
-            raise StoreError(f"{settings.home.database} cannot be copied: {error}") from error
-        finally:
-            copy.close()
-            source.close()
+        _copy_sqlite(settings.home.database, target)
         return
+    anyio.run(_copy_postgres, settings.config.store, target)
+    connection = apsw.Connection(str(target))
+    connection.execute("PRAGMA journal_mode = DELETE")
+    connection.close()
+
+
+async def _copy_postgres(url: str, target: Path) -> None:
     from ..store.move import move  # noqa: PLC0415 -- the driver of PostgreSQL is an extra
     from ..store.move_sides import PostgresSide, SqliteSide  # noqa: PLC0415
 
-    there = PostgresSide(settings.config.store, snapshot=True)
+    there = PostgresSide(url, snapshot=True)
     try:
         here = SqliteSide(target)
         try:
@@ -222,14 +286,31 @@ async def _copy_database(settings: Settings, target: Path) -> None:
             await here.close()
     finally:
         await there.close()
-    connection = apsw.Connection(str(target))
-    connection.execute("PRAGMA journal_mode = DELETE")
-    connection.close()
+
+
+def _copy_sqlite(database: Path, target: Path) -> None:
+    if not database.exists():
+        raise StoreError("there is no database yet: start Deskhand once before a backup")
+    source = connect(database, write=False)
+    copy = apsw.Connection(str(target))
+    try:
+        with copy.backup("main", source, "main") as backup:
+            backup.step(-1)
+        copy.execute("PRAGMA journal_mode = DELETE")
+    except apsw.Error as error:
+        raise StoreError(f"{database} cannot be copied: {error}") from error
+    finally:
+        copy.close()
+        source.close()
+
+
+def look_at_log(database: Path) -> tuple[int, str]:
+    """How many events there are, and a digest of the ends of all conversations. Raises StoreError
+    where the database or a hash chain is damaged."""
+    return anyio.run(_look_at_log, database)
 
 
 async def _look_at_log(database: Path) -> tuple[int, str]:
-    """How many events there are, and a digest of the ends of all conversations. Raises StoreError
-    where the database or a hash chain is damaged."""
     store = SqliteStore(database, load_statements())
     try:
         if problems := store.check_integrity():
@@ -237,125 +318,32 @@ async def _look_at_log(database: Path) -> tuple[int, str]:
         events, breaks = await store.audit()
         if breaks:
             raise StoreError(f"the log is damaged: {breaks[0].session}: {breaks[0].why}")
-        heads = sorted(
-            (session, n, head.hex()) for session, (n, head) in (await store.heads()).items()
-        )
+        ends = (await store.heads()).items()
+        heads = sorted((session, n, head.hex()) for session, (n, head) in ends)
         return events, sha256(msgspec.json.encode(heads)).hexdigest()
     finally:
         await store.close()
 
 
-async def verify_archive(file: IO[bytes], folder: Path) -> BackupList:
+def verify_archive(file: IO[bytes], folder: Path) -> BackupList:
     """Restore a backup into this folder, which must not exist, and see whether all is as it was.
     The folder is removed again. Raises DeskhandError, OSError."""
-    make_private_folder(folder)
+    folder.mkdir(mode=0o700)
     try:
-        return await _extract(file, folder)
+        return extract_verified(file, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _extract(file: IO[bytes], folder: Path) -> BackupList:
+def extract_verified(file: IO[bytes], folder: Path) -> BackupList:
+    """Extract a backup into an empty folder, and see whether all is as it was. Raises
+    DeskhandError, OSError."""
     listed = extract_archive(file, folder)
-    found = await _look_at_log(Home(folder).database)
-    if found != (listed.events, listed.heads):
+    if f"state/{Home(folder).database.name}" not in listed.files:
+        raise BackupBroken("there is no database in it")
+    if look_at_log(Home(folder).database) != (listed.events, listed.heads):
         raise BackupBroken("the database is not the one of which the backup was made")
     return listed
-
-
-async def restore_backup(
-    settings: Settings, path: Path, *, now: float, identity: str = "", replace: bool = False
-) -> Restored:
-    """Put the home of a backup in the place of this one. With `replace` a home that is there is
-    moved aside first, and kept. Nothing may run there.
-
-    Turns that were going on are stopped, and messages that were on their way are held back, since
-    what became of them after the backup is not known. Raises DeskhandError, OSError: then the home
-    is as it was.
-    """
-    home = settings.home.root
-    if home.exists() and any(home.iterdir()) and not replace:
-        raise DeskhandError(
-            f"{str(home)!r} is not empty; with --replace it is moved aside, and kept"
-        )
-    fresh = home.with_name(f".{home.name}.restoring")
-    shutil.rmtree(fresh, ignore_errors=True)
-    make_private_folder(fresh)
-    try:
-        with open_backup(path, identity) as file:
-            listed = await _extract(file, fresh)
-        stopped, held_back = await _quieten(Home(fresh), now)
-        _forget_store(Home(fresh).root / settings.home.config.name)
-        aside = None
-        if home.exists() and not any(home.iterdir()):
-            home.rmdir()
-        elif home.exists():
-            stamp = datetime.fromtimestamp(now, UTC).strftime(_TIME)
-            aside = home.with_name(f"{home.name}.before-{stamp}")
-            home.rename(aside)
-        fresh.rename(home)
-        _flush(home.parent)
-    except BaseException:
-        shutil.rmtree(fresh, ignore_errors=True)
-        raise
-    return Restored(listed, aside, stopped, held_back)
-
-
-async def _quieten(home: Home, now: float) -> tuple[int, int]:
-    """Stop turns and hold back messages: nothing that was done before is done a second time."""
-    store = SqliteStore(home.database, load_statements())
-    try:
-        waiting = (await owed_messages(store)).count
-        await store.change([hold_back_messages(HELD_BACK)])
-        sessions = await store.open_sessions()
-        for each in sessions:
-            inbound = Inbound(
-                external_id=f"restored-{now:.0f}-{each.session}",
-                address=Address("door"),
-                sender=SYSTEM.id,
-                at=now,
-                body=Command("stop"),
-                session=each.session,
-            )
-            await store.accept(inbound, SYSTEM, each.session)
-        return len(sessions), waiting
-    finally:
-        await store.close()
-
-
-def _forget_store(config: Path) -> None:
-    """The database that was restored is a file: a server that the settings name is another one."""
-    with suppress(FileNotFoundError, KeyError):
-        config.write_text(unset_key(config.read_text(), ("store",), Config))
-
-
-@contextmanager
-def open_backup(path: Path, identity: str = "") -> Iterator[IO[bytes]]:
-    """The archive, decrypted by a key of age where it is encrypted. Raises DeskhandError,
-    OSError."""
-    with ExitStack() as stack:
-        file: IO[bytes] = stack.enter_context(path.open("rb"))
-        if not path.name.endswith(".age"):
-            yield file
-            return
-        if not identity:
-            raise ConfigError(f"{str(path)!r} is encrypted: name the file of its key, --key FILE")
-        try:
-            import pyrage  # noqa: PLC0415 -- an extra
-        except ImportError as error:
-            raise ConfigError(NO_AGE) from error
-        plain: IO[bytes] = stack.enter_context(TemporaryFile())
-        try:
-            keys = [
-                pyrage.x25519.Identity.from_str(line.strip())
-                for line in Path(identity).expanduser().read_text().splitlines()
-                if line.strip() and not line.startswith("#")
-            ]
-            pyrage.decrypt_io(file, plain, keys)
-        except (pyrage.IdentityError, pyrage.DecryptError) as error:
-            raise BackupBroken(f"{path.name} cannot be decrypted: {error}") from error
-        plain.seek(0)
-        yield plain
 
 
 def _encryptor(recipient: str) -> Callable[[Path, Path], None]:
@@ -364,12 +352,12 @@ def _encryptor(recipient: str) -> Callable[[Path, Path], None]:
         import pyrage  # noqa: PLC0415 -- an extra
     except ImportError as error:
         raise ConfigError(NO_AGE) from error
+    if recipient.upper().startswith("AGE-SECRET-KEY"):
+        raise ConfigError("this is the secret key of age; give the public one, age1…")
     try:
         key = pyrage.x25519.Recipient.from_str(recipient)
     except pyrage.RecipientError as error:
-        raise ConfigError(
-            f"{recipient!r} is no public key of age, such as age1…: {error}"
-        ) from error
+        raise ConfigError("this is no public key of age; it looks like age1…") from error
 
     def encrypt(source: Path, target: Path) -> None:
         pyrage.encrypt_file(str(source), str(target), [key])
@@ -382,9 +370,24 @@ def list_backups(folder: Path) -> list[BackupFile]:
     found = []
     for path in folder.iterdir() if folder.is_dir() else ():
         if (match := _NAME.fullmatch(path.name)) and path.is_file():
-            at = datetime.strptime(match[1], _TIME).replace(tzinfo=UTC).timestamp()
-            found.append(BackupFile(path, at, path.stat().st_size))
+            at = datetime.strptime(match["at"], _TIME).replace(tzinfo=UTC).timestamp()
+            found.append(BackupFile(path, match["home"], at, path.stat().st_size))
     return sorted(found, key=lambda each: (each.at, each.path.name), reverse=True)
+
+
+def prune_backups(made: BackupFile, keep: int) -> list[BackupFile]:
+    """Delete all but so many of the newest backups of the home of which this one was just made,
+    never this one, and none from a time to come; 0 keeps all. Returns those that were deleted.
+    Raises OSError."""
+    own = [
+        each
+        for each in list_backups(made.path.parent)
+        if each.home == made.home and each.at <= made.at and each.path != made.path
+    ]
+    gone = own[keep - 1 :] if keep else []
+    for each in gone:
+        each.path.unlink()
+    return gone
 
 
 def describe_what_keeps(settings: Settings) -> str:
@@ -397,22 +400,39 @@ def describe_what_keeps(settings: Settings) -> str:
     return f"{len(found)} {hold} it until deleted: deskhand backup list"
 
 
-def prune_backups(folder: Path, keep: int) -> list[BackupFile]:
-    """Delete all but so many of the newest backups in a folder; 0 keeps all. Returns those that
-    were deleted."""
-    gone = list_backups(folder)[keep:] if keep else []
-    for each in gone:
-        each.path.unlink()
-    return gone
+def home_id(home: Home) -> str:
+    """What tells the backups of this home from those of others."""
+    return sha256(os.fsencode(home.root.resolve())).hexdigest()[:6]
 
 
-def _free_path(folder: Path, now: float, suffix: str) -> Path:
-    stem = f"deskhand-{datetime.fromtimestamp(now, UTC).strftime(_TIME)}"
-    names = (f"{stem}{'' if n == 1 else f'-{n}'}{suffix}" for n in range(1, 1000))
-    return next(path for name in names if not (path := folder / name).exists())
+def _publish(part: Path, home: Home, now: float, suffix: str) -> Path:
+    """Give a backup its name; nothing that is there is replaced."""
+    at = datetime.fromtimestamp(now, UTC).strftime(_TIME)
+    stem = f"deskhand-{home_id(home)}-{at}"
+    for number in range(1, 1000):
+        path = part.with_name(f"{stem}{'' if number == 1 else f'-{number}'}{suffix}")
+        if path.exists():
+            continue
+        try:
+            os.link(part, path)
+        except FileExistsError:
+            continue
+        except OSError:  # a disk without hard links
+            part.rename(path)
+        flush(path.parent)
+        return path
+    raise BackupBroken(f"there are a thousand backups of {at} already")
 
 
-def _flush(path: Path) -> None:
+def _digest_of(path: Path) -> str:
+    with path.open("rb") as file:
+        digest = sha256()
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def flush(path: Path) -> None:
     """See to it that it is on disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:

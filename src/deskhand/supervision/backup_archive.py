@@ -3,17 +3,19 @@ digests at its end."""
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
 import stat
 import tarfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryFile
-from typing import IO
+from typing import IO, Literal
 
 import msgspec
 
@@ -24,6 +26,7 @@ LIST = "backup.json"
 INSIDE = "home/"
 FORMAT = 1
 IN_MEMORY = 16_000_000
+MAX_LIST_BYTES = 256_000_000
 _BLOCK = 1 << 20
 
 
@@ -48,34 +51,54 @@ class BackupList(msgspec.Struct, frozen=True, forbid_unknown_fields=False):
 
 
 class ArchiveWriter:
-    """Writes the files of a home into a new archive."""
+    """Writes the files of a home into a new archive. `work` is a folder for copies of large files.
+    `unreadable` are the paths of what could not be read."""
 
-    def __init__(self, path: Path) -> None:
-        self._tar = tarfile.open(path, "w:gz", compresslevel=6, format=tarfile.PAX_FORMAT)  # noqa: SIM115 -- `close` closes it
+    def __init__(self, path: Path, work: Path) -> None:
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        self._file = os.fdopen(descriptor, "wb")
+        self._tar = tarfile.open(  # noqa: SIM115 -- `close` closes it
+            fileobj=self._file, mode="w:gz", compresslevel=6, format=tarfile.PAX_FORMAT
+        )
+        self._work = work
         self.files: dict[str, tuple[int, str]] = {}
+        self.unreadable: list[str] = []
 
-    def add(self, source: Path, inner: str) -> None:
-        """Add a file, a folder or a link as it is now. What is gone meanwhile is left out."""
-        try:
-            status = source.lstat()
-        except FileNotFoundError:
+    def add(self, found: Found) -> None:
+        """Add a file, a folder or a link as it is now. What is gone meanwhile, or has become
+        something else, is left out: an agent may be working there."""
+        if os.path.realpath(found.path.parent) != found.real_parent:
             return
-        entry = tarfile.TarInfo(f"{INSIDE}{inner}")
-        entry.mode = stat.S_IMODE(status.st_mode) & 0o777
-        entry.mtime = int(status.st_mtime)
-        if stat.S_ISDIR(status.st_mode):
-            entry.type = tarfile.DIRTYPE
-            self._tar.addfile(entry)
-        elif stat.S_ISLNK(status.st_mode):
-            entry.type = tarfile.SYMTYPE
-            entry.linkname = str(source.readlink())
-            self._tar.addfile(entry)
-        elif stat.S_ISREG(status.st_mode):
+        entry = tarfile.TarInfo(f"{INSIDE}{found.inner}")
+        if found.kind == "link":
             try:
-                file = source.open("rb")
-            except (FileNotFoundError, PermissionError):
+                entry.linkname = str(found.path.readlink())
+            except OSError:
                 return
-            with file:
+            entry.type = tarfile.SYMTYPE
+            self._tar.addfile(entry)
+            return
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+        flags |= 0 if found.follow else os.O_NOFOLLOW
+        try:
+            descriptor = os.open(found.path, flags)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                self.unreadable.append(found.inner)
+            return
+        with os.fdopen(descriptor, "rb") if found.kind == "file" else _closing(descriptor) as file:
+            status = os.fstat(descriptor)
+            at = Path(f"/proc/self/fd/{descriptor}").readlink()
+            if not found.follow and str(at.parent) != found.real_parent:
+                return
+            entry.mode = stat.S_IMODE(status.st_mode) & 0o777
+            entry.mtime = int(status.st_mtime)
+            if stat.S_ISDIR(status.st_mode) and found.kind == "folder":
+                entry.type = tarfile.DIRTYPE
+                self._tar.addfile(entry)
+            elif stat.S_ISREG(status.st_mode) and file is not None:
                 self._add_file(entry, file, status.st_size)
 
     def add_bytes(self, data: bytes, inner: str) -> None:
@@ -86,7 +109,7 @@ class ArchiveWriter:
 
     def _add_file(self, entry: tarfile.TarInfo, file: IO[bytes], size: int) -> None:
         """A file that is written meanwhile: as much as there is, by a copy of it."""
-        with BytesIO() if size <= IN_MEMORY else TemporaryFile() as copy:
+        with BytesIO() if size <= IN_MEMORY else TemporaryFile(dir=self._work) as copy:
             digest = sha256()
             while block := file.read(_BLOCK):
                 digest.update(block)
@@ -94,8 +117,7 @@ class ArchiveWriter:
             entry.size = copy.tell()
             copy.seek(0)
             self._tar.addfile(entry, copy)
-        inner = entry.name.removeprefix(INSIDE)
-        self.files[inner] = (entry.size, digest.hexdigest())
+        self.files[_listed_name(entry.name)] = (entry.size, digest.hexdigest())
 
     def close(self, listed: BackupList | None) -> None:
         """Write the list, without which it is no backup, and close the archive."""
@@ -107,6 +129,21 @@ class ArchiveWriter:
                 self._tar.addfile(entry, BytesIO(data))
         finally:
             self._tar.close()
+            self._file.close()
+
+
+@contextmanager
+def _closing(descriptor: int) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _listed_name(name: str) -> str:
+    """How a path is written in the list: what is no UTF-8 in it as `\\xe9`."""
+    raw = name.removeprefix(INSIDE).encode("utf-8", "surrogateescape")
+    return raw.decode("utf-8", "backslashreplace")
 
 
 def extract_archive(file: IO[bytes], into: Path) -> BackupList:
@@ -150,14 +187,20 @@ class _Extracted:
         inner = _safe_name(entry.name)
         path = self._into / inner
         _check_not_behind_link(path, self._into)
+        if os.path.lexists(path) and not entry.isdir():
+            raise BackupBroken(f"{inner!r} is in it twice")
+        if entry.issparse():
+            raise BackupBroken(f"{inner!r} has holes, which no backup has")
         if entry.isdir():
             make_private_folder(path)
             self._folders.append((path, entry.mode))
+        elif entry.issym() and inner.split("/")[0] == "state":
+            raise BackupBroken(f"{inner!r} is a link; what Deskhand itself keeps is none")
         elif entry.issym():
             make_private_folder(path.parent)
             path.symlink_to(entry.linkname)  # as it was: nothing is written through it
         elif entry.isfile():
-            self.files[inner] = _extract_file(tar, entry, path)
+            self.files[_listed_name(entry.name)] = _extract_file(tar, entry, path)
         else:
             raise BackupBroken(f"{inner!r} is no file, folder or link")
 
@@ -178,6 +221,8 @@ def _differences(
 
 
 def _read_list(tar: tarfile.TarFile, entry: tarfile.TarInfo) -> BackupList:
+    if entry.size > MAX_LIST_BYTES:
+        raise BackupBroken("the list of the archive is too large")
     file = tar.extractfile(entry)
     try:
         return msgspec.json.decode(file.read() if file else b"", type=BackupList)
@@ -217,22 +262,45 @@ def _check_not_behind_link(path: Path, into: Path) -> None:
         raise BackupBroken(f"{str(path.relative_to(into))!r} lies behind a link")
 
 
-def iter_folder(root: Path, skip: Iterable[str]) -> Iterator[str]:
-    """The paths of all that lies in a folder, each folder before what is in it. `skip` are names of
-    folders that are left out wherever they lie."""
+class Found(msgspec.Struct, frozen=True):
+    """Something in a folder. `real_parent` is where its folder really lies: what turns out to lie
+    elsewhere when it is opened is something else. `follow`: it may be a link of the owner's to
+    another disk."""
+
+    inner: str
+    path: Path
+    kind: Literal["file", "folder", "link", "other"]
+    real_parent: str
+    follow: bool = False
+
+
+def iter_folder(
+    root: Path, skip: Iterable[str], follow: Callable[[str], bool], unreadable: list[str]
+) -> Iterator[Found]:
+    """All that lies in a folder, each folder before what is in it. `skip` are names of folders that
+    are left out wherever they lie; links of which `follow` says so are taken for what they lead
+    to."""
     left = frozenset(skip)
-    waiting = [""]
+    waiting = [("", os.path.realpath(root))]
     while waiting:
-        folder = waiting.pop()
+        folder, real = waiting.pop()
         try:
-            entries = sorted(os.scandir(root / folder), key=lambda entry: entry.name)
+            with os.scandir(real) as listed:
+                entries = sorted(listed, key=lambda entry: entry.name)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
         except OSError:
+            unreadable.append(folder or ".")
             continue
         for entry in entries:
             inner = f"{folder}/{entry.name}" if folder else entry.name
-            if entry.is_dir(follow_symlinks=False):
+            own = follow(inner)
+            if entry.is_symlink() and not own:
+                yield Found(inner, Path(entry.path), "link", real)
+            elif entry.is_dir(follow_symlinks=own):
                 if entry.name not in left:
-                    yield inner
-                    waiting.append(inner)
-            else:
-                yield inner
+                    yield Found(inner, Path(entry.path), "folder", real, own)
+                    place = os.path.realpath(entry.path) if own else f"{real}/{entry.name}"
+                    waiting.append((inner, place))
+            elif entry.is_file(follow_symlinks=own):
+                yield Found(inner, Path(entry.path), "file", real, own)

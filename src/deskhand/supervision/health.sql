@@ -5,3 +5,13 @@ FROM outbox WHERE state IN ('pending', 'sending')
 
 -- open_owed: conversations in which something is to be done now --
 SELECT count(*) FROM open_session WHERE wake_at IS NULL
+
+-- job_runs_end: all that go on or wait --
+UPDATE job_run SET state = 'interrupted', ended_at = ?, said = ?, lease_until = NULL
+WHERE state IN ('waiting', 'checking', 'running', 'finishing')
+
+-- job_times_skip: all times up to this one are decided --
+UPDATE job_state SET seen_at = ?1 WHERE seen_at < ?1
+
+-- restart_forget_all --
+DELETE FROM restart_owed

@@ -33,3 +33,18 @@ def add_restart_note(session: str, text: str) -> Change:
     """Append a text to what this session is told when it goes on after the restart. Does nothing if
     it is not told anything."""
     return Change("restart_note", (text, session))
+
+
+def end_job_runs(why: str, at: float) -> Change:
+    """End all runs of jobs that are going on or wait, as interrupted."""
+    return Change("job_runs_end", (at, why))
+
+
+def skip_due_times(at: float) -> Change:
+    """Take all times of jobs up to this one for decided."""
+    return Change("job_times_skip", (at,))
+
+
+def forget_restart_notes() -> Change:
+    """Tell nobody after the start what was to be told."""
+    return Change("restart_forget_all", ())
