@@ -36,14 +36,17 @@ from deskhand.supervision.lock import Holder, acquire_lock
 from deskhand.supervision.restore import HELD_BACK, open_backup, restore_backup
 from deskhand.testing.jobs import JobDesk
 from deskhand.testing.scripted import say
+from deskhand.tools.queries import list_file_labels, set_label
 from deskhand.types.commit import Commit, Outgoing
 from deskhand.types.errors import DeskhandError, NotLeading
 from deskhand.types.events import MessageReceived, TurnEnded
 from deskhand.types.identity import Address, Command, Inbound, Said
+from deskhand.types.labels import LOCAL, Label
 from deskhand.types.messages import Message, Text
 from deskhand.types.turn import STOP_TURN_ONLY
 
 T = TypeVar("T")
+UNTRUSTED = Label("untrusted", source="a page")
 NOW = 1_795_500_000.0
 HERE = Address("terminal", chat="x")
 SESSION = "default/terminal:x"
@@ -598,3 +601,61 @@ def test_a_folder_that_agents_could_read_is_refused(inner: str, tmp_path: Path) 
     anyio.run(fill, settings)
     with pytest.raises(DeskhandError, match="belongs to the home itself"):
         make_backup(settings, settings.home.root / inner, now=NOW)
+
+
+def test_what_came_from_outside_is_known_wherever_it_is_restored(tmp_path: Path) -> None:
+    """Labels are of real paths: of the home, and of a workspace on another disk."""
+    settings = settings_at(tmp_path / "home")
+    anyio.run(fill, settings)
+    home = settings.home
+    disk = tmp_path / "disk"
+    home.workspace("default").rename(disk)
+    home.workspace("default").symlink_to(disk)
+    marked = {str(disk / "notes.txt"): UNTRUSTED, str(home.root / "shared/page.txt"): UNTRUSTED}
+
+    async def mark() -> None:
+        async with opened(home) as store:
+            await store.change([set_label(path, label, "s", 1.0) for path, label in marked.items()])
+
+    async def labels(where: Home) -> dict[str, Label]:
+        async with opened(where) as store:
+            return await list_file_labels(store)
+
+    anyio.run(mark)
+    made, _ = make_backup(settings, tmp_path / "b", now=NOW)
+    fresh = settings_at(tmp_path / "elsewhere")
+    restore_backup(fresh, made.path, now=NOW, replace=True)
+    root = fresh.home.root
+    assert set(anyio.run(labels, fresh.home)) == {
+        str(root / "agents/default/workspace/notes.txt"),
+        str(root / "shared/page.txt"),
+    }
+
+
+async def test_a_label_that_comes_while_files_are_copied_is_kept(tmp_path: Path) -> None:
+    """And so is the one that was there before."""
+    settings = settings_at(tmp_path / "home")
+    await fill(settings)
+    folder = settings.home.workspace("default")
+    before, later = str(folder / "notes.txt"), str(folder / "page.txt")
+
+    async def change(path: str, label: Label) -> None:
+        async with opened(settings.home) as store:
+            await store.change([set_label(path, label, "s", 1.0)])
+
+    await change(before, UNTRUSTED)
+
+    def progress(text: str) -> None:
+        if text == "copying files":
+            Path(later).write_text("from a page")
+            anyio.run(change, later, UNTRUSTED)
+            anyio.run(change, before, LOCAL)
+
+    made, _ = await in_thread(make_backup, settings, tmp_path / "b", now=NOW, progress=progress)
+    await in_thread(restore_backup, settings, made.path, now=NOW, replace=True)
+    async with opened(settings.home) as store:
+        found = await list_file_labels(store)
+    assert {path: label.integrity for path, label in found.items()} == {
+        before: "untrusted",
+        later: "untrusted",
+    }

@@ -23,14 +23,17 @@ import apsw
 import msgspec
 
 from ..config.config import Settings
+from ..config.database import open_store
 from ..config.home import Home
 from ..config.last_good import GOOD_PREFIX
 from ..config.statements import load_statements
 from ..store.blobs import DIGEST_PREFIX
 from ..store.schema import connect
 from ..store.sqlite import SqliteStore
+from ..tools.queries import list_file_labels, set_label
 from ..types.errors import ConfigError, DeskhandError, StoreError
 from ..types.folders import make_private_folder
+from ..types.labels import join_labels
 from .backup_archive import (
     FORMAT,
     ArchiveWriter,
@@ -180,13 +183,17 @@ def _write(
         copy = work / home.database.name
         _copy_database(settings, copy)
         copy.chmod(0o600)
+        progress("copying files")
+        roots = {os.path.realpath(home.root): ""}
+        for found in _list_files(settings, folder, writer.unreadable):
+            writer.add(found)
+            if found.follow and found.path.is_symlink():
+                roots[os.path.realpath(found.path)] = found.inner
+        anyio.run(_join_labels, settings, copy)
+        events, heads = look_at_log(copy)
         writer.add(
             Found(f"state/{copy.name}", copy, "file", os.path.realpath(copy.parent), follow=True)
         )
-        events, heads = look_at_log(copy)
-        progress("copying files")
-        for found in _list_files(settings, folder, writer.unreadable):
-            writer.add(found)
         listed = BackupList(
             FORMAT,
             version("deskhand"),
@@ -196,6 +203,7 @@ def _write(
             heads,
             writer.files,
             (*_outside(settings), *_unread(writer), *_missing_blobs(copy, writer)),
+            roots,
         )
     finally:
         writer.close(listed)
@@ -302,6 +310,28 @@ def _copy_sqlite(database: Path, target: Path) -> None:
     finally:
         copy.close()
         source.close()
+
+
+async def _join_labels(settings: Settings, copy: Path) -> None:
+    """Files were copied after the database: what came from outside meanwhile must not lose its
+    label, nor what was made anew. Raises StoreError."""
+    live = open_store(settings)
+    try:
+        now = await list_file_labels(live)
+    finally:
+        await live.close()
+    store = SqliteStore(copy, load_statements())
+    try:
+        then = await list_file_labels(store)
+        changes = [
+            set_label(path, join_labels((label, then.get(path, label))), "", 0.0)
+            for path, label in now.items()
+            if then.get(path) != label
+        ]
+        if changes:
+            await store.change(changes)
+    finally:
+        await store.close()
 
 
 def look_at_log(database: Path) -> tuple[int, str]:

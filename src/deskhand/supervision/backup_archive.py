@@ -37,8 +37,9 @@ class BackupBroken(DeskhandError):
 class BackupList(msgspec.Struct, frozen=True, forbid_unknown_fields=False):
     """What is in a backup. `files` are (bytes, SHA-256) by their path in the home. `at` is when it
     was begun, in seconds since the epoch; `events` and `heads` are those of the log: how many, and
-    the digest of the ends of all conversations. `left_out` are folders of agents outside the
-    home."""
+    the digest of the ends of all conversations. `left_out` says what is not in it, and why. `roots`
+    are the real paths of the home and of what links in it led to, with the place in the home: files
+    have their labels by their real paths."""
 
     format: int
     version: str
@@ -48,6 +49,7 @@ class BackupList(msgspec.Struct, frozen=True, forbid_unknown_fields=False):
     heads: str
     files: dict[str, tuple[int, str]]
     left_out: tuple[str, ...] = ()
+    roots: dict[str, str] = {}
 
 
 class ArchiveWriter:

@@ -15,3 +15,15 @@ UPDATE job_state SET seen_at = ?1 WHERE seen_at < ?1
 
 -- restart_forget_all --
 DELETE FROM restart_owed
+
+-- paths_move_labels: of files beneath a folder --
+UPDATE file_label SET path = ?2 || substr(path, length(?1) + 1) WHERE path = ?1 OR (path > ?1 || '/' AND path < ?1 || '0')
+
+-- paths_move_approved --
+UPDATE approved_file SET path = ?2 || substr(path, length(?1) + 1) WHERE path = ?1 OR (path > ?1 || '/' AND path < ?1 || '0')
+
+-- paths_move_effects --
+UPDATE effect SET folder = ?2 || substr(folder, length(?1) + 1) WHERE folder = ?1 OR (folder > ?1 || '/' AND folder < ?1 || '0')
+
+-- paths_move_written --
+UPDATE written SET folder = ?2 || substr(folder, length(?1) + 1) WHERE folder = ?1 OR (folder > ?1 || '/' AND folder < ?1 || '0')

@@ -48,3 +48,9 @@ def skip_due_times(at: float) -> Change:
 def forget_restart_notes() -> Change:
     """Tell nobody after the start what was to be told."""
     return Change("restart_forget_all", ())
+
+
+def move_paths(old: str, new: str) -> tuple[Change, ...]:
+    """What is known of the files beneath a folder is known by its new path."""
+    names = ("paths_move_labels", "paths_move_approved", "paths_move_effects", "paths_move_written")
+    return tuple(Change(name, (old, new)) for name in names)

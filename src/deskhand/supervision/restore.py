@@ -6,7 +6,7 @@ import ctypes
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,7 +28,13 @@ from ..types.identity import SYSTEM, Address, Command, Inbound
 from ..types.turn import STOP_TURN_ONLY
 from .backup import ASIDE, NO_AGE, extract_verified, flush
 from .backup_archive import BackupBroken, BackupList
-from .queries import end_job_runs, forget_restart_notes, owed_messages, skip_due_times
+from .queries import (
+    end_job_runs,
+    forget_restart_notes,
+    move_paths,
+    owed_messages,
+    skip_due_times,
+)
 
 HELD_BACK = "restored from a backup: it may have been sent before"
 RESTORING = ".restoring"
@@ -70,7 +76,12 @@ def restore_backup(
     try:
         with open_backup(path, identity) as file:
             listed = extract_verified(file, fresh)
-        stopped, held_back = anyio.run(_quieten, Home(fresh), now)
+        moved = {
+            old: str(home / inner)
+            for old, inner in listed.roots.items()
+            if old != str(home / inner)
+        }
+        stopped, held_back = anyio.run(_quieten, Home(fresh), now, moved)
         _forget_store(Home(fresh), settings.home.config.name)
         stamp = datetime.fromtimestamp(now, UTC).strftime(_TIME)
         aside = _swap_inside(home, fresh, stamp) if inside else _swap(home, fresh, stamp)
@@ -138,8 +149,9 @@ def _swap_inside(home: Path, fresh: Path, stamp: str) -> Path | None:
     return aside if old else None
 
 
-async def _quieten(home: Home, now: float) -> tuple[int, int]:
-    """End what was going on: nothing that was done before is done a second time."""
+async def _quieten(home: Home, now: float, moved: Mapping[str, str]) -> tuple[int, int]:
+    """End what was going on: nothing that was done before is done a second time. What is known of
+    files by their paths is known by the new ones: `moved` are those of folders."""
     store = SqliteStore(home.database, load_statements())
     try:
         waiting = (await owed_messages(store)).count
@@ -149,6 +161,12 @@ async def _quieten(home: Home, now: float) -> tuple[int, int]:
                 end_job_runs("restored from a backup", now),
                 skip_due_times(now),
                 forget_restart_notes(),
+                *(
+                    change
+                    # the longest first: a folder that lay elsewhere, and then the home
+                    for old, new in sorted(moved.items(), key=lambda each: -len(each[0]))
+                    for change in move_paths(old, new)
+                ),
             ]
         )
         sessions = await store.open_sessions()
