@@ -35,7 +35,7 @@ from deskhand.supervision.supervise import (
 )
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say
-from deskhand.types.errors import NotLeading
+from deskhand.types.errors import NotLeading, StoreUnavailable
 from deskhand.types.events import TurnEnded
 from deskhand.types.identity import Address, Inbound, Principal, Said
 from deskhand.types.messages import Message, Text
@@ -420,19 +420,28 @@ async def test_an_ordinary_end_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("store", "code"), [("postgresql://nowhere.test/x", RESTART), ("", CRASHED)]
+    ("store", "error", "code"),
+    [
+        ("postgresql://nowhere.test/x", StoreUnavailable("it is away"), RESTART),
+        ("", StoreUnavailable("it is away"), CRASHED),
+        ("", NotLeading("the home was replaced"), RESTART),
+    ],
 )
 async def test_a_database_server_that_is_away_is_waited_for(
-    store: str, code: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    store: str,
+    error: StoreUnavailable,
+    code: int,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """A file that cannot be written is no better in a moment."""
+    """A file that cannot be written is no better in a moment; one that was replaced is."""
     settings = read_settings(None, {"DESKHAND_HOME": str(tmp_path), "DESKHAND_STORE": store})
 
     async def breaks() -> int:
-        raise ExceptionGroup("of a task group", [NotLeading("another process drives")])
+        raise ExceptionGroup("of a task group", [error])
 
     assert await run_guarded(settings, breaks, lambda: 0.0) == code
-    said = "deskhand: another process drives. Trying again.\n" if store else ""
+    said = f"deskhand: {error}. Trying again.\n" if code == RESTART else ""
     assert capfd.readouterr().err == said
 
 
