@@ -20,7 +20,7 @@ from ..supervision.backup import (
     verify_archive,
 )
 from ..supervision.lock import Holder, acquire_lock, read_holder
-from ..supervision.restore import open_backup, restore_backup
+from ..supervision.restore import folder_with_room, open_backup, restore_backup
 from ..types.errors import DeskhandError
 from ..types.sizes import format_size
 from .plain import escape_control
@@ -136,7 +136,9 @@ def verify(file: Path, key: str, config: str | None) -> None:
     load_service_settings(config, quiet=True)
     try:
         with (
-            tempfile.TemporaryDirectory(prefix="deskhand-verify-", dir=_place_for(file)) as folder,
+            tempfile.TemporaryDirectory(
+                prefix="deskhand-verify-", dir=folder_with_room(file)
+            ) as folder,
             open_backup(file, key) as archive,
         ):
             listed = verify_archive(archive, Path(folder) / "home")
@@ -147,11 +149,6 @@ def verify(file: Path, key: str, config: str | None) -> None:
         f"Made {made:%Y-%m-%d %H:%M} by Deskhand {listed.version}: {len(listed.files):,} files "
         f"and {listed.events:,} events, all as they were."
     )
-
-
-def _place_for(file: Path) -> Path | None:
-    """A folder with room for what is in a backup: beside it, where that may be written."""
-    return file.parent if os.access(file.parent, os.W_OK) else None
 
 
 @backup.command()
@@ -213,7 +210,7 @@ def _folder(settings: Settings, given: Path | None) -> Path:
     )
     if named is None:
         fail("name a folder, or set one: deskhand config set backup.folder FOLDER", USAGE)
-    return named.expanduser()
+    return named.expanduser().absolute()
 
 
 def _hold_locks(settings: Settings) -> list[int]:

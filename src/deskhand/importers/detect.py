@@ -37,9 +37,9 @@ KNOWN_HOMES = (
     "~/.hermes of Hermes Agent, ~/.nanobot of nanobot, a folder of agent_computer (config.json with"
     " sessions/), or one of openagent-core (agent.db with workspace/)"
 )
-
-
 _UNEXPECTED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What reading a value raises that no version of a system writes: such a home is reported as
+broken, and the others are still found."""
 
 
 def detect_system(folder: Path) -> System | None:

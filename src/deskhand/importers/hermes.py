@@ -302,8 +302,8 @@ def _channels(
     platform = snake_fields(snake_fields(raw.get("platforms")).get("telegram"))
     token = env.get("TELEGRAM_BOT_TOKEN") or platform.get("token")
     allowed = [
-        *_split(env.get("TELEGRAM_ALLOWED_USERS")),
-        *_split(env.get("GATEWAY_ALLOWED_USERS")),
+        *as_list(env.get("TELEGRAM_ALLOWED_USERS")),
+        *as_list(env.get("GATEWAY_ALLOWED_USERS")),
         *as_list(snake_fields(raw.get("telegram")).get("allow_from")),
         *as_list(snake_fields(platform.get("extra")).get("allow_from")),
         *_paired(tree),
@@ -315,10 +315,6 @@ def _channels(
             )
         return {}
     return {"telegram": {"enabled": True, "token": token, "allow_from": list(map(str, allowed))}}
-
-
-def _split(listed: str | None) -> list[str]:
-    return [each.strip() for each in (listed or "").split(",") if each.strip()]
 
 
 def _paired(tree: Tree) -> Iterator[str]:
@@ -591,7 +587,7 @@ class _Jobs:
             "telegram": f"telegram:{self._home}",
             "all": f"telegram:{self._home}",
         }
-        wanted = _split(str(entry.get("deliver") or "local"))
+        wanted = as_list(str(entry.get("deliver") or "local"))
         for each in wanted:
             place = parse_chat_address(places.get(each, each), self._bot, any_bot=True)[0]
             if place is not None:

@@ -66,9 +66,9 @@ class ImportNotes:
             if name not in used and value not in (None, "", [], {}):
                 self._fields[kind, name] += 1
 
-    def count_left_out(self, kind: str, why: str) -> None:
-        """Count one more of what is left out. `kind` is the plural of what it is."""
-        self._counts[kind, why] += 1
+    def count_left_out(self, kind: str, why: str, number: int = 1) -> None:
+        """Count `number` more of what is left out. `kind` is the plural of what it is."""
+        self._counts[kind, why] += number
 
     def all_left_out(self) -> tuple[LeftOut, ...]:
         """What is left out, with what was counted."""

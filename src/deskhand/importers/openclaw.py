@@ -22,7 +22,7 @@ from .model import AgentFound, ImportedHome, ImportedMemory, ImportedPerson, Job
 from .openclaw_sessions import Sessions
 from .operator_ai import note_unused_tables
 from .operator_use_channels import Bot, convert_channels, parse_chat_address
-from .reading import convert_jobs, parse_facts, read_jobs, read_skills
+from .reading import convert_jobs, parse_facts, read_daily_notes, read_jobs, read_skills
 from .safe_files import KEEP, Tree, Unread, parse_json
 from .settings import (
     ImportedKeys,
@@ -141,7 +141,7 @@ def read(tree: Tree, now: float) -> ImportedHome:
     """All that this home holds; what cannot be read is in `broken`."""
     raw = _read_config(tree)
     agents = _agents(tree, raw)
-    state = _State(tree)
+    state = _SharedState(tree)
     keys = _convert_settings(tree, raw, agents, state)
     keys.raw, keys.agents, accounts = _channels(tree, raw, agents, _variables(tree, raw), state)
     names = list(agents)
@@ -158,7 +158,12 @@ def read(tree: Tree, now: float) -> ImportedHome:
         for skill in read_skills(tree, folder)
     }
     found = tuple(
-        AgentFound(name, {}, _told(tree, home), dict(_notes(tree, home)) if home else {})
+        AgentFound(
+            name,
+            {},
+            _told(tree, home),
+            dict(read_daily_notes(tree, home, _DAILY)) if home else {},
+        )
         for name, home in homes.items()
     )
     jobs = tuple(_jobs(tree, state, bots, names[0]))
@@ -228,7 +233,7 @@ def _agents(tree: Tree, raw: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _convert_settings(
-    tree: Tree, raw: Mapping[str, Any], agents: Mapping[str, Mapping[str, Any]], state: _State
+    tree: Tree, raw: Mapping[str, Any], agents: Mapping[str, Mapping[str, Any]], state: _SharedState
 ) -> ImportedKeys:
     """Its settings as keys of ours, and its keys as secrets."""
     variables = _variables(tree, raw)
@@ -347,7 +352,7 @@ def _rows(tree: Tree, database: str, table: str, columns: tuple[str, ...]) -> li
         return []
 
 
-class _State:
+class _SharedState:
     """What the database of all agents says."""
 
     def __init__(self, tree: Tree) -> None:
@@ -380,7 +385,7 @@ def _channels(
     raw: Mapping[str, Any],
     agents: Mapping[str, Any],
     variables: Mapping[str, str],
-    state: _State,
+    state: _SharedState,
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
     """(channels that we have none for, the bots of each agent by its name, as operator-use has
     them; the account of the bot of each agent)."""
@@ -449,7 +454,9 @@ def _agent_of(raw: Mapping[str, Any], account: str, first: str, agents: Mapping[
     return first
 
 
-def _bot(tree: Tree, account: str, settings: Mapping[str, Any], state: _State) -> dict[str, Any]:
+def _bot(
+    tree: Tree, account: str, settings: Mapping[str, Any], state: _SharedState
+) -> dict[str, Any]:
     """A bot as operator-use has it."""
     listed = [*as_list(settings.get("allow_from")), *_paired(tree, account, state)]
     ids = [re.sub(r"^(telegram|tg):", "", str(each).strip()) for each in listed]
@@ -465,7 +472,7 @@ def _bot(tree: Tree, account: str, settings: Mapping[str, Any], state: _State) -
     }
 
 
-def _paired(tree: Tree, account: str, state: _State) -> Iterator[str]:
+def _paired(tree: Tree, account: str, state: _SharedState) -> Iterator[str]:
     """Whom its owner has approved on this account."""
     files = [f"credentials/telegram-{account}-allowFrom.json"]
     if account == "default":
@@ -535,17 +542,6 @@ def _told(tree: Tree, home: str) -> dict[str, str]:
     return found
 
 
-def _notes(tree: Tree, home: str) -> Iterator[tuple[str, bytes]]:
-    """What it has written down day by day."""
-    for entry in tree.entries(f"{home}/memory"):
-        inner = f"{home}/memory/{entry.name}"
-        if _DAILY.fullmatch(entry.name) and tree.has_file(inner):
-            try:
-                yield f"memory/{entry.name}", tree.read_bytes(inner)
-            except Unread as error:
-                tree.note_unread(inner, error)
-
-
 def _memories(tree: Tree, agent: str, home: str) -> Iterator[ImportedMemory]:
     for name in ("MEMORY.md", "memory.md") if home else ():
         facts = list(parse_facts(tree.read_texts(home, (name,))))
@@ -557,7 +553,9 @@ def _memories(tree: Tree, agent: str, home: str) -> Iterator[ImportedMemory]:
 # ---------------------------------------------------------------------- jobs
 
 
-def _jobs(tree: Tree, state: _State, bots: Mapping[str, Bot], first: str) -> Iterator[JobFound]:
+def _jobs(
+    tree: Tree, state: _SharedState, bots: Mapping[str, Bot], first: str
+) -> Iterator[JobFound]:
     """Those of the database; those of its file where it has none."""
 
     def make(each: Mapping[str, Any], name: str) -> Job | None:

@@ -163,8 +163,9 @@ class Sessions:
             return None
         entries = _active_entries(talk.entries)
         if given_up := len(talk.entries) - len(entries):
-            for _ in range(given_up):
-                self._tree.notes.count_left_out("entries of conversations", "they were given up")
+            self._tree.notes.count_left_out(
+                "entries of conversations", "they were given up", given_up
+            )
         chat = _CHAT.fullmatch(rest)
         lines = [line for entry in entries for line in self._convert_entry(entry, chat)]
         if not lines:

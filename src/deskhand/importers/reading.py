@@ -70,9 +70,16 @@ def read_notes(tree: Tree, home: str) -> Iterator[tuple[str, bytes]]:
     if tree.has_folder(f"{home}/knowledge") and (folder := tree.read_folder(f"{home}/knowledge")):
         for path, data in folder.files.items():
             yield f"knowledge/{path}", data
+    yield from read_daily_notes(tree, home)
+
+
+def read_daily_notes(
+    tree: Tree, home: str, names: re.Pattern[str] = _DAILY
+) -> Iterator[tuple[str, bytes]]:
+    """The files of these names in memory/, by their paths in the workspace."""
     for entry in tree.entries(f"{home}/memory"):
         inner = f"{home}/memory/{entry.name}"
-        if _DAILY.fullmatch(entry.name) and tree.has_file(inner):
+        if names.fullmatch(entry.name) and tree.has_file(inner):
             try:
                 yield f"memory/{entry.name}", tree.read_bytes(inner)
             except Unread as error:

@@ -39,7 +39,7 @@ from .backup_archive import (
     ArchiveWriter,
     BackupBroken,
     BackupList,
-    Found,
+    FolderEntry,
     extract_archive,
     iter_folder,
 )
@@ -50,7 +50,7 @@ SECRET_SUFFIX = f"{SUFFIX}.age"
 _NAME = re.compile(
     r"deskhand-(?P<home>[0-9a-f]{6})-(?P<at>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d)(-\d+)?\.tar\.gz(\.age)?"
 )
-_TIME = "%Y-%m-%dT%H-%M-%S"
+TIME_IN_NAME = "%Y-%m-%dT%H-%M-%S"
 WORK = "backup"
 """How the folder in `state` begins in which a backup is made and tried."""
 KEPT_STATE = ("secrets.json", "blobs", "history", "commands-trust.pem")
@@ -192,7 +192,9 @@ def _write(
         anyio.run(_join_labels, settings, copy)
         events, heads = look_at_log(copy)
         writer.add(
-            Found(f"state/{copy.name}", copy, "file", os.path.realpath(copy.parent), follow=True)
+            FolderEntry(
+                f"state/{copy.name}", copy, "file", os.path.realpath(copy.parent), follow=True
+            )
         )
         listed = BackupList(
             FORMAT,
@@ -210,7 +212,7 @@ def _write(
     return listed
 
 
-def _list_files(settings: Settings, folder: Path, unreadable: list[str]) -> Iterator[Found]:
+def _list_files(settings: Settings, folder: Path, unreadable: list[str]) -> Iterator[FolderEntry]:
     """What of the home is in a backup: all but logs, what the process that runs has in `state`,
     models that can be had again, and backups."""
     home = settings.home
@@ -400,7 +402,7 @@ def list_backups(folder: Path) -> list[BackupFile]:
     found = []
     for path in folder.iterdir() if folder.is_dir() else ():
         if (match := _NAME.fullmatch(path.name)) and path.is_file():
-            at = datetime.strptime(match["at"], _TIME).replace(tzinfo=UTC).timestamp()
+            at = datetime.strptime(match["at"], TIME_IN_NAME).replace(tzinfo=UTC).timestamp()
             found.append(BackupFile(path, match["home"], at, path.stat().st_size))
     return sorted(found, key=lambda each: (each.at, each.path.name), reverse=True)
 
@@ -437,7 +439,7 @@ def home_id(home: Home) -> str:
 
 def _publish(part: Path, home: Home, now: float, suffix: str) -> Path:
     """Give a backup its name; nothing that is there is replaced."""
-    at = datetime.fromtimestamp(now, UTC).strftime(_TIME)
+    at = datetime.fromtimestamp(now, UTC).strftime(TIME_IN_NAME)
     stem = f"deskhand-{home_id(home)}-{at}"
     for number in range(1, 1000):
         path = part.with_name(f"{stem}{'' if number == 1 else f'-{number}'}{suffix}")

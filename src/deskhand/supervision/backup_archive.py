@@ -34,7 +34,7 @@ class BackupBroken(DeskhandError):
     """An archive that is no backup, or is damaged; the message says what is wrong."""
 
 
-class BackupList(msgspec.Struct, frozen=True, forbid_unknown_fields=False):
+class BackupList(msgspec.Struct, frozen=True):
     """What is in a backup. `files` are (bytes, SHA-256) by their path in the home. `at` is when it
     was begun, in seconds since the epoch; `events` and `heads` are those of the log: how many, and
     the digest of the ends of all conversations. `left_out` says what is not in it, and why. `roots`
@@ -66,7 +66,7 @@ class ArchiveWriter:
         self.files: dict[str, tuple[int, str]] = {}
         self.unreadable: list[str] = []
 
-    def add(self, found: Found) -> None:
+    def add(self, found: FolderEntry) -> None:
         """Add a file, a folder or a link as it is now. What is gone meanwhile, or has become
         something else, is left out: an agent may be working there."""
         if os.path.realpath(found.path.parent) != found.real_parent:
@@ -264,21 +264,21 @@ def _check_not_behind_link(path: Path, into: Path) -> None:
         raise BackupBroken(f"{str(path.relative_to(into))!r} lies behind a link")
 
 
-class Found(msgspec.Struct, frozen=True):
+class FolderEntry(msgspec.Struct, frozen=True):
     """Something in a folder. `real_parent` is where its folder really lies: what turns out to lie
     elsewhere when it is opened is something else. `follow`: it may be a link of the owner's to
     another disk."""
 
     inner: str
     path: Path
-    kind: Literal["file", "folder", "link", "other"]
+    kind: Literal["file", "folder", "link"]
     real_parent: str
     follow: bool = False
 
 
 def iter_folder(
     root: Path, skip: Iterable[str], follow: Callable[[str], bool], unreadable: list[str]
-) -> Iterator[Found]:
+) -> Iterator[FolderEntry]:
     """All that lies in a folder, each folder before what is in it. `skip` are names of folders that
     are left out wherever they lie; links of which `follow` says so are taken for what they lead
     to."""
@@ -298,11 +298,11 @@ def iter_folder(
             inner = f"{folder}/{entry.name}" if folder else entry.name
             own = follow(inner)
             if entry.is_symlink() and not own:
-                yield Found(inner, Path(entry.path), "link", real)
+                yield FolderEntry(inner, Path(entry.path), "link", real)
             elif entry.is_dir(follow_symlinks=own):
                 if entry.name not in left:
-                    yield Found(inner, Path(entry.path), "folder", real, own)
+                    yield FolderEntry(inner, Path(entry.path), "folder", real, own)
                     place = os.path.realpath(entry.path) if own else f"{real}/{entry.name}"
                     waiting.append((inner, place))
             elif entry.is_file(follow_symlinks=own):
-                yield Found(inner, Path(entry.path), "file", real, own)
+                yield FolderEntry(inner, Path(entry.path), "file", real, own)

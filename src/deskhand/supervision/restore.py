@@ -26,7 +26,7 @@ from ..store.sqlite import SqliteStore
 from ..types.errors import ConfigError, DeskhandError
 from ..types.identity import SYSTEM, Address, Command, Inbound
 from ..types.turn import STOP_TURN_ONLY
-from .backup import ASIDE, NO_AGE, extract_verified, flush
+from .backup import ASIDE, NO_AGE, TIME_IN_NAME, extract_verified, flush
 from .backup_archive import BackupBroken, BackupList
 from .queries import (
     end_job_runs,
@@ -41,7 +41,6 @@ RESTORING = ".restoring"
 _AGE = b"age-encryption.org/v1"
 _EXCHANGE = 2
 _AT_FDCWD = -100
-_TIME = "%Y-%m-%dT%H-%M-%S"
 
 
 class Restored(msgspec.Struct, frozen=True):
@@ -83,7 +82,7 @@ def restore_backup(
         }
         stopped, held_back = anyio.run(_quieten, Home(fresh), now, moved)
         _forget_store(Home(fresh), settings.home.config.name)
-        stamp = datetime.fromtimestamp(now, UTC).strftime(_TIME)
+        stamp = datetime.fromtimestamp(now, UTC).strftime(TIME_IN_NAME)
         aside = _swap_inside(home, fresh, stamp) if inside else _swap(home, fresh, stamp)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
@@ -152,6 +151,8 @@ def _swap_inside(home: Path, fresh: Path, stamp: str) -> Path | None:
 async def _quieten(home: Home, now: float, moved: Mapping[str, str]) -> tuple[int, int]:
     """End what was going on: nothing that was done before is done a second time. What is known of
     files by their paths is known by the new ones: `moved` are those of folders."""
+    # The longest first: a folder that lay elsewhere, and then the home.
+    folders = sorted(moved.items(), key=lambda each: -len(each[0]))
     store = SqliteStore(home.database, load_statements())
     try:
         waiting = (await owed_messages(store)).count
@@ -161,12 +162,7 @@ async def _quieten(home: Home, now: float, moved: Mapping[str, str]) -> tuple[in
                 end_job_runs("restored from a backup", now),
                 skip_due_times(now),
                 forget_restart_notes(),
-                *(
-                    change
-                    # the longest first: a folder that lay elsewhere, and then the home
-                    for old, new in sorted(moved.items(), key=lambda each: -len(each[0]))
-                    for change in move_paths(old, new)
-                ),
+                *(change for old, new in folders for change in move_paths(old, new)),
             ]
         )
         sessions = await store.open_sessions()
@@ -197,6 +193,12 @@ def _forget_store(home: Home, name: str) -> None:
         config.chmod(0o600)
 
 
+def folder_with_room(backup: Path) -> Path | None:
+    """A folder with room for what is in a backup: beside it, where that may be written. None for
+    that of the system."""
+    return backup.parent if os.access(backup.parent, os.W_OK) else None
+
+
 @contextmanager
 def open_backup(path: Path, identity: str = "") -> Iterator[IO[bytes]]:
     """The archive, decrypted by a key of age where it is encrypted. Raises DeskhandError,
@@ -213,9 +215,7 @@ def open_backup(path: Path, identity: str = "") -> Iterator[IO[bytes]]:
             import pyrage  # noqa: PLC0415 -- an extra
         except ImportError as error:
             raise ConfigError(NO_AGE) from error
-        with tempfile.TemporaryFile(
-            dir=path.parent if os.access(path.parent, os.W_OK) else None
-        ) as plain:
+        with tempfile.TemporaryFile(dir=folder_with_room(path)) as plain:
             try:
                 text = Path(identity).expanduser().read_text()
                 keys = [

@@ -11,7 +11,7 @@ import msgspec
 T = TypeVar("T")
 
 
-class _Asked(msgspec.Struct, Generic[T]):
+class _SharedWork(msgspec.Struct, Generic[T]):
     """What was asked under one key: how often it was begun, the last result, and which one it
     is."""
 
@@ -27,11 +27,11 @@ class SharedResult(Generic[T]):
     before they asked."""
 
     def __init__(self) -> None:
-        self._asked: dict[Hashable, _Asked[T]] = {}
+        self._asked: dict[Hashable, _SharedWork[T]] = {}
 
     async def get(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> T:
         """What `work` returns, or raises. Nothing is kept when nobody asks any more."""
-        asked = self._asked.setdefault(key, _Asked(anyio.Lock()))
+        asked = self._asked.setdefault(key, _SharedWork(anyio.Lock()))
         before = asked.begun
         asked.asking += 1
         try:
