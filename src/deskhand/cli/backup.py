@@ -125,15 +125,13 @@ def list_(folder: Path | None, limit: int | None, config: str | None) -> None:
 @backup.command()
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @key_option
-@config_option
-def verify(file: Path, key: str, config: str | None) -> None:
+def verify(file: Path, key: str) -> None:
     """Restore a backup into a temporary folder and compare everything; nothing here is changed.
 
     \b
     Example:
       deskhand backup verify ~/backups/deskhand-3f9a1c-2026-11-26T03-00-00.tar.gz
     """
-    load_service_settings(config, quiet=True)
     try:
         with (
             tempfile.TemporaryDirectory(
