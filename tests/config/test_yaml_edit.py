@@ -220,7 +220,7 @@ def commented(draw: st.DrawFn) -> tuple[dict[str, Any], str]:
 
 
 @given(data=st.data(), file=commented(), value=SCALARS | LISTS | st.just("a\x85b"))
-@settings(max_examples=examples(2_000, quick=60))
+@settings(max_examples=examples(500, quick=60))
 def test_no_comment_is_lost_where_a_value_is_set(
     data: st.DataObject, file: tuple[dict[str, Any], str], value: object
 ) -> None:
@@ -239,7 +239,7 @@ def test_no_comment_is_lost_where_a_value_is_set(
 
 
 @given(data=st.data(), file=commented())
-@settings(max_examples=examples(2_000, quick=60))
+@settings(max_examples=examples(500, quick=60))
 def test_no_line_of_comment_is_lost_where_a_key_goes(
     data: st.DataObject, file: tuple[dict[str, Any], str]
 ) -> None:

@@ -22,7 +22,7 @@ from .source import ROOT, SOURCE, careless_decoders, sites, uses
 
 WHOLE = bool(os.environ.get("DESKHAND_LINEAR"))
 PARTS = 2
-pytestmark = pytest.mark.timeout(3_600 if WHOLE else 300)
+pytestmark = pytest.mark.timeout(3_600 if WHOLE else 600)
 
 
 class Looked(msgspec.Struct):

@@ -12,7 +12,7 @@ from .canonical import canonical
 from .conftest import answer, comes_true, say
 from .corpus import EXAMPLES, LONG, OWN
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(400)
 
 DRAW = """
 const {html, render} = await import('/js/lib.js');

@@ -360,7 +360,7 @@ async def check(store: SqliteStore, session: str, end: int) -> None:
     assert not (await store.audit())[1] and not await store.open_sessions()
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 async def test_every_boundary(tmp_path: Path) -> None:
     # How many boundaries there are depends on what was woken by what: so it goes on until none is
     # reached any more.

@@ -131,7 +131,7 @@ def _interrupted(results: list[ToolResult]) -> list[str]:
     return [TEXTS[int(each.call_id[1:])] for each in results if each.status == "interrupted"]
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize(
     ("answers", "allowed"),
     [(("once",), "abc"), (("each", "once", "no", "once"), "ac"), (("no",), "")],

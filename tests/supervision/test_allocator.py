@@ -20,12 +20,12 @@ def anon_mb():
 
 def work(number):
     chance, kept = random.Random(number), []
-    for _ in range(30):
+    for _ in range(6):
         some = [bytearray(chance.randint(1_500_000, 8_000_000)) for _ in range(20)]
         kept.append(bytearray(1_000))  # stays, above what is freed
 
 before = anon_mb()
-for _ in range(4):
+for _ in range(2):
     threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
     [each.start() for each in threads]
     [each.join() for each in threads]

@@ -52,7 +52,7 @@ def listed(entries: list[GitSetting]) -> list[tuple[str, str | None]]:
 @given(start=st.sampled_from([b"", b"[core]\n\tx = "]), rest=FILES)
 @example(b"", b"[]\n")
 @example(b"", b"[x.]\na = 1\n")
-@settings(max_examples=examples(5_000, quick=200))
+@settings(max_examples=examples(1_500, quick=200))
 def test_git_reads_the_same(start: bytes, rest: bytes) -> None:
     data = start + rest
     try:
