@@ -18,11 +18,12 @@ import pytest
 
 from deskhand.config.statements import load_statements
 from deskhand.store.postgres import PostgresStore
+from deskhand.store.postgres_schema import load_migrations
 from deskhand.store.queries import last_event_number
 from deskhand.testing.postgres import PostgresServer, running_server
 from deskhand.testing.postgres_cuts import cutting
 from deskhand.testing.store_suite import ANN, CASES, Case, S, commit, inbound, received
-from deskhand.types.errors import StoreNewer, StoreUnavailable
+from deskhand.types.errors import NotLeading, StoreNewer, StoreUnavailable
 from deskhand.types.events import Hinted
 
 CHILD = [sys.executable, str(Path(__file__).parent / "children.py")]
@@ -245,3 +246,99 @@ def test_where_nobody_listens_the_message_says_what_to_check(tmp_path: Path) -> 
     with pytest.raises(StoreUnavailable) as raised:
         PostgresStore(f"postgresql://x:secret@/db?host={tmp_path}")
     assert "secret" not in str(raised.value)
+
+
+async def test_an_agent_is_driven_by_one_worker(url: str) -> None:
+    first, second = PostgresStore(url), PostgresStore(url)
+    async with first.lead():
+        async with second.work():
+            assert await first.take(["ann", "ben"])
+            assert not await second.take(["ben", "cal"]), "all of them or none"
+            assert await second.take(["cal"])
+            rows = [(row.agents, row.leads, row.is_self) for row in await second.workers()]
+            assert sorted(rows) == [(("ann", "ben"), True, False), (("cal",), False, True)]
+            await first.give_back(["ben"])
+            assert await second.take(["ben"])
+        assert await first.take(["ben", "cal"]), "who ends gives everything back"
+    assert await second.workers() == []
+    for store in (first, second):
+        await store.close()
+
+
+async def test_a_crash_counts_for_what_that_worker_drove(url: str) -> None:
+    """Of a worker that says nothing any more; what rests until later is not to blame."""
+    first, second, third = (PostgresStore(url) for _ in range(3))
+    async with first.lead():
+        async with second.work():
+            assert await first.take(["ann"]) and await second.take(["ben"])
+            for session in ("ann/x", "ben/x"):
+                await first.accept(inbound(session), ANN, session)
+            rest = commit(1, Hinted("loop", ""), session="ben/rests", wake_at=time.time() + 60)
+            await first.commit(rest)
+            with psycopg.connect(url, autocommit=True) as db:
+                db.execute(
+                    "UPDATE worker SET beat = now() - interval '9 s' FROM lease "
+                    "WHERE worker.id = lease.worker AND duty = 'agent/ben'"
+                )
+            assert not await third._join(("lead",)), "whoever wants to lead looks who is gone"
+            with pytest.raises(NotLeading):
+                await second.change(())
+        attempts = {row.session: row.attempts for row in await first.open_sessions()}
+        assert attempts == {"ann/x": 0, "ben/x": 1, "ben/rests": 0}
+        assert await first.take(["ben"])
+    for store in (first, second, third):
+        await store.close()
+
+
+async def test_what_another_process_wrote_is_heard_at_once(url: str) -> None:
+    one, two = PostgresStore(url), PostgresStore(url)
+    one.version()
+    await until(lambda: one._hear_news().is_listening)
+    heard = anyio.Event()
+
+    async def listen() -> None:
+        await one.wait_for_writes(0)
+        heard.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(listen)
+        await anyio.sleep(0.05)
+        before = one.version()
+        await one.accept(inbound("own"), ANN, S)
+        await until(lambda: one.version() > before)
+        assert not heard.is_set(), "what it writes itself wakes nobody"
+        await two.accept(inbound("other"), ANN, S)
+        with anyio.fail_after(0.5):
+            await heard.wait()
+    for store in (one, two):
+        await store.close()
+
+
+async def test_news_go_on_after_a_connection_was_lost(url: str) -> None:
+    one, two = PostgresStore(url), PostgresStore(url)
+    one.version()
+    await until(lambda: one._hear_news().is_listening)
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'"
+        )
+    await until(lambda: not one._hear_news().is_listening)
+    await two.accept(inbound("a"), ANN, S)
+    await until(lambda: one._hear_news().is_listening)
+    before = one.version()
+    await two.accept(inbound("b"), ANN, S)
+    await until(lambda: one.version() > before)
+    for store in (one, two):
+        await store.close()
+
+
+async def test_a_database_of_the_version_before_is_brought_up_to_date(url: str) -> None:
+    number, script = load_migrations()[0]
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute("CREATE TABLE schema_version(version BIGINT PRIMARY KEY)")
+        db.execute(script)
+        db.execute("INSERT INTO schema_version VALUES(%s)", (number,))
+    store = PostgresStore(url)
+    async with store.lead():
+        assert await store.take(["ann"])
+    await store.close()

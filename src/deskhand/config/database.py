@@ -21,7 +21,7 @@ def database_name(settings: Settings) -> str:
     """Where it is, for messages: without a password."""
     if not settings.config.store:
         return str(settings.home.database)
-    from ..store.postgres import describe  # noqa: PLC0415 -- its driver is an extra
+    from ..store.postgres_connection import describe  # noqa: PLC0415 -- its driver is an extra
 
     return describe(settings.config.store)
 

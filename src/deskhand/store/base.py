@@ -50,6 +50,17 @@ class OpenSession(msgspec.Struct, frozen=True, gc=False):
     attempts: int
 
 
+class WorkerRow(msgspec.Struct, frozen=True, gc=False):
+    """A process that works on this database: `name` is its machine and process id, `agents` are
+    those whose conversations it drives. `leads`: it also does what only one may, such as receiving,
+    sending and starting jobs. `is_self`: it is this process."""
+
+    name: str
+    agents: tuple[str, ...]
+    leads: bool
+    is_self: bool
+
+
 class Delivered(msgspec.Struct, frozen=True, gc=False):
     """An outbox row that reached its platform, where the log does not have the delivery yet."""
 
@@ -311,13 +322,43 @@ class Store(StatementReader, SyncStatementReader, Protocol):
         """
         ...
 
+    @property
+    def shares_work(self) -> bool:
+        """Whether other processes may drive conversations at the same time: then one drives those
+        of the agents that it could `take`, and no others."""
+        ...
+
     def lead(self, waits: Callable[[], None] = lambda: None) -> AbstractAsyncContextManager[None]:
-        """Be the one process that drives, while the block runs. Waits until no other is, and calls
+        """Be the one process that leads, while the block runs. Waits until no other does, and calls
         `waits` each time it looks.
 
         Whoever is taken for dead can write nothing any more: each write raises NotLeading, and so
         does the block. A store that only one machine can open leaves that to the lock of the home.
         """
+        ...
+
+    def work(self) -> AbstractAsyncContextManager[None]:
+        """Be one of the processes that drive, beside the one that leads, while the block runs. What
+        holds for the dead holds here."""
+        ...
+
+    async def take(self, agents: Collection[str]) -> bool:
+        """Take over the conversations of all these agents, unless another process has one of them.
+        Only who leads or works may ask. They are given back at the end, or when this process is
+        taken for dead."""
+        ...
+
+    async def give_back(self, agents: Collection[str]) -> None:
+        """Let others take these agents. Nothing of them may be going on here."""
+        ...
+
+    async def workers(self) -> list[WorkerRow]:
+        """The processes that lead or work now; none where only one can."""
+        ...
+
+    async def wait_for_writes(self, poll_s: float) -> None:
+        """Return when another process may have written something, or after a while: `poll_s` where
+        the database tells nobody."""
         ...
 
     async def drive_alone(self, session: str) -> None:

@@ -76,7 +76,16 @@ WHOLE = (
 )
 """All tables but `event`, in an order in which each row finds what it refers to. Each is carried in
 one transaction."""
-LEFT_OUT = {"usage", "looked_up", "said", "fact_words", "schema_version", "writer", "driver"}
+LEFT_OUT = {
+    "usage",
+    "looked_up",
+    "said",
+    "fact_words",
+    "schema_version",
+    "writer",
+    "worker",
+    "lease",
+}
 """Made anew, or of no meaning elsewhere."""
 OWN_ROWS = ("inbox", "kv", "token", "fact", "user_identity", "path_grant")
 """A database that holds any of these is in use."""

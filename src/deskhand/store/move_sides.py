@@ -12,7 +12,7 @@ from .base import Args, Row
 from .dialect import to_postgres
 from .move import LEFT_OUT
 from .postgres import PostgresStore, PostgresWriteConnection
-from .postgres import connect as connect_postgres
+from .postgres_connection import connect as connect_postgres
 from .schema import connect
 from .sqlite import SqliteStore, SqliteWriteConnection
 

@@ -9,139 +9,53 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from socket import gethostname
 from time import monotonic, sleep  # noqa: TID251 -- while the server is away nothing goes on
-from typing import Any
 
 import anyio
 import anyio.to_thread
 import msgspec
 import psycopg
-from psycopg import RawCursor
-from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
-from ..types.errors import (
-    NotLeading,
-    StoreBusy,
-    StoreCorrupt,
-    StoreError,
-    StoreFull,
-    StoreUnavailable,
-)
-from .base import Args, Row, SyncStatementReader
+from ..types.errors import NotLeading, StoreCorrupt, StoreError, StoreUnavailable
+from .base import Args, Row, SyncStatementReader, WorkerRow
 from .connection import StatementRunner, TransactionLost
+from .postgres_connection import connect, describe, first_line, translate_errors
+from .postgres_news import News, channel_name
 from .postgres_schema import migrate
-from .postgres_types import adapt_types
 from .sql import load_sql
 from .sql_store import SqlStore
 from .writer import Writer
 
 log = logging.getLogger(__name__)
 
-SETTINGS = {
-    "application_name": "deskhand",
-    "connect_timeout": "10",
-    "keepalives_idle": "10",
-    "keepalives_interval": "5",
-    "keepalives_count": "3",
-    "tcp_user_timeout": "20000",
-}
-SESSION = """
-SET synchronous_commit = on;
-SET idle_in_transaction_session_timeout = '5s';
-SET statement_timeout = '30s';
-SET default_transaction_isolation = 'read committed';
-"""
-"""A process that stops in the middle of a transaction loses it, and with it the lock."""
 LOCK = "hashtext('deskhand'), hashtext(current_schema())"
 BEGIN = (
-    f"BEGIN; SELECT pg_advisory_xact_lock({LOCK}); "
+    f"BEGIN; SELECT pg_advisory_xact_lock({LOCK}); NOTIFY {{channel}}, '{{id}}'; "
     "INSERT INTO writer(id, n) VALUES('{id}', {n}) "
-    "ON CONFLICT(id) DO UPDATE SET n = excluded.n, at = now(); SELECT fence FROM driver"
+    "ON CONFLICT(id) DO UPDATE SET n = excluded.n, at = now(); "
+    "SELECT EXISTS(SELECT 1 FROM worker WHERE id = '{worker}')"
 )
+"""The others hear of it when it is committed."""
 FORGET_WRITERS = "DELETE FROM writer WHERE at < now() - interval '30 days'"
 RECONNECT_S = 30.0
 """For so long a connection that was lost is made anew."""
 READ_AGAIN_S = 10.0
 LEASE_S = 8.0
-"""A process that drives and says nothing for so long, by the clock of the server, is replaced."""
+"""A process that works and says nothing for so long, by the clock of the server, is replaced."""
 BEAT_S = 2.0
 TRY_LEASE_S = 1.0
 RELEASE_S = 5.0
+LOOK_S = 1.0
+"""So often whoever waits for news looks for itself: something said may have been lost."""
+LEAD = "lead"
+DRIVE = "agent/"
+"""Duties: to lead, and to drive the conversations of the agent whose name follows."""
 """Whoever ends waits so long for the server to take note. It is replaced in any case."""
 PAUSES_S = (0.05, 0.1, 0.2, 0.5, 1.0)
-LOST = (
-    psycopg.errors.AdminShutdown,
-    psycopg.errors.CrashShutdown,
-    psycopg.errors.CannotConnectNow,
-    psycopg.errors.ConnectionException,
-    psycopg.errors.DeadlockDetected,
-    psycopg.errors.IdleInTransactionSessionTimeout,
-    psycopg.errors.SerializationFailure,
-)
-"""Through no fault of the statement: the transaction may be run again."""
-
-
-def connect(url: str) -> psycopg.Connection[Row]:
-    """A connection with our settings, which commits each statement that stands alone.
-
-    Raises StoreUnavailable with what to check.
-    """
-    try:
-        db: psycopg.Connection[Row] = psycopg.connect(
-            url, autocommit=True, cursor_factory=RawCursor, prepare_threshold=0, **_settings(url)
-        )
-    except psycopg.Error as error:
-        raise StoreUnavailable(
-            f"cannot connect to {describe(url)}: {_first_line(error)}. Check that the server runs "
-            "and `store` in the configuration"
-        ) from error
-    adapt_types(db)
-    with translate_errors(url):
-        db.execute(SESSION, prepare=False)
-    return db
-
-
-def _settings(url: str) -> dict[str, Any]:
-    """Ours, but for what the address sets itself."""
-    given = conninfo_to_dict(url)
-    return {name: value for name, value in SETTINGS.items() if name not in given}
-
-
-def describe(url: str) -> str:
-    """The database without the password, for messages."""
-    given = conninfo_to_dict(url)
-    place = given.get("host") or given.get("hostaddr") or "this machine"
-    return f"PostgreSQL database {str(given.get('dbname') or 'postgres')!r} on {place}"
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
-@contextmanager
-def translate_errors(url: str) -> Iterator[None]:
-    """Turn what the database raises into our tree, with the next step."""
-    try:
-        yield
-    except LOST as error:
-        raise TransactionLost(_first_line(error)) from error
-    except (psycopg.errors.DiskFull, psycopg.errors.OutOfMemory) as error:
-        raise StoreFull(f"{describe(url)} has no space left: {_first_line(error)}") from error
-    except (psycopg.errors.LockNotAvailable, psycopg.errors.QueryCanceled) as error:
-        raise StoreBusy(f"{describe(url)} is busy: {_first_line(error)}") from error
-    except (psycopg.errors.DataCorrupted, psycopg.errors.IndexCorrupted) as error:
-        raise StoreCorrupt(f"{describe(url)} is damaged: {_first_line(error)}") from error
-    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-        if isinstance(error, psycopg.InterfaceError) or error.sqlstate is None:
-            raise TransactionLost(_first_line(error)) from error  # the connection broke
-        raise StoreError(f"{describe(url)}: {_first_line(error)}") from error
-    except psycopg.Error as error:
-        raise StoreError(f"{describe(url)}: {_first_line(error)}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise StoreCorrupt(f"{describe(url)} is damaged ({error}): restore a backup") from error
 
 
 class _Executor:
@@ -194,12 +108,13 @@ class PostgresWriteConnection:
     def __init__(self, url: str) -> None:
         self._url = url
         self._executor = _Executor(connect(url))
-        self._id = secrets.token_hex(8)
+        self.id = secrets.token_hex(8)
         self._n = 0
-        self.fence: int | None = None
-        """While this process drives: what is written under another number is refused."""
+        self.worker = ""
+        """While this process works: its row, without which it may write nothing."""
         with self.errors():
             self._db.execute(FORGET_WRITERS)
+            self._channel = channel_name(self._db)
 
     @property
     def connection(self) -> StatementRunner:
@@ -213,11 +128,12 @@ class PostgresWriteConnection:
         if self._db.broken or self._db.closed:
             self._reconnect()
         self._n += 1
-        cursor = self._db.execute(BEGIN.format(n=self._n, id=self._id), prepare=False)
+        begin = BEGIN.format(n=self._n, id=self.id, channel=self._channel, worker=self.worker)
+        cursor = self._db.execute(begin, prepare=False)
         while cursor.nextset():
             pass
         row = cursor.fetchone()
-        if self.fence is not None and (row is None or row[0] != self.fence):
+        if self.worker and not (row is not None and row[0]):
             self.rollback()
             raise NotLeading("another process drives now, so this one writes nothing any more")
 
@@ -226,7 +142,7 @@ class PostgresWriteConnection:
             self._db.execute("COMMIT", prepare=False)
         except psycopg.OperationalError as error:
             if not self._was_committed():
-                raise TransactionLost(_first_line(error)) from error
+                raise TransactionLost(first_line(error)) from error
 
     def _was_committed(self) -> bool:
         """What became of the last transaction. Nobody said it, so the server is asked, when that
@@ -236,7 +152,7 @@ class PostgresWriteConnection:
             try:
                 self._reconnect()
                 self._db.execute(f"SELECT pg_advisory_xact_lock({LOCK})")
-                row = self._db.execute("SELECT n FROM writer WHERE id = $1", (self._id,)).fetchone()
+                row = self._db.execute("SELECT n FROM writer WHERE id = $1", (self.id,)).fetchone()
                 return row is not None and row[0] == self._n
             except psycopg.OperationalError:
                 pass
@@ -286,7 +202,7 @@ class PostgresWriteConnection:
 
     def close(self) -> None:
         with suppress(psycopg.Error):
-            self._db.execute("DELETE FROM writer WHERE id = $1", (self._id,))
+            self._db.execute("DELETE FROM writer WHERE id = $1", (self.id,))
         self._db.close()
 
 
@@ -335,6 +251,10 @@ def _abort(error: BaseException) -> None:
     os._exit(74)  # EX_IOERR
 
 
+class _Taken(Exception):
+    """Another worker has one of these duties."""
+
+
 class PostgresStore(SqlStore):
     """A Store in the database at `url`, whose tables are created or migrated first: in the schema
     that is first on its search path. `statements` are those of other rooms, for PostgreSQL.
@@ -356,50 +276,145 @@ class PostgresStore(SqlStore):
         self._writing = PostgresWriteConnection(url)
         writer = Writer(self._writing, on_fatal)
         super().__init__(sql, statements or {}, writer)
-        self._holder = secrets.token_hex(8)
         self._read = _PostgresReader(url, self._statements)
         self._sweeper: _PostgresReader | None = None
         self._readers: list[_PostgresReader] = []
+        self._news: News | None = None
+        self._leads = False
+
+    # Working beside other processes
+
+    shares_work = True
 
     @asynccontextmanager
     async def lead(self, waits: Callable[[], None] = lambda: None) -> AsyncIterator[None]:
         stands_by = False
-        while (fence := await self._try_to_lead()) is None:
+        while not await self._join((LEAD,)):
             if not stands_by:
                 log.info("Another process drives the conversations of this database; standing by.")
             stands_by = True
             waits()
             await anyio.sleep(TRY_LEASE_S)
-        self._writing.fence = fence
+        self._leads = True
+        try:
+            async with self._staying():
+                yield
+        finally:
+            self._leads = False
+
+    @asynccontextmanager
+    async def work(self) -> AsyncIterator[None]:
+        await self._join(())
+        async with self._staying():
+            yield
+
+    async def _join(self, duties: Sequence[str]) -> bool:
+        """Be one of the workers from now on, with these duties; not where another has one."""
+        await self._execute("worker_reap", (LEASE_S,))
+        worker = secrets.token_hex(8)
+
+        def join(db: StatementRunner) -> None:
+            db.execute(self._sql["worker_join"], (worker, f"{gethostname()} {os.getpid()}"))
+            self._take(db, worker, duties)
+
+        try:
+            await self._writer.run(join)
+        except _Taken:
+            return False
+        self._writing.worker = worker
+        return True
+
+    def _take(self, db: StatementRunner, worker: str, duties: Sequence[str]) -> None:
+        """Raises _Taken unless all of them are free."""
+        if duties:
+            db.execute(self._sql["lease_take"], (msgspec.json.encode(duties).decode(), worker))
+            if db.changes() != len(duties):
+                raise _Taken
+
+    @asynccontextmanager
+    async def _staying(self) -> AsyncIterator[None]:
+        """Say again and again that this process is there, while the block runs; then leave. Raises
+        NotLeading."""
+        worker = self._writing.worker
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._keep_leading, fence)
+                tasks.start_soon(self._beat, worker)
                 yield
                 tasks.cancel_scope.cancel()
         finally:
             with anyio.move_on_after(RELEASE_S, shield=True), suppress(StoreError):
-                await self._execute("driver_release", (self._holder, fence))
-            self._writing.fence = None
+                await self._execute("worker_leave", (worker,))
+            self._writing.worker = ""
 
-    async def _try_to_lead(self) -> int | None:
-        """The number under which this process drives from now on; None while another one does."""
-
-        def work(db: StatementRunner) -> int | None:
-            row = db.execute(self._sql["driver_take"], (self._holder, LEASE_S)).fetchone()
-            return int(row[0]) if row is not None else None
-
-        return await self._writer.run(work)
-
-    async def _keep_leading(self, fence: int) -> None:
-        """Say again and again that this process is there. Raises NotLeading."""
+    async def _beat(self, worker: str) -> None:
         while True:
             await anyio.sleep(BEAT_S)
             try:
-                await self._execute("driver_beat", (self._holder, fence))
+                await self._execute("worker_beat", (worker,))
+                await self._execute("worker_reap", (LEASE_S,))
             except NotLeading:
                 raise
             except StoreUnavailable as error:
                 log.warning("The database is away: %s", error)
+
+    async def take(self, agents: Collection[str]) -> bool:
+        worker = self._writing.worker
+        duties = [f"{DRIVE}{agent}" for agent in sorted(agents)]
+        try:
+            await self._writer.run(lambda db: self._take(db, worker, duties))
+        except _Taken:
+            return False
+        return True
+
+    async def give_back(self, agents: Collection[str]) -> None:
+        duties = msgspec.json.encode([f"{DRIVE}{agent}" for agent in agents]).decode()
+        await self._execute("lease_give_back", (duties, self._writing.worker))
+
+    async def workers(self) -> list[WorkerRow]:
+        found = []
+        for id_, name, listed in self._fetch_all(self._sql["worker_list"]):
+            duties = msgspec.json.decode(listed, type=list[str])
+            agents = tuple(duty.removeprefix(DRIVE) for duty in duties if duty.startswith(DRIVE))
+            is_self = id_ == self._writing.worker
+            found.append(WorkerRow(name, agents, leads=LEAD in duties, is_self=is_self))
+        return found
+
+    async def drive_alone(self, session: str) -> None:
+        if self._is_helper:
+            await self._execute("worker_alone", (self._writing.worker, session))
+        else:
+            await super().drive_alone(session)
+
+    async def begin_run(self, now: float) -> str:
+        return "" if self._is_helper else await super().begin_run(now)
+
+    async def end_run(self) -> None:
+        if not self._is_helper:
+            await super().end_run()
+
+    @property
+    def _is_helper(self) -> bool:
+        """Whether this process works and another one leads. Its crash is counted by who finds it
+        dead."""
+        return bool(self._writing.worker) and not self._leads
+
+    # News
+
+    async def wait_for_writes(self, poll_s: float) -> None:
+        await self._hear_news().wait(LOOK_S)
+
+    def version(self) -> int:
+        """Changes with the transactions that were committed since, as soon as the server has told
+        of them."""
+        news = self._hear_news()
+        if news.is_listening:
+            return news.count
+        return hash(self._fetch_all("SELECT pg_current_snapshot()::text")[0][0])
+
+    def _hear_news(self) -> News:
+        if self._news is None:
+            self._news = News(self.url, self._writing.id)
+        return self._news
 
     def open_reader(self) -> SyncStatementReader:
         reader = _PostgresReader(self.url, self._statements)
@@ -411,11 +426,9 @@ class PostgresStore(SqlStore):
             self._sweeper = _PostgresReader(self.url, self._statements)
         return bool(self._sweeper.query_sync("blob_is_used", (digest,))[0][0])
 
-    def version(self) -> int:
-        """Changes with the transactions that have begun or ended since."""
-        return hash(self._fetch_all("SELECT pg_current_snapshot()::text")[0][0])
-
     async def close(self) -> None:
+        if self._news is not None:
+            await anyio.to_thread.run_sync(self._news.close)
         for reader in (self._read, self._sweeper, *self._readers):
             if reader is not None:
                 reader.close()

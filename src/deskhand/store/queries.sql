@@ -102,6 +102,11 @@ SELECT session, wake_at, attempts FROM open_session ORDER BY session
 UPDATE open_session SET attempts = attempts + 1
 WHERE coalesce(wake_at, 0) <= ?2 AND CASE ?1 WHEN '' THEN attempts < 3 ELSE session = ?1 END
 
+-- open_crashed on postgresql: not for what another worker drives --
+UPDATE open_session SET attempts = attempts + 1
+WHERE coalesce(wake_at, 0) <= $2 AND CASE $1 WHEN '' THEN attempts < 3 ELSE session = $1 END
+AND NOT EXISTS(SELECT 1 FROM lease WHERE duty = 'agent/' || split_part(session, '/', 1))
+
 -- run_read --
 SELECT clean, alone FROM run
 
@@ -431,12 +436,36 @@ SELECT id, session, agent, kind, command, name, state, at, timeout_s, started_at
 FROM process WHERE ?1 OR session IN (SELECT session FROM session_member WHERE principal = ?2)
 ORDER BY at DESC, id LIMIT ?3
 
--- driver_take on postgresql: of nobody, or of who has said nothing for so long --
-UPDATE driver SET holder = $1, fence = fence + 1, beat = clock_timestamp()
-WHERE holder = '' OR beat < clock_timestamp() - make_interval(secs => $2) RETURNING fence
+-- worker_join on postgresql --
+INSERT INTO worker(id, name) VALUES($1, $2)
 
--- driver_beat on postgresql --
-UPDATE driver SET beat = clock_timestamp() WHERE holder = $1 AND fence = $2
+-- worker_beat on postgresql --
+UPDATE worker SET beat = clock_timestamp() WHERE id = $1
 
--- driver_release on postgresql --
-UPDATE driver SET holder = '' WHERE holder = $1 AND fence = $2
+-- worker_alone on postgresql --
+UPDATE worker SET alone = $2 WHERE id = $1
+
+-- worker_leave on postgresql: its leases go with it --
+DELETE FROM worker WHERE id = $1
+
+-- worker_reap on postgresql: who says nothing is gone; a crash counts for what it drove (of who leads, the next counts it) --
+WITH gone AS (
+  DELETE FROM worker WHERE beat < clock_timestamp() - make_interval(secs => $1) RETURNING id, alone
+), agents AS (
+  SELECT substr(duty, 7) AS agent, alone FROM lease JOIN gone ON gone.id = lease.worker
+  WHERE NOT EXISTS(SELECT 1 FROM lease AS other WHERE other.worker = gone.id AND other.duty = 'lead')
+)
+UPDATE open_session SET attempts = attempts + 1 FROM agents
+WHERE split_part(session, '/', 1) = agents.agent
+AND coalesce(wake_at, 0) <= extract(epoch FROM clock_timestamp())
+AND CASE agents.alone WHEN '' THEN attempts < 3 ELSE session = agents.alone END
+
+-- worker_list on postgresql: each with what it does --
+SELECT worker.id, worker.name, coalesce(json_agg(duty ORDER BY duty) FILTER (WHERE duty IS NOT NULL), '[]')::text
+FROM worker LEFT JOIN lease ON lease.worker = worker.id GROUP BY worker.id, worker.name ORDER BY worker.name, worker.id
+
+-- lease_take on postgresql --
+INSERT INTO lease(duty, worker) SELECT value, $2 FROM json_each($1) ON CONFLICT DO NOTHING
+
+-- lease_give_back on postgresql --
+DELETE FROM lease WHERE worker = $2 AND duty IN (SELECT value FROM json_each($1))

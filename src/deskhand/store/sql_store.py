@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 
+import anyio
 import msgspec
 from msgspec.structs import replace
 
@@ -30,6 +31,7 @@ from .base import (
     Row,
     SessionRow,
     SyncStatementReader,
+    WorkerRow,
 )
 from .chain import INITIAL_HASH, Break, Link, content_digest, next_hash, verify_chain
 from .connection import StatementRunner
@@ -223,9 +225,27 @@ class SqlStore(ReadQueries):
 
         return await self._writer.run(work)
 
+    shares_work = False
+
     @asynccontextmanager
     async def lead(self, waits: Callable[[], None] = lambda: None) -> AsyncIterator[None]:
         yield
+
+    @asynccontextmanager
+    async def work(self) -> AsyncIterator[None]:
+        yield
+
+    async def take(self, agents: Collection[str]) -> bool:
+        return True
+
+    async def give_back(self, agents: Collection[str]) -> None:
+        pass
+
+    async def workers(self) -> list[WorkerRow]:
+        return []
+
+    async def wait_for_writes(self, poll_s: float) -> None:
+        await anyio.sleep(poll_s)
 
     async def drive_alone(self, session: str) -> None:
         await self._execute("run_write", (0, session))
