@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-model everyday check bench agentdojo torture torture-jobs torture-clock torture-deep soak linear references screenshots deps lock release clean
+.PHONY: help run test test-all test-model everyday check bench agentdojo torture torture-jobs torture-clock torture-workers torture-deep soak linear references screenshots deps lock release clean
 
 VENV := .venv
 DOJO := .venv-agentdojo
@@ -91,6 +91,9 @@ torture-jobs: $(VENV)/.dev ## Kill it 100 times while jobs fire, and count what 
 
 torture-clock: $(VENV)/.dev ## Kill it 100 times while its clock is set by up to two days, and compare with the truth
 	@$(BIN)/python -m deskhand.testing.torture_clock --kills $(or $(KILLS),100)
+
+torture-workers: $(VENV)/.dev ## Kill and stop five workers on one PostgreSQL database 40 times, and compare with the truth
+	@$(BIN)/python -m deskhand.testing.torture_workers --kills $(or $(KILLS),40)
 
 torture-deep: $(VENV)/.dev ## Kill a deep work of 60 steps 20 times, and see that each was done once
 	@$(BIN)/python -m deskhand.testing.deep_torture --steps $(or $(STEPS),60) --kills $(or $(KILLS),20)

@@ -370,7 +370,10 @@ class BudgetLedger:
                 self._wake.set()
 
     async def recover_holds(self) -> None:
-        """Count the holds of dead processes as used. Only the process that drives may call this."""
+        """Count the holds of dead processes as used. Not while others work, whose holds they may
+        be."""
+        if any(not row.is_self for row in await self._store.workers()):
+            return
         for id_, row in queries.list_holds(self._store).items():
             if id_ not in self._held:
                 used = queries.count_use(row.charge, row.day, row.amounts)

@@ -218,7 +218,7 @@ def _hold_locks(settings: Settings) -> list[int]:
         return []
     holder = Holder(os.getpid(), SystemClock().now())
     held = []
-    for path in (home.serve_lock, home.lock):
+    for path in home.all_locks():
         descriptor = acquire_lock(path, holder)
         if descriptor is None:
             running = read_holder(path)

@@ -61,6 +61,10 @@ COMMANDS = {
     "login": ("deskhand.cli.tokens:login", "Print a link that signs in one browser."),
     "open": ("deskhand.cli.open:open_", "Open the page; start Deskhand if it is not running."),
     "serve": ("deskhand.cli.serve:serve", "Run the server; restart it if it fails."),
+    "worker": (
+        "deskhand.cli.join:worker",
+        "Drive conversations beside a server that uses the same database.",
+    ),
     "service": ("deskhand.cli.units:service", "Install Deskhand as a service of this machine."),
     "status": (
         "deskhand.cli.status:status",
@@ -133,6 +137,7 @@ SECTIONS = (
         "Maintenance",
         (
             "serve",
+            "worker",
             "service",
             "status",
             "alerts",

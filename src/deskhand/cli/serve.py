@@ -57,8 +57,13 @@ def serve(worker: int | None, open_: bool, config: str | None) -> None:
         check_exposure(settings.config.web)
     except ConfigError as error:
         fail(str(error), USAGE)
-    _acquire_service_lock(settings)
+    acquire_service_lock(settings)
     click.echo(f"Deskhand is running. Press Ctrl+C to stop it. Log: {settings.home.log}")
+    sys.exit(anyio.run(_run_supervisor, make_supervisor(settings, config), settings, open_))
+
+
+def make_supervisor(settings: Settings, config: str | None) -> Supervisor:
+    """What runs the process that works, with the configuration file of this command."""
     command = [
         sys.executable,
         "-P",
@@ -72,10 +77,7 @@ def serve(worker: int | None, open_: bool, config: str | None) -> None:
     command += ["serve", "--worker", str(os.getpid())]
     now = SystemClock().monotonic
     reload = not sys.stdin.isatty()
-    parent = Supervisor(
-        command, worker_environment(), now, reload=reload, repair=RollBack(settings)
-    )
-    sys.exit(anyio.run(_run_supervisor, parent, settings, open_))
+    return Supervisor(command, worker_environment(), now, reload=reload, repair=RollBack(settings))
 
 
 class RollBack:
@@ -114,13 +116,13 @@ async def _run_supervisor(parent: Supervisor, settings: Settings, open_: bool) -
     return code
 
 
-def _acquire_service_lock(settings: Settings) -> None:
+def acquire_service_lock(settings: Settings) -> None:
     """Hold the lock of the service until this process ends. Ends the command where another one
     holds it."""
     home = settings.home
     now = SystemClock().now()
     try:
-        home.make_folder(home.state)
+        home.make_folder(home.process)
         if acquire_lock(home.serve_lock, Holder(os.getpid(), now)) is not None:
             return
     except OSError as error:

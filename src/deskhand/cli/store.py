@@ -90,7 +90,7 @@ def _hold_locks(settings: Settings) -> None:
     home = settings.home
     home.make_folder(home.state)
     holder = Holder(os.getpid(), SystemClock().now())
-    for path in (home.serve_lock, home.lock):
+    for path in home.all_locks():
         if acquire_lock(path, holder) is None:
             fail("Deskhand is running; stop it first, and close its terminals")
 
@@ -105,6 +105,9 @@ async def _move(path: Path, url: str, old: str) -> int:
         await sqlite.close()
         raise
     try:
+        if busy := await postgres.store.workers():
+            names = ", ".join(row.name for row in busy)
+            raise DeskhandError(f"processes still use that database ({names}); stop them first")
         source, target = (sqlite, postgres) if old == SQLITE else (postgres, sqlite)
         move_rows(source, target, _show_progress)
         _show_progress("", 0)

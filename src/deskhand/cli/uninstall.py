@@ -64,7 +64,8 @@ def _list_folders(settings: Settings) -> list[tuple[Path, str]]:
 
 def _require_removable(settings: Settings) -> None:
     """Ends the command where something still runs, or where a folder is more than ours."""
-    if (holder := read_holder(settings.home.serve_lock)) is not None:
+    holders = map(read_holder, settings.home.all_locks())
+    if (holder := next(filter(None, holders), None)) is not None:
         fail(
             f"process {holder.pid} is still running; stop it first: deskhand service uninstall, "
             f"or kill {holder.pid}"

@@ -53,7 +53,7 @@ def run_worker_process(
     now, ready = SystemClock().now, WorkerReady(settings.environment)
 
     async def use(app: App) -> int:
-        if has_driver(settings):
+        if has_driver(settings) and not settings.home.worker:
             click.echo(
                 "Another Deskhand process is active; this one takes over when it ends.", err=True
             )

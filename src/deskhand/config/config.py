@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -72,7 +73,8 @@ LIST_KEYS = frozenset(
     {"models", "tools", "skills", "also_allow", "deny", "deferred_tools", "commands", "agents"}
 )
 """Keys that take several names; in a variable they stand with commas between them."""
-OTHER_VARIABLES = frozenset({"HOME", "AGENT", "CACHE", "VERBOSE", "WORKER", "READY"})
+WORKER_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
+OTHER_VARIABLES = frozenset({"HOME", "AGENT", "CACHE", "VERBOSE", "WORKER", "WORKER_NAME", "READY"})
 
 
 class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -88,8 +90,8 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     without a question. `shell_timeout_s` is how long a command may take that says nothing else.
     `prompt` is how much it is told, `preset` a prompt that is ready; `voice`: its answers are
     spoken, or never are. `cheap_model` answers what tools ask aside, a page or a document; '' is
-    the agent's own.
-    """
+    the agent's own. `on_server`: its conversations are
+    driven by the server, and never by a worker beside it."""
 
     models: tuple[str, ...] = ()
     steps: int | None = None
@@ -113,6 +115,7 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     preset: str = ""
     voice: bool | None = None
     cheap_model: str = ""
+    on_server: bool | None = None
 
 
 class ProviderConfig(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -338,7 +341,12 @@ def find_home(environment: Mapping[str, str] | None = None) -> Home:
             env.get(f"{ENV_PREFIX}HOME")
             or Path(env.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir) / ".deskhand"
         )
-        return Home(Path(given).expanduser().absolute())
+        worker = env.get(f"{ENV_PREFIX}WORKER_NAME", "")
+        if worker and not WORKER_NAME.fullmatch(worker):
+            raise ConfigError(
+                f"a worker cannot be called {worker[:80]!r}: use up to 40 letters, digits, - and _"
+            )
+        return Home(Path(given).expanduser().absolute(), worker)
     except (KeyError, RuntimeError) as error:
         raise ConfigError(
             "this user has no home folder: set DESKHAND_HOME to a folder of your own"
@@ -348,6 +356,11 @@ def find_home(environment: Mapping[str, str] | None = None) -> Home:
 def environment_of(given: Mapping[str, str] | None = None) -> dict[str, str]:
     """What this process was started with, where nothing else is given."""
     return dict(os.environ if given is None else given)
+
+
+def name_worker(name: str) -> None:
+    """Let this process, and those that it starts, be the worker of that name of the home."""
+    os.environ[f"{ENV_PREFIX}WORKER_NAME"] = name
 
 
 def worker_environment() -> dict[str, str]:

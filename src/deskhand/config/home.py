@@ -14,9 +14,11 @@ SHARED = "shared"
 
 
 class Home(msgspec.Struct, frozen=True):
-    """Where everything of one Deskhand lies."""
+    """Where everything of one Deskhand lies. A `worker` that helps the server has a folder of its
+    own for what belongs to one process: its locks, its log, its health."""
 
     root: Path
+    worker: str = ""
 
     @property
     def config(self) -> Path:
@@ -29,6 +31,11 @@ class Home(msgspec.Struct, frozen=True):
     @property
     def state(self) -> Path:
         return self.root / "state"
+
+    @property
+    def process(self) -> Path:
+        """The files of the process that serves, or of this worker."""
+        return self.state / "workers" / self.worker if self.worker else self.state
 
     @property
     def database(self) -> Path:
@@ -44,7 +51,7 @@ class Home(msgspec.Struct, frozen=True):
 
     @property
     def processes(self) -> Path:
-        return self.state / "processes"
+        return self.process / "processes"
 
     @property
     def logs(self) -> Path:
@@ -52,15 +59,20 @@ class Home(msgspec.Struct, frozen=True):
 
     @property
     def lock(self) -> Path:
-        return self.state / "driver.lock"
+        return self.process / "driver.lock"
 
     @property
     def serve_lock(self) -> Path:
-        return self.state / "serve.lock"
+        return self.process / "serve.lock"
+
+    def all_locks(self) -> list[Path]:
+        """The locks of all processes that use this home: who holds them all is alone."""
+        workers = sorted(self.state.glob("workers/*/serve.lock"))
+        return [self.serve_lock, self.lock, *workers]
 
     @property
     def socket(self) -> Path:
-        return self.state / "deskhand.sock"
+        return self.process / "deskhand.sock"
 
     @property
     def anchors(self) -> Path:
@@ -72,23 +84,23 @@ class Home(msgspec.Struct, frozen=True):
 
     @property
     def log(self) -> Path:
-        return self.root / "logs" / "deskhand.log"
+        return self.logs / (f"worker-{self.worker}.log" if self.worker else "deskhand.log")
 
     @property
     def last_start(self) -> Path:
-        return self.state / "last_start"
+        return self.process / "last_start"
 
     @property
     def health(self) -> Path:
-        return self.state / "health.json"
+        return self.process / "health.json"
 
     @property
     def startup_error(self) -> Path:
-        return self.state / "startup_error.json"
+        return self.process / "startup_error.json"
 
     @property
     def address(self) -> Path:
-        return self.state / "web.json"
+        return self.process / "web.json"
 
     @property
     def history(self) -> Path:

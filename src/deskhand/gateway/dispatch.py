@@ -13,7 +13,7 @@ from anyio.abc import TaskGroup
 from ..agent.end_turn import give_up
 from ..agent.loop import drive
 from ..agent.session import Session
-from ..store.base import FirstCommit, OpenSession, Store
+from ..store.base import MAX_CRASHES, FirstCommit, OpenSession, Store
 from ..types.clock import Clock
 from ..types.door import Progress
 from ..types.errors import DeskhandError, StaleSession, StoreCorrupt, StoreUnavailable
@@ -37,6 +37,7 @@ RECHECK_S = 10.0
 """A session that rested when the process began is driven by then, as the clock may have been set
 back meanwhile."""
 PAUSES_S = (0.1, 0.3, 1.0, 3.0, 5.0)
+TOO_MANY_CRASHES = "it ended the whole process four times"
 SelectSession = Callable[[str], bool]
 OnUp = Callable[[], None]
 OnTrouble = Callable[[str, DeskhandError, bool], None]
@@ -86,6 +87,8 @@ class Dispatch:
         self._alarm = anyio.Event()
         self._draining = False
         self._takes: Callable[[str], bool] = lambda session: True
+        self.may_drive: SelectSession = lambda session: True
+        """Whether this process has the agent of that session, and no other one."""
         self._adopted: dict[str, None] = {}
 
     @property
@@ -99,8 +102,13 @@ class Dispatch:
         return self._draining
 
     def owns(self, session: str) -> bool:
-        """Whether this process drives that session."""
+        """Whether this process sees to that session: it drives it, or leads another one that
+        does."""
         return session in self._adopted or self._takes(session)
+
+    def drives(self, session: str) -> bool:
+        """Whether this process drives that session, and runs what it starts."""
+        return self.may_drive(session) and self.owns(session)
 
     def adopt(self, session: str, *, cut: bool = False) -> None:
         """Wake this session, and drive it from now on whatever `takes` says: somebody uses it
@@ -129,8 +137,8 @@ class Dispatch:
         """
         self._takes = takes
         dead = await self._store.begin_run(self._clock.now())
-        if dead:
-            await give_up(self._slot(dead).session, "it ended the whole process four times")
+        if dead and self.may_drive(dead):
+            await give_up(self._slot(dead).session, TOO_MANY_CRASHES)
         clean = False
         try:
             async with anyio.create_task_group() as tasks:
@@ -138,9 +146,7 @@ class Dispatch:
                 await self._drive_suspects(tasks)
                 # From here on `wake` works. What came before is in the list that is read now.
                 self._tasks = tasks
-                for row in await self._store.open_sessions():
-                    if self.owns(row.session):
-                        self._restore_wakeup(row)
+                await self._restore_wakeups()
                 started()
                 await self._wake_due_sessions()
         except anyio.get_cancelled_exc_class():
@@ -152,6 +158,39 @@ class Dispatch:
                 with anyio.CancelScope(shield=True):
                     await self._store.end_run()
 
+    def is_driving_any(self, which: SelectSession) -> bool:
+        """Whether one of these sessions is being driven now."""
+        return any(slot.running and which(name) for name, slot in self._slots.items())
+
+    async def take_up(self, is_new: SelectSession) -> None:
+        """Drive what is owed in these sessions, which this process may drive from now on: another
+        one did before. Those that ended it too often are given up; those that may be to blame are
+        driven one by one."""
+        if self._tasks is None:
+            return  # `run` looks at all of them
+        for row in await self._store.open_sessions():
+            slot = self._slots.get(row.session)
+            is_free = slot is None or not slot.running
+            if row.attempts > MAX_CRASHES and is_new(row.session) and is_free:
+                slot = self._reserve_slot(row.session)
+                try:
+                    await give_up(slot.session, TOO_MANY_CRASHES)
+                finally:
+                    slot.running = False
+        await self._drive_suspects(self._tasks, is_new)
+        await self._restore_wakeups(is_new)
+
+    def let_go(self, is_old: SelectSession) -> bool:
+        """Forget these sessions, as another process is to drive them from now on: tell `may_drive`
+        before anything else runs. False, and nothing happens, while one of them is driven."""
+        old = [slot for session, slot in self._slots.items() if is_old(session)]
+        if any(slot.running for slot in old):
+            return False
+        for slot in old:
+            self._set_wakeup(slot, None)
+            self._forget(slot)
+        return True
+
     async def drain(self) -> None:
         """Begin nothing more, and wait until every session rests. What comes in meanwhile waits for
         the next run."""
@@ -159,15 +198,25 @@ class Dispatch:
         while any(slot.running for slot in self._slots.values()):  # noqa: ASYNC110 -- the bound is the caller's
             await anyio.sleep(POLL_S)
 
-    async def _drive_suspects(self, tasks: TaskGroup) -> None:
+    async def _restore_wakeups(self, which: SelectSession = lambda session: True) -> None:
+        for row in await self._store.open_sessions():
+            if which(row.session) and self.drives(row.session):
+                self._restore_wakeup(row)
+
+    async def _drive_suspects(
+        self, tasks: TaskGroup, which: SelectSession = lambda session: True
+    ) -> None:
         """Drive each session that was open in three crashes by itself, until it has committed
         something. If the process crashes again, that session is to blame."""
         for row in await self._store.open_sessions():
-            if row.attempts < 3 or not self.owns(row.session):
+            if row.attempts < MAX_CRASHES or not which(row.session) or not self.drives(row.session):
                 continue
+            slot = self._slots.get(row.session)
+            if slot is not None and slot.running:
+                continue
+            slot = self._reserve_slot(row.session)
             await self._store.drive_alone(row.session)
             log.warning("Driving %s alone: it was open in three crashes.", row.session)
-            slot = self._reserve_slot(row.session)
             tasks.start_soon(self._drive, slot)
             with anyio.move_on_after(ALONE_S):
                 while slot.running and await self._is_suspect(row.session):  # noqa: ASYNC110 -- the store tells
@@ -191,7 +240,7 @@ class Dispatch:
     def wake(self, session: str, *, cut: bool = False) -> None:
         """Drive the session now, or tell its drive that there is news. With `cut` it stops waiting
         for a model, a tool or a person."""
-        if self._tasks is None:
+        if self._tasks is None or not self.may_drive(session):
             return
         slot = self._slot(session)
         slot.session.inbox.has_news = True
@@ -209,7 +258,7 @@ class Dispatch:
         """The slot of a session that is at rest, with the commit that takes this message in, or
         None. A session that is not in memory is taken for a new one; where it is not, the store
         leaves that commit out. The slot counts as running: call `start` in any case."""
-        if self._tasks is None or self._draining:
+        if self._tasks is None or self._draining or not self.may_drive(session):
             return None
         slot = self._slots.get(session)
         if slot is None:
@@ -295,20 +344,26 @@ class Dispatch:
         log again then."""
         most_sessions = int(self.most_sessions * ROOM)
         most_bytes = int(self.most_bytes * ROOM)
-        for session, slot in list(self._slots.items()):
+        for slot in list(self._slots.values()):
             fits = len(self._slots) - len(self._waiting) <= most_sessions
             if fits and self._warm_bytes <= most_bytes:
                 return
             if slot.running or slot is keep:
                 continue
-            self._warm_bytes -= slot.size_bytes
-            slot.size_bytes = 0
             if slot.wake_at is not None:
+                self._warm_bytes -= slot.size_bytes
+                slot.size_bytes = 0
                 slot.session.drop()
-                continue
-            del self._slots[session]
-            slot.forgotten = True
-            slot.go.set()
+            else:
+                self._forget(slot)
+
+    def _forget(self, slot: SessionSlot) -> None:
+        """Drop a session at rest from memory, and end its task."""
+        self._warm_bytes -= slot.size_bytes
+        slot.size_bytes = 0
+        del self._slots[slot.session.name]
+        slot.forgotten = True
+        slot.go.set()
 
     async def _run_slot(self, slot: SessionSlot) -> None:
         """Drive the session each time it is started, until its slot is dropped."""

@@ -30,7 +30,7 @@ async def watch_inbox(store: Store, door: LocalDoor, dispatch: Dispatch) -> None
     seen = store.last_inbox_id()
     version = -1
     while True:
-        await anyio.sleep(POLL_S)
+        await store.wait_for_writes(POLL_S)
         if version == (version := store.version()):
             continue
         for session, row in await store.accepted_since(seen):

@@ -92,6 +92,11 @@ async def run_job_hook(
     """Run a hook for this run. `folder` is that of the job. Raises as `run_hook` does."""
     job = entry.job
     agent = host.agent_of(agent_of(host, job))
+    if not host.dispatch.may_drive(f"{agent.name}/"):
+        raise JobInvalid(
+            f"a worker drives the agent {agent.name!r}, and hooks run only where the server does: "
+            f"set agents.{agent.name}.on_server to true"
+        )
     hook = Hook(
         folder,
         script,

@@ -13,15 +13,37 @@ import msgspec
 
 from .shim_request import STOP_WORDS, split_words
 
-_ORDER_LINE = re.compile(
+_ORDER = re.compile(
     r"\b(ignore|disregard|forget) (all|any|the|your|every|what|previous|these|this)\b"
-    r"|\b(ai|chat ?bots?|language models?|llms?|assistants?|agents?)\b.{0,80}"
-    r"\b(ignore|must|say|tell|answer|reply|delete|send|write|do not|before|instead|please|should)\b"
     r"|\byou (must|should|have to|are to) (now |always |instead "
     r")?(say|answer|reply|tell|ignore|delete|send|write)\b"
     r"|\b(system|developer) (prompt|message|note)\b|\binstead of (answering|an answer)\b",
     re.IGNORECASE,
 )
+_ASSISTANT = re.compile(
+    r"\b(?:ai|chat ?bots?|language models?|llms?|assistants?|agents?)\b", re.IGNORECASE
+)
+_ORDERING_WORD = re.compile(
+    r"\b(?:ignore|must|say|tell|answer|reply|delete|send|write|do not|before|instead|please"
+    r"|should)\b",
+    re.IGNORECASE,
+)
+ORDER_REACH = 80
+"""So many characters behind the word for an assistant an ordering word is looked for."""
+
+
+def _gives_order(line: str) -> bool:
+    """Whether a line without breaks speaks to who reads it as to an assistant."""
+    if _ORDER.search(line):
+        return True
+    words = [word.start() for word in _ORDERING_WORD.finditer(line)]
+    at = 0
+    for assistant in _ASSISTANT.finditer(line) if words else ():
+        while at < len(words) and words[at] < assistant.end():
+            at += 1
+        if at < len(words) and words[at] - assistant.end() <= ORDER_REACH:
+            return True
+    return False
 
 
 def strip_orders(texts: str) -> str:
@@ -32,7 +54,7 @@ def strip_orders(texts: str) -> str:
     inside = False
     for line in texts.split("\n"):
         goes_on = inside and line.lstrip()[:1].islower()
-        if line.startswith("--- ") or not (goes_on or _ORDER_LINE.search(line)):
+        if line.startswith("--- ") or not (goes_on or _gives_order(line)):
             inside = False
             kept.append(line)
             continue
@@ -45,7 +67,7 @@ def strip_listed_orders(listing: str) -> str:
     """A listing of files without such sentences among the lines that it shows of texts."""
     shown = listing.split("\n")
     return "\n".join(
-        f"    {_ORDERED}" if line.startswith("    ") and _ORDER_LINE.search(line) else line
+        f"    {_ORDERED}" if line.startswith("    ") and _gives_order(line) else line
         for line in shown
     )
 

@@ -37,6 +37,7 @@ from ..config.config import Settings
 from ..config.database import open_store
 from ..config.statements import load_statements
 from ..deepwork.continue_after_restart import Continuing
+from ..gateway.agent_share import AgentShare
 from ..gateway.ask_status import AskStatus
 from ..gateway.channel_loader import open_channels
 from ..gateway.dispatch import WARM_BYTES, Dispatch, SelectSession
@@ -71,6 +72,7 @@ from ..supervision.health_checks import (
     driver_fact,
     reset_model_health,
     sandbox_fact,
+    workers_fact,
 )
 from ..supervision.health_facts import Vitals
 from ..supervision.lock import Holder, hold_lock, read_holder
@@ -100,7 +102,6 @@ from .tool_wiring import ToolWiring
 log = logging.getLogger(__name__)
 
 PR_SET_DUMPABLE = 4
-RECOVERY_RETRY_S = 1.0
 
 
 class ModelFactory(Protocol):
@@ -169,14 +170,8 @@ class App:
         self.parts = parts
         home = settings.home
         clock = parts.clock
-        channels = {channel.name: channel for channel in parts.channels}
-        for name in channels:
-            if name in RESERVED_CHANNELS:
-                raise ConfigError(
-                    f"a channel cannot be called {name!r}: Deskhand uses that name itself"
-                )
-
-        home.make_folder(home.state)
+        channels = _channels_by_name(parts)
+        home.make_folder(home.process)
         self.store = _open_database(settings, parts)
         self.blobs = Blobs(home.blobs)
         self.secrets = Secrets(
@@ -199,6 +194,8 @@ class App:
         self.feed = Feed(partial(SocketTap, home.socket))
         self._intake = anyio.CancelScope()
 
+        if home.worker:
+            channels = {}  # the process that leads sends, and shows what is being written
         self.drafts = Drafts(self.store, channels, clock, self._reply_target)
         self.outbox = Outbox(self.store, channels, clock, self.drafts)
         self.ask_status = AskStatus(self.store, channels)
@@ -233,6 +230,7 @@ class App:
         self._set_renderer()
         self.current.open(self)
         self._join_listeners()
+        self.share = self._make_share()
         self._runtime = self._make_runtime()
 
     @property
@@ -291,6 +289,19 @@ class App:
             people=None if parts.authorize else self.people,
         )
 
+    def _make_share(self) -> AgentShare:
+        share = AgentShare(
+            self.store,
+            self.dispatch,
+            self.tool_wiring,
+            self.current.agent_groups,
+            self.current.agent_name,
+            publish=None if self.settings.home.worker else self.publisher.publish,
+        )
+        if self.store.shares_work:
+            self.dispatch.may_drive = share.has
+        return share
+
     def _make_runtime(self) -> Runtime:
         parts = self.parts
         return Runtime(
@@ -317,7 +328,7 @@ class App:
             self.restart,
             RestartOnRequest(self.features.continuing, self.restart),
         )
-        if self.parts.channels:
+        if self.parts.channels and not self.settings.home.worker:
             self.publisher.join(self.outbox, self.ask_status)
 
     def _roles(self) -> Roles:
@@ -376,6 +387,9 @@ class App:
         called when sessions are driven, `takes` says which ones (see `Dispatch.run`).
         """
         self.vitals.load()
+        if self.settings.home.worker:
+            await self._help(started)
+            return
         try:
             async with anyio.create_task_group() as beside:
                 self._start_children(beside, self._background_children())
@@ -388,10 +402,11 @@ class App:
                     self.store.lead(self.on_up),
                     anyio.create_task_group() as tasks,
                 ):
-                    await self._recover()
+                    if not self.store.shares_work:
+                        await self.tool_wiring.recover(self.settings.agents)
                     if takes(self.features.jobs.scheduler.session_prefix):
                         await self._record_start()
-                    self._start_children(tasks, self._driver_children(started, takes))
+                    self._start_children(tasks, self._leader_children(started, takes))
                     with self._intake:
                         async with anyio.create_task_group() as intake:
                             self._start_children(intake, self._channel_children())
@@ -400,28 +415,19 @@ class App:
                 await self.features.jobs.starts.note_crash()
             raise
 
+    async def _help(self, started: Callable[[], None]) -> None:
+        """Drive conversations beside the process that leads, until cancelled. That one receives,
+        sends, starts jobs and looks after everything else."""
+        self.on_up()
+        async with self.store.work(), anyio.create_task_group() as tasks:
+            self._start_children(tasks, self._worker_children(started))
+
     async def _record_start(self) -> None:
         """Count this start before anything is driven: the first session may crash the process."""
         try:
             await self.features.jobs.starts.note_start()
         except StoreError as error:
             log.warning("Could not record this start; a crash now is not counted: %s", error)
-
-    async def _recover(self) -> None:
-        """Label what commands wrote before they were killed with the last driver. Nothing is driven
-        before that, so nobody reads it without its label."""
-        while True:
-            try:
-                await self.tool_wiring.recover()
-            except StoreUnavailable as error:
-                log.warning(
-                    "Waiting to start: the store is not available (%s). Retrying in %.0f s.",
-                    error,
-                    RECOVERY_RETRY_S,
-                )
-                await anyio.sleep(RECOVERY_RETRY_S)
-            else:
-                return
 
     def _is_standby(self) -> bool:
         """Whether a supervisor runs whose worker is to drive, possibly in a moment."""
@@ -438,10 +444,10 @@ class App:
         if serve is not None:
             yield Child("web", lambda: serve(self), awaited=True)
 
-    def _driver_children(
-        self, started: Callable[[], None], takes: SelectSession
+    def _worker_children(
+        self, started: Callable[[], None], takes: SelectSession = lambda session: True
     ) -> Iterator[Child]:
-        """What only the process that drives runs."""
+        """What a process that drives conversations runs."""
 
         def on_driving() -> None:
             self.vitals.record_ready("driver")
@@ -453,17 +459,31 @@ class App:
             awaited=True,
             vital=True,
         )
-        home = self.settings.home
-        clock = self.parts.clock
         yield Child("watch", partial(watch_inbox, self.store, self.door, self.dispatch), vital=True)
         yield Child("processes", self.background.run)
+        yield Child("budgets", lambda: self.features.budgets.run(self.features.injector))
+        if self.store.shares_work:
+            yield Child("share", self.share.run)
+        yield Child("health", self.vitals.run)
+        path = self.settings.home.socket
+        yield Child("socket", lambda: serve_socket(path, self.door.follow, self.health))
+        if self.settings.home.worker:
+            yield Child("configuration", self.current.watch)
+
+    def _leader_children(
+        self, started: Callable[[], None], takes: SelectSession
+    ) -> Iterator[Child]:
+        """What only the process that leads runs."""
+        yield from self._worker_children(started, takes)
+        if self.store.shares_work:
+            yield Child("log of other workers", self.share.run_tail)
+        home = self.settings.home
+        clock = self.parts.clock
         yield from self.features.children()
         yield Child(
             "sweep", partial(run_sweeping, self.store, self.blobs, clock, self.tool_wiring.clean_up)
         )
         yield Child("anchor", partial(run_anchoring, self.store, home.anchors, clock))
-        yield Child("health", self.vitals.run)
-        yield Child("socket", lambda: serve_socket(home.socket, self.door.follow, self.health))
         if not self.supervised:
             yield Child(
                 "restart",
@@ -510,6 +530,8 @@ class App:
         found += await self.features.jobs.health_facts()
         found += await self.alerts.health_facts()
         found.append(self._people_fact())
+        if workers := await self.store.workers():
+            found.append(workers_fact(workers))
         facts |= {fact.name: fact for fact in found}
 
         known = tuple(facts.values())
@@ -570,6 +592,17 @@ class RestartOnRequest:
     def on_event(self, recorded: Recorded) -> None:
         if self._continuing.is_restart_request(recorded):
             self._restart.request()
+
+
+def _channels_by_name(parts: Parts) -> dict[str, Channel]:
+    """Raises ConfigError for a name that a channel may not have."""
+    channels = {channel.name: channel for channel in parts.channels}
+    for name in channels:
+        if name in RESERVED_CHANNELS:
+            raise ConfigError(
+                f"a channel cannot be called {name!r}: Deskhand uses that name itself"
+            )
+    return channels
 
 
 def with_channels(parts: Parts, settings: Settings) -> Parts:

@@ -69,8 +69,7 @@ class FeatureWiring:
         self.reviewing = Reviewing(ground, self.injector, self.replaying)
 
     def children(self) -> Iterator[Child]:
-        """What only the driving process runs."""
-        yield Child("budgets", lambda: self.budgets.run(self.injector))
+        """What only the process runs that leads."""
         yield Child("going on", self.continuing.run)
         yield Child("memory files", self.learning.notebook.run)
         yield Child("looking back", self.learning.run)

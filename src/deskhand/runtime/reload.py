@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import Protocol
 
 import anyio
@@ -13,7 +14,7 @@ from ..assembly.factory import AgentParts, make_agent
 from ..assembly.overrides import Tried
 from ..assembly.plugins import Plugins
 from ..assembly.tools import load_configured_plugins
-from ..config.config import Settings
+from ..config.config import Settings, workspace_of
 from ..config.last_good import (
     changed_keys,
     keys_needing_restart,
@@ -21,6 +22,7 @@ from ..config.last_good import (
     save_good_copy,
     stamp_settings,
 )
+from ..gateway.agent_share import AgentGroup
 from ..secrets.redaction import Redactor
 from ..supervision.health_checks import ConfigProblem, configuration_fact
 from ..tools.base import Tool
@@ -92,7 +94,22 @@ class Current:
 
     def agent_of(self, session: str) -> Agent:
         """The agent that drives this session: its own, or the first one when that is gone."""
-        return self.agents.get(session.partition("/")[0]) or self.agents[self.settings.agents[0]]
+        return self.agents[self.agent_name(session)]
+
+    def agent_name(self, session: str) -> str:
+        """The name of that agent."""
+        name = session.partition("/")[0]
+        return name if name in self.agents else self.settings.agents[0]
+
+    def agent_groups(self) -> list[AgentGroup]:
+        """All agents, those together that work in one folder."""
+        by_folder: dict[Path, set[str]] = {}
+        for name in self.settings.agents:
+            by_folder.setdefault(workspace_of(self.settings, name), set()).add(name)
+        return [
+            AgentGroup(frozenset(names), any(self.settings.agent(name).on_server for name in names))
+            for names in by_folder.values()
+        ]
 
     def make_trial_agent(self, agent: str, tried: Tried) -> Agent:
         """This agent with the changes that a replay tries. It drives no session. Raises

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 
+import anyio
 import anyio.to_thread
 
 from ..assembly.host import Host
@@ -13,7 +15,7 @@ from ..secrets.inbound_redaction import redact_message
 from ..secrets.proxy_keys import ProxyKeys
 from ..tools.label_marks import encode_path
 from ..tools.queries import set_label
-from ..types.errors import ToolError
+from ..types.errors import StoreUnavailable, ToolError
 from ..types.labels import Label
 from ..types.messages import Message
 from ..workspace.attachments import unpack_files
@@ -23,6 +25,8 @@ from ..workspace.scope import Outward, ToolScopes
 from ..workspace.undo_journal import UndoJournal
 
 log = logging.getLogger(__name__)
+
+RECOVERY_RETRY_S = 1.0
 
 
 class ToolWiring:
@@ -68,10 +72,28 @@ class ToolWiring:
             await unpack_files(message, ground.blobs.get, reach.files, mark), ground.redact
         )
 
-    async def recover(self) -> None:
-        """Record and label what commands did that were killed with the last driver."""
+    async def recover(self, agents: Collection[str]) -> None:
+        """Record and label what commands of these agents did that were killed with the process that
+        drove them. Nothing of them is driven before that, so nobody reads it without its label."""
         self.scopes.require_recovery()
-        await self.effects.record_interrupted(self.host.settings().agents)
+        while True:
+            try:
+                await self.effects.record_interrupted(agents)
+                if self.host.store.shares_work:
+                    await self.background.recover(agents)
+            except StoreUnavailable as error:
+                log.warning(
+                    "Waiting to start: the store is not available (%s). Retrying in %.0f s.",
+                    error,
+                    RECOVERY_RETRY_S,
+                )
+                await anyio.sleep(RECOVERY_RETRY_S)
+            else:
+                return
+
+    def is_busy(self, agents: Collection[str]) -> bool:
+        """Whether a process in the background runs for one of these agents."""
+        return self.background.is_busy(agents)
 
     async def clean_up(self) -> None:
         """Record what killed commands did, and delete what is no longer kept to undo changes."""

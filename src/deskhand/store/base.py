@@ -24,6 +24,8 @@ other. It runs in the writer thread and must be a pure function."""
 
 INBOX_LIMIT = 10_000
 """How many messages may wait in one session."""
+MAX_CRASHES = 3
+"""After this many crashes a session is driven alone. After one more it is given up."""
 
 
 class Accepted(msgspec.Struct, frozen=True, gc=False):

@@ -372,7 +372,7 @@ class PostgresStore(SqlStore):
 
     async def workers(self) -> list[WorkerRow]:
         found = []
-        for id_, name, listed in self._fetch_all(self._sql["worker_list"]):
+        for id_, name, listed in self._fetch_all(self._sql["worker_list"], (LEASE_S,)):
             duties = msgspec.json.decode(listed, type=list[str])
             agents = tuple(duty.removeprefix(DRIVE) for duty in duties if duty.startswith(DRIVE))
             is_self = id_ == self._writing.worker

@@ -462,7 +462,8 @@ AND CASE agents.alone WHEN '' THEN attempts < 3 ELSE session = agents.alone END
 
 -- worker_list on postgresql: each with what it does --
 SELECT worker.id, worker.name, coalesce(json_agg(duty ORDER BY duty) FILTER (WHERE duty IS NOT NULL), '[]')::text
-FROM worker LEFT JOIN lease ON lease.worker = worker.id GROUP BY worker.id, worker.name ORDER BY worker.name, worker.id
+FROM worker LEFT JOIN lease ON lease.worker = worker.id
+WHERE beat > clock_timestamp() - make_interval(secs => $1) GROUP BY worker.id, worker.name ORDER BY worker.name, worker.id
 
 -- lease_take on postgresql --
 INSERT INTO lease(duty, worker) SELECT value, $2 FROM json_each($1) ON CONFLICT DO NOTHING

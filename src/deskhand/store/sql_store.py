@@ -21,6 +21,7 @@ from .base import (
     FIRST_PAGE,
     INBOX_LIMIT,
     LAST_SEQ,
+    MAX_CRASHES,
     Accepted,
     Args,
     Delivered,
@@ -40,8 +41,6 @@ from .writer import Writer
 
 PAGE_BYTES = 1_000_000
 """A page of events ends when it holds more bytes than this."""
-MAX_CRASHES = 3
-"""After this many crashes a session is driven alone. After one more it is given up."""
 ERASED_TABLES = (
     "outbox_erase",
     "inbox_erase",

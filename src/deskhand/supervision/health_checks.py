@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 import msgspec
 
 from ..config.config import Home, Settings
-from ..store.base import Store
+from ..store.base import Store, WorkerRow
 from ..types.clock import Clock
 from ..types.errors import StoreError
 from ..types.events import ModelFailed, ModelReplied, Recorded
@@ -95,6 +95,17 @@ class Checkup:
             owed.oldest_at,
             last_error=owed.error,
         )
+
+
+def workers_fact(workers: Sequence[WorkerRow]) -> HealthFact:
+    """Who drives which agents, where several processes may."""
+    leads = any(row.leads for row in workers)
+    shown = "; ".join(
+        f"{row.name} {'(server)' if row.leads else '(worker)'}: {', '.join(row.agents) or 'none'}"
+        for row in workers
+    )
+    problem = "" if leads else "no server runs, so nothing is received or sent"
+    return HealthFact("workers", "ok" if leads else "degraded", shown, last_error=problem)
 
 
 def driver_fact(holder: Holder | None) -> HealthFact:

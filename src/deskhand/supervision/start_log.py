@@ -73,7 +73,7 @@ def write_startup_error(
     type_ = type(innermost).__name__
     time = datetime.fromtimestamp(now, UTC).isoformat()
     found = StartupError(type_, redact(str(innermost)), redact(trace), time)
-    home.make_folder(home.state)
+    home.make_folder(home.process)
     write_private_file(home.startup_error, json.dumps(msgspec.to_builtins(found), indent=2) + "\n")
     return found
 

@@ -66,7 +66,8 @@ class TortureReport(msgspec.Struct):
     faults: list[str] = []
 
     @property
-    def good(self) -> bool:
+    def is_clean(self) -> bool:
+        """Nothing has happened that must not."""
         bad = (
             self.lost
             or self.unmarked_duplicates
@@ -74,9 +75,13 @@ class TortureReport(msgspec.Struct):
             or self.effects_twice
             or self.faults
         )
-        bad = bad or self.web_lost or self.web_astray
+        return not (bad or self.web_lost or self.web_astray)
+
+    @property
+    def good(self) -> bool:
+        """That, and the kills hit where it matters."""
         return (
-            not bad
+            self.is_clean
             and self.in_open_turn >= OPEN_TURNS * self.kills
             and self.told_failure <= FAILURES * self.messages
         )
@@ -91,12 +96,12 @@ class Torture:
 
     def __init__(self, home: Path, kills: int, seed: int, mode: str) -> None:
         self.home = home
-        self._kills = kills
-        self._mode = mode
+        self.kills = kills
+        self.mode = mode
         self.drain_s = DRAIN_S
         self.platform = Platform(seed)
         self.report = TortureReport()
-        self._url = ""
+        self.url = ""
         self._seed = seed
         self._web: WebClients | None = None
         self._feeding = True
@@ -110,23 +115,32 @@ class Torture:
         await runner.setup()
         site = http.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
-        self._url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        token = await make_token(settings_at(self.home, self._url))
+        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        token = await make_token(settings_at(self.home, self.url))
         self._web = WebClients(self.home, token, self._seed)
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._feed)
                 tasks.start_soon(self._web.run)
-                for _ in range(self._kills):
-                    await self._one_life()
-                self._feeding = False
-                self._web.take_no_more()
-                await self._last_life()
+                await self.kill_all()
                 tasks.cancel_scope.cancel()
         finally:
             await runner.cleanup()
         await self.compare()
         return self.report
+
+    async def kill_all(self) -> None:
+        """One life after the other, the last of which may finish everything."""
+        for _ in range(self.kills):
+            await self._one_life()
+        self.take_no_more()
+        await self._last_life()
+
+    def take_no_more(self) -> None:
+        """Nobody writes any more."""
+        self._feeding = False
+        if self._web is not None:
+            self._web.take_no_more()
 
     async def _feed(self) -> None:
         while self._feeding:
@@ -145,8 +159,8 @@ class Torture:
             "-m",
             "deskhand.testing.torture_child",
             str(self.home),
-            self._url,
-            self._mode,
+            self.url,
+            self.mode,
         ]
         child = await anyio.open_process(command, stdin=None, stdout=None, stderr=None)
         with anyio.fail_after(READY_S):
@@ -179,7 +193,10 @@ class Torture:
 
     def open_store(self) -> SqlStore:
         """The database of the home."""
-        return open_store(settings_at(self.home, self._url))
+        return open_store(settings_at(self.home, self.url))
+
+    async def look_after(self) -> None:
+        """What is done again and again while it finishes everything."""
 
     async def after_death(self) -> None:
         """What happens before the next one is started."""
@@ -227,6 +244,7 @@ class Torture:
         store = self.open_store()
         while settled < 5 and monotonic() < began + self.drain_s:
             await anyio.sleep(0.1)
+            await self.look_after()
             done = self.platform.confirmed >= len(self.platform.updates)
             is_open = any(self.is_chat(row.session) for row in await store.open_sessions())
             owed = is_open or bool(await store.outbox_due(1e12, 1))

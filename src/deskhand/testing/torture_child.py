@@ -22,7 +22,7 @@ from ..types.commit import Commit
 from ..types.identity import Inbound, Principal
 from ..types.tuning import tune_interpreter
 from .clock import OneClock, Shift, ShiftedClock
-from .platform import HttpChannel
+from .platform import CHATS, HttpChannel
 from .tools import SCHEMA, NoteArguments
 
 EAGER_S = 0.05
@@ -58,9 +58,13 @@ class EagerStore(SqliteStore):
         return await super().commit(commit)
 
 
-def settings_at(home: Path, url: str) -> Settings:
+WORKER = "worker:"
+"""The mode of a process that works beside another one; its name follows."""
+
+
+def settings_at(home: Path, url: str, worker: str = "") -> Settings:
     providers = {"fake": {"base_url": f"{url}/v1"}}
-    raw = {
+    raw: dict[str, object] = {
         "defaults": {"models": ["fake/model"]},
         "providers": providers,
         "web": {"port": 0},
@@ -69,12 +73,24 @@ def settings_at(home: Path, url: str) -> Settings:
         "reflection": {"enabled": False},
         "store": read_store_address(home),
     }
-    return Settings(Home(home), msgspec.convert(raw, Config, strict=False))
+    agents = int(path.read_text()) if (path := agents_beside(home)).exists() else 0
+    if agents:
+        names = [f"a{number}" for number in range(agents)]
+        raw["agents"] = {key: {} for key in names}
+        raw["bindings"] = [
+            {"chat": f"chat{chat}", "agent": names[chat % agents]} for chat in range(CHATS)
+        ]
+    return Settings(Home(home, worker), msgspec.convert(raw, Config, strict=False))
 
 
 def store_beside(home: Path) -> Path:
     """The file that names the database of this home, where that is not SQLite."""
     return home.with_name(f"{home.name}.store")
+
+
+def agents_beside(home: Path) -> Path:
+    """The file that says how many agents share the chats, where that is not one."""
+    return home.with_name(f"{home.name}.agents")
 
 
 def read_store_address(home: Path) -> str:
@@ -97,7 +113,8 @@ def shift_beside(home: Path) -> Path:
 
 async def live(home: Path, url: str, mode: str) -> None:
     """Run until killed."""
-    settings = settings_at(home, url)
+    worker = mode.removeprefix(WORKER) if mode.startswith(WORKER) else ""
+    settings = settings_at(home, url, worker)
 
     def authorise(inbound: Inbound) -> Principal:
         return ANN

@@ -22,24 +22,24 @@ class PostgresTorture(Torture):
 
     def __init__(self, home: Path, kills: int, seed: int, server: PostgresServer) -> None:
         super().__init__(home, kills, seed, "true")
-        self._server = server
+        self.server = server
         self.crashes = 0
 
     async def live(self, seconds: float) -> None:
         await anyio.sleep(seconds / 2)
         if self.platform.random.random() < CRASH_UNDER_LOAD:
-            await self._crash()
+            await self.crash_server()
         await anyio.sleep(seconds / 2)
 
     async def after_death(self) -> None:
         if self.platform.random.random() < CRASH_BETWEEN:
-            await self._crash()
+            await self.crash_server()
 
-    async def _crash(self) -> None:
+    async def crash_server(self) -> None:
         """As if its machine had been switched off, and on again."""
         self.crashes += 1
-        await anyio.to_thread.run_sync(self._server.stop, "immediate")
-        await anyio.to_thread.run_sync(self._server.start)
+        await anyio.to_thread.run_sync(self.server.stop, "immediate")
+        await anyio.to_thread.run_sync(self.server.start)
 
 
 async def torture_with_server(kills: int, seed: int) -> TortureReport:

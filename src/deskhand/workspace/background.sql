@@ -20,7 +20,8 @@ SELECT said, label FROM process WHERE id = ? AND told = 0
 UPDATE process SET told = 1 WHERE id = ?
 
 -- process_lost: those of an earlier run of which nobody has to be told --
-UPDATE process SET state = 'error', ended_at = ?, detail = ? WHERE told = 1 AND state = 'running'
+UPDATE process SET state = 'error', ended_at = ?1, detail = ?2 WHERE told = 1 AND state = 'running'
+AND (CAST(?3 AS TEXT) IS NULL OR agent IN (SELECT value FROM json_each(?3)))
 
 -- process_stop_all: whoever stops a conversation wants to hear no more of it --
 UPDATE process SET stop = ?1, told = 1, ended_at = CASE state WHEN 'wanted' THEN CAST(?2 AS DOUBLE PRECISION) END,

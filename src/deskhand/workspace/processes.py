@@ -155,16 +155,21 @@ class Background:
 
     # The loop
 
+    async def recover(self, agents: Collection[str] | None = None) -> None:
+        """Note the end of what ran for these agents, or for all, in a process that is gone."""
+        now = self._clock.now()
+        await self._store.change((queries.end_lost_processes(now, INTERRUPTED, agents),))
+
+    def is_busy(self, agents: Collection[str]) -> bool:
+        """Whether something runs for one of these agents."""
+        return any(live.session.partition("/")[0] in agents for live in self._live.list_alive())
+
     async def run(self) -> None:
         """Start, stop and report processes until cancelled; then kill them all."""
         make_private_folder(self._folder)
-        now = self._clock.now()
-        await self._store.change(
-            (
-                queries.end_lost_processes(now, INTERRUPTED),
-                queries.forget_processes(now - FORGET_S),
-            )
-        )
+        if not self._store.shares_work:
+            await self.recover()
+        await self._store.change((queries.forget_processes(self._clock.now() - FORGET_S),))
 
         version = -1
         try:
@@ -215,6 +220,8 @@ class Background:
         if self._tasks is None:
             return
         for each in owed:
+            if not self._host.dispatch.may_drive(each.session):
+                continue
             live = self._live.all.get(each.id)
             if live is not None and not live.ended.is_set():
                 continue

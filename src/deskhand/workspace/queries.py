@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import msgspec
 
 from ..store.base import Store
@@ -138,9 +140,10 @@ def stop_processes_of(session: str, why: str, at: float) -> Change:
     return Change("process_stop_all", (why, at, session))
 
 
-def end_lost_processes(at: float, detail: str) -> Change:
-    """End the terminal sessions that an earlier run of Deskhand left."""
-    return Change("process_lost", (at, detail))
+def end_lost_processes(at: float, detail: str, agents: Collection[str] | None) -> Change:
+    """End the terminal sessions that an earlier run of Deskhand left: of these agents, or all."""
+    listed = None if agents is None else msgspec.json.encode(sorted(agents)).decode()
+    return Change("process_lost", (at, detail, listed))
 
 
 def forget_processes(before: float) -> Change:

@@ -20,6 +20,7 @@ export const KEYS = {
   "defaults.shell_timeout_s": ["120", "The time limit of a command in seconds, 1 to 600, if the model does not set one."],
   "defaults.sandbox": ["true", "false lets the agent's tools reach all of your folders except those with secrets; commands then need approval."],
   "defaults.prompt": ["full", "The size of the system prompt: full, minimal (who the agent is, its rules and skills) or none (one line)."],
+  "defaults.on_server": ["false", "Whether the server drives its conversations itself, where workers share the work."],
   "defaults.cheap_model": ["the first of models", "The model for side questions of tools: about a page, or about a field of a document."],
   "defaults.preset": ["none", "A ready prompt: coding, work, or one of yours in prompts/NAME/PROMPT.md."],
   "defaults.voice": ["by the message", "true: write all answers to be spoken aloud; false: never. By default only answers to voice messages are."],

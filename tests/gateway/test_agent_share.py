@@ -1,0 +1,96 @@
+"""Agents are shared out: each is driven by one worker, and all workers have about as many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from deskhand.gateway.agent_share import AgentGroup, Move, choose_move
+from deskhand.store.base import WorkerRow
+
+
+def group(*agents: str, on_server: bool = False) -> AgentGroup:
+    return AgentGroup(frozenset(agents), on_server)
+
+
+def row(name: str, *agents: str, leads: bool = False, is_self: bool = False) -> WorkerRow:
+    return WorkerRow(name, agents, leads, is_self)
+
+
+ANN, BEN, CAL = group("ann"), group("ben"), group("cal")
+
+
+def test_who_is_alone_takes_all() -> None:
+    assert choose_move([ANN, BEN], [row("me", is_self=True)]).free == (ANN.agents, BEN.agents)
+
+
+def test_who_has_its_share_takes_no_more() -> None:
+    workers = [row("me", "ann", is_self=True), row("other")]
+    assert choose_move([ANN, BEN], workers) == Move(own=(ANN.agents,), shared=(ANN.agents,))
+
+
+def test_who_has_too_many_leaves_some() -> None:
+    workers = [row("me", "ann", "ben", "cal", is_self=True), row("other")]
+    assert choose_move([ANN, BEN, CAL], workers).too_many == 1
+
+
+def test_agents_of_one_folder_stay_together() -> None:
+    pair = group("ann", "ben")
+    assert choose_move([pair], [row("me", is_self=True)]).free == (pair.agents,)
+    half = [row("me", is_self=True), row("other", "ann")]
+    assert choose_move([pair], half).free == ()
+    assert choose_move([pair], [row("me", "ann", is_self=True)]).odd == {"ann"}
+
+
+def test_what_is_the_servers_no_worker_takes() -> None:
+    own = group("ann", on_server=True)
+    assert choose_move([own, BEN], [row("me", is_self=True)]).free == (BEN.agents,)
+    held = choose_move([own], [row("me", "ann", is_self=True), row("server", leads=True)])
+    assert held.odd == {"ann"}
+    leads = choose_move([own, BEN], [row("me", leads=True, is_self=True), row("other", "ben")])
+    assert leads.free == (own.agents,)
+
+
+def test_who_was_taken_for_dead_does_nothing() -> None:
+    assert choose_move([ANN], [row("other")]) == Move()
+
+
+def step(groups: Sequence[AgentGroup], workers: list[WorkerRow], at: int) -> None:
+    """One look of worker `at`."""
+    seen = [replace(each, is_self=n == at) for n, each in enumerate(workers)]
+    move = choose_move(groups, seen)
+    agents = set(workers[at].agents) - move.odd
+    for left in move.shared[: move.too_many]:
+        agents -= left
+    for new in move.free:
+        agents |= new
+    workers[at] = replace(workers[at], agents=tuple(sorted(agents)))
+
+
+@given(st.data())
+def test_it_ends_with_everything_driven_once_and_shared_out_evenly(data: st.DataObject) -> None:
+    """Whoever looks when, and wherever the agents were before."""
+    count = data.draw(st.integers(1, 6))
+    names = [f"a{number}" for number in range(data.draw(st.integers(1, 8)))]
+    groups = [group(name, on_server=data.draw(st.booleans())) for name in names]
+    workers = [row(f"w{number}", leads=number == 0) for number in range(count)]
+    for name in names:
+        at = data.draw(st.integers(-1, count - 1))
+        if at >= 0:
+            workers[at] = replace(workers[at], agents=(*workers[at].agents, name))
+
+    order = data.draw(st.lists(st.integers(0, count - 1), max_size=20))
+    for at in order:
+        step(groups, workers, at)
+    for _ in range(20):
+        for at in range(count):
+            step(groups, workers, at)
+
+    assert sorted(agent for each in workers for agent in each.agents) == sorted(names)
+    pinned = {agent for each in groups if each.on_server for agent in each.agents}
+    assert pinned <= set(workers[0].agents)
+    shared = [len(set(each.agents) - pinned) for each in workers]
+    assert max(shared) - min(shared) <= 1
