@@ -127,6 +127,34 @@ async def test_who_follows_on_the_server_sees_what_a_worker_writes(
             assert await server.store.events(session) == seen
 
 
+async def test_what_a_worker_is_saying_is_seen_while_it_says_it(tmp_path: Path, url: str) -> None:
+    async with both(tmp_path / "home", url) as (server, worker, _, other):
+        worker.parts.model("x").piece = 1  # type: ignore[attr-defined]
+        session = await write(server, other, "a long answer, letter by letter, that takes a while")
+        pieces = ""
+        late = ""
+        with anyio.fail_after(20):
+            async for item in server.door.follow(session, OWNER):
+                if not isinstance(item, Progress):
+                    if isinstance(item.event, TurnEnded):
+                        break
+                elif item.kind == "text":
+                    assert item.offset == len(pieces)
+                    pieces += item.text
+                    if len(pieces) > 10 and not late:
+                        late = await first_text(server, session)
+        assert len(pieces) > 20 and late.startswith(pieces[:10]), "who comes late sees all of it"
+
+
+async def first_text(app: App, session: str) -> str:
+    """The first that somebody sees of an answer who follows from now on."""
+    async for item in app.door.follow(session, OWNER):
+        if isinstance(item, Progress):
+            assert item.kind == "snapshot"
+            return item.text
+    return ""
+
+
 async def test_a_stop_reaches_the_worker_at_once(tmp_path: Path, url: str) -> None:
     async with both(tmp_path / "home", url) as (server, worker, _, other):
         for pool in (server, worker):

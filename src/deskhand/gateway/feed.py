@@ -18,6 +18,7 @@ from ..types.errors import DeskhandError, Refused
 from ..types.events import Recorded
 from ..types.identity import Principal
 from .dispatch import Dispatch
+from .remote_turns import RemoteTurns
 
 BACKLOG = 256
 EVENTS = 16
@@ -152,10 +153,11 @@ OpenTap = Callable[[str, Principal, FeedReader], Tap]
 
 class Feed:
     """The followers of sessions in this process. `tap` opens what brings a follower the items of
-    another process."""
+    another process; `remote` is what this one hears of the turns of other workers."""
 
     def __init__(self, tap: OpenTap = lambda session, principal, follower: NoTap()) -> None:
         self.tap = tap
+        self.remote = RemoteTurns()
         self._followers: dict[str, set[FeedReader]] = {}
         self._watching: set[Bell] = set()
 
@@ -213,6 +215,10 @@ class FeedSource(msgspec.Struct, frozen=True):
     dispatch: Dispatch
     note_refusal: NoteRefusal
 
+    def snapshot(self, session: str) -> Progress | None:
+        """All the text of the reply that is being written, here or by another worker."""
+        return self.dispatch.snapshot(session) or self.feed.remote.snapshot(session)
+
 
 async def follow_session(
     source: FeedSource, session: str, principal: Principal, after: int
@@ -257,7 +263,7 @@ async def follow_in_batches(
                     n = page[-1].n
                     more = page.more
                     yield page
-            if not partial_shown and (partial := source.dispatch.snapshot(session)) is not None:
+            if not partial_shown and (partial := source.snapshot(session)) is not None:
                 yield [partial]  # pieces were missed
             partial_shown = True
             batch, n = _take_batch(follower, n)
@@ -280,14 +286,14 @@ def _take_batch(follower: FeedReader, n: int) -> tuple[Batch, int]:
     while (item := follower.take(n)) is not None:
         if isinstance(item, Recorded):
             n = item.n
-        elif batch and (joined := _join_pieces(batch[-1], item)) is not None:
+        elif batch and (joined := join_pieces(batch[-1], item)) is not None:
             batch[-1] = joined
             continue
         batch.append(item)
     return batch, n
 
 
-def _join_pieces(before: Recorded | Progress, piece: Progress) -> Progress | None:
+def join_pieces(before: Recorded | Progress, piece: Progress) -> Progress | None:
     """Both as one piece; None unless one goes on where the other ends. A reader that cannot keep up
     so gets fewer pieces, not later ones."""
     if (

@@ -34,7 +34,15 @@ class Listener(Protocol):
 class EventPublisher:
     """Implements `agent.seams.Publisher`. There is one list of listeners, which they join."""
 
-    def __init__(self, feed: Feed, drafts: Drafts, redact: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        feed: Feed,
+        drafts: Drafts,
+        redact: Callable[[str], str],
+        relay: Callable[[str, Progress], None] | None = None,
+    ) -> None:
+        """`relay` sends what is being said to another process."""
+        self._relay = relay
         self._feed = feed
         self._drafts = drafts
         self._redact = redact
@@ -49,6 +57,8 @@ class EventPublisher:
     def publish(self, session: str, item: Recorded | Progress) -> None:
         if isinstance(item, Progress) and item.kind in _UNREDACTED:
             item = replace(item, text=self._redact(item.text))
+        if self._relay is not None and isinstance(item, Progress):
+            self._relay(session, item)
         self._feed.publish(session, item)
         if isinstance(item, Recorded):
             for listener in self._listeners.get(type(item.event), ()):

@@ -44,6 +44,7 @@ from ..gateway.dispatch import WARM_BYTES, Dispatch, SelectSession
 from ..gateway.door import LocalDoor
 from ..gateway.feed import Feed
 from ..gateway.housekeeping import run_anchoring, run_sweeping, watch_inbox
+from ..gateway.live_relay import LiveSender, receive_live
 from ..gateway.machine_rounds import MachineRounds
 from ..gateway.outbox import Outbox, Render, render_unchanged
 from ..gateway.outgoing_redaction import without_secrets
@@ -170,7 +171,7 @@ class App:
         self.parts = parts
         home = settings.home
         clock = parts.clock
-        channels = _channels_by_name(parts)
+        channels = _channels_by_name(parts, sends=not home.worker)
         home.make_folder(home.process)
         self.store = _open_database(settings, parts)
         self.blobs = Blobs(home.blobs)
@@ -194,16 +195,16 @@ class App:
         self.feed = Feed(partial(SocketTap, home.socket))
         self._intake = anyio.CancelScope()
 
-        if home.worker:
-            channels = {}  # the process that leads sends, and shows what is being written
         self.drafts = Drafts(self.store, channels, clock, self._reply_target)
         self.outbox = Outbox(self.store, channels, clock, self.drafts)
         self.ask_status = AskStatus(self.store, channels)
-        self.publisher = EventPublisher(self.feed, self.drafts, self.redact)
+        self._live_sender = LiveSender(self.store)
+        relay = self._live_sender.put if home.worker else None
+        self.publisher = EventPublisher(self.feed, self.drafts, self.redact, relay)
         self.typing_indicator = TypingIndicator(channels, self.dispatch, clock)
 
         self.people = people = open_people(self.store, clock, self._roles, self._guests)
-        self.alerts = Alerts(self.store, clock, tuple(channels))
+        self.alerts = Alerts(self.store, clock, tuple(each.name for each in parts.channels))
         self.rounds = MachineRounds(self.store, clock, self.alerts, self._machine_rounds)
         self.strangers = Strangers(clock, people, self._reject_response)
 
@@ -296,11 +297,16 @@ class App:
             self.tool_wiring,
             self.current.agent_groups,
             self.current.agent_name,
-            publish=None if self.settings.home.worker else self.publisher.publish,
+            publish=None if self.settings.home.worker else self._publish_remote,
         )
         if self.store.shares_work:
             self.dispatch.may_drive = share.has
         return share
+
+    def _publish_remote(self, session: str, recorded: Recorded) -> None:
+        """Pass on what another worker has written."""
+        self.feed.remote.on_event(recorded)
+        self.publisher.publish(session, recorded)
 
     def _make_runtime(self) -> Runtime:
         parts = self.parts
@@ -368,7 +374,9 @@ class App:
 
     def _reply_target(self, session: str) -> tuple[Address, str] | None:
         turn = self.dispatch.turn(session)
-        return (turn.address, turn.reply_to) if turn is not None else None
+        return (
+            (turn.address, turn.reply_to) if turn is not None else self.feed.remote.target(session)
+        )
 
     def _on_drive_error(self, session: str, error: DeskhandError, for_good: bool) -> None:
         self.feed.report_trouble(session, error, for_good)
@@ -469,6 +477,7 @@ class App:
         yield Child("socket", lambda: serve_socket(path, self.door.follow, self.health))
         if self.settings.home.worker:
             yield Child("configuration", self.current.watch)
+            yield Child("live", self._live_sender.run)
 
     def _leader_children(
         self, started: Callable[[], None], takes: SelectSession
@@ -477,6 +486,8 @@ class App:
         yield from self._worker_children(started, takes)
         if self.store.shares_work:
             yield Child("log of other workers", self.share.run_tail)
+            publish = self.publisher.publish
+            yield Child("live", partial(receive_live, self.store, self.feed.remote, publish))
         home = self.settings.home
         clock = self.parts.clock
         yield from self.features.children()
@@ -594,15 +605,16 @@ class RestartOnRequest:
             self._restart.request()
 
 
-def _channels_by_name(parts: Parts) -> dict[str, Channel]:
-    """Raises ConfigError for a name that a channel may not have."""
+def _channels_by_name(parts: Parts, *, sends: bool) -> dict[str, Channel]:
+    """The channels by which this process `sends`. Raises ConfigError for a name that none may
+    have."""
     channels = {channel.name: channel for channel in parts.channels}
     for name in channels:
         if name in RESERVED_CHANNELS:
             raise ConfigError(
                 f"a channel cannot be called {name!r}: Deskhand uses that name itself"
             )
-    return channels
+    return channels if sends else {}
 
 
 def with_channels(parts: Parts, settings: Settings) -> Parts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -24,6 +24,8 @@ other. It runs in the writer thread and must be a pure function."""
 
 INBOX_LIMIT = 10_000
 """How many messages may wait in one session."""
+TELL_BYTES = 7_900
+"""The longest message of `Store.tell`: PostgreSQL has a limit of 8,000."""
 MAX_CRASHES = 3
 """After this many crashes a session is driven alone. After one more it is given up."""
 
@@ -356,6 +358,16 @@ class Store(StatementReader, SyncStatementReader, Protocol):
 
     async def workers(self) -> list[WorkerRow]:
         """The processes that lead or work now; none where only one can."""
+        ...
+
+    async def tell(self, message: str) -> None:
+        """Tell the other processes something, of at most TELL_BYTES, that is not kept and may be
+        lost. Returns when it is on its way. Raises StoreUnavailable."""
+        ...
+
+    def listening(self, listener: Callable[[str], None]) -> AbstractContextManager[None]:
+        """While it is open, `listener` is called with what is told, in the event loop of the
+        caller. Who listens must not tell: it would hear itself."""
         ...
 
     async def wait_for_writes(self, poll_s: float) -> None:

@@ -10,8 +10,9 @@ import logging
 import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
 from socket import gethostname
+from threading import Lock
 from time import monotonic, sleep  # noqa: TID251 -- while the server is away nothing goes on
 
 import anyio
@@ -24,7 +25,7 @@ from ..types.errors import NotLeading, StoreCorrupt, StoreError, StoreUnavailabl
 from .base import Args, Row, SyncStatementReader, WorkerRow
 from .connection import StatementRunner, TransactionLost
 from .postgres_connection import connect, describe, first_line, translate_errors
-from .postgres_news import News, channel_name
+from .postgres_news import TOLD, News, channel_name
 from .postgres_schema import migrate
 from .sql import load_sql
 from .sql_store import SqlStore
@@ -114,7 +115,7 @@ class PostgresWriteConnection:
         """While this process works: its row, without which it may write nothing."""
         with self.errors():
             self._db.execute(FORGET_WRITERS)
-            self._channel = channel_name(self._db)
+            self.channel = channel_name(self._db)
 
     @property
     def connection(self) -> StatementRunner:
@@ -128,7 +129,7 @@ class PostgresWriteConnection:
         if self._db.broken or self._db.closed:
             self._reconnect()
         self._n += 1
-        begin = BEGIN.format(n=self._n, id=self.id, channel=self._channel, worker=self.worker)
+        begin = BEGIN.format(n=self._n, id=self.id, channel=self.channel, worker=self.worker)
         cursor = self._db.execute(begin, prepare=False)
         while cursor.nextset():
             pass
@@ -280,6 +281,8 @@ class PostgresStore(SqlStore):
         self._sweeper: _PostgresReader | None = None
         self._readers: list[_PostgresReader] = []
         self._news: News | None = None
+        self._teller: psycopg.Connection[Row] | None = None
+        self._telling = Lock()
         self._leads = False
 
     # Working beside other processes
@@ -400,6 +403,23 @@ class PostgresStore(SqlStore):
 
     # News
 
+    async def tell(self, message: str) -> None:
+        await anyio.to_thread.run_sync(self._tell, message)
+
+    def _tell(self, message: str) -> None:
+        """In a thread. What is told need not be on disk before it is on its way."""
+        with self._telling, translate_errors(self.url):
+            if self._teller is None or self._teller.closed or self._teller.broken:
+                self._teller = connect(self.url)
+                self._teller.execute("SET synchronous_commit = off")
+            channel = self._writing.channel + TOLD
+            self._teller.execute("SELECT pg_notify($1, $2)", (channel, message))
+
+    @contextmanager
+    def listening(self, listener: Callable[[str], None]) -> Iterator[None]:
+        with self._hear_news().listening(listener):
+            yield
+
     async def wait_for_writes(self, poll_s: float) -> None:
         await self._hear_news().wait(LOOK_S)
 
@@ -429,6 +449,8 @@ class PostgresStore(SqlStore):
     async def close(self) -> None:
         if self._news is not None:
             await anyio.to_thread.run_sync(self._news.close)
+        if self._teller is not None:
+            self._teller.close()
         for reader in (self._read, self._sweeper, *self._readers):
             if reader is not None:
                 reader.close()

@@ -6,7 +6,8 @@ import asyncio
 import logging
 import os
 import threading
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from select import select
 
 import psycopg
@@ -21,6 +22,7 @@ log = logging.getLogger(__name__)
 RETRY_S = 1.0
 CHANNEL = "deskhand_"
 """A channel is of the whole database, so its name ends with the number of the schema."""
+TOLD = "_told"
 CHANNEL_OF_SCHEMA = f"SELECT '{CHANNEL}' || oid FROM pg_namespace WHERE nspname = current_schema()"
 
 
@@ -43,11 +45,24 @@ class News:
         self._own = own
         self.count = 0
         self.is_listening = False
+        self._listeners: list[tuple[Callable[[str], None], asyncio.AbstractEventLoop]] = []
         self._waiters: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
         self._lock = threading.Lock()
         self._end, self._tell_end = os.pipe()
         self._thread = threading.Thread(target=self._run, name="deskhand-news", daemon=True)
         self._thread.start()
+
+    @contextmanager
+    def listening(self, listener: Callable[[str], None]) -> Iterator[None]:
+        """While it is open, `listener` is called with what others tell, in this event loop."""
+        entry = (listener, asyncio.get_running_loop())
+        with self._lock:
+            self._listeners.append(entry)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._listeners.remove(entry)
 
     async def wait(self, timeout_s: float) -> None:
         """Return when another process has written something from now on, or after this time."""
@@ -73,10 +88,12 @@ class News:
         while True:
             try:
                 with connect(self._url) as db:
-                    db.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel_name(db))))
+                    written = channel_name(db)
+                    for channel in (written, written + TOLD):
+                        db.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
                     self.is_listening = True
-                    self._tell(from_others=True)  # what came before nobody has said
-                    self._hear(db)
+                    self._wake(from_others=True)  # what came before nobody has said
+                    self._hear(db, written)
                     return
             except (StoreUnavailable, psycopg.Error) as error:
                 log.info("No news from the database for now: %s", error)
@@ -85,7 +102,7 @@ class News:
             if select([self._end], [], [], RETRY_S)[0]:
                 return
 
-    def _hear(self, db: psycopg.Connection[Row]) -> None:
+    def _hear(self, db: psycopg.Connection[Row], written: str) -> None:
         """Pass on what is said, until the thread is to end. Raises psycopg.Error."""
         while True:
             ready, _, _ = select([db.fileno(), self._end], [], [])
@@ -95,12 +112,22 @@ class News:
             heard = False
             from_others = False
             while (note := db.pgconn.notifies()) is not None:
-                heard = True
-                from_others |= note.extra.decode() != self._own
+                if note.relname.decode() == written:
+                    heard = True
+                    from_others |= note.extra.decode() != self._own
+                else:
+                    self._pass_on(note.extra.decode())
             if heard:
-                self._tell(from_others=from_others)
+                self._wake(from_others=from_others)
 
-    def _tell(self, *, from_others: bool) -> None:
+    def _pass_on(self, message: str) -> None:
+        with self._lock:
+            listeners = list(self._listeners)
+        for listener, loop in listeners:
+            with suppress(RuntimeError):  # that loop is closed
+                loop.call_soon_threadsafe(listener, message)
+
+    def _wake(self, *, from_others: bool) -> None:
         self.count += 1
         if not from_others:
             return

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 
 import anyio
 import msgspec
@@ -242,6 +242,13 @@ class SqlStore(ReadQueries):
 
     async def workers(self) -> list[WorkerRow]:
         return []
+
+    async def tell(self, message: str) -> None:
+        pass
+
+    @contextmanager
+    def listening(self, listener: Callable[[str], None]) -> Iterator[None]:
+        yield
 
     async def wait_for_writes(self, poll_s: float) -> None:
         await anyio.sleep(poll_s)

@@ -1,0 +1,64 @@
+"""The turns that other processes drive, as far as this one hears of them."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ..types.door import Progress
+from ..types.events import MessageReceived, Recorded, TurnEnded
+from ..types.identity import Address
+
+MOST_SESSIONS = 1_000
+
+
+class RemoteTurns:
+    """What is being said in them, and where the answers go."""
+
+    def __init__(self) -> None:
+        self._partial: dict[str, Progress] = {}
+        self._targets: dict[str, tuple[Address, str]] = {}
+
+    def snapshot(self, session: str) -> Progress | None:
+        """All the text of the reply that is being written there; None where its beginning was
+        missed."""
+        return self._partial.get(session)
+
+    def target(self, session: str) -> tuple[Address, str] | None:
+        """The place of whoever opened the turn there, and the message that is answered."""
+        return self._targets.get(session)
+
+    def on_progress(self, session: str, item: Progress) -> None:
+        if item.kind == "reset":
+            self._partial.pop(session, None)
+        if item.kind != "text":
+            return
+        known = self._partial.get(session)
+        goes_on = (
+            known is not None
+            and (known.n, known.attempt) == (item.n, item.attempt)
+            and len(known.text) == item.offset
+        )
+        if known is not None and goes_on:
+            self._partial[session] = replace(known, text=known.text + item.text)
+        elif item.offset == 0:
+            self._partial[session] = Progress("snapshot", item.n, item.attempt, 0, item.text)
+            _limit(self._partial)
+        else:
+            self._partial.pop(session, None)
+
+    def on_event(self, recorded: Recorded) -> None:
+        self._partial.pop(recorded.session, None)
+        match recorded.event:
+            case MessageReceived(address=address, external_id=external_id):
+                reply_to = external_id if address.group else ""  # as the fold of a turn has it
+                self._targets.setdefault(recorded.session, (address, reply_to))
+                _limit(self._targets)
+            case TurnEnded():
+                self._targets.pop(recorded.session, None)
+            case _:
+                pass
+
+
+def _limit(known: dict[str, Progress] | dict[str, tuple[Address, str]]) -> None:
+    if len(known) > MOST_SESSIONS:
+        del known[next(iter(known))]
