@@ -123,6 +123,26 @@ def test_there_is_time_to_end() -> None:
     assert SERVICE["restart"] == "unless-stopped" and SERVICE["init"] is True
 
 
+def test_the_workers_beside_it_are_like_it() -> None:
+    """They have its home and its limits, the database has a password, and no port is open."""
+    more: dict[str, Any] = yaml.safe_load((ROOT / "compose.workers.yaml").read_text())
+    services = more["services"]
+    worker, server, database = services["worker"], services["deskhand"], services["postgres"]
+    for key in ("init", "restart", "stop_grace_period", "volumes", "cap_drop", "security_opt"):
+        assert worker[key] == SERVICE[key], key
+    assert CliRunner().invoke(cli, [*worker["command"], "--help"]).exit_code == 0
+    assert worker["environment"].items() >= server["environment"].items()
+    keys_passed = {name for name in SERVICE["environment"] if name.endswith("_KEY")}
+    assert keys_passed <= set(worker["environment"])
+    assert keys.exists("store", Config)
+    url = server["environment"]["DESKHAND_STORE"]
+    assert url == "postgresql://deskhand@postgres/deskhand"
+    assert database["environment"]["POSTGRES_USER"] == "deskhand"
+    assert database["environment"]["POSTGRES_PASSWORD"] == server["environment"]["PGPASSWORD"]
+    assert not [name for name, service in services.items() if "ports" in service]
+    assert any("psycopg" in line for line in (ROOT / "requirements/run.txt").read_text().split())
+
+
 def test_compose_takes_the_file() -> None:
     """Where it is here."""
     docker = shutil.which("docker")

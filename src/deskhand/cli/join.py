@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from socket import gethostname
 
 import anyio
 import click
@@ -18,23 +20,24 @@ WITHOUT_POSTGRESQL = (
 
 
 @click.command()
-@click.argument("name", default="1")
+@click.argument("name", required=False)
 @config_option
-def worker(name: str, config: str | None) -> None:
+def worker(name: str | None, config: str | None) -> None:
     """Drive conversations beside a server that uses the same database.
 
     The server (`deskhand serve`) receives and sends messages, starts jobs and serves the page. Each
     worker takes over some of the agents: one agent is driven by one process at a time. When a
     worker ends, the others take over its agents within ten seconds.
 
-    NAME tells the workers of one home apart. They need the same home as the server, so put it on a
-    volume that all machines share.
+    NAME tells the workers of one home apart; without it, a worker is called as its machine. They
+    need the same home as the server, so put it on a volume that all machines share.
 
     \b
     Examples:
       deskhand worker
       deskhand worker second
     """
+    name = name or re.sub(r"[^A-Za-z0-9_-]+", "-", gethostname())[:40]
     name_worker(name)
     settings = load_service_settings(config, quiet=False)
     if not settings.config.store:
