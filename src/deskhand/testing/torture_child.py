@@ -100,21 +100,25 @@ def read_store_address(home: Path) -> str:
 
 def clock_of(home: Path, mode: str) -> Clock:
     """The machine's own, or, where there is one beside the home, that which the parent sets."""
-    path = shift_beside(home)
+    path = shift_beside(home, worker_of(mode))
     if not path.exists():
         return SystemClock()
     return OneClock(Shift(path)) if mode == "one-clock" else ShiftedClock(Shift(path))
 
 
-def shift_beside(home: Path) -> Path:
-    """The file by which its clock is set."""
-    return home.with_name(f"{home.name}.shift")
+def shift_beside(home: Path, worker: str = "") -> Path:
+    """The file by which its clock is set, or that of one of its workers."""
+    return home.with_name(f"{home.name}{worker}.shift")
+
+
+def worker_of(mode: str) -> str:
+    """The name of the worker that is meant; '' for the process that leads."""
+    return mode.removeprefix(WORKER) if mode.startswith(WORKER) else ""
 
 
 async def live(home: Path, url: str, mode: str) -> None:
     """Run until killed."""
-    worker = mode.removeprefix(WORKER) if mode.startswith(WORKER) else ""
-    settings = settings_at(home, url, worker)
+    settings = settings_at(home, url, worker_of(mode))
 
     def authorise(inbound: Inbound) -> Principal:
         return ANN

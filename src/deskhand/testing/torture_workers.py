@@ -1,5 +1,5 @@
-"""The torture with several workers on one database: each is killed, or stopped and let go on, at
-any moment, and so are their connections.
+"""The torture with several workers on one database, whose clocks are apart: each is killed, or
+stopped and let go on, at any moment, and all lose their connections.
 
 python -m deskhand.testing.torture_workers [--kills 40] [--workers 5] [--seed 1]
 """
@@ -17,14 +17,17 @@ import anyio.abc
 import anyio.to_thread
 import psycopg
 
+from .clock import Shift
 from .postgres import PostgresServer, open_schema, running_server
 from .torture import READY_S, TortureReport
-from .torture_child import WORKER, agents_beside, store_beside
+from .torture_child import WORKER, agents_beside, shift_beside, store_beside, worker_of
 from .torture_postgres import PostgresTorture
 
 AGENTS = 5
 STOPPED_S = (0.2, 15.0)
 """How long a process is stopped: beyond 8 s another one takes its place."""
+APART_S = 90.0
+"""Their clocks are apart by up to so much."""
 LIVES_S = 1.5
 """How long all live from one blow to the next, at most."""
 KILLED, STOPPED, CUT = 0.5, 0.8, 0.95
@@ -42,6 +45,11 @@ class WorkersTorture(PostgresTorture):
         self._running: dict[str, anyio.abc.Process] = dict.fromkeys(
             ["true", *(f"{WORKER}{number}" for number in range(1, workers))]
         )  # type: ignore[assignment]  # started at once
+        for mode in self._running:
+            if worker := worker_of(mode):
+                Shift(shift_beside(home, worker)).set(
+                    self.platform.random.uniform(-APART_S, APART_S)
+                )
         self.blows: dict[str, int] = dict.fromkeys(("killed", "stopped", "cut", "crashed"), 0)
         self.replaced = 0
 
