@@ -16,9 +16,11 @@ from ..config.config import Config, Home, Settings
 from ..runtime.app import App, Parts, open_app
 from ..runtime.http_server import AppServer
 from ..store.sqlite import SqliteStore
+from ..supervision.supervise import RESTART
 from ..tools.base import Context, Outcome, Spec, call_label, make_result
 from ..types.clock import Clock
 from ..types.commit import Commit
+from ..types.errors import StoreUnavailable
 from ..types.identity import Inbound, Principal
 from ..types.tuning import tune_interpreter
 from .clock import OneClock, Shift, ShiftedClock
@@ -144,7 +146,11 @@ async def live(home: Path, url: str, mode: str) -> None:
 def main() -> None:
     home, url, mode = sys.argv[1:]
     tune_interpreter()
-    anyio.run(lambda: live(Path(home), url, mode))
+    try:
+        anyio.run(lambda: live(Path(home), url, mode))
+    except* StoreUnavailable as error:  # a supervisor starts it again
+        sys.stderr.write(f"{mode}: {error.exceptions[0]}\n")
+        sys.exit(RESTART)
 
 
 if __name__ == "__main__":

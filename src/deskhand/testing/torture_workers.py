@@ -10,6 +10,7 @@ import argparse
 import signal
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -54,18 +55,21 @@ class WorkersTorture(PostgresTorture):
         self.replaced = 0
 
     async def kill_all(self) -> None:
-        for mode in self._running:
-            await self._start_one(mode)
-        for _ in range(self.kills):
-            await anyio.sleep(self.platform.random.uniform(0.1, LIVES_S))
-            await self._strike()
-            await self.look_after()
-            self.report.kills += 1
-        self.take_no_more()
-        await self.drain()
-        for process in self._running.values():
-            process.kill()
-            await process.wait()
+        try:
+            for mode in self._running:
+                await self._start_one(mode)
+            for _ in range(self.kills):
+                await anyio.sleep(self.platform.random.uniform(0.1, LIVES_S))
+                await self._strike()
+                await self.look_after()
+                self.report.kills += 1
+            self.take_no_more()
+            await self.drain()
+        finally:
+            with anyio.CancelScope(shield=True):
+                for process in filter(None, self._running.values()):
+                    _signal(process, signal.SIGKILL)
+                    await process.wait()
 
     async def _start_one(self, mode: str) -> None:
         command = [sys.executable, "-m", "deskhand.testing.torture_child"]
@@ -85,13 +89,13 @@ class WorkersTorture(PostgresTorture):
         process = self._running[mode]
         if chance < KILLED:
             self.blows["killed"] += 1
-            process.kill()
+            _signal(process, signal.SIGKILL)
             await process.wait()
         elif chance < STOPPED:
             self.blows["stopped"] += 1
-            process.send_signal(signal.SIGSTOP)
+            _signal(process, signal.SIGSTOP)
             await anyio.sleep(self.platform.random.uniform(*STOPPED_S))
-            process.send_signal(signal.SIGCONT)
+            _signal(process, signal.SIGCONT)
             with anyio.move_on_after(3):
                 await process.wait()
             self.replaced += process.returncode is not None
@@ -108,6 +112,12 @@ class WorkersTorture(PostgresTorture):
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                 "WHERE application_name = 'deskhand'"
             )
+
+
+def _signal(process: anyio.abc.Process, which: signal.Signals) -> None:
+    """To a process that may have ended by itself."""
+    with suppress(ProcessLookupError):
+        process.send_signal(which)
 
 
 async def torture_workers(kills: int, seed: int, workers: int) -> TortureReport:
