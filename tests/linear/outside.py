@@ -147,6 +147,7 @@ UNFED: Final[dict[str, str]] = {
     "store/blobs.py:Blobs.adopt": _DISK,
     "store/move.py:": "rows of a store, page by page",
     "store/postgres.py:": "waits for a server, for a limited time",
+    "store/postgres_news.py:": "waits for a server",
     "store/sqlite.py:SqliteWriteConnection.begin": "waits for another process, for a limited time",
     "store/writer.py:": "a queue",
     "tools/program/copying.py:find_changes": "the files of a copy, each once",
