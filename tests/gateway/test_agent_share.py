@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from deskhand.gateway.agent_share import AgentGroup, Move, choose_move
+from deskhand.gateway.agent_share import AgentGroup, AgentShare, Move, choose_move
 from deskhand.store.base import WorkerRow
+from deskhand.types.errors import StoreBusy, ToolError
 
 
 def group(*agents: str, on_server: bool = False) -> AgentGroup:
@@ -56,6 +58,49 @@ def test_what_is_the_servers_no_worker_takes() -> None:
 
 def test_who_was_taken_for_dead_does_nothing() -> None:
     assert choose_move([ANN], [row("other")]) == Move()
+
+
+class Trouble:
+    """A store and a workplace of which each fails once."""
+
+    shares_work = True
+
+    def __init__(self) -> None:
+        self.fails = {"recover": ToolError("the folder is away"), "take up": StoreBusy("away")}
+        self.agents: tuple[str, ...] = ()
+        self.taken_up = list[str]()
+        self.is_draining = False
+
+    def _fail(self, what: str) -> None:
+        if error := self.fails.pop(what, None):
+            raise error
+
+    async def workers(self) -> list[WorkerRow]:
+        return [row("me", *self.agents, is_self=True)]
+
+    async def take(self, agents: Collection[str]) -> bool:
+        self.agents = (*self.agents, *agents)
+        return True
+
+    async def recover(self, agents: Collection[str]) -> None:
+        if "ann" in agents:
+            self._fail("recover")
+
+    async def take_up(self, which: Callable[[str], bool]) -> None:
+        self._fail("take up")
+        self.taken_up += [name for name in ("ann/x", "ben/x") if which(name)]
+
+
+async def test_what_fails_is_tried_again_and_holds_up_nobody_else() -> None:
+    world: Any = Trouble()
+    share = AgentShare(world, world, world, lambda: [ANN, BEN], lambda name: name.partition("/")[0])
+    await share.balance()
+    assert share.held == {"ben"} and world.taken_up == [], "ann's folder, and ben's sessions"
+    await share.balance()
+    assert share.held == {"ann", "ben"}
+    assert sorted(world.taken_up) == ["ann/x", "ben/x"]
+    await share.balance()
+    assert len(world.taken_up) == 2, "once each"
 
 
 def step(groups: Sequence[AgentGroup], workers: list[WorkerRow], at: int) -> None:

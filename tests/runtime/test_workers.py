@@ -13,7 +13,7 @@ import pytest
 
 from deskhand.assembly.host import Host
 from deskhand.config.config import Config, Home, Settings
-from deskhand.jobs.hooks import run_job_hook
+from deskhand.jobs.hooks import _wait_for_agent, run_job_hook
 from deskhand.jobs.ledger import RunEntry, new_run
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.testing.postgres import PostgresServer, open_schema, running_server
@@ -190,6 +190,27 @@ async def test_hooks_run_only_where_the_server_drives(tmp_path: Path, url: str) 
         host: Host = server.tool_wiring.host
         with pytest.raises(JobInvalid, match=f"agents.{other}.on_server"):
             await run_job_hook(host, entry, OWNER, folder=tmp_path, script="x.sh", stdin=b"")
+
+
+async def test_a_hook_waits_until_its_agent_is_driven(tmp_path: Path, url: str) -> None:
+    """As when Deskhand starts, with a job that is due."""
+    home = tmp_path / "home"
+    home.mkdir()
+    async with working(home, url, ScriptedModel(), "") as server:
+        for agent in AGENTS:
+            await _wait_for_agent(server.tool_wiring.host, agent)
+            assert agent in server.share.held
+
+
+async def test_a_person_on_one_process_resets_the_rounds_of_another(
+    tmp_path: Path, url: str
+) -> None:
+    async with both(tmp_path / "home", url) as (server, worker, own, _):
+        await write(server, own, "first")
+        assert not server.rounds.counted
+        await worker.rounds.begin_round("a command")
+        await write(server, own, "second")
+        assert not await worker.rounds.are_counted()
 
 
 async def test_who_ends_leaves_everything_to_the_others(tmp_path: Path, url: str) -> None:

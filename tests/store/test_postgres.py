@@ -295,9 +295,10 @@ async def test_what_another_process_wrote_is_heard_at_once(url: str) -> None:
     one.version()
     await until(lambda: one._hear_news().is_listening)
     heard = anyio.Event()
+    seen = one._hear_news().others
 
     async def listen() -> None:
-        await one.wait_for_writes(0)
+        await one.wait_for_writes(seen, 0)
         heard.set()
 
     async with anyio.create_task_group() as tasks:
@@ -341,4 +342,30 @@ async def test_a_database_of_the_version_before_is_brought_up_to_date(url: str) 
     store = PostgresStore(url)
     async with store.lead():
         assert await store.take(["ann"])
+    await store.close()
+
+
+@pytest.mark.timeout(120)
+async def test_nobody_is_replaced_where_the_server_was_away_from_all() -> None:
+    """For longer than a lease, and no crash is counted."""
+    with running_server(durable=True) as server:
+        first, second = PostgresStore(server.url), PostgresStore(server.url)
+        async with first.lead(), second.work():
+            assert await second.take(["ben"])
+            await first.accept(inbound("x"), ANN, "ben/x")
+            await anyio.to_thread.run_sync(server.stop, "immediate")
+            await anyio.sleep(9)
+            await anyio.to_thread.run_sync(server.start)
+            await anyio.sleep(10)
+            assert sum(row.agents == ("ben",) for row in await first.workers()) == 1
+            assert [row.attempts for row in await first.open_sessions()] == [0]
+            await second.change(())
+        for store in (first, second):
+            await store.close()
+
+
+async def test_it_may_be_closed_again(url: str) -> None:
+    store = PostgresStore(url)
+    store.version()
+    await store.close()
     await store.close()

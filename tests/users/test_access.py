@@ -113,6 +113,8 @@ PEOPLE_RULES: dict[str, set[str]] = {
         "health",
         "add_audit_note",
         "authorize",
+        "find_user",
+        "make_grant",
         "may_talk",
         "authenticate",
         "redeem_login",
@@ -126,6 +128,8 @@ PUBLIC_ROUTES = {
     "GET /health",
     "GET /openapi.json",
     "GET /api/auth/config",
+    "GET /auth/sign-in",
+    "GET /auth/callback",
     "POST /api/hooks/{name}",
 }
 """What is answered without a credential: nothing that tells or changes anything of anyone. A hook

@@ -509,5 +509,6 @@ def test_each_route_says_who_may() -> None:
     signature."""
     public = {each.name for each in ENDPOINTS if each.needs == "public"}
     mine = {"GET /health", "POST /api/login", "GET /api/auth/config", "GET /openapi.json"}
+    mine |= {"GET /auth/sign-in", "GET /auth/callback"}
     assert public == mine | {"POST /api/hooks/{name}"}
     assert all(isinstance(each, Endpoint) and each.summary for each in ENDPOINTS)

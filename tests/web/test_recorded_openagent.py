@@ -28,7 +28,7 @@ from .recorded.compare import (
 )
 from .recorded.openagent import CASES, LITERALS, MORE, OpenAgentPlayer, Step
 from .recorded.play import SENT
-from .served import Served, serving
+from .served import Served, serving, until
 
 RECORDED: dict[str, Any] = json.loads(
     (Path(__file__).parent / "recorded" / "openagent.json").read_text()
@@ -238,6 +238,8 @@ def player_of(served: Served, model: RepliesInTurn) -> OpenAgentPlayer:
 async def test_we_answer_as_was_recorded(tmp_path: Path, model: RepliesInTurn) -> None:
     ours: dict[str, list[Step]] = {}
     async with serving(tmp_path, model, None, **CONFIG) as served:
+        facts = served.app.vitals.facts
+        await until(lambda: any(each.name == "driver" and each.state == "ok" for each in facts()))
         player = player_of(served, model)
         for case, steps in RECORDED["cases"].items():
             ours[case] = await player.play(steps)

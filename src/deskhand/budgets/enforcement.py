@@ -4,7 +4,7 @@ reply."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Literal
 from zoneinfo import ZoneInfo
 
@@ -360,7 +360,8 @@ class BudgetLedger:
     async def run(self, waker: InboundInjector) -> None:
         """Recover the holds of dead processes, then warn people whose budget is nearly spent. Runs
         until it is cancelled."""
-        await self.recover_holds()
+        if not self._store.shares_work:
+            await self.recover_holds()
         while True:
             await self._wake.wait()
             self._wake = anyio.Event()
@@ -369,13 +370,12 @@ class BudgetLedger:
                 await anyio.sleep(RETRY_S)
                 self._wake.set()
 
-    async def recover_holds(self) -> None:
-        """Count the holds of dead processes as used. Not while others work, whose holds they may
-        be."""
-        if any(not row.is_self for row in await self._store.workers()):
-            return
+    async def recover_holds(self, agents: Collection[str] | None = None) -> None:
+        """Count the holds of dead processes as used: of these agents, or of all. Only the process
+        that drives them may call this."""
         for id_, row in queries.list_holds(self._store).items():
-            if id_ not in self._held:
+            agent = row.charge.session.partition("/")[0]
+            if id_ not in self._held and (agents is None or agent in agents):
                 used = queries.count_use(row.charge, row.day, row.amounts)
                 await self._store.change((used, queries.drop_hold(id_)))
 

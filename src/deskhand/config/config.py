@@ -39,7 +39,7 @@ from ..types.folders import make_private_folder
 from ..types.identity import OWN_SURFACES
 from ..types.limits import Limits
 from ..types.people import ROLE_SCOPES
-from ..web.settings import WebConfig
+from ..web.settings import WebConfig, check_sign_in
 from . import keys
 from .foreign_keys import (
     OPENAGENT_DEFAULTS,
@@ -390,6 +390,7 @@ def parse_config(data: Mapping[str, Any], path: Path) -> Config:
         check_memory(config.memory)
         check_reflection(config.reflection)
         check_bindings(config.bindings, config.agents or ("default",))
+        check_sign_in(config.web.sign_in)
     except ConfigError as error:
         raise ConfigError(f"{str(path)!r}: {error}") from error
     except msgspec.ValidationError as error:
@@ -514,16 +515,21 @@ def _environment_config(env: Mapping[str, str], warnings: list[str]) -> dict[str
     return data
 
 
+def workspace_path(settings: Settings, agent: str) -> Path:
+    """Where the agent's workspace lies, or would lie."""
+    written = settings.agent(agent).workspace
+    if written.startswith("~/"):
+        written = str(Path(settings.environment.get("HOME", "/")) / written[2:])
+    return Path(written) if written else settings.home.workspace(agent)
+
+
 def workspace_of(settings: Settings, agent: str) -> Path:
     """The agent's workspace, made where it is missing, as a path without links.
 
     Raises ConfigError where it would show the agent our own files and keys.
     """
     home = settings.home
-    written = settings.agent(agent).workspace
-    if written.startswith("~/"):
-        written = str(Path(settings.environment.get("HOME", "/")) / written[2:])
-    folder = Path(written) if written else home.workspace(agent)
+    folder = workspace_path(settings, agent)
     make_private_folder(folder)
     folder = folder.resolve()
     if home.is_protected(folder, write=True):

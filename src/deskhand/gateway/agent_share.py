@@ -14,7 +14,7 @@ import anyio
 import msgspec
 
 from ..store.base import Store, WorkerRow
-from ..types.errors import StoreUnavailable
+from ..types.errors import DeskhandError, StoreUnavailable
 from ..types.events import Recorded
 from .dispatch import Dispatch
 from .log_tail import LogTail
@@ -103,6 +103,8 @@ class AgentShare:
         self._agent_of = agent_of
         self._tail = LogTail(store, publish, self.has, self.has_all) if publish else None
         self.held: Agents = frozenset()
+        self._taken_up: Agents = frozenset()
+        """Those of them in which everything that is owed was looked at."""
 
     def has(self, session: str) -> bool:
         """Whether the agent of this session is driven here."""
@@ -112,11 +114,13 @@ class AgentShare:
         """Whether every agent is driven here."""
         return all(group.agents <= self.held for group in self._groups())
 
-    async def run(self) -> None:
-        """Take over agents that nobody drives, and leave some to workers that come, for ever."""
+    async def run(self, *, beside_nobody: bool = False) -> None:
+        """Take over agents that nobody drives, and leave some to workers that come, for ever.
+        `beside_nobody`: this process has no agents while others work, as it drives only some of
+        their conversations."""
         while True:
             try:
-                await self.balance()
+                await self.balance(beside_nobody=beside_nobody)
             except StoreUnavailable as error:
                 log.warning("Cannot look which agents other workers drive: %s", error)
             await anyio.sleep(LOOK_S)
@@ -126,15 +130,18 @@ class AgentShare:
         if self._tail is not None:
             await self._tail.run()
 
-    async def balance(self) -> None:
+    async def balance(self, *, beside_nobody: bool = False) -> None:
         """One look. Raises StoreUnavailable."""
-        move = choose_move(self._groups(), await self._store.workers())
-        for group in move.own:
-            if not group <= self.held:
-                await self._begin(group)
+        workers = await self._store.workers()
+        move = choose_move(self._groups(), workers)
+        leaves = self._dispatch.is_draining or (beside_nobody and len(workers) > 1)
+        if leaves:
+            move = Move(own=move.own, shared=move.own, too_many=len(move.own))
+        for group in move.own if not leaves else ():
+            await self._take_over(group)
         for group in move.free:
             if await self._store.take(group):
-                await self._begin(group)
+                await self._take_over(group)
         if move.odd:
             await self._give_back(move.odd)
         too_many = move.too_many
@@ -142,14 +149,22 @@ class AgentShare:
             if too_many and await self._give_back(group):
                 too_many -= 1
 
-    async def _begin(self, group: Agents) -> None:
-        """Drive these agents, which are this process's now."""
-        await self._workplace.recover(group)
-        if self._tail is not None:
-            await self._tail.catch_up()
-        self.held |= group
-        log.info("Driving %s.", ", ".join(sorted(group)))
-        await self._dispatch.take_up(self._is_in(group))
+    async def _take_over(self, group: Agents) -> None:
+        """Drive these agents, which are this process's now. Tried again at the next look where
+        something fails, without the other agents waiting for it."""
+        if group <= self._taken_up:
+            return
+        try:
+            if not group <= self.held:
+                await self._workplace.recover(group)
+                if self._tail is not None:
+                    await self._tail.catch_up()
+                self.held |= group
+                log.info("Driving %s.", ", ".join(sorted(group)))
+            await self._dispatch.take_up(self._is_in(group))
+            self._taken_up |= group
+        except (DeskhandError, OSError) as error:
+            log.warning("Cannot take over %s yet: %s", ", ".join(sorted(group)), error)
 
     async def _give_back(self, group: Agents) -> bool:
         """Leave these agents to another worker. False where something of them goes on here."""
@@ -160,6 +175,7 @@ class AgentShare:
         if not self._dispatch.let_go(self._is_in(group)):
             return False
         self.held -= group
+        self._taken_up -= group
         await self._store.give_back(group)
         log.info("Leaving %s to another worker.", ", ".join(sorted(group)))
         return True

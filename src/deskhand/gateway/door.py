@@ -220,7 +220,8 @@ class LocalDoor:
         """Why a bot is not listened to now, or ''. A person's message resets the count of
         rounds."""
         if not inbound.by_program:
-            if self._access.rounds.counted:
+            rounds = self._access.rounds
+            if rounds.counted or (self._store.shares_work and await rounds.are_counted()):
                 await self._access.rounds.reset()
             return ""
         channel = inbound.address.channel

@@ -13,6 +13,7 @@ import anyio.to_thread
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..types.clock import Clock
+from ..types.errors import StoreUnavailable
 from .audit_anchor import ANCHOR_INTERVAL_S, Heads, append_anchors
 from .dispatch import Dispatch
 from .door import LocalDoor, is_interrupt
@@ -20,20 +21,29 @@ from .door import LocalDoor, is_interrupt
 log = logging.getLogger(__name__)
 
 POLL_S = 0.05
+RETRY_S = 1.0
 SWEEP_S = 3600.0
 CLOCK_JUMP_S = 60.0
 """A smaller step of the clock is an ordinary correction."""
 
 
 async def watch_inbox(store: Store, door: LocalDoor, dispatch: Dispatch) -> None:
-    """Wake the sessions for which other processes accepted something, until cancelled."""
+    """Wake the sessions for which other processes accepted something, until cancelled. What came
+    while the database was away is seen when it is back."""
     seen = store.last_inbox_id()
     version = -1
+    heard = 0
     while True:
-        await store.wait_for_writes(POLL_S)
-        if version == (version := store.version()):
+        heard = await store.wait_for_writes(heard, POLL_S)
+        if not store.shares_work and version == (version := store.version()):
             continue
-        for session, row in await store.accepted_since(seen):
+        try:
+            rows = await store.accepted_since(seen)
+        except StoreUnavailable as error:
+            log.warning("Cannot look for what came in elsewhere: %s", error)
+            await anyio.sleep(RETRY_S)
+            continue
+        for session, row in rows:
             seen = max(seen, row.inbox_id)
             if not door.pop_own_row(row.inbound) and dispatch.owns(session):
                 dispatch.wake(session, cut=is_interrupt(row.inbound.body, row.inbound.when))

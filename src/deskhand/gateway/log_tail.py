@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 import anyio
 
 from ..store.base import Store
+from ..types.errors import StoreUnavailable
 from ..types.events import Recorded
 from ..types.identity import Principal
+
+log = logging.getLogger(__name__)
 
 READER = Principal("deskhand", ("owner",), "system")
 PAGE = 64
 POLL_S = 0.05
+RETRY_S = 1.0
 
 
 class LogTail:
@@ -31,28 +36,29 @@ class LogTail:
         self._publish = publish
         self._is_own = is_own
         self._owns_all = owns_all
-        self._seq = 0
+        self._seq: int | None = None
+        """The last event that was looked at; None before the first look."""
         self._lock = anyio.Lock()
 
     async def run(self) -> None:
-        """For ever. What was written before is left out."""
-        await self.skip()
+        """For ever. What was written before the first look is left out; what is written while the
+        database is away is published when it is back."""
+        heard = 0
         while True:
-            await self._store.wait_for_writes(POLL_S)
-            if self._owns_all():
-                await self.skip()
-            else:
+            try:
                 await self.catch_up()
-
-    async def skip(self) -> None:
-        """Leave out what is there now: this process has written all of it."""
-        async with self._lock:
-            self._seq = self._store.last_seq()
+            except StoreUnavailable as error:
+                log.warning("Cannot read what other workers write: %s", error)
+                await anyio.sleep(RETRY_S)
+            heard = await self._store.wait_for_writes(heard, POLL_S)
 
     async def catch_up(self) -> None:
-        """Publish what is there now. Call it before this process drives more sessions, so that what
-        others have written in them is not taken for its own."""
+        """Publish what is there now. Call it before this process drives more sessions, or fewer: by
+        then it is known who has written what."""
         async with self._lock:
+            if self._seq is None or self._owns_all():
+                self._seq = self._store.last_seq()  # nothing of it is of others
+                return
             more = True
             while more:
                 page = await self._store.events_since(READER, self._seq, PAGE)

@@ -62,6 +62,12 @@ class MachineRounds:
         )
         return ""
 
+    async def are_counted(self) -> bool:
+        """Whether another process may have counted rounds. Raises StoreError."""
+        now = self._clock.now()
+        rounds = await queries.count_rounds(self._store, now - WINDOW_S, now + WINDOW_S)
+        return rounds.count > 0
+
     async def reset(self) -> None:
         """A person wrote something: forget all rounds. Raises StoreError."""
         self.counted = False

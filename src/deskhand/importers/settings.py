@@ -99,7 +99,10 @@ REASONS = {
     "TEAMMATE_*": ("Deskhand has no teammates yet", ""),
     "SUBAGENT_*": ("Deskhand has no sub-agents yet", ""),
     "WORKSPACE_CLEANUP_DELAY": ("Deskhand removes no workspace", ""),
-    "GOOGLE_CLIENT_ID": ("Deskhand has no sign-in by Google", ""),
+    "GOOGLE_CLIENT_ID": (
+        "who may sign in is a list of Deskhand's own",
+        "deskhand config set web.sign_in.client_id ID, and deskhand users link NAME sign-in EMAIL",
+    ),
 }
 """Keys of the other systems that have no counterpart, by patterns: (why, what to do)."""
 

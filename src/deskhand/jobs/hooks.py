@@ -8,6 +8,7 @@ import shlex
 from contextlib import suppress
 from pathlib import Path
 
+import anyio
 import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
@@ -33,6 +34,9 @@ from .target import JOBS_CHANNEL, agent_of, label_of_run
 HEAD_BYTES = 16_000
 TAIL_BYTES = 4_000
 STDERR_CHARS = 300
+AGENT_S = 30.0
+AGENT_POLL_S = 0.1
+"""How long a hook waits until its agent is driven here, and how often it looks."""
 STATE_FOLDER = "state"
 """The folder next to JOB.md in which hooks may keep files for the next run."""
 
@@ -92,11 +96,7 @@ async def run_job_hook(
     """Run a hook for this run. `folder` is that of the job. Raises as `run_hook` does."""
     job = entry.job
     agent = host.agent_of(agent_of(host, job))
-    if not host.dispatch.may_drive(f"{agent.name}/"):
-        raise JobInvalid(
-            f"a worker drives the agent {agent.name!r}, and hooks run only where the server does: "
-            f"set agents.{agent.name}.on_server to true"
-        )
+    await _wait_for_agent(host, agent.name)
     hook = Hook(
         folder,
         script,
@@ -123,6 +123,23 @@ async def run_job_hook(
         return result
     keep = set_hook_state_label(entry.run, known, host.clock.now())
     return replace(result, rows=(*result.rows, keep))
+
+
+async def _wait_for_agent(host: Host, agent: str) -> None:
+    """Hooks run where their agent is driven. Waits while nobody drives it, as when Deskhand starts.
+    Raises JobInvalid where another process does."""
+    with anyio.move_on_after(AGENT_S):
+        while not host.dispatch.may_drive(f"{agent}/"):
+            workers = await host.store.workers()
+            if any(agent in row.agents and not row.is_self for row in workers):
+                break
+            await anyio.sleep(AGENT_POLL_S)
+        else:
+            return
+    raise JobInvalid(
+        f"a worker drives the agent {agent!r}, and hooks run only where the server does: set "
+        f"agents.{agent}.on_server to true"
+    )
 
 
 def _environment(host: Host, entry: RunEntry, agent: str) -> tuple[tuple[str, str], ...]:

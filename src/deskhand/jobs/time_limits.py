@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ..agent.fold import fold
+from ..agent.state import State
 from ..assembly.host import Host
 from ..gateway.inject import InboundInjector
 from ..types.commit import Change
@@ -42,7 +44,7 @@ async def seconds_left(host: Host, live: LiveRun) -> float:
     """
     entry = live.entry
     session = entry.run.session
-    if host.dispatch.turn(session) is None:
+    if not await _is_turn_open(host, session):
         return 0.0
     if await open_ask(host.store, session):
         return STOP_GRACE_S
@@ -54,6 +56,13 @@ async def seconds_left(host: Host, live: LiveRun) -> float:
         # An earlier process began the turn. The whole time limit has passed in this one.
         return 0.0
     return max(0.0, live.turn_began_at + entry.job.timeout_s - host.clock.monotonic())
+
+
+async def _is_turn_open(host: Host, session: str) -> bool:
+    """Whether a turn goes on there; where another worker drives it, its log tells."""
+    if host.dispatch.may_drive(session):
+        return host.dispatch.turn(session) is not None
+    return fold(State(session), await host.store.history(session)).turn is not None
 
 
 async def stop_turn(host: Host, injector: InboundInjector, live: LiveRun) -> None:

@@ -10,6 +10,7 @@ from collections.abc import (
     AsyncIterator,
     Awaitable,
     Callable,
+    Collection,
     Iterable,
     Iterator,
     Mapping,
@@ -159,6 +160,11 @@ class Parts(msgspec.Struct, frozen=True):
     warm_bytes: int = WARM_BYTES
 
 
+def take_all(session: str) -> bool:
+    """Drives every conversation."""
+    return True
+
+
 class App:
     """One running Deskhand. Use `open_app`.
 
@@ -294,7 +300,7 @@ class App:
         share = AgentShare(
             self.store,
             self.dispatch,
-            self.tool_wiring,
+            self,
             self.current.agent_groups,
             self.current.agent_name,
             publish=None if self.settings.home.worker else self._publish_remote,
@@ -302,6 +308,15 @@ class App:
         if self.store.shares_work:
             self.dispatch.may_drive = share.has
         return share
+
+    # What is taken over with an agent: see `agent_share.Workplace`
+
+    async def recover(self, agents: Collection[str]) -> None:
+        await self.tool_wiring.recover(agents)
+        await self.features.budgets.recover_holds(agents)
+
+    def is_busy(self, agents: Collection[str]) -> bool:
+        return self.tool_wiring.background.is_busy(agents)
 
     def _publish_remote(self, session: str, recorded: Recorded) -> None:
         """Pass on what another worker has written."""
@@ -386,7 +401,7 @@ class App:
     async def run(
         self,
         started: Callable[[], None] = lambda: None,
-        takes: SelectSession = lambda session: True,
+        takes: SelectSession = take_all,
     ) -> None:
         """Drive, send and receive until cancelled.
 
@@ -453,7 +468,7 @@ class App:
             yield Child("web", lambda: serve(self), awaited=True)
 
     def _worker_children(
-        self, started: Callable[[], None], takes: SelectSession = lambda session: True
+        self, started: Callable[[], None], takes: SelectSession = take_all
     ) -> Iterator[Child]:
         """What a process that drives conversations runs."""
 
@@ -469,15 +484,19 @@ class App:
         )
         yield Child("watch", partial(watch_inbox, self.store, self.door, self.dispatch), vital=True)
         yield Child("processes", self.background.run)
+        yield Child("tidy", self.tool_wiring.run_tidying)
         yield Child("budgets", lambda: self.features.budgets.run(self.features.injector))
         if self.store.shares_work:
-            yield Child("share", self.share.run)
+            beside_nobody = takes is not take_all
+            yield Child("share", partial(self.share.run, beside_nobody=beside_nobody))
         yield Child("health", self.vitals.run)
         path = self.settings.home.socket
         yield Child("socket", lambda: serve_socket(path, self.door.follow, self.health))
         if self.settings.home.worker:
             yield Child("configuration", self.current.watch)
             yield Child("live", self._live_sender.run)
+            yield Child("skills", self.features.reviewing.run_decisions)
+            yield Child("embedding", self.features.remembering.run_embedding)
 
     def _leader_children(
         self, started: Callable[[], None], takes: SelectSession

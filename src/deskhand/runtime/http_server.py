@@ -25,7 +25,8 @@ from ..web.endpoints import ENDPOINTS, SOCKETS
 from ..web.guard import GuardLimits
 from ..web.page import make_routes
 from ..web.ports import Web
-from ..web.settings import WebConfig, allowed_hosts, allowed_origins, check_exposure
+from ..web.settings import GOOGLE, WebConfig, allowed_hosts, allowed_origins, check_exposure
+from ..web.sign_in import SignIn
 from ..web.sockets import FRAME_BYTES
 from .admin_api import RunningAdmin
 from .app import App
@@ -137,7 +138,26 @@ class AppServer:
             version=version("deskhand"),
             redact=app.redact,
             stopping=stopping,
+            sign_in=self._make_sign_in(),
+            proxied_hosts=frozenset(name.lower() for name in app.settings.config.web.hosts),
         )
+
+    def _make_sign_in(self) -> SignIn | None:
+        """How people sign in at the provider of the settings, where there is one."""
+        app = self._app
+        config = app.settings.config.web.sign_in
+        if not config.issuer:
+            return None
+        try:
+            from ..web.oidc import Provider  # noqa: PLC0415 -- an extra
+        except ImportError as error:
+            raise ConfigError(
+                "web.sign_in needs a library that is not installed: pip install 'deskhand[sign-in]'"
+            ) from error
+        secret = app.settings.environment.get(config.secret_env, "") if config.secret_env else ""
+        provider = Provider(config, secret, app.parts.net, app.parts.clock)
+        name = config.label or ("Google" if config.issuer == GOOGLE else "your account")
+        return SignIn(provider, name, config.client_id, app.people)
 
 
 async def _stop_when_cancelled(server: QuietServer, stopping: anyio.Event) -> None:

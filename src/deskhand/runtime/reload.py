@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
+import os
 from typing import Protocol
 
 import anyio
@@ -14,7 +14,7 @@ from ..assembly.factory import AgentParts, make_agent
 from ..assembly.overrides import Tried
 from ..assembly.plugins import Plugins
 from ..assembly.tools import load_configured_plugins
-from ..config.config import Settings, workspace_of
+from ..config.config import Settings, workspace_path
 from ..config.last_good import (
     changed_keys,
     keys_needing_restart,
@@ -103,9 +103,10 @@ class Current:
 
     def agent_groups(self) -> list[AgentGroup]:
         """All agents, those together that work in one folder."""
-        by_folder: dict[Path, set[str]] = {}
+        by_folder: dict[str, set[str]] = {}
         for name in self.settings.agents:
-            by_folder.setdefault(workspace_of(self.settings, name), set()).add(name)
+            folder = os.path.realpath(workspace_path(self.settings, name))
+            by_folder.setdefault(folder, set()).add(name)
         return [
             AgentGroup(frozenset(names), any(self.settings.agent(name).on_server for name in names))
             for names in by_folder.values()

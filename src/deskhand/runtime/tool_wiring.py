@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+import os
+from collections.abc import Collection, Sequence
+from pathlib import Path
 
 import anyio
 import anyio.to_thread
 
 from ..assembly.host import Host
-from ..config.config import Config
+from ..config.config import Config, workspace_path
+from ..gateway.housekeeping import SWEEP_S
 from ..secrets.egress_rules import Egress
 from ..secrets.inbound_redaction import redact_message
 from ..secrets.proxy_keys import ProxyKeys
@@ -91,13 +94,21 @@ class ToolWiring:
             else:
                 return
 
-    def is_busy(self, agents: Collection[str]) -> bool:
-        """Whether a process in the background runs for one of these agents."""
-        return self.background.is_busy(agents)
-
     async def clean_up(self) -> None:
-        """Record what killed commands did, and delete what is no longer kept to undo changes."""
-        await self.effects.record_interrupted(self.host.settings().agents)
+        """Delete what is no longer kept to undo changes."""
         kept = self._config.undo
         await self.effects.expire(self.host.blobs, kept.days, kept.mb)
-        await anyio.to_thread.run_sync(self.scopes.prune)
+
+    def _prune(self, places: Sequence[Path]) -> None:
+        self.scopes.prune({os.path.realpath(place) for place in places})
+
+    async def run_tidying(self) -> None:
+        """Now and then record what killed commands of the agents did that are driven here, and
+        delete the copies of their files that are not needed any more. For ever."""
+        while True:
+            settings = self.host.settings()
+            own = [name for name in settings.agents if self.host.dispatch.may_drive(f"{name}/")]
+            await self.effects.record_interrupted(own)
+            places = [workspace_path(settings, name) for name in own]
+            await anyio.to_thread.run_sync(self._prune, places)
+            await anyio.sleep(SWEEP_S)

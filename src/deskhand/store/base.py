@@ -370,9 +370,10 @@ class Store(StatementReader, SyncStatementReader, Protocol):
         caller. Who listens must not tell: it would hear itself."""
         ...
 
-    async def wait_for_writes(self, poll_s: float) -> None:
+    async def wait_for_writes(self, seen: int, poll_s: float) -> int:
         """Return when another process may have written something, or after a while: `poll_s` where
-        the database tells nobody."""
+        the database tells nobody. `seen` is what the last call returned, 0 at first: what was
+        written meanwhile is not missed."""
         ...
 
     async def drive_alone(self, session: str) -> None:

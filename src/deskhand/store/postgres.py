@@ -350,14 +350,18 @@ class PostgresStore(SqlStore):
             self._writing.worker = ""
 
     async def _beat(self, worker: str) -> None:
+        beat_at = monotonic()
         while True:
             await anyio.sleep(BEAT_S)
             try:
                 await self._execute("worker_beat", (worker,))
-                await self._execute("worker_reap", (LEASE_S,))
+                # After the database was away nobody has been heard of: the others get time, too.
+                if monotonic() - beat_at < LEASE_S:
+                    await self._execute("worker_reap", (LEASE_S,))
+                beat_at = monotonic()
             except NotLeading:
                 raise
-            except StoreUnavailable as error:
+            except StoreError as error:
                 log.warning("The database is away: %s", error)
 
     async def take(self, agents: Collection[str]) -> bool:
@@ -420,8 +424,8 @@ class PostgresStore(SqlStore):
         with self._hear_news().listening(listener):
             yield
 
-    async def wait_for_writes(self, poll_s: float) -> None:
-        await self._hear_news().wait(LOOK_S)
+    async def wait_for_writes(self, seen: int, poll_s: float) -> int:
+        return await self._hear_news().wait(seen, LOOK_S)
 
     def version(self) -> int:
         """Changes with the transactions that were committed since, as soon as the server has told
@@ -448,7 +452,9 @@ class PostgresStore(SqlStore):
 
     async def close(self) -> None:
         if self._news is not None:
-            await anyio.to_thread.run_sync(self._news.close)
+            news = self._news
+            self._news = None
+            await anyio.to_thread.run_sync(news.close)
         if self._teller is not None:
             self._teller.close()
         for reader in (self._read, self._sweeper, *self._readers):

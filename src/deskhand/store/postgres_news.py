@@ -8,12 +8,12 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from select import select
+from select import POLLIN, poll
 
 import psycopg
 from psycopg import sql
 
-from ..types.errors import StoreUnavailable
+from ..types.errors import StoreError
 from .base import Row
 from .postgres_connection import connect
 
@@ -34,7 +34,7 @@ def channel_name(db: psycopg.Connection[Row]) -> str:
 
 class News:
     """A thread that listens on a connection of its own. `count` goes up with each transaction that
-    writes, of this process (`own`) too; waiters are woken by the others alone.
+    writes, of this process (`own`) too, and `others` with those of the others alone.
 
     While the connection is lost nothing is heard: then `is_listening` is False, and whoever wants
     to know must look.
@@ -44,6 +44,7 @@ class News:
         self._url = url
         self._own = own
         self.count = 0
+        self.others = 0
         self.is_listening = False
         self._listeners: list[tuple[Callable[[str], None], asyncio.AbstractEventLoop]] = []
         self._waiters: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
@@ -64,18 +65,21 @@ class News:
             with self._lock:
                 self._listeners.remove(entry)
 
-    async def wait(self, timeout_s: float) -> None:
-        """Return when another process has written something from now on, or after this time."""
+    async def wait(self, seen: int, timeout_s: float) -> int:
+        """Return when another process has written something since `others` was `seen`, or after
+        this time. Returns what `others` is then."""
         heard = asyncio.Event()
         with self._lock:
             self._waiters[heard] = asyncio.get_running_loop()
         try:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(timeout_s):
-                    await heard.wait()
+            if self.others == seen:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(timeout_s):
+                        await heard.wait()
         finally:
             with self._lock:
                 self._waiters.pop(heard, None)
+        return self.others
 
     def close(self) -> None:
         """End the thread and its connection."""
@@ -95,18 +99,17 @@ class News:
                     self._wake(from_others=True)  # what came before nobody has said
                     self._hear(db, written)
                     return
-            except (StoreUnavailable, psycopg.Error) as error:
+            except (StoreError, psycopg.Error, OSError, ValueError) as error:
                 log.info("No news from the database for now: %s", error)
             finally:
                 self.is_listening = False
-            if select([self._end], [], [], RETRY_S)[0]:
+            if self._wait_readable(self._end, seconds=RETRY_S):
                 return
 
     def _hear(self, db: psycopg.Connection[Row], written: str) -> None:
         """Pass on what is said, until the thread is to end. Raises psycopg.Error."""
         while True:
-            ready, _, _ = select([db.fileno(), self._end], [], [])
-            if self._end in ready:
+            if self._end in self._wait_readable(self._end, db.fileno()):
                 return
             db.pgconn.consume_input()
             heard = False
@@ -120,6 +123,13 @@ class News:
             if heard:
                 self._wake(from_others=from_others)
 
+    def _wait_readable(self, *descriptors: int, seconds: float | None = None) -> set[int]:
+        """Those of them that can be read, or are broken, by then."""
+        ready = poll()
+        for each in descriptors:
+            ready.register(each, POLLIN)
+        return {each for each, _ in ready.poll(None if seconds is None else seconds * 1000)}
+
     def _pass_on(self, message: str) -> None:
         with self._lock:
             listeners = list(self._listeners)
@@ -131,6 +141,7 @@ class News:
         self.count += 1
         if not from_others:
             return
+        self.others += 1
         with self._lock:
             waiters = list(self._waiters.items())
         for heard, loop in waiters:

@@ -450,7 +450,8 @@ DELETE FROM worker WHERE id = $1
 
 -- worker_reap on postgresql: who says nothing is gone; a crash counts for what it drove (of who leads, the next counts it) --
 WITH gone AS (
-  DELETE FROM worker WHERE beat < clock_timestamp() - make_interval(secs => $1) RETURNING id, alone
+  DELETE FROM worker WHERE beat < clock_timestamp() - make_interval(secs => $1)
+  AND pg_postmaster_start_time() < clock_timestamp() - make_interval(secs => $1) RETURNING id, alone
 ), agents AS (
   SELECT substr(duty, 7) AS agent, alone FROM lease JOIN gone ON gone.id = lease.worker
   WHERE NOT EXISTS(SELECT 1 FROM lease AS other WHERE other.worker = gone.id AND other.duty = 'lead')

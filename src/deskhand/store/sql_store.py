@@ -250,8 +250,9 @@ class SqlStore(ReadQueries):
     def listening(self, listener: Callable[[str], None]) -> Iterator[None]:
         yield
 
-    async def wait_for_writes(self, poll_s: float) -> None:
+    async def wait_for_writes(self, seen: int, poll_s: float) -> int:
         await anyio.sleep(poll_s)
+        return 0
 
     async def drive_alone(self, session: str) -> None:
         await self._execute("run_write", (0, session))

@@ -134,8 +134,8 @@ class Writer:
         self._answer(batch)
 
     def _attempt(self, batch: list[_Job[object]]) -> None:
-        self._db.begin()
         try:
+            self._db.begin()
             if all(map(self._run_job, batch)):
                 self._db.commit()
             else:

@@ -612,7 +612,7 @@ async def news_are_seen_elsewhere(open_store: Open) -> None:
         await two.accept(inbound("a"), ANN, S)
         with anyio.fail_after(10):
             while one.version() == before:
-                await one.wait_for_writes(0.01)
+                await one.wait_for_writes(0, 0.01)
         assert [w.inbound.external_id for w in await one.list_waiting(S)] == ["a"]
 
 

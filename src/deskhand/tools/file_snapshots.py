@@ -116,6 +116,16 @@ class FileSnapshots:
         seen = self.entries.get(path)
         return seen.inode if seen is not None else 0
 
+    def forget_recovery(self) -> None:
+        """Another process may have looked after this workspace: what it knew is read again, and
+        what it left when it was killed is made up for."""
+        with self.lock:
+            self.is_recovered = False
+            if not self.running:
+                self._loaded = False
+            for beside in self._beside.values():
+                beside.forget_recovery()
+
     def for_folder(self, real: str) -> FileSnapshots:
         """The shadow of another folder, of which only files are looked at by their names."""
         if real not in self._beside:

@@ -15,6 +15,8 @@ SCOPES: tuple[Scope, ...] = ("read", "chat", "approve", "admin")
 house itself."""
 OWNER_NAME = "owner"
 """The user who sits at this machine. It always exists and has the role `owner`."""
+SIGN_IN_CHANNEL = "sign-in"
+"""The channel of identities at the provider of sign-ins: their verified email addresses."""
 GUEST = "guest"
 """The role of those who are no users and stand in a channel's `allow_from`. It is given to nobody
 else."""
@@ -134,6 +136,15 @@ class People(Protocol):
 
     def authorize(self, inbound: Inbound) -> Principal | None:
         """Who sent this; None for a stranger."""
+        ...
+
+    def find_user(self, identity: Identity) -> User | None:
+        """Whose identity this is; None for a stranger. Email addresses are the same in any case."""
+        ...
+
+    def make_grant(self, user: str, token_id: str, expires_at: float) -> Grant | None:
+        """All that this user may do, until then, for a credential that is not kept here; None for
+        who may do nothing."""
         ...
 
     def may_talk(self, principal: Principal, agent: str) -> bool: ...

@@ -21,7 +21,7 @@ from ..types.errors import ConfigError, Refused, StoreError, StoreUnavailable
 from ..types.identity import Inbound
 from ..types.labels import LOCAL
 from ..types.messages import Text
-from ..types.people import OWNER_NAME, Identity, Pairing, User
+from ..types.people import OWNER_NAME, SIGN_IN_CHANNEL, Identity, Pairing, User
 from . import queries
 from .owner_alerts import Alerts
 from .user_cache import Records
@@ -182,7 +182,12 @@ def _free_user_name(identity: Identity, taken: Collection[str]) -> str:
 def check_identity(identity: Identity) -> Identity:
     """The same identity. Raises ConfigError when nobody can have it."""
     is_named = bool(identity.channel and identity.external_id.strip())
-    if not is_named or identity.channel in RESERVED_CHANNELS:
+    if identity.channel == SIGN_IN_CHANNEL and "@" not in identity.external_id:
+        raise ConfigError(
+            f"{identity.external_id!r} is no email address: `{SIGN_IN_CHANNEL}` takes the one with "
+            "which somebody signs in"
+        )
+    if not is_named or identity.channel in RESERVED_CHANNELS - {SIGN_IN_CHANNEL}:
         raise ConfigError(
             f"{format_identity(identity)!r} is not an identity: name a channel of the "
             "configuration and the platform's own id, such as: telegram 12345678"
@@ -190,5 +195,5 @@ def check_identity(identity: Identity) -> Identity:
     return identity
 
 
-RESERVED_CHANNELS = frozenset({"terminal", "web", "api", "door", "job", "system"})
+RESERVED_CHANNELS = frozenset({"terminal", "web", "api", "door", "job", "system", SIGN_IN_CHANNEL})
 """Surfaces of our own, where people are known by other means."""

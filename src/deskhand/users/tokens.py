@@ -4,6 +4,7 @@ is stored."""
 from __future__ import annotations
 
 import secrets
+from collections.abc import Collection
 from contextlib import suppress
 from hashlib import sha256
 
@@ -13,7 +14,7 @@ from ..policy.roles import allowed_agents, allowed_scopes, narrow_roles
 from ..types.commit import Change
 from ..types.errors import ConfigError, Refused, StoreError
 from ..types.identity import Principal
-from ..types.people import SCOPES, Grant, Scope, TokenRow
+from ..types.people import SCOPES, Grant, Scope, TokenRow, User
 from . import queries
 from .user_cache import Records
 
@@ -48,24 +49,33 @@ class Credentials(Records):
         if user is None or (token.expires_at is not None and token.expires_at <= now):
             return None
 
-        roles = user.roles
+        found = self._grant(user, token.scopes, token.id, token.expires_at)
+        if found is None:
+            return None
+        used_at = token.last_used_at
+        if used_at is None or not 0 <= now - used_at < USED_EVERY_S:
+            await self._note_used(token.id, now)
+        return msgspec.structs.replace(found, browser=token.kind == "browser")
+
+    def make_grant(self, user: str, token_id: str, expires_at: float) -> Grant | None:
+        known = self._roster.snapshot().users.get(user)
+        return None if known is None else self._grant(known, SCOPES, token_id, expires_at)
+
+    def _grant(
+        self, user: User, scopes: Collection[str], token_id: str, expires_at: float | None
+    ) -> Grant | None:
         custom = self._roster.roles()
-        given = tuple(scope for scope in allowed_scopes(roles, custom) if scope in token.scopes)
+        given = tuple(scope for scope in allowed_scopes(user.roles, custom) if scope in scopes)
         if "admin" in given and len(given) < len(SCOPES):  # made by an older version
             given = tuple(scope for scope in given if scope != "admin")
         if not given:
             return None
-
-        used_at = token.last_used_at
-        if used_at is None or not 0 <= now - used_at < USED_EVERY_S:
-            await self._note_used(token.id, now)
         return Grant(
-            Principal(user.name, narrow_roles(roles, custom, given)),
+            Principal(user.name, narrow_roles(user.roles, custom, given)),
             given,
-            token_id=token.id,
-            browser=token.kind == "browser",
-            expires_at=token.expires_at,
-            agents=allowed_agents(roles, custom),
+            token_id=token_id,
+            expires_at=expires_at,
+            agents=allowed_agents(user.roles, custom),
         )
 
     async def _note_used(self, token_id: str, now: float) -> None:

@@ -70,6 +70,14 @@ class LocalPeople(Credentials, Pairings):
         roles = narrow_roles(user.roles, custom, scopes)
         return Principal(user.name, roles) if roles else None
 
+    def find_user(self, identity: Identity) -> User | None:
+        snapshot = self._roster.snapshot()
+        wanted = identity.external_id.lower()
+        for known, name in snapshot.name_by_identity.items():
+            if known.channel == identity.channel and known.external_id.lower() == wanted:
+                return snapshot.users.get(name)
+        return None
+
     def may_talk(self, principal: Principal, agent: str) -> bool:
         return may_talk(principal, agent, self._roster.roles())
 

@@ -32,6 +32,7 @@ from .guard import (
     check_scope,
     client_of,
     credential_of,
+    id_token_of,
 )
 from .ports import Web
 from .redacted import Redacted
@@ -73,7 +74,7 @@ class Guarded:
         self._app = app
         self._web = web
         self._limits = limits
-        self._guesses = Guesses(web.people, web.clock)
+        self._guesses = Guesses(web.people, web.clock, web.sign_in)
         self._open = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -126,6 +127,8 @@ class Guarded:
         check_host(headers, self._limits.hosts)
         credential = credential_of(headers)
         is_http = scope["type"] == "http"
+        if credential is None and not is_http and self._web.sign_in is not None:
+            credential = id_token_of(scope["query_string"])
         may_change = not is_http or scope["method"] not in SAFE_METHODS
         if may_change:
             signed = is_http and scope["path"].startswith(SIGNED_PREFIX)

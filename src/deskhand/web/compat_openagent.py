@@ -39,6 +39,7 @@ from .files import (
 from .names import format_session_name, parse_session_name
 from .ports import Web
 from .routing import Call, Endpoint
+from .settings import GOOGLE
 from .views import WorkspaceFile
 from .visible_sessions import require_row, require_session
 
@@ -125,12 +126,14 @@ class FileContent(msgspec.Struct, frozen=True):
 
 
 class AuthConfig(msgspec.Struct, frozen=True):
-    """How one signs in here. `enabled` is sign-in by Google, which is not offered."""
+    """How one signs in here. `enabled`: at a provider, which is called `provider`;
+    `google_client_id` is our name there, where that is Google."""
 
     enabled: bool = False
     auth_required: bool = True
     google_client_id: str | None = None
     methods: tuple[str, ...] = ("token", "link")
+    provider: str = ""
 
 
 async def create_conversation(call: Call) -> Begun:
@@ -328,7 +331,15 @@ async def get_conversation_file(call: Call) -> Response:
 
 
 async def get_auth_config(call: Call) -> AuthConfig:
-    return AuthConfig()
+    sign_in = call.web.sign_in
+    if sign_in is None:
+        return AuthConfig()
+    return AuthConfig(
+        enabled=True,
+        google_client_id=sign_in.client_id if sign_in.provider.issuer == GOOGLE else None,
+        methods=("token", "link", "provider"),
+        provider=sign_in.name,
+    )
 
 
 _T: Any = "openagent-core"

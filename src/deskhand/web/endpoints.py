@@ -23,6 +23,7 @@ from . import (
     proposals,
     session,
     setup,
+    sign_in_pages,
     tasks,
     watch,
 )
@@ -32,6 +33,7 @@ from .sockets import Socket
 
 MODULES = (
     login,
+    sign_in_pages,
     admin,
     alerts,
     setup,

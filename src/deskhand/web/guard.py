@@ -6,6 +6,7 @@ import ipaddress
 from collections import Counter, OrderedDict
 from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qs
 
 import msgspec
 from starlette.datastructures import Headers
@@ -14,6 +15,7 @@ from ..types.clock import Clock
 from ..types.identity import Principal
 from ..types.people import Grant, People, Scope
 from .errors import HttpProblem
+from .sign_in import SignIn
 
 COOKIE = "deskhand"
 FORGERY_HEADER = "x-deskhand"
@@ -99,12 +101,22 @@ def credential_of(headers: Headers) -> Credential | None:
     return Credential(cookie.value, browser=True) if cookie is not None and cookie.value else None
 
 
+def id_token_of(query: bytes) -> Credential | None:
+    """The ID token in the address of a WebSocket, where clients of openagent-core have it: a
+    browser can send no header there. It ends by itself soon; our own tokens do not, and are not
+    accepted in an address."""
+    values = parse_qs(query.decode("latin-1")).get("token", [])
+    token = values[0] if len(values) == 1 else ""
+    return Credential(token, browser=False) if token.count(".") == 2 else None
+
+
 class Guesses:
     """Authenticates credentials, and limits how many wrong ones are checked. A credential that was
     valid before is always checked."""
 
-    def __init__(self, people: People, clock: Clock) -> None:
+    def __init__(self, people: People, clock: Clock, sign_in: SignIn | None = None) -> None:
         self._people = people
+        self._sign_in = sign_in
         self._clock = clock
         self._held: OrderedDict[bytes, None] = OrderedDict()
         self._asking: Counter[bytes] = Counter()
@@ -124,7 +136,7 @@ class Guesses:
             self.record_failure(client)
         self._asking[mark] += 1
         try:
-            found = await self._people.authenticate(credential.secret)
+            found = await self._find_grant(credential)
         finally:
             self._asking[mark] -= 1
             if not self._asking[mark]:
@@ -147,6 +159,14 @@ class Guesses:
             self._held.popitem(last=False)
         return found
 
+    async def _find_grant(self, credential: Credential) -> Grant | None:
+        """What it is worth: a token of ours, or an ID token of the provider at which people sign
+        in, which no browser keeps for us."""
+        found = await self._people.authenticate(credential.secret)
+        if found is None and self._sign_in is not None and not credential.browser:
+            found = await self._sign_in.find_grant(credential.secret)
+        return found
+
     async def is_valid(self, credential: Credential) -> bool:
         """Whether the credential is still valid. The answer may be FRESH_S old, since hundreds of
         streams may ask for one credential."""
@@ -154,7 +174,7 @@ class Guesses:
         looked_at, held = self._looked.get(credential, (-FRESH_S, False))
         if now - looked_at < FRESH_S:
             return held
-        found = await self._people.authenticate(credential.secret)
+        found = await self._find_grant(credential)
         held = found is not None and found.browser == credential.browser
         if len(self._looked) > MAX_REMEMBERED:
             self._looked.clear()

@@ -36,6 +36,7 @@ from .job_views import (
 from .proposal_views import ProposalDetail, ProposalView
 from .setup_views import BotView, CheckView, Key, ProbeView, SetupView
 from .shared_result import SharedResult
+from .sign_in import SignIn
 from .views import (
     AgentView,
     ChangeDetail,
@@ -322,6 +323,10 @@ class Web(msgspec.Struct, frozen=True, kw_only=True):
     """The version of Deskhand."""
     redact: Callable[[str], str]
     """Replaces secrets in a text."""
+    sign_in: SignIn | None = None
+    """How people sign in at a provider, where one is set."""
+    proxied_hosts: frozenset[str] = frozenset()
+    """Host names under which a proxy with TLS serves the page."""
     stopping: Event
     """Set when the service begins to stop. Streams end then, and clients reconnect later."""
     checkers: CapacityLimiter = msgspec.field(default_factory=make_check_limiter)

@@ -7,9 +7,22 @@ from typing import Annotated
 
 import msgspec
 
-from ..types.errors import ConfigError
+from ..net.url import parse_url
+from ..types.errors import AddressRefused, ConfigError
 
+GOOGLE = "https://accounts.google.com"
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
+
+
+class SignInConfig(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An OpenID Connect provider at which people sign in: `issuer` is its address and `client_id`
+    what it calls this Deskhand. `secret_env` is the environment variable with the client's secret,
+    where it has one; `label` is what the button calls the provider."""
+
+    issuer: str = ""
+    client_id: str = ""
+    secret_env: str = ""
+    label: str = ""
 
 
 class WebConfig(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -17,7 +30,7 @@ class WebConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     are further names by which it is reached, such as that of a proxy in front; `origins` pages from
     elsewhere that may use it. `tls_cert` and `tls_key` are PEM files. `plain_http` says that other
     machines may reach it without TLS: in a container, or behind a proxy that has TLS. `enabled:
-    false`: no page and no API."""
+    false`: no page and no API. `sign_in` is a provider at which people may sign in."""
 
     host: str = "127.0.0.1"
     port: Port = 8000
@@ -27,6 +40,23 @@ class WebConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     tls_key: str = ""
     plain_http: bool = False
     enabled: bool = True
+    sign_in: SignInConfig = SignInConfig()
+
+
+def check_sign_in(config: SignInConfig) -> None:
+    """Raises ConfigError for a provider that cannot be asked safely."""
+    if not (config.issuer or config.client_id):
+        return
+    if not (config.issuer and config.client_id):
+        raise ConfigError("web.sign_in needs both `issuer` and `client_id`, or neither")
+    try:
+        address = parse_url(config.issuer)
+    except AddressRefused as error:
+        raise ConfigError(f"web.sign_in.issuer is {config.issuer!r}: {error}") from error
+    if address.scheme != "https" and not is_loopback(address.host):
+        raise ConfigError(
+            f"web.sign_in.issuer is {config.issuer!r}: write its https:// address, such as {GOOGLE}"
+        )
 
 
 def check_exposure(config: WebConfig) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from hashlib import sha256
 from pathlib import Path
@@ -203,7 +203,7 @@ class ToolScopes:
         """Other processes may have ended: look for what they left before the next scope is
         opened."""
         for shadow in self._shadows.values():
-            shadow.is_recovered = False
+            shadow.forget_recovery()
 
     def snapshots_of(self, folder: str) -> FileSnapshots:
         """The snapshots of a workspace. Agents that share a workspace share them."""
@@ -225,10 +225,12 @@ class ToolScopes:
                 return list_pending_labels(shadow, root)
         return ()
 
-    def prune(self) -> None:
-        """Remove copies of files that are not as they were."""
-        for shadow in list(self._shadows.values()):
-            shadow.prune()
+    def prune(self, folders: Collection[str]) -> None:
+        """Remove copies of files that are not as they were, of these workspaces: those that no
+        other process looks after."""
+        for folder, shadow in list(self._shadows.items()):
+            if folder in folders:
+                shadow.prune()
 
     def close(self) -> None:
         for _, reach in self._open.values():

@@ -105,6 +105,15 @@ class Reviewing:
             with anyio.move_on_after(DEBOUNCE_S):
                 await self._decision_made.wait()
 
+    async def run_decisions(self) -> None:
+        """Do what people decide about skills in the conversations of this process, and nothing
+        else: for a worker beside the process that reviews. Never returns."""
+        while True:
+            self._decision_made = anyio.Event()
+            while self._decided:
+                await self._decide(self._decided.popleft())
+            await self._decision_made.wait()
+
     async def run_due(self) -> None:
         """Do everything that is due now."""
         store = self._ground.store

@@ -1,13 +1,13 @@
 // Where the page starts: sign-in, then the application.
 
 import { stopTurn } from "./actions.js";
-import { post } from "./api.js";
+import { get, post } from "./api.js";
 import { Conversation } from "./conversation.js";
 import { finding } from "./find.js";
 import { formatDateTime } from "./format.js";
 import { SettingsView } from "./house.js";
 import { Icon, IconButton } from "./icons.js";
-import { html, render, useEffect } from "./lib.js";
+import { html, render, useEffect, useState } from "./lib.js";
 import { currentSession, refreshCurrentRow, sessions, watchSessions } from "./list.js";
 import { Palette } from "./palette.js";
 import { SidePanel } from "./panels/side.js";
@@ -45,11 +45,23 @@ function Gate() {
 }
 
 function Login() {
+  const [provider, setProvider] = useState("");
+  useEffect(() => {
+    get("/api/auth/config").then(
+      (found) => setProvider(found.enabled ? found.provider : ""),
+      () => undefined,
+    );
+  }, []);
   return html`
     <main class="gate">
       <div class="card">
         <img src="/icon.svg" alt="" width="48" height="48" />
         <h1>Sign in to Deskhand</h1>
+        ${
+          provider &&
+          html`<a class="btn primary" href="/auth/sign-in">Sign in with ${provider}</a>
+            <p>Or, at the machine it runs on:</p>`
+        }
         <p>This page belongs to the person at the machine it runs on. In a terminal there, type</p>
         <pre class="command">deskhand login</pre>
         <p>and open the link that it prints. The link works once, for ten minutes.</p>
