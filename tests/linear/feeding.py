@@ -222,7 +222,7 @@ def _finding(
         if seconds > QUICK_S:
             before = took(small)[0]
             slow_s = SLOW_S
-            for times in (3, 5):  # what seems too much is measured more closely
+            for times in (3, 5, 9):  # what seems too much is measured more closely
                 if _fits(before, seconds, large, cap, slow_s):
                     break
                 before = min(before, took(small, times)[0])

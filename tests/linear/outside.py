@@ -147,7 +147,6 @@ UNFED: Final[dict[str, str]] = {
     "store/blobs.py:Blobs.adopt": _DISK,
     "store/move.py:": "rows of a store, page by page",
     "store/postgres.py:": "waits for a server, for a limited time",
-    "config/address.py:write_address": "writes a file, which takes what the disk takes",
     "store/postgres_news.py:": "waits for a server",
     "store/sqlite.py:SqliteWriteConnection.begin": "waits for another process, for a limited time",
     "store/writer.py:": "a queue",

@@ -119,7 +119,7 @@ async def receive_live(store: Store, turns: RemoteTurns, publish: Publish) -> No
     def receive(message: str) -> None:
         try:
             pieces = _decode(message)
-        except msgspec.MsgspecError as error:  # of another version
+        except (msgspec.MsgspecError, RecursionError) as error:  # of another version
             log.info("Could not read what another worker is writing: %s", error)
             return
         for piece in pieces:

@@ -103,7 +103,7 @@ class Provider:
             raise Refused(f"the provider did not accept the sign-in (status {answer.status})")
         try:
             token = msgspec.json.decode(answer.body, type=_TokenResponse).id_token
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise Refused(VOID.format("it sent no ID token")) from error
         return await self.verify(token, nonce)
 
@@ -179,7 +179,7 @@ class Provider:
         answer = await self._send(OutboundRequest(parse_url((await self._describe()).jwks_uri)))
         try:
             found = jwt.PyJWKSet.from_dict(msgspec.json.decode(answer.body, type=dict[str, Any]))
-        except (msgspec.MsgspecError, jwt.PyJWTError) as error:
+        except (msgspec.MsgspecError, RecursionError, jwt.PyJWTError) as error:
             raise Refused(VOID.format("its keys could not be read")) from error
         return {key.key_id: key for key in found.keys}
 
@@ -193,7 +193,7 @@ class Provider:
         answer = await self._send(OutboundRequest(url))
         try:
             found = msgspec.json.decode(answer.body, type=Metadata)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise Refused(f"{issuer} does not describe itself as an OpenID provider") from error
         if found.issuer != issuer:
             raise Refused(
