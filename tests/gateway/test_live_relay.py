@@ -45,27 +45,27 @@ def test_messages_fit_and_hold_everything(said: list[str]) -> None:
     for message in messages:
         for piece in msgspec.json.decode(message, type=list[LivePiece]):
             turns.on_progress(piece.session, piece.progress)
-    snapshot = turns.snapshot(S)
+    snapshot = turns.partials.get(S)
     assert (snapshot.text if snapshot else "") == "".join(said)
 
 
 def test_a_text_whose_beginning_was_missed_is_not_shown() -> None:
     turns = RemoteTurns()
     turns.on_progress(S, text("world", 6))
-    assert turns.snapshot(S) is None
+    assert turns.partials.get(S) is None
     turns.on_progress(S, text("hello ", 0))
     turns.on_progress(S, text("moon", 7))
-    assert turns.snapshot(S) is None, "a piece is missing"
+    assert turns.partials.get(S) is None, "a piece is missing"
 
 
 def test_what_is_void_is_forgotten() -> None:
     turns = RemoteTurns()
     turns.on_progress(S, text("hello"))
     turns.on_progress(S, Progress("reset", 2))
-    assert turns.snapshot(S) is None
+    assert turns.partials.get(S) is None
     turns.on_progress(S, text("hello", attempt=1))
     turns.on_event(recorded(TurnEnded("done")))
-    assert turns.snapshot(S) is None
+    assert turns.partials.get(S) is None
 
 
 def test_the_answer_goes_to_who_opened_the_turn() -> None:

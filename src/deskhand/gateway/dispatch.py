@@ -87,8 +87,8 @@ class Dispatch:
         self._alarm = anyio.Event()
         self._draining = False
         self._takes: Callable[[str], bool] = lambda session: True
-        self.may_drive: SelectSession = lambda session: True
-        """Whether this process has the agent of that session, and no other one."""
+        self.has_agent_of: SelectSession | None = None
+        """Whether this process has the agent of that session; None where no other one can."""
         self._adopted: dict[str, None] = {}
 
     @property
@@ -105,6 +105,10 @@ class Dispatch:
         """Whether this process sees to that session: it drives it, or leads another one that
         does."""
         return session in self._adopted or self._takes(session)
+
+    def may_drive(self, session: str) -> bool:
+        """Whether this process has the agent of that session, and no other one."""
+        return self.has_agent_of is None or self.has_agent_of(session)
 
     def drives(self, session: str) -> bool:
         """Whether this process drives that session, and runs what it starts."""
@@ -181,8 +185,9 @@ class Dispatch:
         await self._restore_wakeups(is_new)
 
     def let_go(self, is_old: SelectSession) -> bool:
-        """Forget these sessions, as another process is to drive them from now on: tell `may_drive`
-        before anything else runs. False, and nothing happens, while one of them is driven."""
+        """Forget these sessions, as another process is to drive them from now on: tell
+        `has_agent_of` before anything else runs. False, and nothing happens, while one of them is
+        driven."""
         old = [slot for session, slot in self._slots.items() if is_old(session)]
         if any(slot.running for slot in old):
             return False
@@ -240,7 +245,7 @@ class Dispatch:
     def wake(self, session: str, *, cut: bool = False) -> None:
         """Drive the session now, or tell its drive that there is news. With `cut` it stops waiting
         for a model, a tool or a person."""
-        if self._tasks is None or not self.may_drive(session):
+        if self._tasks is None or (self.has_agent_of and not self.has_agent_of(session)):
             return
         slot = self._slot(session)
         slot.session.inbox.has_news = True
@@ -258,7 +263,9 @@ class Dispatch:
         """The slot of a session that is at rest, with the commit that takes this message in, or
         None. A session that is not in memory is taken for a new one; where it is not, the store
         leaves that commit out. The slot counts as running: call `start` in any case."""
-        if self._tasks is None or self._draining or not self.may_drive(session):
+        if self._tasks is None or self._draining:
+            return None
+        if self.has_agent_of is not None and not self.has_agent_of(session):
             return None
         slot = self._slots.get(session)
         if slot is None:

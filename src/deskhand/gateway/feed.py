@@ -215,10 +215,6 @@ class FeedSource(msgspec.Struct, frozen=True):
     dispatch: Dispatch
     note_refusal: NoteRefusal
 
-    def snapshot(self, session: str) -> Progress | None:
-        """All the text of the reply that is being written, here or by another worker."""
-        return self.dispatch.snapshot(session) or self.feed.remote.snapshot(session)
-
 
 async def follow_session(
     source: FeedSource, session: str, principal: Principal, after: int
@@ -263,8 +259,12 @@ async def follow_in_batches(
                     n = page[-1].n
                     more = page.more
                     yield page
-            if not partial_shown and (partial := source.snapshot(session)) is not None:
-                yield [partial]  # pieces were missed
+            if not partial_shown:
+                partial = source.dispatch.snapshot(session)
+                if partial is None and source.feed.remote.partials:
+                    partial = source.feed.remote.partials.get(session)
+                if partial is not None:
+                    yield [partial]  # pieces were missed
             partial_shown = True
             batch, n = _take_batch(follower, n)
             if batch:

@@ -15,13 +15,10 @@ class RemoteTurns:
     """What is being said in them, and where the answers go."""
 
     def __init__(self) -> None:
-        self._partial: dict[str, Progress] = {}
+        self.partials: dict[str, Progress] = {}
+        """All the text so far of the reply that is being written in a session, as a `snapshot`. One
+        whose beginning was missed is left out."""
         self._targets: dict[str, tuple[Address, str]] = {}
-
-    def snapshot(self, session: str) -> Progress | None:
-        """All the text of the reply that is being written there; None where its beginning was
-        missed."""
-        return self._partial.get(session)
 
     def target(self, session: str) -> tuple[Address, str] | None:
         """The place of whoever opened the turn there, and the message that is answered."""
@@ -29,25 +26,25 @@ class RemoteTurns:
 
     def on_progress(self, session: str, item: Progress) -> None:
         if item.kind == "reset":
-            self._partial.pop(session, None)
+            self.partials.pop(session, None)
         if item.kind != "text":
             return
-        known = self._partial.get(session)
+        known = self.partials.get(session)
         goes_on = (
             known is not None
             and (known.n, known.attempt) == (item.n, item.attempt)
             and len(known.text) == item.offset
         )
         if known is not None and goes_on:
-            self._partial[session] = replace(known, text=known.text + item.text)
+            self.partials[session] = replace(known, text=known.text + item.text)
         elif item.offset == 0:
-            self._partial[session] = Progress("snapshot", item.n, item.attempt, 0, item.text)
-            _limit(self._partial)
+            self.partials[session] = Progress("snapshot", item.n, item.attempt, 0, item.text)
+            _limit(self.partials)
         else:
-            self._partial.pop(session, None)
+            self.partials.pop(session, None)
 
     def on_event(self, recorded: Recorded) -> None:
-        self._partial.pop(recorded.session, None)
+        self.partials.pop(recorded.session, None)
         match recorded.event:
             case MessageReceived(address=address, external_id=external_id):
                 reply_to = external_id if address.group else ""  # as the fold of a turn has it

@@ -306,7 +306,7 @@ class App:
             publish=None if self.settings.home.worker else self._publish_remote,
         )
         if self.store.shares_work:
-            self.dispatch.may_drive = share.has
+            self.dispatch.has_agent_of = share.has
         return share
 
     # What is taken over with an agent: see `agent_share.Workplace`
