@@ -46,12 +46,9 @@ def file(served: Served, name: str) -> Path:
 async def test_a_yes_and_its_end(served: Served) -> None:
     id_ = await propose(served, body=f"{BODY}Look at https://weather.example/.\n")
     (row,) = await served.owner.get("/api/proposals")
-    assert (row["name"], row["state"], row["verdict"], row["conversation"]) == (
-        "weather-notes",
-        "proposed",
-        "",
-        "work",
-    )
+    assert (row["name"], row["state"], row["conversation"]) == ("weather-notes", "proposed", "work")
+    # It is tried beside this, and there is nothing on which it could be.
+    assert row["verdict"] == "" or row["verdict"].startswith("It was not tried")
     one = await served.owner.get(f"/api/proposals/{id_}")
     assert one["body"].startswith(BODY) and [each["severity"] for each in one["findings"]] == [
         "look"
