@@ -120,7 +120,7 @@ def share_and_take_over(house: House) -> None:
             said = house.run("ask", "--agent", moved, "hello")
             assert (said.returncode, said.stderr) == (0, "") and said.stdout.strip()
             taken = house.run("worker", "two")
-            assert "already" in taken.stderr or "has served" in taken.stderr
+            assert taken.returncode == 1 and "is the worker 'two' of" in taken.stderr
             (child,) = Path(f"/proc/{worker.pid}/task/{worker.pid}/children").read_text().split()
             os.kill(int(child), signal.SIGSTOP)
             house.until(lambda: house.shares().get("server") == ["ann", "ben", "cal"])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from deskhand.gateway.agent_share import AgentGroup, AgentShare, Move, choose_move
+from deskhand.gateway.agent_share import AgentGroup, AgentShare, Handover, choose_handover
 from deskhand.store.base import WorkerRow
 from deskhand.types.errors import StoreBusy, ToolError
 
@@ -26,38 +26,38 @@ ANN, BEN, CAL = group("ann"), group("ben"), group("cal")
 
 
 def test_who_is_alone_takes_all() -> None:
-    assert choose_move([ANN, BEN], [row("me", is_self=True)]).free == (ANN.agents, BEN.agents)
+    assert choose_handover([ANN, BEN], [row("me", is_self=True)]).free == (ANN.agents, BEN.agents)
 
 
 def test_who_has_its_share_takes_no_more() -> None:
     workers = [row("me", "ann", is_self=True), row("other")]
-    assert choose_move([ANN, BEN], workers) == Move(own=(ANN.agents,), shared=(ANN.agents,))
+    assert choose_handover([ANN, BEN], workers) == Handover(own=(ANN.agents,), shared=(ANN.agents,))
 
 
 def test_who_has_too_many_leaves_some() -> None:
     workers = [row("me", "ann", "ben", "cal", is_self=True), row("other")]
-    assert choose_move([ANN, BEN, CAL], workers).too_many == 1
+    assert choose_handover([ANN, BEN, CAL], workers).too_many == 1
 
 
 def test_agents_of_one_folder_stay_together() -> None:
     pair = group("ann", "ben")
-    assert choose_move([pair], [row("me", is_self=True)]).free == (pair.agents,)
+    assert choose_handover([pair], [row("me", is_self=True)]).free == (pair.agents,)
     half = [row("me", is_self=True), row("other", "ann")]
-    assert choose_move([pair], half).free == ()
-    assert choose_move([pair], [row("me", "ann", is_self=True)]).odd == {"ann"}
+    assert choose_handover([pair], half).free == ()
+    assert choose_handover([pair], [row("me", "ann", is_self=True)]).odd == {"ann"}
 
 
 def test_what_is_the_servers_no_worker_takes() -> None:
     own = group("ann", on_server=True)
-    assert choose_move([own, BEN], [row("me", is_self=True)]).free == (BEN.agents,)
-    held = choose_move([own], [row("me", "ann", is_self=True), row("server", leads=True)])
+    assert choose_handover([own, BEN], [row("me", is_self=True)]).free == (BEN.agents,)
+    held = choose_handover([own], [row("me", "ann", is_self=True), row("server", leads=True)])
     assert held.odd == {"ann"}
-    leads = choose_move([own, BEN], [row("me", leads=True, is_self=True), row("other", "ben")])
+    leads = choose_handover([own, BEN], [row("me", leads=True, is_self=True), row("other", "ben")])
     assert leads.free == (own.agents,)
 
 
 def test_who_was_taken_for_dead_does_nothing() -> None:
-    assert choose_move([ANN], [row("other")]) == Move()
+    assert choose_handover([ANN], [row("other")]) == Handover()
 
 
 class Trouble:
@@ -106,11 +106,11 @@ async def test_what_fails_is_tried_again_and_holds_up_nobody_else() -> None:
 def step(groups: Sequence[AgentGroup], workers: list[WorkerRow], at: int) -> None:
     """One look of worker `at`."""
     seen = [replace(each, is_self=n == at) for n, each in enumerate(workers)]
-    move = choose_move(groups, seen)
-    agents = set(workers[at].agents) - move.odd
-    for left in move.shared[: move.too_many]:
+    handover = choose_handover(groups, seen)
+    agents = set(workers[at].agents) - handover.odd
+    for left in handover.shared[: handover.too_many]:
         agents -= left
-    for new in move.free:
+    for new in handover.free:
         agents |= new
     workers[at] = replace(workers[at], agents=tuple(sorted(agents)))
 

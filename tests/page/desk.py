@@ -20,7 +20,7 @@ import msgspec
 
 from deskhand.assembly.models import Models
 from deskhand.assembly.tools import make_tools, skills_of
-from deskhand.cli.worker import make_page_server
+from deskhand.cli.worker_process import make_page_server
 from deskhand.config.config import read_settings
 from deskhand.learning.proposals.queries import Card, Proposal, Score, Side, set_card
 from deskhand.learning.proposals.store import add_proposal

@@ -62,7 +62,7 @@ COMMANDS = {
     "open": ("deskhand.cli.open:open_", "Open the page; start Deskhand if it is not running."),
     "serve": ("deskhand.cli.serve:serve", "Run the server; restart it if it fails."),
     "worker": (
-        "deskhand.cli.join:worker",
+        "deskhand.cli.worker:worker",
         "Drive conversations beside a server that uses the same database.",
     ),
     "service": ("deskhand.cli.units:service", "Install Deskhand as a service of this machine."),

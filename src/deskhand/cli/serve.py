@@ -50,7 +50,7 @@ def serve(worker: int | None, open_: bool, config: str | None) -> None:
     """
     settings = load_service_settings(config, quiet=worker is not None)
     if worker is not None:
-        from .worker import run_worker_process
+        from .worker_process import run_worker_process
 
         sys.exit(run_worker_process(settings, worker))
     try:
@@ -128,6 +128,11 @@ def acquire_service_lock(settings: Settings) -> None:
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}; check the installation with: deskhand doctor")
     holder = read_holder(home.serve_lock) or Holder()
+    if home.worker:
+        fail(
+            f"process {holder.pid} is the worker {home.worker!r} of {home.root} already; choose "
+            "another name: deskhand worker NAME"
+        )
     since = datetime.fromtimestamp(holder.since, ZoneInfo(settings.config.timezone)).strftime(
         "%Y-%m-%d %H:%M"
     )

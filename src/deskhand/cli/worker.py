@@ -1,94 +1,47 @@
-"""The process of `deskhand serve` that works. Its parent imports none of this: it only looks after
-it."""
+"""`deskhand worker`: drive conversations beside the server, on the same database."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from functools import partial
+import re
+import sys
+from socket import gethostname
 
 import anyio
 import click
 
-from ..assembly.models import Models
-from ..config.clock import SystemClock
-from ..config.config import Settings
-from ..runtime.app import App, Parts, open_app, with_channels
-from ..runtime.http_server import AppServer
-from ..runtime.onboarding import DEMO_MODEL
-from ..runtime.worker import die_with_parent, note_start, run_guarded, run_worker
-from ..supervision.allocator import tune_malloc
-from ..supervision.rollback import roll_back_plugins
-from ..supervision.start_log import WorkerReady, read_startup_error
-from ..supervision.supervise import CRASHED
-from .asks import has_driver
-from .plain import escape_control
-from .run import open_log
+from ..config.config import name_worker
+from .run import USAGE, config_option, fail, load_service_settings
+from .serve import acquire_service_lock, make_supervisor
+
+WITHOUT_POSTGRESQL = (
+    "a worker needs a database that several processes can use: set `store` to a PostgreSQL "
+    "database, and move the home to it with `deskhand store move postgresql://...`"
+)
 
 
-def make_page_server(models: Models) -> Callable[[App], Awaitable[None]]:
-    """The page of an App, for ever; where the configuration has none, nothing, for ever."""
+@click.command()
+@click.argument("name", required=False)
+@config_option
+def worker(name: str | None, config: str | None) -> None:
+    """Drive conversations beside a server that uses the same database.
 
-    async def serve(app: App) -> None:
-        if app.settings.config.web.enabled:
-            await AppServer(app, models).run()
-        else:
-            app.vitals.record_ready("web", "switched off (web.enabled)")
-            await anyio.sleep_forever()
+    The server (`deskhand serve`) receives and sends messages, starts jobs and serves the page. Each
+    worker takes over some of the agents: one agent is driven by one process at a time. When a
+    worker ends, the others take over its agents within ten seconds.
 
-    return serve
+    NAME tells the workers of one home apart; without it, a worker is called as its machine. They
+    need the same home as the server, so put it on a volume that all machines share.
 
-
-def keep_parts(parts: Parts) -> Parts:
-    return parts
-
-
-def run_worker_process(
-    settings: Settings, parent: int, other: Callable[[Parts], Parts] = keep_parts
-) -> int:
-    """Work for this parent, and return the exit code. `other`: what is replaced by who tries it
-    out."""
-    if not die_with_parent(parent):
-        return 0
-    tune_malloc()
-    now, ready = SystemClock().now, WorkerReady(settings.environment)
-
-    async def use(app: App) -> int:
-        if has_driver(settings) and not settings.home.worker:
-            click.echo(
-                "Another Deskhand process is active; this one takes over when it ends.", err=True
-            )
-        return await run_worker(app, partial(note_start, settings, now), ready)
-
-    async def main() -> int:
-        async with Models(settings, demo=DEMO_MODEL) as models:
-            parts = other(
-                Parts(
-                    models.open,
-                    serve=make_page_server(models),
-                    renew=models.renew,
-                    meaning=models.open_meaning,
-                )
-            )
-            parts = with_channels(parts, settings)
-            async with open_app(settings, parts) as app:
-                broken = [each.place for each in app.current.plugins.failed]
-                if broken and await roll_back_plugins(settings, app.store, app.effects, broken):
-                    await app.current.try_reload()
-                models.warm(
-                    model for name in settings.agents for model in settings.agent(name).models
-                )
-                return await use(app)
-
-    with open_log(settings):
-        code = anyio.run(run_guarded, settings, main, now)
-    if code == CRASHED:
-        error = read_startup_error(settings.home)
-        why = f"{error.type}: {error.message}" if error else "the disk may be full"
-        click.echo(
-            (
-                f"deskhand: the worker crashed: {escape_control(why)}. To find the cause: "
-                "deskhand doctor, deskhand logs"
-            ),
-            err=True,
-        )
-    return code
+    \b
+    Examples:
+      deskhand worker
+      deskhand worker second
+    """
+    name = name or re.sub(r"[^A-Za-z0-9_-]+", "-", gethostname())[:40]
+    name_worker(name)
+    settings = load_service_settings(config, quiet=False)
+    if not settings.config.store:
+        fail(WITHOUT_POSTGRESQL, USAGE)
+    acquire_service_lock(settings)
+    click.echo(f"Worker {name} is running. Press Ctrl+C to stop it. Log: {settings.home.log}")
+    sys.exit(anyio.run(make_supervisor(settings, config).run))

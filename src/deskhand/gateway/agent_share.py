@@ -46,9 +46,9 @@ class AgentGroup(msgspec.Struct, frozen=True):
     on_server: bool = False
 
 
-class Move(msgspec.Struct, frozen=True):
-    """What a process may take over now, what it has (`own`), what it has and should not (`odd`), as
-    the configuration has changed, and of how many shared groups it has too many."""
+class Handover(msgspec.Struct, frozen=True):
+    """What a process may take over now (`free`), what it has (`own`), what it has and should not
+    (`odd`), as the configuration has changed, and of how many shared groups it has too many."""
 
     free: tuple[Agents, ...] = ()
     own: tuple[Agents, ...] = ()
@@ -57,12 +57,12 @@ class Move(msgspec.Struct, frozen=True):
     too_many: int = 0
 
 
-def choose_move(groups: Sequence[AgentGroup], workers: Sequence[WorkerRow]) -> Move:
+def choose_handover(groups: Sequence[AgentGroup], workers: Sequence[WorkerRow]) -> Handover:
     """The next move of the process that `is_self`: each is to have the same number of groups, or
     one less, beside those that only the server drives."""
     row = next((row for row in workers if row.is_self), None)
     if row is None:
-        return Move()
+        return Handover()
     taken = {agent for row in workers for agent in row.agents}
     held = frozenset(row.agents)
     pinned = [group.agents for group in groups if group.on_server and row.leads]
@@ -74,7 +74,7 @@ def choose_move(groups: Sequence[AgentGroup], workers: Sequence[WorkerRow]) -> M
     # What is left over is taken one by one, by those who have least.
     most = max(share, len(own_shared) + (len(own_shared) == min(counts)))
     free = [group for group in shared if not group & taken][: most - len(own_shared)]
-    return Move(
+    return Handover(
         free=(*(group for group in pinned if not group & taken), *free),
         own=own,
         shared=own_shared,
@@ -133,19 +133,19 @@ class AgentShare:
     async def balance(self, *, beside_nobody: bool = False) -> None:
         """One look. Raises StoreUnavailable."""
         workers = await self._store.workers()
-        move = choose_move(self._groups(), workers)
+        handover = choose_handover(self._groups(), workers)
         leaves = self._dispatch.is_draining or (beside_nobody and len(workers) > 1)
         if leaves:
-            move = Move(own=move.own, shared=move.own, too_many=len(move.own))
-        for group in move.own if not leaves else ():
+            handover = Handover(own=handover.own, shared=handover.own, too_many=len(handover.own))
+        for group in handover.own if not leaves else ():
             await self._take_over(group)
-        for group in move.free:
+        for group in handover.free:
             if await self._store.take(group):
                 await self._take_over(group)
-        if move.odd:
-            await self._give_back(move.odd)
-        too_many = move.too_many
-        for group in move.shared:
+        if handover.odd:
+            await self._give_back(handover.odd)
+        too_many = handover.too_many
+        for group in handover.shared:
             if too_many and await self._give_back(group):
                 too_many -= 1
 

@@ -87,6 +87,8 @@ def pack(pieces: Sequence[LivePiece]) -> Iterator[str]:
     for piece in pieces:
         for part in _split(piece):
             encoded = _encode(part)
+            if len(encoded) + 2 > TELL_BYTES:  # the name of its session is that long
+                continue
             if message and size + len(encoded) + 1 > TELL_BYTES:
                 yield _join(message)
                 message = []

@@ -10,11 +10,10 @@ import anyio
 from ..store.base import Store
 from ..types.errors import StoreUnavailable
 from ..types.events import Recorded
-from ..types.identity import Principal
+from ..users.user_cache import OWNER
 
 log = logging.getLogger(__name__)
 
-READER = Principal("deskhand", ("owner",), "system")
 PAGE = 64
 POLL_S = 0.05
 RETRY_S = 1.0
@@ -61,7 +60,7 @@ class LogTail:
                 return
             more = True
             while more:
-                page = await self._store.events_since(READER, self._seq, PAGE)
+                page = await self._store.events_since(OWNER, self._seq, PAGE)
                 more = page.more
                 for recorded in page:
                     self._seq = recorded.seq

@@ -31,7 +31,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..cli.run import load_service_settings
-from ..cli.worker import run_worker_process
+from ..cli.worker_process import run_worker_process
 from ..config.config import worker_environment
 from ..net.client import Net
 from ..runtime.app import Parts

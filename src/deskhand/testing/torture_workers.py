@@ -43,10 +43,9 @@ class WorkersTorture(PostgresTorture):
         self, home: Path, kills: int, seed: int, server: PostgresServer, workers: int
     ) -> None:
         super().__init__(home, kills, seed, server)
-        self._running: dict[str, anyio.abc.Process] = dict.fromkeys(
-            ["true", *(f"{WORKER}{number}" for number in range(1, workers))]
-        )  # type: ignore[assignment]  # started at once
-        for mode in self._running:
+        self._modes = ["true", *(f"{WORKER}{number}" for number in range(1, workers))]
+        self._running: dict[str, anyio.abc.Process] = {}
+        for mode in self._modes:
             if worker := worker_of(mode):
                 Shift(shift_beside(home, worker)).set(
                     self.platform.random.uniform(-APART_S, APART_S)
@@ -56,7 +55,7 @@ class WorkersTorture(PostgresTorture):
 
     async def kill_all(self) -> None:
         try:
-            for mode in self._running:
+            for mode in self._modes:
                 await self._start_one(mode)
             for _ in range(self.kills):
                 await anyio.sleep(self.platform.random.uniform(0.1, LIVES_S))
@@ -67,7 +66,7 @@ class WorkersTorture(PostgresTorture):
             await self.drain()
         finally:
             with anyio.CancelScope(shield=True):
-                for process in filter(None, self._running.values()):
+                for process in self._running.values():
                     _signal(process, signal.SIGKILL)
                     await process.wait()
 
@@ -85,7 +84,7 @@ class WorkersTorture(PostgresTorture):
 
     async def _strike(self) -> None:
         chance = self.platform.random.random()
-        mode = self.platform.random.choice(list(self._running))
+        mode = self.platform.random.choice(self._modes)
         process = self._running[mode]
         if chance < KILLED:
             self.blows["killed"] += 1

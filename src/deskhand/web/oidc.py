@@ -56,7 +56,7 @@ class Provider:
     def __init__(self, config: SignInConfig, secret: str, net: Net, clock: Clock) -> None:
         self._config = config
         self._secret = secret
-        address = parse_url(config.issuer)
+        address = parse_url(config.issuer)  # checked with the settings
         self._net = net.with_allowed_host(address.host, address.port)
         self._clock = clock
         self._metadata: Metadata | None = None
@@ -96,9 +96,8 @@ class Provider:
             headers["authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
         else:
             form["client_id"] = self._config.client_id
-        url = parse_url((await self._describe()).token_endpoint)
-        body = urlencode(form).encode()
-        answer = await self._send(OutboundRequest(url, headers, "POST", body))
+        url = (await self._describe()).token_endpoint
+        answer = await self._ask(url, headers, urlencode(form).encode())
         if answer.status != 200:
             raise Refused(f"the provider did not accept the sign-in (status {answer.status})")
         try:
@@ -164,8 +163,10 @@ class Provider:
         """The provider's key of that id, or its only one where none is named (OpenID Connect Core
         1.0, section 10.1). Raises Refused."""
         now = self._clock.monotonic()
+        age_s = now - self._keys_at
         is_known = id_ in self._keys or (id_ is None and self._keys)
-        if not is_known and now - self._keys_at >= KEYS_AGAIN_S:
+        # Once an hour in any case: what the provider has taken back is not believed any more.
+        if age_s >= FRESH_S or (not is_known and age_s >= KEYS_AGAIN_S):
             self._keys_at = now
             self._keys = await self._load_keys()
         if id_ is None and len(self._keys) == 1:
@@ -176,7 +177,7 @@ class Provider:
         return self._keys[id_]
 
     async def _load_keys(self) -> dict[str | None, jwt.PyJWK]:
-        answer = await self._send(OutboundRequest(parse_url((await self._describe()).jwks_uri)))
+        answer = await self._ask((await self._describe()).jwks_uri)
         try:
             found = jwt.PyJWKSet.from_dict(msgspec.json.decode(answer.body, type=dict[str, Any]))
         except (msgspec.MsgspecError, RecursionError, jwt.PyJWTError) as error:
@@ -189,8 +190,7 @@ class Provider:
         if self._metadata is not None and now - self._metadata_at < FRESH_S:
             return self._metadata
         issuer = self._config.issuer
-        url = parse_url(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
-        answer = await self._send(OutboundRequest(url))
+        answer = await self._ask(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
         try:
             found = msgspec.json.decode(answer.body, type=Metadata)
         except (msgspec.MsgspecError, RecursionError) as error:
@@ -207,15 +207,23 @@ class Provider:
         self._metadata_at = now
         return found
 
-    async def _send(self, request: OutboundRequest) -> Fetched:
+    async def _ask(
+        self, url: str, headers: Mapping[str, str] | None = None, form: bytes | None = None
+    ) -> Fetched:
+        """With a `form` it is posted. Raises Refused."""
+        method = "GET" if form is None else "POST"
         try:
-            return await self._net.send(request)
+            return await self._net.send(
+                OutboundRequest(parse_url(url), headers or {}, method, form)
+            )
         except NetError as error:
             raise Refused(f"the provider of sign-ins is not reached: {error}") from error
 
 
 def _is_equal(given: object, wanted: str) -> bool:
-    return isinstance(given, str) and hmac.compare_digest(given.encode(), wanted.encode())
+    return isinstance(given, str) and hmac.compare_digest(
+        given.encode(errors="replace"), wanted.encode()
+    )
 
 
 _: type[IdentityProvider] = Provider
