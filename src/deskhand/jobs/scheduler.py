@@ -148,6 +148,7 @@ class JobScheduler:
         except (StoreUnavailable, OSError) as error:
             log.warning("Scheduler paused: %s. Retrying in %d s.", error, round(RETRY_S))
             self._store_version = -1  # what was seen and not done is to be seen again
+            self._scanned_at = None
             return RETRY_S
 
     async def _wait(self, seconds: float) -> None:
@@ -191,9 +192,9 @@ class JobScheduler:
         is_fresh = self._scanned_at is not None and 0 <= now - self._scanned_at < SCAN_INTERVAL_S
         if is_fresh and revision == self._scanned_revision:
             return False
-        self._make_plans(await anyio.to_thread.run_sync(self._files.scan_with_builtins))
-        self._scanned_at = now
+        self._scanned_at = now  # before it is read: a `rescan` from here on asks for another one
         self._scanned_revision = revision
+        self._make_plans(await anyio.to_thread.run_sync(self._files.scan_with_builtins))
         await self._prune_if_due(now)
         return True
 
