@@ -69,6 +69,19 @@ FIRST: tuple[e.AnyEvent, ...] = (
 """A conversation that leaves a trace in every field of it."""
 
 
+async def test_what_a_model_is_shown_no_more_takes_no_room(bench: MakeBench) -> None:
+    b = bench(ScriptedModel(lambda request: say("fine")), [])
+    journal = b.session.journal
+    for _ in range(5):
+        await b.say("hello")
+    heavy = journal.size_bytes
+    journal.encoded.messages["wire", 1, "full"] = b"as it was sent"
+    await b.say(Command("start"))
+    await b.say("hello")
+    assert not journal.encoded.messages and len(journal.encoded.tokens) <= 2
+    assert journal.size_bytes < heavy / 2
+
+
 @pytest.mark.parametrize("name", ["start", "stop"])
 def test_a_new_conversation_begins_with_nothing_of_the_old_one(name: str) -> None:
     after = received(Message("user", (Text("hello", OWNER),)))

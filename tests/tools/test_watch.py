@@ -116,6 +116,22 @@ async def test_the_paths_that_changed(hands: Hands) -> None:
     }
 
 
+async def test_what_is_committed_is_kept_in_memory_no_longer(hands: Hands) -> None:
+    """Not by an agent that writes files and runs nothing either, and none of it knows the others'
+    files."""
+    for number in range(5):
+        await hands(write_file, path=f"f{number}", content="x")
+    shadow = (await hands.context()).reach.shadow
+    assert shadow is not None
+    assert [one.touched for one in shadow.running] == [{f"f{number}"} for number in range(5)]
+    for one in shadow.running:
+        assert one.over_at is not None
+        one.over_at -= 60
+    await hands(write_file, path="last", content="x")
+    assert [one.touched for one in shadow.running] == [{"last"}]
+    assert len(await effects(hands)) == 6
+
+
 async def test_a_command_that_is_stopped_has_still_done_what_it_did(hands: Hands) -> None:
     hands.write("RULES.md", b"mine")
     with anyio.move_on_after(1.5) as scope:

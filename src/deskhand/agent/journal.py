@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ..models.base import Encoded
 from ..policy.information_flow import apply_trust, defang_links, downgrade_label
 from ..types.commit import Change, Choices, Commit, Outgoing, SayPart
-from ..types.events import AnyEvent, Compacted, Recorded
+from ..types.events import AnyEvent, Recorded
 from ..types.identity import OWN_SURFACES, Address
 from ..types.labels import Label
 from .fold import fold
@@ -55,7 +55,6 @@ class Journal:
         self._message_n = 0
         self._messages = 0
         self._weighed = 0
-        self._weighed_at = 0
         self._weight = 0
 
     async def load(self) -> None:
@@ -74,14 +73,10 @@ class Journal:
     def size_bytes(self) -> int:
         """About how much memory this conversation takes. What came since the last time is added."""
         messages = self.state.messages
-        if len(messages) < self._weighed or self.state.compacted_at != self._weighed_at:
-            self._weighed = 0
-            self._weight = 0
         fresh = messages[self._weighed :]
         if fresh:
             self._weight += len(fresh) * MESSAGE_OVERHEAD_BYTES + TEXT_COPIES * len(_encode(fresh))
         self._weighed = len(messages)
-        self._weighed_at = self.state.compacted_at
         return self._weight
 
     @property
@@ -102,19 +97,30 @@ class Journal:
         runtime = self._runtime
         if at is None:
             at = runtime.clock.now()
+        before = self.state.messages
         for each in events:
             event = runtime.secrets.redact_event(each)
             recorded = Recorded(0, self.session, self.state.n + 1, at, event)
             fold(self.state, (recorded,))
             self._pending.append(recorded)
-            if isinstance(event, Compacted):  # the same messages may now read otherwise
-                self.encoded.clear()
+        if self.state.messages is not before:
+            self._forget_messages()
 
     def apply(self, recorded: Recorded) -> None:
         """Fold an event that is on disk already, and show it."""
         self._closed = False
+        before = self.state.messages
         fold(self.state, (recorded,))
+        if self.state.messages is not before:
+            self._forget_messages()
         self._runtime.publisher.publish(self.session, recorded)
+
+    def _forget_messages(self) -> None:
+        """Another conversation began, or a summary was made: what the model sees is another list,
+        so nothing that is known of the one before counts."""
+        self.encoded.clear()
+        self._weighed = 0
+        self._weight = 0
 
     def reopen(self) -> None:
         """Something came in: the store no longer has this session as one at rest."""

@@ -68,15 +68,14 @@ async def change_file_as(
     label, told = labels
     whose = join_private_label(reach.files.roots[0][0], path, label)
 
-    def run_change() -> tuple[str, WatchedFolder, FolderLook, RunningEffect]:
-        where, place = find_watched_folder(reach, path)
+    try:
+        where, place = await anyio.to_thread.run_sync(find_watched_folder, reach, path)
         if why := shut.get(where.real):
             raise ToolError(f"{path!r} was not written, because its folder is {why}")
-        real, looked, one = where.change_file(doer, place, act, whose)
-        return real, where, looked, one
-
-    try:
-        real, where, looked, one = await anyio.to_thread.run_sync(run_change)
+        await commit_owed(reach, where, doer.at)
+        real, looked, one = await anyio.to_thread.run_sync(
+            where.change_file, doer, place, act, whose
+        )
     except OSError as error:
         raise ToolError(
             f"{path!r} was not written, because its previous content could not be saved: "

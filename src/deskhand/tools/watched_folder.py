@@ -236,7 +236,8 @@ class WatchedFolder:
                         each.arm_file(f"{self.real}/{place}", label)
                 changes = self.shadow.scan_paths(self.root, paths)
                 for each in self._running:
-                    each.touched.update(change.path for change in changes)
+                    if each.over_at is None:
+                        each.touched.update(change.path for change in changes)
                 one.add(changes)
                 self.shadow.move_to_blobs(
                     [digest for each in changes if (digest := parse_digest(each.before))]
