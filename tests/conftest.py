@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 from .examples import ALL, examples
 
-settings.register_profile("default", max_examples=examples(100))
+settings.register_profile("default", max_examples=examples(100), deadline=None)
 settings.load_profile("default")
 settings.register_profile(
     "lives",  # each example is the life of a whole Deskhand
