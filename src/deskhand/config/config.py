@@ -58,7 +58,9 @@ from .sections import (
     DeepWorkConfig,
     HeartbeatConfig,
     JobsConfig,
+    TracesConfig,
     check_budgets,
+    check_traces,
 )
 
 ENV_PREFIX = "DESKHAND_"
@@ -183,6 +185,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     jobs: JobsConfig = JobsConfig()
     heartbeat: HeartbeatConfig = HeartbeatConfig()
     backup: BackupConfig = BackupConfig()
+    traces: TracesConfig = TracesConfig()
     channels: dict[str, ChannelConfig] = {}
 
 
@@ -391,6 +394,7 @@ def parse_config(data: Mapping[str, Any], path: Path) -> Config:
         check_reflection(config.reflection)
         check_bindings(config.bindings, config.agents or ("default",))
         check_sign_in(config.web.sign_in)
+        check_traces(config.traces)
     except ConfigError as error:
         raise ConfigError(f"{str(path)!r}: {error}") from error
     except msgspec.ValidationError as error:

@@ -79,6 +79,10 @@ class Home(msgspec.Struct, frozen=True):
         return self.state / "anchor.jsonl"
 
     @property
+    def sent_traces(self) -> Path:
+        return self.state / "sent_traces"
+
+    @property
     def cases(self) -> Path:
         return self.root / "cases"
 

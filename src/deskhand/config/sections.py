@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from ..types.errors import ConfigError
+from ..net.url import parse_url
+from ..types.errors import AddressRefused, ConfigError
 
 HOOK_TIMEOUT_S = 30.0
 
@@ -45,6 +46,16 @@ class BackupConfig(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkno
     schedule: str = "0 3 * * *"
     keep: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 7
     recipient: str = ""
+
+
+class TracesConfig(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Traces for OpenTelemetry. `endpoint` is where the collector takes OTLP over HTTP; '' sends
+    none. `headers_env` is the environment variable with headers for it, as `name=value,name=value`.
+    With `content` they have what tools were called with and how answers begin."""
+
+    endpoint: str = ""
+    headers_env: str = "OTEL_EXPORTER_OTLP_HEADERS"
+    content: bool = False
 
 
 class JobsConfig(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -108,6 +119,16 @@ BUDGET_FIELDS: dict[str, tuple[Literal["tokens", "usd"], BudgetPeriod]] = {
     "usd_per_month": ("usd", "month"),
     "usd": ("usd", "ever"),
 }
+
+
+def check_traces(config: TracesConfig) -> None:
+    """Raises ConfigError for an address that is none."""
+    if not config.endpoint:
+        return
+    try:
+        parse_url(config.endpoint)
+    except AddressRefused as error:
+        raise ConfigError(f"traces.endpoint is {config.endpoint!r}: {error}") from error
 
 
 def check_budgets(budgets: Mapping[str, Budget]) -> None:

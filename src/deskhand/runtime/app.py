@@ -81,6 +81,7 @@ from ..supervision.lock import Holder, hold_lock, read_holder
 from ..supervision.logs import reconfigure_logging
 from ..supervision.restart_command import Restart
 from ..supervision.restart_with_backoff import Child, keep_running
+from ..supervision.trace_export import export_traces
 from ..tools.base import Tool, Tools
 from ..types.clock import Clock, Ids
 from ..types.errors import ConfigError, DeskhandError, StoreError, StoreUnavailable
@@ -514,6 +515,11 @@ class App:
             "sweep", partial(run_sweeping, self.store, self.blobs, clock, self.tool_wiring.clean_up)
         )
         yield Child("anchor", partial(run_anchoring, self.store, home.anchors, clock))
+        if self.settings.config.traces.endpoint:
+            yield Child(
+                "traces",
+                partial(export_traces, self.settings, self.store, self.parts.net, self.redact),
+            )
         if not self.supervised:
             yield Child(
                 "restart",

@@ -68,11 +68,13 @@ class LocalSite:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._group is not None:
-            self._group.cancel_scope.cancel()
-            await self._group.__aexit__(kind, error, trace)
-        if self._listener is not None:
-            await self._listener.aclose()
+        try:
+            if self._group is not None:
+                self._group.cancel_scope.cancel()
+                await self._group.__aexit__(kind, error, trace)
+        finally:
+            if self._listener is not None:
+                await self._listener.aclose()
 
     def url(self, path: str = "/") -> str:
         return f"http://{self.host}:{self.port}{path}"

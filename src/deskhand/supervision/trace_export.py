@@ -1,0 +1,169 @@
+"""Sends what happened to an OpenTelemetry collector: each turn, and each call of a model or of a
+tool, as a span.
+
+It reads the log, and keeps in a file how far it has come. So a turn costs nothing more, whichever
+worker ran it, and what happens while the collector is away is sent when it is back.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from urllib.parse import unquote
+
+import anyio
+
+from ..assembly.trace import Trace, TraceSpan
+from ..config.config import Settings
+from ..config.private_files import write_private_file
+from ..net.client import Net, OutboundRequest
+from ..net.url import parse_url
+from ..store.base import Store
+from ..types.errors import ConfigError, NetError
+from ..types.events import MessageReceived, Recorded
+from ..users.user_cache import OWNER
+from .otlp import encode_spans
+
+log = logging.getLogger(__name__)
+
+EVERY_S = 5.0
+PAGE = 500
+"""So many events are read at once. Each ends one span at most, and what it opens."""
+MAX_TRACED = 1_000
+"""So many conversations with an open turn are kept in memory; the log of another is read again."""
+_NEVER_TAKEN = frozenset({400, 413, 422})
+"""Statuses that say that this body will not be taken later either."""
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""A token of RFC 9110, section 5.6.2."""
+
+
+async def export_traces(
+    settings: Settings, store: Store, net: Net, redact: Callable[[str], str]
+) -> None:
+    """Send to the collector of the settings, for ever. Raises ConfigError, NetError,
+    StoreUnavailable: begin again later, and nothing is lost."""
+    config = settings.config.traces
+    headers = parse_headers(settings.environment.get(config.headers_env, ""), config.headers_env)
+    service = {"service.name": "deskhand", "service.version": version("deskhand")}
+    collector = Collector(config.endpoint, headers, net, service, content=config.content)
+    exporter = TraceExporter(store, collector, redact, settings.home.sent_traces)
+    while True:
+        await exporter.export()
+        await anyio.sleep(EVERY_S)
+
+
+def parse_headers(text: str, name: str) -> dict[str, str]:
+    """Headers as the variables of OpenTelemetry have them: `name=value,name=value`, with values
+    percent-encoded (https://opentelemetry.io/docs/specs/otel/protocol/exporter/).
+
+    Raises ConfigError with the `name` of the variable, without what stands in it.
+    """
+    headers = dict[str, str]()
+    for each in filter(None, map(str.strip, text.split(","))):
+        key, equals, value = each.partition("=")
+        value = unquote(value.strip())
+        if not (
+            equals
+            and _HEADER_NAME.fullmatch(key.strip())
+            and value.isascii()
+            and value.isprintable()
+        ):
+            raise ConfigError(f"{name} must hold headers as name=value,name=value")
+        headers[key.strip().lower()] = value
+    return headers
+
+
+class Collector:
+    """Where spans go. `service` are the attributes of what sends them; with `content` they have
+    what tools were called with and how answers begin."""
+
+    def __init__(
+        self,
+        endpoint: str,
+        headers: Mapping[str, str],
+        net: Net,
+        service: Mapping[str, str],
+        *,
+        content: bool,
+    ) -> None:
+        address = parse_url(endpoint)  # checked with the settings
+        self._url = parse_url(f"{endpoint.rstrip('/')}/v1/traces")
+        self._net = net.with_allowed_host(address.host, address.port)
+        self._headers = {"content-type": "application/json", **headers}
+        self._service = service
+        self._content = content
+
+    async def send(self, spans: Sequence[TraceSpan]) -> None:
+        """Raises NetError while it does not take them. What it will never take is left out."""
+        body = encode_spans(spans, self._service, content=self._content)
+        answer = await self._net.send(OutboundRequest(self._url, self._headers, "POST", body))
+        if answer.status in _NEVER_TAKEN:
+            said = answer.body[:200].decode(errors="replace")
+            log.warning("The collector did not accept %d spans: %s", len(spans), said)
+        elif answer.status >= 300:
+            raise NetError(f"the collector {self._url.origin} answered with status {answer.status}")
+
+
+class TraceExporter:
+    """Belongs to the process that leads. `cursor` is the file with the `seq` up to which everything
+    is sent. Without it, only what happens from now on is sent."""
+
+    def __init__(
+        self, store: Store, collector: Collector, redact: Callable[[str], str], cursor: Path
+    ) -> None:
+        self._store = store
+        self._collector = collector
+        self._redact = redact
+        self._cursor = cursor
+        self._traces: dict[str, Trace] = {}
+        self._seq: int | None = None
+
+    async def export(self) -> None:
+        """Send all that has ended since the last time. Raises NetError, StoreUnavailable: go on
+        with a new exporter, as this one may know more than was sent."""
+        if self._seq is None:
+            self._seq = self._read_cursor()
+        more = True
+        while more:
+            page = await self._store.events_since(OWNER, self._seq, PAGE)
+            more = page.more
+            if not page:
+                return
+            spans = [span for each in page for span in await self._add(each)]
+            if spans:
+                await self._collector.send(spans)
+            self._seq = page[-1].seq
+            write_private_file(self._cursor, str(self._seq))
+
+    def _read_cursor(self) -> int:
+        last = self._store.last_seq()
+        try:
+            return min(int(self._cursor.read_text()), last)
+        except (OSError, ValueError):
+            write_private_file(self._cursor, str(last))
+            return last
+
+    async def _add(self, recorded: Recorded) -> list[TraceSpan]:
+        """What this event ended."""
+        trace = self._traces.get(recorded.session)
+        if trace is None:
+            trace = await self._begin(recorded)
+        spans = list(trace.add(recorded))
+        if any(span.kind == "agent_run" for span in spans):
+            self._traces.pop(recorded.session, None)
+        return spans
+
+    async def _begin(self, recorded: Recorded) -> Trace:
+        """The trace of this conversation as it was before the event."""
+        trace = Trace(self._redact)
+        if not isinstance(recorded.event, MessageReceived) and recorded.n > 1:
+            for earlier in await self._store.events(recorded.session, limit=recorded.n - 1):
+                if earlier.n < recorded.n:  # what was erased is missing
+                    list(trace.add(earlier))
+        while len(self._traces) >= MAX_TRACED:
+            del self._traces[next(iter(self._traces))]
+        self._traces[recorded.session] = trace
+        return trace
