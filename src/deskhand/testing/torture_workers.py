@@ -1,7 +1,9 @@
 """The torture with several workers on one database, whose clocks are apart: each is killed, or
-stopped and let go on, at any moment, and all lose their connections.
+stopped and let go on, at any moment, all lose their connections, and some transactions cannot be
+serialized.
 
 python -m deskhand.testing.torture_workers [--kills 40] [--workers 5] [--seed 1]
+    [--longest-stop 15] [--refused 0]
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from pathlib import Path
 import anyio
 import anyio.abc
 import anyio.to_thread
+import msgspec
 import psycopg
 
 from .clock import Shift
@@ -25,7 +28,8 @@ from .torture_child import WORKER, agents_beside, shift_beside, store_beside, wo
 from .torture_postgres import PostgresTorture
 
 AGENTS = 5
-STOPPED_S = (0.2, 15.0)
+SHORTEST_STOP_S = 0.2
+LONGEST_STOP_S = 15.0
 """How long a process is stopped: beyond 8 s another one takes its place."""
 APART_S = 90.0
 """Their clocks are apart by up to so much."""
@@ -34,15 +38,48 @@ LIVES_S = 1.5
 KILLED, STOPPED, CUT = 0.5, 0.8, 0.95
 """How often a blow kills a process, stops one, cuts all connections; what is left crashes the
 server."""
+REFUSE = """
+CREATE SEQUENCE refused;
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF abs(hashint8(pg_current_xact_id()::text::bigint) % 1000) < {share} THEN
+    PERFORM nextval('refused');
+    RAISE EXCEPTION 'could not serialize access' USING ERRCODE = 'serialization_failure';
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON event DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION refuse();
+CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON inbox DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION refuse();
+"""
+"""The server refuses so many of 1,000 transactions, when they commit events or take something in. A
+sequence counts them, also where all else of the transaction is undone."""
+
+
+class TortureOptions(msgspec.Struct, frozen=True):
+    """`kills` blows, against so many processes. A process is stopped for `longest_stop_s` at most;
+    the share `refused` of the transactions fails."""
+
+    kills: int = 40
+    workers: int = 5
+    seed: int = 1
+    longest_stop_s: float = LONGEST_STOP_S
+    refused: float = 0.0
 
 
 class WorkersTorture(PostgresTorture):
     """One run of it. The first process leads; the others work beside it."""
 
     def __init__(
-        self, home: Path, kills: int, seed: int, server: PostgresServer, workers: int
+        self,
+        home: Path,
+        server: PostgresServer,
+        chosen: TortureOptions,
     ) -> None:
-        super().__init__(home, kills, seed, server)
+        super().__init__(home, chosen.kills, chosen.seed, server)
+        workers = chosen.workers
+        self._chosen = chosen
         self._modes = ["true", *(f"{WORKER}{number}" for number in range(1, workers))]
         self._running: dict[str, anyio.abc.Process] = {}
         for mode in self._modes:
@@ -57,6 +94,8 @@ class WorkersTorture(PostgresTorture):
         try:
             for mode in self._modes:
                 await self._start_one(mode)
+            if self._chosen.refused:
+                await self._refuse_transactions()
             for _ in range(self.kills):
                 await anyio.sleep(self.platform.random.uniform(0.1, LIVES_S))
                 await self._strike()
@@ -69,6 +108,29 @@ class WorkersTorture(PostgresTorture):
                 for process in self._running.values():
                     _signal(process, signal.SIGKILL)
                     await process.wait()
+
+    async def _refuse_transactions(self) -> None:
+        """Begin when the tables are there."""
+        url = store_beside(self.home).read_text()
+        script = REFUSE.format(share=round(1000 * self._chosen.refused))
+        async with await psycopg.AsyncConnection.connect(url) as db:
+            while True:
+                try:
+                    await db.execute(script)
+                except psycopg.errors.UndefinedTable:
+                    await db.rollback()
+                    await anyio.sleep(0.1)
+                else:
+                    return
+
+    async def count_refused(self) -> int:
+        """How many transactions failed by that."""
+        if not self._chosen.refused:
+            return 0
+        url = store_beside(self.home).read_text()
+        async with await psycopg.AsyncConnection.connect(url) as db:
+            found = await (await db.execute("SELECT last_value FROM refused")).fetchone()
+        return found[0] if found else 0
 
     async def _start_one(self, mode: str) -> None:
         command = [sys.executable, "-m", "deskhand.testing.torture_child"]
@@ -93,7 +155,9 @@ class WorkersTorture(PostgresTorture):
         elif chance < STOPPED:
             self.blows["stopped"] += 1
             _signal(process, signal.SIGSTOP)
-            await anyio.sleep(self.platform.random.uniform(*STOPPED_S))
+            await anyio.sleep(
+                self.platform.random.uniform(SHORTEST_STOP_S, self._chosen.longest_stop_s)
+            )
             _signal(process, signal.SIGCONT)
             with anyio.move_on_after(3):
                 await process.wait()
@@ -119,7 +183,7 @@ def _signal(process: anyio.abc.Process, which: signal.Signals) -> None:
         process.send_signal(which)
 
 
-async def torture_workers(kills: int, seed: int, workers: int) -> TortureReport:
+async def torture_workers(chosen: TortureOptions) -> TortureReport:
     """Run it with a home and a server of its own."""
     with (
         tempfile.TemporaryDirectory(prefix="deskhand-torture-") as place,
@@ -130,20 +194,29 @@ async def torture_workers(kills: int, seed: int, workers: int) -> TortureReport:
         home.mkdir()
         store_beside(home).write_text(url)
         agents_beside(home).write_text(str(AGENTS))
-        made = WorkersTorture(home, kills, seed, server, workers)
+        made = WorkersTorture(home, server, chosen)
         made.drain_s = READY_S
         report = await made.run()
-        sys.stdout.write(f"{made.blows}, {made.replaced} replaced\n")
+        refused = await made.count_refused()
+        sys.stdout.write(f"{made.blows}, {made.replaced} replaced, {refused} refused\n")
+        if refused < 10 and chosen.refused:
+            report.faults.append(f"{refused} transactions were refused only")
         return report
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=40)
-    parser.add_argument("--workers", type=int, default=5)
-    parser.add_argument("--seed", type=int, default=1)
-    chosen = parser.parse_args()
-    report = anyio.run(torture_workers, chosen.kills, chosen.seed, chosen.workers)
+    options = TortureOptions()
+    parser.add_argument("--kills", type=int, default=options.kills)
+    parser.add_argument("--workers", type=int, default=options.workers)
+    parser.add_argument("--seed", type=int, default=options.seed)
+    parser.add_argument("--longest-stop", type=float, default=options.longest_stop_s)
+    parser.add_argument("--refused", type=float, default=options.refused)
+    given = parser.parse_args()
+    chosen = TortureOptions(
+        given.kills, given.workers, given.seed, given.longest_stop, given.refused
+    )
+    report = anyio.run(torture_workers, chosen)
     sys.stdout.write(report.show() + "\n")
     sys.exit(0 if report.is_clean else 1)
 
