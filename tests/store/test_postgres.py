@@ -17,6 +17,7 @@ import psycopg
 import pytest
 
 from deskhand.config.statements import load_statements
+from deskhand.store import postgres
 from deskhand.store.postgres import PostgresStore
 from deskhand.store.postgres_schema import load_migrations
 from deskhand.store.queries import last_event_number
@@ -265,8 +266,11 @@ async def test_an_agent_is_driven_by_one_worker(url: str) -> None:
         await store.close()
 
 
-async def test_a_crash_counts_for_what_that_worker_drove(url: str) -> None:
+async def test_a_crash_counts_for_what_that_worker_drove(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of a worker that says nothing any more; what rests until later is not to blame."""
+    monkeypatch.setattr(postgres, "BEAT_S", 60.0)
     first, second, third = (PostgresStore(url) for _ in range(3))
     async with first.lead():
         async with second.work():
