@@ -18,7 +18,7 @@ import pytest
 
 from deskhand.config.statements import load_statements
 from deskhand.store import postgres
-from deskhand.store.postgres import PostgresStore
+from deskhand.store.postgres import LEASE_S, PostgresStore
 from deskhand.store.postgres_schema import load_migrations
 from deskhand.store.queries import last_event_number
 from deskhand.testing.postgres import PostgresServer, running_server
@@ -266,11 +266,20 @@ async def test_an_agent_is_driven_by_one_worker(url: str) -> None:
         await store.close()
 
 
+async def server_is_settled(url: str) -> None:
+    """Nobody is taken for gone in the first seconds of a server."""
+    query = "SELECT now() - pg_postmaster_start_time() > make_interval(secs => %s)"
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as db:
+        while (row := await (await db.execute(query, (LEASE_S,))).fetchone()) is None or not row[0]:
+            await anyio.sleep(0.1)
+
+
 async def test_a_crash_counts_for_what_that_worker_drove(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a worker that says nothing any more; what rests until later is not to blame."""
     monkeypatch.setattr(postgres, "BEAT_S", 60.0)
+    await server_is_settled(url)
     first, second, third = (PostgresStore(url) for _ in range(3))
     async with first.lead():
         async with second.work():
