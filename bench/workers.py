@@ -13,6 +13,8 @@ import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 
@@ -24,7 +26,7 @@ from deskhand.config.config import Config, Home, Settings
 from deskhand.config.statements import load_statements
 from deskhand.runtime.app import Parts, open_app
 from deskhand.store.postgres import PostgresStore
-from deskhand.testing.postgres import open_schema, running_server
+from deskhand.testing.postgres import PostgresServer, open_schema, running_server
 from deskhand.testing.scripted import ScriptedModel
 from deskhand.types.identity import Address, Inbound, Principal, Said
 from deskhand.types.messages import Message, Text
@@ -81,8 +83,10 @@ def count_ended(db: psycopg.Connection[tuple[int]]) -> int:
     return row[0] if row else 0
 
 
-def measure(workers: int, turns: int) -> tuple[float, float]:
-    """Turns a second, and the CPU of the workers for each, in milliseconds."""
+@contextmanager
+def running(workers: int) -> Iterator[tuple[PostgresServer, str, list[subprocess.Popen[bytes]]]]:
+    """So many workers on a database of their own, which have shared the agents out; they are killed
+    in the end."""
     with (
         tempfile.TemporaryDirectory(prefix="deskhand-bench-") as place,
         running_server(durable=True) as server,
@@ -99,17 +103,26 @@ def measure(workers: int, turns: int) -> tuple[float, float]:
                 shared = "SELECT count(DISTINCT worker) FROM lease WHERE duty LIKE 'agent/%'"
                 while (row := db.execute(shared).fetchone()) is None or row[0] < workers:
                     anyio.run(anyio.sleep, 0.2)
-                began = monotonic()
-                anyio.run(put, url, 0, turns)
-                while count_ended(db) < turns:
-                    anyio.run(anyio.sleep, 0.05)
-                took = monotonic() - began
+            yield server, url, children
         finally:
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
             for child in children:
                 child.kill()
                 child.wait()
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+
+
+def measure(workers: int, turns: int) -> tuple[float, float]:
+    """Turns a second, and the CPU of the workers for each, in milliseconds."""
+    with running(workers) as (_, url, children), psycopg.connect(url, autocommit=True) as db:
+        began = monotonic()
+        anyio.run(put, url, 0, turns)
+        while count_ended(db) < turns:
+            anyio.run(anyio.sleep, 0.05)
+        took = monotonic() - began
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        for child in children:
+            child.kill()
+            child.wait()
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = sum(getattr(after, key) - getattr(before, key) for key in ("ru_utime", "ru_stime"))
     return turns / took, 1_000 * used / turns
 

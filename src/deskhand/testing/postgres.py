@@ -52,6 +52,11 @@ class PostgresServer:
         """Where clients reach it."""
         return self._folder / ".s.PGSQL.5432"
 
+    @property
+    def process_id(self) -> int:
+        """Of the process that starts all others, while it runs."""
+        return int((self._data / "postmaster.pid").read_text().split()[0])
+
     def create(self) -> None:
         """Make the files of a new server."""
         if os.geteuid() == 0:
