@@ -24,12 +24,26 @@ CALLBACK = f"{PATH}/callback"
 LASTS_S = 600
 REFUSED_PAGE = """<!doctype html>
 <html lang="en">
+<head>
 <meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>Not signed in</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Not signed in · Deskhand</title>
+<link rel="icon" href="/icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="/css/tokens.css">
+<link rel="stylesheet" href="/css/shell.css">
+<script src="/js/boot.js"></script>
+</head>
+<body>
+<main class="gate">
+<div class="card">
+<img src="/icon.svg" alt="" width="48" height="48">
 <h1>Not signed in</h1>
-<p>{reason}</p>
-<p><a href="/">Back to the page</a></p>
+<p role="alert">{reason}</p>
+<a class="btn" href="/">Back</a>
+</div>
+</main>
+</body>
 </html>
 """
 

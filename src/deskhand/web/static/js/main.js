@@ -58,11 +58,17 @@ function Login() {
         <img src="/icon.svg" alt="" width="48" height="48" />
         <h1>Sign in to Deskhand</h1>
         ${
-          provider &&
-          html`<a class="btn primary" href="/auth/sign-in">Sign in with ${provider}</a>
-            <p>Or, at the machine it runs on:</p>`
+          provider
+            ? html`<a class="btn main" href="/auth/sign-in">Sign in with ${provider}</a>
+              <p>
+                You can also sign in with a link. In a terminal on the machine where Deskhand runs,
+                type
+              </p>`
+            : html`<p>
+                This page belongs to the person at the machine it runs on. In a terminal there,
+                type
+              </p>`
         }
-        <p>This page belongs to the person at the machine it runs on. In a terminal there, type</p>
         <pre class="command">deskhand login</pre>
         <p>and open the link that it prints. The link works once, for ten minutes.</p>
         ${problem.value && html`<p class="said" role="alert">${problem.value.text}</p>`}
