@@ -16,10 +16,11 @@ import pytest
 
 from deskhand.store.blobs import Blobs
 from deskhand.tools import tree
+from deskhand.tools.base import Done
 from deskhand.tools.file_snapshots import FileSnapshots, UndoConfig
 from deskhand.tools.files import write_file
 from deskhand.tools.shell import shell
-from deskhand.tools.watch import FileWatch
+from deskhand.tools.watch import MAX_REMEMBERED, FileWatch
 from deskhand.workspace.scope import SandboxProvider
 
 from .conftest import Hands
@@ -119,17 +120,24 @@ async def test_the_paths_that_changed(hands: Hands) -> None:
 async def test_what_is_committed_is_kept_in_memory_no_longer(hands: Hands) -> None:
     """Not by an agent that writes files and runs nothing either, and none of it knows the others'
     files."""
-    for number in range(5):
+    for number in range(MAX_REMEMBERED):
         await hands(write_file, path=f"f{number}", content="x")
-    shadow = (await hands.context()).reach.shadow
+    context = await hands.context()
+    shadow = context.reach.shadow
     assert shadow is not None
-    assert [one.touched for one in shadow.running] == [{f"f{number}"} for number in range(5)]
+    assert [one.touched for one in shadow.running] == [
+        {f"f{number}"} for number in range(MAX_REMEMBERED)
+    ]
+    lost = await hands.outcome(write_file, {"path": "lost", "content": "x"})
+    assert isinstance(lost, Done), "its rows are not committed"
     for one in shadow.running:
         assert one.over_at is not None
         one.over_at -= 60
     await hands(write_file, path="last", content="x")
-    assert [one.touched for one in shadow.running] == [{"last"}]
-    assert len(await effects(hands)) == 6
+    assert [one.touched for one in shadow.running] == [{"lost"}, {"last"}]
+    assert len(await effects(hands)) == MAX_REMEMBERED + 1
+    await hands(shell, command="true")
+    assert len(await effects(hands)) == MAX_REMEMBERED + 2, "a command commits what is owed"
 
 
 async def test_a_command_that_is_stopped_has_still_done_what_it_did(hands: Hands) -> None:
@@ -149,7 +157,8 @@ from tests.tools.conftest import Hands
 from deskhand.workspace.scope import SandboxProvider
 from deskhand.tools.files import write_file
 from deskhand.tools.shell import shell
-from deskhand.tools.watch import FileWatch
+from deskhand.tools.base import Done
+from deskhand.tools.watch import MAX_REMEMBERED, FileWatch
 
 async def main():
     hands = Hands(Path(sys.argv[1]), SandboxProvider())

@@ -52,10 +52,8 @@ class WriteConnection(Protocol):
         """What jobs get. Another one after a connection was lost."""
         ...
 
-    def begin(self, *, careful: bool = False) -> None:
-        """Begin a transaction that no other process can write beside. Waits for those before. Where
-        it is `careful`, each statement raises its own errors; else a later one, or the commit, may
-        raise them."""
+    def begin(self) -> None:
+        """Begin a transaction that no other process can write beside. Waits for those before."""
         ...
 
     def commit(self) -> None:

@@ -34,15 +34,13 @@ from .writer import Writer
 log = logging.getLogger(__name__)
 
 LOCK = "hashtext('deskhand'), hashtext(current_schema())"
-LOCK_AND_TELL = f"SELECT pg_advisory_xact_lock({LOCK}), pg_notify($1, $2)"
-"""The others hear of it when it is committed."""
-NOTE_WRITER = (
-    "INSERT INTO writer(id, n) VALUES($1, $2) "
-    "ON CONFLICT(id) DO UPDATE SET n = excluded.n, at = now() "
-    "RETURNING $3 = '' OR EXISTS(SELECT 1 FROM worker WHERE id = $3)"
+BEGIN = (
+    f"BEGIN; SELECT pg_advisory_xact_lock({LOCK}); NOTIFY {{channel}}, '{{id}}'; "
+    "INSERT INTO writer(id, n) VALUES('{id}', {n}) "
+    "ON CONFLICT(id) DO UPDATE SET n = excluded.n, at = now(); "
+    "SELECT EXISTS(SELECT 1 FROM worker WHERE id = '{worker}')"
 )
-"""Which transaction is the last one of this connection, and whether its worker may still write."""
-LAST_WRITTEN = "SELECT n FROM writer WHERE id = $1"
+"""The others hear of it when it is committed."""
 FORGET_WRITERS = "DELETE FROM writer WHERE at < now() - interval '30 days'"
 RECONNECT_S = 30.0
 """For so long a connection that was lost is made anew."""
@@ -62,99 +60,46 @@ PAUSES_S = (0.05, 0.1, 0.2, 0.5, 1.0)
 
 
 class _Executor:
-    """Implements `StatementRunner` on a connection of psycopg. Statements are sent without waiting
-    for what comes of them, until somebody asks: over a network, waiting is what a transaction
-    spends its time with, and others wait for it to end. Where it is `careful`, each statement
-    raises its own errors; else they are raised by whoever asks next."""
+    """Implements `StatementRunner` on one of psycopg."""
 
     def __init__(self, db: psycopg.Connection[Row]) -> None:
         self.db = db
-        self.careful = False
-        self.fence: _Rows | None = None
-        """Tells whether this process may still write, where nobody has looked yet."""
-        self._context = db.pipeline()
-        self._pipeline = self._context.__enter__()
         self._cursor = db.cursor(binary=True)
-        self._unsettled = False
-        self._uncounted: list[psycopg.Cursor[Row]] = []
         self._total = 0
 
-    def execute(self, statement: str, args: Args = ()) -> _Rows:
+    def execute(self, statement: str, args: Args = ()) -> psycopg.Cursor[Row]:
         self._cursor = cursor = self.db.cursor(binary=True)
         cursor.execute(statement, args)
-        if not statement.startswith("SELECT"):
-            self._uncounted.append(cursor)
-        self._unsettled = True
-        if self.careful:
-            self.settle()
-        return _Rows(cursor, self)
-
-    def control(self, statement: str) -> None:
-        """A statement about the transaction."""
-        self.db.execute(statement, prepare=False)
-        self._unsettled = True
-        if self.careful:
-            self.settle()
-
-    def settle(self) -> None:
-        """Wait until everything is done that was sent. Raises the first error of it, or NotLeading
-        where another process drives now."""
-        if not self._unsettled:
-            return
-        uncounted = self._uncounted
-        fence = self.fence
-        self._unsettled = False
-        self._uncounted = []
-        self.fence = None
-        self._pipeline.sync()
-        for cursor in uncounted:
+        if cursor.description is None:
             self._total += max(cursor.rowcount, 0)
-        if fence is not None and (row := fence.fetchone()) is not None and not row[0]:
-            raise NotLeading("another process drives now, so this one writes nothing any more")
-
-    def forget(self) -> None:
-        """Nobody asks for what was sent before."""
-        self._unsettled = True
-        with suppress(psycopg.Error, NotLeading):
-            self.settle()
+            # It cannot be asked for rows, where SQLite gives none.
+            return _NO_ROWS  # type: ignore[return-value]  # all that is asked of it
+        if not statement.startswith("SELECT"):
+            self._total += max(cursor.rowcount, 0)
+        return cursor
 
     def changes(self) -> int:
-        self.settle()
         return max(self._cursor.rowcount, 0)
 
     def total_changes(self) -> int:
-        self.settle()
         return self._total
 
     def last_insert_rowid(self) -> int:
-        self.settle()
         row = self._cursor.fetchone()
         if row is None:
             raise StoreCorrupt("the number of a new row is missing")
         return int(row[0])
 
-    def close(self) -> None:
-        with suppress(psycopg.Error):
-            self._context.__exit__(None, None, None)
-        self.db.close()
 
-
-class _Rows:
-    """What a statement gives; as with SQLite none where it gives no rows."""
-
-    __slots__ = ("_cursor", "_executor")
-
-    def __init__(self, cursor: psycopg.Cursor[Row], executor: _Executor) -> None:
-        self._cursor = cursor
-        self._executor = executor
-
-    def fetchone(self) -> Row | None:
-        self._executor.settle()
-        return self._cursor.fetchone() if self._cursor.description is not None else None
+class _NoRows:
+    def fetchone(self) -> None:
+        return None
 
     def fetchall(self) -> list[Row]:
-        self._executor.settle()
-        return self._cursor.fetchall() if self._cursor.description is not None else []
+        return []
+
+
+_NO_ROWS = _NoRows()
 
 
 class PostgresWriteConnection:
@@ -169,7 +114,7 @@ class PostgresWriteConnection:
         self.worker = ""
         """While this process works: its row, without which it may write nothing."""
         with self.errors():
-            self._executor.execute(FORGET_WRITERS).fetchall()
+            self._db.execute(FORGET_WRITERS)
             self.channel = channel_name(self._db)
 
     @property
@@ -180,26 +125,22 @@ class PostgresWriteConnection:
     def _db(self) -> psycopg.Connection[Row]:
         return self._executor.db
 
-    def begin(self, *, careful: bool = False) -> None:
+    def begin(self) -> None:
         if self._db.broken or self._db.closed:
             self._reconnect()
         self._n += 1
-        executor = self._executor
-        executor.careful = False
-        executor.control("BEGIN")
-        executor.execute(LOCK_AND_TELL, (self.channel, self.id))
-        executor.fence = executor.execute(NOTE_WRITER, (self.id, self._n, self.worker))
-        if careful:
-            executor.settle()
-            executor.careful = True
+        begin = BEGIN.format(n=self._n, id=self.id, channel=self.channel, worker=self.worker)
+        cursor = self._db.execute(begin, prepare=False)
+        while cursor.nextset():
+            pass
+        row = cursor.fetchone()
+        if self.worker and not (row is not None and row[0]):
+            self.rollback()
+            raise NotLeading("another process drives now, so this one writes nothing any more")
 
     def commit(self) -> None:
-        executor = self._executor
-        if executor.fence is not None:
-            executor.settle()
         try:
-            executor.control("COMMIT")
-            executor.settle()
+            self._db.execute("COMMIT", prepare=False)
         except psycopg.OperationalError as error:
             if not self._was_committed():
                 raise TransactionLost(first_line(error)) from error
@@ -211,9 +152,8 @@ class PostgresWriteConnection:
         while True:
             try:
                 self._reconnect()
-                self._executor.control(f"SELECT pg_advisory_xact_lock({LOCK})")
-                self._executor.settle()
-                row = self._executor.execute(LAST_WRITTEN, (self.id,)).fetchone()
+                self._db.execute(f"SELECT pg_advisory_xact_lock({LOCK})")
+                row = self._db.execute("SELECT n FROM writer WHERE id = $1", (self.id,)).fetchone()
                 return row is not None and row[0] == self._n
             except psycopg.OperationalError:
                 pass
@@ -224,7 +164,7 @@ class PostgresWriteConnection:
             sleep(PAUSES_S[0])
 
     def _reconnect(self) -> None:
-        self._executor.close()
+        self._db.close()
         give_up = monotonic() + RECONNECT_S
         failures = 0
         while True:
@@ -238,22 +178,18 @@ class PostgresWriteConnection:
                 failures += 1
 
     def rollback(self) -> None:
-        executor = self._executor
-        executor.forget()
-        executor.careful = False
         status = self._db.info.transaction_status
         if status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
-            executor.control("ROLLBACK")
-            executor.settle()
+            self._db.execute("ROLLBACK", prepare=False)
 
     def savepoint(self) -> None:
-        self._executor.control("SAVEPOINT job")
+        self._db.execute("SAVEPOINT job", prepare=False)
 
     def roll_back_to_savepoint(self) -> None:
-        self._executor.control("ROLLBACK TO job")
+        self._db.execute("ROLLBACK TO job", prepare=False)
 
     def release_savepoint(self) -> None:
-        self._executor.control("RELEASE job")
+        self._db.execute("RELEASE job", prepare=False)
 
     def is_job_error(self, error: Exception) -> bool:
         at_fault = (psycopg.DataError, psycopg.IntegrityError, psycopg.ProgrammingError)
@@ -267,8 +203,8 @@ class PostgresWriteConnection:
 
     def close(self) -> None:
         with suppress(psycopg.Error):
-            self._executor.execute("DELETE FROM writer WHERE id = $1", (self.id,)).fetchall()
-        self._executor.close()
+            self._db.execute("DELETE FROM writer WHERE id = $1", (self.id,))
+        self._db.close()
 
 
 class _PostgresReader:

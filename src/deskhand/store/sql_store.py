@@ -197,9 +197,8 @@ class SqlStore(ReadQueries):
             tag = event_kind(event)
             head = next_hash(head, (session, n, at, tag), content_digest(salt, body))
             db.execute(self._sql["event_insert"], (session, n, at, tag, body, salt, head))
-            if event is commit.events[-1]:
-                seq = db.last_insert_rowid()
-            project.apply_event(db, self._sql, Recorded(0, session, n, at, event), body)
+            seq = db.last_insert_rowid()
+            project.apply_event(db, self._sql, Recorded(seq, session, n, at, event), body)
         return n, seq
 
     async def change(self, changes: Sequence[Change]) -> list[int]:

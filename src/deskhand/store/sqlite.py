@@ -64,7 +64,7 @@ class SqliteWriteConnection:
     def connection(self) -> StatementRunner:
         return self._db
 
-    def begin(self, *, careful: bool = False) -> None:
+    def begin(self) -> None:
         """However long another process holds the lock, within reason. Nobody waits longer for
         less."""
         give_up = monotonic() + BUSY_TIMEOUT_S

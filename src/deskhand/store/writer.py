@@ -136,25 +136,15 @@ class Writer:
     def _attempt(self, batch: list[_Job[object]]) -> None:
         try:
             self._db.begin()
-            is_done = all(map(self._run_job, batch))
-            if is_done and self._commit():
-                return
-            self._db.rollback()
-            if is_done or len(batch) > 1:
-                self._run_each(batch)
+            if all(map(self._run_job, batch)):
+                self._db.commit()
+            else:
+                self._db.rollback()
+                if len(batch) > 1:
+                    self._run_each(batch)
         except BaseException:
             self._db.rollback()
             raise
-
-    def _commit(self) -> bool:
-        """Commit. Returns False where a job is at fault, and this did not say which."""
-        try:
-            self._db.commit()
-        except Exception as error:
-            if self._db.is_database_error(error) and self._db.is_job_error(error):
-                return False
-            raise
-        return True
 
     def _answer(self, batch: list[_Job[object]]) -> None:
         """Tell each caller, in its own event loop, what became of its job."""
@@ -171,7 +161,7 @@ class Writer:
     def _run_each(self, batch: list[_Job[object]]) -> None:
         """Run a batch in which one failed once more, so that a failure takes back only its own
         rows. It is rare, and two statements for each job are not."""
-        self._db.begin(careful=True)
+        self._db.begin()
         for job in batch:
             self._db.savepoint()
             if not self._run_job(job):

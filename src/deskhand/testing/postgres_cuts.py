@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-COMMIT = b"\x00COMMIT\x00"
-"""In the message `Parse` that asks for it, behind the empty name of the statement: see "Message
-Formats" in the manual."""
+COMMIT = b"Q\x00\x00\x00\x0bCOMMIT\x00"
+"""The message that asks for it, as the protocol has it: see "Message Formats" in the manual."""
 BUFFER = 65_536
 
 

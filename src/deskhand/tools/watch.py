@@ -40,6 +40,9 @@ from .watched_folder import (
 )
 from .written import explain_read_only, list_read_only, list_writable, make_review_rows
 
+MAX_REMEMBERED = 16
+"""So many effects may stay in memory before an agent that only writes files forgets those that are
+committed."""
 NO_FOLDERS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -68,14 +71,15 @@ async def change_file_as(
     label, told = labels
     whose = join_private_label(reach.files.roots[0][0], path, label)
 
-    try:
-        where, place = await anyio.to_thread.run_sync(find_watched_folder, reach, path)
+    def run_change() -> tuple[str, WatchedFolder, FolderLook, RunningEffect]:
+        where, place = find_watched_folder(reach, path)
         if why := shut.get(where.real):
             raise ToolError(f"{path!r} was not written, because its folder is {why}")
-        await commit_owed(reach, where, doer.at)
-        real, looked, one = await anyio.to_thread.run_sync(
-            where.change_file, doer, place, act, whose
-        )
+        real, looked, one = where.change_file(doer, place, act, whose)
+        return real, where, looked, one
+
+    try:
+        real, where, looked, one = await anyio.to_thread.run_sync(run_change)
     except OSError as error:
         raise ToolError(
             f"{path!r} was not written, because its previous content could not be saved: "
@@ -89,9 +93,18 @@ async def change_file_as(
             if rows := (*marked, *mark_effect_by(doer, told)):
                 await reach.shadow.commit((*looked.rows, *rows))
     where.release(one)
+    if len(where.shadow.running) > MAX_REMEMBERED:
+        await _forget_committed(reach, where, doer.at)
     review = _review_rows(where, doer, looked, join_labels((told, label)))
     _note_unreported(reach, doer, review)
     return (*looked.rows, *review)
+
+
+async def _forget_committed(reach: ToolScope, where: WatchedFolder, now: float) -> None:
+    """Forget what is over and committed. The next command looks after what is owed."""
+    for one in await anyio.to_thread.run_sync(where.list_owed, now):
+        if one.marked and await find_entry_number(reach.reader, one.by.key) is not None:
+            await anyio.to_thread.run_sync(where.mark_committed, one)
 
 
 def _review_rows(
