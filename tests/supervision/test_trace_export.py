@@ -18,17 +18,23 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from deskhand.config.config import Config, Home, Settings
-from deskhand.config.sections import TracesConfig, check_traces
+from deskhand.config.sections import TracesConfig, check_traces, parse_headers
+from deskhand.config.statements import load_statements
 from deskhand.models.base import Request
 from deskhand.runtime.app import App, Parts, open_app
+from deskhand.secrets.redaction import Redactor
+from deskhand.store.sqlite import SqliteStore
 from deskhand.supervision import trace_export
-from deskhand.supervision.trace_export import Collector, TraceExporter, parse_headers
+from deskhand.supervision.trace_export import Collector, TraceExporter
+from deskhand.testing.bench import ANN, PLACE, said
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.site import LocalSite
+from deskhand.types.commit import Commit
 from deskhand.types.errors import ConfigError, NetError
+from deskhand.types.events import MessageReceived, ModelReplied, TurnEnded
 from deskhand.types.identity import Principal
-from deskhand.types.messages import Message, ToolCall
+from deskhand.types.messages import Message, ToolCall, Usage
 
 SECRET_WORD = "canary"
 HEADERS = "authorization=Bearer%20x"
@@ -45,6 +51,14 @@ def use_tools(request: Request) -> Message:
         for name in (f"{SECRET_WORD}.txt", "missing.txt")
     ]
     return say("", *calls)
+
+
+def received(number: int) -> MessageReceived:
+    return MessageReceived(number, ANN, PLACE, said(f"word {number}").message, str(number))
+
+
+def replied() -> ModelReplied:
+    return ModelReplied(say("word " * 3_000), "scripted/x", "stop", Usage())
 
 
 class Desk:
@@ -122,7 +136,8 @@ def attributes_of(carrier: Any) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace_export, "EVERY_S", 0.05)
+    monkeypatch.setattr(trace_export, "PAGE", 3)
+    monkeypatch.setattr(trace_export, "EXPORT_EVERY_S", 0.05)
 
 
 async def test_a_turn_is_a_tree_of_spans(tmp_path: Path) -> None:
@@ -183,7 +198,7 @@ async def test_what_happens_while_the_collector_is_away_is_sent_later(tmp_path: 
             site.page(PATH, b"busy", 503)
             site.requests.clear()
             await desk.say(2)
-            await desk.until(lambda: b"invoke_agent" in b"".join(desk.bodies()))
+            await desk.until(desk.bodies)
         site.page(PATH, b"{}")
         site.requests.clear()
         again = Desk(home, site)
@@ -219,6 +234,29 @@ async def test_a_turn_that_was_open_at_a_restart_is_one_trace(tmp_path: Path) ->
                 assert cursor.read_text() == str(app.store.last_seq())
 
 
+async def test_a_message_to_an_open_turn_begins_none(tmp_path: Path) -> None:
+    """Also where the exporter begins right before it, in a log of several pages."""
+    async with LocalSite() as site:
+        site.page(PATH, b"{}")
+        store = SqliteStore(tmp_path / "log.db", load_statements())
+        cursor = tmp_path / "cursor"
+        cursor.write_text("0")
+        collector = Collector(site.url(), {}, site.net(), SERVICE, content=False)
+        turn = (received(1), replied(), received(2), replied(), TurnEnded("done", (1, 2)))
+        for number in range(0, 15, len(turn)):
+            await store.commit(Commit("default/x:1", number + 1, 1.0, turn))
+        await TraceExporter(store, collector, str, cursor).export()
+        whole = {span.span_id: span for span in read_spans(*[each.body for each in site.requests])}
+        assert len(whole) == 9
+        for at in range(1, 15):
+            site.requests.clear()
+            cursor.write_text(str(at))
+            await TraceExporter(store, collector, str, cursor).export()
+            for span in read_spans(*[each.body for each in site.requests]):
+                assert whole[span.span_id] == span
+        await store.close()
+
+
 async def test_what_a_collector_never_takes_does_not_stop_the_rest(tmp_path: Path) -> None:
     async with LocalSite() as site:
         site.page(PATH, b"what is that", 400)
@@ -243,6 +281,13 @@ async def test_a_collector_that_refuses_us_is_told_in_the_status(tmp_path: Path)
                 )[0].last_error:
                     await anyio.sleep(0.01)
     assert "answered with status 401" in said[0].last_error
+
+
+def test_the_key_of_the_collector_is_a_secret(tmp_path: Path) -> None:
+    config = msgspec.convert({"traces": {"headers_env": "COLLECTOR"}}, Config)
+    given = {"COLLECTOR": "authorization=Bearer%20abcdef0123456789"}
+    hide = Redactor(Settings(Home(tmp_path), config, (), given))
+    assert "abcdef" not in hide("I sent abcdef0123456789 to the collector")
 
 
 @pytest.mark.parametrize(

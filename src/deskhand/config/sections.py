@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Annotated, Literal
+from urllib.parse import unquote
 
 import msgspec
 
@@ -13,6 +14,8 @@ from ..net.url import parse_url
 from ..types.errors import AddressRefused, ConfigError
 
 HOOK_TIMEOUT_S = 30.0
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""A token of RFC 9110, section 5.6.2."""
 
 
 class MqttConfig(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -51,7 +54,8 @@ class BackupConfig(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkno
 class TracesConfig(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """Traces for OpenTelemetry. `endpoint` is where the collector takes OTLP over HTTP; '' sends
     none. `headers_env` is the environment variable with headers for it, as `name=value,name=value`.
-    With `content` they have what tools were called with and how answers begin."""
+    With `content` they have what tools were called with, and how results and answers
+    begin."""
 
     endpoint: str = ""
     headers_env: str = "OTEL_EXPORTER_OTLP_HEADERS"
@@ -119,6 +123,27 @@ BUDGET_FIELDS: dict[str, tuple[Literal["tokens", "usd"], BudgetPeriod]] = {
     "usd_per_month": ("usd", "month"),
     "usd": ("usd", "ever"),
 }
+
+
+def parse_headers(text: str, name: str) -> dict[str, str]:
+    """Headers as the variables of OpenTelemetry have them: `name=value,name=value`, with values
+    percent-encoded (https://opentelemetry.io/docs/specs/otel/protocol/exporter/).
+
+    Raises ConfigError with the `name` of the variable, without what stands in it.
+    """
+    headers = dict[str, str]()
+    for each in filter(None, map(str.strip, text.split(","))):
+        key, equals, value = each.partition("=")
+        value = unquote(value.strip())
+        if not (
+            equals
+            and _HEADER_NAME.fullmatch(key.strip())
+            and value.isascii()
+            and value.isprintable()
+        ):
+            raise ConfigError(f"{name} must hold headers as name=value,name=value")
+        headers[key.strip().lower()] = value
+    return headers
 
 
 def check_traces(config: TracesConfig) -> None:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 
 from ..config.config import Settings
+from ..config.sections import parse_headers
+from ..types.errors import ConfigError
 from ..types.secret_search import SecretSearch, SecretStream
 from ..types.secrets import MIN_SECRET_CHARS, format_handle
 from .keyring import Keyring
@@ -25,13 +27,26 @@ def find_environment_secrets(environment: Mapping[str, str]) -> dict[str, str]:
 
 def find_configured_secrets(settings: Settings) -> dict[str, str]:
     """The same, and what the configuration says of where keys of providers are."""
-    named = [provider.key_env for provider in settings.config.providers.values()]
+    config = settings.config
+    named = [provider.key_env for provider in config.providers.values()]
+    named.append(config.web.sign_in.secret_env)
     values = {
         value: name
         for name in named
         if len(value := settings.environment.get(name, "")) >= MIN_SECRET_CHARS
     }
-    return {**find_environment_secrets(settings.environment), **values}
+    return {**find_environment_secrets(settings.environment), **values, **_header_secrets(settings)}
+
+
+def _header_secrets(settings: Settings) -> dict[str, str]:
+    """The keys in headers for the collector of traces, also behind a word such as `Bearer`."""
+    name = settings.config.traces.headers_env
+    try:
+        headers = parse_headers(settings.environment.get(name, ""), name)
+    except ConfigError:
+        return {}
+    parts = [part for value in headers.values() for part in (value, value.rpartition(" ")[2])]
+    return {part: name for part in parts if len(part) >= MIN_SECRET_CHARS}
 
 
 def open_secrets(settings: Settings) -> Secrets:

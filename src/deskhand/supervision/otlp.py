@@ -115,10 +115,8 @@ def _failure_of(span: TraceSpan) -> str:
 
 def _content_of(span: TraceSpan) -> dict[str, str]:
     if span.kind == "tool_call":
-        return {
-            "gen_ai.tool.call.arguments": span.detail,
-            "gen_ai.tool.call.result": span.preview,
-        }
+        called = {"gen_ai.tool.call.arguments": span.detail} if span.status == "ok" else {}
+        return {**called, "gen_ai.tool.call.result": span.preview}
     return {"deskhand.answer": span.preview} if span.preview else {}
 
 

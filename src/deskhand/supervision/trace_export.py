@@ -8,36 +8,34 @@ worker ran it, and what happens while the collector is away is sent when it is b
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from urllib.parse import unquote
 
 import anyio
+import anyio.lowlevel
 
 from ..assembly.trace import Trace, TraceSpan
 from ..config.config import Settings
 from ..config.private_files import write_private_file
+from ..config.sections import parse_headers
 from ..net.client import Net, OutboundRequest
 from ..net.url import parse_url
 from ..store.base import Store
-from ..types.errors import ConfigError, NetError
-from ..types.events import MessageReceived, Recorded
+from ..types.errors import NetError
+from ..types.events import Recorded
 from ..users.user_cache import OWNER
 from .otlp import encode_spans
 
 log = logging.getLogger(__name__)
 
-EVERY_S = 5.0
+EXPORT_EVERY_S = 5.0
 PAGE = 500
 """So many events are read at once. Each ends one span at most, and what it opens."""
 MAX_TRACED = 1_000
-"""So many conversations with an open turn are kept in memory; the log of another is read again."""
-_NEVER_TAKEN = frozenset({400, 413, 422})
+"""So many conversations are remembered; the log of another is read again."""
+_REFUSED_FOR_GOOD = frozenset({400, 413, 422})
 """Statuses that say that this body will not be taken later either."""
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-"""A token of RFC 9110, section 5.6.2."""
 
 
 async def export_traces(
@@ -49,31 +47,12 @@ async def export_traces(
     headers = parse_headers(settings.environment.get(config.headers_env, ""), config.headers_env)
     service = {"service.name": "deskhand", "service.version": version("deskhand")}
     collector = Collector(config.endpoint, headers, net, service, content=config.content)
-    exporter = TraceExporter(store, collector, redact, settings.home.sent_traces)
+    # Without content no text leaves, so none needs to be searched for secrets.
+    hide = redact if config.content else str
+    exporter = TraceExporter(store, collector, hide, settings.home.sent_traces)
     while True:
         await exporter.export()
-        await anyio.sleep(EVERY_S)
-
-
-def parse_headers(text: str, name: str) -> dict[str, str]:
-    """Headers as the variables of OpenTelemetry have them: `name=value,name=value`, with values
-    percent-encoded (https://opentelemetry.io/docs/specs/otel/protocol/exporter/).
-
-    Raises ConfigError with the `name` of the variable, without what stands in it.
-    """
-    headers = dict[str, str]()
-    for each in filter(None, map(str.strip, text.split(","))):
-        key, equals, value = each.partition("=")
-        value = unquote(value.strip())
-        if not (
-            equals
-            and _HEADER_NAME.fullmatch(key.strip())
-            and value.isascii()
-            and value.isprintable()
-        ):
-            raise ConfigError(f"{name} must hold headers as name=value,name=value")
-        headers[key.strip().lower()] = value
-    return headers
+        await anyio.sleep(EXPORT_EVERY_S)
 
 
 class Collector:
@@ -97,12 +76,17 @@ class Collector:
         self._content = content
 
     async def send(self, spans: Sequence[TraceSpan]) -> None:
-        """Raises NetError while it does not take them. What it will never take is left out."""
+        """Raises NetError while it does not take them. A span that it will never take is left out,
+        and the others are sent."""
         body = encode_spans(spans, self._service, content=self._content)
         answer = await self._net.send(OutboundRequest(self._url, self._headers, "POST", body))
-        if answer.status in _NEVER_TAKEN:
+        if answer.status in _REFUSED_FOR_GOOD and len(spans) > 1:
+            half = len(spans) // 2
+            await self.send(spans[:half])
+            await self.send(spans[half:])
+        elif answer.status in _REFUSED_FOR_GOOD:
             said = answer.body[:200].decode(errors="replace")
-            log.warning("The collector did not accept %d spans: %s", len(spans), said)
+            log.warning("The collector did not accept the span of %s: %s", spans[0].name, said)
         elif answer.status >= 300:
             raise NetError(f"the collector {self._url.origin} answered with status {answer.status}")
 
@@ -148,22 +132,26 @@ class TraceExporter:
 
     async def _add(self, recorded: Recorded) -> list[TraceSpan]:
         """What this event ended."""
-        trace = self._traces.get(recorded.session)
+        trace = self._traces.pop(recorded.session, None)
         if trace is None:
             trace = await self._begin(recorded)
-        spans = list(trace.add(recorded))
-        if any(span.kind == "agent_run" for span in spans):
-            self._traces.pop(recorded.session, None)
-        return spans
+        self._traces[recorded.session] = trace  # behind all others: it was used last
+        return list(trace.add(recorded))
 
     async def _begin(self, recorded: Recorded) -> Trace:
         """The trace of this conversation as it was before the event."""
         trace = Trace(self._redact)
-        if not isinstance(recorded.event, MessageReceived) and recorded.n > 1:
-            for earlier in await self._store.events(recorded.session, limit=recorded.n - 1):
-                if earlier.n < recorded.n:  # what was erased is missing
-                    list(trace.add(earlier))
+        after = 0
+        more = recorded.n > 1
+        while more:
+            page = await self._store.events(recorded.session, after, PAGE)
+            for earlier in page:
+                if earlier.n < recorded.n:
+                    for _ in trace.add(earlier):
+                        pass
+            after = page[-1].n if page else recorded.n
+            more = page.more and after < recorded.n
+            await anyio.lowlevel.checkpoint()
         while len(self._traces) >= MAX_TRACED:
             del self._traces[next(iter(self._traces))]
-        self._traces[recorded.session] = trace
         return trace

@@ -78,7 +78,7 @@ export const KEYS = {
   "backup.recipient": ["none", "Encrypt them for this public key of age (age1…). Needs the extra [backup]."],
   "traces.endpoint": ["none", "Send traces to this OpenTelemetry collector, such as http://127.0.0.1:4318."],
   "traces.headers_env": ["OTEL_EXPORTER_OTLP_HEADERS", "The environment variable with headers for it, as name=value,name=value."],
-  "traces.content": ["false", "Also send what tools were called with and how answers begin."],
+  "traces.content": ["false", "Also send what tools were called with, why calls failed, and how results and answers begin."],
   "heartbeat.enabled": ["false", "Look after the lines of HEARTBEAT.md."],
   "heartbeat.every": ["30m", "How often to check whether a line is due."],
   "heartbeat.agent": ["the first", "The agent whose HEARTBEAT.md is used."],
