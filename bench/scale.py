@@ -39,7 +39,7 @@ class Assumptions(msgspec.Struct, frozen=True):
 
     The rest was measured, of a plain turn: `worker_cpu_ms` and `database_cpu_ms` of the processor,
     `commits` and `round_trips` to the database, for which all others wait, `log_bytes` of tables
-    and indexes, `wal_bytes` of its write-ahead log, `conversation_bytes` in the memory of a worker."""
+    and indexes, `wal_bytes` of its write-ahead log, `conversation_bytes` of a worker's memory."""
 
     people: int = 1_000_000
     turns_a_day: float = 20.0
