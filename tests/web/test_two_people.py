@@ -274,6 +274,14 @@ def files(pair: Pair) -> list[str]:
     )
 
 
+def may_name(pair: Pair, who: str, path: str) -> bool:
+    """Whether they know of it, and a command that names it also reads it. Of an empty file nothing
+    is read: who types its name puts their own word there."""
+    if OWNERS not in path:
+        return True
+    return who == "owner" and (pair.work / path).lstat().st_size > 0
+
+
 async def step(pair: Pair, who: str, act: str, place: str, n: int) -> None:
     if act in WRITES:
         await written(pair, who, act, place, n)
@@ -281,9 +289,7 @@ async def step(pair: Pair, who: str, act: str, place: str, n: int) -> None:
         await pair.undo(who, n)
     elif act == "undo_change":
         await pair.says(who, ("undo_change", {}))
-    elif found := [
-        path for path in files(pair) if who == "owner" or OWNERS not in path
-    ]:  # what they know of
+    elif found := [path for path in files(pair) if may_name(pair, who, path)]:
         a = found[n % len(found)]
         line = MOVES[act].format(a=f"'{a}'", b=place, n=n)
         await pair.shell(who, f"mkdir -p {place.rpartition('/')[0] or '.'}; {line}")
