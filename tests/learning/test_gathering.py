@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import anyio
 import apsw
 import msgspec
 import pytest
@@ -195,6 +196,9 @@ async def test_a_quiet_day_asks_no_model(tmp_path: Path) -> None:
         await study.chat(app, "hello", "again")
         await study.pass_time(app, 3600)
         await study.pass_time(app, 3600)
+        with anyio.fail_after(60):
+            while len({kind for kind, _ in study.asked}) < 2:
+                await anyio.sleep(0.01)
         asked = len(study.model.requests)
         for _ in range(12):
             await study.pass_time(app, 7200)
