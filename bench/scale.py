@@ -143,7 +143,8 @@ def show(given: Assumptions) -> str:
 
 
 def measure(turns: int) -> dict[str, float]:
-    """What a plain turn costs the database of one worker here; of whole rounds of messages."""
+    """What a plain turn costs the database of one worker here. `turns` is rounded, so that each
+    conversation has as many."""
     turns = max(1, round(turns / workers.SESSIONS)) * workers.SESSIONS
     with workers.running(1) as (server, url, _), psycopg.connect(url, autocommit=True) as db:
         before = read_database(db, server.process_id)

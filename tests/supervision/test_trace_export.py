@@ -257,6 +257,20 @@ async def test_a_message_to_an_open_turn_begins_none(tmp_path: Path) -> None:
         await store.close()
 
 
+async def test_what_is_too_large_is_sent_in_halves(tmp_path: Path) -> None:
+    async with LocalSite() as site:
+        site.page(PATH, b"too large", 413)
+        store = SqliteStore(tmp_path / "log.db", load_statements())
+        cursor = tmp_path / "cursor"
+        cursor.write_text("0")
+        await store.commit(Commit("default/x:1", 1, 1.0, (received(1), replied(), replied())))
+        collector = Collector(site.url(), {}, site.net(), SERVICE, content=False)
+        await TraceExporter(store, collector, str, cursor).export()
+        sent = [len(read_spans(each.body)) for each in site.requests]
+        await store.close()
+    assert sent == [2, 1, 1]
+
+
 async def test_what_a_collector_never_takes_does_not_stop_the_rest(tmp_path: Path) -> None:
     async with LocalSite() as site:
         site.page(PATH, b"what is that", 400)

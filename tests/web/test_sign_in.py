@@ -14,11 +14,14 @@ from urllib.parse import parse_qs, urlsplit
 
 import aiohttp
 import jwt
+import msgspec
 import pytest
 from cryptography.hazmat.primitives import serialization
 
 from deskhand.config.clock import SystemClock
+from deskhand.config.config import Config, Home, Settings
 from deskhand.net.client import Net
+from deskhand.secrets.redaction import Redactor
 from deskhand.testing.clock import SetClock
 from deskhand.types.errors import ConfigError, Refused
 from deskhand.types.people import Identity
@@ -356,3 +359,11 @@ async def test_google_has_two_names(liar: Liar) -> None:
 async def keys_of(liar: Liar) -> Any:
     async with aiohttp.ClientSession() as http, http.get(f"{liar.url}/keys") as answer:
         return await answer.json()
+
+
+def test_the_secret_of_this_client_is_one(tmp_path: Path) -> None:
+    """Whatever its variable is called."""
+    sign_in = {"issuer": "https://id.test", "client_id": "desk", "secret_env": "ID_TEST"}
+    config = msgspec.convert({"web": {"sign_in": sign_in}}, Config)
+    hide = Redactor(Settings(Home(tmp_path), config, (), {"ID_TEST": "abcdef0123456789"}))
+    assert "abcdef" not in hide("I sent abcdef0123456789 to the provider")

@@ -34,7 +34,8 @@ PAGE = 500
 """So many events are read at once. Each ends one span at most, and what it opens."""
 MAX_TRACED = 1_000
 """So many conversations are remembered; the log of another is read again."""
-_REFUSED_FOR_GOOD = frozenset({400, 413, 422})
+_TOO_LARGE = 413
+_REFUSED_FOR_GOOD = frozenset({400, _TOO_LARGE, 422})
 """Statuses that say that this body will not be taken later either."""
 
 
@@ -57,7 +58,7 @@ async def export_traces(
 
 class Collector:
     """Where spans go. `service` are the attributes of what sends them; with `content` they have
-    what tools were called with and how answers begin."""
+    text (see `TracesConfig`)."""
 
     def __init__(
         self,
@@ -76,17 +77,17 @@ class Collector:
         self._content = content
 
     async def send(self, spans: Sequence[TraceSpan]) -> None:
-        """Raises NetError while it does not take them. A span that it will never take is left out,
-        and the others are sent."""
+        """Raises NetError while it does not take them. What is too large is sent in halves; what it
+        will never take is left out."""
         body = encode_spans(spans, self._service, content=self._content)
         answer = await self._net.send(OutboundRequest(self._url, self._headers, "POST", body))
-        if answer.status in _REFUSED_FOR_GOOD and len(spans) > 1:
+        if answer.status == _TOO_LARGE and len(spans) > 1:
             half = len(spans) // 2
             await self.send(spans[:half])
             await self.send(spans[half:])
         elif answer.status in _REFUSED_FOR_GOOD:
             said = answer.body[:200].decode(errors="replace")
-            log.warning("The collector did not accept the span of %s: %s", spans[0].name, said)
+            log.warning("The collector did not accept %d spans: %s", len(spans), said)
         elif answer.status >= 300:
             raise NetError(f"the collector {self._url.origin} answered with status {answer.status}")
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import csv
 import os
+import shutil
 import sys
 import tempfile
 from contextlib import suppress
@@ -260,9 +261,14 @@ class Soak:
 
 
 async def soak(minutes: float, seed: int, table: Path, *, lists: bool = False) -> SoakReport:
-    """Run it in a folder of its own."""
-    with tempfile.TemporaryDirectory(prefix="deskhand-soak-") as place:
-        return await Soak(Path(place), minutes, seed, table, lists=lists).run()
+    """Run it in a folder of its own, which is kept where something was wrong."""
+    place = Path(tempfile.mkdtemp(prefix="deskhand-soak-"))
+    report = await Soak(place, minutes, seed, table, lists=lists).run()
+    if report.good:
+        shutil.rmtree(place)
+    else:
+        report.faults.append(f"its home is kept in {place}")
+    return report
 
 
 def main() -> None:

@@ -30,7 +30,7 @@ from .torture_postgres import PostgresTorture
 AGENTS = 5
 SHORTEST_STOP_S = 0.2
 LONGEST_STOP_S = 15.0
-"""How long a process is stopped: beyond 8 s another one takes its place."""
+"""A process is stopped for as long as between these two: beyond 8 s another one takes its place."""
 APART_S = 90.0
 """Their clocks are apart by up to so much."""
 LIVES_S = 1.5
@@ -200,7 +200,7 @@ async def torture_workers(chosen: TortureOptions) -> TortureReport:
         refused = await made.count_refused()
         sys.stdout.write(f"{made.blows}, {made.replaced} replaced, {refused} refused\n")
         if refused < 10 and chosen.refused:
-            report.faults.append(f"{refused} transactions were refused only")
+            report.faults.append(f"only {refused} transactions were refused")
         return report
 
 
