@@ -133,6 +133,7 @@ UNFED: Final[dict[str, str]] = {
     "net/egress_secrets.py:SecretRule.is_usable_by": "ids of principals",
     "net/inflate.py:_Zlib.feed": "zlib, with limits on what comes out",
     "config/set_key.py:list_writable_keys": "names of settings",
+    "supervision/trace_export.py:Collector.send": "halves of a page of our own log",
     "supervision/backup": "files of the home, or of an archive that the owner names",
     "supervision/doctor.py:fetch_status": "an address of the owner's settings",
     "gateway/feed.py:FeedReader.take": "a queue",

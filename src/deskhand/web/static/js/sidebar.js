@@ -100,20 +100,34 @@ export function Sidebar() {
 const afterDrawn = (then) =>
   requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(then)));
 
-/** Arrow keys move to the next and the previous link, Home and End to the first and the last. */
+/**
+ * Arrow keys move to the next and the previous link, Home and End to the first and the last. Beside
+ * a link that was scrolled out of sight nothing is drawn: it is brought back into sight first.
+ */
 function moveFocus(event) {
-  if (!["ArrowDown", "ArrowUp", "Home", "End"].includes(event.key)) return;
-  const box = event.currentTarget;
-  const links = () => [...box.querySelectorAll("a")];
-  const index = links().indexOf(document.activeElement);
+  const { key, currentTarget: box } = event;
+  if (!["ArrowDown", "ArrowUp", "Home", "End"].includes(key)) return;
   event.preventDefault();
-  if (event.key === "Home" || event.key === "End")
-    box.scrollTop = event.key === "Home" ? 0 : box.scrollHeight;
-  const next = { ArrowDown: index + 1, ArrowUp: index - 1, Home: 0, End: -1 }[event.key];
-  const found = () =>
-    next === -1 && event.key === "ArrowUp" ? document.getElementById("search") : links().at(next);
-  if (event.key.startsWith("Arrow")) found()?.focus();
-  else afterDrawn(() => found()?.focus());
+  const move = () => {
+    const links = [...box.querySelectorAll("a")];
+    const index = links.indexOf(document.activeElement);
+    const next = { ArrowDown: index + 1, ArrowUp: index - 1, Home: 0, End: -1 }[key];
+    const leaves = key === "ArrowUp" && next === -1;
+    (leaves ? document.getElementById("search") : links.at(next))?.focus();
+  };
+  if (key.startsWith("Arrow") && isInSight(document.activeElement, box)) {
+    move();
+    return;
+  }
+  if (key.startsWith("Arrow")) document.activeElement.scrollIntoView({ block: "nearest" });
+  else box.scrollTop = key === "Home" ? 0 : box.scrollHeight;
+  afterDrawn(move);
+}
+
+function isInSight(element, box) {
+  const row = element.getBoundingClientRect();
+  const shown = box.getBoundingClientRect();
+  return row.bottom > shown.top && row.top < shown.bottom;
 }
 
 const BLOCK_ROWS = 40;
