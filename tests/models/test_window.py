@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -20,7 +22,7 @@ from deskhand.models.window import (
     request_room,
 )
 from deskhand.types.errors import ContextOverflow
-from deskhand.types.labels import Label
+from deskhand.types.labels import LOCAL, Label
 from deskhand.types.limits import Limits
 from deskhand.types.messages import Message, Part, Text, ToolCall, ToolResult
 
@@ -132,10 +134,47 @@ def test_a_long_turn_loses_its_oldest_steps_and_keeps_what_was_asked() -> None:
     )
 
 
+def answer(text: str = "done") -> Message:
+    return Message("assistant", (Text(text),))
+
+
 def test_a_focus_keeps_the_last_exchange_whole() -> None:
-    messages = [person("one"), *step(1, "r" * 5_000), person("two"), *step(2, "s" * 5_000)]
-    cut = fit_messages(messages, 1, 10_000)
-    assert [message for _, message in cut.kept] == messages[3:] and cut.dropped == (0, 1, 2)
+    first = [person("one"), *step(1, "r" * 5_000), answer()]
+    last = [person("two"), *step(2, "s" * 5_000), answer()]
+    cut = fit_messages(first + last, 1, 10_000)
+    assert [message for _, message in cut.kept] == last and cut.dropped == (0, 1, 2, 3)
+
+
+OMISSION = Message("user", (Text("[9 earlier messages are summed up here]\n", LOCAL), Text("so")))
+
+
+@settings(max_examples=examples(200))
+@given(
+    st.lists(st.integers(0, 3), max_size=4),
+    st.lists(st.integers(0, 3), min_size=1, max_size=6),
+    st.integers(1, 3_000),
+    st.booleans(),
+)
+def test_what_people_add_to_a_turn_stays_until_it_is_answered(
+    before: list[int], added: list[int], room: int, summed_up: bool
+) -> None:
+    """All that they said since the last answer stays, however little of the steps does."""
+    numbers = count(1)
+
+    def steps(many: int) -> list[Message]:
+        return [message for _ in range(many) for message in step(next(numbers), "r" * 900)]
+
+    messages = [OMISSION] if summed_up else []
+    for many in before:
+        messages += [person("an old matter"), *steps(many), answer()]
+    asked = [person(f"please do m{i}") for i in range(len(added))]
+    for said, many in zip(asked, added, strict=True):
+        messages += [said, *steps(many)]
+
+    budget = sum(map(estimate_tokens, asked)) + 200 + room
+    kept = [message for _, message in fit_messages(messages, budget).kept]
+    assert [message for message in kept if message in asked] == asked
+    assert sum(map(estimate_tokens, kept)) <= budget
 
 
 def test_a_prompt_that_fills_the_window_is_refused_in_words() -> None:

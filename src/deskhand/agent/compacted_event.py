@@ -3,7 +3,7 @@ Pure."""
 
 from __future__ import annotations
 
-from ..models.window import Cut
+from ..models.window import Cut, is_omission
 from ..types.events import Compacted, Ledger
 from ..types.labels import LOCAL
 from ..types.messages import Message, Text
@@ -29,11 +29,7 @@ def make_compaction(state: State, cut: Cut, told: Condensed) -> Compacted:
 
 def is_compacted(state: State) -> bool:
     """Whether the model is shown less of this conversation than was said."""
-    first = state.messages[0].message.parts[:1] if state.messages else ()
-    return any(
-        isinstance(part, Text) and part.label == LOCAL and OMITTED_MARKER in part.text[:80]
-        for part in first
-    )
+    return bool(state.messages) and is_omission(state.messages[0].message)
 
 
 def number_messages(state: State) -> tuple[tuple[int, Message], ...]:

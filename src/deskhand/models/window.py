@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import msgspec
 
@@ -10,7 +11,7 @@ from ..types.errors import ContextOverflow
 from ..types.labels import LOCAL
 from ..types.limits import Limits
 from ..types.messages import Message, Text
-from ..types.turn import RUNTIME_PREFIXES
+from ..types.turn import OMITTED_MARKER, RUNTIME_PREFIXES
 from .base import ContextMessage, Encoded, Request, ToolSchema, make_tool_schema
 from .tokens import CHARS_PER_TOKEN, CUT_LIMITS, estimate_tokens, shorten_message, text_size
 
@@ -41,12 +42,16 @@ def fit_messages(messages: Sequence[Message], drop_to: int, cut_to: int | None =
     is), then the oldest steps of the last exchange; then cut long texts in their middle until about
     `cut_to` tokens are (None: as many).
 
-    What a person said last stays, with the last steps; a call never loses its result.
+    What people said since the last answer stays, with the last steps. Only where even that is too
+    much, cut as short as may be, nothing but what was said last stays. A call never loses its
+    result.
     """
     drop_to = drop_to or sum(map(estimate_tokens, messages)) // 2
     cut_to = drop_to if cut_to is None else cut_to
-    for keep in (KEPT_STEPS, 1):
-        places = _choose_places(messages, drop_to, keep)
+    spoken = [i for i, message in enumerate(messages) if _is_spoken(message)] or [0]
+    exchanges = _find_exchanges(messages, spoken)
+    for starts, keep in ((exchanges, KEPT_STEPS), (exchanges, 1), (spoken, 1)):
+        places = _choose_places(messages, starts, drop_to, keep)
         kept = [messages[i] for i in places]
         for limit in CUT_LIMITS:
             if sum(map(estimate_tokens, kept)) <= cut_to:
@@ -59,29 +64,56 @@ def fit_messages(messages: Sequence[Message], drop_to: int, cut_to: int | None =
     )
 
 
-def _choose_places(messages: Sequence[Message], budget: int, keep: int) -> list[int]:
-    """The places of what stays without being cut, with at least so many steps of the last
-    exchange."""
+def _find_exchanges(messages: Sequence[Message], spoken: Sequence[int]) -> list[int]:
+    """Where exchanges begin: with what is said first after an answer. What people add while the
+    agent works belongs to the exchange that goes on."""
+    found = list[int]()
+    answered = True
+    after = 0
+    for i in spoken:
+        between = messages[after:i]
+        answered = answered or any(m.role == "assistant" and not m.calls for m in between)
+        if answered:
+            found.append(i)
+        answered = is_omission(messages[i])
+        after = i
+    return found
+
+
+def _choose_places(
+    messages: Sequence[Message], starts: Sequence[int], budget: int, keep: int
+) -> list[int]:
+    """The places of what stays without being cut: from one of these `starts`, with all that people
+    said since, and at least so many of the last steps."""
     sizes = [estimate_tokens(message) for message in messages]
     left = sum(sizes)
     start = 0
     before = 0
-    for i in [
-        i for i, message in enumerate(messages) if message.role == "user" and not is_hint(message)
-    ] or [0]:
+    for i in starts:
         left = left - sum(sizes[before:i])
         start = i
         before = i
         if left <= budget:
             break
     steps = [i for i in range(start + 1, len(messages)) if messages[i].role == "assistant"]
-    end = first = steps[0] if steps else len(messages)
-    for i in steps[1 : len(steps) - keep + 1]:
+    dropped = set[int]()
+    for i, end in pairwise(steps[: len(steps) - keep + 1]):
         if left <= budget:
             break
-        left = left - sum(sizes[end:i])
-        end = i
-    return [i for i in range(start, len(messages)) if not first <= i < end]
+        step = [place for place in range(i, end) if not _is_spoken(messages[place])]
+        left = left - sum(sizes[place] for place in step)
+        dropped.update(step)
+    return [i for i in range(start, len(messages)) if i not in dropped]
+
+
+def is_omission(message: Message) -> bool:
+    """It stands for earlier messages, which are no longer shown."""
+    first = message.parts[0] if message.parts else None
+    return isinstance(first, Text) and first.label == LOCAL and OMITTED_MARKER in first.text[:80]
+
+
+def _is_spoken(message: Message) -> bool:
+    return message.role == "user" and not is_hint(message)
 
 
 def is_hint(message: Message) -> bool:
