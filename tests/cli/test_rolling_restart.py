@@ -1,17 +1,22 @@
-"""One process after the other ends and is started again, as in an upgrade, while people write."""
+"""One process after the other ends and is started again, also by a new version, while people
+write."""
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
+import psycopg
 import pytest
 
+import deskhand
+from deskhand.store.postgres_schema import load_migrations
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.postgres import open_schema, running_server
 from deskhand.testing.telegram import TelegramServer
@@ -66,9 +71,12 @@ def processes(house: House) -> Iterator[dict[tuple[str, ...], ExitStack]]:
         yield running
 
 
-@pytest.mark.timeout(400)
-async def test_nothing_is_dropped(tmp_path: Path) -> None:
-    house = House(tmp_path / "home")
+@asynccontextmanager
+async def talking(
+    house: House,
+) -> AsyncIterator[tuple[People, dict[tuple[str, ...], ExitStack], str]]:
+    """People who write, all processes, and their database. In the end each message has one
+    answer."""
     async with FakeLLM() as llm, TelegramServer() as telegram:
         with running_server() as server, open_schema(server) as url:
             config = CONFIG.format(
@@ -89,9 +97,7 @@ async def test_nothing_is_dropped(tmp_path: Path) -> None:
                         tasks.start_soon(people.write, person)
                     await all_are_answered_again(people)
                     people.waited_s.clear()
-                    for command in PROCESSES:
-                        await restart(house, running[command], command)
-                        await all_are_answered_again(people)
+                    yield people, running, url
                     people.more = False
     for person in PEOPLE:
         said = telegram.chats.said(person)
@@ -99,6 +105,36 @@ async def test_nothing_is_dropped(tmp_path: Path) -> None:
     sys.stdout.write(
         f"{len(people.waited_s)} messages, the slowest answer after {max(people.waited_s):.1f} s\n"
     )
+
+
+@pytest.mark.timeout(400)
+async def test_a_restart_of_each_drops_nothing(tmp_path: Path) -> None:
+    house = House(tmp_path / "home")
+    async with talking(house) as (people, running, _):
+        for command in ("worker", "one"), ("serve",), ("worker", "two"):
+            await restart(house, running[command], command)
+            await all_are_answered_again(people)
+
+
+@pytest.mark.timeout(400)
+async def test_an_upgrade_drops_nothing(tmp_path: Path) -> None:
+    """The files of a version that changes the tables are put in place while the old one runs; then
+    the server is started anew, and the workers."""
+    package = tmp_path / "lib" / "deskhand"
+    shutil.copytree(
+        Path(deskhand.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__")
+    )
+    house = House(tmp_path / "home")
+    house.env["PYTHONPATH"] = str(package.parent)
+    number = load_migrations()[-1][0] + 1
+    async with talking(house) as (people, running, url):
+        later = package / "store" / "migrations" / "postgresql" / f"{number:04}_later.sql"
+        later.write_text("CREATE TABLE later(x INTEGER);\n")
+        for command in ("serve",), ("worker", "one"), ("worker", "two"):
+            await restart(house, running[command], command)
+            await all_are_answered_again(people)
+        with psycopg.connect(url) as db:
+            assert db.execute("SELECT max(version) FROM schema_version").fetchone() == (number,)
 
 
 async def restart(house: House, process: ExitStack, command: tuple[str, ...]) -> None:

@@ -19,7 +19,8 @@ import pytest
 from deskhand.config.statements import load_statements
 from deskhand.store import postgres
 from deskhand.store.postgres import LEASE_S, PostgresStore
-from deskhand.store.postgres_schema import load_migrations
+from deskhand.store.postgres_connection import connect
+from deskhand.store.postgres_schema import load_migrations, migrate
 from deskhand.store.queries import last_event_number
 from deskhand.testing.postgres import PostgresServer, running_server
 from deskhand.testing.postgres_cuts import cutting
@@ -238,6 +239,24 @@ def test_a_newer_database_is_left_alone(url: str) -> None:
         db.execute("CREATE TABLE schema_version(version BIGINT PRIMARY KEY)")
         db.execute("INSERT INTO schema_version VALUES(9999)")
     with pytest.raises(StoreNewer, match="schema 9999"):
+        PostgresStore(url)
+
+
+async def test_who_works_with_the_tables_as_they_were_writes_nothing_more(url: str) -> None:
+    """A newer version migrates while an older one works: nothing of the older one is stored after
+    that, and it starts anew."""
+    old = PostgresStore(url)
+    number = load_migrations()[-1][0] + 1
+    known = [*load_migrations(), (number, "CREATE TABLE next(x INTEGER)")]
+    async with old.work():
+        await old.commit(commit(1, Hinted("wrap_up", "before")))
+        with connect(url) as db:
+            await anyio.to_thread.run_sync(migrate, db, url, known)
+        with pytest.raises(NotLeading):
+            await old.commit(commit(2, Hinted("wrap_up", "after")))
+    assert [recorded.n for recorded in await old.events(S)] == [1]
+    await old.close()
+    with pytest.raises(StoreNewer, match=f"schema {number}"):
         PostgresStore(url)
 
 

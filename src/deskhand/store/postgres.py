@@ -24,18 +24,17 @@ from psycopg.pq import TransactionStatus
 from ..types.errors import NotLeading, StoreCorrupt, StoreError, StoreUnavailable
 from .base import Args, Row, SyncStatementReader, WorkerRow
 from .connection import StatementRunner, TransactionLost
-from .postgres_connection import connect, describe, first_line, translate_errors
+from .postgres_connection import WRITE_LOCK, connect, describe, first_line, translate_errors
 from .postgres_news import TOLD, News, channel_name
-from .postgres_schema import migrate
+from .postgres_schema import load_migrations, migrate
 from .sql import load_sql
 from .sql_store import SqlStore
 from .writer import Writer
 
 log = logging.getLogger(__name__)
 
-LOCK = "hashtext('deskhand'), hashtext(current_schema())"
 BEGIN = (
-    f"BEGIN; SELECT pg_advisory_xact_lock({LOCK}); NOTIFY {{channel}}, '{{id}}'; "
+    f"BEGIN; SELECT pg_advisory_xact_lock({WRITE_LOCK}); NOTIFY {{channel}}, '{{id}}'; "
     "INSERT INTO writer(id, n) VALUES('{id}', {n}) "
     "ON CONFLICT(id) DO UPDATE SET n = excluded.n, at = now(); "
     "SELECT EXISTS(SELECT 1 FROM worker WHERE id = '{worker}')"
@@ -152,7 +151,7 @@ class PostgresWriteConnection:
         while True:
             try:
                 self._reconnect()
-                self._db.execute(f"SELECT pg_advisory_xact_lock({LOCK})")
+                self._db.execute(f"SELECT pg_advisory_xact_lock({WRITE_LOCK})")
                 row = self._db.execute("SELECT n FROM writer WHERE id = $1", (self.id,)).fetchone()
                 return row is not None and row[0] == self._n
             except psycopg.OperationalError:
@@ -272,7 +271,7 @@ class PostgresStore(SqlStore):
         self.url = url
         self.name = describe(url)
         with connect(url) as db, translate_errors(url):
-            self.schema = migrate(db, self.name)
+            self.schema = migrate(db, self.name, load_migrations())
         sql = load_sql(__package__, "queries.sql", "postgresql")
         self._writing = PostgresWriteConnection(url)
         writer = Writer(self._writing, on_fatal)

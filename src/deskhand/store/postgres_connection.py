@@ -31,6 +31,8 @@ SET statement_timeout = '30s';
 SET default_transaction_isolation = 'read committed';
 """
 """A process that stops in the middle of a transaction loses it, and with it the lock."""
+WRITE_LOCK = "hashtext('deskhand'), hashtext(current_schema())"
+"""Whoever writes holds this advisory lock until it commits."""
 LOST = (
     psycopg.errors.AdminShutdown,
     psycopg.errors.CrashShutdown,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.resources import files
 
 import psycopg
 
 from ..types.errors import StoreNewer
 from .base import Row
+from .postgres_connection import WRITE_LOCK
 
 LOCK = "hashtext('deskhand migrations'), hashtext(current_schema())"
 
@@ -20,13 +22,13 @@ def load_migrations() -> list[tuple[int, str]]:
     return [(int(name.split("_")[0]), folder.joinpath(name).read_text()) for name in names]
 
 
-def migrate(db: psycopg.Connection[Row], name: str) -> int:
+def migrate(db: psycopg.Connection[Row], name: str, known: Sequence[tuple[int, str]]) -> int:
     """Bring the tables up to date, one process at a time and each step in a transaction of its own.
-    Returns the version.
+    Who works with the tables as they were may write nothing more: its writes raise NotLeading, and
+    it starts anew. Returns the version.
 
-    Raises StoreNewer when the database is ahead of us.
+    `known` are `load_migrations()`. Raises StoreNewer when the database is ahead of us.
     """
-    known = load_migrations()
     newest = known[-1][0]
     for number, script in known:
         with db.transaction():
@@ -40,6 +42,14 @@ def migrate(db: psycopg.Connection[Row], name: str) -> int:
                     "or use another database"
                 )
             if number > version:
-                db.execute(script, prepare=False)
-                db.execute("INSERT INTO schema_version VALUES($1)", (number,))
+                _apply(db, number, script)
     return newest
+
+
+def _apply(db: psycopg.Connection[Row], number: int, script: str) -> None:
+    db.execute("SET LOCAL statement_timeout = 0")
+    db.execute(f"SELECT pg_advisory_xact_lock({WRITE_LOCK})", prepare=False)
+    db.execute(script, prepare=False)
+    if db.execute("SELECT to_regclass('worker')").fetchone() != (None,):
+        db.execute("DELETE FROM worker")
+    db.execute("INSERT INTO schema_version VALUES($1)", (number,))
