@@ -110,6 +110,24 @@ async def test_agents_are_shared_and_taken_over(house: House) -> None:
             await anyio.to_thread.run_sync(share_and_take_over, house)
 
 
+@pytest.mark.timeout(180)
+async def test_a_server_leaves_its_agents_to_the_workers(house: House) -> None:
+    async with FakeLLM() as llm:
+        with running_server() as server, open_schema(server) as url:
+            config = CONFIG.format(url=url, llm=f"{llm.url}/v1") + "server_drives: false\n"
+            (house.home / "deskhand.yaml").write_text(config)
+            await anyio.to_thread.run_sync(serve_only, house)
+
+
+def serve_only(house: House) -> None:
+    with house.running("serve"):
+        with house.running("worker", "two"):
+            house.until(lambda: house.shares() == {"server": ["cal"], "worker": ["ann", "ben"]})
+            said = house.run("ask", "--agent", "ann", "hello")
+            assert (said.returncode, said.stderr) == (0, "") and said.stdout.strip()
+        house.until(lambda: house.shares().get("server") == ["ann", "ben", "cal"])
+
+
 def share_and_take_over(house: House) -> None:
     with house.running("serve"):
         house.until(lambda: house.shares().get("server") == ["ann", "ben", "cal"])

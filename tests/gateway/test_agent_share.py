@@ -9,13 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from deskhand.gateway.agent_share import AgentGroup, AgentShare, Handover, choose_handover
+from deskhand.gateway.agent_share import (
+    AgentGroup,
+    AgentGroups,
+    AgentShare,
+    Handover,
+    choose_handover,
+)
 from deskhand.store.base import WorkerRow
 from deskhand.types.errors import StoreBusy, ToolError
 
 
 def group(*agents: str, on_server: bool = False) -> AgentGroup:
     return AgentGroup(frozenset(agents), on_server)
+
+
+def agents(*groups: AgentGroup, server_drives: bool = True) -> AgentGroups:
+    return AgentGroups(groups, server_drives)
 
 
 def row(name: str, *agents: str, leads: bool = False, is_self: bool = False) -> WorkerRow:
@@ -26,38 +36,59 @@ ANN, BEN, CAL = group("ann"), group("ben"), group("cal")
 
 
 def test_who_is_alone_takes_all() -> None:
-    assert choose_handover([ANN, BEN], [row("me", is_self=True)]).free == (ANN.agents, BEN.agents)
+    assert choose_handover(agents(ANN, BEN), [row("me", is_self=True)]).free == (
+        ANN.agents,
+        BEN.agents,
+    )
 
 
 def test_who_has_its_share_takes_no_more() -> None:
     workers = [row("me", "ann", is_self=True), row("other")]
-    assert choose_handover([ANN, BEN], workers) == Handover(own=(ANN.agents,), shared=(ANN.agents,))
+    assert choose_handover(agents(ANN, BEN), workers) == Handover(
+        own=(ANN.agents,), shared=(ANN.agents,)
+    )
 
 
 def test_who_has_too_many_leaves_some() -> None:
     workers = [row("me", "ann", "ben", "cal", is_self=True), row("other")]
-    assert choose_handover([ANN, BEN, CAL], workers).too_many == 1
+    assert choose_handover(agents(ANN, BEN, CAL), workers).too_many == 1
 
 
 def test_agents_of_one_folder_stay_together() -> None:
     pair = group("ann", "ben")
-    assert choose_handover([pair], [row("me", is_self=True)]).free == (pair.agents,)
+    assert choose_handover(agents(pair), [row("me", is_self=True)]).free == (pair.agents,)
     half = [row("me", is_self=True), row("other", "ann")]
-    assert choose_handover([pair], half).free == ()
-    assert choose_handover([pair], [row("me", "ann", is_self=True)]).odd == {"ann"}
+    assert choose_handover(agents(pair), half).free == ()
+    assert choose_handover(agents(pair), [row("me", "ann", is_self=True)]).odd == {"ann"}
 
 
 def test_what_is_the_servers_no_worker_takes() -> None:
     own = group("ann", on_server=True)
-    assert choose_handover([own, BEN], [row("me", is_self=True)]).free == (BEN.agents,)
-    held = choose_handover([own], [row("me", "ann", is_self=True), row("server", leads=True)])
+    assert choose_handover(agents(own, BEN), [row("me", is_self=True)]).free == (BEN.agents,)
+    held = choose_handover(agents(own), [row("me", "ann", is_self=True), row("server", leads=True)])
     assert held.odd == {"ann"}
-    leads = choose_handover([own, BEN], [row("me", leads=True, is_self=True), row("other", "ben")])
+    leads = choose_handover(
+        agents(own, BEN), [row("me", leads=True, is_self=True), row("other", "ben")]
+    )
     assert leads.free == (own.agents,)
 
 
+def test_a_server_that_only_serves() -> None:
+    """It leaves its agents to the workers, but for those that only it may drive, and has them again
+    where no worker is left."""
+    own = group("dan", on_server=True)
+    server = row("server", "ann", "ben", "dan", leads=True, is_self=True)
+    beside = choose_handover(agents(ANN, BEN, own, server_drives=False), [server, row("one")])
+    assert beside.free == () and beside.too_many == 2 and own.agents in beside.own
+    alone = row("server", "dan", leads=True, is_self=True)
+    assert choose_handover(agents(ANN, BEN, own, server_drives=False), [alone]).free == (
+        ANN.agents,
+        BEN.agents,
+    )
+
+
 def test_who_was_taken_for_dead_does_nothing() -> None:
-    assert choose_handover([ANN], [row("other")]) == Handover()
+    assert choose_handover(agents(ANN), [row("other")]) == Handover()
 
 
 class Trouble:
@@ -93,7 +124,9 @@ class Trouble:
 
 async def test_what_fails_is_tried_again_and_holds_up_nobody_else() -> None:
     world: Any = Trouble()
-    share = AgentShare(world, world, world, lambda: [ANN, BEN], lambda name: name.partition("/")[0])
+    share = AgentShare(
+        world, world, world, lambda: agents(ANN, BEN), lambda name: name.partition("/")[0]
+    )
     await share.balance()
     assert share.held == {"ben"} and world.taken_up == [], "ann's folder, and ben's sessions"
     await share.balance()
@@ -103,16 +136,18 @@ async def test_what_fails_is_tried_again_and_holds_up_nobody_else() -> None:
     assert len(world.taken_up) == 2, "once each"
 
 
-def step(groups: Sequence[AgentGroup], workers: list[WorkerRow], at: int) -> None:
+def step(
+    groups: Sequence[AgentGroup], workers: list[WorkerRow], at: int, *, server_drives: bool
+) -> None:
     """One look of worker `at`."""
     seen = [replace(each, is_self=n == at) for n, each in enumerate(workers)]
-    handover = choose_handover(groups, seen)
-    agents = set(workers[at].agents) - handover.odd
+    handover = choose_handover(AgentGroups(groups, server_drives), seen)
+    held = set(workers[at].agents) - handover.odd
     for left in handover.shared[: handover.too_many]:
-        agents -= left
+        held -= left
     for new in handover.free:
-        agents |= new
-    workers[at] = replace(workers[at], agents=tuple(sorted(agents)))
+        held |= new
+    workers[at] = replace(workers[at], agents=tuple(sorted(held)))
 
 
 @given(st.data())
@@ -122,6 +157,7 @@ def test_it_ends_with_everything_driven_once_and_shared_out_evenly(data: st.Data
     names = [f"a{number}" for number in range(data.draw(st.integers(1, 8)))]
     groups = [group(name, on_server=data.draw(st.booleans())) for name in names]
     workers = [row(f"w{number}", leads=number == 0) for number in range(count)]
+    server_drives = data.draw(st.booleans())
     for name in names:
         at = data.draw(st.integers(-1, count - 1))
         if at >= 0:
@@ -129,13 +165,15 @@ def test_it_ends_with_everything_driven_once_and_shared_out_evenly(data: st.Data
 
     order = data.draw(st.lists(st.integers(0, count - 1), max_size=20))
     for at in order:
-        step(groups, workers, at)
+        step(groups, workers, at, server_drives=server_drives)
     for _ in range(20):
         for at in range(count):
-            step(groups, workers, at)
+            step(groups, workers, at, server_drives=server_drives)
 
     assert sorted(agent for each in workers for agent in each.agents) == sorted(names)
     pinned = {agent for each in groups if each.on_server for agent in each.agents}
     assert pinned <= set(workers[0].agents)
     shared = [len(set(each.agents) - pinned) for each in workers]
+    if not server_drives and count > 1:
+        assert shared.pop(0) == 0
     assert max(shared) - min(shared) <= 1

@@ -146,7 +146,8 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     begins with. `start_s` is how long a start may take after an agent changed what the service
     runs. `compat` also reads another system's environment names. `posture` is how free agents are
     where no rule of `policy` says otherwise. `store` is the address of a PostgreSQL database
-    (`postgresql://user@host/name`); '' is a SQLite file in the home. `undo` is what is kept to undo
+    (`postgresql://user@host/name`); '' is a SQLite file in the home. Without `server_drives` the
+    server leaves its agents to the workers, where there are any. `undo` is what is kept to undo
     changes, `skills_review` how proposed skills are looked at. `machine_rounds`: so many turns
     within an hour may programs begin (bots, events that set jobs off, commands in the background)
     before a person says something; 0 for any number. `budgets` are by whom they hold for: all,
@@ -161,6 +162,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     policy: tuple[Rule, ...] = ()
     posture: Posture = "workspace-free"
     store: str = ""
+    server_drives: bool = True
     undo: UndoConfig = UndoConfig()
     skills_review: SkillsReview = SkillsReview()
     plugins: tuple[str, ...] = ()

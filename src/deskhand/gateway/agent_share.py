@@ -46,6 +46,14 @@ class AgentGroup(msgspec.Struct, frozen=True):
     on_server: bool = False
 
 
+class AgentGroups(msgspec.Struct, frozen=True):
+    """All agents. Without `server_drives` the process that leads has none but those of its own,
+    while there are workers."""
+
+    groups: Sequence[AgentGroup]
+    server_drives: bool = True
+
+
 class Handover(msgspec.Struct, frozen=True):
     """What a process may take over now (`free`), what it has (`own`), what it has and should not
     (`odd`), as the configuration has changed, and of how many shared groups it has too many."""
@@ -57,7 +65,7 @@ class Handover(msgspec.Struct, frozen=True):
     too_many: int = 0
 
 
-def choose_handover(groups: Sequence[AgentGroup], workers: Sequence[WorkerRow]) -> Handover:
+def choose_handover(agents: AgentGroups, workers: Sequence[WorkerRow]) -> Handover:
     """The next move of the process that `is_self`: each is to have the same number of groups, or
     one less, beside those that only the server drives."""
     row = next((row for row in workers if row.is_self), None)
@@ -65,21 +73,28 @@ def choose_handover(groups: Sequence[AgentGroup], workers: Sequence[WorkerRow]) 
         return Handover()
     taken = {agent for row in workers for agent in row.agents}
     held = frozenset(row.agents)
-    pinned = [group.agents for group in groups if group.on_server and row.leads]
-    shared = [group.agents for group in groups if not group.on_server]
+    pinned = [group.agents for group in agents.groups if group.on_server and row.leads]
+    shared = [group.agents for group in agents.groups if not group.on_server]
     own = tuple(group for group in (*pinned, *shared) if group <= held)
     own_shared = tuple(group for group in shared if group <= held)
-    counts = [sum(group <= set(each.agents) for group in shared) for each in workers]
-    share = len(shared) // len(workers)
-    # What is left over is taken one by one, by those who have least.
-    most = max(share, len(own_shared) + (len(own_shared) == min(counts)))
-    free = [group for group in shared if not group & taken][: most - len(own_shared)]
+
+    drivers = [each for each in workers if agents.server_drives or not each.leads] or workers
+    if row in drivers:
+        counts = [sum(group <= set(each.agents) for group in shared) for each in drivers]
+        share = len(shared) // len(drivers)
+        # What is left over is taken one by one, by those who have least.
+        most = max(share, len(own_shared) + (len(own_shared) == min(counts)))
+        too_many = (len(own_shared) - min(counts)) // 2
+    else:
+        most = 0
+        too_many = len(own_shared)
+    free = [group for group in shared if not group & taken][: max(0, most - len(own_shared))]
     return Handover(
         free=(*(group for group in pinned if not group & taken), *free),
         own=own,
         shared=own_shared,
         odd=held.difference(*own),
-        too_many=(len(own_shared) - min(counts)) // 2,
+        too_many=too_many,
     )
 
 
@@ -92,7 +107,7 @@ class AgentShare:
         store: Store,
         dispatch: Dispatch,
         workplace: Workplace,
-        groups: Callable[[], list[AgentGroup]],
+        groups: Callable[[], AgentGroups],
         agent_of: Callable[[str], str],
         publish: Callable[[str, Recorded], None] | None = None,
     ) -> None:
@@ -112,7 +127,7 @@ class AgentShare:
 
     def has_all(self) -> bool:
         """Whether every agent is driven here."""
-        return all(group.agents <= self.held for group in self._groups())
+        return all(group.agents <= self.held for group in self._groups().groups)
 
     async def run(self, *, beside_nobody: bool = False) -> None:
         """Take over agents that nobody drives, and leave some to workers that come, for ever.

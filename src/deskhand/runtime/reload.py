@@ -22,7 +22,7 @@ from ..config.last_good import (
     save_good_copy,
     stamp_settings,
 )
-from ..gateway.agent_share import AgentGroup
+from ..gateway.agent_share import AgentGroup, AgentGroups
 from ..secrets.redaction import Redactor
 from ..supervision.health_checks import ConfigProblem, configuration_fact
 from ..tools.base import Tool
@@ -101,16 +101,17 @@ class Current:
         name = session.partition("/")[0]
         return name if name in self.agents else self.settings.agents[0]
 
-    def agent_groups(self) -> list[AgentGroup]:
+    def agent_groups(self) -> AgentGroups:
         """All agents, those together that work in one folder."""
         by_folder: dict[str, set[str]] = {}
         for name in self.settings.agents:
             folder = os.path.realpath(workspace_path(self.settings, name))
             by_folder.setdefault(folder, set()).add(name)
-        return [
+        groups = [
             AgentGroup(frozenset(names), any(self.settings.agent(name).on_server for name in names))
             for names in by_folder.values()
         ]
+        return AgentGroups(groups, self.settings.config.server_drives)
 
     def make_trial_agent(self, agent: str, tried: Tried) -> Agent:
         """This agent with the changes that a replay tries. It drives no session. Raises

@@ -140,6 +140,7 @@ export const KEYS = {
   "channels.NAME.base_url": ["the platform's", "The address of your own server, such as a local Bot API server."],
   "channels.NAME.enabled": ["true", "false turns the channel off and keeps its settings."],
   "store": ["", "The address of a PostgreSQL database, postgresql://user@host/name; without one, a SQLite file in the home."],
+  "server_drives": ["true", "false: the server only receives, sends and serves the page, and leaves its agents to the workers while there are any."],
   "start_s": ["60", "Seconds that a start can take after an agent changed the service's code; then the change is undone."],
   "log_level": ["info", "The lowest level written to logs/deskhand.log: debug, info, warning or error."],
   "compat": ["none", "Also read the environment variables of openagent or operator-use."],
