@@ -285,6 +285,24 @@ async def test_orders_are_handed_on(tmp_path: Path, reload: bool) -> None:
     assert codes == [7] and children.lives == (4 if reload else 2)
 
 
+async def test_a_worker_is_replaced_on_demand(tmp_path: Path) -> None:
+    """However the one that is told to end does so."""
+    children = Children(tmp_path, WAITS)
+    codes: list[int] = []
+
+    async def run() -> None:
+        codes.append(await children.parent.run())
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run)
+        for lives in 2, 4:
+            await children.until(lives)
+            os.kill(os.getpid(), signal.SIGUSR1)
+        await children.until(6)
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert codes == [7] and children.lives == 6
+
+
 async def submit(app: App) -> None:
     said = Said(Message("user", (Text("hello"),)))
     await app.door.submit(Inbound("1", Address("terminal", chat="t"), "owner", 1.0, said))

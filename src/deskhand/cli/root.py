@@ -88,6 +88,10 @@ COMMANDS = {
     "audit": ("deskhand.cli.audit:audit", "Verify that the log was not changed."),
     "backup": ("deskhand.cli.backup:backup", "Make, list, verify and restore backups."),
     "store": ("deskhand.cli.store:store", "Show the database, or move it to another one."),
+    "update": (
+        "deskhand.cli.update:update",
+        "Update Deskhand; go back if the new version does not work.",
+    ),
     "uninstall": (
         "deskhand.cli.uninstall:uninstall",
         "Show or remove what Deskhand created on this machine.",
@@ -153,6 +157,7 @@ SECTIONS = (
             "audit",
             "backup",
             "store",
+            "update",
             "uninstall",
             "completion",
             "version",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import shutil
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -14,6 +16,8 @@ import msgspec
 
 from ..types.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreNewer, StoreReadOnly
 
+log = logging.getLogger(__name__)
+
 PRAGMAS = """
 PRAGMA synchronous = FULL;
 PRAGMA foreign_keys = ON;
@@ -22,6 +26,8 @@ PRAGMA secure_delete = ON;
 PRAGMA journal_size_limit = 67108864;
 """
 BUSY_MS = 5_000
+SPARE = 1.5
+"""A copy is made where so many times its size are free."""
 _NO_SPACE = "no space left for {!r}: free some space, and work goes on by itself"
 
 
@@ -118,7 +124,9 @@ def migrate(db: apsw.Connection, path: Path, known: Sequence[tuple[int, str]]) -
     """Bring the schema up to date, each step in a transaction of its own, so that a kill in between
     is harmless.
 
-    `known` are `migrations()`. Returns the version. Raises StoreNewer when the file is ahead of us.
+    Until the new version has worked once, a copy of the file as it was lies beside it: see
+    `copy_before_update`. `known` are `migrations()`. Returns the version. Raises StoreNewer when
+    the file is ahead of us.
     """
     with translate_errors(path):
         db.execute(
@@ -131,10 +139,14 @@ def migrate(db: apsw.Connection, path: Path, known: Sequence[tuple[int, str]]) -
                 f"{str(path)!r} has schema {version}, this Deskhand knows {newest}: "
                 "update Deskhand, or use another DESKHAND_HOME"
             )
+        copied = False
         for number, script in known[version:]:
             db.execute("BEGIN IMMEDIATE").fetchall()
             try:
                 if number > _version(db):
+                    if version and not copied:
+                        _keep_copy(path)
+                        copied = True
                     db.execute(script).fetchall()
                     db.execute("INSERT INTO schema_version VALUES(?)", (number,)).fetchall()
                 db.execute("COMMIT").fetchall()
@@ -143,6 +155,40 @@ def migrate(db: apsw.Connection, path: Path, known: Sequence[tuple[int, str]]) -
                     db.execute("ROLLBACK").fetchall()
                 raise
         return newest
+
+
+def copy_before_update(path: Path) -> Path:
+    """Where the database lies as it was before a newer version changed it."""
+    return path.with_name(f"{path.name}.before-update")
+
+
+def _keep_copy(path: Path) -> None:
+    """Copy what is committed. Where there is no room the update goes on without a copy."""
+    copy = copy_before_update(path)
+    part = copy.with_name(f"{copy.name}.part")
+    size = path.stat().st_size
+    if shutil.disk_usage(path.parent).free < SPARE * size:
+        log.warning("There is no room for a copy of %s before its update.", path)
+        return
+    part.unlink(missing_ok=True)
+    os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    copy_database(path, part)
+    part.replace(copy)
+
+
+def copy_database(path: Path, target: Path) -> None:
+    """Copy what is committed into another file, while others write. Raises StoreError."""
+    source = connect(path, write=False)
+    copy = apsw.Connection(str(target))
+    try:
+        with copy.backup("main", source, "main") as backup:
+            backup.step(-1)
+        copy.execute("PRAGMA journal_mode = DELETE")
+    except apsw.Error as error:
+        raise StoreError(f"{path} cannot be copied: {error}") from error
+    finally:
+        copy.close()
+        source.close()
 
 
 def _version(db: apsw.Connection) -> int:

@@ -28,7 +28,7 @@ from ..config.home import Home
 from ..config.last_good import GOOD_PREFIX
 from ..config.statements import load_statements
 from ..store.blobs import DIGEST_PREFIX
-from ..store.schema import connect
+from ..store.schema import connect, copy_database
 from ..store.sqlite import SqliteStore
 from ..tools.queries import list_file_labels, set_label
 from ..types.errors import ConfigError, DeskhandError, StoreError
@@ -301,17 +301,7 @@ async def _copy_postgres(url: str, target: Path) -> None:
 def _copy_sqlite(database: Path, target: Path) -> None:
     if not database.exists():
         raise StoreError("there is no database yet: start Deskhand once before a backup")
-    source = connect(database, write=False)
-    copy = apsw.Connection(str(target))
-    try:
-        with copy.backup("main", source, "main") as backup:
-            backup.step(-1)
-        copy.execute("PRAGMA journal_mode = DELETE")
-    except apsw.Error as error:
-        raise StoreError(f"{database} cannot be copied: {error}") from error
-    finally:
-        copy.close()
-        source.close()
+    copy_database(database, target)
 
 
 async def _join_labels(settings: Settings, copy: Path) -> None:

@@ -73,7 +73,9 @@ class StartupRepair(Protocol):
 
 class Supervisor:
     """Runs `command` as the worker. With `reload`, SIGHUP is passed on to the worker, which reloads
-    its configuration; otherwise SIGHUP means that the terminal was closed, and ends everything."""
+    its configuration; otherwise SIGHUP means that the terminal was closed, and ends everything.
+    SIGUSR1 ends the worker in good order and starts the next one, with the code that is in place by
+    then."""
 
     def __init__(
         self,
@@ -97,6 +99,8 @@ class Supervisor:
         self._begun = False
         """Whether it turned out to be ready when we ended it."""
         self._ending = anyio.Event()
+        self._restarting = False
+        """Whether the worker that runs was told to end, so that the next one is started."""
 
     async def run(self) -> int:
         """Run workers until one ends by itself with another code than RESTART, crashes again and
@@ -113,7 +117,10 @@ class Supervisor:
         while True:
             began = self._now()
             before = self._repair.last_start() if self._repair else None
+            self._restarting = False
             code = await self._run_worker(watched)
+            if self._restarting and not self._ending.is_set():
+                continue
 
             repaired = False
             if self._failed_to_start(before) and (self._hung or code not in (0, RESTART)):
@@ -206,10 +213,16 @@ class Supervisor:
             process.kill()
 
     async def _handle_signals(self, *, task_status: TaskStatus[None]) -> None:
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as orders:
+        handled = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
+        with anyio.open_signal_receiver(*handled) as orders:
             task_status.started()
             async with anyio.create_task_group() as tasks:
                 async for order in orders:
+                    if order == signal.SIGUSR1:
+                        if self._worker is not None and not self._restarting:
+                            self._restarting = True
+                            tasks.start_soon(self._end_worker, self._worker)
+                        continue
                     if order == signal.SIGHUP and self._reload:
                         self._signal_worker(signal.SIGHUP)
                         continue
@@ -217,6 +230,12 @@ class Supervisor:
                         tasks.start_soon(self._kill_late)
                     self._ending.set()
                     self._signal_worker(signal.SIGTERM)
+
+    async def _end_worker(self, worker: Process) -> None:
+        with suppress(ProcessLookupError):
+            worker.terminate()
+            await anyio.sleep(GRACE_S)
+            worker.kill()
 
     async def _kill_late(self) -> None:
         await anyio.sleep(GRACE_S)

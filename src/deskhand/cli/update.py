@@ -1,0 +1,114 @@
+"""`deskhand update`: install a newer version, and go back where it does not work."""
+
+from __future__ import annotations
+
+import sys
+
+import anyio
+import click
+
+from ..config.clock import SystemClock
+from ..config.config import Settings, environment_of
+from ..supervision.update import (
+    Update,
+    find_checkout,
+    go_back,
+    install,
+    is_serving,
+    look_for_update,
+    restart_service,
+    try_out,
+)
+from ..types.errors import DeskhandError
+from .plain import escape_control
+from .run import config_option, fail, load_service_settings
+
+OTHERWISE = (
+    "this Deskhand does not run from a source checkout; update it as you installed it: "
+    "`uv tool upgrade deskhand`, `pipx upgrade deskhand`, or with Docker "
+    "`docker compose pull` and `docker compose up -d`"
+)
+NEWS = 20
+
+
+@click.command()
+@click.option("--check", is_flag=True, help="Only say whether there is a newer version.")
+@click.option(
+    "--to", "ref", default="", metavar="VERSION", help="Update to this tag, branch or commit."
+)
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@config_option
+def update(check: bool, ref: str, yes: bool, config: str | None) -> None:
+    """Update Deskhand, and go back if the new version does not work.
+
+    The new version is first installed beside the one that runs, and has to answer a message on a
+    copy of your data. Then it takes the place of the old one, and the service restarts. If it does
+    not start, the old version and its database come back.
+
+    \b
+    Examples:
+      deskhand update --check
+      deskhand update
+      deskhand update --to v1.2
+    """
+    settings = load_service_settings(config, quiet=True)
+    folder = find_checkout()
+    if folder is None:
+        fail(OTHERWISE)
+    try:
+        found = look_for_update(folder, ref)
+    except DeskhandError as error:
+        fail(str(error))
+    if found is None:
+        newest = f"{ref} is not newer than what runs" if ref else "Deskhand is up to date"
+        click.echo(f"{escape_control(newest)}.")
+        return
+    _show(found)
+    if check:
+        sys.exit(1)
+    if not yes:
+        click.confirm("Update now?", default=True, abort=True)
+    _update(settings, found)
+
+
+def _show(found: Update) -> None:
+    many = f"{found.commits} commit{'s' if found.commits > 1 else ''}"
+    click.echo(f"A newer version is there: {found.old[:8]} -> {found.new[:8]}, {many}.")
+    for line in found.news[:NEWS]:
+        click.echo(f"  {escape_control(line)}")
+    if len(found.news) > NEWS:
+        click.echo(f"  and {len(found.news) - NEWS} more lines in CHANGELOG.md")
+
+
+def _update(settings: Settings, found: Update) -> None:
+    now = SystemClock().now
+    try:
+        if settings.home.database.exists() or settings.config.store:
+            try_out(settings, found, environment_of(), now(), _show_step)
+        _show_step("Putting it in place")
+        install(found)
+    except (DeskhandError, OSError) as error:
+        fail(f"not updated: {error}. Nothing was changed")
+    if is_serving(settings.home):
+        _show_step("Restarting the service")
+        if not anyio.run(restart_service, settings.home, settings.config.start_s):
+            _go_back(settings, found)
+    click.echo(f"Updated to {found.new[:8]}.")
+
+
+def _go_back(settings: Settings, found: Update) -> None:
+    _show_step("The service did not start. Going back to the old version")
+    try:
+        went = anyio.run(go_back, settings, found, SystemClock().now())
+    except (DeskhandError, OSError) as error:
+        fail(f"the new version did not start, and the old one is not back: {error}")
+    database = " Its database is back, too." if went.restored else ""
+    start = "The service works with it again" if went.is_up else "Start it with: deskhand serve"
+    fail(
+        f"the new version {found.new[:8]} did not start, so {found.old[:8]} is back.{database} "
+        f"{start}. What went wrong: deskhand doctor, deskhand logs"
+    )
+
+
+def _show_step(text: str) -> None:
+    click.echo(f"{text} …")
