@@ -54,14 +54,12 @@ def build(work: Path) -> list[Path]:
 def try_wheel(wheel: Path, version: str, work: Path) -> bool:
     """Install it in an empty environment and let it run with an empty home. False where this Python
     is not here."""
-    found = subprocess.run(
-        [UV, "python", "find", "--no-project", version], capture_output=True, text=True, check=False
-    )
-    if found.returncode:
+    python = find_python(version)
+    if not python:
         print(f"Python {version} is not here, so it was not tried")
         return False
     place = work / version
-    run(UV, "venv", "-q", "--python", found.stdout.strip(), str(place))
+    run(UV, "venv", "-q", "--python", python, str(place))
     run(UV, "pip", "install", "-q", "--python", str(place / "bin/python"), str(wheel))
     home = work / f"home of {version}"
     home.mkdir()
@@ -72,6 +70,15 @@ def try_wheel(wheel: Path, version: str, work: Path) -> bool:
         raise SystemExit(f"with Python {version} it says: {said}{shown}")
     print(f"Python {version}: {said.strip()} runs")
     return True
+
+
+def find_python(version: str) -> str:
+    """Where it is, also if pyenv has it and does not offer it here; '' for nowhere."""
+    found = subprocess.run(
+        [UV, "python", "find", "--no-project", version], capture_output=True, text=True, check=False
+    )
+    own = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+    return found.stdout.strip() if found.returncode == 0 else str(own[-1]) if own else ""
 
 
 def make_bill(place: Path, target: Path) -> list[dict[str, Any]]:
