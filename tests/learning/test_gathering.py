@@ -3,6 +3,7 @@ nothing new costs."""
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +18,24 @@ from deskhand.memory.facts import NewFact, add_fact, close_fact, undo_fact
 from deskhand.models.base import Request
 from deskhand.runtime.app import App
 from deskhand.testing.scripted import say
-from deskhand.types.commit import Change
+from deskhand.types.commit import Change, Commit
 from deskhand.types.errors import DeskhandError, ModelKeyRefused, ModelOverloaded
-from deskhand.types.events import ModelReplied, Recalled
-from deskhand.types.identity import Principal
+from deskhand.types.events import (
+    AnyEvent,
+    Compacted,
+    Ledger,
+    MessageReceived,
+    ModelReplied,
+    Recalled,
+    ToolFinished,
+    TurnEnded,
+)
+from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import OWNER, Label
-from deskhand.types.messages import Message, Text, ToolCall
+from deskhand.types.messages import Message, Text, ToolCall, ToolResult
 from tests.memory.junk import junk
 
-from .gathered import STAFF, Study, facts, texts
+from .gathered import NOON, STAFF, Study, facts, texts
 
 
 def noted(*items: tuple[str, int], **more: Any) -> dict[str, Any]:
@@ -58,6 +68,39 @@ async def test_what_was_said_becomes_facts_that_say_where_they_come_from(tmp_pat
         )
         assert "[1] owner: My sister Ann likes green tea" in study.asked[0][1]
         assert "assistant: fine" in study.asked[0][1]
+
+
+async def read_much(app: App, session: str) -> None:
+    """A turn in which two megabytes are read, after which the conversation is shortened."""
+    last = (await app.store.history(session))[-1].n
+    said = Message("user", (Text("read on", OWNER),))
+    events: list[AnyEvent] = [MessageReceived(0, STAFF, Address("terminal", "1"), said)]
+    for number in range(10):
+        call = ToolCall(f"c{last}.{number}", "look", msgspec.Raw(b"{}"))
+        result = ToolResult(call.id, (Text("x" * 200_000, Label("tool_local")),))
+        events += [ModelReplied(say("", call), "m", "calls"), ToolFinished(result)]
+    short = Compacted(((1, Message("user", (Text("short", OWNER),))),), "note", 1, Ledger())
+    events += [TurnEnded("done", ()), short]
+    await app.store.commit(Commit(session, last + 1, NOON, tuple(events)))
+
+
+async def test_a_long_conversation_is_read_piece_by_piece(tmp_path: Path) -> None:
+    """Also what was said before it was shortened: 40 megabytes of results are never in memory at
+    once."""
+    study = Study(tmp_path)
+    study.answers["harvest"] = lambda text: noted()
+    async with study.running() as app:
+        session = await study.chat(app, "the beginning", "the next word")
+        for _ in range(20):
+            await read_much(app, session)
+        tracemalloc.start()
+        talk = await app.features.learning.gatherer.load_transcript(session, 2)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    said = [line.text for line in talk.lines if line.who == "owner"]
+    assert said == ["the beginning", "the next word", *["read on"] * 20]
+    assert len(talk.calls) == 200 and talk.calls[0][1] == "look: ok"
+    assert peak < 12_000_000
 
 
 async def test_what_was_gathered_is_recalled_in_the_next_conversation(tmp_path: Path) -> None:

@@ -41,11 +41,14 @@ from ..types.errors import (
     ModelError,
     ModelTooSmall,
 )
+from ..types.events import Recorded
 from ..types.labels import Label
-from .transcript import Transcript, parse_transcript
+from .transcript import Transcript, TranscriptReader
 
 log = logging.getLogger(__name__)
 
+PAGE = 200
+"""So many events are read at once: a conversation may have hundreds of thousands."""
 SESSIONS_AT_ONCE = 20
 BATCHES_AT_ONCE = 5
 """At most so many questions are asked in one run. The rest waits for the next run."""
@@ -334,10 +337,16 @@ class Gatherer:
 
     async def load_transcript(self, session: str, after: int) -> Transcript:
         """What was said in a conversation, at least after event `after`."""
-        events = await self.ground.store.history(session)
-        if events and 1 < events[0].n > after:
-            events = await self.ground.store.events(session)
-        return await anyio.to_thread.run_sync(parse_transcript, session, events)
+        store = self.ground.store
+        reader = TranscriptReader(session)
+        page: Sequence[Recorded] = await store.history(session)
+        more = bool(page) and 1 < page[0].n > after
+        if more:
+            page = await store.events(session, limit=PAGE)
+        await anyio.to_thread.run_sync(reader.read, page)
+        while more and (page := await store.events(session, page[-1].n, PAGE)):
+            await anyio.to_thread.run_sync(reader.read, page)
+        return reader.transcript()
 
     async def find_known(self, text: str, scope: Scope, owner: str) -> list[Stored]:
         """The facts of this owner that are about the same things as this text."""

@@ -48,44 +48,56 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True):
         return self.person not in ("", EVERYBODY)
 
 
-def parse_transcript(session: str, log: Iterable[e.Recorded]) -> Transcript:
-    """Read a log, or its end from a `Compacted` on. Rewound turns are left out."""
-    state = State(session)
-    lines: list[TranscriptLine] = []
-    calls: list[tuple[int, str]] = []
-    names: dict[str, str] = {}
-    recalled: list[int] = []
-    for recorded in log:
+class TranscriptReader:
+    """Reads a log, or its end from a `Compacted` on, piece by piece: of what was read it keeps the
+    lines that were said. Rewound turns are left out."""
+
+    def __init__(self, session: str) -> None:
+        self._state = State(session)
+        self._lines: list[TranscriptLine] = []
+        self._calls: list[tuple[int, str]] = []
+        self._names: dict[str, str] = {}
+        self._recalled: list[int] = []
+
+    def read(self, log: Iterable[e.Recorded]) -> None:
+        for recorded in log:
+            self._read(recorded)
+            fold(self._state, (recorded,))
+
+    def _read(self, recorded: e.Recorded) -> None:
         n = recorded.n
         event = recorded.event
         match event:
             case e.MessageReceived(principal=principal, message=message) if (
                 principal.kind == "person"
             ):
-                lines += _make_lines(recorded, principal.id, message)
+                self._lines += _make_lines(recorded, principal.id, message)
             case e.ModelReplied(message=message):
-                names |= {call.id: call.name for call in message.calls}
+                self._names |= {call.id: call.name for call in message.calls}
                 if message.text.strip():
-                    label = join_labels((state.label, LOCAL))
-                    lines.append(TranscriptLine(n, MODEL, message.text, label, recorded.at))
+                    label = join_labels((self._state.label, LOCAL))
+                    self._lines.append(TranscriptLine(n, MODEL, message.text, label, recorded.at))
             case e.ToolFinished(result=result):
-                calls.append((n, f"{names.get(result.call_id, 'a tool')}: {result.status}"))
+                name = self._names.pop(result.call_id, "a tool")
+                self._calls.append((n, f"{name}: {result.status}"))
             case e.Recalled(facts=facts):
-                recalled += facts
+                self._recalled += facts
             case e.Undone(to_n=to_n):
-                lines = [line for line in lines if line.n <= to_n]
-                calls = [call for call in calls if call[0] <= to_n]
+                self._lines = [line for line in self._lines if line.n <= to_n]
+                self._calls = [call for call in self._calls if call[0] <= to_n]
             case _:
                 pass
-        fold(state, (recorded,))
-    return Transcript(
-        n=state.n,
-        lines=tuple(lines),
-        person=state.person,
-        recalled_ids=tuple(recalled),
-        calls=tuple(calls),
-        busy=state.turn is not None,
-    )
+
+    def transcript(self) -> Transcript:
+        """What was read until now."""
+        return Transcript(
+            n=self._state.n,
+            lines=tuple(self._lines),
+            person=self._state.person,
+            recalled_ids=tuple(self._recalled),
+            calls=tuple(self._calls),
+            busy=self._state.turn is not None,
+        )
 
 
 def _make_lines(recorded: e.Recorded, who: str, message: Message) -> list[TranscriptLine]:

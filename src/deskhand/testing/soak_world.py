@@ -135,6 +135,11 @@ class SoakWorld:
                 }
             },
             "processes": {"idle_s": 30},
+            "memory": {
+                "harvester": {"schedule": "*/4 * * * *"},
+                "cleaner": {"schedule": "*/7 * * * *"},
+            },
+            "reflection": {"schedule": "*/9 * * * *"},
             "web": {"port": 0},
         }
         (self.home / "deskhand.yaml").write_bytes(msgspec.json.encode(config))  # JSON is YAML
