@@ -237,7 +237,7 @@ class Triggering:
             if row.last_at < now - LOOKBACK_S or is_known:
                 continue
             try:
-                events = await self._store.events(row.session)
+                events = await self._read_end(row.session)
             except StoreCorrupt as error:  # its driver reports that
                 log.warning("Cannot read the session %s: %s", row.session, error)
                 continue
@@ -247,6 +247,12 @@ class Triggering:
             if isinstance(events[-1].event, TurnEnded):
                 ago_s = max(0.0, now - events[-1].at)  # negative when the clock was set back
                 self._ended.setdefault(row.session, (tick - ago_s, events[-1].n))
+
+    async def _read_end(self, session: str) -> Sequence[Recorded]:
+        """The last events, with the last message among them. Raises StoreCorrupt."""
+        events = await self._store.history(session)
+        said = any(isinstance(each.event, MessageReceived) for each in events)
+        return events if said else await self._store.events(session)
 
     async def poll(self) -> None:
         """Look at everything once, and start what is due."""
