@@ -25,7 +25,7 @@ from deskhand.runtime.app import App, Parts, open_app
 from deskhand.secrets.redaction import Redactor
 from deskhand.store.sqlite import SqliteStore
 from deskhand.supervision import trace_export
-from deskhand.supervision.trace_export import Collector, TraceExporter
+from deskhand.supervision.trace_export import Collector, TraceExporter, read_refusal
 from deskhand.testing.bench import ANN, PLACE, said
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say
@@ -280,6 +280,25 @@ async def test_what_a_collector_never_takes_does_not_stop_the_rest(tmp_path: Pat
             await desk.until(lambda: len(desk.bodies()) >= 1)
             cursor = desk.settings.home.sent_traces
             await desk.until(lambda: int(cursor.read_text()) == app.store.last_seq())
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"{}", ""),
+        (b'{"partialSuccess": {}}', ""),
+        (b'{"partialSuccess": {"rejectedSpans": "2", "errorMessage": "too old"}}', "too old"),
+        (b'{"partialSuccess": {"rejectedSpans": "2"}}', "2 rejected"),
+        (b'{"partialSuccess": {"rejectedSpans": 2}}', "2 rejected"),
+        (b'{"partialSuccess": {"errorMessage": "prefer protobuf"}}', "prefer protobuf"),
+        (b"", ""),
+        (b"OK", ""),
+        (b'{"partialSuccess": 7}', ""),
+        (b"[" * 100_000, ""),
+    ],
+)
+def test_what_is_not_taken_of_a_request(body: bytes, said: str) -> None:
+    assert read_refusal(body) == said
 
 
 async def test_a_collector_that_refuses_us_is_told_in_the_status(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import anyio
 import anyio.lowlevel
+import msgspec
 
 from ..assembly.trace import Trace, TraceSpan
 from ..config.config import Settings
@@ -90,6 +91,29 @@ class Collector:
             log.warning("The collector did not accept %d spans: %s", len(spans), said)
         elif answer.status >= 300:
             raise NetError(f"the collector {self._url.origin} answered with status {answer.status}")
+        elif said := read_refusal(answer.body):
+            log.warning("The collector did not accept all of %d spans: %s", len(spans), said)
+
+
+class _PartialSuccess(msgspec.Struct, frozen=True, rename="camel"):
+    """See `ExportTracePartialSuccess` of OTLP. A count is a string in its JSON."""
+
+    rejected_spans: int | str = 0
+    error_message: str = ""
+
+
+class _Accepted(msgspec.Struct, frozen=True, rename="camel"):
+    partial_success: _PartialSuccess = _PartialSuccess()
+
+
+def read_refusal(body: bytes) -> str:
+    """What a collector that took a request says that it did not take of it; '' for nothing."""
+    try:
+        partial = msgspec.json.decode(body, type=_Accepted).partial_success
+    except (msgspec.MsgspecError, RecursionError):  # one that answers in no JSON has taken all
+        return ""
+    refused = str(partial.rejected_spans)[:20]
+    return partial.error_message[:200] or (f"{refused} rejected" if refused != "0" else "")
 
 
 class TraceExporter:

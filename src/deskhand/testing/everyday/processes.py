@@ -23,9 +23,10 @@ def tree(pid: int) -> set[int]:
     while todo:
         pid = todo.pop()
         found.add(pid)
-        for task in Path(f"/proc/{pid}/task").glob("*/children"):
-            with suppress(OSError):
-                todo += [int(child) for child in task.read_text().split()]
+        with suppress(OSError):  # it may end at any moment
+            for task in Path(f"/proc/{pid}/task").iterdir():
+                with suppress(OSError):
+                    todo += [int(child) for child in (task / "children").read_text().split()]
     return found
 
 
