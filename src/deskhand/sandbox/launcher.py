@@ -44,6 +44,7 @@ _PIECES_IN_A_ROW = 8
 _GRACE_S = 3.0  # to kill even a fork bomb process by process
 _DRAIN_S = 10.0  # to hand on what was put out; who still has our pipes then is none of ours
 _GRACE_ALONE_S = 1.0  # with a namespace of its own, killing the first process kills all at once
+DID_NOT_START = "the sandbox did not start"
 CA_FILE = "/run/deskhand/ca.pem"
 """Where a command sees the authorities that it is to trust."""
 _PROXY_VARIABLES = "http_proxy https_proxy HTTP_PROXY HTTPS_PROXY"
@@ -248,7 +249,7 @@ def _parse_report(report: str, complaint: str) -> Exit:
         )
     if not report.startswith("started\n"):
         raise SandboxUnavailable(
-            f"the sandbox did not start: {complaint.strip() or 'it gave no reason'}"
+            f"{DID_NOT_START}: {complaint.strip() or 'it gave no reason'}"
         )
     kind, _, value = report.removeprefix("started\n").partition(" ")
     match kind, value:

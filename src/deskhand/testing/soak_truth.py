@@ -11,6 +11,7 @@ import msgspec
 from ..gateway.outbox import DUPLICATE
 from ..gateway.streamed_replies import GOES_ON
 from ..jobs.ledger import list_runs
+from ..sandbox.launcher import DID_NOT_START
 from ..store.sqlite import SqliteStore
 from ..types import events as e
 from ..types.identity import Principal
@@ -22,9 +23,6 @@ OWNER = Principal("owner", ("owner",))
 MANY = 1_000_000
 ASKED_TO_WAIT = "asks to wait for"
 """Where the only model wants to be left alone for hours, a job ends and says so."""
-NO_SANDBOX = "the sandbox did not come up"
-"""So a run says whose hook was killed before its first instruction: it is told of, and the next one
-comes. There are no more of them than processes that were hurt."""
 
 
 class Truth(msgspec.Struct):
@@ -154,7 +152,8 @@ async def _rows(
             truth.jobs_twice += received[key] > 1
             if run.state != "error" or ASKED_TO_WAIT in run.said:
                 continue
-            if NO_SANDBOX in run.said and unborn < hurts:
+            # A hook was killed before its first instruction.
+            if DID_NOT_START in run.said and unborn < hurts:
                 unborn += 1
             else:
                 truth.faults.append(f"{key}: {run.said}")
