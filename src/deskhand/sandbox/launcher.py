@@ -248,9 +248,7 @@ def _parse_report(report: str, complaint: str) -> Exit:
             f"the command could not be confined, so it did not run: {why.splitlines()[0]}"
         )
     if not report.startswith("started\n"):
-        raise SandboxUnavailable(
-            f"{DID_NOT_START}: {complaint.strip() or 'it gave no reason'}"
-        )
+        raise SandboxUnavailable(f"{DID_NOT_START}: {complaint.strip() or 'it gave no reason'}")
     kind, _, value = report.removeprefix("started\n").partition(" ")
     match kind, value:
         case "exit", code:
