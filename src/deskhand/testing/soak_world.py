@@ -245,30 +245,33 @@ class SoakWorld:
 
     # ------------------------------------------------------------------ what goes wrong
 
-    def _upsets(self) -> tuple[Callable[[], None], ...]:
+    def _upsets(self) -> tuple[tuple[str, Callable[[], None]], ...]:
         """Telegram: updates that come again, messages that are taken and not confirmed, floods,
-        silence."""
+        silence; each with the method that it is about."""
         telegram = self.telegram
+        post, edit, poll = "sendMessage", "editMessageText", "getUpdates"
         return (
-            lambda: telegram.redeliver(self.random.randint(1, 5)),
-            lambda: telegram.lose("sendMessage"),
-            lambda: telegram.fail("sendMessage", 429, retry_after=self.random.randint(1, 4)),
-            lambda: telegram.fail("sendMessage", 500),
-            lambda: telegram.fail("editMessageText", 429, retry_after=2),
-            lambda: telegram.lose("editMessageText"),
-            lambda: telegram.fail("getUpdates", 502),
-            lambda: telegram.lose("getUpdates"),
-            lambda: telegram.hang("sendMessage"),
+            ("", lambda: telegram.redeliver(self.random.randint(1, 5))),
+            (post, lambda: telegram.lose(post)),
+            (post, lambda: telegram.fail(post, 429, retry_after=self.random.randint(1, 4))),
+            (post, lambda: telegram.fail(post, 500)),
+            (post, lambda: telegram.hang(post)),
+            (edit, lambda: telegram.fail(edit, 429, retry_after=2)),
+            (edit, lambda: telegram.lose(edit)),
+            (poll, lambda: telegram.fail(poll, 502)),
+            (poll, lambda: telegram.lose(poll)),
         )
 
     async def upset(self) -> None:
-        """Something of it now and then."""
+        """Something of it now and then. One of a kind at a time: they are not saved up while nobody
+        calls."""
         upsets = self._upsets()
         while True:
             await anyio.sleep(self.random.uniform(*UPSET_S))
             self.telegram.calls.clear()  # they are many, and nobody looks at them
-            if self.busy:
-                self.random.choice(upsets)()
+            method, happen = self.random.choice(upsets)
+            if self.busy and not self.telegram.fails_next(method):
+                happen()
                 self.upsets += 1
 
     async def hurt(self) -> None:

@@ -119,6 +119,10 @@ class TelegramServer:
         """Do the next calls and never answer."""
         self._faults.append(PlannedFault(method, times, then="hang"))
 
+    def fails_next(self, method: str) -> bool:
+        """Whether something is planned that has not happened yet."""
+        return any(each.method == method and each.times > 0 for each in self._faults)
+
     def redeliver(self, count: int = 1) -> None:
         """Forget that the last updates were confirmed: they come again."""
         self.confirmed = max(0, min(self.confirmed, len(self.chats.updates)) - count)
