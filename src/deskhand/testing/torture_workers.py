@@ -1,17 +1,19 @@
 """The torture with several workers on one database, whose clocks are apart: each is killed, or
 stopped and let go on, at any moment, all lose their connections, and some transactions cannot be
-serialized.
+serialized. Meanwhile people write, and jobs fire.
 
 python -m deskhand.testing.torture_workers [--kills 40] [--workers 5] [--seed 1]
-    [--longest-stop 15] [--refused 0]
+    [--longest-stop 15] [--refused 0] [--jobs 0]
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import signal
 import sys
 import tempfile
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,10 +23,11 @@ import anyio.to_thread
 import msgspec
 import psycopg
 
+from ..types.events import MessageReceived, TurnEnded
 from .clock import Shift
 from .postgres import PostgresServer, open_schema, running_server
-from .torture import READY_S, TortureReport
-from .torture_child import WORKER, agents_beside, shift_beside, store_beside, worker_of
+from .torture import READY_S, SESSIONS, TortureReport
+from .torture_child import ANN, WORKER, agents_beside, shift_beside, store_beside, worker_of
 from .torture_postgres import PostgresTorture
 
 AGENTS = 5
@@ -59,13 +62,28 @@ sequence counts them, also where all else of the transaction is undone."""
 
 class TortureOptions(msgspec.Struct, frozen=True):
     """`kills` blows, against so many processes. A process is stopped for `longest_stop_s` at most;
-    the share `refused` of the transactions fails."""
+    the share `refused` of the transactions fails. There are so many `jobs`."""
 
     kills: int = 40
     workers: int = 5
     seed: int = 1
     longest_stop_s: float = LONGEST_STOP_S
     refused: float = 0.0
+    jobs: int = 0
+
+
+JOB = """---
+schedule: every {every}s
+misfire: run_once
+agent: a{agent}
+session: {name}
+---
+
+It is time.
+"""
+JOBS_A_SECOND = 2.5
+LAST_JOBS_S = 3.0
+"""So long after its file is gone a job may still be started."""
 
 
 class WorkersTorture(PostgresTorture):
@@ -89,6 +107,12 @@ class WorkersTorture(PostgresTorture):
                 )
         self.blows: dict[str, int] = dict.fromkeys(("killed", "stopped", "cut", "crashed"), 0)
         self.replaced = 0
+        self.runs = 0
+        every = max(5, round(chosen.jobs / JOBS_A_SECOND))
+        for number in range(chosen.jobs):
+            file = home / "jobs" / f"j{number}" / "JOB.md"
+            file.parent.mkdir(parents=True)
+            file.write_text(JOB.format(every=every, agent=number % AGENTS, name=f"j{number}"))
 
     async def kill_all(self) -> None:
         try:
@@ -102,6 +126,9 @@ class WorkersTorture(PostgresTorture):
                 await self.look_after()
                 self.report.kills += 1
             self.take_no_more()
+            if self._chosen.jobs:
+                shutil.rmtree(self.home / "jobs")
+                await anyio.sleep(LAST_JOBS_S)
             await self.drain()
         finally:
             with anyio.CancelScope(shield=True):
@@ -131,6 +158,27 @@ class WorkersTorture(PostgresTorture):
         async with await psycopg.AsyncConnection.connect(url) as db:
             found = await (await db.execute("SELECT last_value FROM refused")).fetchone()
         return found[0] if found else 0
+
+    async def compare(self) -> None:
+        """Also what became of the jobs: no time was taken in twice, and each is answered."""
+        await super().compare()
+        store = self.open_store()
+        taken = Counter[str]()
+        open_ = dict[int, str]()
+        for row in await store.sessions(ANN, SESSIONS):
+            for recorded in await store.events(row.session):
+                event = recorded.event
+                if isinstance(event, MessageReceived) and event.external_id.startswith("job:"):
+                    taken[event.external_id] += 1
+                    open_[event.inbox_id] = event.external_id
+                elif isinstance(event, TurnEnded):
+                    for inbox_id in event.answers:
+                        open_.pop(inbox_id, None)
+        await store.close()
+        self.runs = len(taken)
+        twice = [key for key, count in taken.items() if count > 1]
+        self.report.faults += [f"{key} was taken in twice" for key in twice]
+        self.report.faults += [f"{key} was not answered" for key in open_.values()]
 
     async def _start_one(self, mode: str) -> None:
         command = [sys.executable, "-m", "deskhand.testing.torture_child"]
@@ -198,9 +246,13 @@ async def torture_workers(chosen: TortureOptions) -> TortureReport:
         made.drain_s = READY_S
         report = await made.run()
         refused = await made.count_refused()
-        sys.stdout.write(f"{made.blows}, {made.replaced} replaced, {refused} refused\n")
+        sys.stdout.write(
+            f"{made.blows}, {made.replaced} replaced, {refused} refused, {made.runs} runs of jobs\n"
+        )
         if refused < 10 and chosen.refused:
             report.faults.append(f"only {refused} transactions were refused")
+        if made.runs < chosen.jobs:
+            report.faults.append(f"of {chosen.jobs} jobs only {made.runs} times came")
         return report
 
 
@@ -212,9 +264,15 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=options.seed)
     parser.add_argument("--longest-stop", type=float, default=options.longest_stop_s)
     parser.add_argument("--refused", type=float, default=options.refused)
+    parser.add_argument("--jobs", type=int, default=options.jobs)
     given = parser.parse_args()
     chosen = TortureOptions(
-        given.kills, given.workers, given.seed, given.longest_stop, given.refused
+        kills=given.kills,
+        workers=given.workers,
+        seed=given.seed,
+        longest_stop_s=given.longest_stop,
+        refused=given.refused,
+        jobs=given.jobs,
     )
     report = anyio.run(torture_workers, chosen)
     sys.stdout.write(report.show() + "\n")
