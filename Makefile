@@ -93,7 +93,7 @@ torture-clock: $(VENV)/.dev ## Kill it 100 times while its clock is set by up to
 	@$(BIN)/python -m deskhand.testing.torture_clock --kills $(or $(KILLS),100)
 
 torture-workers: $(VENV)/.dev ## Kill and stop five workers on one PostgreSQL database 40 times, and compare with the truth
-	@$(BIN)/python -m deskhand.testing.torture_workers --kills $(or $(KILLS),40)
+	@$(BIN)/python -m deskhand.testing.torture_workers --kills $(or $(KILLS),40) --jobs 100
 
 torture-deep: $(VENV)/.dev ## Kill a deep work of 60 steps 20 times, and see that each was done once
 	@$(BIN)/python -m deskhand.testing.deep_torture --steps $(or $(STEPS),60) --kills $(or $(KILLS),20)
