@@ -76,6 +76,19 @@ class PostgresServer:
         options = " ".join(f"-c {name}='{value}'" for name, value in settings.items())
         self._run("pg_ctl", "-w", "-l", str(self._folder / "log"), "-o", options, "start")
 
+    def copy(self, folder: Path) -> PostgresServer:
+        """A standby in this folder, not started yet. From then on each commit here waits until it
+        has it on its disk, too."""
+        if os.geteuid() == 0:
+            shutil.chown(folder, USER)
+        standby = PostgresServer(folder, durable=self._durable)
+        source = ("-h", str(self._folder), "-U", USER, "-R", "-X", "stream")
+        standby._run("pg_basebackup", *source)
+        with psycopg.connect(self.url, autocommit=True) as db:
+            db.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            db.execute("SELECT pg_reload_conf()")
+        return standby
+
     def stop(self, mode: str = "fast") -> None:
         """`fast` ends in good order, `immediate` as a crash does."""
         self._run("pg_ctl", "-w", "-m", mode, "stop")
@@ -104,16 +117,35 @@ def address_of(folder: Path) -> str:
 @contextmanager
 def running_server(*, durable: bool = False) -> Iterator[PostgresServer]:
     """A server that ends with the block."""
-    # Not below pytest's folder: a socket's path may have 107 bytes, and the user must reach it.
-    with tempfile.TemporaryDirectory(prefix="deskhand-pg-", dir="/tmp") as folder:
-        Path(folder).chmod(0o755)
-        server = PostgresServer(Path(folder), durable=durable)
+    with _folder() as folder:
+        server = PostgresServer(folder, durable=durable)
         server.create()
         server.start()
         try:
             yield server
         finally:
             server.stop("immediate")
+
+
+@contextmanager
+def running_standby(server: PostgresServer) -> Iterator[PostgresServer]:
+    """A standby of this server, without which it commits nothing; it ends with the block."""
+    with _folder() as folder:
+        standby = server.copy(folder)
+        standby.start()
+        try:
+            yield standby
+        finally:
+            standby.stop("immediate")
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """Not below pytest's: a socket's path may have 107 bytes, and the server's user must reach
+    it."""
+    with tempfile.TemporaryDirectory(prefix="deskhand-pg-", dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 def database_at(url: str) -> Callable[[Path, Mapping[str, str]], PostgresStore]:

@@ -3,18 +3,19 @@ stopped and let go on, at any moment, all lose their connections, and some trans
 serialized. Meanwhile people write, and jobs fire.
 
 python -m deskhand.testing.torture_workers [--kills 40] [--workers 5] [--seed 1]
-    [--longest-stop 15] [--refused 0] [--jobs 0]
+    [--longest-stop 15] [--refused 0] [--jobs 0] [--standby]
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import signal
 import sys
 import tempfile
 from collections import Counter
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import anyio
@@ -25,7 +26,7 @@ import psycopg
 
 from ..types.events import MessageReceived, TurnEnded
 from .clock import Shift
-from .postgres import PostgresServer, open_schema, running_server
+from .postgres import PostgresServer, open_schema, running_server, running_standby
 from .torture import READY_S, SESSIONS, TortureReport
 from .torture_child import ANN, WORKER, agents_beside, shift_beside, store_beside, worker_of
 from .torture_postgres import PostgresTorture
@@ -38,9 +39,10 @@ APART_S = 90.0
 """Their clocks are apart by up to so much."""
 LIVES_S = 1.5
 """How long all live from one blow to the next, at most."""
-KILLED, STOPPED, CUT = 0.5, 0.8, 0.95
-"""How often a blow kills a process, stops one, cuts all connections; what is left crashes the
-server."""
+BLOWS = {"killed": 50, "stopped": 30, "cut": 15, "crashed": 5}
+"""How often a blow kills a process, stops one, cuts all connections, crashes the server."""
+LAGGED = 40
+"""How often the standby falls behind, where there is one."""
 REFUSE = """
 CREATE SEQUENCE refused;
 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -62,7 +64,8 @@ sequence counts them, also where all else of the transaction is undone."""
 
 class TortureOptions(msgspec.Struct, frozen=True):
     """`kills` blows, against so many processes. A process is stopped for `longest_stop_s` at most;
-    the share `refused` of the transactions fails. There are so many `jobs`."""
+    the share `refused` of the transactions fails. There are so many `jobs`, and with `standby` a
+    second server that has everything before a commit returns, and falls behind."""
 
     kills: int = 40
     workers: int = 5
@@ -70,6 +73,7 @@ class TortureOptions(msgspec.Struct, frozen=True):
     longest_stop_s: float = LONGEST_STOP_S
     refused: float = 0.0
     jobs: int = 0
+    standby: bool = False
 
 
 JOB = """---
@@ -105,7 +109,8 @@ class WorkersTorture(PostgresTorture):
                 Shift(shift_beside(home, worker)).set(
                     self.platform.random.uniform(-APART_S, APART_S)
                 )
-        self.blows: dict[str, int] = dict.fromkeys(("killed", "stopped", "cut", "crashed"), 0)
+        self._chances = BLOWS | ({"lagged": LAGGED} if chosen.standby else {})
+        self.blows = dict.fromkeys(self._chances, 0)
         self.replaced = 0
         self.runs = 0
         every = max(5, round(chosen.jobs / JOBS_A_SECOND))
@@ -193,29 +198,42 @@ class WorkersTorture(PostgresTorture):
                 await self._start_one(mode)
 
     async def _strike(self) -> None:
-        chance = self.platform.random.random()
-        mode = self.platform.random.choice(self._modes)
-        process = self._running[mode]
-        if chance < KILLED:
-            self.blows["killed"] += 1
-            _signal(process, signal.SIGKILL)
-            await process.wait()
-        elif chance < STOPPED:
-            self.blows["stopped"] += 1
-            _signal(process, signal.SIGSTOP)
-            await anyio.sleep(
-                self.platform.random.uniform(SHORTEST_STOP_S, self._chosen.longest_stop_s)
-            )
-            _signal(process, signal.SIGCONT)
-            with anyio.move_on_after(3):
+        random = self.platform.random
+        (blow,) = random.choices([*self._chances], [*self._chances.values()])
+        process = self._running[random.choice(self._modes)]
+        self.blows[blow] += 1
+        match blow:
+            case "killed":
+                _signal(process, signal.SIGKILL)
                 await process.wait()
-            self.replaced += process.returncode is not None
-        elif chance < CUT:
-            self.blows["cut"] += 1
-            await anyio.to_thread.run_sync(self._cut)
-        else:
-            self.blows["crashed"] += 1
-            await self.crash_server()
+            case "stopped":
+                _signal(process, signal.SIGSTOP)
+                await self._let_it_rest()
+                _signal(process, signal.SIGCONT)
+                with anyio.move_on_after(3):
+                    await process.wait()
+                self.replaced += process.returncode is not None
+            case "cut":
+                await anyio.to_thread.run_sync(self._cut)
+            case "lagged":
+                await self._lag()
+            case _:
+                await self.crash_server()
+
+    async def _let_it_rest(self) -> None:
+        longest = self._chosen.longest_stop_s
+        await anyio.sleep(self.platform.random.uniform(SHORTEST_STOP_S, longest))
+
+    async def _lag(self) -> None:
+        """The standby is sent nothing for a while, so no commit returns."""
+        with psycopg.connect(self.server.url, autocommit=True) as db:
+            senders = [pid for (pid,) in db.execute("SELECT pid FROM pg_stat_replication")]
+        for pid in senders:
+            os.kill(pid, signal.SIGSTOP)
+        await self._let_it_rest()
+        for pid in senders:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
 
     def _cut(self) -> None:
         with psycopg.connect(self.server.url, autocommit=True) as db:
@@ -236,6 +254,7 @@ async def torture_workers(chosen: TortureOptions) -> TortureReport:
     with (
         tempfile.TemporaryDirectory(prefix="deskhand-torture-") as place,
         running_server(durable=True) as server,
+        running_standby(server) if chosen.standby else nullcontext(),
         open_schema(server) as url,
     ):
         home = Path(place) / "home"
@@ -265,6 +284,7 @@ def main() -> None:
     parser.add_argument("--longest-stop", type=float, default=options.longest_stop_s)
     parser.add_argument("--refused", type=float, default=options.refused)
     parser.add_argument("--jobs", type=int, default=options.jobs)
+    parser.add_argument("--standby", action="store_true")
     given = parser.parse_args()
     chosen = TortureOptions(
         kills=given.kills,
@@ -273,6 +293,7 @@ def main() -> None:
         longest_stop_s=given.longest_stop,
         refused=given.refused,
         jobs=given.jobs,
+        standby=given.standby,
     )
     report = anyio.run(torture_workers, chosen)
     sys.stdout.write(report.show() + "\n")
