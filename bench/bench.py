@@ -365,7 +365,13 @@ def rss_mb() -> float:
 @asynccontextmanager
 async def opened(home: Path, url: str):  # type: ignore[no-untyped-def]  # a context for main alone
     providers = {"fake": {"base_url": f"{url}/v1"}}
-    raw = {"defaults": {"models": ["fake/m"]}, "providers": providers}
+    off = {"enabled": False}  # no chore is due while it is measured
+    raw = {
+        "defaults": {"models": ["fake/m"]},
+        "providers": providers,
+        "memory": {"harvester": off, "cleaner": off},
+        "reflection": off,
+    }
     settings = Settings(Home(home), msgspec.convert(raw, Config, strict=False))
     tool = Count()
     async with (
