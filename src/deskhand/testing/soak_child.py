@@ -41,6 +41,10 @@ from .clock import Shift, ShiftedClock
 WARM_BYTES = 4_000_000
 """Conversations in memory grow up to a bound, which is hours away for a service. Here it is reached
 while it warms up, so that this does not look like a leak."""
+NAMES = 200_000
+"""Python keeps a table of interned strings, into which pathlib puts each part of a path. It doubles
+once, by 2 MB, when so many have come and gone as a service sees in hours; here it does at the first
+signal."""
 COUNT = signal.SIGUSR1
 LIST = signal.SIGUSR2
 """Say how much there is; say also of what."""
@@ -82,6 +86,9 @@ class SignalAnswers:
             signal.signal(number, self._say)
 
     def _say(self, number: int, frame: FrameType | None) -> None:
+        if not self._asked:
+            for name in range(NAMES):
+                sys.intern(f"a name of this soak {name}")
         self._asked += 1
         try:
             places = [_place(task.get_coro()) for task in asyncio.all_tasks()]
