@@ -154,11 +154,13 @@ OMISSION = Message("user", (Text("[9 earlier messages are summed up here]\n", LO
     st.lists(st.integers(0, 3), min_size=1, max_size=6),
     st.integers(1, 3_000),
     st.booleans(),
+    st.sampled_from(["", "hint", "interrupted"]),
 )
 def test_what_people_add_to_a_turn_stays_until_it_is_answered(
-    before: list[int], added: list[int], room: int, summed_up: bool
+    before: list[int], added: list[int], room: int, summed_up: bool, broken_off: str
 ) -> None:
-    """All that they said since the last answer stays, however little of the steps does."""
+    """All that they said since the last answer stays, however little of the steps does. A reply
+    that was broken off is no answer."""
     numbers = count(1)
 
     def steps(many: int) -> list[Message]:
@@ -170,9 +172,14 @@ def test_what_people_add_to_a_turn_stays_until_it_is_answered(
     asked = [person(f"please do m{i}") for i in range(len(added))]
     for said, many in zip(asked, added, strict=True):
         messages += [said, *steps(many)]
+        if broken_off:
+            messages.append(answer("I will first lo"))
+        if broken_off == "hint":
+            messages.append(Message("user", (Text("go on", LOCAL),)))
+    in_turn = len(asked) if broken_off == "interrupted" else 0
 
-    budget = sum(map(estimate_tokens, asked)) + 200 + room
-    kept = [message for _, message in fit_messages(messages, budget).kept]
+    budget = sum(map(estimate_tokens, asked)) + 200 + 40 * len(asked) + room
+    kept = [message for _, message in fit_messages(messages, budget, in_turn=in_turn).kept]
     assert [message for message in kept if message in asked] == asked
     assert sum(map(estimate_tokens, kept)) <= budget
 

@@ -246,6 +246,7 @@ async def test_who_works_with_the_tables_as_they_were_writes_nothing_more(url: s
     """A newer version migrates while an older one works: nothing of the older one is stored after
     that, and it starts anew."""
     old = PostgresStore(url)
+    standby = PostgresStore(url)
     number = load_migrations()[-1][0] + 1
     known = [*load_migrations(), (number, "CREATE TABLE next(x INTEGER)")]
     async with old.work():
@@ -254,6 +255,12 @@ async def test_who_works_with_the_tables_as_they_were_writes_nothing_more(url: s
             await anyio.to_thread.run_sync(migrate, db, url, known)
         with pytest.raises(NotLeading):
             await old.commit(commit(2, Hinted("wrap_up", "after")))
+    with pytest.raises(NotLeading):
+        async with standby.lead():
+            pass
+    with pytest.raises(NotLeading):
+        await standby.commit(commit(2, Hinted("wrap_up", "after")))
+    await standby.close()
     assert [recorded.n for recorded in await old.events(S)] == [1]
     await old.close()
     with pytest.raises(StoreNewer, match=f"schema {number}"):

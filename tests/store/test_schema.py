@@ -4,7 +4,6 @@ migration."""
 from __future__ import annotations
 
 import signal
-import stat
 import subprocess
 import sys
 import threading
@@ -17,7 +16,7 @@ import pytest
 
 from deskhand.agent.fold import fold
 from deskhand.agent.state import State
-from deskhand.store.schema import connect, copy_before_update, load_migrations, migrate
+from deskhand.store.schema import connect, load_migrations, migrate
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.store_suite import ANN, OWNER, T0, S, commit, inbound, received
 from deskhand.types.errors import StoreCorrupt, StoreError, StoreNewer, StoreReadOnly
@@ -131,32 +130,6 @@ async def test_kill_in_the_middle_of_a_migration(tmp_path: Path) -> None:
     assert db.execute("SELECT * FROM next").fetchall() == [(1,)]
     assert migrate(db, path, NEXT) == NEXT[-1][0], "and again is nothing"
     db.close()
-
-
-async def test_the_file_is_kept_as_it_was_until_the_update_has_worked(tmp_path: Path) -> None:
-    path = tmp_path / "deskhand.db"
-    await filled(path)
-    assert not copy_before_update(path).exists(), "a new file is no update"
-    migrating(path, lambda: 0).close()
-    with pytest.raises(StoreNewer):
-        SqliteStore(path)
-    copy_before_update(path).replace(path)
-    for suffix in "-wal", "-shm":
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
-    store = SqliteStore(path)
-    assert len(await store.events(S)) == 100 and not (await store.audit())[1]
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    await store.close()
-
-
-async def test_what_is_erased_is_in_no_copy(tmp_path: Path) -> None:
-    path = tmp_path / "deskhand.db"
-    await filled(path)
-    copy_before_update(path).write_bytes(path.read_bytes())
-    store = SqliteStore(path)
-    await store.erase(ANN, S, 1.0)
-    assert not copy_before_update(path).exists()
-    await store.close()
 
 
 def test_two_migrate_at_once(tmp_path: Path) -> None:

@@ -287,10 +287,14 @@ async def test_what_a_collector_never_takes_does_not_stop_the_rest(tmp_path: Pat
     [
         (b"{}", ""),
         (b'{"partialSuccess": {}}', ""),
-        (b'{"partialSuccess": {"rejectedSpans": "2", "errorMessage": "too old"}}', "too old"),
+        (
+            b'{"partialSuccess": {"rejectedSpans": "2", "errorMessage": "too\\nold"}}',
+            "2 rejected: too old",
+        ),
         (b'{"partialSuccess": {"rejectedSpans": "2"}}', "2 rejected"),
         (b'{"partialSuccess": {"rejectedSpans": 2}}', "2 rejected"),
-        (b'{"partialSuccess": {"errorMessage": "prefer protobuf"}}', "prefer protobuf"),
+        (b'{"partialSuccess": {"rejectedSpans": 2, "errorMessage": null}}', "2 rejected"),
+        (b'{"partialSuccess": {"errorMessage": "prefer protobuf"}}', ""),
         (b"", ""),
         (b"OK", ""),
         (b'{"partialSuccess": 7}', ""),

@@ -8,9 +8,11 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import apsw
@@ -113,7 +115,7 @@ def git(folder: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
-def until(true: Callable[[], bool]) -> None:
+def until(true: Callable[[], object]) -> None:
     give_up = time.monotonic() + SECONDS
     while not true():
         assert time.monotonic() < give_up
@@ -151,7 +153,6 @@ def test_a_newer_version_takes_the_place_of_the_old_one(world: World) -> None:
         assert service.poll() is None
         assert world.run("ask", "after").stdout == "You said: after\n"
         assert {"before", "after"} <= {*world.heard()}
-    assert not [*world.home.glob("state/*.before-update*")]
     assert git(world.checkout, "worktree", "list").count("\n") == 0
 
 
@@ -168,12 +169,29 @@ def test_one_that_does_not_answer_is_not_installed(world: World) -> None:
         assert world.run("ask", "after").stdout == "You said: after\n"
 
 
+BROKEN = ("    app.supervised, app.on_up", "    1 / 0\n    app.supervised, app.on_up")
+
+
 def test_one_with_which_the_service_does_not_start_goes_again(world: World) -> None:
-    """So does what it did to the database, and nothing that was said is lost."""
-    broken = world.read("src/deskhand/runtime/worker.py").replace(
-        "    app.supervised, app.on_up", "    1 / 0\n    app.supervised, app.on_up", 1
-    )
-    world.publish(
+    broken = world.read("src/deskhand/runtime/worker.py").replace(*BROKEN, 1)
+    world.publish({"src/deskhand/runtime/worker.py": broken})
+    with world.serving():
+        assert world.run("ask", "before").returncode == 0
+        old = world.commit
+        done = world.run("update", "--yes")
+        assert done.returncode == 1
+        assert f"did not start, so {old[:8]} is back. Start it with: deskhand serve" in done.stderr
+        assert world.commit == old
+    (world.home / "state" / "last_start").unlink()
+    with world.serving():
+        assert world.run("ask", "after").stdout == "You said: after\n"
+        assert {"before", "after"} <= {*world.heard()}
+
+
+def test_one_that_has_changed_the_database_stays(world: World) -> None:
+    """The old version does not know it, and nothing that was stored is thrown away."""
+    broken = world.read("src/deskhand/runtime/worker.py").replace(*BROKEN, 1)
+    new = world.publish(
         {
             MIGRATION.format(NEWEST + 1): "CREATE TABLE later(x INTEGER);\n",
             "src/deskhand/runtime/worker.py": broken,
@@ -181,16 +199,44 @@ def test_one_with_which_the_service_does_not_start_goes_again(world: World) -> N
     )
     with world.serving():
         assert world.run("ask", "before").returncode == 0
-        old = world.commit
         done = world.run("update", "--yes")
-        assert done.returncode == 1
-        assert f"did not start, so {old[:8]} is back. Its database is back, too." in done.stderr
-        assert "Start it with: deskhand serve" in done.stderr
-        assert (world.commit, world.schema) == (old, NEWEST)
-    (world.home / "state" / "last_start").unlink()
-    with world.serving():
-        assert world.run("ask", "after").stdout == "You said: after\n"
-        assert {"before", "after"} <= {*world.heard()}
+    assert done.returncode == 1
+    assert "It has changed the database, so" in done.stderr and "cannot come back" in done.stderr
+    assert (world.commit, world.schema) == (new, NEWEST + 1)
+    assert {"before"} <= {*world.heard()}
+
+
+def test_what_is_going_on_does_not_go_on_in_the_copy(world: World) -> None:
+    """A turn that is open is not driven by the trial: it would be done twice."""
+    asked = list[str]()
+    over = threading.Event()
+
+    class Hanging(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(self.path)
+            over.wait(SECONDS)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Hanging) as model:
+        threading.Thread(target=model.serve_forever, daemon=True).start()
+        config = {
+            "defaults": {"models": ["fake/x"]},
+            "providers": {"fake": {"base_url": f"http://127.0.0.1:{model.server_port}/v1"}},
+            "web": {"port": 0},
+        }
+        (world.home / "deskhand.yaml").write_text(json.dumps(config))
+        world.publish({"README.md": "new\n"})
+        with (
+            world.serving() as service,
+            subprocess.Popen([world.command, "ask", "hello"], env=world.env) as person,
+        ):
+            until(lambda: asked)
+            service.kill()
+            person.kill()
+        done = world.run("update", "--yes")
+        over.set()
+        model.shutdown()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(asked) == 1
 
 
 def test_what_a_person_changed_is_left_alone(world: World) -> None:

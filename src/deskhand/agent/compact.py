@@ -19,7 +19,11 @@ async def compact(session: Session, step: Compact) -> None:
     budget = step.budget
     if budget:
         budget = message_budget(messages, budget, state.context_tokens, session.limits)
-    cut = fit_messages(messages, 1, budget) if step.focus else fit_messages(messages, budget)
+    in_turn = len(state.turn.said) if state.turn else 0
+    if step.focus:
+        cut = fit_messages(messages, 1, budget, in_turn)
+    else:
+        cut = fit_messages(messages, budget, in_turn=in_turn)
 
     told = Condensed()
     if cut.dropped:

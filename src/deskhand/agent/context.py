@@ -40,7 +40,8 @@ def build_request(
     limits = agent.limits_for(draft.model)
     if limits.window < TIGHT_WINDOW and is_selective(open_model(draft.model)):
         return request  # it takes of the request what it has room for
-    return fit_request(request, limits, state.context_tokens, scale)
+    in_turn = len(state.turn.said) if state.turn else 0
+    return fit_request(request, limits, state.context_tokens, scale, in_turn)
 
 
 def show_messages(state: State) -> tuple[ContextMessage, ...]:

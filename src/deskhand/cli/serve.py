@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -118,7 +119,8 @@ async def _run_supervisor(parent: Supervisor, settings: Settings, open_: bool) -
 
 def acquire_service_lock(settings: Settings) -> None:
     """Hold the lock of the service until this process ends. Ends the command where another one
-    holds it."""
+    holds it. Whoever reads there who we are may send SIGUSR1 before the supervisor handles it."""
+    signal.signal(signal.SIGUSR1, lambda *_: None)
     home = settings.home
     now = SystemClock().now()
     try:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 import anyio
 import click
 
 from ..config.clock import SystemClock
-from ..config.config import Settings, environment_of
+from ..config.config import Settings
 from ..supervision.update import (
     Update,
+    UpdateHalfDone,
     find_checkout,
     go_back,
     install,
     is_serving,
+    is_standing_by,
     look_for_update,
+    read_schema,
     restart_service,
     try_out,
 )
@@ -43,7 +47,7 @@ def update(check: bool, ref: str, yes: bool, config: str | None) -> None:
 
     The new version is first installed beside the one that runs, and has to answer a message on a
     copy of your data. Then it takes the place of the old one, and the service restarts. If it does
-    not start, the old version and its database come back.
+    not start, the old version comes back, unless the new one has changed the database.
 
     \b
     Examples:
@@ -81,33 +85,43 @@ def _show(found: Update) -> None:
 
 
 def _update(settings: Settings, found: Update) -> None:
-    now = SystemClock().now
+    for order in (signal.SIGTERM, signal.SIGHUP):  # as Ctrl+C: what was begun is cleaned up
+        signal.signal(order, signal.default_int_handler)
+    home = settings.home
+    if is_standing_by(home):
+        fail("a terminal chat does the work of the service: end it first, then update again")
     try:
-        if settings.home.database.exists() or settings.config.store:
-            try_out(settings, found, environment_of(), now(), _show_step)
+        if home.database.exists() or settings.config.store:
+            try_out(settings, found, SystemClock().now(), _show_step)
+        schema = read_schema(settings)
         _show_step("Putting it in place")
         install(found)
+    except UpdateHalfDone as error:
+        fail(f"not updated: {error}")
     except (DeskhandError, OSError) as error:
         fail(f"not updated: {error}. Nothing was changed")
-    if is_serving(settings.home):
+    if is_serving(home):
         _show_step("Restarting the service")
-        if not anyio.run(restart_service, settings.home, settings.config.start_s):
-            _go_back(settings, found)
+        if not anyio.run(restart_service, home, settings.config.start_s):
+            _go_back(settings, found, schema)
     click.echo(f"Updated to {found.new[:8]}.")
 
 
-def _go_back(settings: Settings, found: Update) -> None:
-    _show_step("The service did not start. Going back to the old version")
+def _go_back(settings: Settings, found: Update, schema: int) -> None:
+    """The old version does not know a database that the new one has changed."""
+    help_ = "What went wrong: deskhand doctor, deskhand logs"
     try:
-        went = anyio.run(go_back, settings, found, SystemClock().now())
+        if read_schema(settings) != schema:
+            fail(
+                f"the service did not become ready with {found.new[:8]}. It has changed the "
+                f"database, so {found.old[:8]} cannot come back. {help_}"
+            )
+        _show_step("The service did not start. Going back to the old version")
+        is_up = anyio.run(go_back, settings, found)
     except (DeskhandError, OSError) as error:
         fail(f"the new version did not start, and the old one is not back: {error}")
-    database = " Its database is back, too." if went.restored else ""
-    start = "The service works with it again" if went.is_up else "Start it with: deskhand serve"
-    fail(
-        f"the new version {found.new[:8]} did not start, so {found.old[:8]} is back.{database} "
-        f"{start}. What went wrong: deskhand doctor, deskhand logs"
-    )
+    start = "The service works with it again" if is_up else "Start it with: deskhand serve"
+    fail(f"{found.new[:8]} did not start, so {found.old[:8]} is back. {start}. {help_}")
 
 
 def _show_step(text: str) -> None:

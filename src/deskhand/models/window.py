@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 
 import msgspec
 
@@ -17,6 +17,8 @@ from .tokens import CHARS_PER_TOKEN, CUT_LIMITS, estimate_tokens, shorten_messag
 
 KEPT_STEPS = 4
 """So many of the last steps stay: a reply of the model, with the results of its calls."""
+READABLE_LIMITS = tuple(limit for limit in CUT_LIMITS if limit >= 250)
+"""What people added to a turn is not cut further before the oldest of it is dropped."""
 ANSWER_TOKENS = 4096
 """Room that is left for an answer where nobody said how long it may be; never more than a quarter
 of the window."""
@@ -37,23 +39,29 @@ class Cut(msgspec.Struct, frozen=True):
     dropped: tuple[int, ...] = ()
 
 
-def fit_messages(messages: Sequence[Message], drop_to: int, cut_to: int | None = None) -> Cut:
+def fit_messages(
+    messages: Sequence[Message], drop_to: int, cut_to: int | None = None, in_turn: int = 0
+) -> Cut:
     """Drop the oldest whole exchanges until about `drop_to` tokens are left (0: half of what there
     is), then the oldest steps of the last exchange; then cut long texts in their middle until about
     `cut_to` tokens are (None: as many).
 
-    What people said since the last answer stays, with the last steps. Only where even that is too
-    much, cut as short as may be, nothing but what was said last stays. A call never loses its
-    result.
+    What people said since the last answer stays, with the last steps: at least the last `in_turn`
+    things that they said, those of the turn that goes on. Only where that is too much even with
+    short texts, nothing but what was said last stays. A call never loses its result.
     """
     drop_to = drop_to or sum(map(estimate_tokens, messages)) // 2
     cut_to = drop_to if cut_to is None else cut_to
     spoken = [i for i, message in enumerate(messages) if _is_spoken(message)] or [0]
-    exchanges = _find_exchanges(messages, spoken)
-    for starts, keep in ((exchanges, KEPT_STEPS), (exchanges, 1), (spoken, 1)):
+    added = spoken[len(spoken) - in_turn + 1 :] if in_turn else []
+    exchanges = [i for i in _find_exchanges(messages, spoken) if i not in added]
+    ways: list[tuple[list[int], Sequence[int]]] = [(spoken, CUT_LIMITS)]
+    if exchanges != spoken:
+        ways.insert(0, (exchanges, READABLE_LIMITS))
+    for (starts, limits), keep in product(ways, (KEPT_STEPS, 1)):
         places = _choose_places(messages, starts, drop_to, keep)
         kept = [messages[i] for i in places]
-        for limit in CUT_LIMITS:
+        for limit in limits:
             if sum(map(estimate_tokens, kept)) <= cut_to:
                 break
             kept = [shorten_message(message, limit) for message in kept]
@@ -71,13 +79,22 @@ def _find_exchanges(messages: Sequence[Message], spoken: Sequence[int]) -> list[
     answered = True
     after = 0
     for i in spoken:
-        between = messages[after:i]
-        answered = answered or any(m.role == "assistant" and not m.calls for m in between)
+        # A reply with a hint behind it was no answer: the agent was told to go on.
+        ends = (at for at in range(after, i) if _ends_turn(messages[at]))
+        answered = answered or any(at + 1 == i or not _is_told(messages[at + 1]) for at in ends)
         if answered:
             found.append(i)
         answered = is_omission(messages[i])
         after = i
     return found
+
+
+def _ends_turn(message: Message) -> bool:
+    return message.role == "assistant" and not message.calls
+
+
+def _is_told(message: Message) -> bool:
+    return message.role == "user" and is_hint(message)
 
 
 def _choose_places(
@@ -181,15 +198,18 @@ def estimate_overhead(system: Sequence[str], tools: Sequence[ToolSchema]) -> int
     return int(size / CHARS_PER_TOKEN)
 
 
-def fit_request(request: Request, limits: Limits, context_tokens: int, scale: float) -> Request:
-    """The request as the model has room for it: see `within`. `context_tokens` is what it counted
-    at its last call (0: not known): where that is far below, nothing is measured."""
+def fit_request(
+    request: Request, limits: Limits, context_tokens: int, scale: float, in_turn: int = 0
+) -> Request:
+    """The request as the model has room for it: see `fit_request_to`. `context_tokens` is what it
+    counted at its last call (0: not known): where that is far below, nothing is measured.
+    `in_turn`: see `fit_messages`."""
     most = request_room(limits.model_window or limits.window, limits.output_tokens)
     known = context_tokens and context_tokens + scale * estimate_fresh_tokens(request.messages)
     return (
         request
         if 0 < known < UNMEASURED_SHARE * most
-        else fit_request_to(request, most, scale, guessed=limits.guessed)
+        else fit_request_to(request, most, scale, guessed=limits.guessed, in_turn=in_turn)
     )
 
 
@@ -215,16 +235,17 @@ def estimate_request_tokens(request: Request) -> int:
 
 
 def fit_request_to(
-    request: Request, most: int, scale: float = 1.0, *, guessed: bool = False
+    request: Request, most: int, scale: float = 1.0, *, guessed: bool = False, in_turn: int = 0
 ) -> Request:
     """The request with at most `most` tokens, by our count times `scale`: as it is, or with its
-    messages shortened as `fit` does it. Raises ContextOverflow where even that is too long, unless
-    `most` is only guessed."""
+    messages shortened as `fit_messages` does it. Raises ContextOverflow where even that is too
+    long, unless `most` is only guessed."""
     beside = estimate_overhead(request.system, request.tools)
     if (beside + sum(estimate_tokens(shown.message) for shown in request.messages)) * scale <= most:
         return request
     budget = int(most / scale) - beside
-    cut = fit_messages([shown.message for shown in request.messages], max(budget, 1))
+    messages = [shown.message for shown in request.messages]
+    cut = fit_messages(messages, max(budget, 1), in_turn=in_turn)
     shown = tuple(
         msgspec.structs.replace(request.messages[i], message=message) for i, message in cut.kept
     )

@@ -15,7 +15,6 @@ from anyio.abc import TaskGroup
 from ..config.config import Settings
 from ..sandbox import kernel
 from ..secrets.redaction import Redactor
-from ..store.schema import copy_before_update
 from ..supervision.allocator import trim_memory
 from ..supervision.start_log import record_start, write_startup_error
 from ..supervision.supervise import CRASHED, DRAIN_S, RESTART
@@ -118,11 +117,9 @@ def _find_unavailable(error: BaseException) -> StoreUnavailable | None:
 
 
 def note_start(settings: Settings, now: Callable[[], float]) -> None:
-    """Record that this process drives, so that nobody needs the database as it was before an
-    update. A full disk is logged and does not stop it."""
+    """Record that this process drives. A full disk is logged and does not stop it."""
     try:
         record_start(settings.home, now())
-        copy_before_update(settings.home.database).unlink(missing_ok=True)
     except OSError as error:
         log.warning("Could not record this start: %s", error)
     log.info("Driving.")

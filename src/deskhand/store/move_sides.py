@@ -82,7 +82,7 @@ class PostgresSide:
             self._read.execute("SELECT 1")  # the moment
         # A cursor that the server keeps writes numbers of its own into its statements.
         self._read.adapters.register_dumper(int, IntDumper)
-        self.writing = PostgresWriteConnection(url)
+        self.writing = PostgresWriteConnection(url, self.store.schema)
 
     def tables(self) -> set[str]:
         rows = self.read(

@@ -37,7 +37,8 @@ BEGIN = (
     f"BEGIN; SELECT pg_advisory_xact_lock({WRITE_LOCK}); NOTIFY {{channel}}, '{{id}}'; "
     "INSERT INTO writer(id, n) VALUES('{id}', {n}) "
     "ON CONFLICT(id) DO UPDATE SET n = excluded.n, at = now(); "
-    "SELECT EXISTS(SELECT 1 FROM worker WHERE id = '{worker}')"
+    "SELECT EXISTS(SELECT 1 FROM worker WHERE id = '{worker}'), "
+    "(SELECT max(version) FROM schema_version)"
 )
 """The others hear of it when it is committed."""
 FORGET_WRITERS = "DELETE FROM writer WHERE at < now() - interval '30 days'"
@@ -105,8 +106,9 @@ class PostgresWriteConnection:
     """Implements `WriteConnection`. It connects anew where the connection is lost, and finds out
     what became of a transaction whose COMMIT was not answered."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, schema: int) -> None:
         self._url = url
+        self._schema = schema
         self._executor = _Executor(connect(url))
         self.id = secrets.token_hex(8)
         self._n = 0
@@ -132,8 +134,11 @@ class PostgresWriteConnection:
         cursor = self._db.execute(begin, prepare=False)
         while cursor.nextset():
             pass
-        row = cursor.fetchone()
-        if self.worker and not (row is not None and row[0]):
+        is_worker, schema = cursor.fetchone() or (False, None)
+        if schema != self._schema:
+            self.rollback()
+            raise NotLeading("a newer version has changed the database, so this one writes nothing")
+        if self.worker and not is_worker:
             self.rollback()
             raise NotLeading("another process drives now, so this one writes nothing any more")
 
@@ -273,7 +278,7 @@ class PostgresStore(SqlStore):
         with connect(url) as db, translate_errors(url):
             self.schema = migrate(db, self.name, load_migrations())
         sql = load_sql(__package__, "queries.sql", "postgresql")
-        self._writing = PostgresWriteConnection(url)
+        self._writing = PostgresWriteConnection(url, self.schema)
         writer = Writer(self._writing, on_fatal)
         super().__init__(sql, statements or {}, writer)
         self._read = _PostgresReader(url, self._statements)

@@ -24,8 +24,8 @@ def load_migrations() -> list[tuple[int, str]]:
 
 def migrate(db: psycopg.Connection[Row], name: str, known: Sequence[tuple[int, str]]) -> int:
     """Bring the tables up to date, one process at a time and each step in a transaction of its own.
-    Who works with the tables as they were may write nothing more: its writes raise NotLeading, and
-    it starts anew. Returns the version.
+    While it goes on nobody writes, and whoever knows the tables as they were writes nothing after
+    it: each transaction looks at the version. Returns it.
 
     `known` are `load_migrations()`. Raises StoreNewer when the database is ahead of us.
     """
@@ -50,6 +50,4 @@ def _apply(db: psycopg.Connection[Row], number: int, script: str) -> None:
     db.execute("SET LOCAL statement_timeout = 0")
     db.execute(f"SELECT pg_advisory_xact_lock({WRITE_LOCK})", prepare=False)
     db.execute(script, prepare=False)
-    if db.execute("SELECT to_regclass('worker')").fetchone() != (None,):
-        db.execute("DELETE FROM worker")
     db.execute("INSERT INTO schema_version VALUES($1)", (number,))

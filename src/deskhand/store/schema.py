@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import shutil
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,8 +14,6 @@ import msgspec
 
 from ..types.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreNewer, StoreReadOnly
 
-log = logging.getLogger(__name__)
-
 PRAGMAS = """
 PRAGMA synchronous = FULL;
 PRAGMA foreign_keys = ON;
@@ -26,8 +22,6 @@ PRAGMA secure_delete = ON;
 PRAGMA journal_size_limit = 67108864;
 """
 BUSY_MS = 5_000
-SPARE = 1.5
-"""A copy is made where so many times its size are free."""
 _NO_SPACE = "no space left for {!r}: free some space, and work goes on by itself"
 
 
@@ -124,8 +118,7 @@ def migrate(db: apsw.Connection, path: Path, known: Sequence[tuple[int, str]]) -
     """Bring the schema up to date, each step in a transaction of its own, so that a kill in between
     is harmless.
 
-    Until the new version has worked once, a copy of the file as it was lies beside it: see
-    `copy_before_update`. `known` are `migrations()`. Returns the version. Raises StoreNewer when
+    `known` are `migrations()`. Returns the version. Raises StoreNewer when
     the file is ahead of us.
     """
     with translate_errors(path):
@@ -139,14 +132,10 @@ def migrate(db: apsw.Connection, path: Path, known: Sequence[tuple[int, str]]) -
                 f"{str(path)!r} has schema {version}, this Deskhand knows {newest}: "
                 "update Deskhand, or use another DESKHAND_HOME"
             )
-        copied = False
         for number, script in known[version:]:
             db.execute("BEGIN IMMEDIATE").fetchall()
             try:
                 if number > _version(db):
-                    if version and not copied:
-                        _keep_copy(path)
-                        copied = True
                     db.execute(script).fetchall()
                     db.execute("INSERT INTO schema_version VALUES(?)", (number,)).fetchall()
                 db.execute("COMMIT").fetchall()
@@ -157,23 +146,16 @@ def migrate(db: apsw.Connection, path: Path, known: Sequence[tuple[int, str]]) -
         return newest
 
 
-def copy_before_update(path: Path) -> Path:
-    """Where the database lies as it was before a newer version changed it."""
-    return path.with_name(f"{path.name}.before-update")
-
-
-def _keep_copy(path: Path) -> None:
-    """Copy what is committed. Where there is no room the update goes on without a copy."""
-    copy = copy_before_update(path)
-    part = copy.with_name(f"{copy.name}.part")
-    size = path.stat().st_size
-    if shutil.disk_usage(path.parent).free < SPARE * size:
-        log.warning("There is no room for a copy of %s before its update.", path)
-        return
-    part.unlink(missing_ok=True)
-    os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    copy_database(path, part)
-    part.replace(copy)
+def read_schema_version(path: Path) -> int:
+    """Which version changed this file last; 0 where there is none. Raises StoreError."""
+    if not path.exists():
+        return 0
+    db = connect(path, write=False)
+    try:
+        with translate_errors(path):
+            return _version(db)
+    finally:
+        db.close()
 
 
 def copy_database(path: Path, target: Path) -> None:

@@ -16,13 +16,7 @@ from ..types.errors import NotLeading, StoreBusy
 from ..types.identity import Principal
 from .base import Args, Row, SyncStatementReader
 from .connection import StatementRunner
-from .schema import (
-    connect,
-    copy_before_update,
-    load_migrations,
-    migrate,
-    translate_errors,
-)
+from .schema import connect, load_migrations, migrate, translate_errors
 from .sql import load_sql
 from .sql_store import SqlStore
 from .writer import Writer
@@ -161,7 +155,6 @@ class SqliteStore(SqlStore):
     ) -> int:
         erased = await super().erase(principal, session, at, changes)
         await self.truncate_wal()
-        copy_before_update(self.path).unlink(missing_ok=True)
         return erased
 
     async def truncate_wal(self) -> None:

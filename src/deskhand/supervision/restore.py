@@ -75,12 +75,7 @@ def restore_backup(
     try:
         with open_backup(path, identity) as file:
             listed = extract_verified(file, fresh)
-        moved = {
-            old: str(home / inner)
-            for old, inner in listed.roots.items()
-            if old != str(home / inner)
-        }
-        stopped, held_back = anyio.run(_quieten, Home(fresh), now, moved)
+        stopped, held_back = quieten(Home(fresh), listed, home, now)
         _forget_store(Home(fresh), settings.home.config.name)
         stamp = datetime.fromtimestamp(now, UTC).strftime(TIME_IN_NAME)
         aside = _swap_inside(home, fresh, stamp) if inside else _swap(home, fresh, stamp)
@@ -148,9 +143,16 @@ def _swap_inside(home: Path, fresh: Path, stamp: str) -> Path | None:
     return aside if old else None
 
 
+def quieten(home: Home, listed: BackupList, place: Path, now: float) -> tuple[int, int]:
+    """End what was going on in a home that was extracted from a backup and will lie in `place`:
+    nothing that was done before is done a second time. What is known of files by their paths is
+    known by the new ones. Returns how many turns and how many messages it holds back."""
+    paths = {old: str(place / inner) for old, inner in listed.roots.items()}
+    moved = {old: new for old, new in paths.items() if old != new}
+    return anyio.run(_quieten, home, now, moved)
+
+
 async def _quieten(home: Home, now: float, moved: Mapping[str, str]) -> tuple[int, int]:
-    """End what was going on: nothing that was done before is done a second time. What is known of
-    files by their paths is known by the new ones: `moved` are those of folders."""
     # The longest first: a folder that lay elsewhere, and then the home.
     folders = sorted(moved.items(), key=lambda each: -len(each[0]))
     store = SqliteStore(home.database, load_statements())

@@ -98,8 +98,8 @@ class Collector:
 class _PartialSuccess(msgspec.Struct, frozen=True, rename="camel"):
     """See `ExportTracePartialSuccess` of OTLP. A count is a string in its JSON."""
 
-    rejected_spans: int | str = 0
-    error_message: str = ""
+    rejected_spans: int | str | None = 0
+    error_message: str | None = ""
 
 
 class _Accepted(msgspec.Struct, frozen=True, rename="camel"):
@@ -112,8 +112,10 @@ def read_refusal(body: bytes) -> str:
         partial = msgspec.json.decode(body, type=_Accepted).partial_success
     except (msgspec.MsgspecError, RecursionError):  # one that answers in no JSON has taken all
         return ""
-    refused = str(partial.rejected_spans)[:20]
-    return partial.error_message[:200] or (f"{refused} rejected" if refused != "0" else "")
+    if partial.rejected_spans in (0, "0", "", None):
+        return ""  # what it says then is advice
+    said = " ".join((partial.error_message or "").split())
+    return f"{str(partial.rejected_spans)[:20]} rejected{f': {said[:200]}' if said else ''}"
 
 
 class TraceExporter:

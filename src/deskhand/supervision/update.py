@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,15 +17,15 @@ import anyio
 import msgspec
 
 from .. import __file__ as _PACKAGE
-from ..config.config import Settings
+from ..config.config import Settings, environment_of
 from ..config.home import Home
-from ..store.schema import copy_before_update
+from ..store.schema import read_schema_version
 from ..types.errors import DeskhandError
-from .backup import extract_verified, make_backup
-from .lock import Holder, hold_lock, read_holder
-from .restore import folder_with_room, open_backup
+from .backup import extract_verified, home_id, make_backup
+from .lock import read_holder
+from .restore import folder_with_room, open_backup, quieten
 from .start_log import read_last_start
-from .supervise import DRAIN_S, GRACE_S
+from .supervise import DRAIN_S
 
 COMMAND_S = 900.0
 """So long one step may take: on a slow line hundreds of megabytes are downloaded."""
@@ -34,6 +35,7 @@ COMES_BACK_S = 20.0
 """So long a service manager is waited for."""
 SAID_CHARS = 500
 HELLO = "Are you there?"
+NOT_PASSED_ON = ("DESKHAND_", "GIT_", "PYTHON")
 INSTALLED = ".venv/.run"
 """The target of the Makefile that installs what the version needs."""
 
@@ -49,23 +51,21 @@ class Update(msgspec.Struct, frozen=True):
     news: tuple[str, ...]
 
 
-class WentBack(msgspec.Struct, frozen=True):
-    """How it is after the old version came back: whether its database was `restored`, and whether
-    the service works again."""
-
-    restored: bool
-    is_up: bool
-
-
 class UpdateFailed(DeskhandError):
     """The new version cannot be used."""
 
 
+class UpdateHalfDone(UpdateFailed):
+    """Neither version is installed as a whole."""
+
+
 def find_checkout() -> Path | None:
-    """The source checkout that runs; None where Deskhand was installed in another way."""
+    """The source checkout that runs in its own environment; None where Deskhand was installed in
+    another way."""
     folder = Path(_PACKAGE).resolve().parents[2]
     is_checkout = (folder / ".git").exists() and (folder / "Makefile").exists()
-    return folder if is_checkout else None
+    runs_here = Path(sys.prefix).resolve() == (folder / ".venv").resolve()
+    return folder if is_checkout and runs_here else None
 
 
 def look_for_update(folder: Path, ref: str = "") -> Update | None:
@@ -74,57 +74,68 @@ def look_for_update(folder: Path, ref: str = "") -> Update | None:
     if changed := _git(folder, "status", "--porcelain", "--untracked-files=no"):
         files = ", ".join(line[3:] for line in changed.splitlines()[:3])
         raise UpdateFailed(f"{folder} has changes of yours ({files}): commit or undo them first")
-    _git(folder, "fetch", "--quiet", "--tags")
-    if not ref and not _is_ok(folder, "rev-parse", "--verify", "--quiet", "@{upstream}"):
-        raise UpdateFailed(f"the branch of {folder} follows no other: name a version, --to VERSION")
+    _git(folder, "fetch", "--quiet", "--tags", "--force")
     old = _git(folder, "rev-parse", "HEAD")
-    wanted = f"{ref or '@{upstream}'}^{{commit}}"
-    if not _is_ok(folder, "rev-parse", "--verify", "--end-of-options", wanted):
-        raise UpdateFailed(f"there is no version {ref!r}")
-    new = _git(folder, "rev-parse", "--verify", "--end-of-options", wanted)
+    new = _resolve(folder, ref)
     if _is_ok(folder, "merge-base", "--is-ancestor", new, old):
         return None
     if not _is_ok(folder, "merge-base", "--is-ancestor", old, new):
         raise UpdateFailed(f"{folder} has commits of yours: merge the new version yourself")
     commits = int(_git(folder, "rev-list", "--count", f"{old}..{new}"))
-    changes = _git(folder, "diff", "--unified=0", old, new, "--", "CHANGELOG.md").splitlines()
+    compared = ("diff", "--no-color", "--no-ext-diff", "--unified=0", old, new)
+    changes = _git(folder, *compared, "--", "CHANGELOG.md").splitlines()
     news = (line[1:] for line in changes if line.startswith("+") and not line.startswith("+++"))
     return Update(folder, old, new, commits, tuple(line for line in news if line.strip()))
 
 
+def _resolve(folder: Path, ref: str) -> str:
+    """The commit of a version: a tag, a branch of where this checkout comes from, or a commit."""
+    names = [f"refs/tags/{ref}", f"refs/remotes/origin/{ref}", ref] if ref else ["@{upstream}"]
+    for name in names:
+        wanted = ("rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
+        if _is_ok(folder, *wanted):
+            return _git(folder, *wanted)
+    if ref:
+        raise UpdateFailed(f"there is no version {ref!r}")
+    raise UpdateFailed(f"the branch of {folder} follows no other: name a version, --to VERSION")
+
+
 def try_out(
-    settings: Settings,
-    update: Update,
-    environment: Mapping[str, str],
-    now: float,
-    progress: Callable[[str], None],
+    settings: Settings, update: Update, now: float, progress: Callable[[str], None]
 ) -> None:
     """Install the new version beside the one that runs, and have it answer a message on a copy of
-    the home. Nothing of the home or of the checkout is changed. Raises DeskhandError, OSError."""
-    with _worktree(update) as place:
+    the home, in which nothing is going on. Nothing of the home or of the checkout is changed.
+    Raises DeskhandError, OSError."""
+    room = folder_with_room(settings.home.root.resolve())
+    with _worktree(update) as place, _work_folder(settings.home, room) as work:
         progress("Installing it beside the one that runs")
         _install(place)
-        with tempfile.TemporaryDirectory(
-            dir=folder_with_room(settings.home.root.resolve())
-        ) as work:
-            progress("Copying the home")
-            archive, _ = make_backup(settings, Path(work) / "backup", now=now)
-            copy = Path(work) / "home"
-            copy.mkdir(mode=0o700)
-            with open_backup(archive.path) as file:
-                extract_verified(file, copy)
-            progress("Trying it on the copy")
-            _ask(place, copy, environment)
+        progress("Copying the home")
+        archive, _ = make_backup(settings, work / "backup", now=now)
+        copy = work / "home"
+        copy.mkdir(mode=0o700)
+        with open_backup(archive.path) as file:
+            listed = extract_verified(file, copy)
+        quieten(Home(copy), listed, copy, now)
+        progress("Trying it on the copy")
+        _ask(place, copy)
 
 
 def install(update: Update) -> None:
-    """Put the new version in the place of the old one. Raises DeskhandError: then the old one is
-    back."""
-    _git(update.folder, "merge", "--quiet", "--ff-only", update.new)
+    """Put the new version in the place of the old one. Files that are in the way are left alone.
+    Raises DeskhandError: then the old one is back, or the message says that it is not."""
+    _git(update.folder, "merge", "--quiet", "--ff-only", "--no-overwrite-ignore", update.new)
     try:
         _install(update.folder)
-    except BaseException:
-        uninstall(update)
+    except BaseException as error:
+        try:
+            uninstall(update)
+        except UpdateFailed as second:
+            raise UpdateHalfDone(
+                f"{error}; and the old version is not back either ({second}). When that is "
+                f"mended: git -C {update.folder} reset --keep {update.old[:8]} && "
+                f"make -C {update.folder} {INSTALLED}"
+            ) from error
         raise
 
 
@@ -137,6 +148,31 @@ def uninstall(update: Update) -> None:
 def is_serving(home: Home) -> bool:
     """Whether a service runs for this home."""
     return read_holder(home.serve_lock) is not None
+
+
+def is_standing_by(home: Home) -> bool:
+    """Whether the service waits for a terminal chat that does the work."""
+    serving = read_holder(home.serve_lock)
+    works = read_holder(home.lock)
+    if serving is None or works is None or not works.pid:
+        return False
+    try:
+        return _run(["ps", "-o", "ppid=", "-p", str(works.pid)], COMMAND_S).strip() != str(
+            serving.pid
+        )
+    except UpdateFailed:  # it has ended
+        return False
+
+
+def read_schema(settings: Settings) -> int:
+    """Which version changed the database last. Raises StoreError."""
+    if not settings.config.store:
+        return read_schema_version(settings.home.database)
+    from ..store.postgres_connection import connect  # noqa: PLC0415 -- an extra
+
+    with connect(settings.config.store) as db:
+        row = db.execute("SELECT max(version) FROM schema_version").fetchone()
+    return int(row[0]) if row and row[0] else 0
 
 
 async def restart_service(home: Home, start_s: float) -> bool:
@@ -153,21 +189,15 @@ async def restart_service(home: Home, start_s: float) -> bool:
     return read_last_start(home) != before
 
 
-async def go_back(settings: Settings, update: Update, now: float) -> WentBack:
-    """Put the old version back, after the service did not start with the new one, and the database
-    as it was, where the new one had changed it. Raises DeskhandError, OSError."""
+async def go_back(settings: Settings, update: Update) -> bool:
+    """Put the old version back, after the service did not start with the new one. Returns whether
+    the service works again. Raises DeskhandError, OSError."""
     home = settings.home
-    before = read_last_start(home)
     uninstall(update)
-    restored = copy_before_update(home.database).exists()
-    if restored:
-        await _restore_database(home, now)
-    if is_serving(home) and read_last_start(home) == before:
-        return WentBack(restored, await restart_service(home, settings.config.start_s))
-    # A service manager starts it again by itself.
-    return WentBack(
-        restored, await _comes_true(lambda: read_last_start(home) != before, COMES_BACK_S)
-    )
+    if is_serving(home):
+        return await restart_service(home, settings.config.start_s)
+    before = read_last_start(home)  # a service manager starts it again by itself
+    return await _comes_true(lambda: read_last_start(home) != before, COMES_BACK_S)
 
 
 async def _comes_true(what: Callable[[], bool], seconds: float) -> bool:
@@ -175,22 +205,6 @@ async def _comes_true(what: Callable[[], bool], seconds: float) -> bool:
         while not what():  # noqa: ASYNC110 -- it comes true in another process
             await anyio.sleep(LOOK_S)
     return what()
-
-
-async def _restore_database(home: Home, now: float) -> None:
-    """While no service can start."""
-    holder = read_holder(home.serve_lock)
-    if holder is not None and holder.pid:  # it hangs
-        os.kill(holder.pid, signal.SIGTERM)
-    try:
-        with anyio.fail_after(GRACE_S + COMES_BACK_S):
-            async with hold_lock(home.serve_lock, Holder(os.getpid(), now)):
-                for suffix in ("-wal", "-shm"):
-                    beside = home.database.with_name(f"{home.database.name}{suffix}")
-                    beside.unlink(missing_ok=True)
-                copy_before_update(home.database).replace(home.database)
-    except TimeoutError as error:
-        raise UpdateFailed("the service does not end, so its database was left") from error
 
 
 # Steps
@@ -203,26 +217,36 @@ def _worktree(update: Update) -> Iterator[Path]:
         _git(update.folder, "worktree", "add", "--quiet", "--detach", str(place), update.new)
         yield place
     finally:
+        _is_ok(update.folder, "worktree", "remove", "--force", "--force", str(place))
         shutil.rmtree(place.parent, ignore_errors=True)
-        _git(update.folder, "worktree", "prune")
+
+
+@contextmanager
+def _work_folder(home: Home, room: Path | None) -> Iterator[Path]:
+    """A folder for a copy of this home. One of an update that was killed is removed first."""
+    place = room or Path(tempfile.gettempdir())
+    prefix = f".deskhand-update-{home_id(home)}-"
+    for left in place.glob(f"{prefix}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=place) as folder:
+        yield Path(folder)
 
 
 def _install(place: Path) -> None:
     _run(["make", "--silent", "-C", str(place), INSTALLED], COMMAND_S)
 
 
-def _ask(place: Path, home: Path, environment: Mapping[str, str]) -> None:
+def _ask(place: Path, home: Path) -> None:
     """Have the version in `place` answer in this home, by its model that needs no key."""
-    own = {name: value for name, value in environment.items() if not name.startswith("DESKHAND_")}
-    own |= {"DESKHAND_HOME": str(home), "DESKHAND_STORE": ""}
     command = [str(place / ".venv" / "bin" / "deskhand"), "ask", "--model", "scripted/echo", HELLO]
-    said = _run(command, TRIAL_S, own)
+    said = _run(command, TRIAL_S, {"DESKHAND_HOME": str(home), "DESKHAND_STORE": ""})
     if HELLO not in said:
         raise UpdateFailed(f"the new version answered {said[-SAID_CHARS:]!r}")
 
 
 def _git(folder: Path, *words: str) -> str:
-    return _run(["git", "-C", str(folder), *words], COMMAND_S)
+    """Without hooks of the person's."""
+    return _run(["git", "-C", str(folder), "-c", "core.hooksPath=/dev/null", *words], COMMAND_S)
 
 
 def _is_ok(folder: Path, *words: str) -> bool:
@@ -236,12 +260,15 @@ def _is_ok(folder: Path, *words: str) -> bool:
 def _run(
     command: Sequence[str], seconds: float, environment: Mapping[str, str] | None = None
 ) -> str:
-    """What it printed. Raises UpdateFailed with its own words."""
+    """What it printed, in our environment without what is meant for us, for this Python or for
+    another repository. Raises UpdateFailed with its own words."""
     name = Path(command[0]).name
+    usual = environment_of()
+    env = {key: value for key, value in usual.items() if not key.startswith(NOT_PASSED_ON)}
     try:
         done = subprocess.run(
             command,
-            env=environment,
+            env={**env, **(environment or {})},
             capture_output=True,
             text=True,
             errors="replace",

@@ -108,7 +108,9 @@ function moveFocus(event) {
   const { key, currentTarget: box } = event;
   if (!["ArrowDown", "ArrowUp", "Home", "End"].includes(key)) return;
   event.preventDefault();
+  if (box.dataset.moves) return; // rows are being drawn for the key before
   const move = () => {
+    delete box.dataset.moves;
     const links = [...box.querySelectorAll("a")];
     const index = links.indexOf(document.activeElement);
     const next = { ArrowDown: index + 1, ArrowUp: index - 1, Home: 0, End: -1 }[key];
@@ -119,6 +121,7 @@ function moveFocus(event) {
     move();
     return;
   }
+  box.dataset.moves = "yes";
   if (key.startsWith("Arrow")) document.activeElement.scrollIntoView({ block: "nearest" });
   else box.scrollTop = key === "Home" ? 0 : box.scrollHeight;
   afterDrawn(move);
