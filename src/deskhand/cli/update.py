@@ -25,7 +25,7 @@ from ..supervision.update import (
 )
 from ..types.errors import DeskhandError
 from .plain import escape_control
-from .run import config_option, fail, load_service_settings
+from .run import FAILED, USAGE, config_option, fail, load_service_settings
 
 OTHERWISE = (
     "this Deskhand does not run from a source checkout; update it as you installed it: "
@@ -62,7 +62,7 @@ def update(check: bool, ref: str, yes: bool, config: str | None) -> None:
     try:
         found = look_for_update(folder, ref)
     except DeskhandError as error:
-        fail(str(error))
+        fail(str(error), USAGE if check else FAILED)
     if found is None:
         newest = f"{ref} is not newer than what runs" if ref else "Deskhand is up to date"
         click.echo(f"{escape_control(newest)}.")
