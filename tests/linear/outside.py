@@ -52,6 +52,7 @@ OURS: Final = frozenset(
         "memory.project_text.Sheet",
         "config.config.Config",
         "config.config.Settings",
+        "config.home.Home",
     )
 )
 """Structs that hold the owner's words or ours, and patterns among them."""
