@@ -11,7 +11,7 @@ import click
 from ..config.clock import SystemClock
 from ..config.config import Settings
 from ..supervision.update import (
-    Update,
+    NewVersion,
     UpdateHalfDone,
     find_checkout,
     go_back,
@@ -75,7 +75,7 @@ def update(check: bool, ref: str, yes: bool, config: str | None) -> None:
     _update(settings, found)
 
 
-def _show(found: Update) -> None:
+def _show(found: NewVersion) -> None:
     many = f"{found.commits} commit{'s' if found.commits > 1 else ''}"
     click.echo(f"A newer version is there: {found.old[:8]} -> {found.new[:8]}, {many}.")
     for line in found.news[:NEWS]:
@@ -84,7 +84,7 @@ def _show(found: Update) -> None:
         click.echo(f"  and {len(found.news) - NEWS} more lines in CHANGELOG.md")
 
 
-def _update(settings: Settings, found: Update) -> None:
+def _update(settings: Settings, found: NewVersion) -> None:
     for order in (signal.SIGTERM, signal.SIGHUP):  # as Ctrl+C: what was begun is cleaned up
         signal.signal(order, signal.default_int_handler)
     home = settings.home
@@ -107,7 +107,7 @@ def _update(settings: Settings, found: Update) -> None:
     click.echo(f"Updated to {found.new[:8]}.")
 
 
-def _go_back(settings: Settings, found: Update, schema: int) -> None:
+def _go_back(settings: Settings, found: NewVersion, schema: int) -> None:
     """The old version does not know a database that the new one has changed."""
     help_ = "What went wrong: deskhand doctor, deskhand logs"
     try:

@@ -40,7 +40,7 @@ INSTALLED = ".venv/.run"
 """The target of the Makefile that installs what the version needs."""
 
 
-class Update(msgspec.Struct, frozen=True):
+class NewVersion(msgspec.Struct, frozen=True):
     """A newer version of the checkout in `folder`: from one commit to another, `commits` further.
     `news` are the lines that were added to the changelog."""
 
@@ -68,7 +68,7 @@ def find_checkout() -> Path | None:
     return folder if is_checkout and runs_here else None
 
 
-def look_for_update(folder: Path, ref: str = "") -> Update | None:
+def look_for_update(folder: Path, ref: str = "") -> NewVersion | None:
     """Fetch, and see what is newer: the branch that is followed, or `ref`. None: nothing is. Raises
     DeskhandError where the checkout cannot be updated."""
     if changed := _git(folder, "status", "--porcelain", "--untracked-files=no"):
@@ -85,7 +85,7 @@ def look_for_update(folder: Path, ref: str = "") -> Update | None:
     compared = ("diff", "--no-color", "--no-ext-diff", "--unified=0", old, new)
     changes = _git(folder, *compared, "--", "CHANGELOG.md").splitlines()
     news = (line[1:] for line in changes if line.startswith("+") and not line.startswith("+++"))
-    return Update(folder, old, new, commits, tuple(line for line in news if line.strip()))
+    return NewVersion(folder, old, new, commits, tuple(line for line in news if line.strip()))
 
 
 def _resolve(folder: Path, ref: str) -> str:
@@ -101,7 +101,7 @@ def _resolve(folder: Path, ref: str) -> str:
 
 
 def try_out(
-    settings: Settings, update: Update, now: float, progress: Callable[[str], None]
+    settings: Settings, update: NewVersion, now: float, progress: Callable[[str], None]
 ) -> None:
     """Install the new version beside the one that runs, and have it answer a message on a copy of
     the home, in which nothing is going on. Nothing of the home or of the checkout is changed.
@@ -121,7 +121,7 @@ def try_out(
         _ask(place, copy)
 
 
-def install(update: Update) -> None:
+def install(update: NewVersion) -> None:
     """Put the new version in the place of the old one. Files that are in the way are left alone.
     Raises DeskhandError: then the old one is back, or the message says that it is not."""
     _git(update.folder, "merge", "--quiet", "--ff-only", "--no-overwrite-ignore", update.new)
@@ -139,7 +139,7 @@ def install(update: Update) -> None:
         raise
 
 
-def uninstall(update: Update) -> None:
+def uninstall(update: NewVersion) -> None:
     """Put the old version back. Raises DeskhandError."""
     _git(update.folder, "reset", "--quiet", "--keep", update.old)
     _install(update.folder)
@@ -157,11 +157,10 @@ def is_standing_by(home: Home) -> bool:
     if serving is None or works is None or not works.pid:
         return False
     try:
-        return _run(["ps", "-o", "ppid=", "-p", str(works.pid)], COMMAND_S).strip() != str(
-            serving.pid
-        )
+        parent = _run(["ps", "-o", "ppid=", "-p", str(works.pid)], COMMAND_S)
     except UpdateFailed:  # it has ended
         return False
+    return int(parent) != serving.pid
 
 
 def read_schema(settings: Settings) -> int:
@@ -189,7 +188,7 @@ async def restart_service(home: Home, start_s: float) -> bool:
     return read_last_start(home) != before
 
 
-async def go_back(settings: Settings, update: Update) -> bool:
+async def go_back(settings: Settings, update: NewVersion) -> bool:
     """Put the old version back, after the service did not start with the new one. Returns whether
     the service works again. Raises DeskhandError, OSError."""
     home = settings.home
@@ -211,7 +210,7 @@ async def _comes_true(what: Callable[[], bool], seconds: float) -> bool:
 
 
 @contextmanager
-def _worktree(update: Update) -> Iterator[Path]:
+def _worktree(update: NewVersion) -> Iterator[Path]:
     place = Path(tempfile.mkdtemp(prefix="deskhand-update-")) / "deskhand"
     try:
         _git(update.folder, "worktree", "add", "--quiet", "--detach", str(place), update.new)
