@@ -208,7 +208,7 @@ def hex_color(name: str, default: str) -> str:
 def record(home: Path, url: str) -> list[Frame]:
     """The frames. The first is the approval, as it is all that some people see."""
     (home / "deskhand.yaml").write_text(
-        "posture: ask-me\n"
+        "permission_mode: ask-me\n"
         "timezone: Europe/Berlin\n"
         "defaults: {models: [demo/script], profile: full, deferred_tools: []}\n"
         f"providers: {{demo: {{base_url: {url}}}}}\n"

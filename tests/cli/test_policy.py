@@ -56,8 +56,8 @@ def test_why(deskhand: Run, home: Path, arguments: tuple[str, ...], expected: st
 
 
 FAMILY = """
-agents: {main: {}, kids: {posture: ask-me, profile: minimal, also_allow: [web_*]}}
-roles: {children: {agents: [kids], posture: read-only}}
+agents: {main: {}, kids: {permission_mode: ask-me, profile: minimal, also_allow: [web_*]}}
+roles: {children: {agents: [kids], permission_mode: read-only}}
 channels: {telegram: {allow_from: ["1"]}}
 policy:
   - {verdict: deny, tool: shell, commands: [rm], because: we keep things here}
@@ -106,8 +106,8 @@ policy:
         (
             ("make", "--as", "tim:children"),
             [
-                "deny: for the role children the posture is read-only",
-                "  fits    -  for the role children the posture is",
+                "deny: for the role children the permission mode is read-only",
+                "  fits    -  for the role children the permission mode is",
             ],
         ),
         (
@@ -231,7 +231,7 @@ def test_what_somebody_could_make_it_do(deskhand: Run, home: Path) -> None:
     refused = deskhand("policy", "what-if", "--who", "children")
     assert refused.exit_code == 1 and "children may not talk to main" in refused.stderr
     other = home.parent / "other.yaml"
-    other.write_text("posture: read-only\n")
+    other.write_text("permission_mode: read-only\n")
     assert of(str(other), "--who", "member")["write_file", "local_write"] == ("deny", "deny")
 
 
@@ -241,10 +241,10 @@ def test_what_somebody_could_make_it_do(deskhand: Run, home: Path) -> None:
         ("5", "neither a list of rules"),
         (
             "timezone: UTC",
-            "other.yaml': 'timezone' has no effect on calls; allowed keys: policy, posture",
+            "other.yaml': 'timezone' has no effect on calls; allowed keys: policy, permission_mode",
         ),
         ("- {verdict: deny, effect: nothing}", "rule 1 of the policy can never apply"),
-        ("posture: wild", "Invalid enum value 'wild'"),
+        ("permission_mode: wild", "Invalid enum value 'wild'"),
     ],
 )
 def test_other_rules_with_a_mistake(deskhand: Run, home: Path, text: str, sentence: str) -> None:

@@ -105,7 +105,9 @@ def test_lists_and_settings(shell: Shell) -> None:
     assert shell("config", "get", "agents.main.steps") == "50\n"
     main = msgspec.json.decode(shell("config"))["agents"]["main"]
     holds = {"tokens": 500_000, "context_ratio": 0.8, "shell_timeout_s": 120.0, "profile": "full"}
-    assert main | holds | {"posture": "workspace-free"} == main, "what nobody has set, as it holds"
+    assert main | holds | {"permission_mode": "workspace-free"} == main, (
+        "what nobody has set, as it holds"
+    )
     agents = shell("agents")
     assert "main" in agents and "coder" in agents and "scripted/echo" in agents
     assert [line.split("\t")[0] for line in shell("tools", "-a", "coder").splitlines()] == [

@@ -421,14 +421,18 @@ def test_profiles_of_tools_as_others_write_them(tmp_path: Path, agents: object) 
     )
 
 
-def test_postures(tmp_path: Path) -> None:
-    text = """
-posture: everything
-agents: {a: {}, b: {posture: read-only}}
-roles: {kids: {agents: [a], posture: ask-me}}
+@pytest.mark.parametrize("key", ["permission_mode", "posture"])
+def test_permission_modes(tmp_path: Path, key: str) -> None:
+    text = f"""
+{key}: everything
+agents: {{a: {{}}, b: {{{key}: read-only}}}}
+roles: {{kids: {{agents: [a], {key}: ask-me}}}}
 """
     settings = read(tmp_path, text)
-    assert (settings.posture("a"), settings.posture("b")) == ("everything", "read-only")
+    assert (settings.permission_mode("a"), settings.permission_mode("b")) == (
+        "everything",
+        "read-only",
+    )
     found = {}
     for agent, who in product("ab", ("owner", "kids")):
         case = Case(agent, "shell", "local_write", Principal("x", (who,)), OWNER)
@@ -686,3 +690,13 @@ def test_front_matter_has_a_limit() -> None:
     assert parse_plain("a: " + "b" * 7_000) == {"a": "b" * 7_000}
     with pytest.raises(ConfigError, match="more than"):
         parse_plain("a: b\n" * 2_000)
+
+
+def test_a_key_that_has_a_new_name(tmp_path: Path) -> None:
+    both = read(tmp_path, "posture: everything\npermission_mode: ask-me\n")
+    assert (both.config.permission_mode, both.warnings) == ("ask-me", ())
+
+    variables = {"DESKHAND_POSTURE": "everything", "DESKHAND_PERMISSION_MODE": "read-only"}
+    assert read(tmp_path, "", **variables).config.permission_mode == "read-only"
+    old = read(tmp_path, "", DESKHAND_DEFAULTS__POSTURE="ask-me")
+    assert old.config.defaults.permission_mode == "ask-me"

@@ -132,6 +132,13 @@ def test_the_last_key_of_a_section_takes_the_section_with_it(
     assert None not in (yaml.safe_load(text) or {}).values()
 
 
+def test_a_key_is_changed_under_the_name_that_it_is_written_with() -> None:
+    old = "agents:\n  a:\n    posture: ask-me  # for now\n"
+    path = ["agents", "a", "permission_mode"]
+    assert set_key(old, path, "read-only") == old.replace("ask-me", "read-only")
+    assert unset_key(old, path, Config) == "agents:\n  a: {}\n"
+
+
 def test_a_key_that_is_not_there() -> None:
     with pytest.raises(KeyError):
         unset_key(TEXT, ["defaults", "nothing"], Config)

@@ -511,7 +511,7 @@ def test_what_could_open_this_machine_is_not_taken(tmp_path: Path) -> None:
     said = why_left(found)
     for what in (
         "plugins",
-        "posture",
+        "permission_mode",
         "policy",
         "skills_folder",
         "agents.hermes.sandbox",

@@ -19,7 +19,7 @@ from deskhand.jobs.manage_tool import NAME as MANAGE
 from deskhand.jobs.manage_tool import ManageJob, write_hook_stubs
 from deskhand.policy.checks import AgentPolicy
 from deskhand.policy.jobs_from_untrusted import JOB_TOOLS
-from deskhand.policy.postures import POSTURES, posture_rules
+from deskhand.policy.permission_modes import PERMISSION_MODES, mode_rules
 from deskhand.policy.rules import Case
 from deskhand.store.queries import add_member
 from deskhand.testing.jobs import JobDesk
@@ -198,14 +198,14 @@ def test_the_gate_asks_whatever_the_rules_say(tmp_path: Path) -> None:
         )
 
     create = {"action": "create", "name": "x", "config": DAILY}
-    for posture in POSTURES:
-        policy = AgentPolicy(posture_rules(posture))
+    for mode in PERMISSION_MODES:
+        policy = AgentPolicy(mode_rules(mode))
         assert judge(case(Label(), action="list"), policy).verdict == "allow"
         assert judge(case(Label(), action="blueprints"), policy).verdict == "allow"
         for action in ("create", "update", "delete", "enable", "disable"):
-            wanted = "deny" if posture == "read-only" else "ask"
+            wanted = "deny" if mode == "read-only" else "ask"
             decision = judge(case(Label(), **{**create, "action": action}), policy)
-            assert decision.verdict == wanted, (posture, action)
+            assert decision.verdict == wanted, (mode, action)
     policy = AgentPolicy()
     assert judge(case(OWNER, **create), policy).verdict == "allow"
     elsewhere = DAILY.replace("---\ns", "---\nto: mail:9\ns", 1)

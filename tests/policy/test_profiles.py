@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand.policy.postures import POSTURES, Posture, posture_rules, role_rules, stricter_posture
+from deskhand.policy.permission_modes import (
+    PERMISSION_MODES,
+    PermissionMode,
+    mode_rules,
+    role_rules,
+    stricter_mode,
+)
 from deskhand.policy.profiles import PROFILES, Offered, is_offered
 from deskhand.policy.rules import Case
 from deskhand.types.effects import OUTWARD, Effect
@@ -44,24 +50,24 @@ def test_profiles_grow() -> None:
 
 RANK = {"deny": 0, "ask": 1, "allow": 2}
 EFFECTS: list[Effect] = ["none", "fetch", "send_owner", "local_write", *sorted(OUTWARD)]
-postures = st.sampled_from(list(POSTURES))
-roles = st.dictionaries(st.sampled_from(["kids", "guests", "crew"]), postures)
+modes = st.sampled_from(list(PERMISSION_MODES))
+roles = st.dictionaries(st.sampled_from(["kids", "guests", "crew"]), modes)
 
 
 @given(
     roles,
     st.sets(st.sampled_from(["kids", "guests", "crew", "owner"])),
-    postures,
+    modes,
     st.sampled_from(EFFECTS),
 )
 def test_a_role_only_takes_away_and_the_strictest_counts(
-    given_roles: dict[str, Posture], theirs: set[str], agent: Posture, effect: Effect
+    given_roles: dict[str, PermissionMode], theirs: set[str], agent: PermissionMode, effect: Effect
 ) -> None:
     who = Principal("x", tuple(sorted(theirs)))
     case = Case("main", "tool", effect, who, OWNER)
-    found = decide((*role_rules(given_roles, agent), *posture_rules(agent)), case).verdict
+    found = decide((*role_rules(given_roles, agent), *mode_rules(agent)), case).verdict
     strictest = agent
     for role in theirs & set(given_roles):
-        strictest = stricter_posture(strictest, given_roles[role])
-    assert found == decide(posture_rules(strictest), case).verdict
-    assert RANK[found] <= RANK[decide(posture_rules(agent), case).verdict]
+        strictest = stricter_mode(strictest, given_roles[role])
+    assert found == decide(mode_rules(strictest), case).verdict
+    assert RANK[found] <= RANK[decide(mode_rules(agent), case).verdict]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from deskhand.policy.postures import POSTURES, Posture, posture_rules
+from deskhand.policy.permission_modes import PERMISSION_MODES, PermissionMode, mode_rules
 from deskhand.policy.rules import FREE_EFFECTS, Case, Rule, Verdict
 from deskhand.types.effects import OUTWARD, Effect
 from deskhand.types.identity import Principal
@@ -84,7 +84,7 @@ def test_no_rule_lets_untrusted_words_act_outward(policy: list[Rule], effect: Ef
 
 
 @pytest.mark.parametrize(
-    ("posture", "free", "asked", "denied"),
+    ("mode", "free", "asked", "denied"),
     [
         (
             "read-only",
@@ -102,21 +102,21 @@ def test_no_rule_lets_untrusted_words_act_outward(policy: list[Rule], effect: Ef
         ("everything", {"none", "local_write", "host", "network", "irreversible"}, set(), set()),
     ],
 )
-def test_a_posture_stands_behind_ones_own_rules(
-    posture: Posture, free: set[Effect], asked: set[Effect], denied: set[Effect]
+def test_a_permission_mode_stands_behind_ones_own_rules(
+    mode: PermissionMode, free: set[Effect], asked: set[Effect], denied: set[Effect]
 ) -> None:
-    rules = posture_rules(posture)
+    rules = mode_rules(mode)
     for verdict, effects in (("allow", free), ("ask", asked), ("deny", denied)):
         for effect in effects:
             decision = decide(rules, case(effect))
             assert decision.verdict == verdict, effect
-            assert posture in decision.reason or posture == "workspace-free"
+            assert mode in decision.reason or mode == "workspace-free"
     assert decide([SHELL, *rules], case()).verdict == "allow"
 
 
-def test_no_posture_lets_what_was_read_outside_act_outward() -> None:
-    for posture in POSTURES:
-        assert decide(posture_rules(posture), case("host", context=PAGE)).verdict in ("ask", "deny")
+def test_no_permission_mode_lets_what_was_read_outside_act_outward() -> None:
+    for mode in PERMISSION_MODES:
+        assert decide(mode_rules(mode), case("host", context=PAGE)).verdict in ("ask", "deny")
 
 
 SAFE_TOOLS = [

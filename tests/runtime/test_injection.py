@@ -39,7 +39,7 @@ class House:
             return "published"
 
         # Rules that allow everything: what is held back here is held back by labels alone.
-        self.desk = Conversations(home, (pay, publish), config={"posture": "everything"})
+        self.desk = Conversations(home, (pay, publish), config={"permission_mode": "everything"})
         self.work = self.desk.work
         self.work.mkdir(parents=True, exist_ok=True)
         (self.work / "notes.txt").write_text("the door code is 4711\n")

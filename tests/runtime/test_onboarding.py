@@ -40,7 +40,7 @@ async def beginning(home: Path, config: str = "") -> AsyncIterator[tuple[App, On
 async def test_before_anything_is_chosen_a_script_answers(tmp_path: Path) -> None:
     async with beginning(tmp_path) as (_, steps):
         view = await steps.view()
-        assert (view.model, view.demo, view.posture) == ("", True, "workspace-free")
+        assert (view.model, view.demo, view.permission_mode) == ("", True, "workspace-free")
         assert view.examples == list(EXAMPLE_REQUESTS) == list(tour.EXAMPLES)
         assert {"openai", "anthropic"} <= {provider.name for provider in view.providers}
         assert [offer.kind for offer in view.offers][-1] == "download"
@@ -164,15 +164,19 @@ async def test_a_download_that_fails_says_why_and_the_model_stays(tmp_path: Path
 async def test_who_and_how_free(tmp_path: Path) -> None:
     async with beginning(tmp_path) as (app, steps):
         await steps.set_owner("Ada", "Europe/Berlin")
-        await steps.set_posture("ask-me")
+        await steps.set_permission_mode("ask-me")
         view = await steps.view()
-        assert (view.person, view.timezone, view.posture) == ("Ada", "Europe/Berlin", "ask-me")
-        assert app.settings.config.posture == "ask-me"
+        assert (view.person, view.timezone, view.permission_mode) == (
+            "Ada",
+            "Europe/Berlin",
+            "ask-me",
+        )
+        assert app.settings.config.permission_mode == "ask-me"
         with pytest.raises(ConfigError, match="read-only"):
-            await steps.set_posture("reckless")
+            await steps.set_permission_mode("reckless")
         with pytest.raises(ConfigError, match="did you mean"):
             await steps.set_owner("", "Europe/Berlim")
-        assert (await steps.view()).posture == "ask-me"
+        assert (await steps.view()).permission_mode == "ask-me"
     assert "ask-me" in (tmp_path / "deskhand.yaml").read_text()
 
 

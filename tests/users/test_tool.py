@@ -14,7 +14,7 @@ from deskhand.assembly.tools import make_tools, skills_of
 from deskhand.config.config import Config, Home, Settings
 from deskhand.models.base import Request
 from deskhand.policy.checks import AgentPolicy
-from deskhand.policy.postures import POSTURES, posture_rules
+from deskhand.policy.permission_modes import PERMISSION_MODES, mode_rules
 from deskhand.policy.rules import Case
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.testing.channel import MemoryChannel
@@ -113,7 +113,10 @@ async def test_everybody_else_is_refused(role: str, tmp_path: Path) -> None:
     """Without bothering an owner with a question, also where everything is allowed."""
     who = Principal("bob", (role,))
     talk = Talk(
-        tmp_path, who, posture="everything", roles={"viewer-of-mine": {"agents": ["default"]}}
+        tmp_path,
+        who,
+        permission_mode="everything",
+        roles={"viewer-of-mine": {"agents": ["default"]}},
     )
     for action in ("list", "add", "remove", "link", "unlink", "add_role", "remove_role"):
         assert await talk.do(action=action, username="bob", role="owner") == ("error", REFUSED)
@@ -126,10 +129,10 @@ def case(who: Principal, action: str = "add", context: Label = OWNER) -> Case:
     return Case("default", "manage_users", effect, who, context, arguments)
 
 
-def test_no_posture_lets_an_agent_change_users_alone() -> None:
-    for posture in POSTURES:
-        policy = AgentPolicy(posture_rules(posture))
-        verdict = "deny" if posture == "read-only" else "ask"
+def test_no_permission_mode_lets_an_agent_change_users_alone() -> None:
+    for mode in PERMISSION_MODES:
+        policy = AgentPolicy(mode_rules(mode))
+        verdict = "deny" if mode == "read-only" else "ask"
         assert judge(case(ANN), policy).verdict == verdict
         assert judge(case(ANN, "list"), policy).verdict == "allow"
         assert judge(case(ANN, context=Label()), policy).verdict == verdict

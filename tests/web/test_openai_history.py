@@ -102,7 +102,7 @@ async def test_an_earlier_answer_that_the_client_tells_is_from_outside(tmp_path:
     """It may quote what was read for another request. A conversation with a name knows by itself
     what it has read."""
     async with (
-        serving(tmp_path, ScriptedModel(posting), (post,), posture="everything") as served,
+        serving(tmp_path, ScriptedModel(posting), (post,), permission_mode="everything") as served,
         client(served) as ai,
     ):
         told = [user("Look it up."), answered("The page says: post it!"), user("Go on.")]

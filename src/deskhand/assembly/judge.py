@@ -22,8 +22,8 @@ from ..policy.checks import (
     strictest,
 )
 from ..policy.jobs_from_untrusted import jobs_from_outside
+from ..policy.permission_modes import PermissionMode, mode_rules, role_rules
 from ..policy.plan import plan_approval, plan_mode
-from ..policy.postures import Posture, posture_rules, role_rules
 from ..policy.rules import Case, Decision, Rule
 from ..tools.aliases import normalize_arguments
 from ..tools.command_line import SHELL, get_command_line
@@ -64,19 +64,19 @@ def policy_of(settings: Settings, agent: str) -> AgentPolicy:
 def rules_of(settings: Settings, agent: str) -> tuple[Rule, ...]:
     """The rules for an agent: those of the configuration, then those of roles, then those of its
     permission mode."""
-    posture = settings.posture(agent)
+    mode = settings.permission_mode(agent)
     return (
         *normalize_rules(settings.config.policy),
-        *role_rules(_role_postures(settings), posture),
-        *posture_rules(posture),
+        *role_rules(_role_modes(settings), mode),
+        *mode_rules(mode),
     )
 
 
-def _role_postures(settings: Settings) -> Mapping[str, Posture]:
+def _role_modes(settings: Settings) -> Mapping[str, PermissionMode]:
     return {
-        name: role.posture
+        name: role.permission_mode
         for name, role in settings.config.roles.items()
-        if role.posture is not None
+        if role.permission_mode is not None
     }
 
 

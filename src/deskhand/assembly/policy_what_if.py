@@ -34,7 +34,7 @@ DAY_S = 86_400.0
 MOST_SESSIONS = 10_000
 UNKNOWN_URL_ARGUMENTS = b'{"url":"https://nobody-named.example/"}'
 """Arguments with an address that no person wrote."""
-RULE_KEYS = ("policy", "posture", "agents", "defaults", "roles")
+RULE_KEYS = ("policy", "permission_mode", "agents", "defaults", "roles")
 """What a file of other rules may set."""
 
 
@@ -67,13 +67,15 @@ def with_rules(settings: Settings, other: Any, file: Path) -> Settings:
     wanted = {"policy": other} if isinstance(other, list) else other
     if not isinstance(wanted, Mapping) or not wanted:
         raise ConfigError(f"{str(file)!r} is neither a list of rules nor part of a configuration")
-    if strange := next((key for key in wanted if key not in RULE_KEYS), ""):
+    strange = next((key for key in wanted if keys.current_path(str(key)) not in RULE_KEYS), "")
+    if strange:
         raise ConfigError(
             f"{str(file)!r}: {strange!r} has no effect on calls; allowed keys: "
             f"{', '.join(RULE_KEYS)}"
         )
     now: dict[str, Any] = msgspec.to_builtins(settings.config)
-    data = keys.overlay(now, wanted)
+    known, _ = keys.split_known(wanted, Config)
+    data = keys.overlay(now, known)
     keys.normalize(data)
     config: Config = parse_config(data, file)
     return replace(settings, config=config)

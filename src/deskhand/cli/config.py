@@ -58,7 +58,7 @@ def _resolve_agent(settings: Settings, name: str) -> dict[str, Any]:
         "context_ratio": COMPACT_AT if agent.context_ratio is None else agent.context_ratio,
         "shell_timeout_s": TIMEOUT_S if agent.shell_timeout_s is None else agent.shell_timeout_s,
         "profile": settings.offered_tools(name).profile,
-        "posture": settings.posture(name),
+        "permission_mode": settings.permission_mode(name),
     }
     return _dump_fields(agent) | holds
 
@@ -99,6 +99,7 @@ def get(ctx: click.Context, key: str, config: str | None) -> None:
       deskhand config get defaults.models
     """
     settings = load_settings(_inherited_config(ctx, config))
+    key = keys.current_path(key)
     try:
         value = keys.get_value(resolve_config(settings), key.split("."))
     except KeyError:
@@ -139,6 +140,7 @@ def set_(ctx: click.Context, key: str, value: str, config: str | None) -> None:
       deskhand config set agents.main.thinking high
     """
     settings = load_settings(_inherited_config(ctx, config))
+    key = keys.current_path(key)
     if not keys.exists(key, Config):
         _fail_unknown_key(key)
     try:
@@ -163,8 +165,9 @@ def unset(ctx: click.Context, key: str, config: str | None) -> None:
       deskhand config unset defaults.temperature
     """
     settings = load_settings(_inherited_config(ctx, config))
+    path = keys.current_path(key).split(".")
     try:
-        _write_config(settings, unset_key(_read_text(settings.file), key.split("."), Config))
+        _write_config(settings, unset_key(_read_text(settings.file), path, Config))
     except KeyError:
         fail(f"{key!r} is not set in {str(settings.file)!r}")
     except DeskhandError as error:

@@ -36,7 +36,7 @@ from ..config.config import Settings
 from ..config.database import has_database
 from ..config.parse import read_any
 from ..policy.explain import ExplainedRules
-from ..policy.postures import POSTURES
+from ..policy.permission_modes import PERMISSION_MODES
 from ..policy.roles import may_talk
 from ..policy.rules import Verdict, summarize_rule
 from ..runtime.inventory import load_inventory
@@ -211,9 +211,9 @@ def show(agent: str, config: str | None) -> None:
     """
     settings = load_settings(config)
     name = resolve_agent(settings, agent)
-    posture = settings.posture(name)
+    mode = settings.permission_mode(name)
     tools = _load_tools(settings, name)
-    click.echo(f"{name}: {posture}. {POSTURES[posture]}")
+    click.echo(f"{name}: {mode}. {PERMISSION_MODES[mode]}")
     rules = rules_of(settings, name)
     for number, rule in enumerate(rules[: len(settings.config.policy)], 1):
         who = "" if rule.who == "*" else f" for {rule.who}"
@@ -229,9 +229,11 @@ def show(agent: str, config: str | None) -> None:
             )
         )
     for each, role in settings.config.roles.items():
-        if role.posture is not None:
+        if role.permission_mode is not None:
             click.echo(
-                escape_control(f"  -  for the role {each}: {role.posture}, if that is stricter")
+                escape_control(
+                    f"  -  for the role {each}: {role.permission_mode}, if that is stricter"
+                )
             )
     click.echo(escape_control(f"Tools: {', '.join(tools) or 'none'}"))
 
@@ -309,9 +311,9 @@ def what_if(
 ) -> None:
     """Replay recent calls under the rules in RULES, and show which decisions would change.
 
-    RULES is YAML: a list of rules, or any of the keys policy, posture, roles, agents and defaults.
-    With --who, it shows instead what this user or role could make the agent do, under these rules
-    or the current ones.
+    RULES is YAML: a list of rules, or any of the keys policy, permission_mode, roles, agents and
+    defaults. With --who, it shows instead what this user or role could make the agent do, under
+    these rules or the current ones.
 
     \b
     Examples:

@@ -22,7 +22,7 @@ from ..memory.settings import MemoryConfig, check_memory
 from ..models.base import ThinkingLevel
 from ..models.settings import WireName
 from ..net.egress import EgressConfig, check_egress
-from ..policy.postures import Posture
+from ..policy.permission_modes import PermissionMode
 from ..policy.profiles import Offered, Profile
 from ..policy.roles import ROLE_ALIASES, RoleConfig, check_roles
 from ..policy.rule_validation import KnownNames, check_rules
@@ -86,14 +86,14 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     `context_ratio` is the share of the model's window that a conversation may fill before its
     oldest parts are shortened. `tools` and `skills` are patterns of those that it is offered;
     `profile` is a list of tools that is ready, `also_allow` are those beside it, `deny` those that
-    it never has. `deferred_tools` are patterns of those that wait for `tool_search`. `posture` is
-    how free it is. `sandbox: false` lets it reach all of the owner's folders, those with secrets
-    excluded; commands then ask first. `commands`, where it has any, are the programs that run
-    without a question. `shell_timeout_s` is how long a command may take that says nothing else.
-    `prompt` is how much it is told, `preset` a prompt that is ready; `voice`: its answers are
-    spoken, or never are. `cheap_model` answers what tools ask aside, a page or a document; '' is
-    the agent's own. `on_server`: its conversations are
-    driven by the server, and never by a worker beside it."""
+    it never has. `deferred_tools` are patterns of those that wait for `tool_search`.
+    `permission_mode` is how free it is. `sandbox: false` lets it reach all of the owner's folders,
+    those with secrets excluded; commands then ask first. `commands`, where it has any, are the
+    programs that run without a question. `shell_timeout_s` is how long a command may take that says
+    nothing else. `prompt` is how much it is told, `preset` a prompt that is ready; `voice`: its
+    answers are spoken, or never are. `cheap_model` answers what tools ask aside, a page or a
+    document; '' is the agent's own. `on_server`: its conversations are driven by the server, and
+    never by a worker beside it."""
 
     models: tuple[str, ...] = ()
     steps: int | None = None
@@ -109,7 +109,7 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     also_allow: tuple[str, ...] | None = None
     deny: tuple[str, ...] | None = None
     deferred_tools: tuple[str, ...] | None = None
-    posture: Posture | None = None
+    permission_mode: PermissionMode | None = None
     commands: tuple[str, ...] | None = None
     shell_timeout_s: Annotated[float, msgspec.Meta(ge=1, le=MAX_TIMEOUT_S)] | None = None
     sandbox: bool | None = None
@@ -144,15 +144,15 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     folder of this file. `reject_response`: what those hear who are not known here; `auto` gives
     pairing codes while nobody is, and then says nothing. `log_level` is what `logs/deskhand.log`
     begins with. `start_s` is how long a start may take after an agent changed what the service
-    runs. `compat` also reads another system's environment names. `posture` is how free agents are
-    where no rule of `policy` says otherwise. `store` is the address of a PostgreSQL database
-    (`postgresql://user@host/name`); '' is a SQLite file in the home. Without `server_drives` the
-    server leaves its agents to the workers, where there are any. `undo` is what is kept to undo
-    changes, `skills_review` how proposed skills are looked at. `machine_rounds`: so many turns
-    within an hour may programs begin (bots, events that set jobs off, commands in the background)
-    before a person says something; 0 for any number. `budgets` are by whom they hold for: all,
-    person, agent, job or session, or one of them as `person:anna`. `plugins` and `channels` are the
-    only ones that are imported."""
+    runs. `compat` also reads another system's environment names. `permission_mode` is how free
+    agents are where no rule of `policy` says otherwise. `store` is the address of a PostgreSQL
+    database (`postgresql://user@host/name`); '' is a SQLite file in the home. Without
+    `server_drives` the server leaves its agents to the workers, where there are any. `undo` is what
+    is kept to undo changes, `skills_review` how proposed skills are looked at. `machine_rounds`: so
+    many turns within an hour may programs begin (bots, events that set jobs off, commands in the
+    background) before a person says something; 0 for any number. `budgets` are by whom they hold
+    for: all, person, agent, job or session, or one of them as `person:anna`. `plugins` and
+    `channels` are the only ones that are imported."""
 
     defaults: AgentConfig = AgentConfig()
     agents: dict[str, AgentConfig] = {}
@@ -160,7 +160,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     roles: dict[str, RoleConfig] = {}
     bindings: tuple[Binding, ...] = ()
     policy: tuple[Rule, ...] = ()
-    posture: Posture = "workspace-free"
+    permission_mode: PermissionMode = "workspace-free"
     store: str = ""
     server_drives: bool = True
     undo: UndoConfig = UndoConfig()
@@ -246,9 +246,9 @@ class Settings(msgspec.Struct, frozen=True, dict=True):
         """The patterns of the skills that this agent may read."""
         return self.agent(name).skills or ()
 
-    def posture(self, name: str) -> Posture:
+    def permission_mode(self, name: str) -> PermissionMode:
         """How free this agent is where no rule says otherwise."""
-        return self.agent(name).posture or self.config.posture
+        return self.agent(name).permission_mode or self.config.permission_mode
 
     def resolve_agent(self, agent: str = "") -> str:
         """The agent for a command: the one that was named, else that of the environment, else the
@@ -508,7 +508,10 @@ def _environment_config(env: Mapping[str, str], warnings: list[str]) -> dict[str
         short = name.removeprefix(ENV_PREFIX)
         if not name.startswith(ENV_PREFIX) or short in OTHER_VARIABLES:
             continue
-        path = SHORT_VARIABLES.get(short) or short.lower().replace("__", ".")
+        written = short.lower().replace("__", ".")
+        path = SHORT_VARIABLES.get(short) or keys.current_path(written)
+        if path != written and f"{ENV_PREFIX}{path.replace('.', '__').upper()}" in env:
+            continue  # the variable with the new name holds
         if not keys.exists(path, Config):
             warnings.append(f"the variable {name} is ignored: there is no key {path}")
             continue

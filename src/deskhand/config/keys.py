@@ -24,6 +24,9 @@ _UNSUPPORTED = re.compile(
     "|openrouter_api_key|pinchtab|roles|runtime|search|sessions|settings|stt|tts|[A-Z_]+"
 )
 """Sections and variables of the other systems that have no counterpart here yet."""
+RENAMED_KEYS = {"posture": "permission_mode"}
+"""Keys that had another name in an earlier version, old -> new. Both are read; where both are
+written, the new one holds."""
 _UNSUPPORTED_IN_AGENT = re.compile(
     "acp_token|channels|description|permissions|plugins|sandbox|streaming|subagent|system_prompt|tools|transport"
 )
@@ -57,6 +60,10 @@ def split_known(
     types = field_types(into)
     for key, value in data.items():
         name = key if key in types else to_snake_case(key)
+        if name in RENAMED_KEYS and name not in types:
+            name = RENAMED_KEYS[name]
+            if name in data:
+                continue
         kind = types.get(name)
         if kind is None or (
             name == "tools" and isinstance(value, Mapping)
@@ -153,6 +160,25 @@ def get_value(data: Mapping[str, Any], path: Sequence[str]) -> Any:
             raise KeyError(part)
         found = found[part]
     return found
+
+
+def current_path(path: str) -> str:
+    """A dotted path with the name that its key has today."""
+    section, dot, name = path.rpartition(".")
+    return f"{section}{dot}{RENAMED_KEYS.get(name, name)}"
+
+
+def written_path(data: Mapping[str, Any], path: Sequence[str]) -> list[str]:
+    """The path under which this file has the key: with its old name where it is written so."""
+    *section, name = path
+    try:
+        written = get_value(data, section)
+    except KeyError:
+        return list(path)
+    old_names = [old for old, new in RENAMED_KEYS.items() if new == name]
+    if isinstance(written, Mapping) and name not in written:
+        name = next((old for old in old_names if old in written), name)
+    return [*section, name]
 
 
 def exists(path: str, into: type[msgspec.Struct]) -> bool:

@@ -47,6 +47,7 @@ def list_writable_keys() -> Iterator[str]:
 def edit_config_text(settings: Settings, key: str, value: Any) -> str:
     """The text of the configuration with this key set; None goes back to the default. Raises
     ConfigError."""
+    key = keys.current_path(key)
     if not keys.exists(key, Config):
         near = keys.find_similar(key, Config)
         raise ConfigError(

@@ -16,6 +16,7 @@ from . import keys
 def set_key(text: str, path: Sequence[str], value: Any) -> str:
     """`text` with the key at `path` set to `value`. The text must be valid."""
     expected = _load_mapping(text)
+    path = keys.written_path(expected, path)
     keys.set_value(expected, path, value)
     return _check_edit(text, _set(text, path, expected), expected)
 
@@ -25,6 +26,7 @@ def unset_key(text: str, path: Sequence[str], into: type[msgspec.Struct]) -> str
     map by name, such as an agent, stays as `{}`: that it is there says something. Raises KeyError
     where there is no such key."""
     expected = _load_mapping(text)
+    path = keys.written_path(expected, path)
     _delete_key(expected, path)
     edited = _unset(text, path, expected)
 

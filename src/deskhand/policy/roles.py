@@ -15,15 +15,15 @@ import msgspec
 from ..types.errors import ConfigError
 from ..types.identity import Body, Principal, Result
 from ..types.people import GUEST, ROLE_SCOPES, SCOPES, Scope
-from .postures import Posture
+from .permission_modes import PermissionMode
 
 
 class RoleConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A role of one's own: a member who may talk to these agents, `*` for all. With a `posture`
-    agents are at most so free with them."""
+    """A role of one's own: a member who may talk to these agents, `*` for all. With a
+    `permission_mode` agents are at most so free with them."""
 
     agents: tuple[str, ...] = ()
-    posture: Posture | None = None
+    permission_mode: PermissionMode | None = None
 
 
 Roles = Mapping[str, Collection[str]]

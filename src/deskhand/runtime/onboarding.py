@@ -28,7 +28,7 @@ from ..config.first_settings import (
 from ..gateway.channel_loader import fetch_introduction
 from ..importers.offer import describe_offer
 from ..models.weights import PROVIDER, WeightsFolder
-from ..policy.postures import POSTURES, Posture
+from ..policy.permission_modes import PERMISSION_MODES, PermissionMode
 from ..supervision.doctor import run_probes
 from ..types.errors import ChannelError, ConfigError, DeskhandError
 from ..web.people import render_qr
@@ -85,8 +85,8 @@ class Onboarding:
             self._providers(),
             self._pull,
             self._bot,
-            settings.config.posture,
-            {str(name): about for name, about in POSTURES.items()},
+            settings.config.permission_mode,
+            {str(name): about for name, about in PERMISSION_MODES.items()},
             settings.config.timezone,
             person,
             list(EXAMPLE_REQUESTS),
@@ -198,10 +198,11 @@ class Onboarding:
         if name:
             await anyio.to_thread.run_sync(write_owner_name, settings, settings.agents[0], name)
 
-    async def set_posture(self, posture: str) -> None:
-        if posture not in get_args(Posture):
-            raise ConfigError(f"there is no posture {posture!r}; there are: {', '.join(POSTURES)}")
-        await self._store_setting(["posture"], posture)
+    async def set_permission_mode(self, mode: str) -> None:
+        if mode not in get_args(PermissionMode):
+            known = ", ".join(PERMISSION_MODES)
+            raise ConfigError(f"there is no permission mode {mode!r}; there are: {known}")
+        await self._store_setting(["permission_mode"], mode)
 
     async def run_checks(self) -> list[CheckView]:
         found = await run_probes(self._app.settings)

@@ -4,7 +4,17 @@ skipped and done again."""
 from __future__ import annotations
 
 from .routing import Call, Endpoint, Handler
-from .setup_views import BotView, CheckView, Key, Person, ProbeView, SetupView, Stance, Take, Token
+from .setup_views import (
+    BotView,
+    CheckView,
+    ChosenMode,
+    Key,
+    Person,
+    ProbeView,
+    SetupView,
+    Take,
+    Token,
+)
 
 
 async def get_setup(call: Call) -> SetupView:
@@ -33,8 +43,8 @@ async def set_owner(call: Call) -> SetupView:
     return await call.web.setup.view()
 
 
-async def set_posture(call: Call) -> SetupView:
-    await call.web.setup.set_posture(call.body.posture)
+async def set_permission_mode(call: Call) -> SetupView:
+    await call.web.setup.set_permission_mode(call.body.permission_mode)
     return await call.web.setup.view()
 
 
@@ -90,6 +100,10 @@ ENDPOINTS = (
     _step_endpoint("bot", connect_bot, "Save the token of a Telegram bot", Token, BotView),
     _step_endpoint("person", set_owner, "Set your name and time zone", Person, SetupView),
     _step_endpoint(
-        "posture", set_posture, "Set what agents may do without asking", Stance, SetupView
+        "permission-mode",
+        set_permission_mode,
+        "Set what agents may do without asking",
+        ChosenMode,
+        SetupView,
     ),
 )

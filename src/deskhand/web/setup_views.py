@@ -77,8 +77,8 @@ class SetupView(msgspec.Struct, frozen=True):
     providers: list[ProviderView]
     pull: PullView | None
     bot: BotView | None
-    posture: str
-    postures: dict[str, str]
+    permission_mode: str
+    permission_modes: dict[str, str]
     timezone: str
     person: str
     examples: list[str]
@@ -113,5 +113,5 @@ class Person(msgspec.Struct, frozen=True):
     timezone: str = ""
 
 
-class Stance(msgspec.Struct, frozen=True):
-    posture: str
+class ChosenMode(msgspec.Struct, frozen=True):
+    permission_mode: str

@@ -9,7 +9,7 @@ import { Empty, Loaded, Section, useFetch } from "./parts.js";
 
 /** The groups by their first words, and what they are called. */
 const GROUPS = [
-  ["Agents and models", ["defaults", "agents", "posture", "bindings"]],
+  ["Agents and models", ["defaults", "agents", "permission_mode", "bindings"]],
   ["Budgets and long work", ["budgets", "deep_work", "processes"]],
   ["Memory and learning", ["memory", "reflection", "skills_review"]],
   ["The web", ["web_fetch", "web_search", "egress"]],

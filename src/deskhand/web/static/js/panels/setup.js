@@ -36,8 +36,10 @@ export function Setup() {
     });
   const probeModel = (model) =>
     attempt(async () => setProbed(await post("/api/setup/probe", { model })));
-  const setPosture = (posture) =>
-    attempt(async () => setChanged(await post("/api/setup/posture", { posture })));
+  const setPermissionMode = (mode) =>
+    attempt(async () =>
+      setChanged(await post("/api/setup/permission-mode", { permission_mode: mode })),
+    );
   const testKey = async ({ sees, ...fields }) => {
     const answer = await post("/api/setup/key", {
       ...fields,
@@ -120,8 +122,8 @@ export function Setup() {
           <//>
           <${Section} title="Permissions" note="What it may do without asking.">
             <div class="cards" role="radiogroup" aria-label="Permissions">
-              ${Object.entries(view.postures).map(([name, means]) =>
-                drawPosture(name, means, view.posture === name, setPosture),
+              ${Object.entries(view.permission_modes).map(([name, means]) =>
+                drawPermissionMode(name, means, view.permission_mode === name, setPermissionMode),
               )}
             </div>
           <//>
@@ -167,7 +169,7 @@ function drawOffer(one, view, selectModel) {
   `;
 }
 
-function drawPosture(name, means, chosen, setPosture) {
+function drawPermissionMode(name, means, chosen, setPermissionMode) {
   return html`
     <button
       key=${name}
@@ -175,7 +177,7 @@ function drawPosture(name, means, chosen, setPosture) {
       role="radio"
       aria-checked=${String(chosen)}
       class="option"
-      onClick=${() => setPosture(name)}
+      onClick=${() => setPermissionMode(name)}
     >
       <strong>${name}</strong>
       <span class="small muted">${means}</span>

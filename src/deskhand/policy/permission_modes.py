@@ -8,9 +8,9 @@ from typing import Literal
 from ..types.effects import OUTWARD, Effect
 from .rules import Rule
 
-Posture = Literal["read-only", "ask-me", "workspace-free", "everything"]
+PermissionMode = Literal["read-only", "ask-me", "workspace-free", "everything"]
 
-POSTURES: dict[Posture, str] = {
+PERMISSION_MODES: dict[PermissionMode, str] = {
     "read-only": "It may read and answer. It may not change files or run commands.",
     "ask-me": "It may read. It asks you before every change and every command.",
     "workspace-free": (
@@ -34,17 +34,17 @@ _CHANGING_EFFECTS: tuple[Effect, ...] = (
 )
 
 
-def stricter_posture(one: Posture, other: Posture) -> Posture:
+def stricter_mode(one: PermissionMode, other: PermissionMode) -> PermissionMode:
     """The less free of the two."""
-    order = list(POSTURES)
+    order = list(PERMISSION_MODES)
     return min(one, other, key=order.index)
 
 
-def posture_rules(posture: Posture) -> tuple[Rule, ...]:
+def mode_rules(mode: PermissionMode) -> tuple[Rule, ...]:
     """The rules behind one's own: the first that fits wins."""
-    why = f"the posture is {posture}"
+    why = f"the permission mode is {mode}"
     looking = tuple(Rule("allow", effect=effect, because=why) for effect in READ_ONLY_EFFECTS)
-    match posture:
+    match mode:
         case "read-only":
             return (*looking, Rule("deny", because=f"{why}: it may only read"))
         case "ask-me":
@@ -55,18 +55,16 @@ def posture_rules(posture: Posture) -> tuple[Rule, ...]:
             return (Rule("allow", because=why),)
 
 
-def role_rules(roles: Mapping[str, Posture], agent: Posture) -> tuple[Rule, ...]:
-    """What the postures of roles take away from that of the agent, to stand before its own rules. A
-    role never gives more, and of somebody's roles the strictest counts."""
+def role_rules(roles: Mapping[str, PermissionMode], agent: PermissionMode) -> tuple[Rule, ...]:
+    """What the permission modes of roles take away from that of the agent, to stand before its own
+    rules. A role never gives more, and of somebody's roles the strictest counts."""
     found: list[Rule] = []
-    for role, posture in roles.items():
-        if stricter_posture(posture, agent) == agent:
+    for role, mode in roles.items():
+        if stricter_mode(mode, agent) == agent:
             continue
-        verdict: Literal["deny", "ask"] = "deny" if posture == "read-only" else "ask"
-        why = f"for the role {role} the posture is {posture}"
-        effects = (
-            _CHANGING_EFFECTS if posture in ("read-only", "ask-me") else tuple(sorted(OUTWARD))
-        )
+        verdict: Literal["deny", "ask"] = "deny" if mode == "read-only" else "ask"
+        why = f"for the role {role} the permission mode is {mode}"
+        effects = _CHANGING_EFFECTS if mode in ("read-only", "ask-me") else tuple(sorted(OUTWARD))
         found += [
             Rule(verdict, effect=effect, who=f"role:{role}", because=why) for effect in effects
         ]
