@@ -38,9 +38,9 @@ from deskhand.types.commit import Commit
 from deskhand.types.door import Progress
 from deskhand.types.events import MessageReceived, ModelReplied, Recorded, TurnEnded
 from deskhand.types.identity import Address, Inbound, Said
+from deskhand.types.interpreter import tune_interpreter
 from deskhand.types.labels import LOCAL
 from deskhand.types.messages import Message, Text, Usage
-from deskhand.types.tuning import tune_interpreter
 
 ROUNDS = 5
 TOOL_ROUNDS = 10

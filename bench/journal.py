@@ -10,9 +10,9 @@ from pathlib import Path
 
 import anyio
 import msgspec
+from deskhand.policy.postures import posture_rules
 
 from deskhand.config.statements import load_statements
-from deskhand.policy.postures import posture_rules
 from deskhand.policy.rules import Case, apply_rules
 from deskhand.store.blobs import Blobs
 from deskhand.store.sqlite import SqliteStore

@@ -24,9 +24,9 @@ from deskhand.types.commit import Commit
 from deskhand.types.door import Progress
 from deskhand.types.events import AnyEvent, MessageReceived, ModelReplied, TurnEnded
 from deskhand.types.identity import Address, Inbound, Said
+from deskhand.types.interpreter import tune_interpreter
 from deskhand.types.labels import LOCAL
 from deskhand.types.messages import Message, Text, ToolResult
-from deskhand.types.tuning import tune_interpreter
 
 TOOL = "read_again"
 ARGS = '{"path": "a.txt"}'

@@ -29,8 +29,8 @@ from deskhand.store.postgres import PostgresStore
 from deskhand.testing.postgres import PostgresServer, open_schema, running_server
 from deskhand.testing.scripted import ScriptedModel
 from deskhand.types.identity import Address, Inbound, Principal, Said
+from deskhand.types.interpreter import tune_interpreter
 from deskhand.types.messages import Message, Text
-from deskhand.types.tuning import tune_interpreter
 
 AGENTS = 8
 SESSIONS = 200

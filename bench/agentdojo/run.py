@@ -36,7 +36,7 @@ from report import WAYS, WORDS, Outcome, Way, holds, replace_table, report
 
 from deskhand.testing.obedient import Obedient, Order
 from deskhand.testing.person import Hasty, OnlyThese, PersonTalk, nobody
-from deskhand.types.tuning import tune_interpreter
+from deskhand.types.interpreter import tune_interpreter
 
 VERSION = "v1.2.1"
 SUITES = ("workspace", "banking", "slack", "travel")

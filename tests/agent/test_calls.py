@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from deskhand.agent.loop import drive
-from deskhand.agent.seams import NoApprovers
+from deskhand.agent.protocols import NoApprovers
 from deskhand.models.base import Model, Request
 from deskhand.policy.approval import ASK_WAIT_S
 from deskhand.policy.rules import Case, Decision

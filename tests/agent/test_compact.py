@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from deskhand.agent.context import show_messages
 from deskhand.agent.fold import fold
-from deskhand.agent.message_variants import MASKED_CHARS, next_mask_point
+from deskhand.agent.masking import MASKED_CHARS, next_mask_point
 from deskhand.agent.state import State
 from deskhand.models.tokens import estimate_tokens
 from deskhand.testing.shorten import compact

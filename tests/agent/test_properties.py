@@ -14,7 +14,7 @@ from hypothesis.strategies import DataObject
 from deskhand.agent.admit import admit_next
 from deskhand.agent.context import show_messages
 from deskhand.agent.fold import fold
-from deskhand.agent.message_variants import next_mask_point
+from deskhand.agent.masking import next_mask_point
 from deskhand.agent.next_step import next_step
 from deskhand.agent.rewind import RewindView, plan_rewind
 from deskhand.agent.state import State

@@ -12,10 +12,10 @@ import pytest
 from deskhand.config.config import read_settings
 from deskhand.models.base import Request
 from deskhand.runtime.app import App, Parts, open_app
-from deskhand.testing.beside import OWNER, wait_for
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel, say
+from deskhand.testing.temporary_home import OWNER, wait_for
 from deskhand.types.errors import ModelOverloaded
 from deskhand.types.events import ModelFailed, TurnEnded
 from deskhand.types.messages import Message, Text

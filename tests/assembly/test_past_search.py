@@ -13,8 +13,8 @@ import pytest
 
 from deskhand.assembly.past_search import _fold_conversation
 from deskhand.runtime.app import App
-from deskhand.testing.beside import TemporaryHome, results, wait_for
 from deskhand.testing.channel import MemoryChannel
+from deskhand.testing.temporary_home import TemporaryHome, results, wait_for
 from deskhand.testing.tools import owner_context
 from deskhand.types.commit import Commit
 from deskhand.types.events import (

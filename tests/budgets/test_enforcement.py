@@ -26,9 +26,9 @@ from deskhand.models.base import Item, Model, Reply, Request, TextDelta, Thinkin
 from deskhand.models.side_completion import Aside
 from deskhand.runtime.app import App
 from deskhand.store.sqlite import SqliteStore
-from deskhand.testing.beside import OWNER, TemporaryHome, at_rest, wait_for
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel, say
+from deskhand.testing.temporary_home import OWNER, TemporaryHome, at_rest, wait_for
 from deskhand.types.budget import Charge
 from deskhand.types.commit import Change
 from deskhand.types.errors import BudgetSpent, ConfigError, ModelUnavailable

@@ -12,7 +12,7 @@ from pathlib import Path
 from click.testing import CliRunner, Result
 
 from deskhand.cli.root import cli
-from deskhand.testing.beside import processes_with
+from deskhand.testing.temporary_home import processes_with
 
 _HOLDING = Path(__file__).parents[1] / "workspace" / "holding.py"
 

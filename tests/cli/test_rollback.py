@@ -16,7 +16,7 @@ from deskhand.config.config import Home, read_settings
 from deskhand.config.statements import load_statements
 from deskhand.store.sqlite import SqliteStore
 from deskhand.supervision.lock import Holder, acquire_lock
-from deskhand.testing.beside import TemporaryHome
+from deskhand.testing.temporary_home import TemporaryHome
 from deskhand.types.commit import Change
 
 from .test_serve import DESKHAND, Served

@@ -16,10 +16,10 @@ from deskhand.assembly.models import Models
 from deskhand.config import keys
 from deskhand.config.config import AgentConfig, Config, ProviderConfig, Settings, read_settings
 from deskhand.config.foreign_keys import KEY_TABLE, translate_keys
+from deskhand.config.page_edits import list_writable_keys
 from deskhand.config.parse import parse_data, parse_plain
 from deskhand.config.routing import Binding
 from deskhand.config.sections import DeepWorkConfig, HeartbeatConfig
-from deskhand.config.set_key import list_writable_keys
 from deskhand.memory.reflect import ReflectionConfig
 from deskhand.memory.settings import GatherConfig, MemoryConfig
 from deskhand.models.base import ContextMessage

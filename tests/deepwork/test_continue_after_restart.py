@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from deskhand.runtime.app import App, open_app
 from deskhand.runtime.worker import run_worker
 from deskhand.supervision.supervise import RESTART
-from deskhand.testing.beside import OWNER, TemporaryHome, wait_for
 from deskhand.testing.channel import MemoryChannel
+from deskhand.testing.temporary_home import OWNER, TemporaryHome, wait_for
 from deskhand.testing.tools import owner_context
 from deskhand.types.commit import Change, Outgoing
 from deskhand.types.errors import ToolError

@@ -12,8 +12,9 @@ import pytest
 
 from deskhand.config.sections import DeepWorkConfig
 from deskhand.deepwork.context import render_context, render_session_summary
+from deskhand.deepwork.fold import LongRun, fold_run
+from deskhand.deepwork.next_moves import Later, Nudge, StateNote, next_moves
 from deskhand.deepwork.progress import STATES, load_long_work, make_long_work, render_long_work
-from deskhand.deepwork.state import Later, LongRun, Nudge, StateNote, fold_run, next_moves
 from deskhand.models.base import Reply, Request
 from deskhand.models.window import is_hint
 from deskhand.testing.long_work import ANN, BOB, SESSION, House, log, nudges, until

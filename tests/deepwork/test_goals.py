@@ -14,8 +14,9 @@ import pytest
 from deskhand.agent.state import State
 from deskhand.config.sections import DeepWorkConfig
 from deskhand.deepwork.driver import MAX_JUDGES
+from deskhand.deepwork.fold import LongRun
 from deskhand.deepwork.judge import ALL_CHARS, parse_verdict, render_conversation
-from deskhand.deepwork.state import Halt, JudgeGoal, Later, LongRun, next_moves
+from deskhand.deepwork.next_moves import Halt, JudgeGoal, Later, next_moves
 from deskhand.models.base import ContextMessage, Item, Reply, Request
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.long_work import ANN, House, log, nudges, until

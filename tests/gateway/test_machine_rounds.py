@@ -18,10 +18,10 @@ from deskhand.gateway.machine_rounds import WINDOW_S, MachineRounds
 from deskhand.models.base import Request
 from deskhand.runtime.app import OWNER, App
 from deskhand.store.sqlite import SqliteStore
-from deskhand.testing.beside import TemporaryHome, wait_for
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.telegram import TelegramServer
+from deskhand.testing.temporary_home import TemporaryHome, wait_for
 from deskhand.types.events import MessageReceived
 from deskhand.types.messages import Message, Text, ToolCall
 from deskhand.types.people import Identity

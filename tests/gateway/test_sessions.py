@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 
 from deskhand.runtime.app import App
-from deskhand.testing.beside import TemporaryHome, processes_with, rows, wait_for
+from deskhand.testing.temporary_home import TemporaryHome, processes_with, rows, wait_for
 from deskhand.tools.process import encode_keys, strip_terminal_codes
 from deskhand.types.process import Process
 

@@ -14,10 +14,10 @@ import pytest
 from deskhand.jobs.cron_tool import CronTool
 from deskhand.models.base import Request
 from deskhand.runtime.app import App
-from deskhand.testing.beside import wait_for
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.jobs import JobDesk
 from deskhand.testing.scripted import say
+from deskhand.testing.temporary_home import wait_for
 from deskhand.types.commit import Change
 from deskhand.types.events import ApprovalAsked
 from deskhand.types.identity import Address, Inbound, Principal, Said

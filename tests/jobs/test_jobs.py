@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from deskhand.jobs.ledger import list_runs
-from deskhand.testing.beside import wait_for
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.jobs import JobDesk
+from deskhand.testing.temporary_home import wait_for
 from deskhand.types.errors import JobInvalid, NoSuchJob
 from deskhand.types.events import CommandRun
 from deskhand.types.identity import Principal

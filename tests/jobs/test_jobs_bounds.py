@@ -26,9 +26,9 @@ from deskhand.models.base import Item, Reply, Request
 from deskhand.runtime.app import App
 from deskhand.store.schema import connect
 from deskhand.store.sqlite import SqliteStore
-from deskhand.testing.beside import wait_for
 from deskhand.testing.jobs import JobDesk
 from deskhand.testing.scripted import say
+from deskhand.testing.temporary_home import wait_for
 from deskhand.types.errors import JobInvalid
 from deskhand.types.events import TurnEnded
 from deskhand.types.identity import Address, Inbound, Principal, Said

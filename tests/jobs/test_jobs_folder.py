@@ -14,8 +14,8 @@ import pytest
 from deskhand.jobs.files import JobFiles
 from deskhand.store.base import Accepted, FirstCommit
 from deskhand.store.sqlite import SqliteStore
-from deskhand.testing.beside import wait_for
 from deskhand.testing.jobs import JobDesk
+from deskhand.testing.temporary_home import wait_for
 from deskhand.types.commit import Change
 from deskhand.types.errors import StoreUnavailable
 from deskhand.types.identity import Inbound, Principal

@@ -9,8 +9,8 @@ import pytest
 
 from deskhand.config.sections import JobsConfig
 from deskhand.runtime.app import App
-from deskhand.testing.beside import processes_with, wait_for
 from deskhand.testing.jobs import JobDesk
+from deskhand.testing.temporary_home import processes_with, wait_for
 from deskhand.types.events import MessageReceived
 from deskhand.types.identity import Principal
 from deskhand.types.jobs import Run

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deskhand.testing.beside import wait_for
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.jobs import JobDesk
+from deskhand.testing.temporary_home import wait_for
 from deskhand.types.identity import Address, Inbound, Said
 from deskhand.types.messages import Message, Text
 from deskhand.types.people import Identity

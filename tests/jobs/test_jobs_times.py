@@ -12,9 +12,9 @@ import pytest
 from deskhand.jobs.ledger import list_runs
 from deskhand.models.base import Item, Reply, Request
 from deskhand.runtime.app import App
-from deskhand.testing.beside import wait_for
 from deskhand.testing.jobs import JobDesk
 from deskhand.testing.scripted import say
+from deskhand.testing.temporary_home import wait_for
 from deskhand.users.user_cache import OWNER
 
 from .seen import states

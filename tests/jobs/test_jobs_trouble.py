@@ -15,10 +15,10 @@ from deskhand.jobs.ledger import list_runs
 from deskhand.models.base import Request
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.store.sqlite import SqliteStore
-from deskhand.testing.beside import wait_for
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.jobs import JobDesk
 from deskhand.testing.scripted import say
+from deskhand.testing.temporary_home import wait_for
 from deskhand.types.commit import Change
 from deskhand.types.errors import JobInvalid, ModelRequestRefused, StoreUnavailable
 from deskhand.types.events import CommandRun

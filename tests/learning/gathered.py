@@ -18,10 +18,10 @@ from deskhand.memory.facts import Fact
 from deskhand.memory.queries import get_facts
 from deskhand.models.base import Reply, Request
 from deskhand.runtime.app import App
-from deskhand.testing.beside import OWNER, TemporaryHome, at_rest, wait_for
 from deskhand.testing.clock import SetClock
 from deskhand.testing.jobs import JobDesk
 from deskhand.testing.scripted import ScriptedModel, say
+from deskhand.testing.temporary_home import OWNER, TemporaryHome, at_rest, wait_for
 from deskhand.types.events import MessageReceived
 from deskhand.types.identity import Address, Inbound, Principal, Said
 from deskhand.types.jobs import Run

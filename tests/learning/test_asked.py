@@ -10,7 +10,7 @@ import pytest
 
 from deskhand.memory.facts import NewFact, add_fact, close_fact, reopen_fact
 from deskhand.runtime.app import App
-from deskhand.testing.beside import wait_for
+from deskhand.testing.temporary_home import wait_for
 from deskhand.types.events import CommandRun
 from deskhand.types.identity import Address, Command, Inbound, Principal
 from deskhand.types.labels import OWNER, Label

@@ -11,7 +11,7 @@ import pytest
 
 from deskhand.memory.facts import NewFact, add_fact, close_fact
 from deskhand.runtime.app import App
-from deskhand.testing.beside import script
+from deskhand.testing.temporary_home import script
 from deskhand.types.commit import Change
 from deskhand.types.identity import Principal
 from deskhand.types.labels import OWNER

@@ -34,7 +34,7 @@ from deskhand.testing.conversations import Conversations
 from deskhand.testing.obedient import CONTINUE
 from deskhand.testing.person import PersonTalk, no
 from deskhand.testing.scripted import say
-from deskhand.tools.documents.invisible import escape_invisible
+from deskhand.tools.documents.invisible_characters import escape_invisible
 from deskhand.types import events as e
 from deskhand.types.commands import COMMANDS
 from deskhand.types.commit import Change, Commit

@@ -15,8 +15,8 @@ from deskhand.learning.reflection import Reflecting
 from deskhand.memory.facts import NewFact, add_fact, close_fact
 from deskhand.models.base import Request
 from deskhand.runtime.app import App
-from deskhand.testing.beside import wait_for
 from deskhand.testing.scripted import say
+from deskhand.testing.temporary_home import wait_for
 from deskhand.types.commit import Change
 from deskhand.types.errors import DeskhandError
 from deskhand.types.events import CommandRun

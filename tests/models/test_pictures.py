@@ -23,7 +23,7 @@ from deskhand.models.pictures import (
     read_picture_size,
 )
 from deskhand.models.pictures import shrink_in_process as in_a_process
-from deskhand.models.shrink import MAX_HALVINGS, ImageTooLarge, shrink_picture
+from deskhand.models.shrink_picture import MAX_HALVINGS, ImageTooLarge, shrink_picture
 from deskhand.models.transport import Transport
 from deskhand.store.blobs import MIN_AGE_S, Blobs
 from deskhand.types.errors import PictureRefused

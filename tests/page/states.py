@@ -55,7 +55,7 @@ def long_session(page: Page, desk: Desk) -> None:
 
 
 def settings(page: Page, desk: Desk) -> None:
-    page.goto("/#/house/setup")
+    page.goto("/#/settings/setup")
     page.get_by_role("radio", name="workspace-free").wait_for()
 
 

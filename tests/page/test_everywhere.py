@@ -287,7 +287,7 @@ def test_options_files_and_the_settings(page: Page) -> None:
 def test_models_health_and_activity(page: Page) -> None:
     say(page, "work")
     page.locator(".did").wait_for()
-    page.goto("/#/house/activity")
+    page.goto("/#/settings/activity")
     made = page.get_by_role("listitem").filter(has_text="packing.md")
     expect(made.first).to_contain_text("write_file")
     page.get_by_role("navigation", name="Settings").get_by_role(
@@ -306,7 +306,7 @@ def test_models_health_and_activity(page: Page) -> None:
 
 
 def test_a_setting_says_what_it_does_and_what_holds_without_it(page: Page) -> None:
-    page.goto("/#/house/settings")
+    page.goto("/#/settings/settings")
     page.get_by_label("Find a setting").fill("model calls in one turn")
     row = page.get_by_role("listitem").filter(has_text="defaults.steps")
     expect(row).to_contain_text("The most model calls in one turn.")
@@ -346,7 +346,7 @@ def test_standing_answers_are_listed_and_taken_back(page: Page) -> None:
     expect(page.locator(".ask.answered")).to_have_count(1)
     say(page, "choose")
     page.get_by_role("region", name="A question for you").wait_for()
-    page.goto("/#/house/approvals")
+    page.goto("/#/settings/approvals")
     page.get_by_role("listitem").filter(has_text="Where to?").get_by_role(
         "button", name="By the river"
     ).first.click()
@@ -358,12 +358,12 @@ def test_standing_answers_are_listed_and_taken_back(page: Page) -> None:
     standing.get_by_role("button", name="Revoke").click()
     page.get_by_role("button", name="Yes, ask again").click()
     expect(standing).to_have_count(0)
-    page.goto("/#/house/usage")
+    page.goto("/#/settings/usage")
     expect(page.get_by_role("row").filter(has_text="scripted/desk")).to_be_visible()
 
 
 def test_people_tokens_and_the_phone(page: Page) -> None:
-    page.goto("/#/house/people")
+    page.goto("/#/settings/people")
     page.get_by_role("button", name="Make a link").click()
     expect(page.get_by_text("a phone cannot follow the link")).to_be_visible()
     expect(page.get_by_text("deskhand config set web.hosts")).to_be_visible()

@@ -104,7 +104,7 @@ def test_from_the_command_to_a_phone(
     assert "login" not in page.url, "the code is gone from the address"
 
     page.get_by_role("link", name="Settings").click()
-    page.goto(f"{page.url.partition('#')[0]}#/house/setup")
+    page.goto(f"{page.url.partition('#')[0]}#/settings/setup")
     _choose_a_model(page)
     page.get_by_role("radio", name="ask-me").click()
     expect(page.get_by_role("radio", name="ask-me")).to_have_attribute("aria-checked", "true")
@@ -115,7 +115,7 @@ def test_from_the_command_to_a_phone(
     page.goto(f"{page.url.partition('#')[0]}#/")
     say(page, "Who are you?")
     expect(answer(page, "I am a real model.")).to_be_visible()
-    page.goto(f"{page.url.partition('#')[0]}#/house/health")
+    page.goto(f"{page.url.partition('#')[0]}#/settings/health")
     page.get_by_text(re.compile(r"\d+ parts, one by one")).click()
     expect(page.get_by_text("channel telegram")).to_be_visible()
     assert broken == []
@@ -145,7 +145,7 @@ def _meet_on_telegram(page: Page, portal: BlockingPortal, platform: TelegramServ
     )
     portal.call(platform.chats.says, ADA, "hello")
     code = reply(platform, r"[A-Z0-9]{8}")[0]
-    page.goto(f"{page.url.partition('#')[0]}#/house/people")
+    page.goto(f"{page.url.partition('#')[0]}#/settings/people")
     row = page.get_by_role("listitem").filter(has_text=code)
     row.get_by_label("As").select_option("this is me")
     row.get_by_role("button", name="Approve").click()
@@ -158,7 +158,7 @@ def test_what_was_used_before_is_offered(page: Page, desk: Desk) -> None:
     (desk.home / ".operator").mkdir()
     try:
         (desk.home / ".operator" / "operator.yaml").write_text("{}")
-        page.goto("/#/house/setup")
+        page.goto("/#/settings/setup")
         note = page.get_by_text("operator-ai was used here (~/.operator).")
         expect(note).to_be_visible()
         expect(note).to_contain_text("deskhand import")

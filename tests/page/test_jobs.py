@@ -17,7 +17,7 @@ pytestmark = pytest.mark.timeout(120)
 
 
 def test_a_job_is_made_run_switched_and_removed(page: Page, desk: Desk) -> None:
-    page.goto("/#/house/jobs")
+    page.goto("/#/settings/jobs")
     expect(page.get_by_text("There are no jobs yet.")).to_be_visible()
     page.get_by_role("button", name="New job").click()
     kinds = page.get_by_role("group", name="Kinds of jobs")
@@ -43,7 +43,7 @@ def test_a_job_is_made_run_switched_and_removed(page: Page, desk: Desk) -> None:
     expect(row).to_contain_text(re.compile(r"done: You said"), timeout=30_000)
     row.get_by_role("link", name="read").first.click()
     expect(page.get_by_text("all that we said").first).to_be_visible()
-    page.goto("/#/house/jobs")
+    page.goto("/#/settings/jobs")
     page.get_by_role("switch", name="weekly-review is on").click()
     expect(page.get_by_role("switch", name="weekly-review is on")).to_have_attribute(
         "aria-checked", "false"
@@ -71,17 +71,17 @@ def test_paused_jobs_say_why_and_are_resumed(page: Page, desk: Desk) -> None:
     subprocess.run(
         [sys.executable, "-m", "deskhand", "jobs", "pause", "on holiday"], env=env, check=True
     )
-    page.goto("/#/house/jobs")
+    page.goto("/#/settings/jobs")
     note = page.get_by_role("status").filter(has_text="All jobs are paused: on holiday.")
     expect(note).to_be_visible()
-    page.goto("/#/house/health")
+    page.goto("/#/settings/health")
     expect(page.get_by_role("listitem").filter(has_text="paused: on holiday")).to_contain_text(
         "deskhand jobs resume"
     )
-    page.goto("/#/house/jobs")
+    page.goto("/#/settings/jobs")
     page.get_by_role("button", name="Resume").click()
     expect(note).to_have_count(0)
-    page.goto("/#/house/health")
+    page.goto("/#/settings/health")
     expect(page.get_by_text("paused: on holiday")).to_have_count(0)
 
 
@@ -90,7 +90,7 @@ def test_what_reached_nobody_is_shown_until_it_is_dismissed(page: Page, desk: De
     file = desk.home / "jobs" / "broken" / "JOB.md"
     file.parent.mkdir()
     file.write_text("---\nschedule: daily 09:00\nfor: ghost\n---\n\nsay hello\n")
-    page.goto("/#/house/jobs")
+    page.goto("/#/settings/jobs")
     page.get_by_role("button", name="Run broken now").click()
     row = (
         page.get_by_role("region", name="Jobs")
@@ -111,7 +111,7 @@ def test_what_reached_nobody_is_shown_until_it_is_dismissed(page: Page, desk: De
 
 
 def test_a_blank_that_is_wrong_says_so_before_anything_is_made(page: Page, desk: Desk) -> None:
-    page.goto("/#/house/jobs")
+    page.goto("/#/settings/jobs")
     page.get_by_role("button", name="New job").click()
     page.get_by_role("button", name="Reminder").click()
     page.get_by_label("What should I remind you of?").fill("<b>call Ann</b>")

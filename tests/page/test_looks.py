@@ -69,7 +69,9 @@ def test_nothing_serious_stands_in_the_way(
     assert not any(found.values()), found
 
 
-PANELS = re.findall(r'^  \["(\w+)", "', (STATIC / "js" / "house.js").read_text(), re.MULTILINE)
+PANELS = re.findall(
+    r'^  \["(\w+)", "', (STATIC / "js" / "settings-pages.js").read_text(), re.MULTILINE
+)
 ALL = RUN.replace('.filter((rule) => ["serious", "critical"].includes(rule.impact))', "")
 
 
@@ -107,7 +109,7 @@ def test_nothing_at_all_in_lists_and_settings(
         look(f"palette {width}")
         page.keyboard.press("Escape")
         for panel in PANELS:
-            page.goto(f"{desk.url}/#/house/{panel}")
+            page.goto(f"{desk.url}/#/settings/{panel}")
             page.locator(".page .section, .page .rows, .page .none").first.wait_for()
             look(f"{panel} {width}")
             assert page.evaluate("document.documentElement.scrollWidth") <= width, panel

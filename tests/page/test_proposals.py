@@ -24,7 +24,7 @@ def opened(page: Page, name: str) -> Locator:
 
 def test_a_proposal_is_read_taken_in_and_taken_out(page: Page, desk: Desk) -> None:
     file = desk.home / "agents/default/workspace/skills/packing-list/SKILL.md"
-    page.goto("/#/house/proposals")
+    page.goto("/#/settings/proposals")
     expect(row(page, "packing-list")).to_contain_text("waits for you")
     one = opened(page, "packing-list")
     expect(one.get_by_label("The text of packing-list")).to_contain_text("Read notes.txt first.")
@@ -46,7 +46,7 @@ def test_a_proposal_is_read_taken_in_and_taken_out(page: Page, desk: Desk) -> No
 
 
 def test_what_comes_from_outside_is_read_before_a_yes(page: Page, desk: Desk) -> None:
-    page.goto("/#/house/proposals")
+    page.goto("/#/settings/proposals")
     one = opened(page, "bread")
     expect(one).to_contain_text("https://recipes.example/bread had been read")
     take = one.get_by_role("button", name="Accept")
@@ -61,7 +61,7 @@ def test_what_comes_from_outside_is_read_before_a_yes(page: Page, desk: Desk) ->
 
 
 def test_what_is_bad_has_no_yes(page: Page, desk: Desk) -> None:
-    page.goto("/#/house/proposals")
+    page.goto("/#/settings/proposals")
     one = opened(page, "quick-start")
     expect(one.get_by_label("What was found in it")).to_contain_text(
         "it runs what comes from the web"
@@ -82,7 +82,7 @@ def test_a_held_back_file_is_read_and_approved(page: Page, desk: Desk) -> None:
         with db:
             db.execute("INSERT INTO approved_file(path, digest, by, at) VALUES(?, ?, ?, ?)", row)
         soul.write_text("Be kind.\u202e\n")
-        page.goto("/#/house/proposals")
+        page.goto("/#/settings/proposals")
         one = page.get_by_role("list", name="Held back files").get_by_role("listitem")
         expect(one).to_contain_text("SOUL.md")
         expect(one).to_contain_text("changed since owner approved it on")

@@ -60,7 +60,7 @@ def test_what_waits_is_counted_and_slash_searches(page: Page) -> None:
     page.keyboard.press("Control+/")
     expect(search).to_be_focused()
     expect(field).to_have_value("")
-    page.goto("/#/house/approvals")
+    page.goto("/#/settings/approvals")
     expect(
         page.get_by_role("navigation", name="Settings").get_by_role("link", name="Approvals")
     ).to_contain_text(f"{before + 2} waiting")
@@ -73,7 +73,7 @@ def test_what_waits_is_counted_and_slash_searches(page: Page) -> None:
 def test_the_name_of_the_owner_stands_in_the_corner(page: Page) -> None:
     corner = page.locator(".who")
     expect(corner).to_contain_text("owner")
-    page.goto("/#/house/setup")
+    page.goto("/#/settings/setup")
     page.get_by_role("heading", name="You", exact=True).wait_for()
     headers = {"X-Deskhand": "1", "Origin": page.evaluate("location.origin")}
     assert page.request.post("/api/setup/person", data={"name": "Robin"}, headers=headers).ok
@@ -103,7 +103,7 @@ def test_nothing_sticks_out_on_a_phone(browser: Browser, desk: Desk, signed: Sto
         desk.release()
         page.locator(".did").wait_for()
         page.route("**/api/usage?*", lambda route: route.fulfill(json=USED))
-        page.goto("/#/house/usage")
+        page.goto("/#/settings/usage")
         expect(page.locator(".figures")).to_contain_text("$1.82+")
         expect(page.get_by_text("The price of home/made is not known")).to_be_visible()
         assert page.evaluate(
@@ -120,7 +120,7 @@ def test_nothing_sticks_out_on_a_phone(browser: Browser, desk: Desk, signed: Sto
         say(page, "Invite Ada to the river, please")
         page.get_by_role("button", name="Send").click()
         page.get_by_role("region", name="Permission needed").wait_for()
-        page.goto("/#/house/health")
+        page.goto("/#/settings/health")
         page.locator(".pages .sr").wait_for(
             state="attached"
         )  # what the count beside Approvals says aloud

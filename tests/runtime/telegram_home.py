@@ -19,8 +19,8 @@ from deskhand.testing.telegram import TelegramServer
 from deskhand.testing.telegram_chat import Post
 from deskhand.testing.tools import FileTool
 from deskhand.tools.base import Context, Done, Outcome, Spec, Tool, make_result
+from deskhand.tools.conversation_tools import SendMessage, ask_user
 from deskhand.tools.define import tool
-from deskhand.tools.talk import SendMessage, ask_user
 from deskhand.types.commit import Outgoing
 from deskhand.types.labels import LOCAL
 from deskhand.types.messages import File, Image, Text, ToolCall

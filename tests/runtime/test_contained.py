@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from deskhand.runtime.app import App
-from deskhand.testing.beside import TemporaryHome, heard, processes_with, rows, wait_for
+from deskhand.testing.temporary_home import TemporaryHome, heard, processes_with, rows, wait_for
 from deskhand.types.process import Process
 
 BOMBS = {

@@ -19,7 +19,7 @@ from deskhand.gateway.inbound_body import normalize_body
 from deskhand.models.base import Request
 from deskhand.policy.profiles import is_offered
 from deskhand.runtime.app import App, Parts, open_app
-from deskhand.sandbox.self_test import Proven, open_sandbox
+from deskhand.sandbox.choose import Proven, open_sandbox
 from deskhand.testing.effort import least_cpu_s
 from deskhand.testing.evasions import EVASIONS
 from deskhand.testing.scripted import ScriptedModel, say

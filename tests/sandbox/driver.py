@@ -17,8 +17,8 @@ from pathlib import Path
 import anyio
 
 from deskhand.sandbox.base import Sandbox
+from deskhand.sandbox.choose import open_sandbox
 from deskhand.sandbox.kernel import landlock_abi
-from deskhand.sandbox.self_test import open_sandbox
 from deskhand.testing.evasions import EVASIONS, contained
 from deskhand.testing.sandbox_suite import CHECKS, Check, Ground
 from deskhand.types.errors import DeskhandError

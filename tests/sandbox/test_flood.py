@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from deskhand.sandbox.base import Sandbox
-from deskhand.sandbox.self_test import open_sandbox
+from deskhand.sandbox.choose import open_sandbox
 from deskhand.testing.effort import LoopWatch
 from deskhand.testing.sandbox_suite import Ground, command
 

@@ -11,9 +11,9 @@ import anyio
 import pytest
 
 from deskhand.sandbox.base import Exit, Mount, SandboxCommand
+from deskhand.sandbox.choose import open_sandbox
 from deskhand.sandbox.launcher import Launch, Python, launch, make_orders
-from deskhand.sandbox.self_test import open_sandbox
-from deskhand.testing.beside import processes_with
+from deskhand.testing.temporary_home import processes_with
 from deskhand.types.errors import SandboxUnavailable
 
 

@@ -9,9 +9,10 @@ import pytest
 
 from deskhand.sandbox.base import Mount, SandboxCommand
 from deskhand.sandbox.bubblewrap import Bubblewrap
+from deskhand.sandbox.choose import Proven, open_sandbox
 from deskhand.sandbox.landlocked import Landlocked
 from deskhand.sandbox.launcher import Python
-from deskhand.sandbox.self_test import Proven, open_sandbox, probe_sandbox
+from deskhand.sandbox.self_test import probe_sandbox
 from deskhand.types.errors import SandboxUnavailable
 
 

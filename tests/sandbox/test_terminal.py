@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from deskhand.sandbox.base import Exit, Mount, Sandbox, SandboxCommand
-from deskhand.sandbox.self_test import open_sandbox
+from deskhand.sandbox.choose import open_sandbox
 from deskhand.sandbox.terminal import Terminal
 
 

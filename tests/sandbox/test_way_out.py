@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from deskhand.sandbox.base import Sandbox
-from deskhand.sandbox.self_test import open_sandbox
+from deskhand.sandbox.choose import open_sandbox
 from deskhand.testing.egress import EchoServer, lab
 from deskhand.testing.sandbox_suite import Ground, Ran, command, run
 from deskhand.types.errors import SandboxError

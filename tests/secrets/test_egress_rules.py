@@ -19,7 +19,7 @@ from deskhand.net.client import Net
 from deskhand.net.egress_ca import Authority
 from deskhand.net.egress_secrets import SecretRule
 from deskhand.runtime.app import App, Parts, open_app
-from deskhand.sandbox.self_test import Proven, open_sandbox
+from deskhand.sandbox.choose import Proven, open_sandbox
 from deskhand.secrets.keyring import Keyring
 from deskhand.secrets.redaction import Redactor, open_secrets
 from deskhand.secrets.secrets import Secrets

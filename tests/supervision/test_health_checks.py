@@ -19,7 +19,7 @@ from deskhand.config.clock import SystemClock
 from deskhand.config.config import Config, Home, Settings
 from deskhand.models.base import Model, Request
 from deskhand.runtime.app import App, Parts, open_app
-from deskhand.sandbox.self_test import Proven
+from deskhand.sandbox.choose import Proven
 from deskhand.store.sqlite import SqliteStore
 from deskhand.supervision.health_checks import (
     PROVIDER_FAULT_S,

@@ -17,7 +17,7 @@ from deskhand.models.side_completion import Aside
 from deskhand.store.blobs import Blobs
 from deskhand.store.sqlite import SqliteStore
 from deskhand.tools.base import Context, Done, Outcome, Processes, ScopeHost, Tool
-from deskhand.tools.way import OpenWay
+from deskhand.tools.command_network import OpenNetwork
 from deskhand.types.commit import Change
 from deskhand.types.identity import Address, Principal, list_reader_names
 from deskhand.types.labels import OWNER
@@ -34,7 +34,7 @@ class OtherHost:
         self,
         host: ScopeHost,
         *,
-        network: OpenWay | None = None,
+        network: OpenNetwork | None = None,
         processes: Processes | None = None,
     ) -> None:
         self.put_blob = host.put_blob

@@ -9,11 +9,11 @@ import pytest
 
 from deskhand.testing.effort import least_cpu_s
 from deskhand.tools.base import Context
+from deskhand.tools.conversation_tools import OutgoingMessage, SendMessage, ask_user, think
 from deskhand.tools.define import FunctionTool, decode_arguments, make_schema, tool
 from deskhand.tools.files import edit_file, read_file, write_file
 from deskhand.tools.folders import list_files, search_files
 from deskhand.tools.shell import shell
-from deskhand.tools.talk import OutgoingMessage, SendMessage, ask_user, think
 from deskhand.types.errors import ToolError
 
 from .conftest import Hands

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from deskhand.tools.conversation_tools import read_output
 from deskhand.tools.files import MAX_LINES, edit_file, read_file, write_file
-from deskhand.tools.talk import read_output
 from deskhand.types.errors import OutsideWorkspace, ProtectedPath, ToolError
 
 from . import documents as make

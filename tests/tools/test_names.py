@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deskhand.testing.effort import least_cpu_s
-from deskhand.tools.documents.invisible import escape_invisible
+from deskhand.tools.documents.invisible_characters import escape_invisible
 from deskhand.tools.names import describe_lookalikes, display_name, lookalike_key
 
 from ..examples import examples

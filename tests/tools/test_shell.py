@@ -9,11 +9,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskhand.sandbox.self_test import Proven, open_sandbox
+from deskhand.sandbox.choose import Proven, open_sandbox
 from deskhand.testing.effort import LoopWatch
 from deskhand.tools.base import Done
+from deskhand.tools.conversation_tools import read_output
 from deskhand.tools.shell import MAX_KEPT_BYTES, make_shell_tool, shell
-from deskhand.tools.talk import read_output
 from deskhand.types.errors import SandboxUnavailable, ToolError
 from deskhand.workspace.scope import SandboxProvider
 

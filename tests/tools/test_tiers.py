@@ -20,9 +20,9 @@ from deskhand.net.egress_proxy import Use
 from deskhand.net.egress_secrets import SecretBroker
 from deskhand.testing.site import PRIVATE, PUBLIC, LocalSite
 from deskhand.tools.base import Done
+from deskhand.tools.command_network import CommandNetwork, NetworkUser
 from deskhand.tools.render import INSTALL_COMMAND, Rendered
 from deskhand.tools.tiers import make_further_tiers
-from deskhand.tools.way import Traveller, Way
 from deskhand.tools.web import WebFetch, WebFetchConfig
 from tests.tools.conftest import Hands, OtherHost, text_of
 from tests.tools.test_convert import forget_peak, peak_bytes
@@ -49,21 +49,21 @@ class Web:
         )
         self.tool = WebFetch(WebFetchConfig(pause_s=0.0, cache_min=0.0), make_further_tiers())
         self.uses: list[Use] = []
-        self.travellers: list[Traveller] = []
+        self.network_users: list[NetworkUser] = []
 
     @asynccontextmanager
-    async def ways(self, traveller: Traveller) -> AsyncIterator[Way]:
+    async def open_network(self, network_user: NetworkUser) -> AsyncIterator[CommandNetwork]:
         """As a process gives them, but for the site's port."""
-        self.travellers.append(traveller)
-        way = Way(reached={}, refused={})
+        self.network_users.append(network_user)
+        network = CommandNetwork(reached={}, refused={})
 
-        policy = BrowserPolicy(self, traveller, way)
-        async with open_egress_socket(policy, Slots()) as way.path:
-            yield way
+        policy = BrowserPolicy(self, network_user, network)
+        async with open_egress_socket(policy, Slots()) as network.path:
+            yield network
 
     async def done(self, path: str, tier: str = "rendered", **arguments: Any) -> Done:
         context = await self._hands.context()
-        host = OtherHost(context.reach.host, network=self.ways)
+        host = OtherHost(context.reach.host, network=self.open_network)
         context = replace(context, reach=replace(context.reach, net=self.net, host=host))
         url = self.site.url(path) if path.startswith("/") else path
         given = {"url": url, "tier": tier, "wait_s": 0.5, "timeout_s": 50, **arguments}
@@ -78,10 +78,10 @@ class Web:
 class BrowserPolicy:
     """What the proxy of the browser lets through: the site's port on three names."""
 
-    def __init__(self, web: Web, traveller: Traveller, way: Way) -> None:
+    def __init__(self, web: Web, network_user: NetworkUser, network: CommandNetwork) -> None:
         self._web = web
-        self._traveller = traveller
-        self._way = way
+        self._traveller = network_user
+        self._network = network
 
     async def find_refusal(self, host: str, port: int) -> str:
         site = self._web.site
@@ -108,7 +108,7 @@ class BrowserPolicy:
     def record_use(self, use: Use) -> None:
         self._web.uses.append(use)
         if use.refused:
-            self._way.refused[use.host] = use.refused
+            self._network.refused[use.host] = use.refused
 
 
 @pytest.fixture
@@ -136,12 +136,12 @@ async def test_where_scripts_lead_is_where_it_is_from(web: Web, site: LocalSite)
 
 
 async def test_it_asks_nobody_but_the_site(web: Web, site: LocalSite) -> None:
-    """Neither its maker, nor name servers, nor anything beside the proxy; and its traveller carries
+    """Neither its maker, nor name servers, nor anything beside the proxy; and its network_user carries
     no secrets."""
     await web("/")
     assert {use.host for use in web.uses if not use.refused} == {site.host}
     assert {use.host for use in web.uses if use.refused} <= {"127.0.0.1"}
-    assert [traveller.public for traveller in web.travellers] == [True]
+    assert [network_user.public for network_user in web.network_users] == [True]
 
 
 HOSTILE = {
@@ -234,7 +234,7 @@ async def test_what_is_not_fetched_starts_no_browser(
 ) -> None:
     done = await web.done(url.format(port=site.port))
     assert done.status == "error" and says in text_of(done)
-    assert web.travellers == [] and site.requests == []
+    assert web.network_users == [] and site.requests == []
 
 
 @pytest.mark.parametrize(
@@ -272,10 +272,10 @@ async def test_without_a_way_out_there_is_no_page(hands: Hands, web: Web, site: 
     """Should the proxy ever be missing, nothing is reached beside it."""
 
     @asynccontextmanager
-    async def none(traveller: Traveller) -> AsyncIterator[Way]:
-        yield Way()
+    async def none(network_user: NetworkUser) -> AsyncIterator[CommandNetwork]:
+        yield CommandNetwork()
 
-    web.ways = none  # type: ignore[method-assign]  # another port
+    web.open_network = none  # type: ignore[method-assign]  # another port
     assert "could not be rendered" in await web("/")
     assert site.requests == []
 

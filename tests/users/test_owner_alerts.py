@@ -12,10 +12,10 @@ import pytest
 
 from deskhand.config.config import read_settings
 from deskhand.runtime.app import App, Parts, open_app
-from deskhand.testing.beside import wait_for
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel
+from deskhand.testing.temporary_home import wait_for
 from deskhand.types.commit import Change, Outgoing
 from deskhand.types.errors import SendRefused
 from deskhand.types.health import HealthFact

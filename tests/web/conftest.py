@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskhand.sandbox.self_test import Proven, open_sandbox
+from deskhand.sandbox.choose import Proven, open_sandbox
 
 from .served import Served, serving
 

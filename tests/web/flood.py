@@ -16,8 +16,8 @@ import anyio.to_thread
 from deskhand.types.commit import Commit
 from deskhand.types.events import MessageReceived, TurnEnded
 from deskhand.types.identity import Address, Principal
+from deskhand.types.interpreter import tune_interpreter
 from deskhand.types.messages import Message, Text
-from deskhand.types.tuning import tune_interpreter
 
 from .served import Served, serving
 

@@ -18,7 +18,7 @@ from deskhand.models.base import Model
 from deskhand.net.client import Net
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.http_server import AppServer
-from deskhand.sandbox.self_test import Proven, open_sandbox
+from deskhand.sandbox.choose import Proven, open_sandbox
 from deskhand.testing.scripted import ScriptedModel
 from deskhand.tools.base import Tool
 from deskhand.types.clock import Clock

@@ -15,7 +15,7 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.testing.beside import wait_for
+from deskhand.testing.temporary_home import wait_for
 
 from .served import Client, Served, serving
 

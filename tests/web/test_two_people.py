@@ -26,9 +26,9 @@ from hypothesis import example, given, note, settings
 from hypothesis import strategies as st
 
 from deskhand.models.base import Request
-from deskhand.sandbox.self_test import Proven
-from deskhand.testing.beside import at_rest, script
+from deskhand.sandbox.choose import Proven
 from deskhand.testing.scripted import ScriptedModel
+from deskhand.testing.temporary_home import at_rest, script
 from deskhand.types.messages import Text, ToolResult
 
 from .served import Client, Served, serving

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from deskhand.sandbox.self_test import Proven
+from deskhand.sandbox.choose import Proven
 
 from .served import Client
 from .test_files import form

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 
 from deskhand.runtime.app import App
-from deskhand.testing.beside import TemporaryHome, wait_for
+from deskhand.testing.temporary_home import TemporaryHome, wait_for
 
 
 async def main(home: Path, mark: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 import msgspec
 
-from deskhand.testing.beside import TemporaryHome, at_rest
+from deskhand.testing.temporary_home import TemporaryHome, at_rest
 
 
 async def main(home: Path) -> None:

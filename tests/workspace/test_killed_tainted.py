@@ -24,13 +24,13 @@ from hypothesis import strategies as st
 
 from deskhand.config.home import Home
 from deskhand.config.statements import load_statements
-from deskhand.sandbox.self_test import Proven, open_sandbox
+from deskhand.sandbox.choose import Proven, open_sandbox
 from deskhand.store.sqlite import SqliteStore
-from deskhand.testing.beside import wait_for
 from deskhand.testing.conversations import ELSEWHERE, Conversations
 from deskhand.testing.injections import deed
 from deskhand.testing.obedient import Deed, Obedient, orders
 from deskhand.testing.person import no
+from deskhand.testing.temporary_home import wait_for
 from deskhand.tools.define import tool
 from deskhand.types.commit import Change
 from deskhand.types.labels import LOCAL, Label

@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 from deskhand.runtime.app import App
-from deskhand.testing.beside import TemporaryHome, at_rest, wait_for
 from deskhand.testing.conversations import Conversations
 from deskhand.testing.injections import deed
 from deskhand.testing.obedient import Obedient
 from deskhand.testing.person import no
+from deskhand.testing.temporary_home import TemporaryHome, at_rest, wait_for
 from deskhand.types.commit import Change
 from deskhand.types.events import TurnEnded
 from deskhand.types.labels import Label

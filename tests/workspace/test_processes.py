@@ -13,8 +13,15 @@ import anyio
 import msgspec
 
 from deskhand.runtime.app import App
-from deskhand.testing.beside import OWNER, TemporaryHome, heard, processes_with, rows, wait_for
-from deskhand.tools.way import Traveller, Way
+from deskhand.testing.temporary_home import (
+    OWNER,
+    TemporaryHome,
+    heard,
+    processes_with,
+    rows,
+    wait_for,
+)
+from deskhand.tools.command_network import CommandNetwork, NetworkUser
 from deskhand.types.events import CommandRun, MessageReceived, TurnEnded
 from deskhand.types.identity import Principal
 from deskhand.types.labels import UNTRUSTED
@@ -227,16 +234,18 @@ async def test_its_result_leaves_an_open_question_open(tmp_path: Path) -> None:
 async def test_its_way_to_the_network(tmp_path: Path) -> None:
     """As that of `shell` for a command; a session has that of who has read untrusted content. What
     they hear from outside is untrusted."""
-    asked: list[Traveller] = []
+    asked: list[NetworkUser] = []
 
     @asynccontextmanager
-    async def way(traveller: Traveller) -> AsyncIterator[Way]:
-        asked.append(traveller)
-        yield Way(reached={"example.org": 1}, refused={"evil.test": "evil.test is not allowed"})
+    async def way(network_user: NetworkUser) -> AsyncIterator[CommandNetwork]:
+        asked.append(network_user)
+        yield CommandNetwork(
+            reached={"example.org": 1}, refused={"evil.test": "evil.test is not allowed"}
+        )
 
     desk = TemporaryHome(tmp_path)
     async with desk.running() as app:
-        app.scopes._outward = msgspec.structs.replace(app.scopes._outward, ways=way)
+        app.scopes._outward = msgspec.structs.replace(app.scopes._outward, open_network=way)
         await desk.call(app, "background_run", command="echo hello")
         events = await wait_for(partial(_messages, app))
         (part,) = events[0].message.parts

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from deskhand.runtime.app import App
-from deskhand.sandbox.self_test import Proven, open_sandbox
-from deskhand.testing.beside import TemporaryHome, heard, processes_with, wait_for
+from deskhand.sandbox.choose import Proven, open_sandbox
 from deskhand.testing.crash import Crash, Fuse, fused
+from deskhand.testing.temporary_home import TemporaryHome, heard, processes_with, wait_for
 from deskhand.types.events import ToolFinished
 
 SESSION = "default/terminal:1"

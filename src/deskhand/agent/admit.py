@@ -30,7 +30,7 @@ from ..types.turn import (
     make_message_received,
 )
 from .client_calls import next_call
-from .seams import Commands
+from .protocols import Commands
 from .state import State
 
 EDIT_PREFIX = "edited: "

@@ -14,7 +14,7 @@ from ..tools.deferred import ToolSchemas
 from ..tools.hooks import PluginHooks
 from ..types.limits import Limits
 from ..types.options import SessionOptions
-from .seams import Commands, ContextSource, Judge, ModelLimits, ScopeSource
+from .protocols import Commands, ContextSource, Judge, ModelLimits, ScopeSource
 
 
 class Agent(msgspec.Struct, frozen=True, dict=True, kw_only=True):

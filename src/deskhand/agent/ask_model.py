@@ -23,7 +23,7 @@ from ..types.labels import LOCAL
 from ..types.messages import Message, Text, Usage, clean_text
 from ..types.steps import AskModel
 from .context import build_request
-from .message_variants import next_mask_point
+from .masking import next_mask_point
 from .next_step import answer_text
 from .recall import recall_memories
 from .reply_in_progress import ReplyInProgress

@@ -9,7 +9,7 @@ from ..models.base import ContextMessage, Model, Request, is_selective
 from ..models.client_request import apply_client_request
 from ..models.window import TIGHT_WINDOW, fit_request
 from .agent import Agent
-from .message_variants import apply_variants
+from .masking import apply_variants
 from .state import State
 
 

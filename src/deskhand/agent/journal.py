@@ -16,7 +16,7 @@ from ..types.events import AnyEvent, Recorded
 from ..types.identity import OWN_SURFACES, Address
 from ..types.labels import Label
 from .fold import fold
-from .seams import Runtime
+from .protocols import Runtime
 from .state import State
 
 MESSAGE_OVERHEAD_BYTES = 600

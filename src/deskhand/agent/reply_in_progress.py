@@ -8,7 +8,7 @@ from ..models.base import TextDelta, ThinkingDelta
 from ..models.stops import StopTexts
 from ..types.door import Progress
 from ..types.secret_search import SecretStream
-from .seams import Runtime
+from .protocols import Runtime
 
 
 class ReplyInProgress:

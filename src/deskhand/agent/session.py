@@ -19,8 +19,8 @@ from ..types.steps import Step, Wait
 from .admit import admit_next
 from .agent import Agent, with_options
 from .journal import Journal
+from .protocols import Runtime
 from .reply_in_progress import ReplyInProgress
-from .seams import Runtime
 from .state import State
 
 

@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from ..tools.approved import MAX_BYTES, NO_APPROVALS
-from ..tools.documents.invisible import escape_invisible
+from ..tools.documents.invisible_characters import escape_invisible
 from ..tools.paths import Workspace
 from ..types.errors import ToolError
 from ..types.messages import clean_text

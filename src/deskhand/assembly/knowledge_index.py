@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ..skills.skill import split_front_matter
 from ..tools import tree
 from ..tools.approved import MAX_BYTES, NO_APPROVALS
-from ..tools.documents.invisible import escape_invisible
+from ..tools.documents.invisible_characters import escape_invisible
 from ..tools.names import describe_lookalikes, display_name
 from ..tools.paths import Place, Workspace
 from ..types.clock import Clock

@@ -18,7 +18,7 @@ import msgspec
 from ..config.config import Home, Settings
 from ..tools.aliases import TOOL_ALIASES
 from ..tools.base import Tool
-from ..tools.documents.invisible import escape_invisible
+from ..tools.documents.invisible_characters import escape_invisible
 from ..tools.hooks import HOOKS, Handler, HookName, PluginHooks
 from ..tools.plugin import Plugin
 from ..types.errors import ConfigError

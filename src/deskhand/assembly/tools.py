@@ -21,6 +21,7 @@ from ..skills.skill import BUNDLED, Skills, SkillSource
 from ..skills.tools import skill_tools
 from ..tools import (
     context,
+    conversation_tools,
     extract,
     files,
     folders,
@@ -29,7 +30,6 @@ from ..tools import (
     plan,
     shell,
     symbols,
-    talk,
     task_board,
     tasks,
 )
@@ -184,12 +184,12 @@ def builtin_tools(
             wide=config.sandbox is False, timeout_s=config.shell_timeout_s or shell.TIMEOUT_S
         ),
         *_background_tools(settings, wide=config.sandbox is False),
-        *talk.TOOLS,
+        *conversation_tools.TOOLS,
         *plan.TOOLS,
         *tasks.TOOLS,
         *task_board.TOOLS,
         *context.TOOLS,
-        talk.SendMessage(OWN_SURFACES),
+        conversation_tools.SendMessage(OWN_SURFACES),
         SendFile(OWN_SURFACES),
         *kv.TOOLS,
         WebFetch(settings.config.web_fetch, make_further_tiers()),

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..config.config import Settings, workspace_of
 from ..policy.profiles import is_offered
-from ..skills.python import PythonSkill, PythonSkills, PythonSkillScan, python_tools
+from ..skills.python_functions import PythonSkill, PythonSkills, PythonSkillScan, python_tools
 from ..store.base import Store
 from ..tools.base import Tool
 from ..tools.notes import PendingLabel

@@ -7,6 +7,7 @@ import click
 
 from ..config.clock import SystemClock
 from ..config.config import Settings
+from ..deepwork.fold import LongRun
 from ..deepwork.progress import (
     STATES,
     is_continuing,
@@ -14,7 +15,6 @@ from ..deepwork.progress import (
     load_long_work,
     render_long_work,
 )
-from ..deepwork.state import LongRun
 from ..secrets.redaction import Redactor
 from ..store.sql_store import SqlStore
 from ..tools.queries import load_tasks

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import click
 
-from ..types.tuning import tune_interpreter
+from ..types.interpreter import tune_interpreter
 from .plain import escape_control
 from .root import cli
 

@@ -9,7 +9,8 @@ from ..config.sections import DeepWorkConfig
 from ..tools.task_words import SHORT_LIST_LINES, list_tasks, render_progress, render_tasks
 from ..types.tasks import TaskGraph
 from ..types.turn import SESSION_SUMMARY_PREFIX, TASK_LIST_PREFIX
-from .state import LongRun, is_running_low
+from .fold import LongRun
+from .next_moves import is_running_low
 
 MAX_TITLES = 20
 """The summary names so many of the completed tasks, the newest first."""

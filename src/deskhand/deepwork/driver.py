@@ -36,22 +36,10 @@ from ..types.tasks import TaskGraph
 from ..types.turn import STOP_TURN_ONLY
 from . import queries
 from .context import render_context
+from .fold import DEEP, JUDGE, LongRun, fold_run
 from .judge import GoalVerdict, judge_goal
+from .next_moves import CompactContext, Halt, JudgeGoal, Later, Move, Nudge, StateNote, next_moves
 from .progress import load_long_work, make_long_work, render_long_work
-from .state import (
-    DEEP,
-    JUDGE,
-    CompactContext,
-    Halt,
-    JudgeGoal,
-    Later,
-    LongRun,
-    Move,
-    Nudge,
-    StateNote,
-    fold_run,
-    next_moves,
-)
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,8 @@ from ..tools.task_words import list_open, list_tasks, percent_done
 from ..types.goals import LongWork, LongWorkState
 from ..types.tasks import TaskGraph
 from . import queries
-from .state import LongRun, StateNote, fold_run, is_spent, next_moves
+from .fold import LongRun, fold_run
+from .next_moves import StateNote, is_spent, next_moves
 
 STATES: dict[LongWorkState, str] = {
     "planning": "it makes a plan, and changes nothing before your yes",

@@ -18,7 +18,7 @@ from ..agent.agent import Agent, with_options
 from ..agent.compacted_event import make_compaction
 from ..agent.context import build_request
 from ..agent.fold import fold
-from ..agent.message_variants import next_mask_point
+from ..agent.masking import next_mask_point
 from ..agent.next_step import next_step
 from ..agent.state import State
 from ..models.base import Model, Reply, Request

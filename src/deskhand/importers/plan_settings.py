@@ -18,7 +18,7 @@ from ..policy.profiles import is_offered
 from ..policy.roles import RoleConfig
 from ..policy.rule_validation import check_rules
 from ..policy.rules import Rule
-from ..skills.python import parse_skills
+from ..skills.python_functions import parse_skills
 from ..types.errors import ConfigError
 from ..types.people import ROLE_SCOPES
 from .model import ImportedFolder, ImportedHome

@@ -23,7 +23,7 @@ from ..config.config import workspace_of
 from ..config.sections import HeartbeatConfig
 from ..gateway.inject import InboundInjector
 from ..tools.approved import bound_from_rows
-from ..tools.documents.invisible import escape_invisible
+from ..tools.documents.invisible_characters import escape_invisible
 from ..tools.label_marks import load_scope_marks
 from ..tools.paths import Place, place_of, set_noatime
 from ..tools.queries import approved_digests

@@ -17,10 +17,10 @@ from ..assembly.host import Host
 from ..config.sections import HOOK_TIMEOUT_S
 from ..sandbox.base import Exit, Mount, SandboxCommand
 from ..tools.base import Context
+from ..tools.command_network import CommandNetwork, NetworkUser
 from ..tools.output import join_ends, utf8_boundary
 from ..tools.shell import describe_exit
 from ..tools.watch import FileWatch
-from ..tools.way import Traveller, Way
 from ..tools.written import command_mounts
 from ..types.commit import Change
 from ..types.errors import JobInvalid, SandboxError, ToolError
@@ -174,34 +174,36 @@ async def run_hook(hook: Hook, context: Context) -> HookResult:
     printed = {False: _Printed(), True: _Printed()}
     try:
         async with await FileWatch.start(context, shlex.join(argv)) as watch:
-            ended, way = await _run_sandboxed(command, context, printed, watch)
-            watch.set_network_label(way.output_label(LOCAL))
+            ended, network = await _run_sandboxed(command, context, printed, watch)
+            watch.set_network_label(network.output_label(LOCAL))
             looked = await watch.finish()
     except SandboxError as error:
         raise ToolError(str(error)) from error
     words = describe_exit(ended, hook.timeout_s, said=True).strip().strip("[]")
     last = printed[True].text().strip()[-STDERR_CHARS:]
     label = join_labels((LOCAL, context.label, looked.label))
-    whose = join_labels((label, label_of_hook(hook.folder.name))) if last or way.refused else LOCAL
-    outcome = Text(": ".join(filter(None, (words, last))) + way.render_note(), whose)
+    whose = LOCAL
+    if last or network.refused:
+        whose = join_labels((label, label_of_hook(hook.folder.name)))
+    outcome = Text(": ".join(filter(None, (words, last))) + network.render_note(), whose)
     return HookResult(ended.code == 0, printed[False].text(), outcome, looked.rows, label)
 
 
 async def _run_sandboxed(
     command: SandboxCommand, context: Context, printed: dict[bool, _Printed], watch: FileWatch
-) -> tuple[Exit, Way]:
+) -> tuple[Exit, CommandNetwork]:
     sandbox = await context.reach.host.open_sandbox()
 
     def output(data: bytes, stderr: bool) -> None:
         printed[stderr].add(data)
 
     if not sandbox.has_egress:
-        return await sandbox.run(command, output), Way()
-    traveller = Traveller(
+        return await sandbox.run(command, output), CommandNetwork()
+    network_user = NetworkUser(
         context.session, context.agent, context.principal, context.label, read=watch.read_label
     )
-    async with context.reach.host.open_network(traveller) as way:
-        return await sandbox.run(replace(command, egress=way.path), output), way
+    async with context.reach.host.open_network(network_user) as network:
+        return await sandbox.run(replace(command, egress=network.path), output), network
 
 
 def _prepare_argv(hook: Hook) -> tuple[str, ...]:

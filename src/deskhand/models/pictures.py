@@ -1,8 +1,8 @@
 """Pictures as every provider takes them: not too many bytes, not too wide or high.
 
 Larger ones are made smaller by a process of its own, without our keys and with little memory,
-because it decodes what strangers send (`shrink.py`, the extra [images]). What it made is kept
-beside the picture until the collector of unnamed blobs comes by.
+because it decodes what strangers send (`shrink_picture.py`, the extra [images]). What it made is
+kept beside the picture until the collector of unnamed blobs comes by.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ MAX_PIXELS = 100_000_000
 """What may be decoded: with three bytes each, and twice."""
 SHRINK_S = 30.0
 REFUSED_EXIT_CODE = 3
-"""The exit code of `shrink.py` for a picture that it will not or cannot make smaller; its words are
-on stderr."""
+"""The exit code of `shrink_picture.py` for a picture that it will not or cannot make smaller; its
+words are on stderr."""
 INSTALL = "pip install 'deskhand[images]'"
 
 ReadBlob = Callable[[str], Awaitable[bytes]]
@@ -67,7 +67,7 @@ async def shrink_in_process(data: bytes) -> bytes:
             f"it has {len(data) / 1e6:.1f} MB, and models accept {LIMIT_BYTES / 1e6:.1f} MB. To "
             f"have large pictures made smaller: {INSTALL}"
         )
-    command = [sys.executable, "-I", "-m", "deskhand.models.shrink"]
+    command = [sys.executable, "-I", "-m", "deskhand.models.shrink_picture"]
     try:
         with anyio.fail_after(SHRINK_S):
             done = await anyio.run_process(

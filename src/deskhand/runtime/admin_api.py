@@ -19,7 +19,7 @@ from ..assembly.prompt_presets import list_presets
 from ..assembly.tools import skills_of
 from ..assembly.trace import Trace
 from ..config.first_settings import read_owner_name, store_setting
-from ..config.set_key import edit_config_text, list_writable_keys, write_config_text
+from ..config.page_edits import edit_config_text, list_writable_keys, write_config_text
 from ..gateway.standing_grants import revoke_grant
 from ..models.local_servers import find_servers
 from ..models.request_fields import SMALL_MODEL_UNSUPPORTED, find_unsupported_fields

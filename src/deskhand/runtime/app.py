@@ -27,7 +27,7 @@ import msgspec
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
-from ..agent.seams import Runtime
+from ..agent.protocols import Runtime
 from ..agent.session import Session
 from ..assembly.factory import AgentParts
 from ..assembly.model_pool import ModelPool
@@ -61,7 +61,7 @@ from ..models.pictures import PictureStore
 from ..net.client import Net
 from ..policy.roles import Roles
 from ..sandbox import kernel
-from ..sandbox.self_test import Proven, open_sandbox
+from ..sandbox.choose import Proven, open_sandbox
 from ..secrets.inbound_redaction import SecretHiding
 from ..secrets.keyring import Keyring
 from ..secrets.redaction import Redactor

@@ -24,7 +24,7 @@ from ..assembly.prompt import MEMORY_FILE, WORKSPACE_FILES, day_files
 from ..assembly.tools import skills_of
 from ..config.config import Settings, workspace_of
 from ..jobs.heartbeat import FILE as HEARTBEAT_FILE
-from ..skills.python import FOLDERS as PYTHON_FOLDERS
+from ..skills.python_functions import FOLDERS as PYTHON_FOLDERS
 from ..store.base import Store
 from ..tools.approved import (
     MAX_BYTES,
@@ -35,7 +35,7 @@ from ..tools.approved import (
     bound_from_rows,
     read_content,
 )
-from ..tools.documents.invisible import escape_invisible
+from ..tools.documents.invisible_characters import escape_invisible
 from ..tools.names import display_name
 from ..tools.queries import (
     Approval,

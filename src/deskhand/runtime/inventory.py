@@ -26,9 +26,9 @@ from ..gateway.dispatch import Dispatch
 from ..gateway.machine_rounds import MachineRounds
 from ..net.client import Net
 from ..policy.profiles import is_offered
-from ..sandbox.self_test import open_sandbox
+from ..sandbox.choose import open_sandbox
 from ..secrets.redaction import Redactor, open_secrets
-from ..skills.python import PythonSkills, python_tools
+from ..skills.python_functions import PythonSkills, python_tools
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
 from ..tools.base import Tools

@@ -1,4 +1,4 @@
-"""What Prometheus reads: the state of the house in numbers.
+"""What Prometheus reads: the state of the service in numbers.
 
 Everything is read when it is asked for, so that a turn costs nothing more. Names follow
 https://prometheus.io/docs/practices/naming/.

@@ -48,7 +48,7 @@ class ToolWiring:
             ground.sandbox,
             net=ground.net,
             undo=lambda: self._config.undo,
-            outward=Outward(egress.way, ground.redact, self.background),
+            outward=Outward(egress.open_network, ground.redact, self.background),
         )
         self.effects = UndoJournal(ground.store, ground.open_scope, ground.clock, ground.ids)
         self.diffs = Diffs(ground.store, ground.open_scope)

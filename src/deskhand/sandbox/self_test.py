@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -19,11 +18,7 @@ import msgspec
 from anyio import to_thread
 
 from deskhand.sandbox.base import Mount, Sandbox, SandboxCommand
-from deskhand.sandbox.bubblewrap import Bubblewrap
-from deskhand.sandbox.kernel import landlock_abi
-from deskhand.sandbox.landlocked import NEEDED_ABI, Landlocked
-from deskhand.sandbox.launcher import find_pythons
-from deskhand.types.errors import SandboxError, SandboxUnavailable
+from deskhand.types.errors import SandboxError
 
 _FILE_BYTES = 1 << 20
 _ATTEMPTS = 23
@@ -44,47 +39,6 @@ class ProbeVerdict(msgspec.Struct, frozen=True):
     sandbox: str
     probes: tuple[Probe, ...]
     problem: str = ""
-
-
-class Proven(msgspec.Struct, frozen=True):
-    """A sandbox that held, and the verdicts on it and on the stronger ones that did not."""
-
-    sandbox: Sandbox
-    verdicts: tuple[ProbeVerdict, ...]
-
-
-async def open_sandbox(
-    bwrap: str | None = shutil.which("bwrap", path="/usr/local/bin:/usr/bin:/bin"),
-    abi: Callable[[], int] = landlock_abi,
-) -> Proven:
-    """The strongest sandbox that proves itself here. `bwrap`: where bubblewrap is; `abi`: which
-    Landlock there is.
-
-    Raises SandboxUnavailable, saying why each one does not do: nothing is ever run bare.
-    """
-    landlock = abi()
-    candidates = list[Bubblewrap | Landlocked]()
-    # Without Landlock uid 0 would own the kernel's settings, which are files.
-    if bwrap is not None and (landlock > 0 or os.getuid() != 0):
-        candidates += [Bubblewrap(bwrap, python, landlock > 0) for python in find_pythons()]
-    if landlock >= NEEDED_ABI:
-        candidates += [Landlocked(python) for python in find_pythons()]
-    verdicts: list[ProbeVerdict] = []
-    for candidate in candidates:
-        verdict = await probe_sandbox(candidate, candidate.python)
-        verdicts.append(verdict)
-        if not verdict.problem:
-            return Proven(candidate, tuple(verdicts))
-    reasons = [f"{each.sandbox}: {each.problem}" for each in verdicts]
-    reasons += ["bubblewrap is not installed (apt-get install bubblewrap)"] if bwrap is None else []
-    reasons += (
-        [f"the kernel's Landlock is version {landlock}, {NEEDED_ABI} is needed"]
-        if landlock < NEEDED_ABI
-        else []
-    )
-    raise SandboxUnavailable(
-        f"No sandbox works on this machine, so commands are not run. {'; '.join(reasons)}."
-    )
 
 
 async def probe_sandbox(sandbox: Sandbox, python: str) -> ProbeVerdict:

@@ -23,8 +23,8 @@ from ..net.egress_door import Slots, open_egress_socket
 from ..net.egress_proxy import Use
 from ..net.egress_secrets import HeldSecret, SecretBroker, SecretRule
 from ..store.base import Store
+from ..tools.command_network import CommandNetwork, NetworkUser
 from ..tools.network import READ_OUTSIDE, READ_PRIVATE, REQUEST_HOST, read_level
-from ..tools.way import Traveller, Way
 from ..types.clock import Clock
 from ..types.errors import AddressRefused, StoreError
 from ..types.identity import Principal
@@ -41,7 +41,7 @@ UseKey = tuple[str, int, str]
 
 
 class Egress:
-    """Opens the network for commands, one way for each. There is one per process, since all
+    """Opens the network for commands, one for each. There is one per process, since all
     commands share its limit of connections."""
 
     def __init__(
@@ -60,35 +60,35 @@ class Egress:
         self._slots = Slots()
 
     @asynccontextmanager
-    async def way(self, traveller: Traveller) -> AsyncIterator[Way]:
-        """See `tools.way.Ways`."""
-        way = Way()
-        if not self._config().enabled and not traveller.public:
-            yield way
+    async def open_network(self, network_user: NetworkUser) -> AsyncIterator[CommandNetwork]:
+        """The network of one command, for as long as it runs."""
+        network = CommandNetwork()
+        if not self._config().enabled and not network_user.public:
+            yield network
             return
 
-        policy = _CommandPolicy(self, traveller, way)
+        policy = _CommandPolicy(self, network_user, network)
         trust_file = self.keys.trust_file() if policy.secrets else None
         try:
-            async with open_egress_socket(policy, self._slots, trust_file) as way.path:
-                yield way
+            async with open_egress_socket(policy, self._slots, trust_file) as network.path:
+                yield network
         finally:
             with anyio.CancelScope(shield=True):
-                await self._record_uses(traveller.session, policy.uses)
+                await self._record_uses(network_user.session, policy.uses)
 
     def usable_secrets(self, principal: Principal) -> tuple[HeldSecret, ...]:
         """The secrets that this principal's conversations may use, with the rules that say so."""
         names = (principal.id, *(f"role:{role}" for role in principal.roles))
         return _filter_rules(self.keys.list_secrets(), lambda rule: rule.is_usable_by(names))
 
-    async def find_refusal(self, traveller: Traveller, host: str, port: int) -> str:
+    async def find_refusal(self, network_user: NetworkUser, host: str, port: int) -> str:
         """Why this host may not be reached and what to do about it, or '' if it may."""
-        if traveller.public:
+        if network_user.public:
             return find_target_problem(host, port, public=True, entries=())
 
-        label = join_labels((traveller.label, await traveller.read()))
-        grants = await queries.grants_in(self._store, traveller.agent, traveller.session)
-        answers = await queries.standing_answers(self._store, traveller.agent)
+        label = join_labels((network_user.label, await network_user.read()))
+        grants = await queries.grants_in(self._store, network_user.agent, network_user.session)
+        answers = await queries.standing_answers(self._store, network_user.agent)
         if is_host_covered(_answered_hosts(answers, "never"), host, port):
             return f"a person has denied access to {host} permanently: continue without it"
 
@@ -111,7 +111,7 @@ class Egress:
         ask = f'call {REQUEST_HOST}(host="{named}")'
         granted = [parse_egress_host(grant.host) for grant in grants]
         if tainted and is_host_covered((*unread, *granted), host, port):
-            return f"{_explain_tainted(host, label, traveller)}; {ask}"
+            return f"{_explain_tainted(host, label, network_user)}; {ask}"
         if problem.endswith(("not allowed", f"not on {port}")):
             return f"{problem}; {ask}"
         return problem
@@ -130,18 +130,18 @@ class Egress:
 class _CommandPolicy:
     """What one command may reach, and what it has reached."""
 
-    def __init__(self, egress: Egress, traveller: Traveller, way: Way) -> None:
+    def __init__(self, egress: Egress, network_user: NetworkUser, network: CommandNetwork) -> None:
         self._egress = egress
-        self._traveller = traveller
-        self._way = way
-        self.secrets = () if traveller.public else egress.usable_secrets(traveller.principal)
+        self._user = network_user
+        self._network = network
+        self.secrets = () if network_user.public else egress.usable_secrets(network_user.principal)
         self.uses: dict[UseKey, HostUse] = {}
 
     async def find_refusal(self, host: str, port: int) -> str:
-        return await self._egress.find_refusal(self._traveller, host, port)
+        return await self._egress.find_refusal(self._user, host, port)
 
     async def get_label(self) -> object:
-        return await self._traveller.read()
+        return await self._user.read()
 
     async def connect(self, host: str, port: int) -> ByteStream:
         return await self._egress.net.connect(host, port)
@@ -159,17 +159,19 @@ class _CommandPolicy:
         return self._egress.keys.server_context(host)
 
     def record_use(self, use: Use) -> None:
-        _count_use(self._traveller.session, self._way, self.uses, use)
+        _count_use(self._user.session, self._network, self.uses, use)
 
 
-def _count_use(session: str, way: Way, uses: dict[UseKey, HostUse], use: Use) -> None:
+def _count_use(
+    session: str, network: CommandNetwork, uses: dict[UseKey, HostUse], use: Use
+) -> None:
     """Add a request or tunnel to the uses of a command. Of new hosts no more than MAX_USES are
     counted."""
     if use.refused:
-        way.refused[use.host] = use.refused
+        network.refused[use.host] = use.refused
         log.info("egress %s:%d %s", use.host, use.port, use.refused)
     else:
-        way.reached[use.host] = way.reached.get(use.host, 0) + 1
+        network.reached[use.host] = network.reached.get(use.host, 0) + 1
         log.info("egress %s:%d %d bytes out, %d in", use.host, use.port, use.up, use.down)
 
     key = (use.host, use.port, use.refused)
@@ -187,9 +189,9 @@ def _count_use(session: str, way: Way, uses: dict[UseKey, HostUse], use: Use) ->
     )
 
 
-def _explain_tainted(host: str, label: Label, traveller: Traveller) -> str:
+def _explain_tainted(host: str, label: Label, network_user: NetworkUser) -> str:
     """That an allowed host needs a new question, since something was read meanwhile."""
-    reader = "this conversation" if read_level(traveller.label) else "this command"
+    reader = "this conversation" if read_level(network_user.label) else "this command"
     sources = ", ".join(label.source.splitlines()[:3]) or "content from outside"
     return f"{host} needs approval, because {reader} has read {sources}"
 

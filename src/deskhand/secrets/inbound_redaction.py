@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from ..agent.seams import SecretHider
+from ..agent.protocols import SecretHider
 from ..types import events as e
 from ..types.commit import Choices, Outgoing, SayPart
 from ..types.errors import Refused

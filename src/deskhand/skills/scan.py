@@ -22,7 +22,7 @@ from typing import Literal
 import msgspec
 import yaml
 
-from ..tools.documents.invisible import strip_invisible
+from ..tools.documents.invisible_characters import strip_invisible
 from .skill import DESCRIPTION_CHARS, NAME_CHARS
 
 LONGEST_CHARS = 24_000

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from ..tools import tree
 from ..tools.approved import CHANGED_TEXT, NO_APPROVALS, Bound
-from ..tools.documents.invisible import escape_invisible
+from ..tools.documents.invisible_characters import escape_invisible
 from ..tools.names import describe_lookalikes, display_name
 from ..tools.paths import OpenedFile, Place, Workspace
 from ..types.errors import ToolError

@@ -16,9 +16,10 @@ from ..types.errors import NotLeading, StoreBusy
 from ..types.identity import Principal
 from .base import Args, Row, SyncStatementReader
 from .connection import StatementRunner
-from .schema import connect, load_migrations, migrate, translate_errors
+from .schema import connect, load_migrations, migrate
 from .sql import load_sql
 from .sql_store import SqlStore
+from .sqlite_errors import translate_errors
 from .writer import Writer
 
 BUSY_TIMEOUT_S = 30.0

@@ -28,7 +28,7 @@ from ..config.database import database_name, has_database, open_store
 from ..gateway.audit_anchor import read_anchors
 from ..models.catalogue import parse_model_name
 from ..models.weights import PROVIDER as EMBEDDED
-from ..sandbox.self_test import open_sandbox
+from ..sandbox.choose import open_sandbox
 from ..secrets.proxy_keys import HAS_CRYPTOGRAPHY
 from ..secrets.redaction import open_secrets
 from ..secrets.secrets import SecretEntry

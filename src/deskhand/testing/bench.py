@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ..agent.agent import Agent
 from ..agent.loop import drive
-from ..agent.seams import Runtime
+from ..agent.protocols import Runtime
 from ..agent.session import Session
 from ..agent.state import State
 from ..assembly.chat_commands import ChatCommands

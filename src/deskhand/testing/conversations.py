@@ -17,7 +17,7 @@ from ..config.config import Config, Home, Settings
 from ..models.base import Request
 from ..net.client import Net
 from ..runtime.app import OWNER, App, Parts, open_app
-from ..sandbox.self_test import Proven, open_sandbox
+from ..sandbox.choose import Proven, open_sandbox
 from ..tools.base import Tool, get_effect_function
 from ..tools.queries import set_label
 from ..types.commit import Outgoing

@@ -30,8 +30,8 @@ from ..tools.queries import load_tasks
 from ..types import events as e
 from ..types.errors import StoreError
 from ..types.identity import Address, Answer, Inbound, Principal, Said
+from ..types.interpreter import tune_interpreter
 from ..types.messages import Message, Text
-from ..types.tuning import tune_interpreter
 from .scripted import ScriptedModel
 from .steadfast import Steadfast, StepEffect
 

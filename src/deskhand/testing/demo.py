@@ -16,9 +16,9 @@ from ..models.base import Request
 from ..runtime.app import Parts, open_app
 from ..tools.base import Context, Tool
 from ..tools.define import tool
+from ..types.interpreter import tune_interpreter
 from ..types.labels import LOCAL
 from ..types.messages import Message, ToolCall, ToolResult
-from ..types.tuning import tune_interpreter
 from .scripted import ScriptedModel, say
 
 LETTER_S = 4.0

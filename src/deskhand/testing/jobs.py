@@ -14,7 +14,7 @@ from ..channels.base import Channel
 from ..config.config import Config, Home, Settings
 from ..jobs.ledger import list_runs
 from ..runtime.app import App, Parts, open_app
-from ..sandbox.self_test import Proven, open_sandbox
+from ..sandbox.choose import Proven, open_sandbox
 from ..store.sqlite import SqliteStore
 from ..types.jobs import OPEN_STATES, Run
 from .clock import SetClock

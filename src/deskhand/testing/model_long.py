@@ -20,7 +20,7 @@ import msgspec
 
 from ..assembly.models import Models
 from ..config.config import Config, read_settings
-from ..deepwork.state import DEEP
+from ..deepwork.fold import DEEP
 from ..runtime.app import OWNER, App, Parts, open_app
 from ..tools.queries import tasks_of
 from ..tools.task_words import render_progress, render_tasks

@@ -22,7 +22,7 @@ from ..types.clock import Clock
 from ..types.commit import Commit
 from ..types.errors import StoreUnavailable
 from ..types.identity import Inbound, Principal
-from ..types.tuning import tune_interpreter
+from ..types.interpreter import tune_interpreter
 from .clock import OneClock, Shift, ShiftedClock
 from .platform import CHATS, HttpChannel
 from .tools import SCHEMA, NoteArguments

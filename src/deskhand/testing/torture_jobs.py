@@ -30,9 +30,9 @@ from ..store.sqlite import SqliteStore
 from ..types import events as e
 from ..types.commit import Change
 from ..types.identity import Inbound, Principal
+from ..types.interpreter import tune_interpreter
 from ..types.jobs import OPEN_STATES, Run
 from ..types.schedules import due_within, parse_schedule
-from ..types.tuning import tune_interpreter
 from .scripted import ScriptedModel
 
 OWNER = Principal("owner", ("owner",))

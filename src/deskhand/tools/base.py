@@ -23,9 +23,9 @@ from ..types.labels import LOCAL, UNTRUSTED, Label, join_labels
 from ..types.messages import ResultPart, ResultStatus, Text
 from ..types.options import SessionOptions
 from ..types.process import Process
+from .command_network import CommandNetwork, NetworkUser
 from .file_snapshots import FileSnapshots
 from .paths import Allowed, Workspace
-from .way import Traveller, Way
 
 ToolMode = Literal["", "deep_work", "plan"]
 
@@ -133,8 +133,8 @@ class ScopeHost(Protocol):
         """The sandbox in which commands run. Raises SandboxUnavailable."""
         ...
 
-    def open_network(self, traveller: Traveller) -> AbstractAsyncContextManager[Way]:
-        """The way of a command to the network, for as long as it runs."""
+    def open_network(self, user: NetworkUser) -> AbstractAsyncContextManager[CommandNetwork]:
+        """The network of a command, for as long as it runs."""
         ...
 
     def processes(self) -> Processes:

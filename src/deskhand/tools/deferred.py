@@ -29,7 +29,7 @@ from .base import (
     make_result,
 )
 from .define import decode_arguments, make_schema
-from .documents.invisible import escape_invisible
+from .documents.invisible_characters import escape_invisible
 
 TOOL_SEARCH = "tool_search"
 MAX_FOUND = 5

@@ -15,7 +15,7 @@ import msgspec
 from ..net.client import Fetched, OutboundRequest
 from ..net.url import parse_url
 from ..types.errors import NetError
-from .documents.invisible import strip_invisible
+from .documents.invisible_characters import strip_invisible
 
 EngineName = Literal["duckduckgo", "brave", "tavily", "exa", "searxng"]
 MAX_TITLE_CHARS = 200

@@ -27,10 +27,10 @@ from ..types.commit import Change
 from ..types.errors import BlobMissing, StoreFull
 from ..types.folders import make_private_folder
 from . import tree
-from .heavy import is_generated_folder
+from .generated_folders import is_generated_folder
 from .notes import RunningEffect, RunningNotes
+from .path_states import ChangedPath, encode_state, parse_digest
 from .protected import why_protected
-from .states import ChangedPath, encode_state, parse_digest
 
 SETTLED_NS = 50_000_000
 """A file that was changed this short before it was read may be changed again without a new time: it

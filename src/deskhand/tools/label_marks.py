@@ -57,7 +57,7 @@ def needs_mark(label: Label) -> bool:
 
 
 def is_tainted(label: Label) -> bool:
-    """Whether it is not this house's own word, or not for everybody in it."""
+    """Whether it is not the own word of this installation, or not for everybody in it."""
     return label.integrity == "untrusted" or label.readers is not None
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from unicodedata import normalize
 
 from ..policy.visible import escape_invisible
-from .documents.invisible import strip_invisible
+from .documents.invisible_characters import strip_invisible
 
 _ESCAPE = re.compile(r"\\(?=[uU][0-9a-fA-F]{4})")
 

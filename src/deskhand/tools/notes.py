@@ -15,7 +15,7 @@ import msgspec
 from ..types.folders import make_private_folder
 from ..types.labels import LOCAL, Label, join_labels
 from . import tree
-from .states import ChangedPath
+from .path_states import ChangedPath
 
 
 class By(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from ..net.client import Fetched
 from .base import Context
 from .convert import ConversionRequest, convert_document
 from .documents.found import MAX_TEXT_CHARS
-from .documents.invisible import strip_invisible
+from .documents.invisible_characters import strip_invisible
 
 _PLAIN_TYPES = frozenset(
     ("application/json", "application/x-ndjson", "application/yaml", "application/toml")

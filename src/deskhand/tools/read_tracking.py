@@ -27,7 +27,7 @@ from ..types.labels import LOCAL, Label, join_labels
 from . import tree
 from .atime import LONG_AGO_NS, has_content, was_accessed
 from .base import Context
-from .heavy import is_generated_folder
+from .generated_folders import is_generated_folder
 from .label_marks import (
     LabelMarks,
     encode_path,

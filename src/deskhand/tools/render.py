@@ -16,9 +16,9 @@ from ..sandbox.base import Exit, Mount, SandboxCommand
 from ..sandbox.supervisor import RELAY_PORT
 from ..types.errors import NetError, SandboxError, ToolError
 from .base import Context
+from .command_network import NetworkUser
 from .convert import make_python_command
 from .documents.browser import MAX_HTML_CHARS
-from .way import Traveller
 from .web import Wish
 
 BROWSER_PATHS = (
@@ -94,10 +94,10 @@ class Rendered:
                 "pages are only rendered in the bubblewrap sandbox: sudo apt-get install bubblewrap"
             )
         said = bytearray()
-        traveller = Traveller(
+        network_user = NetworkUser(
             context.session, context.agent, context.principal, context.label, public=True
         )
-        async with context.reach.host.open_network(traveller) as way:
+        async with context.reach.host.open_network(network_user) as network:
             with anyio.CancelScope() as enough:
 
                 def on_output(piece: bytes, is_error: bool) -> None:
@@ -108,7 +108,7 @@ class Rendered:
 
                 try:
                     ended = await sandbox.run(
-                        _make_command(program, url, wish, way.path), on_output
+                        _make_command(program, url, wish, network.path), on_output
                     )
                 except SandboxError as error:
                     raise ToolError(
@@ -120,7 +120,7 @@ class Rendered:
                 f"{url} could not be rendered: it is larger than {MAX_HTML_CHARS // 1_000_000} MB."
             )
         try:
-            return msgspec.json.decode(bytes(said), type=_Answer), way.refused
+            return msgspec.json.decode(bytes(said), type=_Answer), network.refused
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise NetError(
                 f"{url} could not be rendered: {_describe_failure(ended, wish)}."

@@ -15,10 +15,10 @@ from ..types.identity import Address
 from ..types.labels import LOCAL
 from ..types.messages import File, Image, Text, clean_text
 from .base import Context, Done, Outcome, Spec, call_label
+from .conversation_tools import resolve_address
 from .define import decode_arguments, make_schema
 from .label_marks import load_marks
 from .paths import OpenedFile, Place
-from .talk import resolve_address
 
 MAX_BYTES = 50 << 20
 PICTURE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp"})

@@ -16,11 +16,11 @@ from ..types.errors import SandboxError, ToolError
 from ..types.labels import LOCAL, join_labels
 from ..types.messages import ResultStatus, Text, clean_text
 from .base import Context, Done, Tool
+from .command_network import CommandNetwork, NetworkUser
 from .define import FunctionTool, tool
 from .label_marks import OWNER_READERS, mark_blob
 from .output import EDGE_BYTES, MAX_OUTPUT_BYTES, join_ends, utf8_boundary
 from .watch import FileWatch
-from .way import Traveller, Way
 from .written import command_mounts, explain_read_only
 
 TIMEOUT_S = 120.0
@@ -126,14 +126,14 @@ async def run_watched(
         with tempfile.TemporaryFile() as file:
             output = _Output(file, context)
             try:
-                ended, way = await _run_sandboxed(wanted, context, output, watch)
+                ended, network = await _run_sandboxed(wanted, context, output, watch)
             except SandboxError as error:
                 raise ToolError(str(error)) from error
             text = await output.render()
-        watch.set_network_label(way.output_label(LOCAL))
+        watch.set_network_label(network.output_label(LOCAL))
         looked = await watch.finish()
     status: ResultStatus = "ok" if ended.code == 0 else "error"
-    text += describe_exit(ended, wanted.timeout_s, bool(text)) + way.render_note() + looked.said
+    text += describe_exit(ended, wanted.timeout_s, bool(text)) + network.render_note() + looked.said
     if why := explain_read_only(context):
         text += f"\n[{why}]"
     marks = (
@@ -149,16 +149,16 @@ async def run_watched(
 
 async def _run_sandboxed(
     wanted: SandboxCommand, context: Context, output: _Output, watch: FileWatch
-) -> tuple[Exit, Way]:
+) -> tuple[Exit, CommandNetwork]:
     """Run it in the sandbox, with a way to the network where there can be one."""
     sandbox = await context.reach.host.open_sandbox()
     if not sandbox.has_egress:
-        return await sandbox.run(wanted, output), Way()
-    traveller = Traveller(
+        return await sandbox.run(wanted, output), CommandNetwork()
+    network_user = NetworkUser(
         context.session, context.agent, context.principal, context.label, read=watch.read_label
     )
-    async with context.reach.host.open_network(traveller) as way:
-        return await sandbox.run(replace(wanted, egress=way.path), output), way
+    async with context.reach.host.open_network(network_user) as network:
+        return await sandbox.run(replace(wanted, egress=network.path), output), network
 
 
 def describe_exit(ended: Exit, limit_s: float, said: bool) -> str:

@@ -24,8 +24,8 @@ from .journal import (
     note_value_change,
 )
 from .notes import By, RunningEffect
+from .path_states import ChangedPath, parse_digest
 from .queries import drop_value, restore_value
-from .states import ChangedPath, parse_digest
 from .watched_folder import WatchedFolder, make_undone_rows
 from .written import make_review_rows
 

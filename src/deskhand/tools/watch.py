@@ -27,8 +27,8 @@ from .label_marks import (
     needs_mark,
 )
 from .notes import By, PendingLabel, RunningEffect
+from .path_states import parse_digest
 from .read_tracking import AccessTimes, iter_changed_since
-from .states import parse_digest
 from .watched_folder import (
     FolderLook,
     WatchedFolder,

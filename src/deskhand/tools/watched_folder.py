@@ -23,14 +23,14 @@ from ..types.labels import LOCAL, Label, join_labels
 from . import tree
 from .base import Context, ToolScope
 from .file_snapshots import FileSnapshots
-from .guarded import restore_protected
 from .journal import UndoItem, add_entry, add_item, mark_undone
 from .label_marks import encode_path, list_pending_labels, needs_mark
 from .notes import By, PendingLabel, RunningEffect
+from .path_states import ChangedPath, parse_digest
 from .paths import Allowed
 from .queries import drop_label, keep_label_of_bytes, restore_label, set_label
 from .read_tracking import CLOCK_TICK_NS
-from .states import ChangedPath, parse_digest
+from .revert_protected import restore_protected
 from .written import newest_change_ns
 
 MAX_WHAT_CHARS = 300

@@ -22,9 +22,9 @@ from ..store.blobs import DIGEST_PREFIX
 from ..types.commit import Change
 from .base import Context
 from .notes import By
+from .path_states import ChangedPath, parse_digest
 from .paths import Allowed
 from .review import WrittenFile, add_written
-from .states import ChangedPath, parse_digest
 
 
 def list_read_only(context: Context) -> tuple[Allowed, ...]:

@@ -1,4 +1,4 @@
-"""The house beside its conversations: health, status, agents, tools, skills, presets, models."""
+"""The system beside its conversations: health, status, agents, tools, skills, presets, models."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ ENDPOINTS = (
         "Get metrics for Prometheus",
         returns=str,
         media="text/plain",
-        tag="house",
+        tag="system",
     ),
     Endpoint(
         "GET",
@@ -190,10 +190,10 @@ ENDPOINTS = (
         get_health,
         "Get the health of each component",
         returns=HealthView,
-        tag="house",
+        tag="system",
     ),
     Endpoint(
-        "GET", "/api/status", "read", get_status, "Get the status", returns=StatusView, tag="house"
+        "GET", "/api/status", "read", get_status, "Get the status", returns=StatusView, tag="system"
     ),
     Endpoint(
         "GET",
@@ -202,7 +202,7 @@ ENDPOINTS = (
         list_agents,
         "List the agents",
         returns=list[AgentView],
-        tag="house",
+        tag="system",
     ),
     Endpoint(
         "GET",
@@ -212,7 +212,7 @@ ENDPOINTS = (
         "List the tools of an agent",
         query=OfAgent,
         returns=list[ToolView],
-        tag="house",
+        tag="system",
     ),
     Endpoint(
         "GET",
@@ -222,7 +222,7 @@ ENDPOINTS = (
         "List the skills of an agent",
         query=OfAgent,
         returns=list[SkillView],
-        tag="house",
+        tag="system",
     ),
     Endpoint(
         "POST",
@@ -234,7 +234,7 @@ ENDPOINTS = (
         query=OfAgent,
         returns=SkillView,
         invalid=422,
-        tag="house",
+        tag="system",
     ),
     Endpoint(
         "GET",
@@ -243,7 +243,7 @@ ENDPOINTS = (
         list_presets,
         "List prompt presets",
         returns=list[PresetView],
-        tag="house",
+        tag="system",
     ),
     Endpoint(
         "GET",
@@ -252,7 +252,7 @@ ENDPOINTS = (
         list_models,
         "List the models",
         returns=ModelsView,
-        tag="house",
+        tag="system",
     ),
     Endpoint(
         "POST",
@@ -263,7 +263,7 @@ ENDPOINTS = (
         body=SelectModel,
         returns=SelectedView,
         invalid=422,
-        tag="house",
+        tag="system",
     ),
     Endpoint(
         "GET",
@@ -273,7 +273,7 @@ ENDPOINTS = (
         "Search the model catalogue by name",
         query=ModelQuery,
         returns=ModelsFound,
-        tag="house",
+        tag="system",
     ),
     Endpoint(
         "GET",
@@ -282,7 +282,7 @@ ENDPOINTS = (
         get_settings,
         "Get the configuration",
         returns=SettingsView,
-        tag="house",
+        tag="system",
     ),
     Endpoint(
         "PATCH",
@@ -292,6 +292,6 @@ ENDPOINTS = (
         "Set one key of the configuration",
         body=Setting,
         returns=SettingsView,
-        tag="house",
+        tag="system",
     ),
 )

@@ -22,7 +22,7 @@ ENDPOINTS = (
         list_alerts,
         "List the latest alerts",
         returns=list[AlertView],
-        tag="house",
+        tag="system",
     ),
     Endpoint(
         "POST",
@@ -31,6 +31,6 @@ ENDPOINTS = (
         mark_alerts_seen,
         "Mark all alerts as seen",
         status=204,
-        tag="house",
+        tag="system",
     ),
 )

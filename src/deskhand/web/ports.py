@@ -80,7 +80,7 @@ class AdminBackend(Protocol):
     async def health(self) -> Health: ...
 
     async def metrics(self) -> str:
-        """The state of the house in numbers, as Prometheus reads them. Raises ConfigError."""
+        """The state of the service in numbers, as Prometheus reads them. Raises ConfigError."""
         ...
 
     async def alerts(self) -> list[AlertView]:

@@ -25,8 +25,8 @@ from ..tools.files import make_rewrite, plan_rewrite
 from ..tools.journal import KV_FOLDER, JournalEntry, UndoItem
 from ..tools.label_marks import load_scope_marks
 from ..tools.names import describe_lookalikes
+from ..tools.path_states import parse_digest
 from ..tools.queries import find_label
-from ..tools.states import parse_digest
 from ..types.diffs import CallDiff, FileDiff
 from ..types.errors import ConfigError, Refused, ToolError
 from ..types.events import CallClosed, ModelReplied, Recorded, ToolFinished

@@ -13,10 +13,10 @@ from ..policy.information_flow import format_sources
 from ..sandbox.base import Exit, SandboxCommand
 from ..sandbox.terminal import Terminal
 from ..tools.base import CommandRequest, Context, Heard
+from ..tools.command_network import CommandNetwork, NetworkUser
 from ..tools.shell import describe_exit
 from ..tools.watch import FileWatch
 from ..tools.watched_folder import FolderLook
-from ..tools.way import Traveller, Way
 from ..tools.written import command_mounts, explain_read_only, list_writable
 from ..types.errors import SandboxError, ToolError
 from ..types.labels import LOCAL, OWNER, UNTRUSTED, Label, join_labels
@@ -60,7 +60,7 @@ class Live:
         self.used_at = anyio.current_time()
         self.label = UNTRUSTED
         self._watching: tuple[Context, FileWatch] | None = None
-        self._way = Way()
+        self._network = CommandNetwork()
         self._input_label = OWNER
         self._may_write: tuple[str, ...] = ()
         self._scope = anyio.CancelScope()
@@ -86,11 +86,13 @@ class Live:
                 finally:
                     self._watching = None
                 watch.set_network_label(
-                    join_labels((self._way.output_label(LOCAL), self._input_label))
+                    join_labels((self._network.output_label(LOCAL), self._input_label))
                 )
                 looked = await watch.finish()
                 self.label = looked.label
-                looked = msgspec.structs.replace(looked, said=self._way.render_note() + looked.said)
+                looked = msgspec.structs.replace(
+                    looked, said=self._network.render_note() + looked.said
+                )
         except (SandboxError, ToolError) as error:
             return ProcessEnd("error", str(error))
         if ended is None:
@@ -137,12 +139,14 @@ class Live:
         if not sandbox.has_egress:
             return await sandbox.run(command, self.add)
         label = context.label if self.kind == "background" else UNTRUSTED
-        traveller = Traveller(
+        network_user = NetworkUser(
             context.session, context.agent, context.principal, label, read=watch.read_label
         )
-        async with context.reach.host.open_network(traveller) as way:
-            self._way = way
-            return await sandbox.run(msgspec.structs.replace(command, egress=way.path), self.add)
+        async with context.reach.host.open_network(network_user) as network:
+            self._network = network
+            return await sandbox.run(
+                msgspec.structs.replace(command, egress=network.path), self.add
+            )
 
     async def _scan_now(self) -> None:
         """Store at once what it has changed and read until now."""
@@ -152,7 +156,7 @@ class Live:
                 await self.ended.wait()  # it has ended, and the last check is under way
             return
         context, watch = watching
-        watch.set_network_label(join_labels((self._way.output_label(LOCAL), self._input_label)))
+        watch.set_network_label(join_labels((self._network.output_label(LOCAL), self._input_label)))
         try:
             looked = await watch.checkpoint()
             if looked.said:

@@ -17,8 +17,8 @@ from ..store.blobs import Blobs
 from ..tools import review, tree
 from ..tools.journal import UndoItem
 from ..tools.names import display_name
+from ..tools.path_states import encode_state, parse_digest
 from ..tools.review import WrittenFile
-from ..tools.states import encode_state, parse_digest
 from ..tools.undo import UndoneEffect
 from ..types.clock import Clock
 from ..types.commit import Change

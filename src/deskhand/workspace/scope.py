@@ -17,19 +17,19 @@ from ..config.config import Settings
 from ..config.home import SHARED
 from ..net.client import Net
 from ..sandbox.base import Mount, Sandbox
-from ..sandbox.self_test import Proven, open_sandbox
+from ..sandbox.choose import Proven, open_sandbox
 from ..secrets.redaction import Redactor
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..store.queries import path_grants_of
 from ..tools.base import Processes, ToolScope
+from ..tools.command_network import CommandNetwork, NetworkUser, OpenNetwork, no_network
 from ..tools.file_snapshots import FileSnapshots, UndoConfig
 from ..tools.label_marks import list_pending_labels
 from ..tools.notes import PendingLabel
 from ..tools.paths import Allowed, Workspace
 from ..tools.watch import commit_owed
 from ..tools.watched_folder import find_watched_folder
-from ..tools.way import OpenWay, Traveller, Way, no_network
 from ..types.errors import SandboxUnavailable, ToolError
 from ..types.folders import make_private_folder
 from .quarantine import Quarantine
@@ -81,7 +81,7 @@ class Outward(msgspec.Struct, frozen=True):
     `processes` beside conversations. The `redactor` takes secrets out of the output that is
     kept."""
 
-    ways: OpenWay = no_network
+    open_network: OpenNetwork = no_network
     redactor: Redactor | None = None
     processes: Processes | None = None
 
@@ -129,9 +129,9 @@ class ToolScopes:
         """The sandbox in which commands run. Raises SandboxUnavailable."""
         return await self._sandbox()
 
-    def open_network(self, traveller: Traveller) -> AbstractAsyncContextManager[Way]:
-        """The way of a command to the network, for as long as it runs."""
-        return self._outward.ways(traveller)
+    def open_network(self, user: NetworkUser) -> AbstractAsyncContextManager[CommandNetwork]:
+        """The network of a command, for as long as it runs."""
+        return self._outward.open_network(user)
 
     def processes(self) -> Processes:
         """What runs beside conversations. Raises ToolError where this process cannot run any."""

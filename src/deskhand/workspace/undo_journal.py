@@ -21,9 +21,9 @@ from ..tools.base import ToolScope
 from ..tools.journal import KV_FOLDER, TASKS_FOLDER, JournalEntry, UndoItem
 from ..tools.label_marks import load_scope_marks
 from ..tools.notes import By
+from ..tools.path_states import parse_digest
 from ..tools.paths import Allowed
 from ..tools.queries import find_label, tasks_of
-from ..tools.states import parse_digest
 from ..tools.task_rows import parse_task_id, undo_tasks
 from ..tools.undo import (
     LeftUndone,

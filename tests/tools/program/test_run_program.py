@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from deskhand.config.clock import RandomIds, SystemClock
-from deskhand.sandbox.self_test import Proven, open_sandbox
+from deskhand.sandbox.choose import Proven, open_sandbox
 from deskhand.tools.files import read_file
 from deskhand.types.commit import Change
 from deskhand.types.errors import ToolError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from ...assembly.host import Host
-from ...tools.documents.invisible import escape_invisible
+from ...tools.documents.invisible_characters import escape_invisible
 from ...types.errors import ConfigError, Refused, ToolError
 from ...types.identity import Principal
 from ...types.messages import Usage

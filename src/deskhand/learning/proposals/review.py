@@ -22,7 +22,7 @@ from ...evals.runner import Replayer, ReplayOptions
 from ...gateway.inject import InboundInjector
 from ...skills.settings import SkillsReview
 from ...skills.write import write_skill
-from ...tools.documents.invisible import escape_invisible
+from ...tools.documents.invisible_characters import escape_invisible
 from ...types import events as e
 from ...types.errors import DeskhandError, StoreCorrupt
 from ...types.identity import Inbound, Principal, Result

@@ -7,8 +7,8 @@ from urllib.parse import urljoin
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from .found import ExtractedText, Unreadable
+from .hidden_html import remove_unseen
 from .markdown import Markdown
-from .unseen import remove_unseen
 
 _BOILERPLATE = (
     "nav, footer, aside, dialog, [role=navigation], [role=banner], [role=contentinfo], "

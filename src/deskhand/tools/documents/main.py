@@ -11,7 +11,7 @@ from importlib import import_module
 from .archive import Archive
 from .encodings import decode_text
 from .found import MAX_TEXT_CHARS, ExtractedText, Full, Unreadable
-from .invisible import strip_invisible
+from .invisible_characters import strip_invisible
 from .kinds import DocumentKind, explain_no_text
 
 _BLANKS = re.compile(r"\n{3,}")

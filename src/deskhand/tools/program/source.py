@@ -15,7 +15,7 @@ import msgspec
 
 from ...policy.information_flow import is_steering_file
 from .. import tree
-from ..heavy import is_generated_folder
+from ..generated_folders import is_generated_folder
 from ..paths import OpenedFile, Place, descriptor_path, place_of
 from ..protected import why_protected
 

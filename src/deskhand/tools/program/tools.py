@@ -37,7 +37,7 @@ from ..define import decode_arguments, make_schema, tool
 from ..journal import files_made_in
 from ..label_marks import LabelMarks, listing_label, load_marks, needs_mark
 from ..notes import By, RunningEffect
-from ..states import ChangedPath, parse_digest
+from ..path_states import ChangedPath, parse_digest
 from ..undo import parent_folders
 from ..watch import commit_owed
 from ..watched_folder import WatchedFolder, find_watched_folder, make_by, mark_effect

@@ -4,9 +4,9 @@ import { stopTurn } from "./actions.js";
 import { call } from "./api.js";
 import { formatBytes } from "./format.js";
 import { Icon, IconButton } from "./icons.js";
-import { loadDraft, storeDraft } from "./keep.js";
 import { html, signal, useEffect, useLayoutEffect, useRef } from "./lib.js";
 import { announce, hasScope, online, route, showError } from "./state.js";
+import { loadDraft, storeDraft } from "./storage.js";
 import { sendMessage, talk } from "./talk.js";
 
 const MODES = [

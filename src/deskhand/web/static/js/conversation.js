@@ -216,7 +216,7 @@ function FirstVisit() {
           <p class="note warn">
             <span>
               No model is chosen yet, so a script answers.${" "}
-              <a href="#/house/setup">Choose a model</a>; it takes a minute.
+              <a href="#/settings/setup">Choose a model</a>; it takes a minute.
             </span>
           </p>
         `

@@ -1,7 +1,7 @@
 // Parts of a long log: what lies before, behind and around what is here.
 import { ApiError, get, sessionPath } from "./api.js";
 import { EMPTY, fold } from "./fold.js";
-import { loadEvents } from "./keep.js";
+import { loadEvents } from "./storage.js";
 
 /** Events that are loaded at once. */
 export const PAGE_EVENTS = 120;

@@ -5,13 +5,13 @@ import { get, post } from "./api.js";
 import { Conversation } from "./conversation.js";
 import { finding } from "./find.js";
 import { formatDateTime } from "./format.js";
-import { SettingsView } from "./house.js";
 import { Icon, IconButton } from "./icons.js";
 import { html, render, useEffect, useState } from "./lib.js";
 import { currentSession, refreshCurrentRow, sessions, watchSessions } from "./list.js";
 import { Palette } from "./palette.js";
 import { SidePanel } from "./panels/side.js";
 import { Preview } from "./preview.js";
+import { SettingsView } from "./settings-pages.js";
 import { Sidebar } from "./sidebar.js";
 import {
   alerts,
@@ -102,7 +102,7 @@ function App() {
   }, [online.value]);
   useEffect(() => {
     const title =
-      place.place === "house"
+      place.place === "settings"
         ? "Settings"
         : place.name && (talk.value.title || currentSession.value?.title);
     const waits = talk.value.asks.length > 0;
@@ -116,10 +116,10 @@ function App() {
     >
       <a
         class="skip"
-        href=${place.place === "house" ? "#page" : "#composer"}
+        href=${place.place === "settings" ? "#page" : "#composer"}
         onClick=${skipToContent}
       >
-        ${place.place === "house" ? "Go to the settings" : "Go to the message field"}
+        ${place.place === "settings" ? "Go to the settings" : "Go to the message field"}
       </a>
       <${Sidebar} />
       ${
@@ -136,7 +136,7 @@ function App() {
       <main class="middle" id="main" inert=${drawer.value && narrow.value}>
         <${Banner} />
         <${Alerts} />
-        ${place.place === "house" ? html`<${SettingsView} />` : html`<${Conversation} />`}
+        ${place.place === "settings" ? html`<${SettingsView} />` : html`<${Conversation} />`}
       </main>
       ${place.place === "talk" && panel.value && html`<${SidePanel} />`}
       ${palette.value && html`<${Palette} />`}

@@ -2,10 +2,10 @@
 
 import { stopTurn } from "./actions.js";
 import { finding } from "./find.js";
-import { PAGES } from "./house.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./lib.js";
 import { moreSessions, sessions } from "./list.js";
 import { More, usePages } from "./more.js";
+import { PAGES } from "./settings-pages.js";
 import {
   developer,
   openSession,
@@ -62,7 +62,7 @@ function listCommands() {
     ...PAGES.map(([id, label]) => [
       `Settings: ${label}`,
       () => {
-        location.hash = `#/house/${id}`;
+        location.hash = `#/settings/${id}`;
       },
     ]),
   ].filter(Boolean);

@@ -327,8 +327,8 @@ function SidebarFooter() {
     <div class="side-foot">
       <a
         class="entry"
-        href="#/house/models"
-        aria-current=${route.value.place === "house" ? "page" : null}
+        href="#/settings/models"
+        aria-current=${route.value.place === "settings" ? "page" : null}
       >
         <${Icon} name="gear" />
         <span class="grow">Settings</span>

@@ -116,7 +116,8 @@ export async function signOut() {
 function readRoute() {
   const [, first, ...rest] = location.hash.split("/");
   const name = decodeURIComponent(rest.join("/"));
-  if (first === "house") route.value = { name: "", place: "house", page: name || "models" };
+  const settings = first === "settings" || first === "house"; // "house" in older links
+  if (settings) route.value = { name: "", place: "settings", page: name || "models" };
   else route.value = { name: first === "c" ? name : "", place: "talk", page: "" };
   drawer.value = false;
 }

@@ -2,7 +2,6 @@
 
 import { call, followStream, newId, post, sessionPath } from "./api.js";
 import { EMPTY, fold, hear } from "./fold.js";
-import { deleteEvents, loadEvents, loadUnsent, storeEvents, storeUnsent } from "./keep.js";
 import { batch, computed, effect, signal } from "./lib.js";
 import { activity } from "./list.js";
 import {
@@ -14,6 +13,7 @@ import {
   PAGE_EVENTS,
 } from "./log.js";
 import { announce, currentUser, online, openSession, route } from "./state.js";
+import { deleteEvents, loadEvents, loadUnsent, storeEvents, storeUnsent } from "./storage.js";
 
 export const talk = signal(EMPTY); // the end of the log, which grows
 /** An earlier part of the log that is shown instead of the end: `{events, state}`, or null. */

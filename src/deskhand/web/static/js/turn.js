@@ -173,7 +173,7 @@ function Note({ item, last }) {
             <button type="button" class="btn little" onClick=${retryTurn}>
               <${Icon} name="retry" />Try again
             </button>
-            <a class="btn little" href="#/house/models">Use another model</a>
+            <a class="btn little" href="#/settings/models">Use another model</a>
           </div>
         `
       }

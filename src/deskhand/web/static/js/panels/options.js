@@ -2,9 +2,9 @@
 
 import { call, newId, sessionPath } from "../api.js";
 import { formatCount, formatMoney } from "../format.js";
-import { deleteEvents } from "../keep.js";
 import { html } from "../lib.js";
 import { announce, attempt, hasScope, openSession, route, updateSession } from "../state.js";
+import { deleteEvents } from "../storage.js";
 import { talk } from "../talk.js";
 import { ConfirmButton, Section, submitFields, Toggle, useFetch } from "./parts.js";
 

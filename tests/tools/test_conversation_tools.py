@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from deskhand.tools.base import PersonQuestion
+from deskhand.tools.conversation_tools import SendMessage, ask_user, read_output, think
 from deskhand.tools.kv import kv_delete, kv_get, kv_list, kv_set
 from deskhand.tools.output import EDGE_BYTES, MAX_OUTPUT_BYTES, make_bounded_result, utf8_boundary
 from deskhand.tools.queries import find_value
-from deskhand.tools.talk import SendMessage, ask_user, read_output, think
 from deskhand.types.commit import Outgoing
 from deskhand.types.errors import ToolError
 from deskhand.types.identity import Address

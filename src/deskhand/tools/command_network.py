@@ -1,4 +1,4 @@
-"""A command's only way to the network, and what it came to."""
+"""The network of a command: which hosts it may reach, and which it did."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ async def read_nothing() -> Label:
     return LOCAL
 
 
-class Traveller(msgspec.Struct, frozen=True):
-    """For whom a way is opened. `label` is that of what the conversation has read when the command
-    starts, `read` tells that of what the command has read since. `public`: to every public host,
-    with no secret, for what only looks."""
+class NetworkUser(msgspec.Struct, frozen=True):
+    """For whom a network is opened. `label` is that of what the conversation has read when the
+    command starts, `read` tells that of what the command has read since. `public`: to every public
+    host, with no secret, for what only looks."""
 
     session: str
     agent: str
@@ -31,7 +31,7 @@ class Traveller(msgspec.Struct, frozen=True):
     read: Callable[[], Awaitable[Label]] = read_nothing
 
 
-class Way(msgspec.Struct):
+class CommandNetwork(msgspec.Struct):
     """`path` is for `Command.egress`. `reached` are the hosts that answered, `refused` says why
     others did not."""
 
@@ -53,11 +53,11 @@ class Way(msgspec.Struct):
         )
 
 
-OpenWay = Callable[[Traveller], AbstractAsyncContextManager[Way]]
-"""Opens a way for as long as a command runs."""
+OpenNetwork = Callable[[NetworkUser], AbstractAsyncContextManager[CommandNetwork]]
+"""Opens a network for as long as a command runs."""
 
 
 @asynccontextmanager
-async def no_network(traveller: Traveller) -> AsyncIterator[Way]:
+async def no_network(network_user: NetworkUser) -> AsyncIterator[CommandNetwork]:
     """Where commands have no network at all."""
-    yield Way()
+    yield CommandNetwork()

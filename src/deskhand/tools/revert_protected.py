@@ -18,6 +18,7 @@ import msgspec
 from ..types.errors import ToolError
 from . import tree
 from .file_snapshots import FileSnapshot, FileSnapshots
+from .generated_folders import GENERATED_FOLDERS
 from .gitconfig import (
     MAX_CONFIG_BYTES,
     STEERING_KEYS,
@@ -25,10 +26,9 @@ from .gitconfig import (
     is_inside_workspace,
     parse_config,
 )
-from .heavy import GENERATED_FOLDERS
 from .label_marks import is_private
+from .path_states import ChangedPath, parse_digest
 from .protected import why_protected
-from .states import ChangedPath, parse_digest
 
 _CONFIG_NAMES = ("config", "config.worktree")
 _GIT_FOLDER_NAMES = ("HEAD", "objects", "refs")

@@ -14,7 +14,7 @@ import msgspec
 from ..config.config import Config, Home, Settings
 from ..models.base import Request
 from ..runtime.app import App, Parts, open_app
-from ..sandbox.self_test import Proven, open_sandbox
+from ..sandbox.choose import Proven, open_sandbox
 from ..types.events import MessageReceived, ToolFinished, TurnEnded
 from ..types.identity import Address, Inbound, Principal, Said
 from ..types.messages import Message, Text, ToolCall

@@ -1,5 +1,5 @@
-"""Makes one picture smaller: `python -m deskhand.models.shrink` reads it on stdin and writes a
-JPEG. Run by `pictures.py`, in a process of its own; needs the extra [images]."""
+"""Makes one picture smaller: `python -m deskhand.models.shrink_picture` reads it on stdin and
+writes a JPEG. Run by `pictures.py`, in a process of its own; needs the extra [images]."""
 
 from __future__ import annotations
 

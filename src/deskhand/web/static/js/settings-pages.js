@@ -42,7 +42,7 @@ export function SettingsView() {
   const Drawn = useLazyComponent(wanted, LOADERS[wanted]);
   useEffect(() => top.current?.focus({ preventScroll: true }), [page]);
   return html`
-    <div class="house">
+    <div class="settings-view">
       <header class="head">
         <${IconButton}
           name="menu"
@@ -54,14 +54,14 @@ export function SettingsView() {
         />
         <h1 class="title">Settings</h1>
       </header>
-      <div class="house-body">
+      <div class="settings-view-body">
         <nav class="pages" aria-label="Settings">
           ${PAGES.map(
             ([id, name, icon]) => html`
               <a
                 key=${id}
                 class="entry"
-                href=${`#/house/${id}`}
+                href=${`#/settings/${id}`}
                 aria-current=${name === label ? "page" : null}
               >
                 <${Icon} name=${icon} />

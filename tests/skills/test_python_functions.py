@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from deskhand.skills.python import (
+from deskhand.skills.python_functions import (
     MOST_FILES,
     Parameter,
     PythonSkill,

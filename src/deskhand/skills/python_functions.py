@@ -26,7 +26,7 @@ from ..tools.aliases import TOOL_ALIASES
 from ..tools.approved import CHANGED_TEXT, load_bound
 from ..tools.base import Context, Done, Spec, Tool
 from ..tools.define import make_function_tool
-from ..tools.documents.invisible import escape_invisible
+from ..tools.documents.invisible_characters import escape_invisible
 from ..tools.label_marks import load_marks
 from ..tools.paths import OpenedFile, Place, Workspace
 from ..tools.shell import run_watched
