@@ -3,6 +3,7 @@ the functions that it passes are compared with the page."""
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 import threading
@@ -177,8 +178,10 @@ async def wait_for_answer(app: App, number: int) -> None:
     """Until that many turns have ended, and the last answer is known to have arrived."""
     with anyio.fail_after(60):
         while True:
+            ended = (await kinds_of(app)).count("TurnEnded") == number
+            unsent = await app.store.outbox_due(math.inf, 1)
             unreported = len(await app.store.list_delivered(SESSION))
-            if unreported == 1 and (await kinds_of(app)).count("TurnEnded") == number:
+            if ended and not unsent and unreported == 1:
                 return
             await anyio.sleep(0.002)
 
