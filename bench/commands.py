@@ -20,7 +20,7 @@ import anyio
 
 from deskhand.sandbox import kernel
 from deskhand.sandbox.base import Mount, SandboxCommand
-from deskhand.sandbox.self_test import open_sandbox
+from deskhand.sandbox.choose import open_sandbox
 
 _TIMES = 60
 _BARE = (

@@ -13,6 +13,7 @@ from deskhand.config.statements import load_statements
 from deskhand.store.postgres import PostgresStore
 from deskhand.store.sqlite import SqliteStore
 from deskhand.supervision.backup import make_backup
+from deskhand.supervision.backup_places import FolderPlace
 from deskhand.supervision.restore import restore_backup
 from deskhand.testing.store_suite import ANN, commit, inbound, received
 
@@ -45,7 +46,7 @@ async def test_a_server_that_is_written_to_meanwhile(url: str, tmp_path: Path) -
             await anyio.sleep(0.01)
         before = set(accepted)
         made, listed = await anyio.to_thread.run_sync(
-            lambda: make_backup(settings, tmp_path / "backups", now=NOW)
+            lambda: make_backup(settings, FolderPlace(tmp_path / "backups"), now=NOW)
         )
         ended.set()
         assert listed.database == "postgresql" and listed.events > 50

@@ -26,12 +26,8 @@ from deskhand.runtime.app import OWNER, App
 from deskhand.store.blobs import Blobs
 from deskhand.store.queries import enqueue
 from deskhand.store.sqlite import SqliteStore
-from deskhand.supervision.backup import (
-    list_backups,
-    make_backup,
-    prune_backups,
-    verify_archive,
-)
+from deskhand.supervision.backup import make_backup, verify_archive
+from deskhand.supervision.backup_places import FolderPlace, list_backups, prune_backups
 from deskhand.supervision.lock import Holder, acquire_lock
 from deskhand.supervision.restore import HELD_BACK, open_backup, restore_backup
 from deskhand.testing.jobs import JobDesk
@@ -99,7 +95,9 @@ async def fill(settings: Settings) -> str:
 async def test_a_home_comes_back_as_it_was(tmp_path: Path) -> None:
     settings = settings_at(tmp_path / "home", "timezone: Europe/Berlin\n")
     digest = await fill(settings)
-    made, listed = await in_thread(make_backup, settings, tmp_path / "backups", now=NOW)
+    made, listed = await in_thread(
+        make_backup, settings, FolderPlace(tmp_path / "backups"), now=NOW
+    )
     assert made.path.name == f"deskhand-{made.home}-2026-11-24T06-00-00.tar.gz"
     assert stat.S_IMODE(made.path.stat().st_mode) == 0o600
     assert listed.events == 2 and list(settings.home.state.glob("backup-*")) == []
@@ -149,7 +147,9 @@ async def test_what_was_acknowledged_before_it_began_is_in_it(tmp_path: Path) ->
             while len(acknowledged) < 40 * (number + 1):
                 await anyio.sleep(0.01)
             before = set(acknowledged)
-            made = await in_thread(make_backup, desk.settings, tmp_path / "backups", now=NOW)
+            made = await in_thread(
+                make_backup, desk.settings, FolderPlace(tmp_path / "backups"), now=NOW
+            )
             fresh = settings_at(tmp_path / f"fresh{number}")
             await in_thread(restore_backup, fresh, made[0].path, now=NOW, replace=True)
             async with opened(fresh.home) as store:
@@ -167,7 +167,7 @@ async def test_nothing_is_done_a_second_time(tmp_path: Path) -> None:
         await store.commit(Commit(SESSION, 1, 1.0, (received,)))
         letter = Outgoing("key", Address("telegram", "1", "2"), (Text("a letter"),))
         await store.change([enqueue(letter, 1.0)])
-    made, _ = await in_thread(make_backup, settings, tmp_path / "backups", now=NOW)
+    made, _ = await in_thread(make_backup, settings, FolderPlace(tmp_path / "backups"), now=NOW)
     done = await in_thread(restore_backup, settings, made.path, now=NOW, replace=True)
     assert (done.stopped, done.held_back) == (1, 1)
     assert done.aside is not None and (done.aside / "state/deskhand.db").exists()
@@ -184,7 +184,7 @@ async def test_a_database_on_a_server_is_forgotten_when_it_is_restored(tmp_path:
     await fill(settings)
     config = settings.home.root / "deskhand.yaml"
     config.write_text("store: postgresql://there/desk\ntimezone: UTC\n")
-    made, _ = await in_thread(make_backup, settings, tmp_path / "backups", now=NOW)
+    made, _ = await in_thread(make_backup, settings, FolderPlace(tmp_path / "backups"), now=NOW)
     await in_thread(restore_backup, settings, made.path, now=NOW, replace=True)
     assert config.read_text() == "timezone: UTC\n"
 
@@ -261,7 +261,7 @@ async def test_an_archive_that_was_changed_is_refused(
 ) -> None:
     settings = settings_at(tmp_path / "home")
     await fill(settings)
-    made, _ = await in_thread(make_backup, settings, tmp_path / "backups", now=NOW)
+    made, _ = await in_thread(make_backup, settings, FolderPlace(tmp_path / "backups"), now=NOW)
     rewrite(made.path, change)
     before = sorted(settings.home.root.rglob("*"))
     with pytest.raises(DeskhandError, match=why):
@@ -274,7 +274,7 @@ async def test_an_archive_that_was_changed_is_refused(
 async def test_an_archive_that_was_cut_off_is_refused(tmp_path: Path) -> None:
     settings = settings_at(tmp_path / "home")
     await fill(settings)
-    made, _ = await in_thread(make_backup, settings, tmp_path / "backups", now=NOW)
+    made, _ = await in_thread(make_backup, settings, FolderPlace(tmp_path / "backups"), now=NOW)
     whole = made.path.read_bytes()
     for length in (0, 10, len(whole) // 2, len(whole) - 1):
         made.path.write_bytes(whole[:length])
@@ -291,8 +291,8 @@ async def test_a_damaged_log_is_not_backed_up_in_silence(tmp_path: Path) -> None
     with apsw.Connection(str(settings.home.database)) as db:
         db.execute("UPDATE event SET body = x'7b7d' WHERE n = 1")
     with pytest.raises(DeskhandError, match="log is damaged"):
-        await in_thread(make_backup, settings, tmp_path / "backups", now=NOW)
-    assert list((tmp_path / "backups").iterdir()) == []
+        await in_thread(make_backup, settings, FolderPlace(tmp_path / "backups"), now=NOW)
+    assert not (tmp_path / "backups").exists()
 
 
 async def test_only_who_has_the_key_can_read_it(tmp_path: Path) -> None:
@@ -300,7 +300,11 @@ async def test_only_who_has_the_key_can_read_it(tmp_path: Path) -> None:
     await fill(settings)
     mine, other = (pyrage.x25519.Identity.generate() for _ in range(2))
     made, _ = await in_thread(
-        make_backup, settings, tmp_path / "backups", now=NOW, recipient=str(mine.to_public())
+        make_backup,
+        settings,
+        FolderPlace(tmp_path / "backups"),
+        now=NOW,
+        recipient=str(mine.to_public()),
     )
     assert made.is_encrypted and b"milk" not in gzip.compress(made.path.read_bytes())
     for name, key in (("key", mine), ("other", other)):
@@ -314,7 +318,9 @@ async def test_only_who_has_the_key_can_read_it(tmp_path: Path) -> None:
     done = await in_thread(restore_backup, settings, made.path, now=NOW, identity=key, replace=True)
     assert done.listed.events == 2
     with pytest.raises(DeskhandError, match="no public key"):
-        await in_thread(make_backup, settings, tmp_path / "backups", now=NOW, recipient="age1wrong")
+        await in_thread(
+            make_backup, settings, FolderPlace(tmp_path / "backups"), now=NOW, recipient="age1wrong"
+        )
 
 
 async def test_only_backups_are_deleted_and_the_newest_stay(tmp_path: Path) -> None:
@@ -322,23 +328,27 @@ async def test_only_backups_are_deleted_and_the_newest_stay(tmp_path: Path) -> N
     await fill(settings)
     folder = tmp_path / "backups"
     for day in range(4):
-        made, _ = await in_thread(make_backup, settings, folder, now=NOW + day * 86_400)
+        made, _ = await in_thread(
+            make_backup, settings, FolderPlace(folder), now=NOW + day * 86_400
+        )
     (folder / "deskhand-mine.tar.gz").write_text("mine")
-    assert [each.at for each in list_backups(folder)] == [
+    assert [each.at for each in list_backups(FolderPlace(folder))] == [
         NOW + day * 86_400 for day in (3, 2, 1, 0)
     ]
-    gone = prune_backups(made, 2)
+    gone = prune_backups(FolderPlace(folder), made, 2)
     assert [each.at for each in gone] == [NOW + 86_400, NOW]
-    assert len(list_backups(folder)) == 2 and (folder / "deskhand-mine.tar.gz").exists()
-    assert prune_backups(made, 0) == []
+    assert (
+        len(list_backups(FolderPlace(folder))) == 2 and (folder / "deskhand-mine.tar.gz").exists()
+    )
+    assert prune_backups(FolderPlace(folder), made, 0) == []
 
 
 async def test_a_folder_in_the_home_is_not_in_its_own_backups(tmp_path: Path) -> None:
     settings = settings_at(tmp_path / "home", f"backup: {{folder: {tmp_path}/home/backups}}\n")
     await fill(settings)
     folder = settings.home.root / "backups"
-    await in_thread(make_backup, settings, folder, now=NOW)
-    _, listed = await in_thread(make_backup, settings, folder, now=NOW + 1)
+    await in_thread(make_backup, settings, FolderPlace(folder), now=NOW)
+    _, listed = await in_thread(make_backup, settings, FolderPlace(folder), now=NOW + 1)
     assert not [inner for inner in listed.files if inner.startswith("backups")]
 
 
@@ -352,7 +362,7 @@ async def test_it_is_made_by_itself(tmp_path: Path) -> None:
             await desk.pass_time(app, 3600)
             run = await desk.ended(app, "backup", number)
             assert run.state == "done", run
-    assert len(list_backups(folder)) == 2
+    assert len(list_backups(FolderPlace(folder))) == 2
 
 
 async def test_there_is_no_such_job_without_a_folder(tmp_path: Path) -> None:
@@ -386,7 +396,7 @@ def test_the_command(run: Callable[..., tuple[int, str]], tmp_path: Path) -> Non
         and "Verified." in out
         and "the workspace of far, /srv/far: it lies outside" in out
     )
-    (made,) = list_backups(tmp_path / "b")
+    (made,) = list_backups(FolderPlace(tmp_path / "b"))
     code, out = run("list", str(tmp_path / "b"))
     assert code == 0 and made.path.name in out
     code, out = run("verify", str(made.path))
@@ -422,11 +432,11 @@ def test_only_one_is_made_at_a_time(tmp_path: Path) -> None:
     held = acquire_lock(settings.home.state / "backup.lock", Holder(4711, 1.0))
     assert held is not None
     with pytest.raises(DeskhandError, match="process 4711 is making a backup"):
-        make_backup(settings, tmp_path / "b", now=NOW)
+        make_backup(settings, FolderPlace(tmp_path / "b"), now=NOW)
     os.close(held)
     left = settings.home.state / "backup-killed"
     left.mkdir()
-    make_backup(settings, tmp_path / "b", now=NOW)
+    make_backup(settings, FolderPlace(tmp_path / "b"), now=NOW)
     assert not left.exists(), "what one left behind that was killed is gone"
 
 
@@ -436,12 +446,12 @@ def test_what_was_just_made_stays_whatever_the_clock_said(tmp_path: Path) -> Non
     anyio.run(fill, settings)
     folder = tmp_path / "b"
     for at in (NOW + 3e8, NOW + 3e8 + 1):
-        make_backup(settings, folder, now=at)
+        make_backup(settings, FolderPlace(folder), now=at)
     for day in range(4):
-        made, _ = make_backup(settings, folder, now=NOW + day)
-        prune_backups(made, 2)
+        made, _ = make_backup(settings, FolderPlace(folder), now=NOW + day)
+        prune_backups(FolderPlace(folder), made, 2)
         assert made.path.exists()
-    assert [each.at - NOW for each in list_backups(folder)] == [3e8 + 1, 3e8, 3, 2]
+    assert [each.at - NOW for each in list_backups(FolderPlace(folder))] == [3e8 + 1, 3e8, 3, 2]
 
 
 def test_homes_with_one_folder_leave_each_others_alone(tmp_path: Path) -> None:
@@ -450,9 +460,9 @@ def test_homes_with_one_folder_leave_each_others_alone(tmp_path: Path) -> None:
         settings = settings_at(tmp_path / name)
         anyio.run(fill, settings)
         for day in range(3):
-            made, _ = make_backup(settings, folder, now=NOW + day)
-            prune_backups(made, 2)
-    assert len(list_backups(folder)) == 4
+            made, _ = make_backup(settings, FolderPlace(folder), now=NOW + day)
+            prune_backups(FolderPlace(folder), made, 2)
+    assert len(list_backups(FolderPlace(folder))) == 4
 
 
 def test_names_that_are_no_text_and_links_to_another_disk(tmp_path: Path) -> None:
@@ -466,7 +476,7 @@ def test_names_that_are_no_text_and_links_to_another_disk(tmp_path: Path) -> Non
     elsewhere = tmp_path / "big"
     home.blobs.rename(elsewhere)
     home.blobs.symlink_to(elsewhere)
-    made, listed = make_backup(settings, tmp_path / "b", now=NOW)
+    made, listed = make_backup(settings, FolderPlace(tmp_path / "b"), now=NOW)
     assert listed.left_out == ()
     restore_backup(settings, made.path, now=NOW, replace=True)
     assert os.listdir(work).count(b"caf\xe9.txt") == 1  # noqa: PTH208 -- bytes
@@ -480,7 +490,7 @@ def test_a_file_of_a_conversation_that_is_gone_is_said(tmp_path: Path) -> None:
     with apsw.Connection(str(settings.home.database)) as db:
         db.execute("INSERT INTO blob_use VALUES (?, 's', 1)", (digest,))
     Blobs(settings.home.blobs).path(digest).unlink()
-    _, listed = make_backup(settings, tmp_path / "b", now=NOW)
+    _, listed = make_backup(settings, FolderPlace(tmp_path / "b"), now=NOW)
     assert listed.left_out == ("1 files of conversations: they are not in state/blobs",)
 
 
@@ -506,7 +516,7 @@ def test_an_archive_that_would_write_elsewhere_is_refused(
 ) -> None:
     settings = settings_at(tmp_path / "home")
     anyio.run(fill, settings)
-    made, _ = make_backup(settings, tmp_path / "b", now=NOW)
+    made, _ = make_backup(settings, FolderPlace(tmp_path / "b"), now=NOW)
     rewrite(made.path, change)
     with made.path.open("rb") as file, pytest.raises(DeskhandError, match=why):
         verify_archive(file, tmp_path / "tried")
@@ -521,7 +531,7 @@ def test_a_configuration_of_another_folder_is_not_written(tmp_path: Path) -> Non
     config = settings.home.root / "deskhand.yaml"
     config.unlink()
     config.symlink_to(own)
-    made, _ = make_backup(settings, tmp_path / "b", now=NOW)
+    made, _ = make_backup(settings, FolderPlace(tmp_path / "b"), now=NOW)
     restore_backup(settings, made.path, now=NOW, replace=True)
     assert own.read_text() == "store: postgresql://x\n"
     assert config.read_text() == "" and not config.is_symlink()
@@ -536,7 +546,7 @@ def test_jobs_that_ran_are_not_run_again(tmp_path: Path) -> None:
             " VALUES ('a', 's', 'running', 1, x'')"
         )
         db.execute("INSERT INTO job_state(job, seen_at, plan) VALUES ('a', 1, '')")
-    made, _ = make_backup(settings, tmp_path / "b", now=NOW)
+    made, _ = make_backup(settings, FolderPlace(tmp_path / "b"), now=NOW)
     restore_backup(settings, made.path, now=NOW + 5, replace=True)
     with apsw.Connection(str(settings.home.database)) as db:
         assert db.execute("SELECT state, said FROM job_run").fetchall() == [
@@ -548,21 +558,21 @@ def test_jobs_that_ran_are_not_run_again(tmp_path: Path) -> None:
 def test_a_home_that_is_a_disk_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = settings_at(tmp_path / "home", "timezone: Europe/Berlin\n")
     anyio.run(fill, settings)
-    made, _ = make_backup(settings, tmp_path / "b", now=NOW)
+    made, _ = make_backup(settings, FolderPlace(tmp_path / "b"), now=NOW)
     (settings.home.root / "deskhand.yaml").write_text("timezone: UTC\n")
     monkeypatch.setattr(os.path, "ismount", lambda path: path == settings.home.root)
     done = restore_backup(settings, made.path, now=NOW, replace=True)
     assert done.aside is not None and done.aside.parent == settings.home.root
     assert (done.aside / "deskhand.yaml").read_text() == "timezone: UTC\n"
     assert (settings.home.root / "deskhand.yaml").read_text() == "timezone: Europe/Berlin\n"
-    _, listed = make_backup(settings, tmp_path / "b", now=NOW + 1)
+    _, listed = make_backup(settings, FolderPlace(tmp_path / "b"), now=NOW + 1)
     assert not [inner for inner in listed.files if ".before-" in inner]
 
 
 async def test_who_waited_while_the_home_was_replaced_does_not_drive(tmp_path: Path) -> None:
     settings = settings_at(tmp_path / "home")
     await fill(settings)
-    made, _ = await in_thread(make_backup, settings, tmp_path / "b", now=NOW)
+    made, _ = await in_thread(make_backup, settings, FolderPlace(tmp_path / "b"), now=NOW)
     async with opened(settings.home) as waiting:
         await in_thread(restore_backup, settings, made.path, now=NOW, replace=True)
         with pytest.raises(NotLeading, match="was replaced"):
@@ -578,7 +588,7 @@ def test_a_broken_configuration_is_no_obstacle(
     anyio.run(fill, settings)
     config = settings.home.root / "deskhand.yaml"
     config.write_bytes(b"timezone: [\xe9\n")
-    made, _ = make_backup(settings, tmp_path / "b", now=NOW)
+    made, _ = make_backup(settings, FolderPlace(tmp_path / "b"), now=NOW)
     for words in (("list", str(tmp_path / "b")), ("verify", str(made.path))):
         assert run(*words)[0] == 0
     code, out = run("restore", str(made.path), "--replace")
@@ -591,7 +601,7 @@ def test_a_secret_key_in_the_wrong_place_is_not_said(tmp_path: Path) -> None:
     anyio.run(fill, settings)
     key = str(pyrage.x25519.Identity.generate())
     with pytest.raises(DeskhandError, match="this is the secret key") as error:
-        make_backup(settings, tmp_path / "b", now=NOW, recipient=key)
+        make_backup(settings, FolderPlace(tmp_path / "b"), now=NOW, recipient=key)
     assert key not in str(error.value)
 
 
@@ -600,7 +610,7 @@ def test_a_folder_that_agents_could_read_is_refused(inner: str, tmp_path: Path) 
     settings = settings_at(tmp_path / "home")
     anyio.run(fill, settings)
     with pytest.raises(DeskhandError, match="belongs to the home itself"):
-        make_backup(settings, settings.home.root / inner, now=NOW)
+        make_backup(settings, FolderPlace(settings.home.root / inner), now=NOW)
 
 
 def test_what_came_from_outside_is_known_wherever_it_is_restored(tmp_path: Path) -> None:
@@ -622,7 +632,7 @@ def test_what_came_from_outside_is_known_wherever_it_is_restored(tmp_path: Path)
             return await list_file_labels(store)
 
     anyio.run(mark)
-    made, _ = make_backup(settings, tmp_path / "b", now=NOW)
+    made, _ = make_backup(settings, FolderPlace(tmp_path / "b"), now=NOW)
     fresh = settings_at(tmp_path / "elsewhere")
     restore_backup(fresh, made.path, now=NOW, replace=True)
     root = fresh.home.root
@@ -651,7 +661,9 @@ async def test_a_label_that_comes_while_files_are_copied_is_kept(tmp_path: Path)
             anyio.run(change, later, UNTRUSTED)
             anyio.run(change, before, LOCAL)
 
-    made, _ = await in_thread(make_backup, settings, tmp_path / "b", now=NOW, progress=progress)
+    made, _ = await in_thread(
+        make_backup, settings, FolderPlace(tmp_path / "b"), now=NOW, progress=progress
+    )
     await in_thread(restore_backup, settings, made.path, now=NOW, replace=True)
     async with opened(settings.home) as store:
         found = await list_file_labels(store)

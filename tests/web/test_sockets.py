@@ -481,6 +481,15 @@ async def test_what_is_erased_is_told_and_gone(served: Served) -> None:
     assert problem(await served.owner.ask("DELETE", "/api/conversations/one")) == (404, "not_found")
 
 
+async def test_backups_are_told_what_is_erased_on_the_page(tmp_path: Path) -> None:
+    async with serving(tmp_path, backup={"folder": str(tmp_path / "b")}) as served:
+        await served.owner.ask("POST", "/api/chat/one", {"message": "a secret word"})
+        assert list(tmp_path.glob("b/*-erased.json")) == []
+        assert (await served.owner.ask("DELETE", "/api/sessions/one"))[0] == 200
+    (index,) = tmp_path.glob("b/*-erased.json")
+    assert len(msgspec.json.decode(index.read_bytes())) == 1
+
+
 async def test_a_client_that_is_gone_while_it_is_sent_something_is_hung_up_on(
     served: Served,
 ) -> None:

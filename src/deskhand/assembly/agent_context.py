@@ -14,7 +14,7 @@ from .prompt import Prompt
 
 
 class AgentContext:
-    """Implements `agent.seams.ContextSource` for the agent of this name."""
+    """Implements `agent.protocols.ContextSource` for the agent of this name."""
 
     def __init__(self, name: str, prompt: Prompt, features: Features) -> None:
         self._name = name

@@ -240,7 +240,7 @@ command changes, the fold changes on `CommandRun`."""
 
 
 class ChatCommands:
-    """Implements `agent.seams.Commands`. `check` says why somebody may not set options,
+    """Implements `agent.protocols.Commands`. `check` says why somebody may not set options,
     `describe_activity` what goes on in a session beside its turns, and `live` are the commands that
     are answered elsewhere."""
 

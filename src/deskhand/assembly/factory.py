@@ -104,7 +104,7 @@ def make_agent(
 
 
 class AgentWorkspace:
-    """Implements `agent.seams.ScopeSource`: the workspace at `folder`, with the folders that its
+    """Implements `agent.protocols.ScopeSource`: the workspace at `folder`, with the folders that its
     skills and its sandbox let it read."""
 
     def __init__(self, settings: Settings, name: str, scopes: ToolScopes, skills: Skills) -> None:
@@ -131,7 +131,7 @@ class AgentWorkspace:
 
 
 class ConfiguredLimits:
-    """Implements `agent.seams.ModelLimits`."""
+    """Implements `agent.protocols.ModelLimits`."""
 
     def __init__(self, settings: Settings, config: AgentConfig) -> None:
         self._settings = settings

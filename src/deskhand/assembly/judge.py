@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 
 class PolicyJudge:
-    """Implements `agent.seams.Judge`."""
+    """Implements `agent.protocols.Judge`."""
 
     def __init__(self, policy: AgentPolicy) -> None:
         self._policy = policy

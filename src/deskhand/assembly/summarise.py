@@ -57,7 +57,7 @@ class Summarizer:
     async def summarize(
         self, agent: str, state: State, dropped: Sequence[Message], focus: str
     ) -> Condensed:
-        """See `agent.seams.ContextSource`."""
+        """See `agent.protocols.ContextSource`."""
         label = label_of_messages(dropped)
         count = len(dropped)
         known = await self._known_facts(state)

@@ -12,7 +12,7 @@ import click
 from ..config.clock import SystemClock
 from ..store.base import Hit
 from ..store.sql_store import SqlStore
-from ..supervision.backup import describe_what_keeps
+from ..supervision.erased_index import Erased, collect_erased, describe_backups
 from ..workspace.erase import Gone
 from ..workspace.erase import erase_session as erase_it
 from .ask import Question, run_question
@@ -95,16 +95,17 @@ def erase(name: str, keep_memories: bool, yes: bool, config: str | None) -> None
     ):
         fail("Nothing was erased.")
 
-    async def use(store: SqlStore) -> Gone:
-        return await erase_it(
+    async def use(store: SqlStore) -> tuple[Gone, Erased]:
+        gone = await erase_it(
             store,
             ME,
             resolve_session_key(settings, name),
             SystemClock().now(),
             memories=not keep_memories,
         )
+        return gone, await collect_erased(store)
 
-    gone = with_store(settings, use)
+    gone, erased = with_store(settings, use)
     stays = (
         "Its memories are kept; list them with: deskhand memories"
         if keep_memories and gone.kept
@@ -116,7 +117,7 @@ def erase(name: str, keep_memories: bool, yes: bool, config: str | None) -> None
             f"{stays or gone.summary}"
         ).strip()
     )
-    if kept := describe_what_keeps(settings):
+    if kept := describe_backups(settings, erased):
         click.echo(kept)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -12,13 +14,17 @@ import click
 
 from ..config.clock import SystemClock
 from ..config.config import Settings
-from ..supervision.backup import (
+from ..supervision.backup import make_backup, verify_archive
+from ..supervision.backup_places import (
+    S3_SCHEME,
     BackupFile,
+    BackupPlace,
     list_backups,
-    make_backup,
+    open_place,
     prune_backups,
-    verify_archive,
+    split_address,
 )
+from ..supervision.erased_index import Erased, read_erased
 from ..supervision.lock import Holder, acquire_lock, read_holder
 from ..supervision.restore import folder_with_room, open_backup, restore_backup
 from ..types.errors import DeskhandError
@@ -44,18 +50,20 @@ def backup() -> None:
     """Make, list, verify and restore backups.
 
     A backup has everything in Deskhand's home: conversations, memories, files of agents, settings
-    and keys. It can be made while Deskhand runs.
+    and keys. It can be made while Deskhand runs. It lies in a folder, or in a bucket of a service
+    that speaks S3.
 
     \b
     Examples:
       deskhand backup make ~/backups
+      deskhand backup make s3://my-bucket/deskhand
       deskhand backup restore ~/backups/deskhand-3f9a1c-2026-11-26T03-00-00.tar.gz
       deskhand config set backup.folder ~/backups     # every night
     """
 
 
 @backup.command()
-@click.argument("folder", required=False, type=click.Path(path_type=Path))
+@click.argument("folder", required=False)
 @click.option("--keep", type=click.IntRange(0), help="Delete all but so many of the newest.")
 @click.option(
     "--for",
@@ -65,8 +73,8 @@ def backup() -> None:
     help="Encrypt it for this public key of age.",
 )
 @config_option
-def make(folder: Path | None, keep: int | None, recipient: str, config: str | None) -> None:
-    """Make a backup in a folder, and verify it by restoring it beside.
+def make(folder: str | None, keep: int | None, recipient: str, config: str | None) -> None:
+    """Make a backup in a folder or bucket, and verify it by restoring it beside.
 
     Without a folder, `backup.folder` of the configuration is used.
 
@@ -76,12 +84,12 @@ def make(folder: Path | None, keep: int | None, recipient: str, config: str | No
       deskhand backup make /mnt/disk --for age1example
     """
     settings = load_settings(config)
-    into = _folder(settings, folder)
     own = settings.config.backup
     try:
+        place = _open_place(settings, folder)
         made, listed = make_backup(
             settings,
-            into,
+            place,
             now=SystemClock().now(),
             recipient=recipient or own.recipient,
             progress=_show_progress,
@@ -91,41 +99,46 @@ def make(folder: Path | None, keep: int | None, recipient: str, config: str | No
         fail(f"no backup was made: {error}")
     _show_progress("")
     click.echo(
-        f"{escape_control(str(made.path))}: {format_size(made.size)}, {len(listed.files):,} files, "
+        f"{escape_control(made.address)}: {format_size(made.size)}, {len(listed.files):,} files, "
         f"{listed.events:,} events. Verified."
     )
     for each in listed.left_out:
         click.echo(f"Not in it: {escape_control(each)}")
     try:
-        for old in prune_backups(made, own.keep if keep is None and not folder else keep or 0):
-            click.echo(f"Deleted {escape_control(old.path.name)}")
-    except OSError as error:
+        kept = own.keep if keep is None and not folder else keep or 0
+        for old in prune_backups(place, made, kept):
+            click.echo(f"Deleted {escape_control(old.name)}")
+    except (DeskhandError, OSError) as error:
         fail(f"the backup was made, but an older one could not be deleted: {error}")
 
 
 @backup.command("list")
-@click.argument("folder", required=False, type=click.Path(path_type=Path))
+@click.argument("folder", required=False)
 @limit_option()
 @config_option
-def list_(folder: Path | None, limit: int | None, config: str | None) -> None:
-    """List the backups in a folder, the newest first.
+def list_(folder: str | None, limit: int | None, config: str | None) -> None:
+    """List the backups in a folder or bucket, the newest first.
 
     \b
     Example:
       deskhand backup list ~/backups
     """
-    into = _folder(load_service_settings(config, quiet=True), folder)
-    found = list_backups(into)
+    try:
+        place = _open_place(load_service_settings(config, quiet=True), folder)
+        found = list_backups(place)
+    except (DeskhandError, OSError) as error:
+        fail(str(error))
     if not found:
-        click.echo(f"There is no backup in {escape_control(str(into))}.")
+        click.echo(f"There is no backup in {escape_control(place.address)}.")
     for each in found[:limit]:
         click.echo(_describe(each))
 
 
 @backup.command()
-@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("file")
 @key_option
-def verify(file: Path, key: str) -> None:
+@config_option
+def verify(file: str, key: str, config: str | None) -> None:
     """Restore a backup into a temporary folder and compare everything; nothing here is changed.
 
     \b
@@ -134,10 +147,11 @@ def verify(file: Path, key: str) -> None:
     """
     try:
         with (
+            _fetched(load_service_settings(config, quiet=True), file) as (path, _),
             tempfile.TemporaryDirectory(
-                prefix="deskhand-verify-", dir=folder_with_room(file)
+                prefix="deskhand-verify-", dir=folder_with_room(path)
             ) as folder,
-            open_backup(file, key) as archive,
+            open_backup(path, key) as archive,
         ):
             listed = verify_archive(archive, Path(folder) / "home")
     except (DeskhandError, OSError) as error:
@@ -150,16 +164,17 @@ def verify(file: Path, key: str) -> None:
 
 
 @backup.command()
-@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("file")
 @click.option("--replace", is_flag=True, help="Move a home that is there aside, and keep it.")
 @key_option
 @config_option
-def restore(file: Path, replace: bool, key: str, config: str | None) -> None:
+def restore(file: str, replace: bool, key: str, config: str | None) -> None:
     """Restore a backup as the home.
 
     Stop Deskhand before. Turns that were going on when the backup was made are stopped, and
-    messages that were on their way are held back: nobody knows what became of them later. A home
-    that is there is moved aside with --replace.
+    messages that were on their way are held back: nobody knows what became of them later.
+    Conversations that were erased after the backup are erased again. A home that is there is moved
+    aside with --replace.
 
     \b
     Examples:
@@ -169,9 +184,15 @@ def restore(file: Path, replace: bool, key: str, config: str | None) -> None:
     settings = load_service_settings(config, quiet=True)
     held = _hold_locks(settings)
     try:
-        done = restore_backup(
-            settings, file, now=SystemClock().now(), identity=key, replace=replace
-        )
+        with _fetched(settings, file) as (path, erased):
+            done = restore_backup(
+                settings,
+                path,
+                now=SystemClock().now(),
+                identity=key,
+                replace=replace,
+                erased=erased,
+            )
     except (DeskhandError, OSError) as error:
         fail(f"nothing was restored: {error}")
     finally:
@@ -185,6 +206,8 @@ def restore(file: Path, replace: bool, key: str, config: str | None) -> None:
         click.echo(f"Stopped: turns of {done.stopped} conversations. Ask again where you need to.")
     if done.held_back:
         click.echo(f"Held back: {done.held_back} messages. See them: deskhand failed")
+    if done.erased:
+        click.echo(f"Erased again: {done.erased} conversations, erased after this backup was made.")
     if done.listed.database == "postgresql":
         click.echo(
             "The database is a SQLite file now. To put it on a server again: deskhand store move "
@@ -201,14 +224,34 @@ def restore(file: Path, replace: bool, key: str, config: str | None) -> None:
         )
 
 
-def _folder(settings: Settings, given: Path | None) -> Path:
+def _open_place(settings: Settings, given: str | None) -> BackupPlace:
     """Where backups lie. Ends the command where nobody says it."""
-    named = given or (
-        Path(settings.config.backup.folder) if settings.config.backup.folder else None
-    )
-    if named is None:
+    named = given or settings.config.backup.folder
+    if not named:
         fail("name a folder, or set one: deskhand config set backup.folder FOLDER", USAGE)
-    return named.expanduser().absolute()
+    return open_place(settings, named)
+
+
+@contextmanager
+def _fetched(settings: Settings, address: str) -> Iterator[tuple[Path, Erased]]:
+    """A backup as a file on this machine, and what was erased since. Ends the command where there
+    is no such file."""
+    where, name = split_address(address)
+    place = open_place(settings, where)
+    erased = read_erased(place)
+    if not address.startswith(S3_SCHEME):
+        path = Path(where) / name
+        if not path.is_file():
+            fail(f"there is no file {address!r}", USAGE)
+        yield path, erased
+        return
+    with tempfile.TemporaryDirectory(prefix="deskhand-fetch-") as folder:
+        path = Path(folder) / name
+        try:
+            place.fetch(name, path)
+        except FileNotFoundError:
+            fail(f"there is no backup {address!r}; list them: deskhand backup list {where}", USAGE)
+        yield path, erased
 
 
 def _hold_locks(settings: Settings) -> list[int]:
@@ -231,7 +274,7 @@ def _hold_locks(settings: Settings) -> list[int]:
 def _describe(each: BackupFile) -> str:
     at = datetime.fromtimestamp(each.at).astimezone()
     secret = "  encrypted" if each.is_encrypted else ""
-    name = escape_control(each.path.name)
+    name = escape_control(each.name)
     return f"{at:%Y-%m-%d %H:%M}  {format_size(each.size):>9}  {name}{secret}"
 
 

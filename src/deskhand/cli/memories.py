@@ -32,7 +32,7 @@ from ..memory.queries import (
 from ..memory.recall import Memory, Only
 from ..memory.rendering import describe_owner, explain_fact
 from ..store.sql_store import SqlStore
-from ..supervision.backup import describe_what_keeps
+from ..supervision.erased_index import describe_backups
 from ..types.errors import ConfigError, ModelError
 from .encoded import to_json
 from .plain import escape_control
@@ -445,7 +445,7 @@ def forget(number: int, erase: bool, config: str | None) -> None:
     if fact is None:
         _fail_unknown(number)
     click.echo(f"#{number} is {'erased' if erase else 'forgotten'}: {escape_control(fact.text)}")
-    if erase and (kept := describe_what_keeps(settings)):
+    if erase and (kept := describe_backups(settings, {})):
         click.echo(kept)
 
 

@@ -21,6 +21,7 @@ LOCKED_KEYS = (
         "web.*",
         "plugins",
         "store",
+        "backup.*",
         "env_file",
         "skills_folder",
         "compat",

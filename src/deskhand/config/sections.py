@@ -41,9 +41,10 @@ class HeartbeatConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class BackupConfig(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Backups that are made by themselves. `folder` is where; '' makes none. `schedule` is when, in
-    words as jobs have them or as cron does. So many as `keep` says are kept; 0 keeps all. With
-    `recipient`, the public key of age, only whoever has the other key can read them."""
+    """Backups that are made by themselves. `folder` is where, a folder or s3://; '' makes none.
+    `schedule` is when, in words as jobs have them or as cron does. So many as `keep` says are kept;
+    0 keeps all. With `recipient`, the public key of age, only whoever has the other key can read
+    them."""
 
     folder: str = ""
     schedule: str = "0 3 * * *"

@@ -32,7 +32,7 @@ class Listener(Protocol):
 
 
 class EventPublisher:
-    """Implements `agent.seams.Publisher`. There is one list of listeners, which they join."""
+    """Implements `agent.protocols.Publisher`. There is one list of listeners, which they join."""
 
     def __init__(
         self,

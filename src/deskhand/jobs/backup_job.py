@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import anyio
 
 from ..assembly.host import Host
 from ..config.config import Settings
-from ..supervision.backup import make_backup, prune_backups
-from ..types.errors import JobInvalid
+from ..supervision.backup import make_backup
+from ..supervision.backup_places import open_place, prune_backups
+from ..types.errors import DeskhandError, JobInvalid
 from ..types.jobs import Job
 from ..types.schedules import parse_schedule
 from ..types.sizes import format_size
@@ -60,12 +60,12 @@ class BackupJob:
 def _back_up(settings: Settings, now: float) -> str:
     """Make a backup, and delete what is too much. Returns what was done."""
     config = settings.config.backup
-    folder = Path(config.folder).expanduser()
-    made, listed = make_backup(settings, folder, now=now, recipient=config.recipient)
+    place = open_place(settings, config.folder)
+    made, listed = make_backup(settings, place, now=now, recipient=config.recipient)
     try:
-        gone = prune_backups(made, config.keep)
+        gone = prune_backups(place, made, config.keep)
         rest = f"; {len(gone)} older ones were deleted" if gone else ""
-    except OSError as error:
+    except (DeskhandError, OSError) as error:
         rest = f"; an older one could not be deleted: {error}"
     rest += "".join(f"; not in it: {each}" for each in listed.left_out[:3])
-    return f"{made.path}: {format_size(made.size)}, {listed.events:,} events, verified{rest}"
+    return f"{made.address}: {format_size(made.size)}, {listed.events:,} events, verified{rest}"

@@ -36,6 +36,7 @@ from ..store.queries import (
     last_event_number,
     standing_grants,
 )
+from ..supervision.erased_index import collect_erased, describe_backups
 from ..supervision.queries import owed_messages
 from ..tools.approved import bound_from_rows
 from ..tools.base import ToolScope
@@ -89,6 +90,7 @@ LMSTUDIO = "lmstudio"
 OPENROUTER = "openrouter"
 UNDONE_TEXT = "Restored."
 NOT_UNDONE_TEXT = "Not undone: a later change is in the way that you may not read."
+TELL_BACKUPS_S = 5.0
 NO_KEY = "there is no key for its provider yet: deskhand setup"
 
 
@@ -375,7 +377,18 @@ class RunningAdmin:
         n = await last_event_number(app.store, session)
         for recorded in await app.store.events(session, n - 1):
             app.feed.publish(session, recorded)
+        await self._tell_backups()
         return ErasedView(gone.events, gone.memories, gone.kept)
+
+    async def _tell_backups(self) -> None:
+        """A bucket that does not answer is told with the next backup."""
+        settings = self._app.settings
+        if settings.config.backup.folder:
+            erased = await collect_erased(self._app.store)
+            with anyio.move_on_after(TELL_BACKUPS_S):
+                await anyio.to_thread.run_sync(
+                    describe_backups, settings, erased, abandon_on_cancel=True
+                )
 
     async def grants(self, principal: Principal) -> list[GrantView]:
         found = await standing_grants(self._app.store, principal)

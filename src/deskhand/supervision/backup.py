@@ -12,7 +12,6 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -32,7 +31,6 @@ from ..store.schema import connect, copy_database
 from ..store.sqlite import SqliteStore
 from ..tools.queries import list_file_labels, set_label
 from ..types.errors import ConfigError, DeskhandError, StoreError
-from ..types.folders import make_private_folder
 from ..types.labels import join_labels
 from .backup_archive import (
     FORMAT,
@@ -43,14 +41,12 @@ from .backup_archive import (
     extract_archive,
     iter_folder,
 )
+from .backup_places import BackupFile, BackupPlace, backup_stem, home_id
+from .erased_index import Erased, collect_erased, tell_backups
 from .lock import Holder, acquire_lock, read_holder
 
 SUFFIX = ".tar.gz"
 SECRET_SUFFIX = f"{SUFFIX}.age"
-_NAME = re.compile(
-    r"deskhand-(?P<home>[0-9a-f]{6})-(?P<at>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d)(-\d+)?\.tar\.gz(\.age)?"
-)
-TIME_IN_NAME = "%Y-%m-%dT%H-%M-%S"
 WORK = "backup"
 """How the folder in `state` begins in which a backup is made and tried."""
 KEPT_STATE = ("secrets.json", "blobs", "history", "commands-trust.pem")
@@ -68,74 +64,42 @@ NO_AGE = "encryption needs the extra `backup`: pip install 'deskhand[backup]'"
 Progress = Callable[[str], None]
 
 
-class BackupFile(msgspec.Struct, frozen=True):
-    """A backup. `home` tells homes apart; `at` is when it was begun, in seconds since the epoch."""
-
-    path: Path
-    home: str
-    at: float
-    size: int
-
-    @property
-    def is_encrypted(self) -> bool:
-        return self.path.name.endswith(".age")
-
-
 def make_backup(
     settings: Settings,
-    folder: Path,
+    place: BackupPlace,
     *,
     now: float,
     recipient: str = "",
     progress: Progress = lambda text: None,
 ) -> tuple[BackupFile, BackupList]:
-    """Make a backup in this folder, and verify it. With `recipient`, the public key of age, only
-    whoever has the other key can read it.
+    """Make a backup, verify it, and store it in this place. With `recipient`, the public key of
+    age, only whoever has the other key can read it.
 
     Everything that was acknowledged before it began is in it. It blocks, and must not be called
     from an event loop. Raises DeskhandError, OSError: then nothing is left behind.
     """
     encrypt = _encryptor(recipient) if recipient else None
     home = settings.home
-    folder = folder.absolute()
-    _check_folder(home, folder)
-    make_private_folder(folder)
+    place.check(home, encrypted=encrypt is not None)
     home.make_folder(home.state)
     with _only_one(home, now), _work_folder(home) as work:
         archive = work / f"{WORK}{SUFFIX}"
         progress("copying the database")
-        listed = _write(settings, archive, work, folder, now=now, progress=progress)
+        listed, erased = _write(settings, archive, work, place, now=now, progress=progress)
         progress("verifying")
-        digest = _digest_of(archive)
         with archive.open("rb") as file:
             verify_archive(file, work / "verify")
-        part = folder / f".deskhand-{home_id(home)}.part"
-        part.unlink(missing_ok=True)
-        try:
-            os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # keys are in it
-            if encrypt is not None:
-                progress("encrypting")
-                encrypt(archive, part)
-            else:
-                shutil.copyfile(archive, part)
-                if _digest_of(part) != digest:
-                    raise BackupBroken(f"{part} is not what was written; is the disk well?")
-            flush(part)
-            path = _publish(part, home, now, SECRET_SUFFIX if encrypt else SUFFIX)
-        finally:
-            part.unlink(missing_ok=True)
-    return BackupFile(path, home_id(home), now, path.stat().st_size), listed
-
-
-def _check_folder(home: Home, folder: Path) -> None:
-    """Raises ConfigError for a folder where agents could read it, or that the home consists of."""
-    root = home.root.resolve()
-    real = folder.resolve()
-    if not real.is_relative_to(root):
-        return
-    first = real.relative_to(root).parts[:1]
-    if not first or first[0] in (home.state.name, "agents", "shared", "jobs", "skills", "prompts"):
-        raise ConfigError(f"{str(folder)!r} belongs to the home itself; name another folder")
+        suffix = SUFFIX
+        if encrypt is not None:
+            progress("encrypting")
+            suffix = SECRET_SUFFIX
+            encrypt(archive, work / f"{WORK}{suffix}")
+        progress("storing")
+        sealed = work / f"{WORK}{suffix}"
+        name = place.add(sealed, backup_stem(home, now), suffix)
+        size = sealed.stat().st_size
+        tell_backups(place, home, erased)
+    return BackupFile(place.address, name, home_id(home), now, size), listed
 
 
 @contextmanager
@@ -168,11 +132,11 @@ def _write(
     settings: Settings,
     archive: Path,
     work: Path,
-    folder: Path,
+    place: BackupPlace,
     *,
     now: float,
     progress: Progress,
-) -> BackupList:
+) -> tuple[BackupList, Erased]:
     home = settings.home
     writer = ArchiveWriter(archive, work)
     listed: BackupList | None = None
@@ -185,12 +149,13 @@ def _write(
         copy.chmod(0o600)
         progress("copying files")
         roots = {os.path.realpath(home.root): ""}
-        for found in _list_files(settings, folder, writer.unreadable):
+        for found in _list_files(settings, place, writer.unreadable):
             writer.add(found)
             if found.follow and found.path.is_symlink():
                 roots[os.path.realpath(found.path)] = found.inner
         anyio.run(_join_labels, settings, copy)
         events, heads = look_at_log(copy)
+        erased = anyio.run(_collect_erased, copy)
         writer.add(
             FolderEntry(
                 f"state/{copy.name}", copy, "file", os.path.realpath(copy.parent), follow=True
@@ -209,16 +174,19 @@ def _write(
         )
     finally:
         writer.close(listed)
-    return listed
+    return listed, erased
 
 
-def _list_files(settings: Settings, folder: Path, unreadable: list[str]) -> Iterator[FolderEntry]:
+def _list_files(
+    settings: Settings, place: BackupPlace, unreadable: list[str]
+) -> Iterator[FolderEntry]:
     """What of the home is in a backup: all but logs, what the process that runs has in `state`,
     models that can be had again, and backups."""
     home = settings.home
     root = home.root.resolve()
     state = f"{home.state.name}/"
-    others = [home.logs.name, *(_inside(root, each) for each in (folder, settings.cache_folder))]
+    elsewhere = (Path(place.address), settings.cache_folder)
+    others = [home.logs.name, *(_inside(root, each) for each in elsewhere)]
     left = tuple(f"{each}/" for each in others if each)
     for found in iter_folder(home.root, SKIPPED, _is_own_link, unreadable):
         kept = found.inner.removeprefix(state).split("/")[0]
@@ -304,6 +272,14 @@ def _copy_sqlite(database: Path, target: Path) -> None:
     copy_database(database, target)
 
 
+async def _collect_erased(database: Path) -> Erased:
+    store = SqliteStore(database, load_statements())
+    try:
+        return await collect_erased(store)
+    finally:
+        await store.close()
+
+
 async def _join_labels(settings: Settings, copy: Path) -> None:
     """Files were copied after the database: what came from outside meanwhile must not lose its
     label, nor what was made anew. Raises StoreError."""
@@ -385,79 +361,3 @@ def _encryptor(recipient: str) -> Callable[[Path, Path], None]:
         pyrage.encrypt_file(str(source), str(target), [key])
 
     return encrypt
-
-
-def list_backups(folder: Path) -> list[BackupFile]:
-    """The backups in a folder, the newest first."""
-    found = []
-    for path in folder.iterdir() if folder.is_dir() else ():
-        if (match := _NAME.fullmatch(path.name)) and path.is_file():
-            at = datetime.strptime(match["at"], TIME_IN_NAME).replace(tzinfo=UTC).timestamp()
-            found.append(BackupFile(path, match["home"], at, path.stat().st_size))
-    return sorted(found, key=lambda each: (each.at, each.path.name), reverse=True)
-
-
-def prune_backups(made: BackupFile, keep: int) -> list[BackupFile]:
-    """Delete all but so many of the newest backups of the home of which this one was just made,
-    never this one, and none from a time to come; 0 keeps all. Returns those that were deleted.
-    Raises OSError."""
-    own = [
-        each
-        for each in list_backups(made.path.parent)
-        if each.home == made.home and each.at <= made.at and each.path != made.path
-    ]
-    gone = own[keep - 1 :] if keep else []
-    for each in gone:
-        each.path.unlink()
-    return gone
-
-
-def describe_what_keeps(settings: Settings) -> str:
-    """A sentence on the backups that still hold what was erased; '' where there are none."""
-    folder = settings.config.backup.folder
-    found = list_backups(Path(folder).expanduser()) if folder else []
-    if not found:
-        return ""
-    hold = "backup holds" if len(found) == 1 else "backups hold"
-    return f"{len(found)} {hold} it until deleted: deskhand backup list"
-
-
-def home_id(home: Home) -> str:
-    """What tells the backups of this home from those of others."""
-    return sha256(os.fsencode(home.root.resolve())).hexdigest()[:6]
-
-
-def _publish(part: Path, home: Home, now: float, suffix: str) -> Path:
-    """Give a backup its name; nothing that is there is replaced."""
-    at = datetime.fromtimestamp(now, UTC).strftime(TIME_IN_NAME)
-    stem = f"deskhand-{home_id(home)}-{at}"
-    for number in range(1, 1000):
-        path = part.with_name(f"{stem}{'' if number == 1 else f'-{number}'}{suffix}")
-        if path.exists():
-            continue
-        try:
-            os.link(part, path)
-        except FileExistsError:
-            continue
-        except OSError:  # a disk without hard links
-            part.rename(path)
-        flush(path.parent)
-        return path
-    raise BackupBroken(f"there are a thousand backups of {at} already")
-
-
-def _digest_of(path: Path) -> str:
-    with path.open("rb") as file:
-        digest = sha256()
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
-
-
-def flush(path: Path) -> None:
-    """See to it that it is on disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

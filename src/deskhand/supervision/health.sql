@@ -27,3 +27,11 @@ UPDATE effect SET folder = ?2 || substr(folder, length(?1) + 1) WHERE folder = ?
 
 -- paths_move_written --
 UPDATE written SET folder = ?2 || substr(folder, length(?1) + 1) WHERE folder = ?1 OR (folder > ?1 || '/' AND folder < ?1 || '0')
+
+-- erased_sessions: which were erased, when, and the hash of the first event, which nobody can guess --
+SELECT e.session, max(e.at), f.hash FROM event AS e
+JOIN event AS f ON f.session = e.session AND f.n = 1
+WHERE e.kind = 'erased' GROUP BY e.session, f.hash
+
+-- first_hashes: the hash of the first event of each session --
+SELECT session, hash FROM event WHERE n = 1

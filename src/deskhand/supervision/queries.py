@@ -54,3 +54,22 @@ def move_paths(old: str, new: str) -> tuple[Change, ...]:
     """What is known of the files beneath a folder is known by its new path."""
     names = ("paths_move_labels", "paths_move_approved", "paths_move_effects", "paths_move_written")
     return tuple(Change(name, (old, new)) for name in names)
+
+
+class ErasedSession(msgspec.Struct, frozen=True):
+    """A session that was erased, when, and the hash of its first event."""
+
+    session: str
+    at: float
+    first_hash: bytes
+
+
+async def erased_sessions(store: Store) -> list[ErasedSession]:
+    """All sessions of which something was erased."""
+    rows = await store.query("erased_sessions", ())
+    return [ErasedSession(str(name), float(at), bytes(first)) for name, at, first in rows]
+
+
+async def first_hashes(store: Store) -> dict[str, bytes]:
+    """The hash of the first event of each session."""
+    return {str(name): bytes(first) for name, first in await store.query("first_hashes", ())}

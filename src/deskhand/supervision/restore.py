@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO
 
 import anyio
@@ -26,8 +27,10 @@ from ..store.sqlite import SqliteStore
 from ..types.errors import ConfigError, DeskhandError
 from ..types.identity import SYSTEM, Address, Command, Inbound
 from ..types.turn import STOP_TURN_ONLY
-from .backup import ASIDE, NO_AGE, TIME_IN_NAME, extract_verified, flush
+from .backup import ASIDE, NO_AGE, extract_verified
 from .backup_archive import BackupBroken, BackupList
+from .backup_places import TIME_IN_NAME, flush
+from .erased_index import Erased, erase_again
 from .queries import (
     end_job_runs,
     forget_restart_notes,
@@ -45,19 +48,28 @@ _AT_FDCWD = -100
 
 class Restored(msgspec.Struct, frozen=True):
     """What was restored. `aside` is where the home that was there lies now; `stopped` conversations
-    were in the middle of a turn, `held_back` messages on their way."""
+    were in the middle of a turn, `held_back` messages on their way; `erased` conversations were
+    erased after the backup, and are erased again."""
 
     listed: BackupList
     aside: Path | None = None
     stopped: int = 0
     held_back: int = 0
+    erased: int = 0
 
 
 def restore_backup(
-    settings: Settings, path: Path, *, now: float, identity: str = "", replace: bool = False
+    settings: Settings,
+    path: Path,
+    *,
+    now: float,
+    identity: str = "",
+    replace: bool = False,
+    erased: Erased = MappingProxyType({}),
 ) -> Restored:
     """Put the home of a backup in the place of this one. With `replace` a home that is there is
-    moved aside first, and kept. Nothing may run there.
+    moved aside first, and kept. Nothing may run there. Of `erased`, what was erased after the
+    backup is erased in it too.
 
     Turns and runs of jobs that were going on are stopped, and messages that were on their way are
     held back, since what became of them after the backup is not known. Raises DeskhandError,
@@ -76,6 +88,7 @@ def restore_backup(
         with open_backup(path, identity) as file:
             listed = extract_verified(file, fresh)
         stopped, held_back = quieten(Home(fresh), listed, home, now)
+        gone = anyio.run(_erase_again, Home(fresh), erased, listed.at, now)
         _forget_store(Home(fresh), settings.home.config.name)
         stamp = datetime.fromtimestamp(now, UTC).strftime(TIME_IN_NAME)
         aside = _swap_inside(home, fresh, stamp) if inside else _swap(home, fresh, stamp)
@@ -83,7 +96,7 @@ def restore_backup(
         shutil.rmtree(fresh, ignore_errors=True)
     with suppress(OSError):  # it is restored, whatever the disk says of its folder
         flush(home.parent)
-    return Restored(listed, aside, stopped, held_back)
+    return Restored(listed, aside, stopped, held_back, gone)
 
 
 def _swap(home: Path, fresh: Path, stamp: str) -> Path | None:
@@ -179,6 +192,14 @@ async def _quieten(home: Home, now: float, moved: Mapping[str, str]) -> tuple[in
             )
             await store.accept(inbound, SYSTEM, each.session)
         return len(sessions), waiting
+    finally:
+        await store.close()
+
+
+async def _erase_again(home: Home, erased: Erased, since: float, now: float) -> int:
+    store = SqliteStore(home.database, load_statements())
+    try:
+        return await erase_again(store, erased, since, now)
     finally:
         await store.close()
 

@@ -21,7 +21,8 @@ from ..config.config import Settings, environment_of
 from ..config.home import Home
 from ..store.schema import read_schema_version
 from ..types.errors import DeskhandError
-from .backup import extract_verified, home_id, make_backup
+from .backup import extract_verified, make_backup
+from .backup_places import FolderPlace, home_id
 from .lock import read_holder
 from .restore import folder_with_room, open_backup, quieten
 from .start_log import read_last_start
@@ -111,7 +112,7 @@ def try_out(
         progress("Installing it beside the one that runs")
         _install(place)
         progress("Copying the home")
-        archive, _ = make_backup(settings, work / "backup", now=now)
+        archive, _ = make_backup(settings, FolderPlace(work / "backup"), now=now)
         copy = work / "home"
         copy.mkdir(mode=0o700)
         with open_backup(archive.path) as file:

@@ -49,7 +49,7 @@ def allow(case: Case) -> Decision:
 
 
 class RuleJudge:
-    """An `agent.seams.Judge` that asks a function."""
+    """An `agent.protocols.Judge` that asks a function."""
 
     def __init__(self, decide: Callable[[Case], Decision]) -> None:
         self._decide = decide
@@ -59,7 +59,7 @@ class RuleJudge:
 
 
 class ShortContext:
-    """An `agent.seams.ContextSource` with two blocks, and without a memory."""
+    """An `agent.protocols.ContextSource` with two blocks, and without a memory."""
 
     def blocks(self, state: State) -> tuple[str, ...]:
         return "You help.", f"On {state.turn.address.channel}." if state.turn else ""
@@ -72,7 +72,7 @@ class ShortContext:
 
 
 class OneModel:
-    """`agent.seams.ModelSource` with one model, whatever it is called. The first try is made at
+    """`agent.protocols.ModelSource` with one model, whatever it is called. The first try is made at
     once, and no second."""
 
     def __init__(self, model: Model) -> None:
@@ -88,7 +88,7 @@ class OneModel:
 
 
 class OneFolder:
-    """An `agent.seams.ScopeSource` of one folder."""
+    """An `agent.protocols.ScopeSource` of one folder."""
 
     def __init__(self, scopes: ToolScopes, folder: Path) -> None:
         self._scopes = scopes
@@ -99,7 +99,7 @@ class OneFolder:
 
 
 class ShownItems:
-    """An `agent.seams.Publisher` that keeps everything in a list."""
+    """An `agent.protocols.Publisher` that keeps everything in a list."""
 
     def __init__(self, items: list[Recorded | Progress]) -> None:
         self._items = items

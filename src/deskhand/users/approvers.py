@@ -13,7 +13,7 @@ from .owner_alerts import Alerts
 
 
 class UserApprovers:
-    """Implements `agent.seams.Approvers` with the users in the store."""
+    """Implements `agent.protocols.Approvers` with the users in the store."""
 
     def __init__(self, store: Store, people: People, alerts: Alerts) -> None:
         self._store = store

@@ -260,7 +260,7 @@ def _describe_outcome(folder: str, taken: UndoneEffect, lost: Sequence[str]) -> 
 
 
 class ReviewNotice:
-    """Implements `agent.seams.ClosingNotes`: says at the end of a turn which files there are to
+    """Implements `agent.protocols.ClosingNotes`: says at the end of a turn which files there are to
     review. `untold` are the sessions that have changed files and not said so."""
 
     def __init__(self, store: Store, untold: set[str], alerts: Alerts, clock: Clock) -> None:

@@ -72,7 +72,7 @@ export const KEYS = {
   "jobs.mqtt.username": ["", "The user name at the broker."],
   "jobs.mqtt.secret": ["mqtt", "The name of the secret with the password: deskhand secrets set mqtt."],
   "jobs.mqtt.tls": ["false", "Connect to the broker with TLS."],
-  "backup.folder": ["none", "Make backups in this folder by themselves."],
+  "backup.folder": ["none", "Make backups by themselves in this folder, or in a bucket (s3://BUCKET/FOLDER)."],
   "backup.schedule": ["0 3 * * *", "When, as jobs have it: cron, or words such as every 12h."],
   "backup.keep": ["7", "How many are kept; 0 keeps all."],
   "backup.recipient": ["none", "Encrypt them for this public key of age (age1…). Needs the extra [backup]."],
