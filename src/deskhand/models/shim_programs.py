@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
@@ -37,42 +38,17 @@ def prune_program(program: str, request: str) -> str:
         tree = parse_python(program, PROGRAM_CHARS)
     except SyntaxError:
         return program
+
+    gone = _other_kind_lines(tree, request) | _repeated_lines(tree)
     takes = _has_removals(tree)
-    gone = set[int]()
+    if not takes:
+        gone |= _unasked_file_lines(tree, request)
     for names in _PRUNED:
-        if takes and names[0] in _KEEPING:
-            continue
-        own = [
-            (each, name, call)
-            for each in tree.body
-            for name in names
-            if (call := _as_literal_call(each, name)) is not None
-        ]
-        strange = [each for each, name, call in own if _is_unasked(call, name, request)]
-        if "move" in names and len(strange) in (0, len(own)):
-            strange = [
-                each
-                for each, _, call in own
-                if not _is_of_kind(str(_constant_argument(call, 0)), request)
-            ]
-        if len(strange) < len(own) and not ("replace" in names and FREE_EDIT.search(request)):
-            gone |= {
-                n
-                for each in strange
-                for n in range(each.lineno, (each.end_lineno or each.lineno) + 1)
-            }
-    gone |= (set() if takes else _unasked_file_lines(tree, request)) | _other_kind_lines(
-        tree, request
-    )
-    seen = set[str]()
-    for each in tree.body:
-        said = ast.unparse(each)
-        if said in seen and any(
-            _as_literal_call(each, name) for names in _PRUNED for name in names
-        ):
-            gone |= set(range(each.lineno, (each.end_lineno or each.lineno) + 1))
-        seen.add(said)
-    return "\n".join(line for n, line in enumerate(program.splitlines(), 1) if n not in gone)
+        if not (takes and names[0] in _KEEPING):
+            gone |= _unasked_call_lines(tree, names, request)
+
+    lines = program.splitlines()
+    return "\n".join(line for number, line in enumerate(lines, 1) if number not in gone)
 
 
 _FOLDER = re.compile(r"""\bfiles\(\s*(['"][^'"]*['"])\s*,\s*['"]([^'"]+)['"]\s*\)""")
@@ -89,10 +65,12 @@ def _has_removals(tree: ast.Module) -> bool:
     them."""
     calls = [(_call_name(node), node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
     read = {_constant_argument(call, 0) for name, call in calls if name in _READERS}
-    return any(
-        name in _REMOVERS or (name in _WRITERS and _constant_argument(call, 0) in read)
-        for name, call in calls
-    )
+    for name, call in calls:
+        if name in _REMOVERS:
+            return True
+        if name in _WRITERS and _constant_argument(call, 0) in read:
+            return True
+    return False
 
 
 _READERS = frozenset({"read", "lines", "rows", "cells", "load_json"})
@@ -100,55 +78,105 @@ _REMOVERS = frozenset({"delete", "remove_lines", "remove_rows"})
 _KEEPING = frozenset({"append", "prepend", "copy", "move"})
 
 
+def _line_numbers(statements: Iterable[ast.stmt]) -> set[int]:
+    """The numbers of all lines of these statements."""
+    numbers = set[int]()
+    for each in statements:
+        numbers.update(range(each.lineno, (each.end_lineno or each.lineno) + 1))
+    return numbers
+
+
+def _unasked_call_lines(tree: ast.Module, names: tuple[str, ...], request: str) -> set[int]:
+    """The lines that call one of these functions and that nobody asked for, beside some that were
+    asked for."""
+    if "replace" in names and FREE_EDIT.search(request):
+        return set()
+
+    own = list[tuple[ast.stmt, ast.Call]]()
+    for statement in tree.body:
+        call = _as_literal_call(statement, names)
+        if call is not None:
+            own.append((statement, call))
+
+    strange = [statement for statement, call in own if _is_call_unasked(call, request)]
+    if "move" in names and len(strange) in (0, len(own)):
+        strange = [
+            statement
+            for statement, call in own
+            if not _is_of_kind(str(_constant_argument(call, 0)), request)
+        ]
+    return _line_numbers(strange) if len(strange) < len(own) else set()
+
+
 def _unasked_file_lines(tree: ast.Module, request: str) -> set[int]:
     """The lines that make a file which nobody asked for, beside one that the request names."""
     if _MORE.search(request):
         return set()
-    own = [
-        (each, call)
-        for each in tree.body
-        for name in _WRITERS
-        if (call := _as_call(each, name)) is not None
-    ]
-    own = [(each, call) for each, call in own if isinstance(_constant_argument(call, 0), str)]
-    strange = [
-        each
-        for each, call in own
-        if not is_file_mentioned(str(_constant_argument(call, 0)), request)
-    ]
-    if len(strange) == len(own):
-        return set()
-    return {n for each in strange for n in range(each.lineno, (each.end_lineno or each.lineno) + 1)}
+
+    asked = list[ast.stmt]()
+    strange = list[ast.stmt]()
+    for statement in tree.body:
+        path = _find_written_path(statement)
+        if path is None:
+            continue
+        if is_file_mentioned(path, request):
+            asked.append(statement)
+        else:
+            strange.append(statement)
+    return _line_numbers(strange) if asked else set()
+
+
+def _find_written_path(statement: ast.stmt) -> str | None:
+    """The file that a statement writes, where its name stands there."""
+    call = _as_call(statement, _WRITERS)
+    path = _constant_argument(call, 0) if call is not None else None
+    return path if isinstance(path, str) else None
 
 
 def _other_kind_lines(tree: ast.Module, request: str) -> set[int]:
     """The lines of loops over files of a kind that the request does not name, beside some that it
     names."""
-    loops = [
-        (each, str(_constant_argument(call, 0)))
-        for each in tree.body
-        if (call := _find_files_call(each)) is not None
-    ]
-    strange = [each for each, pattern in loops if not _is_of_kind(pattern, request)]
-    if len(strange) == len(loops):
-        return set()
-    return {n for each in strange for n in range(each.lineno, (each.end_lineno or each.lineno) + 1)}
+    asked = list[ast.stmt]()
+    strange = list[ast.stmt]()
+    for statement in tree.body:
+        pattern = _find_files_pattern(statement)
+        if pattern is None:
+            continue
+        if _is_of_kind(pattern, request):
+            asked.append(statement)
+        else:
+            strange.append(statement)
+    return _line_numbers(strange) if asked else set()
 
 
-def _find_files_call(statement: ast.stmt) -> ast.Call | None:
-    """The call of `files` with a pattern that a statement loops over."""
+def _find_files_pattern(statement: ast.stmt) -> str | None:
+    """The pattern of the files that a statement loops over, where it stands there."""
     call = statement.iter if isinstance(statement, ast.For) else None
-    found = (
-        isinstance(call, ast.Call)
-        and _call_name(call) == "files"
-        and isinstance(_constant_argument(call, 0), str)
-    )
-    return call if found and isinstance(call, ast.Call) else None
+    if not isinstance(call, ast.Call) or _call_name(call) != "files":
+        return None
+    pattern = _constant_argument(call, 0)
+    return pattern if isinstance(pattern, str) else None
+
+
+def _repeated_lines(tree: ast.Module) -> set[int]:
+    """The lines of calls that stand in the program a second time."""
+    names = {name for group in _PRUNED for name in group}
+    seen = set[str]()
+    repeated = list[ast.stmt]()
+    for statement in tree.body:
+        written = ast.unparse(statement)
+        if written in seen and _as_literal_call(statement, names):
+            repeated.append(statement)
+        seen.add(written)
+    return _line_numbers(repeated)
 
 
 _MORE = re.compile(
-    r"\b(new|own|other|another|separate|different|copy|backup|each|every|per|split|archive|both|files)\b",
-    re.I,
+    r"\b("
+    r"new|own|other|another|separate|different|copy|backup"
+    r"|each|every|per|split|archive|both|files"
+    r")\b",
+    re.IGNORECASE,
 )
 """Words with which a file may be meant that is not named."""
 
@@ -167,17 +195,16 @@ def _is_of_kind(path: str, request: str) -> bool:
     """Whether a file is of a kind that the request names, and in the folder that it names; where it
     names none, all are."""
     words = set(re.findall(r"\w+", request.lower()))
-    kinds = {
-        ending
-        for word, endings in _KINDS.items()
-        if words & {word, f"{word}s"}
-        for ending in endings
-    }
+    kinds = set[str]()
+    for word, endings in _KINDS.items():
+        if words & {word, f"{word}s"}:
+            kinds.update(endings)
+
     ending = path.rpartition(".")[2].lower()
+    if kinds and ending not in kinds:
+        return False
     folder = path.rpartition("/")[0].lower()
-    return (not kinds or ending in kinds) and (
-        not folder or folder.split("/")[0] in request.lower()
-    )
+    return not folder or folder.split("/")[0] in request.lower()
 
 
 _PICTURES = ("jpg", "jpeg", "png", "gif", "webp", "heic", "svg", "bmp")
@@ -199,7 +226,13 @@ _KINDS = {
 
 
 _PRUNED = (
-    *(("replace",), ("move",), ("rename",), ("copy",), ("delete",), ("append",), ("prepend",)),
+    ("replace",),
+    ("move",),
+    ("rename",),
+    ("copy",),
+    ("delete",),
+    ("append",),
+    ("prepend",),
     ("remind", "every", "remember"),
 )
 """Functions whose calls are weighed against each other."""
@@ -210,38 +243,47 @@ def _call_name(call: ast.Call) -> str:
     return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
-def _as_call(statement: ast.stmt, name: str) -> ast.Call | None:
-    """The call that a statement is, of this function."""
+def _as_call(statement: ast.stmt, names: Collection[str]) -> ast.Call | None:
+    """The call that a statement is, of one of these functions."""
     call = statement.value if isinstance(statement, ast.Expr) else None
-    return call if isinstance(call, ast.Call) and _call_name(call) == name else None
+    return call if isinstance(call, ast.Call) and _call_name(call) in names else None
 
 
-def _as_literal_call(statement: ast.stmt, name: str) -> ast.Call | None:
-    """The call that a statement is, of this function and with texts alone."""
-    call = _as_call(statement, name)
+def _as_literal_call(statement: ast.stmt, names: Collection[str]) -> ast.Call | None:
+    """The call that a statement is, of one of these functions and with texts alone."""
+    call = _as_call(statement, names)
     return call if call and all(isinstance(each, ast.Constant) for each in call.args) else None
 
 
 def is_say_call(statement: ast.stmt) -> bool:
     """Whether a statement only says something."""
-    return _as_call(statement, "say") is not None
+    return _as_call(statement, ("say",)) is not None
 
 
-def _is_unasked(call: ast.Call, name: str, request: str) -> bool:
+def _is_call_unasked(call: ast.Call, request: str) -> bool:
+    """Whether the texts of a call have nothing to do with the request."""
     texts = [str(each.value) for each in call.args if isinstance(each, ast.Constant)]
-    if name == "replace":
-        asked = set(split_words(request)) - STOP_WORDS
-        strange = len(texts) == 3 and not any(set(split_words(text)) & asked for text in texts[1:])
-        return strange or (
-            bool(texts)
-            and not is_file_mentioned(texts[0], request)
-            and not ALL_FILES.search(request)
-        )
-    if name in ("remind", "every", "remember"):
-        said = [word for text in texts[-1:] for word in split_words(text) if word not in STOP_WORDS]
-        return bool(said) and not any(word in split_words(request) for word in said)
-    path = texts[0].rpartition("/")[2].lower() if texts else ""
-    return path not in request.lower() and path.rpartition(".")[0] not in request.lower()
+    match _call_name(call):
+        case "replace":
+            return _is_replacement_unasked(texts, request)
+        case "remind" | "every" | "remember":
+            said = set(split_words(texts[-1] if texts else "")) - STOP_WORDS
+            return bool(said) and said.isdisjoint(split_words(request))
+        case _:
+            path = texts[0].rpartition("/")[2].lower() if texts else ""
+            stem = path.rpartition(".")[0]
+            return path not in request.lower() and stem not in request.lower()
+
+
+def _is_replacement_unasked(texts: Sequence[str], request: str) -> bool:
+    """Whether a replacement is of words that the request does not hold, or in a file that it does
+    not speak of. `texts` are the file, what stands there, and what is to stand there."""
+    asked = set(split_words(request)) - STOP_WORDS
+    if len(texts) == 3 and not any(set(split_words(text)) & asked for text in texts[1:]):
+        return True
+    if not texts or ALL_FILES.search(request):
+        return False
+    return not is_file_mentioned(texts[0], request)
 
 
 def _find_calls(program: str, name: str) -> list[ast.Call]:
@@ -250,19 +292,20 @@ def _find_calls(program: str, name: str) -> list[ast.Call]:
         tree = parse_python(program, PROGRAM_CHARS)
     except SyntaxError:
         return []
-    return [
-        node for node in ast.walk(tree) if isinstance(node, ast.Call) and _call_name(node) == name
-    ]
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return [call for call in calls if _call_name(call) == name]
 
 
 def find_invented_number(program: str, request: str) -> str:
     """A number that a program says and has not computed, nor found in the request; '' for none."""
     for say in _find_calls(program, "say"):
-        if all(isinstance(each, ast.Constant) for each in say.args):
-            text = " ".join(str(each.value) for each in say.args if isinstance(each, ast.Constant))
-            for number in re.findall(r"\d[\d.,]*", text):
-                if number.rstrip(".,") not in request:
-                    return str(number.rstrip(".,"))
+        texts = [str(each.value) for each in say.args if isinstance(each, ast.Constant)]
+        if len(texts) < len(say.args):
+            continue  # a part of it is computed
+        for number in re.findall(r"\d[\d.,]*", " ".join(texts)):
+            figure = str(number).rstrip(".,")
+            if figure not in request:
+                return figure
     return ""
 
 
@@ -271,12 +314,11 @@ def find_unasked_column(program: str, request: str) -> str:
     calls = _find_calls(program, "unique")
     given = [each for call in calls for each in call.args[1:2]]
     given += [each.value for call in calls for each in call.keywords if each.arg == "by"]
-    columns = [
-        each.value
-        for each in given
-        if isinstance(each, ast.Constant) and isinstance(each.value, str)
-    ]
-    return next((column for column in columns if not is_file_mentioned(column, request)), "")
+    for each in given:
+        column = each.value if isinstance(each, ast.Constant) else None
+        if isinstance(column, str) and not is_file_mentioned(column, request):
+            return column
+    return ""
 
 
 def find_sample_value(program: str, turn: ShimTurn) -> str:
@@ -286,13 +328,10 @@ def find_sample_value(program: str, turn: ShimTurn) -> str:
     rows = re.findall(r"\)\[0\] is [{\[](.*?)[}\]]", turn.did[0].result)
     values = {value for row in rows for value in re.findall(r"(?:: |^|, )'([^']{4,})'(?!:)", row)}
     strange = [value for value in values if value.lower() not in known]
-    texts = [
-        str(node.value)
-        for name in ("say", "write", "append")
-        for call in _find_calls(program, name)
-        for node in ast.walk(call)
-        if isinstance(node, ast.Constant)
-    ]
+    texts = list[str]()
+    for name in ("say", "write", "append"):
+        for call in _find_calls(program, name):
+            texts += [str(node.value) for node in ast.walk(call) if isinstance(node, ast.Constant)]
     return next((value for value in strange if any(value in text for text in texts)), "")
 
 
@@ -300,14 +339,15 @@ def find_compared_sample(program: str, turn: ShimTurn) -> str:
     """A value of the row that a listing shows, of a column with many, for which a program looks
     though nobody named it; '' for none."""
     listing = turn.did[0].result
-    known = " ".join([turn.request, *(text for _, text in turn.earlier)]).lower()
     kinds = set(re.findall(r"; ([^;{}]+?) is [^;{}]* or ", listing))
     rows = re.findall(r"\)\[0\] is {([^{}\n]*)}", listing)
     pairs = [pair for row in rows for pair in re.findall(r"'([^']+)': '([^']{3,})'", row)]
+
+    known = " ".join([turn.request, *(text for _, text in turn.earlier)]).lower()
     strange = {
         value for column, value in pairs if column not in kinds and value.lower() not in known
     }
-    return next((value for value in sorted(strange) if value in _compared_texts(program)), "")
+    return min(strange & _compared_texts(program), default="")
 
 
 def _compared_texts(program: str) -> set[str]:
@@ -316,17 +356,12 @@ def _compared_texts(program: str) -> set[str]:
         tree = parse_python(program, PROGRAM_CHARS)
     except SyntaxError:
         return set()
-    sides = [
-        side
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Compare)
-        for side in (node.left, *node.comparators)
-    ]
-    return {
-        side.value
-        for side in sides
-        if isinstance(side, ast.Constant) and isinstance(side.value, str)
-    }
+    sides = list[ast.expr]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            sides += [node.left, *node.comparators]
+    values = [side.value for side in sides if isinstance(side, ast.Constant)]
+    return {value for value in values if isinstance(value, str)}
 
 
 def strip_sample_values(tried: ProgramTry, turn: ShimTurn) -> str:
@@ -348,31 +383,33 @@ def is_plain(tried: ProgramTry, turn: ShimTurn) -> bool:
     """Whether a program needs no second one to be believed: it only calls our functions, with words
     of the request, or with a text that is made up for a new file. What it says beside is not looked
     at: see `done_words`."""
+    if is_by_example(turn.request) and "replace(" in tried.program:
+        return False
     try:
         statements = parse_python(tried.program, PROGRAM_CHARS).body
     except SyntaxError:
         return False
+
+    simple = [each for each in statements if isinstance(each, ast.Expr | ast.Assign)]
+    only_says = all(is_say_call(each) for each in statements)
+    if only_says or len(simple) < len(statements):
+        return False
+
     asked = turn.request.lower()
     known = f"{asked}\n{turn.did[0].result.lower()}" if turn.did else asked
-    plain = all(
-        _is_plain(each.value, asked, known)
-        for each in statements
-        if isinstance(each, ast.Expr | ast.Assign)
-    )
-    whole = all(isinstance(each, ast.Expr | ast.Assign) for each in statements)
-    acts = any(not is_say_call(each) for each in statements)
-    if is_by_example(turn.request) and "replace(" in tried.program:
+    if not all(_is_plain(each.value, asked, known) for each in simple):
         return False
-    new = any(change.kind == "new" for change in tried.rehearsed.changes)
-    return whole and plain and acts and (new or "write" not in tried.program)
+    makes_file = any(change.kind == "new" for change in tried.rehearsed.changes)
+    return makes_file or "write" not in tried.program
 
 
 _BY_EXAMPLE = re.compile(
-    (
-        r"\b(formats?|styles?|such as|written (as|like)|like (this|\d+)|e\.g|for "
-        r"example|(every|each|all)( the)? \w+)\b"
-    ),
-    re.I,
+    r"\b("
+    r"formats?|styles?|such as|written (as|like)|like (this|\d+)"
+    r"|e\.g|for example"
+    r"|(every|each|all)( the)? \w+"
+    r")\b",
+    re.IGNORECASE,
 )
 """What is asked for stands in the request as an example of more."""
 
@@ -382,27 +419,29 @@ def _is_plain(value: ast.expr, asked: str, known: str) -> bool:
     if not isinstance(value, ast.Call):
         return False
     name = _call_name(value)
-    given = [_text_of(each) for each in value.args]
     if name == "say":
         return True
-    if name not in _PLAIN or None in given or value.keywords:
+    given = [_text_of(each) for each in value.args]
+    texts = [text for text in given if text is not None]
+    if name not in _PLAIN or len(texts) < len(given) or value.keywords:
         return False
     if name == "run":
-        return all(
-            word in known or word in _RUNNERS for text in given for word in split_words(str(text))
-        )
-    paths = given[: _PATHS.get(name, 1)]
-    texts = given[_PATHS.get(name, 1) :]
-    return all(_is_asked(str(path), asked) for path in paths) and (
-        name == "write" or all(_has_words_of(str(text), asked) for text in texts)
-    )
+        words = [word for text in texts for word in split_words(text)]
+        return all(word in known or word in _RUNNERS for word in words)
+
+    paths = _PATHS.get(name, 1)
+    if not all(_is_asked(path, asked) for path in texts[:paths]):
+        return False
+    return name == "write" or all(_has_words_of(text, asked) for text in texts[paths:])
 
 
 def _text_of(given: ast.expr) -> str | None:
     """The text that is given, or the lines of a list; None for what is worked out."""
     if isinstance(given, ast.Constant):
         return str(given.value)
-    lines = [_text_of(each) for each in given.elts] if isinstance(given, ast.List) else [None]
+    if not isinstance(given, ast.List):
+        return None
+    lines = [_text_of(each) for each in given.elts]
     return None if None in lines else "\n".join(map(str, lines))
 
 
@@ -439,11 +478,8 @@ def _has_words_of(text: str, asked: str) -> bool:
 
 def has_computed_output(program: str) -> bool:
     """Whether what a program says holds something that it has computed."""
-    return any(
-        not isinstance(each, ast.Constant)
-        for say in _find_calls(program, "say")
-        for each in say.args
-    )
+    given = [each for say in _find_calls(program, "say") for each in say.args]
+    return any(not isinstance(each, ast.Constant) for each in given)
 
 
 def is_repeating(written: str) -> bool:
