@@ -33,38 +33,32 @@ from .shim_words import CLAIMED_DEED
 
 def find_unmeant_loss(came: Rehearsed, request: str) -> str:
     """What a program would lose that the request does not speak of; '' for nothing."""
-    return next(
-        (
-            each.loses
-            for each in came.changes
-            if each.loses and not is_loss_requested(each, request)
-        ),
-        "",
-    )
+    for each in came.changes:
+        if each.loses and not is_loss_requested(each, request):
+            return each.loses
+    return ""
 
 
 def find_program_problem(tried: ProgramTry, turn: ShimTurn, *, wants: bool, assist: bool) -> str:
     """What is wrong with a program, for who writes the next one; '' where it may be done."""
     came = tried.rehearsed
-    if not assist and (word := find_borrowed_word(tried.program, turn.request, turn.did[0].result)):
-        return f"{word!r} is only in an example; use the names and texts of the request"
+    if not assist:
+        word = find_borrowed_word(tried.program, turn.request, turn.did[0].result)
+        if word:
+            return f"{word!r} is only in an example; use the names and texts of the request"
     if came.failed or came.stopped:
         return (came.failed or came.stopped).rstrip(".")
     if came.needs is not None:
         return "it waits for an answer"
+
     changed = bool(came.changes or came.calls)
     if changed and not (wants or assist):
         return "it changes files, and the request only asks; only say the answer"
-    if changed and (unmeant_by := _find_unasked_change(tried, turn)):
-        return unmeant_by
-    told_to = turn.did[0].move.arguments.get("purpose") == "change" or CHANGE_VERB.search(
-        turn.request
-    )
-    must = wants and bool(
-        FREE_EDIT.search(turn.request) or (told_to and not QUESTION.search(turn.request))
-    )
-    if not changed and not came.ran and not assist and (must or CLAIMED_DEED.search(came.said)):
+    if changed and (unasked := _find_unasked_change(tried, turn)):
+        return unasked
+    if not (changed or came.ran or assist) and _was_to_change(came, turn, wants=wants):
         return "it changes nothing"
+
     if re.search(r"\bnan\b", came.said):
         return "a value is empty; leave those rows out"
     if not changed and not came.said:
@@ -72,6 +66,20 @@ def find_program_problem(tried: ProgramTry, turn: ShimTurn, *, wants: bool, assi
     if not changed and (claim := find_invented_number(tried.program, turn.request)):
         return f"the number {claim} is not computed; compute it from the files"
     return "" if assist else _find_mistake(tried, turn)
+
+
+def _was_to_change(came: Rehearsed, turn: ShimTurn, *, wants: bool) -> bool:
+    """Whether a program that changed nothing had to change something, or says that it did."""
+    if CLAIMED_DEED.search(came.said):
+        return True
+    if not wants:
+        return False
+    if FREE_EDIT.search(turn.request):
+        return True
+    if QUESTION.search(turn.request):
+        return False
+    is_sorted_so = turn.did[0].move.arguments.get("purpose") == "change"
+    return is_sorted_so or CHANGE_VERB.search(turn.request) is not None
 
 
 def _find_mistake(tried: ProgramTry, turn: ShimTurn) -> str:
@@ -83,21 +91,25 @@ def _find_mistake(tried: ProgramTry, turn: ShimTurn) -> str:
         return f"{sample!r} is only the first row; look for what the request names"
     if cut := _find_cut_line(came):
         return f"{cut!r} is only a piece; split the lines at another place"
-    if (told_apart := _find_case_duplicates(came)) and CASELESS.search(turn.request):
-        return f"{told_apart} are the same, and stand there twice; compare them with .lower()"
+    if CASELESS.search(turn.request) and (doubles := _find_case_duplicates(came)):
+        return f"{doubles} are the same, and stand there twice; compare them with .lower()"
     return ""
 
 
 def _find_cut_line(came: Rehearsed) -> str:
     """A line of a new list whose bracket has no end, as most of them; '' for none."""
     for each in came.changes:
-        lines = _added_lines(each) if each.kind == "new" and not each.path.endswith(".py") else []
-        pieces = [
-            line for line in lines if any(line.count(a) != line.count(b) for a, b in ("[]", "()"))
-        ]
+        if each.kind != "new" or each.path.endswith(".py"):
+            continue
+        lines = _added_lines(each)
+        pieces = [line for line in lines if _has_open_bracket(line)]
         if 2 * len(pieces) > len(lines):
             return pieces[0]
     return ""
+
+
+def _has_open_bracket(line: str) -> bool:
+    return line.count("[") != line.count("]") or line.count("(") != line.count(")")
 
 
 def _added_lines(change: FileChange) -> list[str]:
@@ -109,17 +121,24 @@ def _find_case_duplicates(came: Rehearsed) -> str:
     """Two lines that a program leaves, or says, which begin alike but for their capital letters; ''
     for none."""
     lines = [line for each in came.changes for line in _added_lines(each)]
-    begins = dict.fromkeys(
-        re.split(r"[,;:\t]", line)[0].strip() for line in (*lines, *came.said.splitlines())
-    )
-    same = [[other for other in begins if other.lower() == each.lower()] for each in begins]
-    return next((" and ".join(map(repr, each)) for each in same if len(each) > 1), "")
+    lines += came.said.splitlines()
+
+    begins = dict.fromkeys(re.split(r"[,;:\t]", line)[0].strip() for line in lines)
+
+    spellings = dict[str, list[str]]()
+    for begin in begins:
+        spellings.setdefault(begin.lower(), []).append(begin)
+    for same in spellings.values():
+        if len(same) > 1:
+            return " and ".join(map(repr, same))
+    return ""
 
 
 CASELESS = re.compile(
-    r"\b(capitals?( letters)?|(upper|lower|letter)? ?case)\b[^.;]{0,20}(not\b|n['\u2019]t\b|no )"
-    r"|\b(ignor\w*|regardless of|whatever|no matter)( the| their| its)? "
-    r"(upper|lower)?(case|capitals?)\b",
+    r"\b(capitals?( letters)?|(upper|lower|letter)? ?case)\b"
+    r"[^.;]{0,20}(not\b|n['\u2019]t\b|no )"
+    r"|\b(ignor\w*|regardless of|whatever|no matter)"
+    r"( the| their| its)? (upper|lower)?(case|capitals?)\b",
     re.IGNORECASE,
 )
 """Words with which a request says that capital letters make no difference."""
@@ -134,7 +153,6 @@ def _find_unasked_change(tried: ProgramTry, turn: ShimTurn) -> str:
     """What a program changes that nobody asked for; '' for nothing."""
     came = tried.rehearsed
     asked = turn.request
-    lost = [column for each in came.changes for column in find_lost_columns(each)]
     if missing := _find_missing_file(came, turn):
         return f"the request names {missing}, and you made another file; use exactly that name"
     if outside := _find_unnamed_file(came, asked, turn.did[0].result):
@@ -143,10 +161,11 @@ def _find_unasked_change(tried: ProgramTry, turn: ShimTurn) -> str:
         return f"nobody said that {column} alone makes a double: use unique(rows)"
     if part := _find_omission(came, tried.program, asked):
         return part
-    if wrong := next(
-        (why for each in came.changes if (why := find_table_problem(each, asked))), ""
-    ):
-        return wrong
+    for each in came.changes:
+        wrong = find_table_problem(each, asked)
+        if wrong:
+            return wrong
+    lost = [column for each in came.changes for column in find_lost_columns(each)]
     if lost and not _FEWER.search(asked):
         return f"the column {lost[0]} is gone; keep all columns"
     if sum(call.tool == CRON for call in came.calls) > 1 and _ONE.search(asked):
@@ -157,39 +176,54 @@ def _find_unasked_change(tried: ProgramTry, turn: ShimTurn) -> str:
 def _find_omission(came: Rehearsed, program: str, request: str) -> str:
     """What the request asks for beside, or of the text itself, and does not find; '' for
     nothing."""
-    lines = [
-        line for each in came.changes for line in each.diff.splitlines() if line[:1] in ("+", "-")
-    ]
-    added = "\n".join(line for line in lines if line[0] == "+").lower()
-    if missing := [word for word in find_demanded_words(request) if word.lower() not in added]:
-        return f"{missing[0]!r} must be in it"
-    if (
-        _OF_EVERY.search(request)
-        and len(came.changes) == 1
-        and len(_added_lines(came.changes[0])) == 1 < len(lines)
-    ):
-        return "it changes one line, and the request speaks of every one"
-    if came.changes and (part := find_omitted_part(request, "\n".join([program, *lines]))):
-        return f"it leaves out: {part}. Do all of it"
+    lines = list[str]()
+    for each in came.changes:
+        lines += [line for line in each.diff.splitlines() if line.startswith(("+", "-"))]
+
+    added = "\n".join(line for line in lines if line.startswith("+")).lower()
+    for word in find_demanded_words(request):
+        if word.lower() not in added:
+            return f"{word!r} must be in it"
+
+    if _OF_EVERY.search(request) and len(came.changes) == 1:
+        adds_one = len(_added_lines(came.changes[0])) == 1
+        if adds_one and len(lines) > 1:
+            return "it changes one line, and the request speaks of every one"
+    if came.changes:
+        part = find_omitted_part(request, "\n".join([program, *lines]))
+        if part:
+            return f"it leaves out: {part}. Do all of it"
+    return _find_swap_problem(lines, request)
+
+
+def _find_swap_problem(lines: Sequence[str], request: str) -> str:
+    """What lines of diffs take away beside the words that the request wants to become others; ''
+    for nothing."""
     swap = parse_swap(request)
+    if swap is None:
+        return ""
+    old = swap[0]
     taken = [line.lower() for line in lines if line[0] == "-" and not line.startswith("---")]
-    if swap and any(swap[0].lower() in line for line in taken):
-        strange = [line for line in taken if swap[0].lower() not in line]
-        return f"it changes a line without {swap[0]!r}" if strange else ""
-    return ""
+    meant = [line for line in taken if old.lower() in line]
+    return f"it changes a line without {old!r}" if 0 < len(meant) < len(taken) else ""
 
 
 _OF_EVERY = re.compile(
-    r"\b(half|double|twice|third|quarter|more|less|percent|%) (of |for |to )?(every|each|all)\b",
-    re.I,
+    r"\b(half|double|twice|third|quarter|more|less|percent|%) "
+    r"(of |for |to )?(every|each|all)\b",
+    re.IGNORECASE,
 )
 CRON = "cron"
 _ONE = re.compile(
-    r"\b(cancel|delete|remove|drop|stop)\b(?!.*\b(all|both|every|each|reminders|alarms|them|two|and)\b)",
+    r"\b(cancel|delete|remove|drop|stop)\b"
+    r"(?!.*\b(all|both|every|each|reminders|alarms|them|two|and)\b)",
     re.IGNORECASE,
 )
 _FEWER = re.compile(
-    r"\b(drop|remove|delete|without|only|rename|call|replace|throw|take|reorder|columns|split|merge)\b",
+    r"\b("
+    r"drop|remove|delete|without|only|rename|call|replace"
+    r"|throw|take|reorder|columns|split|merge"
+    r")\b",
     re.IGNORECASE,
 )
 
@@ -202,8 +236,10 @@ def find_lost_columns(change: FileChange) -> list[str]:
     lines = hunk.splitlines()[1:2]
     if not lines or not lines[0].startswith("-"):
         return []
+    before = lines[0]
     after = next((line for line in hunk.splitlines() if line.startswith("+")), "")
-    columns, kept = (re.split(r"[,;\t]", line[1:]) for line in (lines[0], after))
+    kept = re.split(r"[,;\t]", after[1:])
+    columns = re.split(r"[,;\t]", before[1:])
     return [column.strip() for column in columns if column not in kept and column.strip()]
 
 
@@ -213,29 +249,34 @@ def find_table_problem(change: FileChange, request: str) -> str:
     if change.kind != "changed" or not change.path.lower().endswith((".csv", ".tsv")):
         return ""
     lines = [line for line in change.diff.splitlines() if re.match(r"[+-](?!--|\+\+)", line)]
-    sign = (
-        "\t"
-        if change.path.lower().endswith(".tsv")
-        else ";"
-        if sum(";" in line for line in lines) > len(lines) / 2
-        else ","
-    )
-    was, now = (
-        [next(csv.reader([line[1:]], delimiter=sign), []) for line in lines if line[0] == mark]
-        for mark in "-+"
-    )
-    if (
-        was
-        and len({len(row) for row in was}) == 1
-        and len(was) == len(now)
-        and len({len(row) for row in now}) > 1
-    ):
-        return "rows no longer fit the columns; use rows and save_rows"
-    if _SEVERAL.search(request) or len(was) < 2 or len(was) != len(now):
+    delimiter = _guess_delimiter(change.path, lines)
+    was = [_split_row(line[1:], delimiter) for line in lines if line[0] == "-"]
+    now = [_split_row(line[1:], delimiter) for line in lines if line[0] == "+"]
+    if len(was) != len(now):
         return ""
-    words = set(re.findall(r"\b[A-Z]\w+", request))
-    meant = [row for row in was if words & {cell.strip() for cell in row[:1]}]
+
+    widths = {len(row) for row in was}
+    widths_now = {len(row) for row in now}
+    if len(widths) == 1 and len(widths_now) > 1:
+        return "rows no longer fit the columns; use rows and save_rows"
+
+    if _SEVERAL.search(request) or len(was) < 2:
+        return ""
+    names = set(re.findall(r"\b[A-Z]\w+", request))
+    meant = [row for row in was if row and row[0].strip() in names]
     return f"it changes other rows than that of {meant[0][0]}" if len(meant) == 1 else ""
+
+
+def _guess_delimiter(path: str, lines: Sequence[str]) -> str:
+    """The sign between the columns of a table of which these lines are known."""
+    if path.lower().endswith(".tsv"):
+        return "\t"
+    with_semicolon = sum(";" in line for line in lines)
+    return ";" if with_semicolon > len(lines) / 2 else ","
+
+
+def _split_row(line: str, delimiter: str) -> list[str]:
+    return next(csv.reader([line], delimiter=delimiter), [])
 
 
 _SEVERAL = re.compile(
@@ -245,35 +286,39 @@ _SEVERAL = re.compile(
 
 def _find_unnamed_file(came: Rehearsed, request: str, listing: str) -> str:
     """A file that is changed though the request names another one that was there; '' for none."""
-    left = [each.path for each in came.changes if each.kind == "moved"]
+    moved = [each.path for each in came.changes if each.kind == "moved"]
     paths = [each.path for each in came.changes if each.kind in ("changed", "deleted")]
-    paths = [
-        path for path in paths if not any(moved.startswith(f"{path}/") for moved in left)
-    ]  # it is only empty now
+    # A folder from which all was moved away is only empty now.
+    paths = [path for path in paths if not any(each.startswith(f"{path}/") for each in moved)]
     strange = [path for path in paths if not is_file_mentioned(path, request)]
+    if not strange or ALL_FILES.search(request):
+        return ""
+    if len(strange) < len(paths):
+        return strange[0]
+
     there = re.findall(r"^- ([^:\n]+?):", listing, re.MULTILINE)
-    others = len(strange) < len(paths) or any(is_file_mentioned(path, request) for path in there)
-    return strange[0] if strange and others and not ALL_FILES.search(request) else ""
+    names_another = any(is_file_mentioned(path, request) for path in there)
+    return strange[0] if names_another else ""
 
 
 def _find_missing_file(came: Rehearsed, turn: ShimTurn) -> str:
     """A file that the request names, that was not there and was not made, though something else was
     changed; '' for none. A name that was written into a file is only a word of its text."""
+    asked = turn.request.lower()
     made = {
         (each.to or each.path).lower() for each in came.changes if each.kind in ("new", "moved")
     }
-    asked = turn.request.lower()
+    makes_another = any(path.rpartition("/")[2] not in asked for path in made)
+    if not makes_another and all(each.kind != "changed" for each in came.changes):
+        return ""
+
     listing = turn.did[0].result.lower()
-    written = "\n".join(
-        line for each in came.changes for line in each.diff.lower().splitlines() if line[:1] == "+"
-    )
     found = {path.rpartition("/")[2].lower() for path in (*made, *came.read)}
-    missing = [
-        name for name in FILE_NAME.findall(asked) if name not in listing and name not in found
-    ]
-    strange = [path for path in made if path.rpartition("/")[2] not in asked]
-    if strange or any(each.kind == "changed" for each in came.changes):
-        return next((name for name in missing if name not in written), "")
+    lines = [line for each in came.changes for line in each.diff.lower().splitlines()]
+    written = "\n".join(line for line in lines if line.startswith("+"))
+    for name in map(str, FILE_NAME.findall(asked)):
+        if name not in listing and name not in found and name not in written:
+            return name
     return ""
 
 
@@ -297,12 +342,12 @@ def has_columns(tried: ProgramTry, request: str) -> bool:
     made = [each for each in tried.rehearsed.changes if each.kind == "new"]
     if not asked or len(made) != 1 or not made[0].path.lower().endswith(".csv"):
         return False
-    head = next(
-        (line[1:] for line in made[0].diff.splitlines() if re.match(r"\+(?!\+\+)", line)), ""
-    )
-    return [each.strip().lower() for each in head.split(",")] == [
-        each.strip().lower() for each in asked[1].split(",")
-    ]
+    head = next(iter(_added_lines(made[0])), "")
+    return _split_columns(head) == _split_columns(asked[1])
+
+
+def _split_columns(text: str) -> list[str]:
+    return [column.strip().lower() for column in text.split(",")]
 
 
 _COLUMNS = re.compile(r"\(([\w ]+(?:,[\w ]+)+)\)")
@@ -312,11 +357,12 @@ def _has_more_names(one: Rehearsed, other: Rehearsed) -> bool:
     """Whether both only say something, and one tells names beside the same figures."""
     if one.changes or one.calls or other.changes or other.calls:
         return False
-    names, others = (
-        {each for each in extract_data(came) if not _FIGURE.fullmatch(each)}
-        for came in (one, other)
-    )
-    return bool(names and extract_data(other)) and not others
+    names = _list_names(one)
+    return bool(names and extract_data(other)) and not _list_names(other)
+
+
+def _list_names(came: Rehearsed) -> set[str]:
+    return {each for each in extract_data(came) if not _FIGURE.fullmatch(each)}
 
 
 def is_same_outcome(
@@ -325,9 +371,8 @@ def is_same_outcome(
     """Whether two programs come to the same. Without `ordered` the order of lines does not
     count."""
     if wants and (one.changes or one.calls or other.changes or other.calls):
-        return one.calls == other.calls and _list_changes(one, ordered) == _list_changes(
-            other, ordered
-        )
+        same_changes = _list_changes(one, ordered) == _list_changes(other, ordered)
+        return same_changes and one.calls == other.calls
     mine = extract_data(one)
     theirs = extract_data(other)
     if not (mine and theirs):
@@ -348,23 +393,23 @@ def extract_data(came: Rehearsed) -> frozenset[str]:
     said = came.said
     figures = {f"{float(each.replace(',', '')):g}" for each in _FIGURE.findall(said)}
     names = {each.lower() for each in FILE_NAME.findall(said)}
-    words = {
-        word
-        for word in re.findall(r"(?<![.!?] )(?<!^)\b[\w-]+", said)
-        if re.search(r"[A-Z]|\d", word)
-    }
-    plain = {word.lower() for word in words if not re.fullmatch(r"[\d-]+", word)}
+    words = re.findall(r"(?<![.!?] )(?<!^)\b[\w-]+", said)
+    telling = {word.lower() for word in words if re.search(r"[A-Z]|\d", word)}
+    plain = {word for word in telling if not re.fullmatch(r"[\d-]+", word)}
     return frozenset(figures | names | plain)
 
 
 def _sorted_lines(change: FileChange) -> str:
     """What a change adds and removes, in no order."""
+    if not 0 < len(change.diff) < MAX_WHOLE_DIFF_CHARS:
+        return change.digest
     lines = [line.rstrip() for line in change.diff.splitlines() if line[:1] in ("+", "-")]
-    return (
-        "\n".join(sorted(lines)) if 0 < len(change.diff) < MAX_WHOLE_DIFF_CHARS else change.digest
-    )
+    return "\n".join(sorted(lines))
 
 
 MAX_WHOLE_DIFF_CHARS = 1_900
 """A longer diff may have been cut."""
-_FIGURE = re.compile(r"(?<![\w.-])\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?<![\w.])\d+(?:\.\d+)?")
+_FIGURE = re.compile(
+    r"(?<![\w.-])\d{1,3}(?:,\d{3})+(?:\.\d+)?"
+    r"|(?<![\w.])\d+(?:\.\d+)?"
+)
