@@ -14,11 +14,9 @@ from .shim_turn import ShimTurn
 
 def is_rewrite(turn: ShimTurn, texts: str) -> bool:
     """Whether one small text is to be made better, which is written anew as a whole."""
-    return bool(
-        is_rewording(turn.request)
-        and not READ_ONLY.search(turn.request)
-        and find_rewrite_target(texts)
-    )
+    if READ_ONLY.search(turn.request) or not is_rewording(turn.request):
+        return False
+    return find_rewrite_target(texts) != ""
 
 
 def is_rewording(request: str) -> bool:
@@ -34,28 +32,31 @@ _WORKED_OUT = re.compile(
 def find_rewrite_target(texts: str) -> str:
     """Of the texts of a survey the one that may be written anew: the only one, or the only script;
     '' for none."""
-    found = {
-        path: text
+    found = [
+        path
         for path, text in _split_texts(texts)
         if len(text) < MAX_REWRITE_CHARS and "…" not in text
-    }
-    scripts = [path for path in found if path.endswith((".py", ".sh", ".js"))]
-    return scripts[0] if len(scripts) == 1 else next(iter(found)) if len(found) == 1 else ""
+    ]
+    paths = list(dict.fromkeys(found))
+    scripts = [path for path in paths if path.endswith((".py", ".sh", ".js"))]
+    if len(scripts) == 1:
+        return scripts[0]
+    return paths[0] if len(paths) == 1 else ""
 
 
 def _split_texts(texts: str) -> Iterator[tuple[str, str]]:
     """The names and the texts of a survey that have an end."""
     lines = texts.split("\n")
+    # The numbers of the lines that end a text, by its name; the last one comes first.
     ends = dict[str, list[int]]()
     for number in range(len(lines) - 1, -1, -1):
         if lines[number].startswith(_END):
-            ends.setdefault(lines[number].removeprefix(_END), []).append(
-                number
-            )  # the first of them at the end
+            ends.setdefault(lines[number].removeprefix(_END), []).append(number)
     over = 0
     for number, line in enumerate(lines):
         path = line.removeprefix("--- ")
-        if number < over or path == line or not path.strip() or path[0].isspace():
+        is_beginning = path != line and path.strip() and not path[0].isspace()
+        if number < over or not is_beginning:
             continue
         after = ends.get(path, [])
         while after and after[-1] <= number:
@@ -74,7 +75,9 @@ def make_rewrite_program(texts: str, written: str) -> str:
     block = _find_block(written) or ""
     frame = {f"--- {path}", f"--- end of {path}"}
     new = "\n".join(line for line in block.split("\n") if line.strip() not in frame).strip("\n")
-    if not path or not new.strip() or (path.endswith(".py") and not _is_python(new)):
+    if not path or not new.strip():
+        return ""
+    if path.endswith(".py") and not _is_python(new):
         return ""
     return f"read({path!r})\nwrite({path!r}, {new!r})\nsay('I have changed {path}.')"
 
@@ -95,36 +98,40 @@ def find_new_text_path(request: str, listing: str) -> str:
         for name in _NEW_TEXT.findall(request)
         if name.rpartition("/")[2].lower() not in listing.lower()
     ]
-    listed = re.findall(r"^- ([^:\n]+):", listing, re.MULTILINE)
-    if (
-        len(asked) != 1
-        or len(FILE_NAME.findall(request.lower())) != 1
-        or not _COMPOSED.search(request)
-    ):
+    if len(asked) != 1 or len(FILE_NAME.findall(request.lower())) != 1:
         return ""
-    from_files = _GIVEN.search(request) or any(
-        is_file_mentioned(path, request.replace(asked[0], " ")) for path in listed
-    )
-    return "" if from_files else asked[0]
+    if _GIVEN.search(request) or not _COMPOSED.search(request):
+        return ""
+
+    rest = request.replace(asked[0], " ")
+    listed = re.findall(r"^- ([^:\n]+):", listing, re.MULTILINE)
+    speaks_of_file = any(is_file_mentioned(path, rest) for path in listed)
+    return "" if speaks_of_file else asked[0]
 
 
 _NEW_TEXT = re.compile(r"(?:[\w-]{1,80}/){0,4}[\w-]{1,80}\.(?:txt|md)\b")
 _COMPOSED = re.compile(
-    r"\b(letters?|e-?mails?|mails?|messages?|poems?|limericks?|haikus?|stor(y|ies)|notes?|notices?|invitations?|cards?"
-    r"|speech|essay|recipe|ideas?|checklist|lists? of (\w+ "
-    r")?(\d+|three|four|five|six|seven|eight|ten|\w+ things)|plan"
-    r"|greeting|thank[- "
-    r"]you|reply|introduction|paragraphs?|sentences?|tips|questions|description|announcement"
-    r"|agenda)\b",
+    r"\b("
+    r"letters?|e-?mails?|mails?|messages?"
+    r"|poems?|limericks?|haikus?|stor(y|ies)"
+    r"|notes?|notices?|invitations?|cards?|speech|essay|recipe|ideas?|checklist"
+    r"|lists? of (\w+ )?(\d+|three|four|five|six|seven|eight|ten|\w+ things)"
+    r"|plan|greeting|thank[- ]you|reply|introduction|paragraphs?|sentences?"
+    r"|tips|questions|description|announcement|agenda"
+    r")\b",
     re.IGNORECASE,
 )
 """Kinds of texts that somebody writes out of his head."""
 _GIVEN = re.compile(
-    r"[\"\u201c\u201d\u201e«»]|(?<!\w)'\w|\b(from "
-    r"(my|the|it|them|[\w-]+\.\w+)|all|each|every|of my|these|those"
-    r"|column|rows?|lines?|translat\w*|summar\w*|folder|copy|contents?|names? "
-    r"of|same|existing|count|total|sum"
-    r"|dates?)\b|\bwith [^.,]{1,200}, [^.]{1,200} and ",
+    r"[\"\u201c\u201d\u201e«»]"
+    r"|(?<!\w)'\w"
+    r"|\b("
+    r"from (my|the|it|them|[\w-]+\.\w+)"
+    r"|all|each|every|of my|these|those"
+    r"|column|rows?|lines?|translat\w*|summar\w*|folder|copy|contents?|names? of"
+    r"|same|existing|count|total|sum|dates?"
+    r")\b"
+    r"|\bwith [^.,]{1,200}, [^.]{1,200} and ",
     re.IGNORECASE,
 )
 """What is to be written stands somewhere already, or is to be worked out."""
@@ -132,17 +139,25 @@ _GIVEN = re.compile(
 
 def make_text_program(path: str, written: str, request: str = "") -> str:
     """The program that writes a new text, signed as the request says; '' where there is none."""
-    block = _find_block(written)
-    if block is None and (
-        "```" in written or written.strip().count("\n") < 1 or _REFUSED.match(written.strip())
-    ):
+    text = _find_block(written)
+    if text is None:
+        text = _find_unfenced_text(written)
+    if not text:
         return ""
-    said = _INTRODUCED.sub("", written.strip()) if block is None else block
-    signed = found_name[1] if (found_name := _SIGNED.search(request)) else ""
-    lines = [_BLANK_NAME.sub(r"Hello\2", line) for line in said.strip("\n").split("\n")]
-    lines = [signed if signed and _MY_NAME.fullmatch(line.strip()) else line for line in lines]
-    text = "\n".join(line for line in lines if not _BLANK.fullmatch(line.strip()))
-    return f"write({path!r}, {text!r})" if text.strip() else ""
+
+    lines = [_BLANK_NAME.sub(r"Hello\2", line) for line in text.strip("\n").split("\n")]
+    if signed := _SIGNED.search(request):
+        lines = [signed[1] if _MY_NAME.fullmatch(line.strip()) else line for line in lines]
+    kept = "\n".join(line for line in lines if not _BLANK.fullmatch(line.strip()))
+    return f"write({path!r}, {kept!r})" if kept.strip() else ""
+
+
+def _find_unfenced_text(written: str) -> str:
+    """The text that was written without a fence; '' where something else was said."""
+    said = written.strip()
+    if "```" in said or "\n" not in said or _REFUSED.match(said):
+        return ""
+    return _INTRODUCED.sub("", said)
 
 
 def close_fence(written: str) -> str:
