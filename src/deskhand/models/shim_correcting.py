@@ -15,12 +15,11 @@ def make_correction_program(turn: ShimTurn) -> str:
     request = " ".join(turn.request.split())
     if len(request) > MAX_REQUEST_CHARS or FILE_NAME.search(request) or request.endswith("?"):
         return ""
-    told = [
-        line
-        for role, text in reversed(turn.earlier[-EARLIER_MESSAGES:])
-        if role == "assistant"
-        for line in text.split("\n")
-    ]
+
+    told = list[str]()
+    for role, text in reversed(turn.earlier[-EARLIER_MESSAGES:]):
+        if role == "assistant":
+            told += text.split("\n")
     return _correct_fact(request, told) or _correct_time(request, told)
 
 
@@ -29,18 +28,17 @@ EARLIER_MESSAGES = 6
 
 
 def _correct_fact(request: str, told: list[str]) -> str:
-    facts = [
-        line.removeprefix(REMEMBERED_PREFIX) for line in told if line.startswith(REMEMBERED_PREFIX)
-    ]
     if not _MISTAKEN.search(request):
         return ""
-    for fact in facts:
-        for word, value in re.findall(
-            r"\b([a-z]\w+) ([\w.:-]*\d[\w.:-]*\w|\d)\b", request, re.IGNORECASE
-        ):
-            new, times = re.subn(
-                rf"\b({word}) [\w.:-]*\d[\w.:-]*\b", rf"\1 {value}", fact, flags=re.IGNORECASE
-            )
+
+    values = re.findall(r"\b([a-z]\w+) ([\w.:-]*\d[\w.:-]*\w|\d)\b", request, re.IGNORECASE)
+    for line in told:
+        if not line.startswith(REMEMBERED_PREFIX):
+            continue
+        fact = line.removeprefix(REMEMBERED_PREFIX)
+        for word, value in values:
+            old = rf"\b({word}) [\w.:-]*\d[\w.:-]*\b"
+            new, times = re.subn(old, rf"\1 {value}", fact, flags=re.IGNORECASE)
             if times == 1 and new != fact:
                 return f"forget({fact!r})\nremember({new!r})"
     return ""
@@ -48,35 +46,46 @@ def _correct_fact(request: str, told: list[str]) -> str:
 
 def _correct_time(request: str, told: list[str]) -> str:
     times = _TIME.findall(request)
-    words = set(re.findall(r"[a-z]{3,}", request.lower()))
-    said = list(
-        {
-            found[3]: found for line in reversed(told) if (found := _WILL_TELL.fullmatch(line))
-        }.values()
-    )
-    if len(times) != 1 or not _MOVED.search(request) or not said:
+    if len(times) != 1 or not _MOVED.search(request):
         return ""
-    meant = [found for found in said if words & set(re.findall(r"[a-z]{3,}", found[3].lower()))]
-    one = meant if meant or len(said) > 1 else said
-    if len(one) != 1:
+    meant = _find_meant_reminder(request, told)
+    if meant is None:
         return ""
-    again = one[0][1] == "tell"
-    when = one[0][2]
-    what = one[0][3]
-    when, changed = _TIME_SAID.subn(f" at {times[0]}", when)
+
+    when, changed = _TIME_SAID.subn(f" at {times[0]}", meant[2])
+    what = meant[3]
     if changed != 1:
         return ""
-    name = "every" if again else "remind"
-    return f"cancel({what!r})\n{name}({when.removeprefix('every ') if again else when!r}, {what!r})"
+    if meant[1] == "tell":
+        return f"cancel({what!r})\nevery({when.removeprefix('every ')!r}, {what!r})"
+    return f"cancel({what!r})\nremind({when!r}, {what!r})"
+
+
+def _find_meant_reminder(request: str, told: list[str]) -> re.Match[str] | None:
+    """The reminder that the request shares a word with, or the only one that was told of."""
+    reminders = dict[str, re.Match[str]]()
+    for line in reversed(told):
+        if found := _WILL_TELL.fullmatch(line):
+            reminders[found[3]] = found
+
+    words = _long_words(request)
+    meant = [found for what, found in reminders.items() if words & _long_words(what)]
+    if not meant and len(reminders) == 1:
+        meant = list(reminders.values())
+    return meant[0] if len(meant) == 1 else None
+
+
+def _long_words(text: str) -> set[str]:
+    return set(re.findall(r"[a-z]{3,}", text.lower()))
 
 
 REMEMBERED_PREFIX = "I will remember: "
 _WILL_TELL = re.compile(r"I will (tell|remind) you (.+?\d:\d\d): (.+)")
 _MISTAKEN = re.compile(
-    (
-        r"\b(sorry|mixed|mistake|wrong|no,|actually|i meant|i mean|correct|correction|not \w+ "
-        r"\d|oops|rather)"
-    ),
+    r"\b("
+    r"sorry|mixed|mistake|wrong|no,|actually|i meant|i mean"
+    r"|correct|correction|not \w+ \d|oops|rather"
+    r")",
     re.IGNORECASE,
 )
 _MOVED = re.compile(
@@ -84,7 +93,8 @@ _MOVED = re.compile(
     re.IGNORECASE,
 )
 _TIME = re.compile(
-    r"\b\d{1,2}:\d\d(?:\s?[ap]m)?\b|\b\d{1,2}\s?(?:am|pm|o'clock)\b"
+    r"\b\d{1,2}:\d\d(?:\s?[ap]m)?\b"
+    r"|\b\d{1,2}\s?(?:am|pm|o'clock)\b"
     r"|(?:(?<=\bat )|(?<=\bto )|(?<=\bby ))\d{1,2}\b(?! \w+s\b)",
     re.IGNORECASE,
 )
