@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import re
 
+from ..types.programs import FileChange
 from ..types.python_source import parse_python
 from .shim_programs import PROGRAM_CHARS, ProgramTry
 from .shim_request import find_demanded_words, parse_swap
@@ -24,14 +25,11 @@ def mend_by_failure(tried: ProgramTry) -> str:
     """The program in the way in which it was meant, where that is plain from how it failed; ''
     where it is not."""
     came = tried.rehearsed
-    failed = tried.rehearsed.failed
-    if "is not iterable" in failed or "object is not callable" in failed:
+    if "is not iterable" in came.failed or "object is not callable" in came.failed:
         return _aggregate_all_rows(tried.program)
-    if (
-        "nothing was found" in failed
-        or came.stopped
-        or not (failed or came.changes or came.calls or came.said)
-    ):
+
+    came_to_nothing = not (came.failed or came.changes or came.calls or came.said)
+    if "nothing was found" in came.failed or came.stopped or came_to_nothing:
         return _loosen_date_pattern(tried.program)
     return ""
 
@@ -43,8 +41,9 @@ def _aggregate_all_rows(program: str) -> str:
         tree = parse_python(program, PROGRAM_CHARS)
     except SyntaxError:
         return ""
-    changed = ast.unparse(_OfAll().visit(tree))
-    return changed if changed != ast.unparse(parse_python(program, PROGRAM_CHARS)) else ""
+    before = ast.unparse(tree)
+    after = ast.unparse(_OfAll().visit(tree))
+    return after if after != before else ""
 
 
 class _OfAll(ast.NodeTransformer):
@@ -83,31 +82,24 @@ def _widen_aggregates(
                 if isinstance(each, ast.Call) and each.args
             ]
             left = ast.dump(compared.left)
-            read = next(
-                (of for of in given if left in {ast.dump(part) for part in ast.walk(of)}),
-                compared.left,
-            )
+            holders = [of for of in given if left in {ast.dump(part) for part in ast.walk(of)}]
             self.generic_visit(compared)
-            compared.left = read
+            if holders:
+                compared.left = holders[0]
             return compared
 
         def visit_Call(self, call: ast.Call) -> ast.AST:
             self.generic_visit(call)
-            if not (
-                isinstance(call.func, ast.Name)
-                and call.func.id in AGGREGATES
-                and len(call.args) == 1
-            ):
+            if not _is_aggregate(call):
                 return call
             of = call.args[0]
             if not isinstance(of, ast.Call | ast.Subscript) or name not in _names_in(of):
                 return call
-            same = (
-                [ast.Compare(_rename_variable(key, name, other), [ast.Eq()], [key])]
-                if key is not None
-                else []
-            )
-            walk = ast.comprehension(ast.Name(other), source, [*same], 0)
+
+            same = list[ast.expr]()
+            if key is not None:
+                same.append(ast.Compare(_rename_variable(key, name, other), [ast.Eq()], [key]))
+            walk = ast.comprehension(ast.Name(other), source, same, 0)
             call.args = [ast.ListComp(_rename_variable(of, name, other), [walk])]
             return call
 
@@ -115,6 +107,13 @@ def _widen_aggregates(
 
 
 AGGREGATES = frozenset({"max", "min", "sum", "average", "median"})
+
+
+def _is_aggregate(call: ast.Call) -> bool:
+    """Whether a call gives one value for all those of a single argument."""
+    if not isinstance(call.func, ast.Name) or call.func.id not in AGGREGATES:
+        return False
+    return len(call.args) == 1
 
 
 def _names_in(node: ast.expr) -> set[str]:
@@ -135,7 +134,9 @@ def make_swap_program(request: str, texts: str) -> str:
     and speaks of one text in which they stand; '' for another request."""
     words = parse_swap(request)
     path = find_rewrite_target(texts)
-    if not (words and path) or not re.search(rf"\b{re.escape(words[0])}\b", texts, re.IGNORECASE):
+    if not words or not path:
+        return ""
+    if not re.search(rf"\b{re.escape(words[0])}\b", texts, re.IGNORECASE):
         return ""
     return f"replace({path!r}, {words[0]!r}, {words[1]!r})"
 
@@ -151,49 +152,47 @@ def append_demanded(tried: ProgramTry, request: str) -> str:
         for line in made[0].diff.splitlines()
         if line.startswith("+") and not line.startswith("+++")
     ]
-    missing = [
-        word
-        for word in find_demanded_words(request)
-        if word.lower() not in "\n".join(lines).lower()
-    ]
-    if (
-        not missing
-        or len(lines) < MIN_LIST_LINES
-        or any(len(line) > MAX_LINE_CHARS for line in lines)
-    ):
+    is_list = len(lines) >= MIN_LIST_LINES and all(len(line) <= MAX_LINE_CHARS for line in lines)
+    if not is_list:
+        return ""
+
+    text = "\n".join(lines).lower()
+    missing = [word for word in find_demanded_words(request) if word.lower() not in text]
+    if not missing:
         return ""
     mark = "- " if lines[-1].startswith("- ") else ""
-    return "\n".join(
-        [tried.program, *(f"append({made[0].path!r}, {mark + word!r})" for word in missing)]
-    )
+    added = [f"append({made[0].path!r}, {mark + word!r})" for word in missing]
+    return "\n".join([tried.program, *added])
 
 
 def fix_delimiter(tried: ProgramTry, request: str) -> str:
     """The program with the sign between the columns that the request wants, `semicolons instead of
     commas`, where the table that it saves has another one; '' where nothing is wrong."""
     found = _DELIMITER_REQUEST.search(request)
-    sign = _DELIMITERS[(found[1] or found[2]).lower()] if found else ""
-    tables = [
-        each
+    if found is None:
+        return ""
+    sign = _DELIMITERS[(found[1] or found[2]).lower()]
+    heads = [
+        _find_head(each)
         for each in tried.rehearsed.changes
         if each.path.lower().endswith((".csv", ".tsv", ".txt"))
     ]
-    heads = [
-        next((line for line in each.diff.splitlines() if re.match(r"[+ ](?!\+\+)", line)), "")
-        for each in tables
-    ]
-    if not sign or not heads or all(sign in head for head in heads):
+    if all(sign in head for head in heads):
         return ""
+
     tree = parse_python(tried.program, PROGRAM_CHARS)
-    saves = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "save_rows"
-    ]
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    saves = [call for call in calls if ast.unparse(call.func) == "save_rows"]
     for call in saves:
         call.keywords = [each for each in call.keywords if each.arg != "delimiter"]
         call.keywords.append(ast.keyword("delimiter", ast.Constant(sign)))
     return ast.unparse(tree) if saves else ""
+
+
+def _find_head(change: FileChange) -> str:
+    """The first line of a file that its diff shows as it is now; '' for none."""
+    lines = change.diff.splitlines()
+    return next((line for line in lines if re.match(r"[+ ](?!\+\+)", line)), "")
 
 
 _DELIMITERS = {"semicolon": ";", "comma": ",", "tab": "\t"}
@@ -216,6 +215,7 @@ def _loosen_date_pattern(program: str) -> str:
 
 
 _ANY_DATE = r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./](?:\d{4}|\d{2})"
-_DATE_PATTERN = re.compile(
-    r"\\d(?:\{[\d,]+\}|\+)(?:\\?[./-])\\d(?:\{[\d,]+\}|\+)(?:\\?[./-])\\d(?:\{[\d,]+\}|\+)"
-)
+_NUMBER = r"\\d(?:\{[\d,]+\}|\+)"
+_BETWEEN = r"(?:\\?[./-])"
+_DATE_PATTERN = re.compile(f"{_NUMBER}{_BETWEEN}{_NUMBER}{_BETWEEN}{_NUMBER}")
+r"""A date in a pattern of a program, such as `\d{4}-\d{2}-\d{2}`."""
