@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ..types.programs import RUN_PROGRAM, FileChange, Rehearsed
 from .shim_programs import ProgramTry, has_computed_output
 from .shim_request import FILE_NAME
-from .shim_turn import Did
+from .shim_turn import Did, Move
 
 
 def render_halt(step: Did, done: str) -> str:
@@ -17,11 +17,9 @@ def render_halt(step: Did, done: str) -> str:
     before it."""
     if step.status not in ("denied", "expired", "unasked"):
         return f"I was interrupted: {step.first_line}"
-    return (
-        f"{done}\nI did not do the rest: {step.first_line}"
-        if done
-        else f"I did not do that: {step.first_line} {NOTHING_CHANGED}"
-    )
+    if done:
+        return f"{done}\nI did not do the rest: {step.first_line}"
+    return f"I did not do that: {step.first_line} {NOTHING_CHANGED}"
 
 
 NO_PROGRAM_WORKED = "none of the programs that I wrote for it worked"
@@ -38,14 +36,13 @@ def render_refusal(stops: Sequence[str]) -> str:
 
 def render_failure(tries: Sequence[ProgramTry], good: Sequence[ProgramTry]) -> str:
     """What is said where no program could be believed."""
-    empty = [found[1] for each in tries if (found := _EMPTY.search(each.rehearsed.failed))]
     if len(good) > 1:
         why = "the programs that I wrote for it came to different results"
-    elif len(empty) > 1:
+        return f"I could not do this: {why}. {NOTHING_CHANGED} {TRY_SIMPLER}"
+    empty = [found[1] for each in tries if (found := _EMPTY.search(each.rehearsed.failed))]
+    if len(empty) > 1:
         return f"I could not do this: I found nothing for {empty[0]}. {NOTHING_CHANGED}"
-    else:
-        why = NO_PROGRAM_WORKED
-    return f"I could not do this: {why}. {NOTHING_CHANGED} {TRY_SIMPLER}"
+    return f"I could not do this: {NO_PROGRAM_WORKED}. {NOTHING_CHANGED} {TRY_SIMPLER}"
 
 
 _EMPTY = re.compile(r"nothing was found for (.{1,300}?)(?= in the line: |$)")
@@ -54,56 +51,58 @@ _EMPTY = re.compile(r"nothing was found for (.{1,300}?)(?= in the line: |$)")
 def render_outcome(tried: ProgramTry, since: Sequence[Did]) -> tuple[str, bool]:
     """What is said when all is done, and whether something failed: by what happened, not by what
     the program says."""
-    came = tried.rehearsed
     said = list[str]()
     for step in since:
         if step.failed:
-            did = " ".join(said)
-            return (
-                f"{did}\nI could not do {'the rest' if did else 'this'}: {step.first_line}".strip(),
-                True,
-            )
+            done = " ".join(said)
+            rest = "the rest" if done else "this"
+            return f"{done}\nI could not do {rest}: {step.first_line}".strip(), True
+
         if step.move.tool == RUN_PROGRAM:
             said.append(render_done(tried))
-            continue
-        words = next(
-            (call.words for call in came.calls if call.tool == step.move.tool and call.words), ""
-        )
-        same = [
-            c.words
-            for c in came.calls
-            if c.tool == step.move.tool and c.arguments == step.move.arguments
-        ]
-        said.append((same[0] if same else words) or step.result)
-        if step.move.tool == "save_memory" and not step.result.startswith("ok"):
-            said[-1] = f"About that: {step.result}"
+        elif step.move.tool == "save_memory" and not step.result.startswith("ok"):
+            said.append(f"About that: {step.result}")
+        else:
+            said.append(_find_call_words(tried.rehearsed, step.move) or step.result)
     return "\n".join(said), False
+
+
+def _find_call_words(came: Rehearsed, move: Move) -> str:
+    """What the program says that this call comes to; else the words of its first call of the
+    tool."""
+    calls = [call for call in came.calls if call.tool == move.tool]
+    same = [call.words for call in calls if call.arguments == move.arguments]
+    words = [call.words for call in calls if call.words]
+    return (same or words or [""])[0]
 
 
 def render_done(tried: ProgramTry) -> str:
     """What was done: the program's own words where they say something that it has worked out and
     name no file that is not there, and what became of each file."""
     came = tried.rehearsed
-    facts = "; ".join(map(_render_change, came.changes[:8]))
-    more = len(came.changes) - 8
-    facts += f"; and {more} more" if more > 0 else ""
-    facts = facts[:1].upper() + facts[1:] + "."
-    own = came.said if has_computed_output(tried.program) and not _has_strange_files(came) else ""
-    return f"{own}\n({facts})" if own else facts
+    facts = [_render_change(change) for change in came.changes[:MAX_CHANGES]]
+    if len(came.changes) > MAX_CHANGES:
+        facts.append(f"and {len(came.changes) - MAX_CHANGES} more")
+    text = "; ".join(facts)
+    text = f"{text[:1].upper()}{text[1:]}."
+
+    if came.said and has_computed_output(tried.program) and not _has_strange_files(came):
+        return f"{came.said}\n({text})"
+    return text
+
+
+MAX_CHANGES = 8
+"""So many changes are told one by one."""
 
 
 def _render_change(change: FileChange) -> str:
-    added = sum(
-        line.startswith("+") and not line.startswith("+++") for line in change.diff.splitlines()
-    )
-    removed = sum(
-        line.startswith("-") and not line.startswith("---") for line in change.diff.splitlines()
-    )
+    lines = change.diff.splitlines()
+    added = sum(line.startswith("+") and not line.startswith("+++") for line in lines)
+    removed = sum(line.startswith("-") and not line.startswith("---") for line in lines)
     match change.kind:
         case "new":
-            return f"made {change.path}" + (
-                f" with {added} line{'' if added == 1 else 's'}" if added else ""
-            )
+            count = f" with {added} line{'' if added == 1 else 's'}" if added else ""
+            return f"made {change.path}{count}"
         case "folder":
             return f"made the folder {change.path}"
         case "deleted":
@@ -111,9 +110,15 @@ def _render_change(change: FileChange) -> str:
         case "moved":
             return f"moved {change.path} to {change.to}"
         case _:
-            parts = [f"{added} added"] * bool(added) + [f"{removed} removed"] * bool(removed)
-            lines = "line" if added + removed == 1 else "lines"
-            return f"changed {change.path}" + (f" ({lines}: {', '.join(parts)})" if parts else "")
+            parts = list[str]()
+            if added:
+                parts.append(f"{added} added")
+            if removed:
+                parts.append(f"{removed} removed")
+            if not parts:
+                return f"changed {change.path}"
+            lines_word = "line" if added + removed == 1 else "lines"
+            return f"changed {change.path} ({lines_word}: {', '.join(parts)})"
 
 
 def _has_strange_files(came: Rehearsed) -> bool:
@@ -124,9 +129,11 @@ def _has_strange_files(came: Rehearsed) -> bool:
 
 
 CLAIMED_DEED = re.compile(
-    r"\bI(?:'ve| have| just| will| am going to|'ll)? (?:now |already |successfully )?"
-    r"(?:booked?|bought|buy|sent|send|ordered?|set|add(?:ed)?|creat(?:ed|e)|delet(?:ed|e)|remov(?:ed|e)|sav(?:ed|e)"
-    r"|updat(?:ed|e)|chang(?:ed|e)|renamed|moved|wrote|written|kept|sorted|replaced|converted|fixed|merged|put"
+    r"\bI(?:'ve| have| just| will| am going to|'ll)? "
+    r"(?:now |already |successfully )?"
+    r"(?:booked?|bought|buy|sent|send|ordered?|set|add(?:ed)?"
+    r"|creat(?:ed|e)|delet(?:ed|e)|remov(?:ed|e)|sav(?:ed|e)|updat(?:ed|e)|chang(?:ed|e)"
+    r"|renamed|moved|wrote|written|kept|sorted|replaced|converted|fixed|merged|put"
     r"|scheduled?|remind(?:ed)?|cancell?ed|made a (?:reservation|booking)|call(?:ed)?)\b",
     re.IGNORECASE,
 )
