@@ -80,20 +80,21 @@ def read_turn(messages: Sequence[ContextMessage]) -> ShimTurn:
     if start < 0:
         last = messages[-1] if messages else None
         return ShimTurn(last.message.text if last else "", last.n if last else 0)
-    earlier = tuple(
-        (shown.message.role, text[:EARLIER_CHARS])
-        for shown in messages[:start]
-        if (
-            text := person_text(shown.message)
-            if shown.message.role == "user"
-            else _answer_text(shown.message)
-        )
-    )
+    earlier = list[tuple[str, str]]()
+    for shown in messages[:start]:
+        message = shown.message
+        text = person_text(message) if message.role == "user" else _answer_text(message)
+        if text:
+            earlier.append((message.role, text[:EARLIER_CHARS]))
+
     asked = messages[start]
-    did = list_steps(messages[start + 1 :])
-    told = asked.message
     return ShimTurn(
-        person_text(told), asked.n, earlier, did, _parse_facts(told), _parse_today(told)
+        request=person_text(asked.message),
+        key=asked.n,
+        earlier=tuple(earlier),
+        did=list_steps(messages[start + 1 :]),
+        known=_parse_facts(asked.message),
+        today=_parse_today(asked.message),
     )
 
 
@@ -102,23 +103,27 @@ def person_text(message: Message) -> str:
     are its own."""
     if message.role != "user":
         return ""
-    texts = [
-        part.text if isinstance(part, Text) else encode.render_placeholder(part)
-        for part in message.parts
-        if isinstance(part, Image | Audio | File)
-        or (
-            isinstance(part, Text)
-            and part.label != LOCAL
-            and not part.text.startswith(RUNTIME_PREFIXES)
-        )
-    ]
+    texts = list[str]()
+    for part in message.parts:
+        if isinstance(part, Image | Audio | File):
+            texts.append(encode.render_placeholder(part))
+        elif isinstance(part, Text) and not _is_note(part):
+            texts.append(part.text)
     return "\n".join(texts).strip()
 
 
+def _is_note(part: Text) -> bool:
+    """Whether the runtime says it."""
+    return part.label == LOCAL or part.text.startswith(RUNTIME_PREFIXES)
+
+
 def _parse_today(message: Message) -> str:
-    texts = [part.text for part in message.parts if isinstance(part, Text) and part.label == LOCAL]
-    found = next((match for text in texts if (match := _STAMP.search(text))), None)
-    return f"{found[1]} {found[2]}" if found else ""
+    for part in message.parts:
+        if not isinstance(part, Text) or part.label != LOCAL:
+            continue
+        if found := _STAMP.search(part.text):
+            return f"{found[1]} {found[2]}"
+    return ""
 
 
 def _parse_facts(message: Message) -> tuple[str, ...]:
@@ -137,22 +142,17 @@ def _answer_text(message: Message) -> str:
 
 def list_steps(messages: Sequence[ContextMessage]) -> tuple[Did, ...]:
     """The calls in these messages that have a result."""
-    results = {
-        part.call_id: part
-        for shown in messages
-        for part in shown.message.parts
-        if isinstance(part, ToolResult)
-    }
-    return tuple(
-        Did(
-            Move(call.name, _decode_arguments(bytes(call.arguments))),
-            results[call.id].text,
-            results[call.id].status,
-        )
-        for shown in messages
-        for call in shown.message.calls
-        if call.id in results
-    )
+    parts = [part for shown in messages for part in shown.message.parts]
+    results = {part.call_id: part for part in parts if isinstance(part, ToolResult)}
+    calls = [call for shown in messages for call in shown.message.calls]
+
+    steps = list[Did]()
+    for call in calls:
+        result = results.get(call.id)
+        if result is not None:
+            move = Move(call.name, _decode_arguments(bytes(call.arguments)))
+            steps.append(Did(move, result.text, result.status))
+    return tuple(steps)
 
 
 def _decode_arguments(written: bytes) -> dict[str, Any]:
@@ -168,7 +168,7 @@ MAX_OBJECTS = 100
 
 def parse_objects(text: str) -> Iterator[dict[str, Any]]:
     """The JSON objects in what a model wrote, each from where one begins; it is tried at
-    MOST_OBJECTS places."""
+    MAX_OBJECTS places."""
     decoder = json.JSONDecoder(strict=False)
     for match in islice(re.finditer(r"\{", text), MAX_OBJECTS):
         with suppress(ValueError, RecursionError):
@@ -202,7 +202,7 @@ def clip_text(text: str, tokens: int) -> str:
     if estimate_text_tokens(text) <= tokens:
         return text
     share = max(20, len(text) * tokens // estimate_text_tokens(text))
-    return (
-        f"{text[: share * 2 // 3]}\n…({len(text) - share} characters left "
-        f"out)…\n{text[-(share // 3) :]}"
-    )
+    left_out = len(text) - share
+    head = text[: share * 2 // 3]
+    tail = text[-(share // 3) :]
+    return f"{head}\n…({left_out} characters left out)…\n{tail}"
