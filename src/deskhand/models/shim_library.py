@@ -56,25 +56,23 @@ class Example(msgspec.Struct, frozen=True):
 def _load_examples() -> tuple[Example, ...]:
     text = resources.files(__package__).joinpath("shim_library.toml").read_text("utf-8")
     own = msgspec.convert(tomllib.loads(text)["example"], list[Example])
-    return (
-        *own,
-        *(
-            Example(*_split_shot(said), extract_program(shown), always=True)
-            for said, shown in PROGRAM_SHOTS
-        ),
-    )
+    always = [_read_shot(said, shown) for said, shown in PROGRAM_SHOTS]
+    return (*own, *always)
 
 
-def _split_shot(said: str) -> tuple[str, str]:
-    """The listing and the request of an example that is always shown."""
+def _read_shot(said: str, shown: str) -> Example:
+    """An example that is always shown."""
     listing, _, asked = said.partition("\nRequest: ")
-    return listing.removeprefix("Files here:\n- "), asked
+    files = listing.removeprefix("Files here:\n- ")
+    return Example(files, asked, extract_program(shown), always=True)
 
 
 def count_stems(text: str) -> Counter[str]:
     """The beginnings of its words, and of each two that follow each other; numbers are all one."""
-    found = ["0" if word.isdigit() else word[:STEM_CHARS] for word in _WORD.findall(text.lower())]
-    return Counter([*found, *(f"{one} {other}" for one, other in pairwise(found))])
+    words = _WORD.findall(text.lower())
+    stems = ["0" if word.isdigit() else word[:STEM_CHARS] for word in words]
+    pairs = [f"{one} {other}" for one, other in pairwise(stems)]
+    return Counter([*stems, *pairs])
 
 
 @cache
@@ -87,14 +85,13 @@ def _stem_weights() -> dict[str, float]:
 
 def _vector(text: str) -> dict[str, float]:
     weights = _stem_weights()
-    found = {
-        stem: (1 + log(count)) * weights[stem]
-        for stem, count in count_stems(text).items()
-        if stem in weights
-    }
-    found = {stem: value * (PAIR_WEIGHT if " " in stem else 1.0) for stem, value in found.items()}
-    length = sqrt(sum(value * value for value in found.values())) or 1.0
-    return {stem: value / length for stem, value in found.items()}
+    values = dict[str, float]()
+    for stem, count in count_stems(text).items():
+        if stem in weights:
+            share = PAIR_WEIGHT if " " in stem else 1.0
+            values[stem] = (1 + log(count)) * weights[stem] * share
+    length = sqrt(sum(value * value for value in values.values())) or 1.0
+    return {stem: value / length for stem, value in values.items()}
 
 
 @cache
@@ -105,9 +102,8 @@ def _example_vectors() -> tuple[dict[str, float], ...]:
 def find_similar_examples(request: str, listing: str = "") -> Shots:
     """The examples to show besides those that always are: the likest last, as what stands near is
     followed most."""
-    best = [(score, each) for score, each in _rank_examples(request, listing) if not each.always][
-        :MAX_EXAMPLES
-    ]
+    ranked = _rank_examples(request, listing)
+    best = [(score, each) for score, each in ranked if not each.always][:MAX_EXAMPLES]
     return tuple(
         each.shot for score, each in reversed(best) if score >= SECOND_EXAMPLE_RATIO * best[0][0]
     )
@@ -118,16 +114,14 @@ def _rank_examples(request: str, listing: str = "") -> list[tuple[float, Example
     that is about files of another kind than the listed ones counts less."""
     asked = _vector(request)
     here = _file_kinds(listing)
-    scores = [
-        sum(value * known.get(stem, 0.0) for stem, value in asked.items())
-        for known in _example_vectors()
-    ]
-    pairs = [
-        (score * (1.0 if not here or _file_kinds(each.files) & here else OTHER_KIND_WEIGHT), each)
-        for score, each in zip(scores, _load_examples(), strict=True)
-    ]
-    found = [(score, each) for score, each in pairs if score >= MIN_SIMILARITY]
-    return sorted(found, key=lambda pair: pair[0], reverse=True)
+    ranked = list[tuple[float, Example]]()
+    for example, vector in zip(_load_examples(), _example_vectors(), strict=True):
+        score = sum(value * vector.get(stem, 0.0) for stem, value in asked.items())
+        if here and not here & _file_kinds(example.files):
+            score *= OTHER_KIND_WEIGHT
+        if score >= MIN_SIMILARITY:
+            ranked.append((score, example))
+    return sorted(ranked, key=lambda pair: pair[0], reverse=True)
 
 
 def _file_kinds(listing: str) -> frozenset[str]:
@@ -149,27 +143,24 @@ def has_example_shape(program: str, request: str, listing: str) -> bool:
     numbers are others, and those texts stand in the request or in the listing of files. What is
     only said does not count."""
     form = compute_shape(program)
+    if not form:
+        return False
     like = [each for _, each in _rank_examples(request, listing)[:MAX_FOLLOWED]]
     same = [each for each in like if form == compute_shape(each.program)]
-    if not form or not any(_direction(each.asked) == _direction(request) for each in same):
+    if all(_direction(each.asked) != _direction(request) for each in same):
         return False
+
     known = f"{request}\n{listing}".lower()
-    if any(
-        not re.search(rf"(?<![\w.]){re.escape(str(each))}(?![\w:]|\.\d)", known)
-        for each in _find_numbers(program)
-    ):
-        return False
-    if any(
-        not re.search(rf"\b{re.escape(text.lower())}\b", known)
-        for text in _find_texts(program)
-        if text.isalnum()
-    ):
-        return False
-    return all(
-        word in known
-        for text in _find_texts(program)
-        for word in re.findall(r"\w{3,}", text.lower())
-    )
+    for number in map(str, _find_numbers(program)):
+        if not re.search(rf"(?<![\w.]){re.escape(number)}(?![\w:]|\.\d)", known):
+            return False
+    for text in _find_texts(program):
+        lower = text.lower()
+        if text.isalnum() and not re.search(rf"\b{re.escape(lower)}\b", known):
+            return False
+        if any(word not in known for word in re.findall(r"\w{3,}", lower)):
+            return False
+    return True
 
 
 def _direction(request: str) -> tuple[bool, bool, bool]:
@@ -179,17 +170,24 @@ def _direction(request: str) -> tuple[bool, bool, bool]:
 
 
 _NOT = re.compile(
-    r"\b(not|no|without|never|except|unless|other than|missing|cannot)\b|n['\u2019]t\b"
+    r"\b(not|no|without|never|except|unless|other than|missing|cannot)\b"
+    r"|n['\u2019]t\b"
     r"|\bun(?!der|til|ique|ion|it|cle)[a-z]{3,}",
     re.IGNORECASE,
 )
 _MOST = re.compile(
-    r"\b(most|descending|newest|latest|more|over|above|(larg|bigg|high|long|dear|great|fast)e(st|r))\b",
-    re.I,
+    r"\b("
+    r"most|descending|newest|latest|more|over|above"
+    r"|(larg|bigg|high|long|dear|great|fast)e(st|r)"
+    r")\b",
+    re.IGNORECASE,
 )
 _LEAST = re.compile(
-    r"\b(least|ascending|fewe(st|r)|less|under|below|(small|low|short|cheap|old|earli|slow)e(st|r))\b",
-    re.I,
+    r"\b("
+    r"least|ascending|fewe(st|r)|less|under|below"
+    r"|(small|low|short|cheap|old|earli|slow)e(st|r)"
+    r")\b",
+    re.IGNORECASE,
 )
 
 
@@ -209,9 +207,8 @@ def find_borrowed_word(program: str, request: str, listing: str) -> str:
     except SyntaxError:
         return ""
     known = f"{request}\n{listing}".lower()
-    shown = " ".join(
-        map(" ".join, (*PROGRAM_SHOTS, *find_similar_examples(request, listing)))
-    ).lower()
+    examples = (*PROGRAM_SHOTS, *find_similar_examples(request, listing))
+    shown = " ".join(f"{said} {answer}" for said, answer in examples).lower()
     words = [word for text in texts for word in re.findall(r"\w{3,}", text.lower())]
     return next((word for word in words if word not in known and word in shown), "")
 
@@ -225,9 +222,8 @@ def compute_shape(program: str) -> tuple[str, ...]:
         return ()
     acts = [each for each in statements if not is_say_call(each)]
     signs = [tuple(_shape_tokens(each)) for each in (acts or statements)]
-    return tuple(
-        sign for each, _ in groupby(signs) for sign in each
-    )  # the same again and again counts once
+    different = [sign for sign, _ in groupby(signs)]  # the same again and again counts once
+    return tuple(token for sign in different for token in sign)
 
 
 def _shape_tokens(node: ast.AST) -> Iterator[str]:
@@ -235,9 +231,8 @@ def _shape_tokens(node: ast.AST) -> Iterator[str]:
         case ast.JoinedStr(values=parts):
             yield "text"
             for part in parts:
-                if any(
-                    isinstance(each, ast.Call) for each in ast.walk(part)
-                ):  # what is worked out in it
+                is_worked_out = any(isinstance(each, ast.Call) for each in ast.walk(part))
+                if is_worked_out:
                     yield from _shape_tokens(part)
         case ast.Constant(value=value):
             yield str(value) if isinstance(value, bool) else "text"
@@ -262,11 +257,8 @@ def _example_functions() -> frozenset[str]:
     """The functions that are called in examples: what they are called matters."""
     trees = [ast.parse(each.program) for each in _load_examples()]
     calls = [node.func for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    return frozenset(call.id for call in calls if isinstance(call, ast.Name)) | {
-        "reverse",
-        "replace",
-        "today",
-    }
+    names = {call.id for call in calls if isinstance(call, ast.Name)}
+    return frozenset(names | {"reverse", "replace", "today"})
 
 
 def _find_texts(program: str) -> Iterator[str]:
@@ -274,20 +266,22 @@ def _find_texts(program: str) -> Iterator[str]:
     tree = parse_python(program, PROGRAM_CHARS)
     skipped = set[int]()
     for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id in ("say", "write", "run")
-        ):
-            skipped |= {
-                id(each)
-                for given in node.args[node.func.id == "write" :]
-                for each in ast.walk(given)
-            }
+        if isinstance(node, ast.Call):
+            for given in _free_arguments(node):
+                skipped |= {id(each) for each in ast.walk(given)}
+
     for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and id(node) not in skipped
-        ):
-            yield node.value
+        value = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(value, str) and id(node) not in skipped:
+            yield value
+
+
+def _free_arguments(call: ast.Call) -> list[ast.expr]:
+    """The arguments of a call whose words are up to the program: what it says, writes or runs."""
+    match call.func:
+        case ast.Name(id="say" | "run"):
+            return call.args
+        case ast.Name(id="write"):
+            return call.args[1:]
+        case _:
+            return []
