@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, takewhile
 from math import log
 
 import msgspec
@@ -15,17 +15,18 @@ from .shim_request import STOP_WORDS, split_words
 
 _ORDER = re.compile(
     r"\b(ignore|disregard|forget) (all|any|the|your|every|what|previous|these|this)\b"
-    r"|\byou (must|should|have to|are to) (now |always |instead "
-    r")?(say|answer|reply|tell|ignore|delete|send|write)\b"
-    r"|\b(system|developer) (prompt|message|note)\b|\binstead of (answering|an answer)\b",
+    r"|\byou (must|should|have to|are to) (now |always |instead )?"
+    r"(say|answer|reply|tell|ignore|delete|send|write)\b"
+    r"|\b(system|developer) (prompt|message|note)\b"
+    r"|\binstead of (answering|an answer)\b",
     re.IGNORECASE,
 )
 _ASSISTANT = re.compile(
     r"\b(?:ai|chat ?bots?|language models?|llms?|assistants?|agents?)\b", re.IGNORECASE
 )
 _ORDERING_WORD = re.compile(
-    r"\b(?:ignore|must|say|tell|answer|reply|delete|send|write|do not|before|instead|please"
-    r"|should)\b",
+    r"\b(?:ignore|must|say|tell|answer|reply|delete|send|write"
+    r"|do not|before|instead|please|should)\b",
     re.IGNORECASE,
 )
 ORDER_REACH = 80
@@ -37,11 +38,16 @@ def _gives_order(line: str) -> bool:
     if _ORDER.search(line):
         return True
     words = [word.start() for word in _ORDERING_WORD.finditer(line)]
-    at = 0
-    for assistant in _ASSISTANT.finditer(line) if words else ():
-        while at < len(words) and words[at] < assistant.end():
-            at += 1
-        if at < len(words) and words[at] - assistant.end() <= ORDER_REACH:
+    if not words:
+        return False
+
+    next_word = 0
+    for assistant in _ASSISTANT.finditer(line):
+        while next_word < len(words) and words[next_word] < assistant.end():
+            next_word += 1
+        if next_word == len(words):
+            return False
+        if words[next_word] - assistant.end() <= ORDER_REACH:
             return True
     return False
 
@@ -84,7 +90,8 @@ def sort_by_relevance(texts: str, question: str) -> str:
     ]
     least = 1 if max(scores) > 1 else 0
     kept = [n for n in range(len(files)) if scores[n] >= least]
-    return "".join(files[n] for n in sorted(kept, key=lambda n: scores[n])).rstrip("\n")
+    likest_last = sorted(kept, key=lambda n: scores[n])
+    return "".join(files[n] for n in likest_last).rstrip("\n")
 
 
 def _split_files(texts: str) -> list[str]:
@@ -94,11 +101,13 @@ def _split_files(texts: str) -> list[str]:
     at = 0
     for line in texts.split("\n"):
         end = min(at + len(line) + 1, len(texts))
-        if not line.startswith("--- end of "):
-            start = at if start < 0 and line.startswith("--- ") else start
-        elif start >= 0:
-            found.append(texts[start:end])
+        end = min(at + len(line) + 1, len(texts))
+        if line.startswith("--- end of "):
+            if start >= 0:
+                found.append(texts[start:end])
             start = -1
+        elif line.startswith("--- ") and start < 0:
+            start = at
         at = end
     return found
 
@@ -128,26 +137,22 @@ class Passage(msgspec.Struct, frozen=True):
 
 def split_passages(texts: str) -> list[Passage]:
     """What stands in the texts of a survey, in pieces that can be quoted."""
-    found = list[Passage]()
-    for block in _split_files(texts):
-        path, *lines = block.removeprefix("--- ").split("\n")
-        lines = lines[
-            : next(
-                (n for n, line in enumerate(lines) if line.startswith("--- end of ")), len(lines)
-            )
-        ]
-        heading = ""
-        for part in re.split(r"\n\s*\n", "\n".join(lines)):
-            if part.lstrip().startswith("#"):
-                title, _, part = part.strip().partition("\n")
-                heading = title.lstrip("# ")
-            said = [
-                each.strip()
-                for each in _split_paragraph(part)
-                if each.strip() and _ORDERED not in each
-            ]
-            found += [Passage(path, one, after, heading) for one, after in pairwise([*said, ""])]
-    return found
+    return [passage for block in _split_files(texts) for passage in _split_block(block)]
+
+
+def _split_block(block: str) -> Iterator[Passage]:
+    """The passages of one text of a survey."""
+    path, *lines = block.removeprefix("--- ").split("\n")
+    lines = list(takewhile(lambda line: not line.startswith("--- end of "), lines))
+    heading = ""
+    for part in re.split(r"\n\s*\n", "\n".join(lines)):
+        if part.lstrip().startswith("#"):
+            title, _, part = part.strip().partition("\n")
+            heading = title.lstrip("# ")
+        pieces = [each.strip() for each in _split_paragraph(part)]
+        said = [each for each in pieces if each and _ORDERED not in each]
+        for one, after in pairwise([*said, ""]):
+            yield Passage(path, one, after, heading)
 
 
 def _split_paragraph(paragraph: str) -> list[str]:
@@ -156,45 +161,58 @@ def _split_paragraph(paragraph: str) -> list[str]:
     alone = sum(bool(_LINE_OF_ITS_OWN.match(line)) for line in lines)
     if len(lines) == 1 or 2 * alone >= len(lines):
         return lines
-    return re.split(
-        r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\b[A-Z][a-z]\.)(?<!\bMrs\.)\s+(?=[^a-z\s])", " ".join(lines)
-    )
+    return _SENTENCE_END.split(" ".join(lines))
 
 
-_LINE_OF_ITS_OWN = re.compile(r"\s*+(?:[-*+|]|\d+[.)]|[^\s:][^:]{0,30}:(?:\s|$)|[^,]+,[^ ,]|\d\d)")
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?])"
+    r"(?<!\b[A-Z]\.)(?<!\b[A-Z][a-z]\.)(?<!\bMrs\.)"  # initials, `Dr.` and the like
+    r"\s+(?=[^a-z\s])"
+)
+
+
+_LINE_OF_ITS_OWN = re.compile(
+    r"\s*+"
+    r"(?:[-*+|]"  # a point of a list, a row of a table
+    r"|\d+[.)]"  # a numbered point
+    r"|[^\s:][^:]{0,30}:(?:\s|$)"  # a name and its value
+    r"|[^,]+,[^ ,]"  # a row of values
+    r"|\d\d)"  # a date or a time
+)
 
 
 def find_nearest_passage(texts: str, question: str, answer: str = "") -> Passage | None:
     """The passage that shares most with a question, and half as much with its answer, in words that
     few passages have; None where none shares one."""
     asked = _telling_stems(question)
-    answered = _telling_stems(answer)
+    wanted = asked | _telling_stems(answer)
     found = split_passages(texts)
     stems = [_telling_stems(f"{each.text} {each.heading}") for each in found]
     seen = Counter(stem for each in stems for stem in each)
-    scores = [
-        sum(
-            log(1 + len(found) / seen[stem]) / (1 if stem in asked else 2)
-            for stem in each & (asked | answered)
-        )
-        for each in stems
-    ]
+
+    def weigh(stem: str) -> float:
+        rarity = log(1 + len(found) / seen[stem])
+        return rarity if stem in asked else rarity / 2
+
+    scores = [sum(weigh(stem) for stem in each & wanted) for each in stems]
     best = max(scores, default=0.0)
     if best <= 0:
         return None
-    return _choose_by_date(
-        [each for each, score in zip(found, scores, strict=True) if score == best], question
-    )
+    nearest = [each for each, score in zip(found, scores, strict=True) if score == best]
+    return _choose_by_date(nearest, question)
 
 
 def _choose_by_date(found: Sequence[Passage], question: str) -> Passage:
     """Of passages that are as near as each other the latest or the earliest, where the question
     asks for that."""
-    dated = [(day[0], each) for each in found if (day := _ISO.search(each.text))]
-    wants = _LATEST.search(question) or _EARLIEST.search(question)
-    if len(dated) < len(found) or not wants:
+    wants_latest = _LATEST.search(question)
+    if not wants_latest and not _EARLIEST.search(question):
         return found[0]
-    return (max if _LATEST.search(question) else min)(dated, key=lambda pair: pair[0])[1]
+    dated = [(day[0], each) for each in found if (day := _ISO.search(each.text))]
+    if len(dated) < len(found):
+        return found[0]
+    choose = max if wants_latest else min
+    return choose(dated, key=lambda pair: pair[0])[1]
 
 
 _ISO = re.compile(r"\b\d{4}-\d\d-\d\d\b")
@@ -215,19 +233,23 @@ def find_invented_figure(answer: str, *known: str) -> str:
     """A number of an answer that stands in nothing that is known: it was worked out, or made up; ''
     for none."""
     there = {_normalize_figure(each) for text in known for each in _FIGURE.findall(text)}
-    parts = {part.lstrip("0") or "0" for text in known for part in re.findall(r"\d+", text)}
-    for figure in _FIGURE.findall(_NUMBERING.sub("", answer)):
-        if _normalize_figure(figure) not in there and any(
-            (part.lstrip("0") or "0") not in parts for part in re.split(r"\D", figure)
-        ):
-            return str(figure)
+    parts = {_strip_zeros(part) for text in known for part in re.findall(r"\d+", text)}
+    for figure in map(str, _FIGURE.findall(_NUMBERING.sub("", answer))):
+        if _normalize_figure(figure) in there:
+            continue
+        if any(_strip_zeros(part) not in parts for part in re.split(r"\D", figure)):
+            return figure
     return ""
 
 
 def _normalize_figure(figure: str) -> str:
-    return (
-        f"{float(figure.replace(',', '')):g}" if re.fullmatch(r"[\d,]+(\.\d+)?", figure) else figure
-    )
+    if not re.fullmatch(r"[\d,]+(\.\d+)?", figure):
+        return figure
+    return f"{float(figure.replace(',', '')):g}"
+
+
+def _strip_zeros(digits: str) -> str:
+    return digits.lstrip("0") or "0"
 
 
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
@@ -237,9 +259,8 @@ _NUMBERING = re.compile(r"^[^\S\n]*\d+[.)] ", re.MULTILINE)
 def _telling_stems(text: str) -> set[str]:
     """The beginnings of its words, names as a whole beside, and numbers without what makes an
     ordinal of them."""
-    said = [
-        _ORDINAL.sub(r"\1", word) for word in split_words(text) if _stem(word) not in _SMALL_STEMS
-    ]
+    words = [word for word in split_words(text) if _stem(word) not in _SMALL_STEMS]
+    said = [_ORDINAL.sub(r"\1", word) for word in words]
     names = {word.lower() for word in re.findall(r"\b[A-Z]\w+", text)} - _SMALL_STEMS
     return {_stem(word)[:STEM_CHARS] for word in said} | names
 
@@ -254,9 +275,8 @@ def render_nearest_passage(passage: Passage | None) -> str:
     """The passage as it is put before a question: a small model takes what stands nearest."""
     if passage is None:
         return ""
-    return (
-        f"Nearest to the question ({passage.path}): {passage.text} {passage.after}".rstrip() + "\n"
-    )
+    nearest = f"Nearest to the question ({passage.path}): {passage.text} {passage.after}".rstrip()
+    return f"{nearest}\n"
 
 
 def add_source(answer: str, texts: str, question: str) -> str:
@@ -266,16 +286,16 @@ def add_source(answer: str, texts: str, question: str) -> str:
     if nearest and _is_unsupported(answer, texts, nearest):
         return f"{NOT_FOUND}\n{_render_quote(nearest)}"
     source = find_nearest_passage(texts, question, answer)
-    more = _telling_stems(source.text) - _telling_stems(answer) if source else ()
-    return f"{answer}\n{_render_quote(source)}" if source and len(more) >= MIN_NEW_STEMS else answer
+    if source is None:
+        return answer
+    new = _telling_stems(source.text) - _telling_stems(answer)
+    return f"{answer}\n{_render_quote(source)}" if len(new) >= MIN_NEW_STEMS else answer
 
 
 def _render_quote(passage: Passage) -> str:
-    text = (
-        passage.text
-        if len(passage.text) <= QUOTE_CHARS
-        else f"{passage.text[:QUOTE_CHARS].rstrip()}…"
-    )
+    text = passage.text
+    if len(text) > QUOTE_CHARS:
+        text = f"{text[:QUOTE_CHARS].rstrip()}…"
     return f"> {text} ({passage.path})\n"
 
 
@@ -287,8 +307,9 @@ NOT_FOUND = "I do not find that. The nearest to it is:"
 def _is_unsupported(answer: str, texts: str, passage: Passage) -> bool:
     """Whether a long number of the answer stands only where the texts speak of something else than
     the question."""
-    return any(
-        (holders := [each.text for each in split_passages(texts) if figure in each.text])
-        and passage.text not in holders
-        for figure in re.findall(r"\d[\d ./-]{4,}\d", answer)
-    )
+    said = [each.text for each in split_passages(texts)]
+    for figure in re.findall(r"\d[\d ./-]{4,}\d", answer):
+        holders = [text for text in said if figure in text]
+        if holders and passage.text not in holders:
+            return True
+    return False
