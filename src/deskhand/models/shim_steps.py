@@ -9,6 +9,7 @@ the end is what happened.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any, Literal
 
 import msgspec
@@ -105,39 +106,52 @@ def first_step(word: RequestKind, turn: ShimTurn) -> ShimStep:
     """How a request that was sorted begins."""
     if program := make_correction_program(turn):
         return Do((make_rehearsal(program),))
-    if word in ("change", "compute") and is_reminder_followup(turn):
-        word = "assist"
-    if word == "read" and TABLE_NAME.search(turn.request) and not URL.search(turn.request):
-        word = "compute"
-    match word:
+    match _correct_word(word, turn):
         case "self":
             return SayStep(ABOUT_REPLY, failed=False)
-        case "talk" if is_purchase(turn.request):
-            return SayStep(BEYOND_REPLY)
-        case "talk" if QUESTION.search(turn.request) and FIRST_PERSON.search(turn.request):
-            return Do(
-                (Move(SURVEY_FILES, {"about": turn.request, "purpose": "read"}),)
-            )  # it may stand in a file
         case "talk":
-            return AnswerStep()
-        case "assist" if FILE_NAME.search(turn.request) and not classify_obvious(turn.request):
-            return first_step("change", turn)
+            return _step_to_talk(turn)
         case "assist":
-            if is_undo(turn.request):
-                return Do((Move(UNDO, {}),))
-            program = make_reminder_program(turn.request, cancels=is_reminder_followup(turn))
-            return Do((make_rehearsal(program),)) if program else Write("assistant")
+            return _step_to_assist(turn)
         case "read" if found := URL.search(turn.request):
             return Do((Move(FETCH, {"url": found[0].rstrip(".,;:!?)")}),))
-        case _:
-            files = FILE_NAME.findall(turn.request)
-            anew = is_rewording(turn.request) and 1 in (
-                len(files),
-                sum(each.endswith(".py") for each in files),
-            )
-            return Do(
-                (Move(SURVEY_FILES, {"about": turn.request, "purpose": "read" if anew else word}),)
-            )
+        case "change" | "compute" | "read" as purpose:
+            return Do((make_survey(turn, "read" if _is_about_wording(turn) else purpose),))
+
+
+def _correct_word(word: RequestKind, turn: ShimTurn) -> RequestKind:
+    """The word for a request, where the model's is plainly wrong."""
+    if word in ("change", "compute") and is_reminder_followup(turn):
+        return "assist"
+    if word == "read" and TABLE_NAME.search(turn.request) and not URL.search(turn.request):
+        return "compute"
+    if word == "assist" and FILE_NAME.search(turn.request) and not classify_obvious(turn.request):
+        return "change"
+    return word
+
+
+def _step_to_talk(turn: ShimTurn) -> ShimStep:
+    if is_purchase(turn.request):
+        return SayStep(BEYOND_REPLY)
+    if QUESTION.search(turn.request) and FIRST_PERSON.search(turn.request):
+        return Do((make_survey(turn, "read"),))  # it may stand in a file
+    return AnswerStep()
+
+
+def _step_to_assist(turn: ShimTurn) -> ShimStep:
+    if is_undo(turn.request):
+        return Do((Move(UNDO, {}),))
+    program = make_reminder_program(turn.request, cancels=is_reminder_followup(turn))
+    return Do((make_rehearsal(program),)) if program else Write("assistant")
+
+
+def _is_about_wording(turn: ShimTurn) -> bool:
+    """Whether one text, or one script, is to be made better: it is read as a whole."""
+    if not is_rewording(turn.request):
+        return False
+    files = FILE_NAME.findall(turn.request)
+    scripts = [name for name in files if name.endswith(".py")]
+    return len(files) == 1 or len(scripts) == 1
 
 
 def next_step(turn: ShimTurn) -> ShimStep:
@@ -148,36 +162,47 @@ def next_step(turn: ShimTurn) -> ShimStep:
     did = turn.did
     if not did:
         return Sort()
+
     tries = list_tries(did, turn.request)
-    if halted := next((step for step in did if step.status not in ("ok", "error")), None):
+    halted = next((step for step in did if step.status not in ("ok", "error")), None)
+    if halted is not None:
         return SayStep(render_halt(halted, _render_done_before(tries)))
     if not tries:
         return _step_after_first(turn, did[0])
+
     last = tries[-1]
-    assist = not any(step.move.tool == SURVEY_FILES for step in did)
-    if last.rehearsed.needs is not None and last.since:
-        if last.since[-1].failed:
-            return SayStep(f"I could not do this: {last.since[-1].first_line}")
-        return Do((make_rehearsal(last.program, (*last.answers, last.since[-1].result)),))
     if last.since:
-        return SayStep(*render_outcome(_find_chosen(tries), last.since))
+        return _step_after_calls(tries)
     if last.rehearsed.needs is not None:
         return Do((_make_move(last.rehearsed.needs),))
+
+    assist = not surveys
     if assist and _has_found_nothing(did) and not classify_obvious(turn.request):
-        return Do(
-            (Move(SURVEY_FILES, {"about": turn.request, "purpose": "read"}),)
-        )  # it may stand in a file
+        return Do((make_survey(turn, "read"),))  # it may stand in a file
     return _decide(turn, tries, assist=assist)
+
+
+def _step_after_calls(tries: Sequence[ProgramTry]) -> ShimStep:
+    """After the calls of a program: rehearse it again with the answer that it needed, or say what
+    was done."""
+    last = tries[-1]
+    if last.rehearsed.needs is None:
+        words, failed = render_outcome(_find_chosen(tries), last.since)
+        return SayStep(words, failed)
+
+    answer = last.since[-1]
+    if answer.failed:
+        return SayStep(f"I could not do this: {answer.first_line}")
+    return Do((make_rehearsal(last.program, (*last.answers, answer.result)),))
 
 
 def _render_done_before(tries: Sequence[ProgramTry]) -> str:
     """What had been done when something was not allowed."""
     since = [step for step in (tries[-1].since if tries else ()) if not step.failed]
-    return (
-        render_outcome(_find_chosen(tries), since)[0]
-        if since and any(step.move.tool == RUN_PROGRAM for step in since)
-        else ""
-    )
+    if not any(step.move.tool == RUN_PROGRAM for step in since):
+        return ""
+    words, _ = render_outcome(_find_chosen(tries), since)
+    return words
 
 
 def _has_found_nothing(did: Sequence[Did]) -> bool:
@@ -189,29 +214,30 @@ def _has_found_nothing(did: Sequence[Did]) -> bool:
 
 def _step_after_first(turn: ShimTurn, step: Did) -> ShimStep:
     tool = step.move.tool
-    failed = step.failed
-    if tool == SURVEY_FILES and not failed:
-        if turn.known and step.result == NO_FILES and QUESTION.search(turn.request):
-            return AnswerStep()  # it was said before
-        if not step.result.startswith("---"):
-            return Write(
-                "new text" if find_new_text_path(turn.request, step.result) else "files",
-                step.result,
-            )
-        if is_rewrite(turn, step.result):
-            return Write("rewrite", step.result)
-        if any(name not in step.result.lower() for name in FILE_NAME.findall(turn.request.lower())):
-            return Do((make_survey(turn),))  # it is to be made
-        return AnswerStep(
-            step.result
-            if is_relevant(step.result, turn.request) or not FIRST_PERSON.search(turn.request)
-            else ""
-        )
-    if tool == FETCH and not failed:
-        return AnswerStep(f"--- {step.move.arguments.get('url', '')}\n{step.result}\n--- end")
-    if failed:
+    if step.failed:
         return SayStep(f"I could not do this: {step.first_line}")
+    if tool == SURVEY_FILES:
+        return _step_after_survey(turn, step.result)
+    if tool == FETCH:
+        return AnswerStep(f"--- {step.move.arguments.get('url', '')}\n{step.result}\n--- end")
     return SayStep(step.result, failed=False)
+
+
+def _step_after_survey(turn: ShimTurn, found: str) -> ShimStep:
+    """After the files were listed, or texts of them were shown."""
+    request = turn.request
+    if turn.known and found == NO_FILES and QUESTION.search(request):
+        return AnswerStep()  # it was said before
+    if not found.startswith("---"):
+        is_new_text = find_new_text_path(request, found) != ""
+        return Write("new text" if is_new_text else "files", found)
+
+    if is_rewrite(turn, found):
+        return Write("rewrite", found)
+    if any(name not in found.lower() for name in FILE_NAME.findall(request.lower())):
+        return Do((make_survey(turn),))  # it is to be made
+    is_about_texts = is_relevant(found, request) or not FIRST_PERSON.search(request)
+    return AnswerStep(found if is_about_texts else "")
 
 
 def list_tries(did: Sequence[Did], request: str) -> list[ProgramTry]:
@@ -221,31 +247,67 @@ def list_tries(did: Sequence[Did], request: str) -> list[ProgramTry]:
     for at, step in enumerate(did):
         if step.move.tool != REHEARSE_PROGRAM:
             continue
-        program = str(step.move.arguments.get("program", ""))
-        answers = step.move.arguments.get("answers", [])
-        came = Rehearsed(failed=step.first_line) if step.failed else parse_rehearsal(step.result)
-        end = next(
-            (i for i in range(at + 1, len(did)) if did[i].move.tool == REHEARSE_PROGRAM), len(did)
-        )
-        new = ProgramTry(
-            program,
-            tuple(map(str, answers)),
-            came or Rehearsed(failed=step.first_line),
-            tuple(did[at + 1 : end]),
-        )
-        if tries and (
-            mend_program(tries[-1], request) == program
-            or (answers and tries[-1].program == program)
-        ):
+        new = _read_try(step, did[at + 1 :])
+        if tries and _is_same_try(tries[-1], new, request):
             tries.pop()
         tries.append(new)
     return tries
+
+
+def _read_try(step: Did, after: Sequence[Did]) -> ProgramTry:
+    """The program of a rehearsal; `after` are all steps after it."""
+    came = Rehearsed(failed=step.first_line)
+    if not step.failed:
+        came = parse_rehearsal(step.result) or came
+    since = takewhile(lambda each: each.move.tool != REHEARSE_PROGRAM, after)
+    return ProgramTry(
+        program=str(step.move.arguments.get("program", "")),
+        answers=tuple(map(str, step.move.arguments.get("answers", []))),
+        rehearsed=came,
+        since=tuple(since),
+    )
+
+
+def _is_same_try(last: ProgramTry, new: ProgramTry, request: str) -> bool:
+    """Whether the program is the one before, mended or with an answer."""
+    if new.answers and new.program == last.program:
+        return True
+    return mend_program(last, request) == new.program
 
 
 def is_stuck(turn: ShimTurn) -> bool:
     """Whether the same program was written twice."""
     written = [each.program for each in list_tries(turn.did, turn.request)]
     return len(set(written)) < len(written)
+
+
+class _Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What the programs of a turn came to. `wants`: the request wants a change. `notes` says for
+    each program what is wrong with it, '' for nothing. `good` may be done; `lossy` would lose
+    something that the request does not speak of; `stops` are the sentences of those that only
+    stopped themselves."""
+
+    wants: bool
+    notes: list[str]
+    good: list[ProgramTry]
+    lossy: list[ProgramTry]
+    stops: list[str]
+
+
+def _judge_tries(turn: ShimTurn, tries: Sequence[ProgramTry], *, assist: bool) -> _Verdict:
+    wants = may_change_files(turn)
+    notes = [find_program_problem(each, turn, wants=wants, assist=assist) for each in tries]
+    fine = [each for each, note in zip(tries, notes, strict=True) if not note]
+    lossy = [each for each in fine if find_unmeant_loss(each.rehearsed, turn.request)]
+    good = [each for each in fine if each not in lossy]
+    if not good and len(tries) >= MAX_TRIES:
+        good = lossy
+    stops = [
+        each.rehearsed.stopped
+        for each, note in zip(tries, notes, strict=True)
+        if has_only_stopped(each, note)
+    ]
+    return _Verdict(wants=wants, notes=notes, good=good, lossy=lossy, stops=stops)
 
 
 def _decide(turn: ShimTurn, tries: Sequence[ProgramTry], *, assist: bool) -> ShimStep:
@@ -256,61 +318,98 @@ def _decide(turn: ShimTurn, tries: Sequence[ProgramTry], *, assist: bool) -> Shi
         if not same:
             return Do((make_rehearsal(better),))
         tries = [*tries[:-1], same[0]]  # it was written a second time
-    wants = may_change_files(turn)
-    notes = [find_program_problem(each, turn, wants=wants, assist=assist) for each in tries]
-    fine = [each for each, note in zip(tries, notes, strict=True) if not note]
-    lossy = [each for each in fine if find_unmeant_loss(each.rehearsed, turn.request)]
-    good = [each for each in fine if each not in lossy] or ([] if len(tries) < MAX_TRIES else lossy)
-    stops = [
-        each.rehearsed.stopped
-        for each, note in zip(tries, notes, strict=True)
-        if has_only_stopped(each, note)
-    ]
-    agreed = find_agreed_program(good, wants=wants, ordered=bool(ORDERING.search(turn.request)))
-    listing = turn.did[0].result if turn.did[0].move.tool == SURVEY_FILES else ""
-    sure = [
-        each
-        for each in good
-        if is_plain(each, turn)
-        or has_example_shape(each.program, turn.request, listing)
-        or has_columns(each, turn.request)
-    ]
-    if good and (assist or is_rewrite(turn, listing)):
-        sure = good
-    alone = len(good) == 1 and good[0] is tries[0] and len(tries) > 1 and not stops
-    alone = alone and not is_by_example(turn.request)
-    if good and (agreed or sure or alone) and len(stops) < MIN_STOPS:
-        return make_final_step(agreed or [*sure, *good][0], turn, wants=wants or assist)
-    if lossy and not good and len(lossy) > 1 and not stops:
-        return make_final_step(lossy[0], turn, wants=wants)  # a person is asked about it
+
+    verdict = _judge_tries(turn, tries, assist=assist)
+    good = verdict.good
+    lossy = verdict.lossy
+    stops = verdict.stops
+    believed = _find_believed(turn, tries, verdict, assist=assist)
+    if believed is not None:
+        return make_final_step(believed, turn, wants=verdict.wants or assist)
+    if len(lossy) > 1 and not good and not stops:
+        return make_final_step(lossy[0], turn, wants=verdict.wants)  # a person is asked about it
     if assist and stops and not ASSIST_PATTERN.match(" ".join(turn.request.lower().split())):
         return Do((make_survey(turn),))  # it was sorted wrongly
-    if len(stops) >= MIN_STOPS or (len(tries) >= MAX_TRIES and stops):
+
+    is_last = len(tries) >= MAX_TRIES
+    if len(stops) >= MIN_STOPS or (is_last and stops):
         return SayStep(render_refusal(stops))
-    if (
-        len(tries) >= MAX_TRIES
-        and good
-        and not any(each.rehearsed.changes or each.rehearsed.calls for each in good)
-    ):
-        return SayStep(f"{strip_sample_values(good[0], turn)}\n{UNSURE}", failed=False)
-    if len(tries) >= MAX_TRIES:
-        return SayStep(render_failure(tries, good))
+    if is_last:
+        return _give_up(turn, tries, good)
+
+    listing = _find_listing(turn)
     if is_rewrite(turn, listing):
         return _retry_rewrite(turn, listing, tries)
-    if lossy and not good:
-        lost = find_unmeant_loss(lossy[-1].rehearsed, turn.request)
-        notes[-1] = (
+    note = _render_warning(turn, tries, verdict)
+    return Write("assistant" if assist else "files", listing, len(tries), note)
+
+
+def _find_listing(turn: ShimTurn) -> str:
+    """The survey that the turn began with; '' for none."""
+    first = turn.did[0]
+    return first.result if first.move.tool == SURVEY_FILES else ""
+
+
+def _find_believed(
+    turn: ShimTurn, tries: Sequence[ProgramTry], verdict: _Verdict, *, assist: bool
+) -> ProgramTry | None:
+    """The program that may be done without another one; None where none is sure enough."""
+    good = verdict.good
+    if not good or len(verdict.stops) >= MIN_STOPS:
+        return None
+    ordered = ORDERING.search(turn.request) is not None
+    agreed = find_agreed_program(good, wants=verdict.wants, ordered=ordered)
+    if agreed is not None:
+        return agreed
+
+    listing = _find_listing(turn)
+    if assist or is_rewrite(turn, listing):
+        return good[0]
+    for each in good:
+        if _is_sure(each, turn, listing):
+            return each
+
+    # All that were written after the first one are wrong.
+    is_first_alone = len(good) == 1 and good[0] is tries[0] and len(tries) > 1
+    if is_first_alone and not verdict.stops and not is_by_example(turn.request):
+        return good[0]
+    return None
+
+
+def _is_sure(tried: ProgramTry, turn: ShimTurn, listing: str) -> bool:
+    """Whether a program is believed though no other one agrees with it."""
+    return (
+        is_plain(tried, turn)
+        or has_example_shape(tried.program, turn.request, listing)
+        or has_columns(tried, turn.request)
+    )
+
+
+def _give_up(turn: ShimTurn, tries: Sequence[ProgramTry], good: Sequence[ProgramTry]) -> SayStep:
+    """After the last program: an answer of which nobody is sure, or why there is none."""
+    acts = any(each.rehearsed.changes or each.rehearsed.calls for each in good)
+    if good and not acts:
+        return SayStep(f"{strip_sample_values(good[0], turn)}\n{UNSURE}", failed=False)
+    return SayStep(render_failure(tries, good))
+
+
+def _render_warning(turn: ShimTurn, tries: Sequence[ProgramTry], verdict: _Verdict) -> str:
+    """What the next program is told of an earlier one; '' for nothing."""
+    if verdict.lossy and not verdict.good:
+        lost = find_unmeant_loss(verdict.lossy[-1].rehearsed, turn.request)
+        wrong = (
             f"it {lost}; keep what is there and only add to it, unless the request says otherwise"
         )
-    # Who is told that something is not there makes it up: only what went wrong is told, to others
-    # after it as well.
-    before = tries.index(good[0]) if good else len(tries)
-    was_wrong = before > 0 and not has_only_stopped(tries[before - 1], notes[before - 1])
-    why = (
-        f"\n(An earlier program was wrong: {notes[before - 1]}. Write a simple one that avoids "
-        "this.)"
-    )
-    return Write("assistant" if assist else "files", listing, len(tries), why if was_wrong else "")
+    else:
+        # Those after a good program are told of the one before it, as it was.
+        before = tries.index(verdict.good[0]) if verdict.good else len(tries)
+        if before == 0:
+            return ""
+        wrong = verdict.notes[before - 1]
+        # Who is told that something is not there makes it up.
+        if has_only_stopped(tries[before - 1], wrong):
+            return ""
+    return f"\n(An earlier program was wrong: {wrong}. Write a simple one that avoids this.)"
 
 
 def _retry_rewrite(turn: ShimTurn, listing: str, tries: Sequence[ProgramTry]) -> ShimStep:
@@ -325,7 +424,7 @@ def _retry_rewrite(turn: ShimTurn, listing: str, tries: Sequence[ProgramTry]) ->
 
 
 def make_survey(turn: ShimTurn, purpose: Purpose = "change") -> Move:
-    """The survey for a program, where the text itself was shown before."""
+    """The survey of the files that a request is about."""
     return Move(SURVEY_FILES, {"about": turn.request, "purpose": purpose})
 
 
@@ -338,35 +437,36 @@ def make_final_step(tried: ProgramTry, turn: ShimTurn, *, wants: bool) -> ShimSt
             "program": tried.program,
             "changes": msgspec.to_builtins(came.changes),
         }
-        moves.append(
-            Move(RUN_PROGRAM, given | ({"answers": list(tried.answers)} if tried.answers else {}))
-        )
-    moves += [_make_move(each) for each in came.calls]
-    return Do(tuple(moves)) if moves else SayStep(strip_sample_values(tried, turn), failed=False)
+        if tried.answers:
+            given["answers"] = list(tried.answers)
+        moves.append(Move(RUN_PROGRAM, given))
+    moves += _list_moves(came)
+    if moves:
+        return Do(tuple(moves))
+    return SayStep(strip_sample_values(tried, turn), failed=False)
 
 
 def _find_chosen(tries: Sequence[ProgramTry]) -> ProgramTry:
     """The program that was done in the end."""
     calls = [step.move for step in tries[-1].since]
-    ran = [
-        each
-        for each in tries
-        for move in calls
-        if move.tool == RUN_PROGRAM and move.arguments.get("program") == each.program
-    ]
+    programs = [move.arguments.get("program") for move in calls if move.tool == RUN_PROGRAM]
+    ran = [each for each in tries if each.program in programs]
     asked = [
-        each
-        for each in tries
-        if each.rehearsed.calls and [_make_move(c) for c in each.rehearsed.calls] == calls
+        each for each in tries if each.rehearsed.calls and _list_moves(each.rehearsed) == calls
     ]
     return (ran or asked or tries)[-1]
 
 
+def _list_moves(came: Rehearsed) -> list[Move]:
+    return [_make_move(call) for call in came.calls]
+
+
 def make_rehearsal(program: str, answers: Sequence[str] = ()) -> Move:
     """The call that tries a program, with the results of the calls that it needed."""
-    return Move(
-        REHEARSE_PROGRAM, {"program": program} | ({"answers": list(answers)} if answers else {})
-    )
+    given: dict[str, Any] = {"program": program}
+    if answers:
+        given["answers"] = list(answers)
+    return Move(REHEARSE_PROGRAM, given)
 
 
 def _make_move(call: ProgramCall) -> Move:
