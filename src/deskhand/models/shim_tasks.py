@@ -59,18 +59,15 @@ SPLITTER_SHOTS: Shots = (
     _make_shot("rename plan.md to old.md", "Rename plan.md to old.md"),
     _make_shot(
         "Please tidy up: make a folder music, move song.mp3 and tune.mp3 into it, and "
-        "delete draft.txt. "
-        "Then tell me what is left here.",
+        "delete draft.txt. Then tell me what is left here.",
         "Make a folder music",
         "Move song.mp3 and tune.mp3 into the folder music",
         "Delete draft.txt",
         "List the files that are left here",
     ),
     _make_shot(
-        (
-            "read recipe.md, put a list of what I must buy into shopping.md, and set the date "
-            "in diary.md to 3 May"
-        ),
+        "read recipe.md, put a list of what I must buy into shopping.md, and set the date "
+        "in diary.md to 3 May",
         "Read recipe.md and write a list of what must be bought into shopping.md",
         "Set the date in diary.md to 3 May",
     ),
@@ -134,29 +131,33 @@ def next_work(messages: Sequence[ContextMessage], planning: bool) -> WorkStep:
     goes on with it."""
     start = max((i for i, shown in enumerate(messages) if _is_turn_start(shown)), default=0)
     said = person_text(messages[start].message) if messages else ""
-    steps = list_steps(messages[start + 1 :])
     before = list_steps(messages[:start])
-    if not steps and said and not any(step.move.tool == TASKS for step in before):
+    steps = list_steps(messages[start + 1 :])
+    has_worked = any(step.move.tool == TASKS for step in before)
+    if said and not steps and not has_worked:
         return Hear(TaskCalls((LIST_TASKS,)))
+
     told = [step for step in steps if step.move == LIST_TASKS]
     if not told:
-        return (
-            TaskCalls((LIST_TASKS,))
-            if not steps or not steps[-1].failed
-            else SayStep(LIST_FAILED.format(steps[-1].result))
-        )
+        if steps and steps[-1].failed:
+            return SayStep(LIST_FAILED.format(steps[-1].result))
+        return TaskCalls((LIST_TASKS,))
+
     last = steps[-1]
-    if last.move.tool == SHOW_PLAN and last.failed:
+    if last.failed and last.move.tool == SHOW_PLAN:
         return SayStep(f"I do not begin yet: {last.result}")
-    if last.move.tool == TASKS and last.failed:
+    if last.failed and last.move.tool == TASKS:
         return SayStep(LIST_FAILED.format(last.result))
-    if not told[-1].result.startswith(EMPTY_LIST) and not any(_parse_tasks(told[-1].result)):
+    listed = told[-1].result
+    if not listed.startswith(EMPTY_LIST) and not any(_parse_tasks(listed)):
         return TaskCalls((LIST_TASKS,))  # an earlier result, which is out of view by now
+
     graph = collect_tasks(steps)
     if said and not any(_is_taking_up(step.move) for step in steps):
         work = _take_up_request(" ".join([said, *_answers(steps)]), graph, planning)
-        heard = isinstance(work, TaskCalls) or any(step.move.tool == ASK for step in steps)
-        return work if heard or not any(step.move.tool == TASKS for step in before) else Hear(work)
+        has_asked = any(step.move.tool == ASK for step in steps)
+        may_be_talk = has_worked and not has_asked and isinstance(work, Split)
+        return Hear(work) if may_be_talk else work
     if planning and not any(step.move.tool == SHOW_PLAN for step in steps):
         return TaskCalls((Move(SHOW_PLAN, {"plan": _render_plan(graph)}),))
     return _continue_work(graph, (*before, *steps), last, messages[start].n)
@@ -165,38 +166,39 @@ def next_work(messages: Sequence[ContextMessage], planning: bool) -> WorkStep:
 def _continue_work(
     graph: Sequence[KnownTasks], steps: Sequence[Did], last: Did, key: int
 ) -> WorkStep:
-    open_ = [task for task in graph if task.status != "completed"]
-    if not open_:
+    left = [task for task in graph if task.status != "completed"]
+    if not left:
         return SayStep(_render_report(graph, steps) if graph else NO_TASKS_REPLY)
     if _is_task_end(last.move):
         result = str(last.move.arguments.get("result", ""))
-        return SayStep(f"{result}\n({len(graph) - len(open_)} of {len(graph)} tasks are done.)")
-    doing = next((task for task in open_ if task.status == "in_progress"), None)
-    if doing is None:
-        free = next((task for task in open_ if task.status == "pending" and not task.waits), None)
-        if free is None:
-            return SayStep(BLOCKED_REPLY.format("; ".join(task.title for task in open_)))
-        return TaskCalls(
-            (Move(TASKS, {"action": "update", "task_id": free.id, "status": "in_progress"}),)
-        )
-    return OnTask(doing.id, _make_task_turn(doing, steps, key))
+        return SayStep(f"{result}\n({len(graph) - len(left)} of {len(graph)} tasks are done.)")
+
+    doing = next((task for task in left if task.status == "in_progress"), None)
+    if doing is not None:
+        return OnTask(doing.id, _make_task_turn(doing, steps, key))
+    free = next((task for task in left if task.status == "pending" and not task.waits), None)
+    if free is None:
+        return SayStep(BLOCKED_REPLY.format("; ".join(task.title for task in left)))
+    begin = {"action": "update", "task_id": free.id, "status": "in_progress"}
+    return TaskCalls((Move(TASKS, begin),))
 
 
 def _make_task_turn(task: KnownTasks, steps: Sequence[Did], key: int) -> ShimTurn:
     """The task as a turn of its own: what came of those before it is what was said before."""
     # Where it was begun; where that is out of view, all since the list was told.
     begins = [i for i, step in enumerate(steps) if _is_task_start(step.move, task.id)]
-    begun = max(begins or (i for i, step in enumerate(steps) if step.move == LIST_TASKS))
+    lists = [i for i, step in enumerate(steps) if step.move == LIST_TASKS]
+    begun = max(begins or lists)
     words = str(steps[begun].move.arguments.get("result", ""))
     done = tuple(step for step in steps[begun + 1 :] if step.move.tool != TASKS)
+
     titles = {found.id: found.title for found in collect_tasks(steps)}
-    earlier = [
-        pair
-        for id_, result in _task_results(steps)[-MAX_EARLIER_RESULTS:]
-        for pair in (("user", titles.get(id_, "")), ("assistant", result))
-        if id_ in titles
-    ]
-    return ShimTurn("\n".join(filter(None, (task.title, words))), key, tuple(earlier), done)
+    earlier = list[tuple[str, str]]()
+    for id_, result in _task_results(steps)[-MAX_EARLIER_RESULTS:]:
+        if id_ in titles:
+            earlier += [("user", titles[id_]), ("assistant", result)]
+    request = "\n".join(part for part in (task.title, words) if part)
+    return ShimTurn(request, key, tuple(earlier), done)
 
 
 def _take_up_request(
@@ -218,12 +220,10 @@ def _take_up_request(
 def parse_steps(written: str) -> list[str]:
     """The steps that the model wrote down; none where there is nothing of that form."""
     steps = next(parse_objects(written), {}).get("steps")
-    found = (
-        [" ".join(step.split()) for step in steps if isinstance(step, str)]
-        if isinstance(steps, list)
-        else []
-    )
-    return [step[:TITLE_CHARS] for step in found if step]
+    if not isinstance(steps, list):
+        return []
+    lines = [" ".join(step.split()) for step in steps if isinstance(step, str)]
+    return [line[:TITLE_CHARS] for line in lines if line]
 
 
 def is_compound(step: str) -> bool:
@@ -241,16 +241,17 @@ def make_task_moves(
     """The calls that write down these steps: the request itself where there are none."""
     titles = list(dict.fromkeys(steps))[:MAX_STEPS] or [_truncate_title(request)]
     gone = (Move(TASKS, {"action": "delete", "task_id": id_}) for id_ in drop)
-    return (*gone, *(Move(TASKS, {"action": "create", "title": title}) for title in titles))
+    created = (Move(TASKS, {"action": "create", "title": title}) for title in titles)
+    return (*gone, *created)
 
 
 def make_end_move(id_: int, words: str, *, blocked: bool = False) -> Move:
     """The call that says what came of a task, or that it cannot be done."""
     if blocked:
-        return Move(
-            TASKS, {"action": "update", "task_id": id_, "status": "blocked", "result": words}
-        )
-    return Move(TASKS, {"action": "complete", "task_id": id_, "result": words})
+        given = {"action": "update", "task_id": id_, "status": "blocked", "result": words}
+    else:
+        given = {"action": "complete", "task_id": id_, "result": words}
+    return Move(TASKS, given)
 
 
 def _truncate_title(text: str) -> str:
@@ -260,7 +261,11 @@ def _truncate_title(text: str) -> str:
 
 # What the list says
 
-_LINE = re.compile(r"^\s*(?:ok, )?(\[.\]) #(\d+) (.*?)(?: \(([^()]*)\))?$")
+_LINE = re.compile(
+    r"^\s*(?:ok, )?"
+    r"(\[.\]) #(\d+) (.*?)"  # the mark, the number and the title
+    r"(?: \(([^()]*)\))?$"  # and a note, ours or the title's own end
+)
 _OWN_NOTE = re.compile(r"(?:^|; )(?:waits for #\d+|blocked\b)")
 _STATUS = {mark: status for status, mark in STATUS_MARKS.items()}
 
@@ -283,22 +288,25 @@ def collect_tasks(steps: Iterable[Did]) -> list[KnownTasks]:
 
 def _parse_tasks(text: str) -> Iterator[KnownTasks]:
     for line in text.splitlines():
-        if match := _LINE.match(line):
-            mark, id_, title, beside = match.groups()
-            if mark in _STATUS:
-                ours = _OWN_NOTE.search(beside or "")
-                whole = f"{title} ({beside})" if beside and not ours else title
-                yield KnownTasks(int(id_), whole, _STATUS[mark], bool(ours and "waits" in ours[0]))
+        match = _LINE.match(line)
+        if match is None or match[1] not in _STATUS:
+            continue
+        title = match[3]
+        note = match[4] or ""
+        ours = _OWN_NOTE.search(note)
+        if note and ours is None:
+            title = f"{title} ({note})"
+        waits = ours is not None and "waits" in ours[0]
+        yield KnownTasks(int(match[2]), title, _STATUS[match[1]], waits)
 
 
 def _task_results(steps: Iterable[Did]) -> list[tuple[int, str]]:
     """(task, what came of it), in turn."""
+    moves = [step.move for step in steps if step.move.tool == TASKS and not step.failed]
     return [
-        (_task_id(step.move), str(step.move.arguments.get("result", "")))
-        for step in steps
-        if step.move.tool == TASKS
-        and step.move.arguments.get("action") == "complete"
-        and not step.failed
+        (_task_id(move), str(move.arguments.get("result", "")))
+        for move in moves
+        if move.arguments.get("action") == "complete"
     ]
 
 
@@ -312,17 +320,14 @@ def _render_report(graph: Sequence[KnownTasks], steps: Sequence[Did]) -> str:
 
 
 def _render_plan(graph: Sequence[KnownTasks]) -> str:
-    return "\n".join(
-        f"{n}. {task.title}"
-        for n, task in enumerate((t for t in graph if t.status != "completed"), 1)
-    )
+    left = [task for task in graph if task.status != "completed"]
+    return "\n".join(f"{n}. {task.title}" for n, task in enumerate(left, 1))
 
 
 def _is_turn_start(shown: ContextMessage) -> bool:
     """A person, or the runtime, says something: a turn begins."""
-    return shown.message.role == "user" and any(
-        isinstance(part, Text) for part in shown.message.parts
-    )
+    message = shown.message
+    return message.role == "user" and any(isinstance(part, Text) for part in message.parts)
 
 
 def _is_taking_up(move: Move) -> bool:
@@ -332,18 +337,14 @@ def _is_taking_up(move: Move) -> bool:
 
 
 def _is_task_start(move: Move, id_: int) -> bool:
-    return (
-        move.tool == TASKS
-        and _task_id(move) == id_
-        and move.arguments.get("status") == "in_progress"
-    )
+    is_begun = move.arguments.get("status") == "in_progress"
+    return move.tool == TASKS and is_begun and _task_id(move) == id_
 
 
 def _is_task_end(move: Move) -> bool:
     given = move.arguments
-    return move.tool == TASKS and (
-        given.get("action") == "complete" or given.get("status") == "blocked"
-    )
+    is_end = given.get("action") == "complete" or given.get("status") == "blocked"
+    return move.tool == TASKS and is_end
 
 
 def _answers(steps: Sequence[Did]) -> list[str]:
