@@ -23,18 +23,16 @@ _REFUSED_V4 = {
         "192.0.0.0/24": "a reserved network",  # 192.0.0.192: metadata of Oracle's cloud
         "192.88.99.0/24": "a relay to other networks",  # RFC 7526
         "198.18.0.0/15": "a network for measurements",
-        "168.63.129.16/32": (
-            "the internal network of a cloud"
-        ),  # Azure's agent: public by its number alone
+        # Azure's agent: public by its number alone.
+        "168.63.129.16/32": "the internal network of a cloud",
         "161.26.0.0/16": "the internal network of a cloud",  # IBM's services
         "166.8.0.0/14": "the internal network of a cloud",
         "224.0.0.0/4": "a multicast address",
         "240.0.0.0/4": "a reserved network",
     }.items()
 }
-_PUBLIC_V6 = ipaddress.IPv6Network(
-    "2000::/3"
-)  # RFC 4291 section 2.4: all of the global unicast that is given out
+# RFC 4291 section 2.4: all of the global unicast that is given out.
+_PUBLIC_V6 = ipaddress.IPv6Network("2000::/3")
 _REFUSED_V6 = [
     ipaddress.IPv6Network(network)
     for network in (
@@ -44,9 +42,8 @@ _REFUSED_V6 = [
         "3fff::/20",
     )
 ]
-_NAT64 = ipaddress.IPv6Network(
-    "64:ff9b::/96"
-)  # RFC 6052; 64:ff9b:1::/48 (RFC 8215) is private, and refused as such
+# RFC 6052; 64:ff9b:1::/48 (RFC 8215) is private, and refused as such.
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _COMPATIBLE = ipaddress.IPv6Network("::/96")
 
 
@@ -62,19 +59,18 @@ def find_address_problem(text: str) -> str:
         return "it is not an IP address"
     if isinstance(address, ipaddress.IPv4Address):
         return _find_v4_problem(address)
+
     carried = list(_iter_embedded_v4(address))
     for inner in carried:
         if why := _find_v4_problem(inner):
             return f"{why} ({inner} inside)"
     if carried and (address.ipv4_mapped is not None or address in _NAT64):
         return ""  # another spelling of a public IPv4 address
+
     if address.is_loopback or address.is_unspecified:
         return "this machine"
-    if (
-        address not in _PUBLIC_V6
-        or not address.is_global
-        or any(address in network for network in _REFUSED_V6)
-    ):
+    is_refused = any(address in network for network in _REFUSED_V6)
+    if is_refused or address not in _PUBLIC_V6 or not address.is_global:
         return "a private or reserved network"
     return ""
 
@@ -82,23 +78,26 @@ def find_address_problem(text: str) -> str:
 def find_connect_problem(text: str, ours: Callable[[str], bool] | None = None) -> str:
     """Why nothing is connected to this address from here; '' where it is a public one of somebody
     else."""
-    return find_address_problem(text) or ("this machine" if (ours or is_own_address)(text) else "")
+    if why := find_address_problem(text):
+        return why
+    is_ours = ours or is_own_address
+    return "this machine" if is_ours(text) else ""
 
 
 def is_own_address(text: str) -> bool:
     """Whether it is an address of this very machine, be it a public one: only those can be
     bound."""
+    if not _can_bind(text):
+        return False
+    # With net.ipv4.ip_nonlocal_bind everything can be bound: then this tells nothing.
     nowhere = "2001:db8::1" if ":" in text else "192.0.2.1"
-    return _can_bind(text) and not _can_bind(
-        nowhere
-    )  # net.ipv4.ip_nonlocal_bind lets one bind everything
+    return not _can_bind(nowhere)
 
 
 def _can_bind(text: str) -> bool:
+    family = socket.AF_INET6 if ":" in text else socket.AF_INET
     try:
-        with socket.socket(
-            socket.AF_INET6 if ":" in text else socket.AF_INET, socket.SOCK_DGRAM
-        ) as probe:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.bind((text, 0))
             return True
     except (OSError, ValueError):

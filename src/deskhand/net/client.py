@@ -167,16 +167,11 @@ class Net:
         if self._closed:
             raise NetError(self._closed)
         host = parse_host(f"[{host}]" if ":" in host else host)
+        is_address = ":" in host or host.replace(".", "").isdigit()
         try:
-            found = (
-                (host,)
-                if ":" in host or host.replace(".", "").isdigit()
-                else await self._resolve(host, port)
-            )
+            found = (host,) if is_address else await self._resolve(host, port)
         except (OSError, UnicodeError):
-            raise NetError(
-                f"the host name {quote_short(host)} was not found: check its spelling."
-            ) from None
+            found = ()
         if not found:
             raise NetError(f"the host name {quote_short(host)} was not found: check its spelling.")
         for address in found:
