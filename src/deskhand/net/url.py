@@ -18,6 +18,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _USERINFO = re.compile(r"//[^/?#]*@")
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _KEPT = frozenset(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@/?[]|"
@@ -25,13 +26,11 @@ _KEPT = frozenset(
 # https://fetch.spec.whatwg.org/#port-blocking: services that take what is sent to them for commands
 # of their own.
 _BLOCKED = (
-    "1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 "
-    "111 113 115 117 "
-    "119 123 135 137 139 143 161 179 389 427 465 512 513 514 515 526 530 531 532 540 548 "
-    "554 556 563 587 601 "
-    "636 989 990 993 995 1719 1720 1723 2049 3659 4045 4190 5060 5061 6000 6379 6566 6665 "
-    "6666 6667 6668 "
-    "6669 6679 6697 10080 11211"
+    "1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 "
+    "101 102 103 104 109 110 111 113 115 117 119 123 135 137 139 143 161 179 "
+    "389 427 465 512 513 514 515 526 530 531 532 540 548 554 556 563 587 601 636 989 990 993 995 "
+    "1719 1720 1723 2049 3659 4045 4190 5060 5061 6000 6379 6566 6665 6666 6667 6668 6669 6679 "
+    "6697 10080 11211"
 )
 _BLOCKED_PORTS = frozenset(map(int, _BLOCKED.split()))
 
@@ -73,10 +72,8 @@ def parse_url(text: str) -> Url:
         raise AddressRefused(
             f"an address may have {MAX_URL_CHARS:,} characters, but this one has {len(text):,}."
         )
-    if bad := next(
-        (c for c in text if ord(c) < 32 or 127 <= ord(c) < 160 or "\ud800" <= c <= "\udfff"), ""
-    ):
-        raise AddressRefused(f"{shown} contains the control character U+{ord(bad):04X}.")
+    if bad := _CONTROL.search(text):
+        raise AddressRefused(f"{shown} contains the control character U+{ord(bad[0]):04X}.")
     if "\\" in text:
         raise AddressRefused(
             f"{shown} contains a backslash, which programs read differently; write %5C if it is "
@@ -85,16 +82,14 @@ def parse_url(text: str) -> Url:
     scheme, rest = _split_scheme(text, shown)
     end = min((at for at in map(rest.find, "/?#") if at >= 0), default=len(rest))
     authority = rest[:end]
-    target = rest[end:].partition("#")[0]
     if "@" in authority:
         raise AddressRefused(f"{shown} has a name or password before its host; write it without.")
     host, port = _split_port(authority, scheme, shown)
-    return Url(
-        scheme,
-        parse_host(host),
-        port,
-        _escape_target(target if target.startswith("/") else f"/{target}"),
-    )
+
+    target = rest[end:].partition("#")[0]
+    if not target.startswith("/"):
+        target = f"/{target}"
+    return Url(scheme, parse_host(host), port, _escape_target(target))
 
 
 def join_url(base: Url, reference: str) -> Url:
@@ -113,25 +108,26 @@ def parse_host(host: str) -> str:
     AddressRefused."""
     shown = quote_short(host)
     if host.startswith("["):
-        try:
-            if not host.endswith("]") or "%" in host:
-                raise ValueError
-            return str(ipaddress.IPv6Address(host[1:-1]))
-        except ValueError:
-            raise AddressRefused(f"{shown} is not an IPv6 address.") from None
-    if not host.isascii():
-        try:
-            host = (
-                idna.encode(host[:MAX_URL_CHARS], uts46=True).decode() if len(host) <= 253 else ""
-            )
-        except (idna.IDNAError, UnicodeError):
-            host = ""
-    host = host.lower().removesuffix(".")
+        return _parse_ipv6(host, shown)
+
+    host = _encode_idna(host).lower().removesuffix(".")
     labels = host.split(".")
     if len(host) > 253 or not all(map(_LABEL.fullmatch, labels)):
         raise AddressRefused(f"{shown} is not a host name.")
     # https://url.spec.whatwg.org/#ends-in-a-number-checker
     return _parse_ipv4(labels, shown) if _NUMBER.fullmatch(labels[-1]) else host
+
+
+def _encode_idna(host: str) -> str:
+    """The host in ASCII; '' where it cannot be."""
+    if host.isascii():
+        return host
+    if len(host) > 253:
+        return ""
+    try:
+        return idna.encode(host, uts46=True).decode()
+    except (idna.IDNAError, UnicodeError):
+        return ""
 
 
 def quote_short(text: str, limit: int = 100) -> str:
@@ -153,19 +149,19 @@ def _split_scheme(text: str, shown: str) -> tuple[str, str]:
 
 
 def _split_port(authority: str, scheme: str, shown: str) -> tuple[str, int]:
-    at = (
-        authority.find(":", authority.find("]") % len(authority))
-        if authority[:1] == "["
-        else authority.rfind(":")
-    )
-    host, digits = (authority[:at], authority[at + 1 :]) if at >= 0 else (authority, "")
+    if authority.startswith("["):
+        at = authority.find(":", authority.find("]") % len(authority))
+    else:
+        at = authority.rfind(":")
+    host = authority[:at] if at >= 0 else authority
+    digits = authority[at + 1 :] if at >= 0 else ""
     if not host:
         raise AddressRefused(f"{shown} has no host.")
     if not digits:
         return host, DEFAULT_PORTS[scheme]
-    if not (
-        digits.isascii() and digits.isdecimal() and len(digits) <= 5 and 0 < int(digits) < 65536
-    ):
+
+    is_number = digits.isascii() and digits.isdecimal() and len(digits) <= 5
+    if not is_number or not 0 < int(digits) < 65536:
         raise AddressRefused(
             f"{shown} has {quote_short(digits)} instead of a port from 1 to 65535."
         )
@@ -177,6 +173,15 @@ def check_port(port: int) -> None:
     """Raise AddressRefused for the port of a service that is not the web."""
     if port in _BLOCKED_PORTS or not 0 < port < 65536:
         raise AddressRefused(f"port {port} is not used for the web; browsers refuse it, too.")
+
+
+def _parse_ipv6(host: str, shown: str) -> str:
+    try:
+        if not host.endswith("]") or "%" in host:
+            raise ValueError
+        return str(ipaddress.IPv6Address(host[1:-1]))
+    except ValueError:
+        raise AddressRefused(f"{shown} is not an IPv6 address.") from None
 
 
 def _parse_ipv4(labels: list[str], shown: str) -> str:
@@ -191,11 +196,8 @@ def _parse_ipv4(labels: list[str], shown: str) -> str:
             raise ValueError
     except ValueError:
         raise AddressRefused(f"{shown} is neither a host name nor an IPv4 address.") from None
-    return str(
-        ipaddress.IPv4Address(
-            last + sum(number << (24 - 8 * at) for at, number in enumerate(firsts))
-        )
-    )
+    number = last + sum(number << (24 - 8 * at) for at, number in enumerate(firsts))
+    return str(ipaddress.IPv4Address(number))
 
 
 def _parse_number(label: str) -> int:
