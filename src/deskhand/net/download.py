@@ -81,9 +81,9 @@ async def download(
                 break
             except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
                 failures = 1 if _size(part) > here else failures + 1
-                if failures >= (
-                    UNREACHABLE_TRIES if isinstance(error, aiohttp.ClientConnectorError) else TRIES
-                ):
+                is_unreachable = isinstance(error, aiohttp.ClientConnectorError)
+                tries = UNREACHABLE_TRIES if is_unreachable else TRIES
+                if failures >= tries:
                     raise _make_broken_error(url, part, wanted, error) from error
                 await anyio.sleep(pace.pause_s * failures)
         return await _finish_download(part, wanted, url)
@@ -129,10 +129,10 @@ def check_disk_space(folder: Path, size_bytes: int) -> None:
     """Raise NetError where the disk of `folder` has not this much space to spare."""
     free = shutil.disk_usage(folder).free
     if free < size_bytes + SPARE_BYTES:
+        needed = _format_mb(size_bytes + SPARE_BYTES)
         raise NetError(
-            f"not enough disk space in {str(folder)!r}: {_format_mb(size_bytes + SPARE_BYTES)} are "
-            f"needed and {_format_mb(free)} are "
-            "free. Free some, or set DESKHAND_CACHE to a folder on another disk."
+            f"not enough disk space in {str(folder)!r}: {needed} are needed and {_format_mb(free)} "
+            "are free. Free some, or set DESKHAND_CACHE to a folder on another disk."
         )
 
 
@@ -169,22 +169,7 @@ async def _fetch(
     if here:
         headers["Range"] = f"bytes={here}-"
     async with session.get(url, headers=headers) as response:
-        if response.status == 416:
-            _truncate(part)
-            raise aiohttp.ClientPayloadError("the partial file does not match; starting again")
-        if response.status not in (200, 206):
-            raise NetError(
-                f"{url} answered with status {response.status}. Try again later, or use "
-                "another mirror."
-            )
-        # RFC 9110 section 14.4: a range that starts elsewhere, or a whole answer, must not be
-        # appended.
-        start = response.headers.get("Content-Range", "").removeprefix("bytes ").partition("-")[0]
-        if response.status == 200 or start != str(here):
-            _truncate(part)
-            here = 0
-            if response.status == 206 and start != "0":
-                raise aiohttp.ClientPayloadError("the server sent another range")
+        here = _prepare_partial(part, response, url)
         size = wanted.size_bytes or here + (response.content_length or 0)
         progress(here, size)
         async for chunk in response.content.iter_chunked(CHUNK_BYTES):
@@ -194,6 +179,29 @@ async def _fetch(
                 break  # it is not the file; the verification says so
     if _size(part) < size:
         raise aiohttp.ClientPayloadError("the connection ended before the file did")
+
+
+def _prepare_partial(part: BinaryIO, response: aiohttp.ClientResponse, url: str) -> int:
+    """Throw away what the answer does not go on from; returns how many bytes stay. Raises NetError,
+    ClientPayloadError."""
+    if response.status == 416:
+        _truncate(part)
+        raise aiohttp.ClientPayloadError("the partial file does not match; starting again")
+    if response.status not in (200, 206):
+        raise NetError(
+            f"{url} answered with status {response.status}. Try again later, or use another mirror."
+        )
+
+    # RFC 9110 section 14.4: a range that starts elsewhere, or a whole answer, must not be
+    # appended.
+    here = _size(part)
+    start = response.headers.get("Content-Range", "").removeprefix("bytes ").partition("-")[0]
+    if response.status == 206 and start == str(here):
+        return here
+    _truncate(part)
+    if response.status == 206 and start != "0":
+        raise aiohttp.ClientPayloadError("the server sent another range")
+    return 0
 
 
 async def _write(part: BinaryIO, chunk: bytes, wanted: DownloadTarget) -> None:
@@ -243,11 +251,9 @@ def _truncate(part: BinaryIO) -> None:
 def _make_broken_error(
     url: str, part: BinaryIO, wanted: DownloadTarget, error: Exception
 ) -> NetError:
-    here = (
-        f"{_format_mb(_size(part))} of {_format_mb(wanted.size_bytes)}"
-        if wanted.size_bytes
-        else _format_mb(_size(part))
-    )
+    here = _format_mb(_size(part))
+    if wanted.size_bytes:
+        here = f"{here} of {_format_mb(wanted.size_bytes)}"
     why = str(error) or type(error).__name__
     return NetError(
         f"{url} could not be downloaded: {why}. {here} are downloaded; run the command again to "
