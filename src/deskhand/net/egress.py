@@ -47,47 +47,54 @@ class EgressHost(msgspec.Struct, frozen=True):
     ports: tuple[int, ...] = ()
 
     def __str__(self) -> str:
+        start = "*." if self.below else ""
         name = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{'*.' if self.below else ''}{name}" + "".join(f":{port}" for port in self.ports)
+        ports = "".join(f":{port}" for port in self.ports)
+        return f"{start}{name}{ports}"
 
     def covers(self, host: str, port: int) -> bool:
         """Whether this host, in its one spelling, is meant."""
-        named = (
-            host.endswith(f".{self.host}") and not is_ip_address(host)
-            if self.below
-            else host == self.host
-        )
-        return named and port in (self.ports or USUAL_PORTS)
+        if port not in (self.ports or USUAL_PORTS):
+            return False
+        if not self.below:
+            return host == self.host
+        return host.endswith(f".{self.host}") and not is_ip_address(host)
 
 
 def parse_egress_host(text: str) -> EgressHost:
     """`example.org`, `*.example.org`, `example.org:8443`, `192.0.2.7`. Raises AddressRefused for
     anything else."""
-    rest = text.strip()
-    below = rest.startswith("*.")
-    rest = rest.removeprefix("*.") if below else rest
-    name, colon, digits = rest.rpartition(":")
-    ports: tuple[int, ...] = ()
-    if colon and not rest.endswith("]") and (name.endswith("]") or ":" not in name):
-        if not (digits.isascii() and digits.isdecimal() and len(digits) <= 5):
-            raise AddressRefused(
-                f"{quote_short(text)} has no port after its colon: write example.org:8443."
-            )
-        rest = name
-        ports = (int(digits),)
-        if not 0 < ports[0] < 65536:
-            raise AddressRefused(f"{quote_short(text)}: there is no such port.")
-    if "/" in rest or "*" in rest:
+    stripped = text.strip()
+    below = stripped.startswith("*.")
+    name, ports = _split_ports(stripped.removeprefix("*."), text)
+    if "/" in name or "*" in name:
         raise AddressRefused(
             f"{quote_short(text)} is not a host: write example.org, or *.example.org for all "
             "names below it."
         )
-    host = parse_host(rest)
+    host = parse_host(name)
     if below and (is_ip_address(host) or "." not in host):
         raise AddressRefused(
             f"{quote_short(text)} is too broad: name at least two parts, as in *.example.org."
         )
     return EgressHost(host, below, ports)
+
+
+def _split_ports(entry: str, text: str) -> tuple[str, tuple[int, ...]]:
+    """The name of an entry, and its port if it has one. `text` is the whole entry, for the error.
+    Raises AddressRefused."""
+    name, colon, digits = entry.rpartition(":")
+    is_bare_ipv6 = entry.endswith("]") or (":" in name and not name.endswith("]"))
+    if not colon or is_bare_ipv6:
+        return entry, ()
+    if not (digits.isascii() and digits.isdecimal() and len(digits) <= 5):
+        raise AddressRefused(
+            f"{quote_short(text)} has no port after its colon: write example.org:8443."
+        )
+    port = int(digits)
+    if not 0 < port < 65536:
+        raise AddressRefused(f"{quote_short(text)}: there is no such port.")
+    return name, (port,)
 
 
 def is_host_covered(entries: Iterable[EgressHost], host: str, port: int) -> bool:
@@ -125,10 +132,8 @@ def find_target_problem(
             check_port(port)
         except AddressRefused as error:
             return str(error).rstrip(".")
-        return (
-            f"{host} can be reached on the ports {' and '.join(map(str, USUAL_PORTS))}, not on "
-            f"{port}"
-        )
+        usual = " and ".join(map(str, USUAL_PORTS))
+        return f"{host} can be reached on the ports {usual}, not on {port}"
     return "" if public else f"{host} is not allowed"
 
 
@@ -155,7 +160,8 @@ def parse_server_name(hello: bytes) -> str | None:
         at += 5 + size
     if body[0] != _CLIENT_HELLO:
         raise ValueError("it does not begin with a greeting")
-    return _read_server_name(_Reader(bytes(body[4 : 4 + int.from_bytes(body[1:4])])))
+    greeting = bytes(body[4 : 4 + int.from_bytes(body[1:4])])
+    return _read_server_name(_Reader(greeting))
 
 
 class _Reader:
@@ -180,9 +186,9 @@ class _Reader:
 
 def _read_server_name(hello: _Reader) -> str:
     hello.take(34)  # version, random
-    hello.take_vector(1)
-    hello.take_vector(2)
-    hello.take_vector(1)
+    hello.take_vector(1)  # the session
+    hello.take_vector(2)  # ciphers
+    hello.take_vector(1)  # compression
     names: list[str] = []
     extensions = _Reader(hello.take_vector(2)) if hello else _Reader(b"")
     while extensions:
@@ -193,9 +199,8 @@ def _read_server_name(hello: _Reader) -> str:
         entries = _Reader(_Reader(content).take_vector(2))
         while entries:
             entries.take(1)
-            names.append(
-                entries.take_vector(2).decode("ascii")
-            )  # UnicodeDecodeError is a ValueError
+            # UnicodeDecodeError is a ValueError.
+            names.append(entries.take_vector(2).decode("ascii"))
     if len(names) > 1:
         raise ValueError("it names more than one host")
     return names[0] if names else ""

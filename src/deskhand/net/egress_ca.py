@@ -90,14 +90,15 @@ class Authority:
 
 
 _USAGES = (
-    *(
-        "digital_signature",
-        "content_commitment",
-        "key_encipherment",
-        "data_encipherment",
-        "key_agreement",
-    ),
-    *("key_cert_sign", "crl_sign", "encipher_only", "decipher_only"),
+    "digital_signature",
+    "content_commitment",
+    "key_encipherment",
+    "data_encipherment",
+    "key_agreement",
+    "key_cert_sign",
+    "crl_sign",
+    "encipher_only",
+    "decipher_only",
 )
 
 

@@ -108,13 +108,13 @@ def _receive_listener(connection: socket.socket) -> socket.socket | None:
     said, descriptors, _, _ = socket.recv_fds(connection, 1, 4)
     sockets = [socket.socket(fileno=each) for each in descriptors]
     listening = [each for each in sockets if said == b"L" and _is_listening(each)]
+    listener = listening[0] if len(listening) == 1 else None
     for each in sockets:
-        if len(listening) != 1 or each is not listening[0]:
+        if each is not listener:
             each.close()
-    if len(listening) != 1:
-        return None
-    listening[0].setblocking(False)
-    return listening[0]
+    if listener is not None:
+        listener.setblocking(False)
+    return listener
 
 
 def _is_listening(given: socket.socket) -> bool:
