@@ -35,9 +35,10 @@ CONNECTION_ERRORS = (
 # RFC 9110 section 7.6.1. What frames the body is not taken from one side to the other, but made
 # anew.
 _HOP_HEADERS = frozenset(
-    b"connection keep-alive proxy-connection proxy-authorization proxy-authenticate te "
-    b"trailer transfer-encoding "
-    b"upgrade expect".split()
+    (
+        b"connection keep-alive proxy-connection proxy-authorization proxy-authenticate "
+        b"te trailer transfer-encoding upgrade expect"
+    ).split()
 )
 _NEVER_HOP_HEADERS = frozenset((b"host", b"content-length", b"authorization", b"cookie"))
 
@@ -64,18 +65,16 @@ class Peer:
 
     @classmethod
     def client(cls, stream: ByteStream) -> Peer:
-        return cls(
-            stream, make_strict(h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES))
-        )
+        connection = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
+        return cls(stream, make_strict(connection))
 
     @classmethod
     def upstream(cls, stream: ByteStream) -> Peer:
-        return cls(
-            stream, make_strict(h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_BYTES))
-        )
+        connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_BYTES)
+        return cls(stream, make_strict(connection))
 
     async def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
-        """What comes next. Raises one of BROKEN; TimeoutError is among them."""
+        """What comes next. Raises one of CONNECTION_ERRORS; TimeoutError is among them."""
         while True:
             event = self.http.next_event()
             if event is not h11.NEED_DATA:
@@ -88,7 +87,7 @@ class Peer:
             self.http.receive_data(data)
 
     async def send(self, event: h11.Event) -> None:
-        """Raises one of BROKEN."""
+        """Raises one of CONNECTION_ERRORS."""
         data = self.http.send(event)
         if data:
             with anyio.fail_after(IDLE_S):
@@ -96,7 +95,8 @@ class Peer:
 
 
 async def read_request(client: Peer, within_s: float) -> h11.Request | None:
-    """The next request; None where no more comes. Raises Malformed, or one of BROKEN."""
+    """The next request; None where no more comes. Raises Malformed, or one of
+    CONNECTION_ERRORS."""
     try:
         with anyio.fail_after(within_s):
             event = await client.next_event()
@@ -138,12 +138,10 @@ async def send_refusal(client: Peer, status: int, text: str) -> None:
 
 def strip_hop_headers(headers: Sequence[tuple[bytes, bytes]]) -> Headers:
     """Without what is meant for the next hop alone."""
-    named = {
-        token.strip().lower()
-        for name, value in headers
-        if name.lower() == b"connection"
-        for token in value.split(b",")
-    }
+    named = set[bytes]()
+    for name, value in headers:
+        if name.lower() == b"connection":
+            named.update(token.strip().lower() for token in value.split(b","))
     dropped = _HOP_HEADERS | (named - _NEVER_HOP_HEADERS)
     return [(name, value) for name, value in headers if name.lower() not in dropped]
 
@@ -156,7 +154,7 @@ async def relay_exchange(
     scrub: Callable[[], Scrubber] | None = None,
 ) -> None:
     """Send the request and what follows it of the client, and the answer back. Raises one of
-    BROKEN; Malformed where the answer cannot be looked through."""
+    CONNECTION_ERRORS; Malformed where the answer cannot be looked through."""
     failed: list[BaseException] = []
     problem: Exception | None = None
 
@@ -173,9 +171,8 @@ async def relay_exchange(
                 else:
                     raise h11.RemoteProtocolError("the body broke off")
         except CONNECTION_ERRORS as error:
-            if (
-                upstream.http.their_state is h11.SEND_RESPONSE
-            ):  # no answer either, that might say why
+            # Where there is no answer either: it might say why.
+            if upstream.http.their_state is h11.SEND_RESPONSE:
                 with anyio.move_on_after(2):
                     await answered.wait()
                     return
@@ -229,18 +226,18 @@ def _make_response(event: h11.Response, scrubber: Scrubber | None) -> h11.Respon
     headers = strip_hop_headers(event.headers.raw_items())
     reason = event.reason
     if scrubber is not None:
-        encodings = {
-            value.strip().lower() for name, value in headers if name.lower() == b"content-encoding"
-        }
-        if encodings - {b"identity", b""}:
+        if _is_compressed(headers):
             raise Malformed(
                 "the answer is compressed although this was not requested, so secrets in it "
                 "cannot be found"
             )
-        headers = [
-            (name, scrubber.scrub(value))
-            for name, value in headers
-            if name.lower() != b"content-length"
-        ]
+        # Without a secret the body has another length.
+        headers = [pair for pair in headers if pair[0].lower() != b"content-length"]
+        headers = [(name, scrubber.scrub(value)) for name, value in headers]
         reason = scrubber.scrub(reason)
     return h11.Response(status_code=event.status_code, headers=headers, reason=reason)
+
+
+def _is_compressed(headers: Headers) -> bool:
+    encodings = [value for name, value in headers if name.lower() == b"content-encoding"]
+    return any(value.strip().lower() not in (b"identity", b"") for value in encodings)

@@ -21,7 +21,6 @@ from .egress_http import (
     KEEP_ALIVE_S,
     PIECE_BYTES,
     ByteCounts,
-    Headers,
     Malformed,
     Peer,
     read_request,
@@ -34,7 +33,6 @@ from .url import Url, parse_host, parse_url
 
 TUNNEL_IDLE_S = 300.0
 _TLS_PORT = 443
-_SCHEME = {False: "http", True: "https"}
 
 
 class Use(msgspec.Struct, frozen=True):
@@ -164,22 +162,21 @@ async def _handle_request(
         return
     if within:
         url = _parse_target_within(request, within)
-        secure = True
-        port = url.port
         read = await _require_permission(policy, url.host, url.port)
     else:
         url = _parse_absolute_target(request)
         read = await _require_permission(policy, url.host, url.port)
-        port = _TLS_PORT if url.port == 80 else url.port
-        secure = policy.secrets_for(url.host, port) is not None
-        port = port if secure else url.port
-    await _forward_request(
-        client,
-        request,
-        policy,
-        msgspec.structs.replace(url, scheme=_SCHEME[secure], port=port),
-        read,
-    )
+        url = _secure_url(url, policy)
+    await _forward_request(client, request, policy, url, read)
+
+
+def _secure_url(url: Url, policy: EgressPolicy) -> Url:
+    """The same address over TLS, where there are secrets for its host: they are sent in no other
+    way."""
+    port = _TLS_PORT if url.port == 80 else url.port
+    if policy.secrets_for(url.host, port) is None:
+        return url
+    return msgspec.structs.replace(url, scheme="https", port=port)
 
 
 async def _forward_request(
@@ -189,15 +186,15 @@ async def _forward_request(
     was let through."""
     sent = ByteCounts()
     refused = ""
-    broker = policy.secrets_for(url.host, url.port) if url.scheme == "https" else None
+    secure = url.scheme == "https"
+    broker = policy.secrets_for(url.host, url.port) if secure else None
+    scrub = broker.make_scrubber if broker else None
     try:
         onward = _make_onward_request(request, url, broker)
-        stream = await _connect(policy, url.host, url.port, secure=url.scheme == "https")
+        stream = await _connect(policy, url.host, url.port, secure=secure)
         try:
             upstream = Peer.upstream(ProxyRequest(stream, policy, (url.host, url.port), read))
-            await relay_exchange(
-                client, upstream, onward, sent, broker.make_scrubber if broker else None
-            )
+            await relay_exchange(client, upstream, onward, sent, scrub)
         finally:
             await anyio.aclose_forcefully(stream)
     except Unreachable as error:
@@ -205,7 +202,8 @@ async def _forward_request(
         raise
     except (Withheld, Malformed, NotAnyMore) as error:
         refused = str(error)
-        raise Unreachable(502 if isinstance(error, Malformed) else 403, f"{error}.") from error
+        status = 502 if isinstance(error, Malformed) else 403
+        raise Unreachable(status, f"{error}.") from error
     except CONNECTION_ERRORS as error:
         raise Unreachable(
             502, f"{url.host} closed the connection, or did not answer with valid HTTP."
@@ -232,10 +230,10 @@ def _check_host_header(request: h11.Request, host: str) -> None:
     """Its `Host` says the same as its target: who reads only the one must not be led elsewhere.
     Raises AddressRefused, Unreachable."""
     for name, value in request.headers:
-        if (
-            name == b"host"
-            and parse_url(f"http://{value.decode('ascii', 'replace')}/").host != host
-        ):
+        if name != b"host":
+            continue
+        named = parse_url(f"http://{value.decode('ascii', 'replace')}/")
+        if named.host != host:
             raise Unreachable(
                 400, f"the request is for {host}, but its Host header names another host."
             )
@@ -246,10 +244,8 @@ def _parse_target_within(request: h11.Request, origin: str) -> Url:
     target = request.target.decode("ascii", "replace")
     try:
         url = parse_url(origin + target) if target.startswith("/") else parse_url(target)
-        host = next(
-            value.decode("ascii", "replace") for name, value in request.headers if name == b"host"
-        )
-        named = parse_url(f"https://{host}/")
+        hosts = (value for name, value in request.headers if name == b"host")
+        named = parse_url(f"https://{next(hosts).decode('ascii', 'replace')}/")
     except (AddressRefused, StopIteration) as error:
         raise Unreachable(400, "the host of the request is ambiguous.") from error
     if url.origin != origin or named.origin != origin:
@@ -270,11 +266,8 @@ def _make_onward_request(
     request: h11.Request, url: Url, broker: SecretBroker | None
 ) -> h11.Request:
     """The request as the server gets it. Raises Withheld."""
-    headers: Headers = [
-        pair
-        for pair in strip_hop_headers(request.headers.raw_items())
-        if pair[0].lower() != b"host"
-    ]
+    headers = strip_hop_headers(request.headers.raw_items())
+    headers = [pair for pair in headers if pair[0].lower() != b"host"]
     if any(name == b"transfer-encoding" for name, _ in request.headers):
         headers.append((b"Transfer-Encoding", b"chunked"))
     if broker is None:
@@ -283,10 +276,8 @@ def _make_onward_request(
         # Compressed, or asked for in pieces, a secret that comes back would not be seen.
         unseen = (b"accept-encoding", b"range", b"if-range")
         headers = [pair for pair in headers if pair[0].lower() not in unseen]
-        headers = [
-            *broker.inject_headers(request.method.decode(), url.target, headers),
-            (b"Accept-Encoding", b"identity"),
-        ]
+        headers = broker.inject_headers(request.method.decode(), url.target, headers)
+        headers.append((b"Accept-Encoding", b"identity"))
     headers = [(b"Host", url.authority.encode()), *headers, (b"Connection", b"close")]
     return h11.Request(method=request.method, target=url.target.encode(), headers=headers)
 
@@ -295,7 +286,8 @@ async def _connect(policy: EgressPolicy, host: str, port: int, *, secure: bool) 
     try:
         stream = await policy.connect(host, port)
     except NetError as error:
-        raise Unreachable(403 if isinstance(error, AddressRefused) else 502, str(error)) from error
+        status = 403 if isinstance(error, AddressRefused) else 502
+        raise Unreachable(status, str(error)) from error
     if not secure:
         return stream
     try:
@@ -332,6 +324,13 @@ async def _serve_tunnel(client: Peer, request: h11.Request, policy: EgressPolicy
     if policy.secrets_for(host, port) is not None:
         await _terminate_tls(client, host, port, policy)
         return
+    await _open_tunnel(client, policy, host, port, read)
+
+
+async def _open_tunnel(
+    client: Peer, policy: EgressPolicy, host: str, port: int, read: object
+) -> None:
+    """Connect the command to the host. `read` is what was read when it was let through."""
     try:
         upstream = await _connect(policy, host, port, secure=False)
     except Unreachable as error:
@@ -355,9 +354,8 @@ async def _terminate_tls(client: Peer, host: str, port: int, policy: EgressPolic
     if certificate is None:
         why = (
             "to add a secret to https requests, Deskhand needs its extra `secrets` (pip install "
-            "'deskhand[secrets]')"
+            f"'deskhand[secrets]'); until then, use http://{host}/…, which is sent as https"
         )
-        why = f"{why}; until then, use http://{host}/…, which is sent as https"
         policy.record_use(Use(host, port, why))
         raise Unreachable(403, f"{why}.")
     await client.send(h11.Response(status_code=200, headers=[], reason=b"Connected"))
@@ -373,17 +371,14 @@ async def _terminate_tls(client: Peer, host: str, port: int, policy: EgressPolic
             "the command did not trust the certificate of the proxy: its program uses its own "
             "list of certificates"
         )
-        policy.record_use(
-            Use(
-                host,
-                port,
-                f"{why} ({_describe_tls_error(error)})" if isinstance(error, ssl.SSLError) else why,
-            )
-        )
+        if isinstance(error, ssl.SSLError):
+            why = f"{why} ({_describe_tls_error(error)})"
+        policy.record_use(Use(host, port, why))
         return
-    await _serve_requests(
-        Peer.client(stream), policy, f"https://{host}" + (f":{port}" if port != _TLS_PORT else "")
-    )
+    origin = f"https://{host}"
+    if port != _TLS_PORT:
+        origin = f"{origin}:{port}"
+    await _serve_requests(Peer.client(stream), policy, origin)
 
 
 async def _relay_bytes(
@@ -408,7 +403,8 @@ async def _relay_bytes(
         except anyio.EndOfStream:
             await _send_eof(upstream)
         except CONNECTION_ERRORS as error:
-            refused.extend([str(error)] if isinstance(error, NotAnyMore) else ())
+            if isinstance(error, NotAnyMore):
+                refused.append(str(error))
             tasks.cancel_scope.cancel()
 
     async def send_down() -> None:
@@ -454,11 +450,13 @@ async def _read_client_hello(
                 if port != _TLS_PORT and data[:1] != b"\x16":
                     return data, ""
                 return b"", f"the data for {host} is not TLS with this host name: {error}"
-            if name is not None:
-                return data, "" if _is_same_host(
-                    name, host
-                ) else f"the TLS connection to {host} names {name or 'no name'!r} instead"
-            data += await client.receive(HELLO_BYTES)
+            if name is None:
+                data += await client.receive(HELLO_BYTES)
+                continue
+            if _is_same_host(name, host):
+                return data, ""
+            named = repr(name or "no name")
+            return data, f"the TLS connection to {host} names {named} instead"
     return b"", f"nothing was sent to {host} in {HEAD_S:.0f} s"
 
 
