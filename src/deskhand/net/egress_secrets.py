@@ -27,7 +27,13 @@ _MANAGED_HEADERS = frozenset(
 )
 _CREDENTIALS = frozenset((b"authorization", b"cookie"))
 # What servers read differently from each other: with it a path could lead out of its prefix.
-_AMBIGUOUS_PATH = re.compile(r"//|/\.{1,2}(?=[/?;]|$)|%(?:2e|2f|5c|00)|[\\;]", re.IGNORECASE)
+_AMBIGUOUS_PATH = re.compile(
+    r"//"
+    r"|/\.{1,2}(?=[/?;]|$)"
+    r"|%(?:2e|2f|5c|00)"
+    r"|[\\;]",
+    re.IGNORECASE,
+)
 
 
 class Withheld(NetError):
@@ -68,17 +74,21 @@ class SecretRule(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
         """Whether this request may carry it."""
         if self.methods and method not in self.methods:
             return False
+        if not self.paths:
+            return True
         path = target.partition("?")[0]
-        inside = [
-            prefix
-            for prefix in self.paths
-            if path == prefix or path.startswith(prefix.rstrip("/") + "/")
-        ]
-        return not self.paths or (bool(inside) and not _AMBIGUOUS_PATH.search(path))
+        if _AMBIGUOUS_PATH.search(path):
+            return False
+        return any(_is_inside(path, prefix) for prefix in self.paths)
 
     def is_usable_by(self, names: Sequence[str]) -> bool:
         """Whether a principal with these names may use it."""
         return any(fnmatchcase(name, pattern) for name in names for pattern in self.who)
+
+
+def _is_inside(path: str, prefix: str) -> bool:
+    folder = prefix.rstrip("/")
+    return path == prefix or path.startswith(f"{folder}/")
 
 
 def normalize_secret_rule(rule: SecretRule) -> SecretRule:
@@ -93,33 +103,33 @@ def normalize_secret_rule(rule: SecretRule) -> SecretRule:
             f"{rule.host!r}: a secret can be sent only to one host, by name: not to a pattern or "
             "an IP address"
         )
-    name, colon, content = rule.header.partition(":")
-    if (
-        not colon
-        or not _TOKEN.fullmatch(name.strip())
-        or not ("{}" in content or _BASIC.search(content))
-    ):
-        raise ConfigError(
-            f"{rule.header!r} is not a header with a placeholder for the secret: write {BEARER!r}"
-        )
-    if name.strip().lower().encode() in _MANAGED_HEADERS or not content.isprintable():
-        raise ConfigError(f"{name.strip()!r} is not a header that a secret can be put in")
+    _check_header(rule.header)
+
     methods = tuple(method.upper() for method in rule.methods)
-    if bad := [
-        method for method in methods if not _METHOD.fullmatch(method) or method == "CONNECT"
-    ]:
-        raise ConfigError(f"{bad[0]!r} is not a method: write GET or POST")
-    if wrong := [
-        path
-        for path in rule.paths
-        if not path.startswith("/") or _AMBIGUOUS_PATH.search(path) or "?" in path
-    ]:
-        raise ConfigError(f"{wrong[0]!r} is not the beginning of a path: write /repos/")
+    for method in methods:
+        if not _METHOD.fullmatch(method) or method == "CONNECT":
+            raise ConfigError(f"{method!r} is not a method: write GET or POST")
+    for path in rule.paths:
+        if not path.startswith("/") or "?" in path or _AMBIGUOUS_PATH.search(path):
+            raise ConfigError(f"{path!r} is not the beginning of a path: write /repos/")
     if not rule.who:
         raise ConfigError("name who may use it, or leave out `who` to allow only the owner")
-    return msgspec.structs.replace(
-        rule, host=entry.host, port=(entry.ports or (rule.port,))[0], methods=methods
-    )
+
+    port = entry.ports[0] if entry.ports else rule.port
+    return msgspec.structs.replace(rule, host=entry.host, port=port, methods=methods)
+
+
+def _check_header(header: str) -> None:
+    """Raises ConfigError for one that a secret cannot be put in."""
+    name, _, content = header.partition(":")
+    name = name.strip()
+    has_place = "{}" in content or _BASIC.search(content)
+    if not has_place or not _TOKEN.fullmatch(name):
+        raise ConfigError(
+            f"{header!r} is not a header with a placeholder for the secret: write {BEARER!r}"
+        )
+    if name.lower().encode() in _MANAGED_HEADERS or not content.isprintable():
+        raise ConfigError(f"{name!r} is not a header that a secret can be put in")
 
 
 class HeldSecret(msgspec.Struct, frozen=True):
@@ -149,16 +159,17 @@ class SecretBroker:
     def inject_headers(self, method: str, target: str, headers: Sequence[Header]) -> list[Header]:
         """The headers as they are sent: with the secrets that the rules put in, without any that
         the client brought. Raises Withheld."""
-        fit = [
-            (each, rule)
-            for each in self._mine
-            for rule in each.rules
-            if rule.is_for_request(method, target)
-        ]
-        ours = {rule.header_name for each in self._mine for rule in each.rules} | _CREDENTIALS
-        kept = [(name, value) for name, value in headers if name.lower() not in ours]
+        rules = [(each, rule) for each in self._mine for rule in each.rules]
+        fit = [(each, rule) for each, rule in rules if rule.is_for_request(method, target)]
+
+        ours = {rule.header_name for _, rule in rules} | _CREDENTIALS
         values = {each.name: each.value for each, _ in fit}
-        kept = [(name, _resolve_handles(value, values, self.host)) for name, value in kept]
+        kept = [
+            (name, _resolve_handles(value, values, self.host))
+            for name, value in headers
+            if name.lower() not in ours
+        ]
+
         put: dict[bytes, Header] = {}
         for each, rule in fit:
             put.setdefault(rule.header_name, rule.fill_header(each.value))
