@@ -66,9 +66,8 @@ async def exchange_http(
         ):
             found: dict[str, str] = {}
             for name, value in response.headers.items():
-                found[name.lower()] = (
-                    f"{found[name.lower()]}, {value}" if name.lower() in found else value
-                )
+                key = name.lower()
+                found[key] = f"{found[key]}, {value}" if key in found else value
             redirects = response.status in REDIRECT_STATUSES and "location" in found
             body = b"" if redirects else await _read_body(response, found, limits)
             return response.status, found, body

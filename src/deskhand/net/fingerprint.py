@@ -112,9 +112,6 @@ class _Call:
             CurlOpt.NOPROXY: "*",
             CurlOpt.PROTOCOLS_STR: "http,https",
             CurlOpt.FOLLOWLOCATION: 0,
-            CurlOpt.HTTPHEADER: [
-                f"{name}: {value}".encode() for name, value in self._request.headers.items()
-            ],
             CurlOpt.TIMEOUT_MS: math.ceil(limits.total_s * 1000) + 1000,  # nobody waits for it then
             CurlOpt.CONNECTTIMEOUT_MS: math.ceil(limits.idle_s * 1000),
             CurlOpt.LOW_SPEED_LIMIT: 1,
@@ -129,8 +126,11 @@ class _Call:
             CurlOpt.WRITEFUNCTION: self._on_body,
         }
         for option, value in options.items():
-            if not (option is CurlOpt.HTTPHEADER and not value):
-                curl.setopt(option, value)
+            curl.setopt(option, value)
+        headers = self._request.headers.items()
+        if headers:
+            lines = [f"{name}: {value}".encode() for name, value in headers]
+            curl.setopt(CurlOpt.HTTPHEADER, lines)
         if self._request.body is not None:
             curl.setopt(CurlOpt.POSTFIELDS, self._request.body)
         if self._request.method != "GET":
@@ -152,25 +152,26 @@ class _Call:
             self._status = int([*text.split(), "0", "0"][1])
             return len(line)
         name, colon, value = text.partition(":")
-        name = name.strip().lower()
-        value = value.strip()
         if colon:
-            self._headers[name] = (
-                f"{self._headers[name]}, {value}" if name in self._headers else value
-            )
+            self._add_header(name.strip().lower(), value.strip())
         elif not text:
             self._check_headers()
         return len(line)
 
+    def _add_header(self, name: str, value: str) -> None:
+        """Several lines of one name are one value, as RFC 9110 section 5.3 has it."""
+        before = self._headers.get(name)
+        self._headers[name] = value if before is None else f"{before}, {value}"
+
     def _check_headers(self) -> None:
         """The headers are all here. Raises TooLarge before anything of the body is unpacked."""
-        packed = [
-            each for each in self._headers.get("content-encoding", "").split(",") if each.strip()
-        ]
+        encodings = self._headers.get("content-encoding", "").split(",")
+        packed = [each for each in encodings if each.strip()]
         if len(packed) > 1:  # curl unpacks them all before we see anything
             raise TooLarge(f"it is compressed {len(packed)} times over, like a decompression bomb.")
         length = self._headers.get("content-length", "")
-        self._meter.expect(int(length) if length.isdecimal() and len(length) < 20 else 0)
+        is_number = length.isdecimal() and len(length) < 20
+        self._meter.expect(int(length) if is_number else 0)
 
     def _on_body(self, piece: bytes) -> int:
         if self.abandoned.is_set():

@@ -2,8 +2,7 @@
 another way: what one takes for a body is then the next request for the other.
 
 What is refused is what the tests of parsers and the reports on request smuggling are about: RFC
-9112 sections 2.2, 5.2,
-6.1, 6.3, 7.1.1 and 11.2.
+9112 sections 2.2, 5.2, 6.1, 6.3, 7.1.1 and 11.2.
 """
 
 from __future__ import annotations
@@ -28,10 +27,11 @@ _ONCE = frozenset(
 )
 """Of these one reader takes the first and another the last."""
 _LISTS = frozenset(
-    b"accept accept-charset accept-encoding accept-language cache-control connection "
-    b"forwarded if-match if-none-match "
-    b"pragma prefer sec-websocket-extensions sec-websocket-protocol te trailer upgrade via "
-    b"x-forwarded-for".split()
+    (
+        b"accept accept-charset accept-encoding accept-language cache-control connection "
+        b"forwarded if-match if-none-match pragma prefer sec-websocket-extensions "
+        b"sec-websocket-protocol te trailer upgrade via x-forwarded-for"
+    ).split()
 )
 """What may stand in several lines of a request to us (RFC 9110 section 5.3). No other may, least of
 all what signs."""
@@ -55,7 +55,8 @@ class _StrictBuffer(ReceiveBuffer):
     def maybe_extract_lines(self) -> list[bytearray] | None:
         """The lines of a head, or of what trails a chunked body."""
         begins = max(0, self._multiple_lines_search - 1)
-        end = 0 if self._data[:2] == b"\r\n" else self._data.find(b"\r\n\r\n", max(0, begins - 3))
+        is_empty = self._data[:2] == b"\r\n"
+        end = 0 if is_empty else self._data.find(b"\r\n\r\n", max(0, begins - 3))
         whole = end + 2 if end >= 0 else len(self._data)
         if _BARE.search(self._data, begins, whole):
             raise h11.LocalProtocolError("a line ends in \\r or \\n alone")
@@ -83,10 +84,11 @@ class _StrictBuffer(ReceiveBuffer):
 
 def _check_head(lines: Sequence[bytearray], *, own: bool) -> None:
     first = bytes(lines[0])
-    seen = dict[bytes, bytes]()
     if not _HEAD.search(first):
         # what trails a body, of which nothing is taken; or no HTTP/1, which h11 or its user refuses
         return
+
+    seen = dict[bytes, bytes]()
     for line in lines[1:]:
         name, _, value = bytes(line).partition(b":")
         name = name.lower()
@@ -95,6 +97,7 @@ def _check_head(lines: Sequence[bytearray], *, own: bool) -> None:
         if name in seen and (name in _ONCE or (own and name not in _LISTS)):
             raise h11.LocalProtocolError("a header occurs twice")
         seen[name] = value.strip(b" \t")
+
     if not _LENGTH.match(seen.get(b"content-length", b"0")):
         raise h11.LocalProtocolError("the length of the body is not a number")
     if b"transfer-encoding" in seen and (b"content-length" in seen or b"HTTP/1.0" in first):

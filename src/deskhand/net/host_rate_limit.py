@@ -50,7 +50,8 @@ class HostRateLimiter:
     def record_retry_after(self, host: str, clock: Clock, headers: Mapping[str, str]) -> float:
         """Keep what a host said in `Retry-After`, which may be seconds or a date; returns the
         seconds. A date counts from the answer's own, so that our clock does not matter."""
-        wait = min(max(_parse_retry_after(headers, clock.now()), 0.0), LONGEST_WAIT_S)
+        asked_s = _parse_retry_after(headers, clock.now())
+        wait = min(max(asked_s, 0.0), LONGEST_WAIT_S)
         if wait:
             _put_time(self._asked_to_wait, host, clock.monotonic() + wait)
         return wait
@@ -61,8 +62,10 @@ def _parse_retry_after(headers: Mapping[str, str], now: float) -> float:
     if text.isascii() and text.isdecimal():
         return float(text[:12])
     until = _parse_http_date(text)
+    if until is None:
+        return 0.0
     theirs = _parse_http_date(headers.get("date", "").strip())
-    return 0.0 if until is None else until - (now if theirs is None else theirs)
+    return until - (now if theirs is None else theirs)
 
 
 def _parse_http_date(text: str) -> float | None:

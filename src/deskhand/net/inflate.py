@@ -22,7 +22,8 @@ class InflateMeter:
     def __init__(self, limit_bytes: int, ratio: int) -> None:
         self._limit = limit_bytes
         self._ratio = ratio
-        self.received = self.unpacked = 0
+        self.received = 0
+        self.unpacked = 0
 
     def expect(self, size: int) -> None:
         """So much is to come, as the sender says. Raises TooLarge, before anything is read."""
@@ -130,24 +131,25 @@ class _Zlib:
             if piece:
                 yield piece
             data = self._inflate.unconsumed_tail
-            while (
-                len(piece) == STEP_BYTES and not data and not self._inflate.eof
-            ):  # it holds back what did not fit
-                if piece := self._inflate.decompress(b"", STEP_BYTES):
+            # It holds back what did not fit.
+            while len(piece) == STEP_BYTES and not data and not self._inflate.eof:
+                piece = self._inflate.decompress(b"", STEP_BYTES)
+                if piece:
                     yield piece
             if self._inflate.eof:
                 data = self._inflate.unused_data
+                # What stands behind the end of deflate, or fills up a block of gzip, means nothing.
                 if not self._gzip or not data.strip(b"\0"):
-                    # what stands behind the end of deflate, or fills up a block of gzip, means
-                    # nothing
                     return
-                self._members += 1
-                if self._members > MAX_MEMBERS:
-                    raise TooLarge(
-                        f"it is compressed in more than {MAX_MEMBERS:,} pieces, like a "
-                        "decompression bomb."
-                    )
-                self._inflate = zlib.decompressobj(16 + zlib.MAX_WBITS)
+                self._begin_member()
+
+    def _begin_member(self) -> None:
+        self._members += 1
+        if self._members > MAX_MEMBERS:
+            raise TooLarge(
+                f"it is compressed in more than {MAX_MEMBERS:,} pieces, like a decompression bomb."
+            )
+        self._inflate = zlib.decompressobj(16 + zlib.MAX_WBITS)
 
     def _try_begin(self, data: bytes) -> bool:
         """Whether enough is here to begin. Some send deflate without its two bytes of header (RFC
