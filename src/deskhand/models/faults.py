@@ -31,33 +31,51 @@ QUOTE_CHARS = 300
 # vLLM, llama.cpp, LM Studio, xAI, Together, OpenRouter, Ollama. A single request above a per-minute
 # limit of tokens ("request too large") belongs here too: waiting does not make it smaller.
 _OVERFLOW = re.compile(
-    r"context_length_exceeded|exceed_context_size|maximum context length|maximum prompt "
-    r"length|prompt is too long"
-    r"|max(imum)? model length|max_model_len|context (length|window|limit|size) (of|is|has "
-    r"been|was)? ?(only|exceeded)"
-    r"|exceeds? (the |this )?(model'?s |available )?(maximum )?context|exceeds the maximum "
-    r"number of tokens"
-    r"|too large for model with \d+|reduce the length of the "
-    r"(messages|prompt|input)|request too large"
-    r"|request_too_large|`inputs` tokens \+ `max_new_tokens`|context the overflows|input is "
-    r"too long"
-    r"|request exceeds the maximum size|tokens to keep from the initial prompt",
+    r"context_length_exceeded"
+    r"|exceed_context_size"
+    r"|maximum context length"
+    r"|maximum prompt length"
+    r"|prompt is too long"
+    r"|max(imum)? model length"
+    r"|max_model_len"
+    r"|context (length|window|limit|size) (of|is|has been|was)? ?(only|exceeded)"
+    r"|exceeds? (the |this )?(model'?s |available )?(maximum )?context"
+    r"|exceeds the maximum number of tokens"
+    r"|too large for model with \d+"
+    r"|reduce the length of the (messages|prompt|input)"
+    r"|request too large"
+    r"|request_too_large"
+    r"|`inputs` tokens \+ `max_new_tokens`"
+    r"|context the overflows"
+    r"|input is too long"
+    r"|request exceeds the maximum size"
+    r"|tokens to keep from the initial prompt",
     re.IGNORECASE,
 )
 _MONEY = re.compile(
-    r"insufficient[_ ](quota|balance|funds|credits)|credit balance|payment required", re.IGNORECASE
+    r"insufficient[_ ](quota|balance|funds|credits)"
+    r"|credit balance"
+    r"|payment required",
+    re.IGNORECASE,
 )
 _KEY = re.compile(
-    r"invalid_api_key|(incorrect|invalid) api key|api key (not valid|expired|not found)", re.I
+    r"invalid_api_key"
+    r"|(incorrect|invalid) api key"
+    r"|api key (not valid|expired|not found)",
+    re.IGNORECASE,
 )
 _NO_MODEL = re.compile(
-    r"model_not_found|model .{0,80}(not found|does not exist|is not supported)|not a valid "
-    r"model|no such model"
-    r"|unknown model|invalid model",
+    r"model_not_found"
+    r"|model .{0,80}(not found|does not exist|is not supported)"
+    r"|not a valid model"
+    r"|no such model"
+    r"|unknown model"
+    r"|invalid model",
     re.IGNORECASE,
 )
 _SECRET = re.compile(
-    r"(?i)(bearer|basic|x-api-key:?|api-key:?)\s+\S+|\b(sk|gsk|xai|nvapi|csk|AIza)[-_]?[\w-]{16,}"
+    r"(?i)(bearer|basic|x-api-key:?|api-key:?)\s+\S+"
+    r"|\b(sk|gsk|xai|nvapi|csk|AIza)[-_]?[\w-]{16,}"
 )
 _RETRY_DELAY = re.compile(r'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"')
 
@@ -148,11 +166,10 @@ def make_timeout(
 def make_malformed_reply(call: FailedCall, why: str, sample: bytes | str = b"") -> MalformedReply:
     """The error for an answer that is not what the protocol says. `sample` is the part that was not
     understood."""
-    text = (
-        sample if isinstance(sample, str) else sample[: 4 * QUOTE_CHARS].decode("utf-8", "replace")
-    )
+    if isinstance(sample, bytes):
+        sample = sample[: 4 * QUOTE_CHARS].decode("utf-8", "replace")
     return MalformedReply(
-        f"{call.full_name} answered in a form that could not be read: {why}{_quote(call, text)}. "
+        f"{call.full_name} answered in a form that could not be read: {why}{_quote(call, sample)}. "
         "Check that base_url speaks this protocol, or try again."
     )
 
@@ -169,23 +186,24 @@ def parse_retry_after_s(headers: Mapping[str, str], body: bytes = b"") -> float 
         return millis / 1000
     value = headers.get("retry-after")
     seconds = _parse_number(value)
-    if seconds is None and value is not None and "date" in headers:
+    if seconds is not None:
+        return seconds
+    if value is not None and "date" in headers:
         try:
             wait = parsedate_to_datetime(value) - parsedate_to_datetime(headers["date"])
         except (ValueError, TypeError):
             return None
         return max(0.0, wait.total_seconds())
-    if seconds is None and body and (found := _RETRY_DELAY.search(body.decode("utf-8", "replace"))):
-        return float(found[1])
-    return seconds
+    delay = _RETRY_DELAY.search(body.decode("utf-8", "replace"))
+    return float(delay[1]) if delay else None
 
 
 def _parse_number(value: str | None) -> float | None:
     try:
-        number = float(value) if value is not None else None
+        number = float(value or "")
     except ValueError:
         return None
-    return number if number is not None and 0 <= number < 1e9 else None
+    return number if 0 <= number < 1e9 else None
 
 
 def _classify_error(call: FailedCall, status: int, words: str, wait: float | None) -> ModelError:
@@ -253,10 +271,11 @@ def _extract_message(body: bytes) -> str:
     if not isinstance(found, dict):
         return str(found)
     message = found.get("message") or found.get("detail") or text
-    named = [
-        str(found[key]) for key in ("code", "type", "status") if isinstance(found.get(key), str)
-    ]
-    return ": ".join([*named[:1], message if isinstance(message, str) else text])
+    if not isinstance(message, str):
+        message = text
+    values = [found.get(key) for key in ("code", "type", "status")]
+    named = [value for value in values if isinstance(value, str)]
+    return ": ".join([*named[:1], message])
 
 
 def _parse_status(body: bytes) -> int:
