@@ -11,7 +11,7 @@ from .base import ContextMessage, Request, Start, ToolSchema
 from .encode import encode_string, to_json
 from .settings import ModelSpec
 from .transport import Transport
-from .wire import Wire
+from .wire import Wire, encode_extra
 
 _VERSION = "2023-06-01"
 _CACHE_MARK = b',"cache_control":{"type":"ephemeral"}}'
@@ -57,8 +57,7 @@ class AnthropicModel(Wire):
             tools = self.encode_tools(request.tools)
             pieces += [b',"tools":[', tools if blocks else tools[:-1] + _CACHE_MARK, b"]"]
         pieces += [b",", to_json(self._options(request))[1:-1]]
-        if request.extra is not None and len(extra := bytes(request.extra).strip()) > 2:
-            pieces += [b",", extra[1:-1]]
+        pieces += encode_extra(request)
         pieces.append(b"}")
         return b"".join(pieces)
 
@@ -66,31 +65,37 @@ class AnthropicModel(Wire):
         facts = self._spec.facts
         largest = facts.max_output or _DEFAULT_MAX_OUTPUT
         limit = max(1, min(request.max_output_tokens or largest, largest))
-        options: dict[str, Any] = {"max_tokens": limit}
         # A call cannot be forced while it thinks.
         thinks = request.thinking != "off" and facts.thinking != "" and not request.must_call
         if facts.thinking == "budget" and limit < 2 * _MIN_BUDGET:
             thinks = False  # nothing would be left for the answer
-        if facts.thinking == "adaptive" and thinks:
-            # By default the newest models keep their thoughts, and what they say between two calls,
-            # to themselves.
-            options["thinking"] = {"type": "adaptive", "display": "summarized"}
-            options["output_config"] = {"effort": facts.nearest_effort(request.thinking)}
-        elif facts.thinking == "adaptive" and facts.off_effort:
-            options["output_config"] = {"effort": facts.off_effort}
-        elif (
-            facts.thinking == "budget"
-            and thinks
-            and not _called_without_thinking(request, self._wire)
-        ):
-            # The budget is a part of max_tokens: the answer needs its own share.
-            budget = max(
-                _MIN_BUDGET, min(_BUDGET[facts.nearest_effort(request.thinking)], limit // 2)
-            )
-            options["thinking"] = {"type": "enabled", "budget_tokens": budget}
+
+        options: dict[str, Any] = {"max_tokens": limit}
+        options |= self._thinking_options(request, limit, thinks=thinks)
         if request.temperature is not None and facts.temperature and not thinks:
             options["temperature"] = min(request.temperature, _MAX_TEMPERATURE)
         return options | _sampling_options(request)
+
+    def _thinking_options(self, request: Request, limit: int, *, thinks: bool) -> dict[str, Any]:
+        """The fields that ask for thinking, or for less of it. `limit` are the tokens of the
+        output."""
+        facts = self._spec.facts
+        match facts.thinking:
+            case "adaptive" if thinks:
+                # By default the newest models keep their thoughts, and what they say between two
+                # calls, to themselves.
+                return {
+                    "thinking": {"type": "adaptive", "display": "summarized"},
+                    "output_config": {"effort": facts.nearest_effort(request.thinking)},
+                }
+            case "adaptive" if facts.off_effort:
+                return {"output_config": {"effort": facts.off_effort}}
+            case "budget" if thinks and not _called_without_thinking(request, self._wire):
+                # The budget is a part of max_tokens: the answer needs its own share.
+                wanted = _BUDGET[facts.nearest_effort(request.thinking)]
+                budget = max(_MIN_BUDGET, min(wanted, limit // 2))
+                return {"thinking": {"type": "enabled", "budget_tokens": budget}}
+        return {}
 
     async def _messages(self, request: Request) -> list[bytes]:
         """The messages, ready to be joined. Neighbours of one side become one message, so that the
@@ -144,11 +149,10 @@ class AnthropicModel(Wire):
 
     async def _encode_message(self, request: Request, shown: ContextMessage) -> bytes:
         message = shown.message
-        blocks = (
-            await self._encode_user(message, request)
-            if message.role != "assistant"
-            else _encode_assistant(message, self._wire)
-        )
+        if message.role == "assistant":
+            blocks = _encode_assistant(message, self._wire)
+        else:
+            blocks = await self._encode_user(message, request)
         encoded = b",".join(blocks)
         request.encoded.messages[self._form, shown.n, shown.variant] = encoded
         return encoded
@@ -180,25 +184,22 @@ class AnthropicModel(Wire):
                 )
                 return [b'{"type":"image","source":' + source + b"}"]
             part = found
-        text = part.text if isinstance(part, Text) else encode.render_placeholder(part)
+        text = encode.render_as_text(part)
         # A blank block of text is refused.
         return [b'{"type":"text","text":' + encode_string(text) + b"}"] if text.strip() else []
 
     async def _encode_result(self, result: ToolResult, request: Request) -> bytes:
         # A result that is an error may hold nothing but text.
         ok = result.status == "ok"
-        blocks = [
-            block
-            for part in result.parts
-            for block in await self._encode_part(part, request, pictures=ok)
-        ]
+        blocks: list[bytes] = []
+        for part in result.parts:
+            blocks += await self._encode_part(part, request, pictures=ok)
         if not blocks:
             blocks = [b'{"type":"text","text":"[no output]"}']
         if result.status not in ("ok", "error"):
             blocks.insert(0, b'{"type":"text","text":' + to_json(f"[{result.status}]") + b"}")
-        encoded = b'{"type":"tool_result","tool_use_id":' + to_json(
-            encode.safe_call_id(result.call_id)
-        )
+        given = to_json(encode.safe_call_id(result.call_id))
+        encoded = b'{"type":"tool_result","tool_use_id":' + given
         if not ok:
             encoded += b',"is_error":true'
         return encoded + b',"content":[' + b",".join(blocks) + b"]}"
@@ -212,13 +213,19 @@ def _sampling_options(request: Request) -> dict[str, Any]:
     if request.stop:
         options["stop_sequences"] = list(request.stop)
     if request.tools and (request.must_call or request.one_call):
-        kind = {"": {"type": "auto"}, "*": {"type": "any"}}
-        named = {"type": "tool", "name": encode.safe_tool_name(request.must_call)}
-        choice: dict[str, Any] = dict(kind.get(request.must_call, named))
-        options["tool_choice"] = choice | (
-            {"disable_parallel_tool_use": True} if request.one_call else {}
-        )
+        options["tool_choice"] = _tool_choice(request)
     return options
+
+
+def _tool_choice(request: Request) -> dict[str, Any]:
+    choice: dict[str, Any] = {"type": "auto"}
+    if request.must_call == "*":
+        choice = {"type": "any"}
+    elif request.must_call:
+        choice = {"type": "tool", "name": encode.safe_tool_name(request.must_call)}
+    if request.one_call:
+        choice["disable_parallel_tool_use"] = True
+    return choice
 
 
 def _encode_assistant(message: Message, wire: str) -> list[bytes]:
@@ -255,10 +262,8 @@ def _find_cache_boundary(messages: tuple[ContextMessage, ...]) -> int:
     it again."""
     sides = 0
     for position in range(len(messages) - 1, 0, -1):
-        if (
-            messages[position].message.role != "assistant"
-            and messages[position - 1].message.role == "assistant"
-        ):
+        follows_reply = messages[position - 1].message.role == "assistant"
+        if follows_reply and messages[position].message.role != "assistant":
             sides += 1
             if sides == 2:
                 return position
@@ -273,7 +278,6 @@ def _called_without_thinking(request: Request, wire: str) -> bool:
         if message.role == "user":
             return False
         if message.calls:
-            return not any(
-                isinstance(part, Thinking) and part.wire == wire for part in message.parts
-            )
+            thoughts = [part for part in message.parts if isinstance(part, Thinking)]
+            return all(part.wire != wire for part in thoughts)
     return False

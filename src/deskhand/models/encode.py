@@ -47,7 +47,9 @@ def encode_arguments(call: ToolCall) -> bytes:
     """The call's arguments as a JSON object: the model's own bytes, wrapped where they are
     something else."""
     raw = bytes(call.arguments)
-    return raw if raw[:1] == b"{" else b'{"malformed":' + (raw or b"null") + b"}"
+    if raw.startswith(b"{"):
+        return raw
+    return b'{"malformed":' + (raw or b"null") + b"}"
 
 
 class Pixels(NamedTuple):
@@ -78,16 +80,19 @@ async def load_pixels(image: Image, blob: ReadBlob | None) -> Pixels | Text:
     return Pixels(detect_media_type(data) or image.mime, data)
 
 
+def render_as_text(part: Text | Image | Audio | File) -> str:
+    """The words of a part; what stands for it where it has none."""
+    return part.text if isinstance(part, Text) else render_placeholder(part)
+
+
 def render_placeholder(part: Image | Audio | File) -> str:
     """What stands for a part that this model cannot take as it is."""
     match part:
         case Image():
             return f"[image {part.name}]" if part.name else "[image]"
         case Audio():
-            return (
-                part.transcript
-                if part.transcript is not None
-                else "[voice message, not transcribed]"
-            )
+            if part.transcript is not None:
+                return part.transcript
+            return "[voice message, not transcribed]"
         case File():
             return part.shown or f"[file {part.name}, {part.mime}, {part.size_bytes} bytes]"

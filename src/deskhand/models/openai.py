@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from ..types.client import ANY_OBJECT
-from ..types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult
+from ..types.messages import Audio, File, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 from . import encode
 from .base import ContextMessage, Request, Start, ToolSchema
 from .encode import encode_string, to_json
 from .openai_reply import OpenAiReply
 from .settings import Facts, ModelSpec
 from .transport import Transport
-from .wire import Wire
+from .wire import Wire, encode_extra
 
 _IMAGES = "\0images"
 
@@ -49,9 +49,8 @@ class OpenAIModel(Wire):
         pieces = [b'{"model":', to_json(self._spec.name), b',"stream":true,"messages":[']
         messages = await self._messages(request)
         if request.system:
-            messages.insert(
-                0, b'{"role":"system","content":' + self.encode_prompt(request.system) + b"}"
-            )
+            prompt = self.encode_prompt(request.system)
+            messages.insert(0, b'{"role":"system","content":' + prompt + b"}")
         pieces.append(b",".join(messages))
         pieces.append(b"]")
         if request.tools:
@@ -59,8 +58,7 @@ class OpenAIModel(Wire):
         rest = to_json(self._options(request))
         if len(rest) > 2:
             pieces += [b",", rest[1:-1]]
-        if request.extra is not None and len(extra := bytes(request.extra).strip()) > 2:
-            pieces += [b",", extra[1:-1]]
+        pieces += encode_extra(request)
         pieces.append(b"}")
         return b"".join(pieces)
 
@@ -124,20 +122,11 @@ class OpenAIModel(Wire):
         if message.role == "assistant":
             encoded = self._encode_assistant(message, reasoning=form == self._reasoned)
         elif message.role == "tool":
-            encoded = b",".join(
-                [
-                    self._encode_result(part)
-                    for part in message.parts
-                    if isinstance(part, ToolResult)
-                ]
-            )
-            images = [
-                i
-                for p in message.parts
-                if isinstance(p, ToolResult)
-                for i in p.parts
-                if isinstance(i, Image)
-            ]
+            results = [part for part in message.parts if isinstance(part, ToolResult)]
+            encoded = b",".join([self._encode_result(result) for result in results])
+            images: list[Image] = []
+            for result in results:
+                images += [part for part in result.parts if isinstance(part, Image)]
             if images and self._spec.facts.vision:
                 about = Message("user", (Text("Images of the tool results above:"), *images))
                 key = (form + _IMAGES, shown.n, shown.variant)
@@ -149,25 +138,21 @@ class OpenAIModel(Wire):
 
     async def _encode_user(self, message: Message, request: Request) -> bytes:
         parts: list[bytes] = []
-        pictured = False
-        vision = self._spec.facts.vision
         texts: list[str] = []
+        pictured = False
         for part in message.parts:
-            match (
-                await encode.load_pixels(part, request.blob)
-                if vision and isinstance(part, Image)
-                else part
-            ):
-                case encode.Pixels() as picture:
-                    parts.append(
-                        b'{"type":"image_url","image_url":{"url":"' + picture.data_url + b'"}}'
-                    )
+            shown: Part | encode.Pixels = part
+            if isinstance(part, Image) and self._spec.facts.vision:
+                shown = await encode.load_pixels(part, request.blob)
+            match shown:
+                case encode.Pixels():
+                    url = shown.data_url
+                    parts.append(b'{"type":"image_url","image_url":{"url":"' + url + b'"}}')
                     pictured = True
-                case Text() | Image() | Audio() | File() as said:
-                    texts.append(
-                        said.text if isinstance(said, Text) else encode.render_placeholder(said)
-                    )
-                    parts.append(b'{"type":"text","text":' + encode_string(texts[-1]) + b"}")
+                case Text() | Image() | Audio() | File():
+                    text = encode.render_as_text(shown)
+                    texts.append(text)
+                    parts.append(b'{"type":"text","text":' + encode_string(text) + b"}")
                 case _:
                     pass
         if pictured:
@@ -191,9 +176,8 @@ class OpenAIModel(Wire):
         text = message.text
         if not (text or calls):
             return b""
-        encoded = b'{"role":"assistant","content":' + (
-            encode_string(text) if text or not calls else b"null"
-        )
+        content = encode_string(text) if text or not calls else b"null"
+        encoded = b'{"role":"assistant","content":' + content
         if reasoning and (thought := "".join(thoughts)):
             encoded += b',"' + quirks.reasoning_field.encode() + b'":' + encode_string(thought)
         if calls:
@@ -203,34 +187,24 @@ class OpenAIModel(Wire):
     def _encode_result(self, result: ToolResult) -> bytes:
         shown = self._spec.facts.vision
         texts = [
-            part.text if isinstance(part, Text) else encode.render_placeholder(part)
+            encode.render_as_text(part)
             for part in result.parts
             if not (isinstance(part, Image) and shown)
         ]
         text = "\n".join(texts) or ("[see the image below]" if result.parts else "[no output]")
         if result.status != "ok":
             text = f"[{result.status}] {text}"
-        given = encode.safe_call_id(result.call_id, self._spec.quirks.call_ids == "nine")
-        return (
-            b'{"role":"tool","tool_call_id":'
-            + to_json(given)
-            + b',"content":'
-            + encode_string(text)
-            + b"}"
-        )
+        given = to_json(encode.safe_call_id(result.call_id, self._spec.quirks.call_ids == "nine"))
+        content = encode_string(text)
+        return b'{"role":"tool","tool_call_id":' + given + b',"content":' + content + b"}"
 
 
 def _encode_call(call: ToolCall, nine: bool, signature: str) -> bytes:
-    function = b'{"name":' + to_json(encode.safe_tool_name(call.name))
-    function += (
-        b',"arguments":' + to_json(encode.encode_arguments(call).decode("utf-8", "replace")) + b"}"
-    )
-    encoded = (
-        b'{"id":'
-        + to_json(encode.safe_call_id(call.id, nine))
-        + b',"type":"function","function":'
-        + function
-    )
+    given = to_json(encode.safe_call_id(call.id, nine))
+    name = to_json(encode.safe_tool_name(call.name))
+    arguments = to_json(encode.encode_arguments(call).decode("utf-8", "replace"))
+    function = b'{"name":' + name + b',"arguments":' + arguments + b"}"
+    encoded = b'{"id":' + given + b',"type":"function","function":' + function
     if signature:
         encoded += b',"extra_content":{"google":{"thought_signature":' + to_json(signature) + b"}}"
     return encoded + b"}"

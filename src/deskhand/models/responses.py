@@ -21,7 +21,7 @@ from .encode import encode_string, to_json
 from .responses_reply import ResponsesReply, reasoning_wire
 from .settings import ModelSpec
 from .transport import Transport
-from .wire import Wire
+from .wire import Wire, encode_extra
 
 _MIN_OUTPUT_TOKENS = 16
 """Less is refused."""
@@ -54,12 +54,10 @@ class ResponsesModel(Wire):
         pieces += [b',"input":[', b",".join(items), b"]"]
         if request.tools:
             pieces += [b',"tools":[', self.encode_tools(request.tools), b"]"]
-        pieces += [
-            b",",
-            to_json(self._options(request) | {"prompt_cache_key": self._cache_key(request)})[1:-1],
-        ]
-        if request.extra is not None and len(extra := bytes(request.extra).strip()) > 2:
-            pieces += [b",", extra[1:-1]]
+        options = self._options(request)
+        options["prompt_cache_key"] = self._cache_key(request)
+        pieces += [b",", to_json(options)[1:-1]]
+        pieces += encode_extra(request)
         pieces.append(b"}")
         return b"".join(pieces)
 
@@ -123,29 +121,27 @@ class ResponsesModel(Wire):
         self, parts: tuple[Any, ...], request: Request, status: str = ""
     ) -> bytes:
         """What a person said, or a tool gave: a string where there is no picture, else a list."""
-        texts = []
-        blocks = []
+        texts: list[str] = []
+        blocks: list[bytes] = []
         pictured = False
-        vision = self._spec.facts.vision
         for part in (Text(status), *parts) if status else parts:
-            match (
-                await encode.load_pixels(part, request.blob)
-                if vision and isinstance(part, Image)
-                else part
-            ):
-                case encode.Pixels() as picture:
+            shown = part
+            if isinstance(part, Image) and self._spec.facts.vision:
+                shown = await encode.load_pixels(part, request.blob)
+            match shown:
+                case encode.Pixels():
+                    url = shown.data_url
                     blocks.append(
-                        b'{"type":"input_image","detail":"auto","image_url":"'
-                        + picture.data_url
-                        + b'"}'
+                        b'{"type":"input_image","detail":"auto","image_url":"' + url + b'"}'
                     )
                     pictured = True
-                case Text() | Image() | Audio() | File() as said:
-                    texts.append(
-                        said.text if isinstance(said, Text) else encode.render_placeholder(said)
-                    )
-                    blocks.append(b'{"type":"input_text","text":' + encode_string(texts[-1]) + b"}")
-        return b"[" + b",".join(blocks) + b"]" if pictured else encode_string("\n".join(texts))
+                case Text() | Image() | Audio() | File():
+                    text = encode.render_as_text(shown)
+                    texts.append(text)
+                    blocks.append(b'{"type":"input_text","text":' + encode_string(text) + b"}")
+        if pictured:
+            return b"[" + b",".join(blocks) + b"]"
+        return encode_string("\n".join(texts))
 
     async def _encode_result(self, result: ToolResult, request: Request) -> bytes:
         status = "" if result.status == "ok" else f"[{result.status}]"
@@ -187,18 +183,17 @@ def _encode_assistant(message: Message, wire: str) -> list[bytes]:
                 phase = part.signature
             case Text() if part.text.strip():
                 item = b'{"type":"message","role":"assistant","content":' + encode_string(part.text)
-                items += [*held, item + (b',"phase":' + to_json(phase) if phase else b"") + b"}"]
+                if phase:
+                    item += b',"phase":' + to_json(phase)
+                items += [*held, item + b"}"]
                 held = []
                 phase = ""
             case ToolCall():
-                name = b'","name":' + to_json(encode.safe_tool_name(part.name))
+                given = to_json(encode.safe_call_id(part.id))
+                name = to_json(encode.safe_tool_name(part.name))
                 arguments = to_json(encode.encode_arguments(part).decode("utf-8", "replace"))
-                head = (
-                    b'{"type":"function_call","call_id":"'
-                    + encode.safe_call_id(part.id).encode()
-                    + name
-                )
-                items += [*held, head + b',"arguments":' + arguments + b"}"]
+                item = b'{"type":"function_call","call_id":' + given + b',"name":' + name
+                items += [*held, item + b',"arguments":' + arguments + b"}"]
                 held = []
             case _:
                 pass

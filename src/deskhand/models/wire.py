@@ -38,14 +38,13 @@ class Wire(ABC):
     ) -> None:
         self._transport = transport
         self._spec = spec
-        key = spec.key
-        auth = spec.quirks.auth
         sent = dict(headers or {})
-        if key:
-            sent |= {"Authorization": f"Bearer {key}"} if auth == "bearer" else {auth: key}
-        self._call = FailedCall(
-            spec.provider, spec.name, f"{spec.base_url.rstrip('/')}/{path}", sent, key
-        )
+        if spec.key and spec.quirks.auth == "bearer":
+            sent["Authorization"] = f"Bearer {spec.key}"
+        elif spec.key:
+            sent[spec.quirks.auth] = spec.key
+        url = f"{spec.base_url.rstrip('/')}/{path}"
+        self._call = FailedCall(spec.provider, spec.name, url, sent, spec.key)
         self._tools: tuple[tuple[ToolSchema, ...], bytes] = (), b""
         self._prompts: dict[str, bytes] = {}
 
@@ -94,3 +93,9 @@ class Wire(ABC):
         if tools != self._tools[0]:
             self._tools = tools, b",".join([to_json(self.encode_tool(each)) for each in tools])
         return self._tools[1]
+
+
+def encode_extra(request: Request) -> list[bytes]:
+    """What `extra` adds behind the fields of a body; nothing where it is empty."""
+    extra = b"" if request.extra is None else bytes(request.extra).strip()
+    return [b",", extra[1:-1]] if len(extra) > 2 else []
